@@ -40,7 +40,7 @@ _BY_OUTCOME = {
 
 def exit_code(report: AuditReport) -> int:
     """Return the exit code for this report."""
-    return code_of(report.outcome)
+    return first_of(code_of(report.outcome), CLEAN if report.own_files_read else PARTIAL)
 
 
 def code_of(outcome: Outcome) -> int:
@@ -52,7 +52,7 @@ def answer_code(report: AuditReport, unread: Collection[str]) -> int:
     """Return the exit code of an answer that rests on this report; ``unread``: sources that the answer lacks."""
     if report.outcome is Outcome.CRASHED:
         return BUG
-    return PARTIAL if unread else CLEAN
+    return PARTIAL if unread or not report.own_files_read else CLEAN
 
 
 def first_of(*codes: int) -> int:

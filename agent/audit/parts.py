@@ -78,6 +78,11 @@ class IdentityFiles(Protocol):
         """
         ...
 
+    @property
+    def may_be_elsewhere(self) -> bool:
+        """Whether the identity may be in a file that this process may not read."""
+        ...
+
     def create(self) -> Identity:
         """Create an identity and return it after its file is on disk."""
         ...

@@ -65,8 +65,9 @@ def _of_state(task: AuditTask, memory: AuditMemory, node: str, host: HostFacts |
     known = identity_from_state(state, node)
     if known is not None:
         return known
-    if host is None or guests_of_an_unknown_host(state, host):
-        # Libvirt was not read, or nova does not know the guests' host (finding identity-changed): create no identity.
+    if host is None or guests_of_an_unknown_host(state, host) or task.parts.identity_files.may_be_elsewhere:
+        # Libvirt was not read, nova does not know the guests' host (finding identity-changed), or a file that this
+        # process may not read may have the identity: create no identity.
         return None
     if task.owns():
         return task.parts.identity_files.create()
@@ -90,15 +91,17 @@ def read(task: AuditTask, memory: AuditMemory) -> Snapshot:
     snapshot = Snapshot(placement=placement, nova=nova, host=_host(task), store=memory.store, state_read=how)
     if how.is_light and guests_changed(memory.full_state, snapshot.host.value):
         snapshot = with_full_state(task, memory, snapshot, "libvirt's guests changed, or were not read")
-    return with_storage(task, _why_not_asked(snapshot))
+    return with_storage(task, _why_not_asked(task, snapshot))
 
 
-def _why_not_asked(snapshot: Snapshot) -> Snapshot:
+def _why_not_asked(task: AuditTask, snapshot: Snapshot) -> Snapshot:
     """Return the snapshot; if Placement was not asked, its error names the source that is unread."""
     if snapshot.placement.asked:
         return snapshot
     unread = [reading.source for reading in (snapshot.host, snapshot.nova) if not reading.ok]
     why = f"{unread[0]} is unread: {_IDENTITY}" if unread else f"{_IDENTITY} yet (see finding identity-changed)"
+    if task.parts.identity_files.may_be_elsewhere:
+        why = f"only root can read compute_id: {_IDENTITY}"
     placement = dataclasses.replace(snapshot.placement, error=PlacementNotAsked(why))
     return dataclasses.replace(snapshot, placement=placement)
 

@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 
 from agent.audit.parts import AuditTask
 from agent.audit.run import run_audit
@@ -18,6 +19,7 @@ from agent.cmd.caller import Caller
 from agent.cmd.command_line.failures import FailureKind, NoDocument
 from agent.cmd.exit_handling import to_stderr
 from agent.cmd.logs import setup_command_logging
+from agent.cmd.not_root import Closed, closed_to_us, require_root
 from agent.cmd.progress import waits_shown
 from agent.cmd.wiring import Wired
 from agent.config.build import agent_options_from, load_checked, settings_from
@@ -59,7 +61,8 @@ def wired_for(options: argparse.Namespace, loaded: Loaded, command: str) -> Iter
         waits_shown(options) as watch,
         wiring.wire(loaded, Caller(program=f"stocktake {command}", watch=watch)) as wired,
     ):
-        yield wired
+        closed = closed_to_us(loaded)
+        yield wired if closed is None else replace(wired, parts=closed.without_closed_files(wired.parts))
 
 
 @contextlib.contextmanager
@@ -85,6 +88,8 @@ def audited(options: argparse.Namespace, command: str, publish: Publish = Publis
     Raises ConfigError if the configuration is wrong, NoDocument (75) if too little could be read.
     """
     loaded = loaded_for(options)
+    if publish is Publish.BY_ROLE:
+        require_root(loaded)
     try:
         wiring.prepare_state_dir(loaded, publish)
     except FolderUnavailable as error:
@@ -92,8 +97,10 @@ def audited(options: argparse.Namespace, command: str, publish: Publish = Publis
     with task_of(options, loaded, command, publish) as task:
         report = run_audit(task.request, task.settings, task.parts, AuditMemory(), task.cancelled).report
     emit((audit_line(report),))
-    refuse_unreadable(report)
-    for line in unread_lines(report):
+    closed = closed_to_us(loaded)
+    report = replace(report, own_files_read=closed is None)
+    refuse_unreadable(report, closed)
+    for line in unread_lines(report, closed):
         to_stderr(line)
     if report.error is not None:
         to_stderr(report.error)
@@ -107,15 +114,18 @@ def not_saved(loaded: Loaded, error: Exception) -> str:
     return f"findings of this run are not saved {cannot_write}: {error}"
 
 
-def refuse_unreadable(report: AuditReport) -> None:
+def refuse_unreadable(report: AuditReport, closed: Closed | None) -> None:
     """Raise NoDocument (75) if the audit could read too little for any answer."""
     if report.outcome is not Outcome.UNREADABLE:
         return
     named = ", ".join(source.name for source in report.sources if not source.ok)
-    problems = (*unread_lines(report), *((report.error,) if report.error else ()))
+    problems = (*unread_lines(report, closed), *((report.error,) if report.error else ()))
     raise NoDocument(FailureKind.UNAVAILABLE, f"too little could be read: not {named}", TEMPORARY, problems)
 
 
-def unread_lines(report: AuditReport) -> tuple[str, ...]:
-    """Return one line for stderr for each source that could not be read."""
-    return tuple(f"some data could not be read: {line}" for line in unread(report))
+def unread_lines(report: AuditReport, closed: Closed | None) -> tuple[str, ...]:
+    """Return one line for stderr for each source that could not be read; one line for all that only root can read."""
+    if closed is None:
+        return tuple(f"some data could not be read: {line}" for line in unread(report))
+    shown = tuple(source for source in report.sources if not closed.hides(source))
+    return (closed.line(report), *unread_lines(replace(report, sources=shown), None))

@@ -15,8 +15,10 @@ from dataclasses import dataclass
 
 from agent.audit.run import run_audit
 from agent.cmd.audited import loaded_for, wired_for
+from agent.cmd.command_line.failures import FailureKind, NoDocument
 from agent.cmd.exit_handling import to_stderr
 from agent.cmd.naming.consumer_names import consumer_of
+from agent.cmd.not_root import Closed, closed_to_us
 from agent.cmd.why_validate import refuse_unknown_names, refuse_unknown_places
 from agent.config.build import settings_from
 from agent.errors import PlacementRejected, PlacementUnavailable, SourceUnavailable
@@ -70,8 +72,26 @@ def answered(options: argparse.Namespace, question: Question) -> WhyReport:
             instance = _instance(result, question.flavor_of or "")
             request, question = request_of(question.words, instance), _with_flavor_of(question, instance)
             refuse_unknown_names(wired.placement, request)
+        closed = closed_to_us(loaded)
+        if closed is not None:
+            result = _without_root(result, closed, question)
         with wired.parts.request_scope(result.report.audit_id), _no_document_without():
-            return _answer(wired.placement, question, request, result)
+            report = _answer(wired.placement, question, request, result)
+    return report if closed is None else dataclasses.replace(report, unknown=(closed.line(), *report.unknown))
+
+
+def _without_root(result: AuditResult, closed: Closed, question: Question) -> AuditResult:
+    """Write one line about all that only root can read; return the result without these sources.
+
+    Raises NoDocument (2) if the answer needs this host's provider, whose uuid only root can read.
+    """
+    line = closed.line(result.report)
+    is_known = result.snapshot is not None and result.snapshot.placement.asked
+    if not is_known and not question.everywhere:
+        raise NoDocument(FailureKind.PERMISSION, line, PARTIAL)
+    to_stderr(line)
+    shown = tuple(source for source in result.report.sources if not closed.hides(source))
+    return dataclasses.replace(result, report=dataclasses.replace(result.report, sources=shown))
 
 
 def code_of(report: WhyReport) -> int:

@@ -10,7 +10,7 @@ would stay behind with all its allocations.
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agent.errors import ConfigError
@@ -27,11 +27,24 @@ LONGEST = 40
 
 @dataclass(frozen=True, slots=True)
 class ComputeIdFiles:
-    """The ``compute_id`` files of this host, in search order; the agent writes only the file in ``state_dir``."""
+    """The ``compute_id`` files of this host, in search order; the agent writes only the file in ``state_dir``.
+
+    ``closed`` are files that this process may not read and therefore skips.
+    """
 
     config_dirs: tuple[Path, ...]
     nova_state_path: Path | None
     state_dir: Path
+    closed: frozenset[Path] = frozenset()
+
+    def readable(self) -> ComputeIdFiles:
+        """Return the same files without those that this process may not read."""
+        return replace(self, closed=frozenset(path for path in self._paths() if _is_closed(path)))
+
+    @property
+    def may_be_elsewhere(self) -> bool:
+        """Whether the host's identity may be in a file that was skipped."""
+        return bool(self.closed)
 
     def find(self) -> Identity | None:
         """Return the identity on which all ``compute_id`` files agree, or None if there is no such file.
@@ -97,7 +110,8 @@ class ComputeIdFiles:
 
     def _paths(self) -> tuple[Path, ...]:
         folders = (*self.config_dirs, *([self.nova_state_path] if self.nova_state_path else []), self.state_dir)
-        return tuple(dict.fromkeys(folder / FILE_NAME for folder in folders))
+        every = dict.fromkeys(folder / FILE_NAME for folder in folders)
+        return tuple(path for path in every if path not in self.closed)
 
 
 def identity_from_state(state: NovaState, hostname: str) -> Identity | None:
@@ -149,6 +163,16 @@ def _text(path: Path, most_characters: int = -1) -> str | None:
         return None
     except OSError as error:
         raise failure(f"{path}: cannot be read", error) from error
+
+
+def _is_closed(path: Path) -> bool:
+    try:
+        path.open("rb").close()
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _canonical(text: str) -> str | None:

@@ -234,6 +234,7 @@ class AuditReport:
     ``guests``: (``instance`` or ``foreign``, state, number), for the metrics; None if libvirt was not read.
     ``heal``: None if the audit was not the daemon's, or if the audit failed.
     ``names``: the names of all instances and guests that the audit read, sorted; several uuids may have one name.
+    ``own_files_read``: False if a command may not read the agent's state directory, because it does not run as root.
     ``remembered``: in the first audit, the findings that the history file had: an earlier process has reported them.
     ``boot`` and ``read_until``: the host's boot, and the end of the audit's reads in seconds since this boot. After a
     crash, the next process learns from them until when the findings were seen.
@@ -281,6 +282,7 @@ class AuditReport:
     guests: tuple[tuple[str, str, int], ...] | None = None
     heal: HealProgress | None = None
     names: tuple[ConsumerName, ...] = ()
+    own_files_read: bool = True
     remembered: tuple[SeenFinding, ...] = ()
     boot: str = ""
     read_until: int | None = None

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import os_resource_classes
 
 from agent.model.finding import SeenFinding
-from agent.model.report import AuditReport, EvacuationNote, LedgerRow, Verdict
+from agent.model.report import AuditReport, EvacuationNote, LedgerRow, SourceStatus, Verdict
 from agent.model.snapshot import FILESYSTEM, LIBVIRT, LVM, PLACEMENT, STATE
 from agent.text.wording import MEANINGS, NOT_COMPARED, ON_CHILDREN, UNDECIDED
 
@@ -332,7 +332,13 @@ def _reason(row: LedgerRow, not_counted: str | None) -> str:
 
 
 def _errors(report: AuditReport) -> dict[str, str]:
-    return {source.name: source.error or "no answer" for source in report.sources if not source.ok}
+    return {source.name: _why_unread(source) for source in report.sources if not source.ok}
+
+
+def _why_unread(source: SourceStatus) -> str:
+    if not source.asked:
+        return f"{source.name} not asked: {source.not_asked_because or 'another source is unread'}"
+    return source.error or "no answer"
 
 
 def _is_known(book: str, report: AuditReport) -> bool:

@@ -20,6 +20,7 @@ from agent.cmd.audited import loaded_for, task_of
 from agent.cmd.changes.heal_output import DIGEST_SHOWN, outcome_keys, result_line
 from agent.cmd.command_line.failures import FailureKind, NoDocument
 from agent.cmd.naming.prefixes import only_match
+from agent.cmd.not_root import require_own_files, require_root
 from agent.cmd.wake import wake_after
 from agent.config.loaded import Loaded
 from agent.errors import LockHeld, PlacementError, SourceError
@@ -57,7 +58,10 @@ def adopted(options: argparse.Namespace, digest: str | None, planned: Callable[[
     Raises NoDocument (2) if a source or the write lock is not available, ConfigError if the configuration is wrong.
     """
     loaded = loaded_for(options)
-    if digest is not None:
+    if digest is None:
+        require_own_files(loaded)
+    else:
+        require_root(loaded)
         wiring.prepare_state_dir(loaded, Publish.BY_ROLE)
     run = _run(options, loaded, digest, planned)
     wake_after(loaded, (each.outcome for each in run.done))

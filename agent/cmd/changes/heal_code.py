@@ -25,7 +25,7 @@ def _codes(run: HealRun) -> Iterator[int]:
         yield BUG
     if run.stale or _is_refused_by_name(run):
         yield REFUSED
-    if run.unread or run.undecided:
+    if run.unread or run.undecided or not run.report.own_files_read:
         yield PARTIAL
     for each in run.healed:
         if each.outcome.result is Result.DONE:

@@ -18,6 +18,7 @@ from agent.cmd import wiring
 from agent.cmd.audited import loaded_for, not_saved, refuse_unreadable, task_of, unread_lines
 from agent.cmd.exit_handling import to_stderr
 from agent.cmd.naming.prefixes import only_match
+from agent.cmd.not_root import closed_to_us, require_root
 from agent.cmd.wake import wake_after
 from agent.config.loaded import Loaded
 from agent.errors import ConfigError, FolderUnavailable, LockHeld
@@ -92,15 +93,20 @@ def healed(options: argparse.Namespace, ordered: Ordered) -> HealRun:
     little could be read.
     """
     loaded = loaded_for(options)
-    _prepare(loaded, ordered)
+    if ordered.digest is not None:
+        require_root(loaded)
+    closed = closed_to_us(loaded)
+    if closed is None:
+        _prepare(loaded, ordered)
     with task_of(options, loaded, "heal") as task:
-        result = _audited(task, ordered)
-        _remember(task, result)
-        refuse_unreadable(result.report)
+        result = _audited(task, ordered) if closed is None else _without_own_files(task)
+        if closed is None:
+            _remember(task, result)
+        refuse_unreadable(result.report, closed)
         _check_ids(result.report, ordered)
         run = _decided_again(task, _run(task, result, ordered))
     wake_after(loaded, (each.outcome for each in run.healed))
-    for line in unread_lines(run.report):
+    for line in unread_lines(run.report, closed):
         to_stderr(line)
     return run
 
@@ -131,13 +137,23 @@ def _audited(task: AuditTask, ordered: Ordered) -> AuditResult:
             # Without the pause, all audits could run during one build or delete, and confirm a temporary finding.
             to_stderr(f"more audits must see the findings: next audit in {spacing_s:.0f} s ([agent] confirm_spacing)")
             task.parts.clock.wait(spacing_s)
-        result = run_audit(task.request, task.settings, task.parts, memory, task.cancelled)
+        result = _audited_once(task, memory)
         memory = result.memory
         asked = asked_for(result.report.findings, DAEMON_CODES, ids_of(result.report, ordered))
         waiting = [seen for seen in asked if seen.state is not FindingState.UNKNOWN and seen.times < needed]
         if result.report.outcome is Outcome.UNREADABLE or not waiting:
             break
     return result
+
+
+def _audited_once(task: AuditTask, memory: AuditMemory) -> AuditResult:
+    return run_audit(task.request, task.settings, task.parts, memory, task.cancelled)
+
+
+def _without_own_files(task: AuditTask) -> AuditResult:
+    """Run one audit. Without the saved history, further audits would confirm nothing for later runs."""
+    result = _audited_once(task, AuditMemory())
+    return dataclasses.replace(result, report=dataclasses.replace(result.report, own_files_read=False))
 
 
 def _remember(task: AuditTask, result: AuditResult) -> None:

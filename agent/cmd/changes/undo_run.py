@@ -10,6 +10,7 @@ from agent.cmd.audited import loaded_for, task_of
 from agent.cmd.changes.heal_output import outcome_keys
 from agent.cmd.exit_handling import to_stderr
 from agent.cmd.naming.prefixes import LEAST_OF_ENTRY, only_match
+from agent.cmd.not_root import require_root
 from agent.cmd.wake import wake_after
 from agent.exit_codes import CLEAN, PARTIAL, REFUSED
 from agent.healing.attempt import WriteAttempt
@@ -33,6 +34,7 @@ def undone(options: argparse.Namespace, typed: str) -> Undone:
     Raises ConfigError, SourceUnavailable if the journal cannot be read, and UsageError if not exactly one entry fits.
     """
     loaded = loaded_for(options)
+    require_root(loaded)
     journal = wiring.journal_of(loaded, "stocktake undo")
     read = journal.read()
     for problem in read.problems:

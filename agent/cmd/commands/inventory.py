@@ -46,6 +46,8 @@ class Inventory(ListCommand):
         report = audited(self.app.options, "inventory")
         found = [{**row, "differs": difference(row)} for row in inventory_rows(report.inventory)]
         code = answer_code(report, unread(report))
+        if parsed_args.diff and not found:
+            return Listing(_BESIDE, (), diff_grid(()), (_nothing(report),)), code
         if parsed_args.diff:
             code = first_of(code, FINDINGS if any(row["differs"] for row in found) else CLEAN)
             return Listing(_BESIDE, _picked(found, _BESIDE), diff_grid(found), tuple(diff_foot(found))), code

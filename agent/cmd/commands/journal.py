@@ -71,13 +71,16 @@ class Journal(ListCommand):
         """Return the selected entries. A line that is not a journal entry goes to stderr; the exit code is then 2."""
         from agent.cmd.exit_handling import to_stderr
         from agent.cmd.journal_selection import selected
+        from agent.cmd.not_root import require_own_files
         from agent.config.build import agent_options_from
         from agent.config.load import load
         from agent.exit_codes import CLEAN, PARTIAL
         from agent.host_files.journal import FileJournal
         from agent.render.journal_grid import journal_grid
 
-        options = agent_options_from(load(self.app.options.config_file, self.app.options.config_dir))
+        loaded = load(self.app.options.config_file, self.app.options.config_dir)
+        require_own_files(loaded)
+        options = agent_options_from(loaded)
         read = FileJournal(options.state_dir, now=str).read()
         for problem in read.problems:
             to_stderr(f"journal: {problem}")

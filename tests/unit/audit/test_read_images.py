@@ -55,7 +55,7 @@ def task(images, libvirt, depth=Depth.ECONOMICAL):
         storage=(),
         reader=nothing,
         reporter=nothing,
-        identity_files=nothing,
+        identity_files=SimpleNamespace(may_be_elsewhere=False),
         history=nothing,
         lock=nothing,
         clock=SimpleNamespace(now=lambda: "2026-11-21T12:00:00.000Z", monotonic=lambda: 1.0, boot=str),

@@ -1,0 +1,104 @@
+"""What a command cannot do without root: one line that says so, parts that skip what is closed, and no change.
+
+Without root, the state directory, LVM's devices and perhaps libvirt are closed. A command then answers from what it can
+read, and ends with 2 (partial). The host's identity may stand in a closed ``compute_id`` file; the command then makes
+no identity up, and does not ask Placement.
+
+A user who may write the state directory counts as root here: a test, or a service that runs as another user.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from dataclasses import dataclass
+
+from agent.audit.parts import Parts
+from agent.cmd.command_line.failures import FailureKind, NoDocument
+from agent.config.build import agent_options_from, settings_from
+from agent.config.loaded import Loaded
+from agent.exit_codes import PARTIAL, REFUSED
+from agent.host_files.identity import ComputeIdFiles
+from agent.model.finding import History
+from agent.model.report import AuditReport, SourceStatus
+from agent.model.snapshot import LVM, PLACEMENT
+
+_TITLES = {LVM: "LVM"}
+# How libvirt, LVM and the file system say that this user may not read.
+_DENIED = re.compile("permission denied|access denied|authentication (failed|unavailable)|not permitted", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closed:
+    """What this process may not read: the state directory, and LVM if the configuration names volume groups."""
+
+    state_dir: str
+    has_volume_groups: bool
+
+    def line(self, report: AuditReport | None = None) -> str:
+        """Return the line for stderr; ``report`` adds the sources that this user may not read."""
+        found = [] if report is None else [source.name for source in report.sources if self.hides(source)]
+        lvm = [LVM] if self.has_volume_groups else []
+        names = [_TITLES.get(name, name) for name in dict.fromkeys((*lvm, *found)) if name != PLACEMENT]
+        *most, last = (*names, self.state_dir)
+        closed = f"{', '.join(most)} and {last}" if most else last
+        return f"not root: {closed} cannot be read; run this as root"
+
+    def hides(self, source: SourceStatus) -> bool:
+        """Return whether the source is unread only because this process does not run as root."""
+        if source.ok:
+            return False
+        return source.name == LVM or not source.asked or bool(_DENIED.search(source.error or ""))
+
+    def without_closed_files(self, parts: Parts) -> Parts:
+        """Return the parts of an audit, without the files in the closed directory."""
+        files = parts.identity_files
+        readable = files.readable() if isinstance(files, ComputeIdFiles) else files
+        return dataclasses.replace(parts, identity_files=readable, history=_NoHistory(), store=None, notes=lambda: ())
+
+
+def closed_to_us(loaded: Loaded) -> Closed | None:
+    """Return what this process may not read because it does not run as root; None if nothing is closed."""
+    folder = agent_options_from(loaded).state_dir
+    if os.geteuid() == 0 or _is_usable(folder):
+        return None
+    return Closed(state_dir=folder, has_volume_groups=bool(settings_from(loaded).volume_groups))
+
+
+def require_root(loaded: Loaded) -> None:
+    """Raise NoDocument (5) if this process may not change anything. Call this before any request."""
+    closed = closed_to_us(loaded)
+    if closed is not None:
+        message = f"not root: {closed.state_dir} cannot be written, so nothing is changed; run this as root"
+        raise NoDocument(FailureKind.PERMISSION, message, REFUSED)
+
+
+def require_own_files(loaded: Loaded) -> None:
+    """Raise NoDocument (2) if this process may not read the state directory, on which the whole answer rests."""
+    closed = closed_to_us(loaded)
+    if closed is not None:
+        raise NoDocument(FailureKind.PERMISSION, dataclasses.replace(closed, has_volume_groups=False).line(), PARTIAL)
+
+
+def _is_usable(folder: str) -> bool:
+    """Return whether this process may use the folder, or may make it if it does not exist."""
+    while not os.path.lexists(folder):
+        folder = os.path.dirname(folder)
+    return os.access(folder, os.R_OK | os.W_OK | os.X_OK)
+
+
+class _NoHistory:
+    """Implements HistoryStore without a file."""
+
+    def load(self) -> History:
+        """Return an empty history."""
+        return History()
+
+    def changed(self) -> History | None:
+        """Return None: no other process saves into this store."""
+        return None
+
+    def save(self, history: History) -> bool:  # noqa: ARG002 - the protocol's
+        """Return False: nothing is saved."""
+        return False
