@@ -34,6 +34,13 @@ if TYPE_CHECKING:
 PROGRAM = "stocktake-agent"
 
 
+class Running:
+    """The configuration in force: a reload replaces it."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        self.loaded = loaded
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Exit with 127. argparse would exit with 2, which in this program means a partial audit."""
@@ -145,6 +152,7 @@ def start_up(loaded: Loaded, arguments: argparse.Namespace, publish: Publish) ->
 def serve(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
     """Run audits until a signal requests the stop, and return the exit code."""
     from agent.cmd.bus_wiring import bus_service_from
+    from agent.cmd.log_output.state_report import write_state_report
     from agent.cmd.monitoring_wiring import monitoring_from
     from agent.cmd.wiring import configured_from
     from agent.config.build import agent_options_from, notices
@@ -157,10 +165,12 @@ def serve(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
 
     options = agent_options_from(loaded)
     _announce(loaded, notices(loaded))
+    running = Running(loaded)
     outside = Outside(
         audit=AuditThenHeal(),
         events=(wired.late, wired.events()) if options.event_driven else (wired.late,),
-        reload=_reloader(loaded, wired, publish),
+        reload=_reloader(running, wired, publish),
+        dump=lambda condition: write_state_report(condition, running.loaded, version()),
         save=lambda report: write_report(options.run_dir, report),
         misses=lambda: wired.libvirt_reader.misses,
         reading=lambda: wired.mark.source,
@@ -272,7 +282,7 @@ def _announce(loaded: Loaded, notices: tuple[str, ...]) -> None:
         log_event(events.CONFIGURATION_NOTICE, notice=notice)
 
 
-def _reloader(loaded: Loaded, wired: Wired, publish: Publish) -> Callable[[], Reloaded]:
+def _reloader(running: Running, wired: Wired, publish: Publish) -> Callable[[], Reloaded]:
     """Return the function that handles a SIGHUP: it reads and checks all configuration files again.
 
     The function logs each changed option that takes effect only after a restart.
@@ -285,20 +295,18 @@ def _reloader(loaded: Loaded, wired: Wired, publish: Publish) -> Callable[[], Re
     from agent.telemetry import events
     from agent.telemetry.event_log import log_event
 
-    running = [loaded]
-
     def read_again() -> Reloaded:
-        fresh = reload(running[0])
+        fresh = reload(running.loaded)
         configured = configured_from(fresh, wired.parts, publish)
         setup_logging(fresh)
-        restart_needed, changed = needs_restart(running[0], fresh), changes(running[0], fresh)
+        restart_needed, changed = needs_restart(running.loaded, fresh), changes(running.loaded, fresh)
         for option in restart_needed:
             log_event(events.RESTART_NEEDED, option=option)
-        known = notices(running[0])
+        known = notices(running.loaded)
         for notice in notices(fresh):
             if notice not in known:
                 log_event(events.CONFIGURATION_NOTICE, notice=notice)
-        running[0] = fresh
+        running.loaded = fresh
         return Reloaded(configured=configured, changed=changed, restart_needed=restart_needed)
 
     return read_again

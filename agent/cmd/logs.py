@@ -20,7 +20,7 @@ from oslo_config import cfg
 from oslo_log import formatters
 from oslo_log import log as logging
 
-from agent.cmd.journald import JournaldFormatter, is_read_by_journald
+from agent.cmd.log_output.journald import JournaldFormatter, is_read_by_journald
 from agent.config.loaded import DEFAULT_ORIGIN, Loaded
 from agent.config.options.opts import logging_opts
 from agent.config.traced_conf import set_override

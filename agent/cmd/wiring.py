@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from agent.audit.parts import Parts
-from agent.cmd.caller import Caller, Waiting
+from agent.cmd.caller import DAEMON_PROGRAM, Caller, Waiting
+from agent.cmd.log_output.change_syslog import AnnouncingJournal, to_syslog
 from agent.cmd.logs import audit_context
 from agent.config import build
 from agent.config.loaded import Loaded
@@ -37,7 +38,7 @@ from agent.host_files.atomic import close_to_others, sweep
 from agent.host_files.history import FILE as FINDINGS
 from agent.host_files.history import FindingsFile
 from agent.host_files.identity import FILE_NAME as COMPUTE_ID
-from agent.host_files.journal import FileJournal
+from agent.host_files.journal import FileJournal, Journal
 from agent.host_files.lock import FileLock
 from agent.host_files.own_folder import failure, make_usable, why_not_writable
 from agent.host_files.reports import report_path
@@ -258,13 +259,16 @@ def _notes(findings: FindingsFile, state_dir: str, role: Role) -> tuple[str, ...
     return (*findings.notes, f"findings are not remembered over a restart, because {not_writable}")
 
 
-def journal_of(loaded: Loaded, program: str) -> FileJournal:
+def journal_of(loaded: Loaded, program: str) -> Journal:
     """Return the journal in the state directory, for the changes of ``program``.
 
-    The journal opens no file before its first use.
+    The journal opens no file before its first use. The changes of a command also go to syslog; the daemon logs its own.
     """
     state_dir = build.agent_options_from(loaded).state_dir
-    return FileJournal(state_dir, SystemClock().now, actor=lambda: this_actor(program))
+    journal = FileJournal(state_dir, SystemClock().now, actor=lambda: this_actor(program))
+    if program == DAEMON_PROGRAM:
+        return journal
+    return AnnouncingJournal(journal, lambda: this_actor(program).words, to_syslog)
 
 
 def host_place(uri: str, settings: Settings) -> HostPlace:

@@ -14,7 +14,7 @@ from agent.daemon.service import AgentService, LoopControl, Outside
 from agent.daemon.signal_queue import Audited, Inbox, WorkerEnded
 from agent.daemon.triggers import IntervalTrigger, StartTrigger
 from agent.daemon.worker import Configured, Current, Worker
-from agent.telemetry.dump import dump_state
+from agent.telemetry.dump import Condition
 
 #: After this many timed-out reads of libvirt in a row, the watchdog messages stop, and systemd restarts the daemon.
 LIBVIRT_MISSES = 3
@@ -58,6 +58,19 @@ def assemble(configured: Configured, outside: Outside, inbox: Inbox, notifier: N
         monitoring=monitoring,
         outside=outside,
     )
+
+    def condition() -> Condition:
+        return Condition(
+            waiting=queue.waiting,
+            report=worker.last_report,
+            running_s=worker.running_s,
+            reading=outside.reading(),
+            is_healthy=healthy(),
+            misses=outside.misses(),
+            bus_failures=bus.failures(),
+            counters=desk.counters,
+        )
+
     return Runner(
         service=service,
         inbox=inbox,
@@ -67,6 +80,6 @@ def assemble(configured: Configured, outside: Outside, inbox: Inbox, notifier: N
         graceful_s=outside.graceful_s,
         on_signal={
             signal.SIGUSR1: lambda: queue.request_now("signal: USR1"),
-            signal.SIGUSR2: lambda: dump_state(queue.waiting, worker.last_report),
+            signal.SIGUSR2: lambda: outside.dump(condition()),
         },
     )

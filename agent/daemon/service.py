@@ -18,6 +18,7 @@ from agent.errors import ConfigError
 from agent.model.report import AuditReport
 from agent.ports import EventSource
 from agent.telemetry import events
+from agent.telemetry.dump import Condition
 from agent.telemetry.event_log import log_event
 from agent.telemetry.finding_changes import FindingChange
 
@@ -127,6 +128,7 @@ class Outside:
     - ``reading`` returns the source that the audit reads, empty outside a read; ``end_pauses`` ends the audit's pauses.
     - ``sent_at`` returns when the audit sent its last request to Placement, in monotonic seconds.
     - ``bus`` builds the connection to the message bus, ``NoBus`` where no broker is configured.
+    - ``dump`` writes a report about the daemon, for SIGUSR2.
     - ``monitoring`` builds the servers that monitoring systems query, ``NoMonitoring`` where no address is configured.
     - ``start_delay_s`` is the delay of the first audit in seconds; an operator or a peer can request an audit earlier.
     """
@@ -139,6 +141,7 @@ class Outside:
     close: Callable[[], None]
     graceful_s: float
     reading: Callable[[], str] = lambda: ""
+    dump: Callable[[Condition], None] = lambda _condition: None
     end_pauses: Callable[[], None] = lambda: None
     sent_at: Callable[[], float] = lambda: 0.0
     bus: Callable[[DaemonControl], BusService] = lambda _control: NoBus()

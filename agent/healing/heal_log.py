@@ -11,15 +11,15 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from agent.guards import WAITING
+from agent.healing.consumer_json import after_json, record_json
 from agent.healing.heal import Healed
 from agent.host_files.journal import Result
 from agent.model.finding import FindingState, SeenFinding
-from agent.model.heal import AnyAction, ConsumerChange, HealRefusal, ReshapeAction
-from agent.model.placement import Allocation
+from agent.model.heal import AnyAction, HealRefusal, ReshapeAction
 from agent.telemetry import events
+from agent.telemetry.change_text import state_text
 from agent.telemetry.event_log import Line
 from agent.telemetry.finding_lines import subject_of
-from agent.text.amounts import with_class
 
 _EVENTS = {Result.DONE: events.FINDING_HEALED, Result.REFUSED: events.HEAL_REFUSED, Result.UNKNOWN: events.HEAL_UNKNOWN}
 
@@ -56,14 +56,6 @@ def lines(
     return after, tuple(logged)
 
 
-def before_and_after(changes: Iterable[ConsumerChange]) -> tuple[str, str]:
-    """Return the allocations of the consumers before and after the change, as text."""
-    listed = tuple(changes)
-    before = "; ".join(_held(change.before.allocations) for change in listed)
-    after = "; ".join(_held(change.write.allocations) for change in listed)
-    return before, after
-
-
 def _attempt(each: Healed, seen: SeenFinding | None) -> Line:
     action, outcome = each.action, each.outcome
     fields: dict[str, Any] = {
@@ -83,8 +75,10 @@ def _attempt(each: Healed, seen: SeenFinding | None) -> Line:
 
 
 def _states(action: AnyAction) -> tuple[str, str]:
+    """Return what stood before and after the change, in words."""
     if not isinstance(action, ReshapeAction):
-        return before_and_after(action.changes)
+        before, after = record_json(action.before), after_json(action.before, action.write)
+        return state_text({"consumer": before}), state_text({"consumer": after})
     change = f"{action.reshaping.resource_class} of {len(action.changes)} consumers"
     return f"{change} on the root provider", f"{change} on {len(action.reshaping.providers) - 1} child providers"
 
@@ -93,15 +87,6 @@ def _refusal(refusal: HealRefusal, seen: SeenFinding | None) -> Line:
     fields = asdict(refusal) | ({"subject": subject_of(seen.finding)} if seen else {})
     event = events.HEAL_WAITING if refusal.guard in WAITING else events.HEAL_REFUSED
     return Line(event=event, fields={name: value for name, value in fields.items() if value is not None})
-
-
-def _held(allocations: tuple[Allocation, ...]) -> str:
-    providers = sorted({each.provider_uuid for each in allocations})
-    texts = []
-    for provider in providers:
-        amounts = sorted((a.resource_class, a.amount) for a in allocations if a.provider_uuid == provider)
-        texts.append(f"{', '.join(with_class(name, amount) for name, amount in amounts)} on {provider}")
-    return "; ".join(texts) or "no allocation"
 
 
 def _is_unknown(seen: SeenFinding | None) -> bool:

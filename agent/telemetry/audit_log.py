@@ -46,7 +46,7 @@ _OUTCOME_LEVELS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """What the audits did since the last summary line in the log, as numbers."""
+    """What audits did, as numbers: since the last summary line in the log, or since the start of the process."""
 
     audits: int = 0
     requests: int = 0
@@ -77,7 +77,7 @@ class LogState:
     the last summary; only the 1st, 2nd, 4th, … is logged. ``error`` is the last audit's error, and how many audits in a
     row had it. ``changed`` are the changes of findings that the last audit logged. ``unknown`` are the findings that
     losses of sources made unknown, as logged. ``microversion`` is Placement's, ``nova_versions`` are those of nova's
-    services.
+    services. ``counts`` are those of the next summary, ``total`` those of the process.
     """
 
     findings: Mapping[str, ReportedFinding] = field(default_factory=dict)
@@ -93,6 +93,7 @@ class LogState:
     microversion: tuple[int, int] | None = None
     nova_versions: NovaVersions | None = None
     counts: Counts = field(default_factory=Counts)
+    total: Counts = field(default_factory=Counts)
 
 
 def lines(
@@ -141,6 +142,7 @@ def lines(
         microversion=microversion,
         nova_versions=nova_versions,
         counts=Counts() if summary_due else counts,
+        total=state.total.plus(report),
     )
     return after, tuple(replace(line, fields={"audit_id": report.audit_id, **line.fields}) for line in logged)
 

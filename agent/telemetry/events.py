@@ -145,7 +145,6 @@ AGENT_LOCK_UNUSABLE: Final = Event(
 MONITORING_LOST: Final = Event("monitoring address not usable, tried again each minute", WARNING, Logger.AGENT)
 METRICS_UNWRITTEN: Final = Event("metrics file not written, tried again by the next audit", WARNING, Logger.AGENT)
 STATE_DUMP: Final = Event("state dump", INFO, Logger.AGENT)
-THREAD_DUMP: Final = Event("thread dump", INFO, Logger.AGENT)
 REPORT_BY_HAND: Final = Event("report written by hand", INFO, Logger.AGENT)
 REPORT_UNPUBLISHED: Final = Event("report not written", WARNING, Logger.AGENT)
 HISTORY_UNREADABLE: Final = Event(

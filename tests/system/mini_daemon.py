@@ -135,6 +135,7 @@ def main() -> int:
         save=lambda report: say(f"report {report.outcome.value}"),
         misses=misses,
         end_pauses=PAUSES.end,
+        dump=lambda condition: say(f"dump waiting={condition.waiting} healthy={condition.is_healthy}"),
         close=lambda: say("closed"),
         graceful_s=read_options().get("graceful_s", 60.0),
     )

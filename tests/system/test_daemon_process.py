@@ -364,5 +364,5 @@ def test_the_placement_token_is_never_logged(agent):
     agent.start()
     agent.until_logged("audit done", 2)
     agent.process.send_signal(signal.SIGUSR2)
-    agent.until_logged("thread dump")
+    agent.until_logged("state dump")
     assert "opensesame" not in agent.log.read_text()

@@ -23,6 +23,7 @@ from agent.config.options import (
     neutron,
     neutron_tunnel,
     notifications,
+    oslo_reports,
     pci,
     placement,
     rabbit,
@@ -31,7 +32,7 @@ from agent.config.options import (
 )
 
 WITH_NOVA = (default, compute, libvirt, pci, devices, neutron, neutron_tunnel, workarounds, image_cache, placement)
-GROUPS = (*WITH_NOVA, agent, heal, healthcheck, lvm, metrics, notifications, state)
+GROUPS = (*WITH_NOVA, agent, heal, healthcheck, lvm, metrics, notifications, oslo_reports, state)
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from agent.cmd import journald
+from agent.cmd.log_output import journald
 from agent.cmd.logs import setup_command_logging, setup_logging
 from agent.telemetry import events
 from agent.telemetry.event_log import log_bug, log_event

@@ -19,7 +19,7 @@ LEVELS = {
         "finding gone", "findings known again", "source back", "first audit done", "summary", "placement speaks",
         "nova speaks", "placement written", "heal waiting", "broker back", "rpc endpoint up", "configuration reloaded",
         "agent starting", "agent started", "agent stopping", "agent stopped", "report written by hand", "state dump",
-        "thread dump",
+
         events.HYPERVISOR_VIEW, events.USABLE_VCPUS, events.FINAL_VIEW,
     },
     logging.ERROR: {

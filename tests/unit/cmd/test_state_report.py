@@ -1,0 +1,105 @@
+"""The report for SIGUSR2: its sections, no secret, to stderr or to a file."""
+
+import os
+import re
+import stat
+import sys
+import threading
+
+import pytest
+
+from agent.cmd.log_output.state_report import report_text, write_state_report
+from agent.telemetry import events
+from agent.telemetry.dump import Condition
+from tests.rigs.configs import ALONE, load_ours
+from tests.rigs.log_days import leak, report_of, seen
+
+SECRET = "kept-from-every-report-7f3a"
+SECTIONS = (
+    "Package", "Threads", "Processes", "Configuration", "Audit queue", "Last audit", "Sources", "Live findings",
+    "Health", "Counters",
+)  # fmt: skip
+CONDITION = Condition(waiting=("interval",), report=report_of(seen(leak())), counters={"audits": 61})
+NOW = "2026-11-22T03:15:07+00:00"
+
+
+def loaded(tmp_path, text=""):
+    return load_ours(tmp_path, ALONE + text)
+
+
+def section(text, title):
+    """Return the lines of one section of the report."""
+    _, _, rest = text.partition(f"===={title: ^64}====\n")
+    return rest.partition("\n" + "=" * 72 + "\n====")[0].splitlines()[1:]
+
+
+def test_the_report_has_the_sections_of_oslo_reports_and_of_the_agent(tmp_path):
+    text = report_text(CONDITION, loaded(tmp_path), "1.2.3", NOW)
+    assert [title for title in SECTIONS if section(text, title)] == list(SECTIONS)
+    assert "version = 1.2.3" in "\n".join(section(text, "Package"))
+    assert f"Process {os.getpid()} " in "\n".join(section(text, "Processes"))
+    assert section(text, "Counters") == ["audits: 61"]
+
+
+def test_each_frame_of_a_thread_is_one_line_of_the_report(tmp_path):
+    stop = threading.Event()
+    thread = threading.Thread(target=stop.wait, name="the-waiting-one")
+    thread.start()
+    try:
+        lines = section(report_text(CONDITION, loaded(tmp_path), "1", NOW), "Threads")
+    finally:
+        stop.set()
+        thread.join()
+    assert "thread the-waiting-one" in lines
+    assert [line for line in lines if not re.match(r"thread |  \S+:\d+ in \S+: ", line)] == []
+
+
+def test_the_report_masks_secrets_and_logins_of_urls(tmp_path):
+    text = (
+        f"[DEFAULT]\ntransport_url = rabbit://nova:{SECRET}@broker/\n"
+        f"[state]\nconnection = mysql+pymysql://nova:{SECRET}@db/nova\n"
+    )
+    conf = ALONE.replace("http://127.0.0.1:8778", f"http://u:{SECRET}@placement/")
+    report = report_text(CONDITION, load_ours(tmp_path, conf + text), "1", NOW)
+    assert SECRET not in report
+    assert re.search(r"transport_url = \*\*\*", report)
+    assert "http://***@placement/" in report
+
+
+def test_the_report_goes_to_stderr_and_a_line_says_what_waits(tmp_path, capfd, caplog):
+    with caplog.at_level("INFO"):
+        write_state_report(CONDITION, loaded(tmp_path), "1")
+    assert "Live findings" in capfd.readouterr().err
+    (record,) = [record for record in caplog.records if record.msg == events.STATE_DUMP]
+    assert (record.levelname, record.waiting, hasattr(record, "file")) == ("INFO", ("interval",), False)
+
+
+def test_each_line_of_the_report_for_the_journal_has_its_priority(tmp_path):
+    with (tmp_path / "stderr").open("w+") as stream, pytest.MonkeyPatch.context() as changed:
+        found = os.fstat(stream.fileno())
+        changed.setattr(sys, "stderr", stream)
+        changed.setenv("JOURNAL_STREAM", f"{found.st_dev}:{found.st_ino}")
+        write_state_report(CONDITION, loaded(tmp_path), "1")
+    lines = (tmp_path / "stderr").read_text().splitlines()
+    assert len(lines) > 50
+    assert all(line.startswith("<6>") for line in lines)
+
+
+def test_the_report_goes_to_a_new_file_in_the_configured_folder(tmp_path, capfd, caplog):
+    (tmp_path / "reports").mkdir()
+    with caplog.at_level("INFO"):
+        write_state_report(CONDITION, loaded(tmp_path, f"[oslo_reports]\nlog_dir = {tmp_path}/reports\n"), "1")
+    (path,) = (tmp_path / "reports").iterdir()
+    assert re.fullmatch(r"stocktake-agent_gurumeditation_\d{14}", path.name)
+    assert section(path.read_text(), "Audit queue") == ["interval"]
+    assert stat.S_IMODE(path.stat().st_mode) & 0o137 == 0
+    assert capfd.readouterr().err == ""
+    assert [r.file for r in caplog.records if r.msg == events.STATE_DUMP] == [str(path)]
+
+
+def test_a_report_that_no_file_can_hold_goes_to_stderr(tmp_path, capfd, caplog):
+    with caplog.at_level("INFO"):
+        write_state_report(CONDITION, loaded(tmp_path, f"[oslo_reports]\nlog_dir = {tmp_path}/absent\n"), "1")
+    assert "Live findings" in capfd.readouterr().err
+    (record,) = [record for record in caplog.records if record.msg == events.STATE_DUMP]
+    assert record.error == f"{tmp_path}/absent: No such file or directory"

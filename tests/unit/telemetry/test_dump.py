@@ -1,0 +1,77 @@
+"""The sections of the report about a running daemon: queue, last audit, sources, findings, health, counters."""
+
+from dataclasses import replace
+
+from agent.model.finding import FindingState
+from agent.telemetry.dump import Condition, fields_of, sections
+from tests.rigs.log_days import START, leak, outage, report_of, seen
+
+NOW = "2026-11-22T03:15:07+00:00"
+
+
+def told(condition):
+    return dict(sections(condition, NOW))
+
+
+def test_a_daemon_before_its_first_audit_has_empty_sections():
+    found = told(Condition(waiting=("start-up",), report=None))
+    assert found["Audit queue"] == "start-up"
+    assert [found[name] for name in ("Last audit", "Sources", "Live findings")] == ["none"] * 3
+    assert "audit loop: waits" in found["Health"]
+
+
+def test_a_finding_has_its_code_its_state_and_its_age():
+    finding = seen(leak(), FindingState.UNKNOWN, "placement")
+    found = told(Condition(waiting=(), report=report_of(finding)))
+    assert found["Live findings"] == f"error allocation-stale-move unknown, 240 s old, id {finding.finding.id}"
+
+
+def test_a_finding_without_a_valid_time_has_an_unknown_age():
+    finding = replace(seen(leak()), first_seen_at="long ago")
+    assert "of unknown age" in told(Condition(waiting=(), report=report_of(finding)))["Live findings"]
+
+
+def test_each_source_is_read_lost_or_not_asked():
+    report = report_of(lost="placement", error="no answer")
+    sources = tuple(
+        replace(s, lost_since=START) if s.name == "placement"
+        else replace(s, ok=False, asked=False, not_asked_because="libvirt is unread") if s.name == "state"
+        else s
+        for s in report.sources
+    )  # fmt: skip
+    found = told(Condition(waiting=(), report=replace(report, sources=sources)))["Sources"].splitlines()
+    assert found[:3] == [
+        f"placement: lost since {START}: no answer",
+        "state: not asked: libvirt is unread",
+        "libvirt: read in 1 ms",
+    ]
+
+
+def test_the_health_says_what_a_long_audit_reads_and_whether_the_watchdog_is_fed():
+    condition = Condition(
+        waiting=(), report=None, running_s=151.2, reading="placement", is_healthy=False, misses=2, bus_failures=7
+    )
+    assert told(condition)["Health"].splitlines() == [
+        "audit loop: runs for 151 s in placement",
+        "watchdog: not fed, systemd will restart the agent",
+        "reads of libvirt that timed out in a row: 2",
+        "failed tries of the message bus in a row: 7",
+    ]
+
+
+def test_the_counters_are_those_of_the_process():
+    found = told(Condition(waiting=(), report=None, counters={"audits": 61, "writes": 2}))
+    assert found["Counters"].splitlines() == ["audits: 61", "writes: 2"]
+
+
+def test_a_control_character_of_an_error_is_escaped_in_the_report():
+    (report,) = outage("placement", 1, 60.0)
+    report = replace(report, error="answer \x1b[2J")
+    assert "\x1b" not in told(Condition(waiting=(), report=report))["Last audit"]
+
+
+def test_the_line_about_the_report_has_the_last_audit_and_what_waits():
+    report = report_of(seen(leak()))
+    fields = fields_of(Condition(waiting=("interval",), report=report))
+    assert (fields["waiting"], fields["last_audit_id"]) == (("interval",), report.audit_id)
+    assert fields["findings"] == ("allocation-stale-move",)
