@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import gc
 import importlib.metadata
+import logging
 import os
 import queue
 import signal
@@ -20,6 +21,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from agent.cmd.exit_handling import add_config_arguments, to_stderr
+from agent.cmd.log_output.journald import is_read_by_journald, prefix, with_prefix
 from agent.daemon.signal_queue import Inbox, install_handlers
 from agent.errors import AgentError, AuditCancelled, ConfigError, FolderUnavailable
 from agent.exit_codes import BAD_ARGUMENTS, BUG, CLEAN, CONFIGURATION, REFUSED, TEMPORARY, exit_code
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from agent.daemon.service import Reloaded
     from agent.host_files.agent_lock import Holder
     from agent.model.audit import Publish
+    from agent.model.report import AuditReport
 
 PROGRAM = "stocktake-agent"
 
@@ -89,16 +92,16 @@ def run(argv: Sequence[str], inbox: Inbox) -> int:
     try:
         loaded = configured(arguments)
         if not arguments.once and (other := running_agent(loaded)) is not None:
-            to_stderr(f"another {PROGRAM} is running: {other}; not started", PROGRAM)
+            _say(f"another {PROGRAM} is running: {other}; not started")
             return REFUSED
         wired = start_up(loaded, arguments, publish)
         return (audit_once if arguments.once else serve)(loaded, wired, publish, inbox)
     except ConfigError as error:
         for problem in error.problems:
-            to_stderr(problem, PROGRAM)
+            _say(problem)
         return CONFIGURATION
     except FolderUnavailable as error:
-        to_stderr(str(error), PROGRAM)
+        _say(str(error))
         return TEMPORARY
 
 
@@ -203,14 +206,22 @@ def audit_once(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> 
     from agent.host_files.agent_lock import AgentLock
     from agent.host_files.reports import report_path, write_report
     from agent.model.audit import AuditMemory, AuditRequest, Depth, Publish
+    from agent.telemetry import events
+    from agent.telemetry.event_log import log_event
 
     configured = configured_from(loaded, wired.parts, publish)
     run_dir = agent_options_from(loaded).run_dir
     daemon = AgentLock(run_dir).holder()
     if daemon is not None:
-        to_stderr(f"{PROGRAM} is running ({daemon}): its report {report_path(run_dir)} stays as it is", PROGRAM)
+        _say(f"{PROGRAM} is running ({daemon}): its report {report_path(run_dir)} stays as it is")
     kept = publish is not Publish.NEVER and daemon is None
-    desk = ReportDesk(lambda report: write_report(run_dir, report) if kept else None, on_status=lambda _status: None)
+
+    def save(report: AuditReport) -> None:
+        if kept:
+            write_report(run_dir, report)
+            log_event(events.REPORT_BY_HAND, path=report_path(run_dir))
+
+    desk = ReportDesk(save, on_status=lambda _status: None)
     request = AuditRequest(reasons=("once",), publish=publish, depth=Depth.FULL)
     with wired:
         try:
@@ -248,15 +259,19 @@ def main() -> NoReturn:
     try:
         code = run(sys.argv[1:], inbox)
     except Exception:  # noqa: BLE001 - the last boundary: a bug becomes exit code 1
-        traceback.print_exc()
+        trace = traceback.format_exc().rstrip("\n")
+        sys.stderr.write(f"{with_prefix(trace, logging.CRITICAL) if is_read_by_journald() else trace}\n")
         code = BUG
     leave(code)
 
 
+def _say(line: str) -> None:
+    """Write one line to stderr, with the priority of an error if systemd's journal reads stderr."""
+    to_stderr(line, f"{prefix(logging.ERROR)}{PROGRAM}")
+
+
 def leave(code: int) -> NoReturn:
     """Exit at once. A normal exit would join idle threads, and wait forever for a thread that hangs in libvirt."""
-    import logging
-
     logging.shutdown()
     for stream in (sys.stdout, sys.stderr):
         try:

@@ -67,7 +67,7 @@ def assemble(configured: Configured, outside: Outside, inbox: Inbox, notifier: N
             reading=outside.reading(),
             is_healthy=healthy(),
             misses=outside.misses(),
-            bus_failures=bus.failures(),
+            bus_failures=bus.counts()[0],
             counters=desk.counters,
         )
 

@@ -106,7 +106,7 @@ def _configuration(loaded: Loaded) -> Any:  # noqa: ANN401 - a model of oslo.rep
 
     groups: dict[str, dict[str, str]] = defaultdict(dict)
     for row in loaded.rows():
-        groups[row.group][row.option] = printable(row.value)
+        groups[row.group][row.option] = "(unset)" if row.value is None else printable(row.value)
     view = generic.KeyValueView(dict_sep=":")
     return with_default_views.ModelWithDefaultViews(dict(groups), text_view=view)
 
