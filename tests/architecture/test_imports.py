@@ -79,6 +79,7 @@ DRIVERS = {
     "requests": ("agent.placement", "agent.demo"),
     "oslo_config": ("agent.config", "agent.cmd", "agent.placement.http.access", "agent.demo", "agent.bus.transport"),
     "oslo_messaging": ("agent.bus", "agent.conductor"),
+    "oslo_reports": ("agent.cmd.log_output",),
     "oslo_service": ("agent.backend",),
     "cliff": ("agent.cmd",),
     # Only text of a command needs rich. The daemon must not import it.

@@ -19,6 +19,7 @@ IMPORT_NAMES = {
     "oslo.config": "oslo_config",
     "oslo.log": "oslo_log",
     "oslo.messaging": "oslo_messaging",
+    "oslo.reports": "oslo_reports",
     "oslo.service": "oslo_service",
     "oslo.utils": "oslo_utils",
     "os-resource-classes": "os_resource_classes",
