@@ -1,0 +1,149 @@
+"""When the history of findings is loaded, merged and saved."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from types import SimpleNamespace
+
+import pytest
+
+from agent.audit.history import consumers_of, save_history, saved, with_history
+from agent.books.confirm import AuditReads, confirm
+from agent.errors import LockHeld
+from agent.findings import BUILTIN
+from agent.model.audit import AuditMemory, AuditRequest, Publish
+from agent.model.finding import Finding, History, Loss, Severity, Sighting
+from tests.rigs import facts
+
+NOW = "2026-11-21T12:00:00.000Z"
+LEAKED = Finding(
+    code="allocation-leaked",
+    severity=Severity.ERROR,
+    remedy="r",
+    expected="e",
+    actual="8 VCPU",
+    consumer_uuid="leaked",
+    rests_on=frozenset({"placement", "state"}),
+    rests_on_recorded=True,
+)
+SEVERAL = dataclasses.replace(LEAKED, code="consumer-on-several-providers", consumer_uuid="several")
+VOLUME = dataclasses.replace(LEAKED, code="volume-foreign", consumer_uuid=None, rests_on_recorded=False)
+
+
+class Store:
+    """A history store of another process and ours; ``theirs`` is what the other process saved last."""
+
+    def __init__(self, history: History = History(), *, works: bool = True) -> None:  # noqa: B008
+        self.history = history
+        self.theirs: History | None = None
+        self.saved: list[History] = []
+        self.works = works
+
+    def load(self) -> History:
+        return self.history
+
+    def changed(self) -> History | None:
+        theirs, self.theirs = self.theirs, None
+        return theirs
+
+    def save(self, history: History) -> bool:
+        self.saved += [history] if self.works else []
+        return self.works
+
+
+def history(*findings: Finding, now: str = NOW, **changes: object) -> History:
+    known = confirm(History(), findings, AuditReads(now=now, confirm_audits=2, boot="this", at=100)).history
+    return dataclasses.replace(known, **changes)
+
+
+def task(store: Store, *, publish: Publish = Publish.BY_ROLE, lock=contextlib.nullcontext):
+    parts = SimpleNamespace(history=store, lock=SimpleNamespace(hold=lock))
+    return SimpleNamespace(
+        parts=parts, settings=facts.settings(), request=AuditRequest(reasons=("test",), publish=publish)
+    )
+
+
+def test_a_new_process_reads_the_records_of_remembered_consumers_first():
+    memory = with_history(task(Store(history(LEAKED, SEVERAL, VOLUME))), AuditMemory(suspects=("old",)))
+    assert memory.suspects == ("old", "several", "leaked")
+    assert memory.reported == ("several", "leaked")
+    assert consumers_of(history(VOLUME).sightings) == ()
+
+
+def test_a_finding_of_an_older_version_gets_severity_and_sources_of_its_rule():
+    old = Sighting(id="5f0f", code="over-capacity", first_seen_at=NOW, last_seen_at=NOW, times=2, evidence_digest="d")
+    loaded = with_history(task(Store(History(sightings=(old,)))), AuditMemory()).history
+    assert loaded is not None
+    (found,) = loaded.sightings
+    rule = next(rule for rule in BUILTIN if rule.code == "over-capacity")
+    assert found.finding is not None
+    assert (found.finding.id, found.finding.severity, found.finding.rests_on) == ("5f0f", rule.severity, rule.rests_on)
+    assert found.confirmed, "two sightings confirm a finding in this configuration"
+
+
+def test_an_audit_learns_what_another_process_has_saved_since():
+    store = Store(history(LEAKED))
+    memory = with_history(task(store), AuditMemory())
+    assert with_history(task(store), memory) == memory
+    store.theirs = history(LEAKED, SEVERAL, read_until=160)
+    later = with_history(task(store), memory)
+    assert later.history is not None
+    assert {s.code for s in later.history.sightings} == {LEAKED.code, SEVERAL.code}
+    assert later.unsaved_history
+
+
+def test_the_history_is_saved_only_if_more_than_times_changed():
+    store, before = Store(), history(LEAKED, now="2026-11-21T11:00:00.000Z")
+    memory = AuditMemory(history=before, audits=1)
+    only_times = history(LEAKED)
+    assert save_history(task(store), memory, before, only_times, frozenset()).history is only_times
+    assert store.saved == []
+    for change in (
+        history(LEAKED, SEVERAL),
+        dataclasses.replace(only_times, losses=(Loss("libvirt", NOW, 1, 1),)),
+        dataclasses.replace(only_times, root_uuid="p2"),
+        dataclasses.replace(only_times, settings_digest="new"),
+        History(),
+    ):
+        save_history(task(store), memory, before, change, frozenset())
+        assert store.saved.pop() == change
+    lost = dataclasses.replace(only_times, losses=(Loss("libvirt", NOW, 1, 1),))
+    longer = dataclasses.replace(only_times, losses=(Loss("libvirt", NOW, 1, 2),))
+    save_history(task(store), memory, lost, longer, frozenset())
+    assert store.saved == [], "only the count of a loss changed"
+
+
+def test_the_first_audit_of_a_process_saves_and_a_dry_run_never_does():
+    store, known = Store(), history(LEAKED)
+    save_history(task(store), AuditMemory(history=known, audits=0), known, known, frozenset())
+    assert store.saved == [known]
+    dry = task(store, publish=Publish.NEVER)
+    save_history(dry, AuditMemory(history=known, audits=1), known, History(), frozenset())
+    assert len(store.saved) == 1
+
+
+@pytest.mark.parametrize("failure", ["lock", "disk"])
+def test_a_history_that_could_not_be_saved_is_saved_by_the_next_audit(failure):
+    @contextlib.contextmanager
+    def held():
+        raise LockHeld("/run/lock", "is held")
+        yield
+
+    store, known = Store(works=failure != "disk"), history(LEAKED)
+    chosen = task(store, lock=held if failure == "lock" else contextlib.nullcontext)
+    memory = save_history(chosen, AuditMemory(history=known, audits=1), History(), known, frozenset({"gone"}))
+    assert (memory.unsaved_history, memory.ended) == (True, frozenset({"gone"}))
+    store.works = True
+    after = save_history(task(store), memory, known, known, memory.ended)
+    assert (after.unsaved_history, after.ended, store.saved) == (False, frozenset(), [known])
+
+
+def test_the_save_merges_what_another_process_saved_during_the_audit():
+    store = Store()
+    store.theirs = history(LEAKED, SEVERAL)
+    ended = frozenset({history(SEVERAL).sightings[0].id})
+    memory = saved(task(store).parts, AuditMemory(history=history(LEAKED, VOLUME), ended=ended))
+    assert memory.history is not None
+    assert {s.code for s in memory.history.sightings} == {LEAKED.code, VOLUME.code}
+    assert store.saved == [memory.history]
