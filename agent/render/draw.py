@@ -8,16 +8,15 @@ the names that tenants chose) is escaped here, whatever the caller passes.
 from __future__ import annotations
 
 import io
+import itertools
 import re
 from collections.abc import Iterable, Iterator
-from typing import Literal
 
 from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from agent.render.layout import PLAIN, UNLIMITED, Block, Grid, Kind, Line, Look, Span, Tone, tone_of
+from agent.render.layout import PLAIN, UNLIMITED, Block, Column, Grid, Kind, Line, Look, Span, Tone, tone_of
 from agent.render.table_fit import GAP, Fitted, fitted
 from agent.text.wording import printable
 
@@ -52,7 +51,7 @@ class _Pen:
 
     def __init__(self, look: Look) -> None:
         self._look = look
-        self._mark = _encodable("\u2026", look.encoding) if _has(look.encoding, "\u2026") else "..."
+        self._mark = "\u2026" if _has(look.encoding, "\u2026") else "..."
         self._console = Console(
             file=io.StringIO(),
             width=UNLIMITED,
@@ -112,35 +111,46 @@ class _Pen:
         rows = tuple(tuple(self._clean(cell) for cell in row) for row in grid.rows)
         cleaned = Grid(columns=grid.columns, rows=rows, leave_out=grid.leave_out, hint=grid.hint, indent=grid.indent)
         fit = fitted(cleaned, self._look.width, cell_len, lambda cell: _glued(cell).split(), self._mark)
-        for shown in self._shown(self._table(fit)):
+        for shown in self._rows(fit):
             yield f"{' ' * grid.indent}{shown}"
         if fit.left_out:
             yield from self.lines_of(f"{' ' * grid.indent}left out: {', '.join(fit.left_out)} ({grid.hint})")
 
-    def _table(self, fit: Fitted) -> Table:
-        titled = any(column.heading for column in fit.columns)
-        table = Table(
-            box=None, show_edge=False, show_header=titled, pad_edge=False, padding=(0, GAP, 0, 0), header_style=""
-        )
-        for column, width in zip(fit.columns, fit.widths, strict=True):
-            side: Literal["right", "left"] = "right" if column.kind is Kind.NUMBER else "left"
-            # Each column is at least as wide as its longest word, so nothing is folded.
-            table.add_column(Text(column.heading), width=width, justify=side, overflow="fold")
+    def _rows(self, fit: Fitted) -> Iterator[str]:
+        headings = tuple(column.heading for column in fit.columns)
+        if any(headings):
+            yield from self._row(fit, tuple(Text(heading) for heading in headings))
         for row in fit.rows:
-            # A span has the tone, not the cell, because rich would also colour the blanks beside the word.
-            table.add_row(
-                *(
-                    Text.assemble((_glued(cell), _STYLES[tone_of(cell)] if column.toned else ""))
-                    for column, cell in zip(fit.columns, row, strict=True)
-                )
-            )
-        return table
+            yield from self._row(fit, tuple(map(_cell, fit.columns, row)))
 
-    def _shown(self, what: Text | Table) -> Iterator[str]:
+    def _row(self, fit: Fitted, cells: tuple[Text, ...]) -> Iterator[str]:
+        """Yield the lines of one row: more than one if a text is wrapped."""
+        # Each column is at least as wide as its longest word, so no word is broken.
+        parts = (
+            (cell,) if cell.cell_len <= width else cell.wrap(self._console, width)
+            for cell, width in zip(cells, fit.widths, strict=True)
+        )
+        for line in itertools.zip_longest(*parts, fillvalue=Text()):
+            text = Text()
+            for column, width, part in zip(fit.columns, fit.widths, line, strict=True):
+                blanks = " " * (width - part.cell_len)
+                text.append(blanks if column.kind is Kind.NUMBER else "").append_text(part)
+                text.append(("" if column.kind is Kind.NUMBER else blanks) + " " * GAP)
+            yield from self._shown(text)
+
+    def _shown(self, text: Text) -> Iterator[str]:
+        if not self._look.colour:
+            # rich would return the same, ten times slower: an audit of a host with many leaks has thousands of lines.
+            yield text.plain.replace(_GLUE, " ").rstrip(" ")
+            return
+        text.rstrip()
         with self._console.capture() as capture:
-            self._console.print(what, crop=False, overflow="ignore", no_wrap=isinstance(what, Text))
-        for shown in capture.get().replace(_GLUE, " ").removesuffix("\n").split("\n"):
-            yield shown.rstrip(" ")
+            self._console.print(text, crop=False, overflow="ignore", no_wrap=True)
+        yield capture.get().replace(_GLUE, " ").removesuffix("\n")
+
+
+def _cell(column: Column, cell: str) -> Text:
+    return Text.assemble((_glued(cell), _STYLES[tone_of(cell)] if column.toned else ""))
 
 
 def _glued(text: str) -> str:

@@ -189,7 +189,7 @@ def test_the_daemon_imports_no_cli_or_database_or_messaging_library():
         "import agent.daemon.assembly, agent.audit.run, agent.cmd.wiring, agent.config.load, agent.cmd.logs"
     )
     assert {"agent.audit.run", "libvirt"} <= loaded
-    unwanted = {"eventlet", "greenlet", "cliff", "cmd2", "prettytable", "sqlalchemy", "pymysql"}
+    unwanted = {"eventlet", "greenlet", "cliff", "cmd2", "prettytable", "rich", "sqlalchemy", "pymysql"}
     unwanted |= {"oslo_messaging", "oslo_service", "agent.demo", "placement", "waitress"}
     assert loaded & unwanted == set()
 
