@@ -156,7 +156,7 @@ class ListCommand(BaseCommand, Lister, DisplayCommandBase, ParserOwner):  # type
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Print the list and return the exit code. Raises UsageError on an unknown column."""
-        self._refuse_unknown_columns(parsed_args)
+        self._know_columns(parsed_args)
         found, code = self.listing(parsed_args)
         order = self._order(found, parsed_args)
         rows = tuple(found.rows[place] for place in order)
@@ -186,20 +186,25 @@ class ListCommand(BaseCommand, Lister, DisplayCommandBase, ParserOwner):  # type
     def _order(self, found: Listing, parsed_args: argparse.Namespace) -> list[int]:
         """Return the places of the rows in the order of --sort-column; rows without a value come last, as in cliff."""
         order = list(range(len(found.rows)))
-        names = [self._normalize_column_name(name) for name in found.columns]
         for name in reversed(parsed_args.sort_columns):
-            column = names.index(self._normalize_column_name(name))
+            column = found.columns.index(name)
             cells = [row[column] for row in found.rows]
             order.sort(key=lambda place: for_sorting(cells[place]), reverse=parsed_args.sort_direction == "desc")
         return order
 
-    def _refuse_unknown_columns(self, parsed_args: argparse.Namespace) -> None:
+    def _know_columns(self, parsed_args: argparse.Namespace) -> None:
+        """Replace the names that the operator typed, in any case, by the columns' own. Raises UsageError if unknown."""
         columns = self.columns(parsed_args)
-        known = {self._normalize_column_name(name) for name in columns}
         asked = [*parsed_args.columns, *parsed_args.sort_columns]
-        unknown = [name for name in asked if self._normalize_column_name(name) not in known]
+        unknown = [name for name in asked if _column(name) not in columns]
         if unknown:
             raise UsageError(f"unknown column {', '.join(unknown)}; the columns are {', '.join(columns)}")
+        parsed_args.columns = [_column(name) for name in parsed_args.columns]
+        parsed_args.sort_columns = [_column(name) for name in parsed_args.sort_columns]
+
+
+def _column(typed: str) -> str:
+    return typed.strip().lower().replace(" ", "_")
 
 
 #: The arguments with which an operator approves a plan.
