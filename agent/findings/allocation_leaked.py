@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent.findings.base import HEALERS, AuditFacts, Findings, Rule, claims_of, named, rows_by_consumer
 from agent.findings.base_headlines import recorded, who
-from agent.findings.base_places import heal_here, place_of, recorded_where, unset_here
+from agent.findings.base_places import counted_where, heal_here, place_of, unset_here
 from agent.findings.base_remedies import by_hand, by_nova_compute, inspect, show_allocations
 from agent.model.compared import Row
 from agent.model.finding import Remedy, Severity
@@ -23,7 +23,7 @@ def _find(audit: AuditFacts) -> Findings:
             consumer_uuid=consumer,
             expected="no allocation, because "
             f"{'the instance of ' if rows[0].migration else ''}{named(rows)} is deleted",
-            actual=f"Placement records {recorded_where(audit, rows)}",
+            actual=f"Placement counts {counted_where(audit, rows)}; the instance is deleted",
             evidence=claims_of(rows),
             facts=(("instance_deleted_at", deleted_at),),
             rests_on_recorded=True,

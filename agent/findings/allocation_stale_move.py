@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent.findings.base import HEALERS, AuditFacts, Findings, Rule, claims_of, named, rows_by_consumer
 from agent.findings.base_headlines import recorded, who
-from agent.findings.base_places import heal_here, place_of, recorded_where, unset_here
+from agent.findings.base_places import counted_where, heal_here, place_of, unset_here
 from agent.findings.base_remedies import by_hand, inspect, show_server
 from agent.model.compared import Row
 from agent.model.finding import Remedy, Severity
@@ -20,7 +20,7 @@ def _find(audit: AuditFacts) -> Findings:
             provider_uuid=place_of(audit, rows),
             consumer_uuid=consumer,
             expected=f"no allocation on this host, because {_where_it_is(rows)}",
-            actual=f"Placement records {recorded_where(audit, rows)} on this host",
+            actual=f"Placement counts {counted_where(audit, rows)}; {_lives(rows)}",
             evidence=claims_of(rows),
             facts=(("instance_host", rows[0].instance.host if rows[0].instance else None),),
             rests_on_recorded=True,

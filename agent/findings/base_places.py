@@ -6,7 +6,8 @@ provider by hand.
 
 from __future__ import annotations
 
-from agent.findings.base import AuditFacts, recorded_text
+from agent.findings.base import AuditFacts
+from agent.findings.base_headlines import recorded
 from agent.findings.base_remedies import heal, unset
 from agent.model.compared import Row
 from agent.model.finding import Remedy
@@ -23,13 +24,16 @@ def place_of(audit: AuditFacts, rows: tuple[Row, ...]) -> str | None:
     return audit.root_uuid if audit.root_uuid in places or not places else places[0]
 
 
-def recorded_where(audit: AuditFacts, rows: tuple[Row, ...]) -> str:
-    """Return the recorded amounts by provider: "8 VCPU; 1 VGPU on provider UUID". The root provider is not named."""
+def counted_where(audit: AuditFacts, rows: tuple[Row, ...]) -> str:
+    """Return what Placement counts, by provider: "8 VCPU, 80 GiB here, and 1 VGPU on provider UUID".
+
+    "here" is the root provider.
+    """
     texts = []
     for place in _places(audit, rows):
-        some = recorded_text(row for row in rows if _place(audit, row) == place)
-        texts.append(some if place == audit.root_uuid else f"{some} on provider {place}")
-    return "; ".join(texts) or "nothing"
+        some = recorded(row for row in rows if _place(audit, row) == place)
+        texts.append(f"{some} here" if place == audit.root_uuid else f"{some} on provider {place}")
+    return ", and ".join(texts) or "nothing"
 
 
 def unset_here(audit: AuditFacts, rows: tuple[Row, ...]) -> str | None:

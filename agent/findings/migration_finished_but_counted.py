@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from agent.findings.base import HEALERS, AuditFacts, Findings, Rule, claims_of
 from agent.findings.base_headlines import recorded, who
-from agent.findings.base_places import heal_here, place_of, recorded_where, unset_here
+from agent.findings.base_places import counted_where, heal_here, place_of, unset_here
 from agent.findings.base_remedies import by_hand
 from agent.model.compared import Row
 from agent.model.finding import Finding, Severity
@@ -41,8 +41,8 @@ def _finding(audit: AuditFacts, migration: Migration, rows: tuple[Row, ...]) -> 
         consumer_uuid=migration.instance_uuid,
         expected=f"evacuation {migration.uuid or migration.id} to {migration.dest_host} is {migration.status}, "
         "so the instance uses nothing here",
-        actual=f"Placement still records {recorded_where(audit, rows)} for instance {migration.instance_uuid} "
-        "on this host",
+        actual=f"Placement still counts {counted_where(audit, rows)}; "
+        f"the instance was evacuated to {migration.dest_host}",
         evidence=claims_of(rows),
         facts=(("migration_uuid", migration.uuid), ("migration_status", migration.status)),
         rests_on_recorded=True,

@@ -40,7 +40,7 @@ def candidates(scene: Scene, asked: tuple[SeenFinding, ...], most: int) -> tuple
 
     These are at most ``most`` consumers of single changes, in the plan's order, and all consumers of a reshape.
     """
-    passed = [guarded for seen in asked if _refusal(guarded := _guarded(scene, seen, ()), BEFORE) is None]
+    passed = [guarded for seen in _causes(asked) if _refusal(guarded := _guarded(scene, seen, ()), BEFORE) is None]
     single = [c for each in passed if not isinstance(each.repair, TreeRepair) for c in each.consumer_uuids]
     together = [c for each in passed if isinstance(each.repair, TreeRepair) for c in each.consumer_uuids]
     return tuple(dict.fromkeys((*tuple(dict.fromkeys(single))[:most], *together)))
@@ -49,20 +49,24 @@ def candidates(scene: Scene, asked: tuple[SeenFinding, ...], most: int) -> tuple
 def heal_plan(scene: Scene, asked: tuple[SeenFinding, ...]) -> HealPlan:
     """Return the actions within the limits of one run, and the refusals of the other findings.
 
-    If a finding needs the same change as an earlier finding, or if an action repairs its cause, it becomes neither an
-    action nor a refusal.
+    If a finding needs the same change as an earlier finding, or if its cause is among ``asked``, the finding becomes
+    neither an action nor a refusal: what happens to the cause happens to its symptoms.
     """
     actions: list[AnyAction] = []
     refusals: list[HealRefusal] = []
-    for seen in asked:
-        if not {action.finding_id for action in actions}.isdisjoint(seen.caused_by):
-            continue
+    for seen in _causes(asked):
         judged = _judged(scene, seen, tuple(actions))
         if isinstance(judged, HealRefusal):
             refusals.append(judged)
         elif judged is not None:
             actions.append(judged)
     return HealPlan(actions=_with_symptoms(actions, scene.findings), refusals=tuple(refusals))
+
+
+def _causes(asked: tuple[SeenFinding, ...]) -> tuple[SeenFinding, ...]:
+    """Return the findings without those whose cause is among them."""
+    ids = {seen.finding.id for seen in asked}
+    return tuple(seen for seen in asked if ids.isdisjoint(seen.caused_by))
 
 
 def _with_symptoms(actions: list[AnyAction], findings: tuple[SeenFinding, ...]) -> tuple[AnyAction, ...]:

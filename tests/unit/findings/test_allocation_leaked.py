@@ -57,7 +57,7 @@ def test_the_finding_names_the_consumer_and_all_its_allocations(world):
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == f"no allocation, because instance {I1} (i1) is deleted"
-    assert found.actual == "Placement records 8192 MiB of MEMORY_MB, 8 VCPU"
+    assert found.actual == "Placement counts 8 VCPU, 8192 MiB here; the instance is deleted"
     assert proof(found) == [("placement", "MEMORY_MB", 8192), ("placement", "VCPU", 8)]
     assert found.facts == (("instance_deleted_at", "2026-11-21T11:00:00"),)
     assert found.severity is Severity.ERROR
@@ -105,7 +105,7 @@ def test_a_leak_only_on_a_child_provider_is_reported_with_the_childs_uuid():
     (found,) = findings(snapshot(nova=state(deleted()), placement=view(held, providers=(root(), child))), CODE)
     assert (found.provider_uuid, found.actual) == (
         uuid("child"),
-        f"Placement records 1 VGPU on provider {uuid('child')}",
+        f"Placement counts 1 VGPU on provider {uuid('child')}; the instance is deleted",
     )
 
 
@@ -125,7 +125,7 @@ def test_a_leak_only_on_a_sharing_provider_is_reported_with_the_providers_uuid()
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.actual) == (
         uuid("nfs"),
-        f"Placement records 5 GiB of DISK_GB on provider {uuid('nfs')}",
+        f"Placement counts 5 GiB on provider {uuid('nfs')}; the instance is deleted",
     )
     assert "stocktake heal" not in found.remedy
 

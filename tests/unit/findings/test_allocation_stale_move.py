@@ -57,7 +57,7 @@ def test_the_finding_names_the_current_location_of_the_instance(world, where, li
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == f"no allocation on this host, because instance {I1} (i1) {where}"
-    assert found.actual == "Placement records 8 VCPU on this host"
+    assert found.actual == f"Placement counts 8 VCPU here; the instance lives on {lives_on or 'no host'}"
     assert found.facts == (("instance_host", lives_on),)
     assert proof(found) == [("placement", "VCPU", 8)]
     assert found.severity is Severity.ERROR

@@ -43,7 +43,7 @@ def test_the_finding_names_the_evacuation_and_the_remaining_allocation(status):
     (found,) = findings(evacuated(migration(5, kind="evacuation", status=status)), CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == f"evacuation {uuid('migration-5')} to cmp2 is {status}, so the instance uses nothing here"
-    assert found.actual == f"Placement still records 8192 MiB of MEMORY_MB, 8 VCPU for instance {I1} on this host"
+    assert found.actual == "Placement still counts 8 VCPU, 8192 MiB here; the instance was evacuated to cmp2"
     assert found.facts == (("migration_uuid", uuid("migration-5")), ("migration_status", status))
     assert proof(found) == [("placement", "MEMORY_MB", 8192), ("placement", "VCPU", 8)]
     assert found.severity is Severity.ERROR

@@ -61,6 +61,13 @@ def test_a_symptom_that_is_not_confirmed_yet_is_no_refusal_if_its_cause_is_plann
     assert plan.refusals == ()
 
 
+def test_a_symptom_is_no_refusal_of_its_own_if_its_cause_must_wait(scene):
+    later = tuple(dataclasses.replace(s, times=0) for s in scene.findings)
+    plan = planned(dataclasses.replace(scene, findings=later))
+    assert plan.actions == ()
+    assert [(refusal.code, refusal.guard) for refusal in plan.refusals] == [(STALE, "confirmed")]
+
+
 def test_the_digest_of_a_plan_does_not_depend_on_which_symptoms_are_known(scene):
     alone = dataclasses.replace(scene, findings=tuple(s for s in scene.findings if s.finding.code == STALE))
     assert planned(alone).actions[0].also_ends == ()
