@@ -94,7 +94,7 @@ def test_json_documents_have_every_key_of_the_stable_format():
     assert audit["schema_version"] == 1
     assert set(audit["sources"][0]) == {
         "name", "ok", "age_s", "duration_ms", "error", "denied", "behind_s", "read",
-        "asked", "not_asked_because", "lost_since", "losses",
+        "asked", "not_asked_because", "lost_since", "losses", "reason",
     }  # fmt: skip
     assert set(audit["plan"]) == {"digest", "writes", "held_back"}
     assert set(audit["placement"]) == {"requests", "conflicts", "attempts", "conflict_kinds", "microversion", "tried"}
