@@ -7,9 +7,7 @@ document, with the same keys as in every other document of the agent, so the fin
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
-from enum import Enum
-from typing import TypeVar
+from collections.abc import Iterator
 
 from agent.books.confirm import seen_of
 from agent.model.claim import Cause, Claim, Consumer, Origin
@@ -17,10 +15,18 @@ from agent.model.finding import Booked, Finding, Remedy, RemedyKind, Severity, S
 from agent.model.placement import ROOT, ProviderKey
 from agent.render.documents import finding_document
 from agent.text.numbers import unbounded, whole
-from agent.text.own_rows import BadRow, Json, count_of, text_of, utc_time_of
-
-T = TypeVar("T")
-E = TypeVar("E", bound=Enum)
+from agent.text.own_rows import (
+    BadRow,
+    Json,
+    count_of,
+    list_of,
+    member_of,
+    object_of,
+    plain_text,
+    text_of,
+    text_or_none,
+    utc_time_of,
+)
 
 #: A finding about a thousand consumers has as many claims: the file keeps the first ones.
 EVIDENCE = 20
@@ -91,47 +97,48 @@ def with_text(sighting: Sighting, row: Json) -> Sighting:
     """
     if row.get("finding") is None:
         return _without_text(sighting, row)
-    document = _object(row["finding"])
-    finding = _finding(document, sighting.code)
+    document = object_of(row["finding"])
+    finding = finding_of(document, sighting.code)
     if finding.id != sighting.id:
         raise BadRow("finding: the text belongs to another finding")
     return dataclasses.replace(
         sighting,
         finding=finding,
-        booked=_list(row.get("booked", []), _booked),
-        caused_by=_list(document.get("caused_by", []), _plain_text),
+        booked=list_of(row.get("booked", []), _booked),
+        caused_by=list_of(document.get("caused_by", []), plain_text),
     )
 
 
 def _without_text(sighting: Sighting, row: Json) -> Sighting:
     if row.get("severity") is None:
         return sighting
-    finding = dataclasses.replace(seen_of(sighting).finding, severity=_member(Severity, row["severity"]))
+    finding = dataclasses.replace(seen_of(sighting).finding, severity=member_of(Severity, row["severity"]))
     return dataclasses.replace(sighting, finding=finding)
 
 
-def _finding(document: dict[str, Json], code: str) -> Finding:
+def finding_of(document: dict[str, Json], code: str) -> Finding:
+    """Return the finding of this code that its document describes. Raises BadRow."""
     return Finding(
         code=code,
-        severity=_member(Severity, document.get("severity")),
+        severity=member_of(Severity, document.get("severity")),
         remedy=text_of(document, "remedy"),
         expected=text_of(document, "expected"),
         actual=text_of(document, "actual"),
-        provider_uuid=_text_or_none(document, "provider_uuid"),
-        consumer_uuid=_text_or_none(document, "consumer_uuid"),
-        resource_class=_text_or_none(document, "resource_class"),
+        provider_uuid=text_or_none(document, "provider_uuid"),
+        consumer_uuid=text_or_none(document, "consumer_uuid"),
+        resource_class=text_or_none(document, "resource_class"),
         subject=text_of(document, "subject"),
-        evidence=_list(document.get("evidence", []), _claim),
+        evidence=list_of(document.get("evidence", []), _claim),
         facts=_facts(document.get("facts", {})),
         rests_on_recorded=document.get("rests_on_recorded") is True,
-        rests_on=frozenset(_list(document.get("rests_on", []), _plain_text)),
-        remedies=_list(document.get("remedies", []), _remedy),
+        rests_on=frozenset(list_of(document.get("rests_on", []), plain_text)),
+        remedies=list_of(document.get("remedies", []), _remedy),
         headline=text_of(document, "headline"),
     )
 
 
 def _facts(value: Json) -> tuple[tuple[str, str | int | float | bool | None], ...]:
-    facts = _object(value)
+    facts = object_of(value)
     if unbounded(facts) or not all(v is None or isinstance(v, str | int | float | bool) for v in facts.values()):
         raise BadRow("facts: a value is not a text, a finite number, a Boolean or null")
     return tuple(facts.items())
@@ -146,21 +153,21 @@ def _claim(row: Json) -> Claim:
             key=text_of(row, "consumer_key"),
             kind=text_of(row, "consumer_kind"),
             name=text_of(row, "consumer_name"),
-            uuid=_text_or_none(row, "consumer_uuid"),
+            uuid=text_or_none(row, "consumer_uuid"),
         ),
-        cause=_member(Cause, row.get("cause")),
+        cause=member_of(Cause, row.get("cause")),
         resource_class=text_of(row, "resource_class"),
         amount=count_of(row, "amount"),
         provider_key=ROOT if provider == "root" else ProviderKey(kind, name),
         source=Origin(*(*text_of(row, "source").split(" ", 2), "", "")[:3]),
         size_bytes=None if size_bytes is None else count_of(row, "size_bytes"),
-        instance_uuid=_text_or_none(row, "instance_uuid"),
+        instance_uuid=text_or_none(row, "instance_uuid"),
     )
 
 
 def _remedy(row: Json) -> Remedy:
-    kind = _member(RemedyKind, _object(row).get("kind"))
-    return Remedy(kind=kind, words=text_of(row, "words"), command=_text_or_none(row, "command"))
+    kind = member_of(RemedyKind, object_of(row).get("kind"))
+    return Remedy(kind=kind, words=text_of(row, "words"), command=text_or_none(row, "command"))
 
 
 def _booked(row: Json) -> Booked:
@@ -169,32 +176,3 @@ def _booked(row: Json) -> Booked:
     if any(amount is not None and whole(amount) is None for amount in row[2:5]):
         raise BadRow("booked: an amount is not a whole number")
     return Booked(text_of(row, 0), text_of(row, 1), row[2], row[3], row[4], row[5] is True)
-
-
-def _object(value: Json) -> dict[str, Json]:
-    if not isinstance(value, dict):
-        raise BadRow("a part of the finding is not an object")
-    return value
-
-
-def _list(value: Json, read: Callable[[Json], T]) -> tuple[T, ...]:
-    if not isinstance(value, list):
-        raise BadRow("a part of the finding is not a list")
-    return tuple(read(each) for each in value)
-
-
-def _plain_text(value: Json) -> str:
-    if not isinstance(value, str):
-        raise BadRow("a part of the finding is not text")
-    return value
-
-
-def _text_or_none(row: Json, name: str) -> str | None:
-    return None if _object(row).get(name) is None else text_of(row, name)
-
-
-def _member(kind: type[E], value: Json) -> E:
-    found = next((member for member in kind if member.value == value), None)
-    if found is None:
-        raise BadRow(f"a finding has no {kind.__name__} of the name {value!r:.60}")
-    return found

@@ -236,7 +236,7 @@ def storage_rows(rows: Iterable[StorageRow]) -> list[Document]:
 
 def report_document(report: AuditReport) -> Document:
     """Return the whole report, as stored in the report file that ``stocktake status`` reads."""
-    lists = {"ledger": ledger_rows(report), "storage": storage_rows(report.storage)}
+    lists = {"ledger": _saved_ledger_rows(report.ledger), "storage": storage_rows(report.storage)}
     before = {"schema_version": SCHEMA_VERSION, "audit": audit_document(report)}
     return {**before, **lists, **_after_the_ledger(report)}
 
@@ -287,11 +287,16 @@ def _cell_usage(usage: CellUsage) -> Document:
     }
 
 
+def _saved_ledger_rows(rows: Iterable[LedgerRow]) -> list[Document]:
+    """Return the rows for the report file, from which a command computes the sums of the host again."""
+    return [_ledger_row(row) | {"outside_tree": row.outside_tree} for row in rows]
+
+
 # Ledger and storage rows are nearly all of the text. On an unchanged host these rows equal the last audit's rows, so
 # their text is cached: with 1,000 guests this saves 16 of 85 ms.
 @for_equal_arguments
 def _ledger_text(rows: tuple[LedgerRow, ...]) -> str:
-    return _text([_ledger_row(row) for row in rows])
+    return _text(_saved_ledger_rows(rows))
 
 
 @for_equal_arguments

@@ -13,11 +13,13 @@ import re
 import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Generic, TypeVar
 
-from agent.text.numbers import whole
+from agent.text.numbers import finite, whole
 
 T = TypeVar("T")
+E = TypeVar("E", bound=Enum)
 
 #: A plain JSON value.
 Json = Any
@@ -110,6 +112,57 @@ def count_of(row: Json, name: str | int) -> int:
     number = whole(value)
     if number is None or number < 0:
         raise BadRow(f"{name} is not a whole number from 0 to 2^63 - 1: {_shown(value)}")
+    return number
+
+
+def object_of(value: Json) -> dict[str, Json]:
+    """Return the value. Raises BadRow unless it is a JSON object."""
+    if not isinstance(value, dict):
+        raise BadRow(f"not an object: {_shown(value)}")
+    return value
+
+
+def list_of(value: Json, read: Callable[[Json], T]) -> tuple[T, ...]:
+    """Return what ``read`` makes of each item. Raises BadRow unless the value is a list and every item can be read."""
+    if not isinstance(value, list):
+        raise BadRow(f"not a list: {_shown(value)}")
+    return tuple(read(each) for each in value)
+
+
+def plain_text(value: Json) -> str:
+    """Return the value. Raises BadRow unless it is text."""
+    if not isinstance(value, str):
+        raise BadRow(f"not text: {_shown(value)}")
+    return value
+
+
+def text_or_none(row: Json, name: str) -> str | None:
+    """Return the text in the field ``name``, None if the field is missing or null. Raises BadRow on anything else."""
+    return None if object_of(row).get(name) is None else text_of(row, name)
+
+
+def member_of(kind: type[E], value: Json) -> E:
+    """Return the member of the enumeration with this value. Raises BadRow if there is none."""
+    found = next((member for member in kind if member.value == value), None)
+    if found is None:
+        raise BadRow(f"there is no {kind.__name__} {_shown(value)}")
+    return found
+
+
+def number_of(row: Json, name: str) -> float:
+    """Return the number in the field ``name``. Raises BadRow if it is no finite number."""
+    number = finite(_at(row, name))
+    if number is None:
+        raise BadRow(f"{name} is not a number: {_shown(row[name])}")
+    return number
+
+
+def amount_of(row: Json, name: str) -> int | None:
+    """Return the whole number in the field ``name``, None if it is null. Raises BadRow on anything else."""
+    value = _at(row, name)
+    number = whole(value)
+    if number is None and value is not None:
+        raise BadRow(f"{name} is not a whole number: {_shown(value)}")
     return number
 
 
