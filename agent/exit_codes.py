@@ -10,8 +10,10 @@ does not depend on findings.
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
-from agent.model.report import AuditReport, Outcome
+if TYPE_CHECKING:
+    from agent.model.report import AuditReport, Outcome
 
 CLEAN = 0
 BUG = 1
@@ -26,15 +28,16 @@ BAD_ARGUMENTS = 127
 # If several codes apply, the process ends with the first of these.
 _ORDER = (BUG, REFUSED, PARTIAL, TEMPORARY, FINDINGS, REPAIRED, CLEAN)
 
+# By the value of the outcome: every command imports this module, and most of them need no report.
 _BY_OUTCOME = {
-    Outcome.CLEAN: CLEAN,
-    Outcome.CRASHED: BUG,
-    Outcome.PARTIAL: PARTIAL,
-    Outcome.FINDINGS: FINDINGS,
-    Outcome.REFUSED: REFUSED,
-    Outcome.UNREADABLE: TEMPORARY,
+    "clean": CLEAN,
+    "crashed": BUG,
+    "partial": PARTIAL,
+    "findings": FINDINGS,
+    "refused": REFUSED,
+    "unreadable": TEMPORARY,
     # SIGTERM and SIGINT end the audit at a safe point, with exit code 0.
-    Outcome.CANCELLED: CLEAN,
+    "cancelled": CLEAN,
 }
 
 
@@ -45,12 +48,12 @@ def exit_code(report: AuditReport) -> int:
 
 def code_of(outcome: Outcome) -> int:
     """Return the exit code for an audit with this outcome."""
-    return _BY_OUTCOME[outcome]
+    return _BY_OUTCOME[outcome.value]
 
 
 def answer_code(report: AuditReport, unread: Collection[str]) -> int:
     """Return the exit code of an answer that rests on this report; ``unread``: sources that the answer lacks."""
-    if report.outcome is Outcome.CRASHED:
+    if exit_code(report) == BUG:
         return BUG
     return PARTIAL if unread or not report.own_files_read else CLEAN
 

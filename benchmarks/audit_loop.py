@@ -42,7 +42,7 @@ class Loop:
 
     def __init__(self, loaded, wired, servers: dict[str, int], statements: Callable[[], int]) -> None:
         from agent.cmd.wiring import configured_from
-        from agent.config.build import agent_options_from
+        from agent.config.agent_options import agent_options_from
         from agent.daemon.publisher import ReportDesk
         from agent.host_files.reports import write_report
 

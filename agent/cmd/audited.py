@@ -15,21 +15,20 @@ from dataclasses import replace
 from agent.audit.parts import AuditTask
 from agent.audit.run import run_audit
 from agent.cmd import wiring
-from agent.cmd.caller import Caller
-from agent.cmd.command_line.failures import FailureKind, NoDocument
 from agent.cmd.exit_handling import to_stderr
 from agent.cmd.logs import setup_command_logging
-from agent.cmd.not_root import Closed, closed_to_us, require_root
-from agent.cmd.progress import waits_shown
+from agent.cmd.not_root import closed_to_us, require_root
+from agent.cmd.unread import refuse_unreadable, unread_lines
+from agent.cmd.waits.caller import Caller
+from agent.cmd.waits.progress import waits_shown
 from agent.cmd.wiring import Wired
-from agent.config.build import agent_options_from, load_checked, settings_from
+from agent.config.agent_options import agent_options_from
+from agent.config.build import load_checked, settings_from
 from agent.config.loaded import Loaded
 from agent.config.traced_conf import set_override
 from agent.errors import FolderUnavailable
-from agent.exit_codes import TEMPORARY
 from agent.model.audit import AuditMemory, AuditRequest, Depth, Publish
-from agent.model.report import AuditReport, Outcome
-from agent.render.explain import unread
+from agent.model.report import AuditReport
 from agent.telemetry.event_log import emit
 from agent.telemetry.lines import audit_line
 
@@ -112,20 +111,3 @@ def not_saved(loaded: Loaded, error: Exception) -> str:
     folder = agent_options_from(loaded).state_dir
     cannot_write = f"(cannot write {folder})"
     return f"findings of this run are not saved {cannot_write}: {error}"
-
-
-def refuse_unreadable(report: AuditReport, closed: Closed | None) -> None:
-    """Raise NoDocument (75) if the audit could read too little for any answer."""
-    if report.outcome is not Outcome.UNREADABLE:
-        return
-    named = ", ".join(source.name for source in report.sources if not source.ok)
-    problems = (*unread_lines(report, closed), *((report.error,) if report.error else ()))
-    raise NoDocument(FailureKind.UNAVAILABLE, f"too little could be read: not {named}", TEMPORARY, problems)
-
-
-def unread_lines(report: AuditReport, closed: Closed | None) -> tuple[str, ...]:
-    """Return one line for stderr for each source that could not be read; one line for all that only root can read."""
-    if closed is None:
-        return tuple(f"some data could not be read: {line}" for line in unread(report))
-    shown = tuple(source for source in report.sources if not closed.hides(source))
-    return (closed.line(report), *unread_lines(replace(report, sources=shown), None))

@@ -122,7 +122,7 @@ def running_agent(loaded: Loaded) -> Holder | None:
     a host with two agents, and these two write in turn.
     """
     from agent.cmd.wiring import SystemClock
-    from agent.config.build import agent_options_from
+    from agent.config.agent_options import agent_options_from
     from agent.errors import SourceUnavailable
     from agent.host_files.agent_lock import AgentLock
     from agent.telemetry import events
@@ -138,7 +138,7 @@ def running_agent(loaded: Loaded) -> Holder | None:
 def start_up(loaded: Loaded, arguments: argparse.Namespace, publish: Publish) -> Wired:
     """Prepare the agent's folders and build the parts. Raises ConfigError."""
     from agent.cmd import wiring
-    from agent.cmd.caller import DAEMON, SINGLE_AUDIT
+    from agent.cmd.waits.caller import DAEMON, SINGLE_AUDIT
     from agent.telemetry import events
     from agent.telemetry.event_log import log_event
 
@@ -158,7 +158,8 @@ def serve(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
     from agent.cmd.log_output.state_report import write_state_report
     from agent.cmd.monitoring_wiring import monitoring_from
     from agent.cmd.wiring import configured_from
-    from agent.config.build import agent_options_from, notices
+    from agent.config.agent_options import agent_options_from
+    from agent.config.build import notices
     from agent.daemon.assembly import assemble
     from agent.daemon.notifier import notifier
     from agent.daemon.service import Outside
@@ -200,7 +201,7 @@ def audit_once(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> 
     """
     from agent.audit.run import run_audit
     from agent.cmd.wiring import configured_from
-    from agent.config.build import agent_options_from
+    from agent.config.agent_options import agent_options_from
     from agent.daemon.publisher import ReportDesk
     from agent.daemon.worker import crash_report
     from agent.host_files.agent_lock import AgentLock

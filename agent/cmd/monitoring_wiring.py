@@ -6,7 +6,7 @@ import importlib.metadata
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from agent.config.build import agent_options_from
+from agent.config.agent_options import agent_options_from
 from agent.config.loaded import Loaded
 from agent.config.options.healthcheck import health_options_from
 from agent.config.options.metrics import metrics_options_from

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 
 from agent.audit.parts import Parts
 from agent.cmd.command_line.failures import FailureKind, NoDocument
-from agent.config.build import agent_options_from, settings_from
+from agent.config.agent_options import agent_options_from
+from agent.config.build import settings_from
 from agent.config.loaded import Loaded
 from agent.exit_codes import PARTIAL, REFUSED
 from agent.host_files.identity import ComputeIdFiles

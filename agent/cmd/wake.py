@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.config.build import agent_options_from
+from agent.config.agent_options import agent_options_from
 from agent.config.loaded import Loaded
 from agent.healing.attempt import WriteAttempt
 from agent.host_files.agent_lock import wake

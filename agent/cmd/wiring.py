@@ -21,10 +21,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from agent.audit.parts import Parts
-from agent.cmd.caller import DAEMON_PROGRAM, Caller, Waiting
 from agent.cmd.log_output.change_syslog import AnnouncingJournal, to_syslog
 from agent.cmd.logs import audit_context
+from agent.cmd.waits.caller import DAEMON_PROGRAM, Caller, Waiting
 from agent.config import build
+from agent.config.agent_options import agent_options_from
 from agent.config.loaded import Loaded
 from agent.config.options.image_cache import cache_path
 from agent.config.options.rabbit import bus_options_from
@@ -209,7 +210,7 @@ def _watched(
 
 def configured_from(loaded: Loaded, parts: Parts, publish: Publish) -> Configured:
     """Return the settings and parts for the daemon's worker, at start and after a reload. Raises ConfigError."""
-    options = build.agent_options_from(loaded)
+    options = agent_options_from(loaded)
     return Configured(
         settings=build.settings_from(loaded),
         parts=parts,
@@ -227,7 +228,7 @@ def prepare_state_dir(loaded: Loaded, publish: Publish) -> None:
     """
     if publish is Publish.NEVER or build.settings_from(loaded).role is Role.OBSERVER:
         return
-    path = build.agent_options_from(loaded).state_dir
+    path = agent_options_from(loaded).state_dir
     try:
         make_usable(path)
     except OSError as error:
@@ -239,7 +240,7 @@ def sweep_left_behind(loaded: Loaded) -> None:
 
     An older version of the agent wrote the report file world-readable.
     """
-    options = build.agent_options_from(loaded)
+    options = agent_options_from(loaded)
     report = report_path(options.run_dir)
     for path in (*(os.path.join(options.state_dir, name) for name in (COMPUTE_ID, FINDINGS, STORE)), report):
         sweep(path)
@@ -264,7 +265,7 @@ def journal_of(loaded: Loaded, program: str) -> Journal:
 
     The journal opens no file before its first use. The changes of a command also go to syslog; the daemon logs its own.
     """
-    state_dir = build.agent_options_from(loaded).state_dir
+    state_dir = agent_options_from(loaded).state_dir
     journal = FileJournal(state_dir, SystemClock().now, actor=lambda: this_actor(program))
     if program == DAEMON_PROGRAM:
         return journal
@@ -291,7 +292,7 @@ def _parts(
     *,
     pauses: Pauses,
 ) -> Parts:
-    options = build.agent_options_from(loaded)
+    options = agent_options_from(loaded)
     state_dir = options.state_dir
     findings, store = FindingsFile(state_dir, options.run_dir), StoreFile(state_dir)
     identity_files = build.identity_files(loaded)

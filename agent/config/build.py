@@ -11,12 +11,12 @@ import contextlib
 import dataclasses
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from agent.config.agent_options import agent_options_from, interval_s_of, relative_paths
 from agent.config.bounds import bound_notices, bounded, check_bounds
 from agent.config.load import survey
-from agent.config.loaded import Key, Loaded
+from agent.config.loaded import Loaded
 from agent.config.options.devices import mdev_notices, mdev_types
 from agent.config.options.heal import heal_settings
 from agent.config.options.healthcheck import health_notices, health_options_from
@@ -43,7 +43,6 @@ from agent.host_files.identity import ComputeIdFiles
 from agent.model.settings import CephAccess, RatioPolicy, Role, Settings, UnmanagedPolicy
 from agent.placement.http.access import client_from_conf
 
-DEFAULT_INTERVAL_S = 60.0
 URIS = {"kvm": "qemu:///system", "qemu": "qemu:///system", "lxc": "lxc:///system", "parallels": "parallels:///system"}
 
 
@@ -56,7 +55,7 @@ def settings_from(loaded: Loaded) -> Settings:
     """Return the settings of an audit. Raises ConfigError with every problem."""
     check_settings(loaded)
     value, cpus = loaded.value, cpu_sets(loaded)
-    interval_s = _interval_s(loaded)
+    interval_s = interval_s_of(loaded)
     return Settings(
         role=Role(value("agent", "role")),
         takeover=value("agent", "takeover"),
@@ -104,43 +103,6 @@ def settings_from(loaded: Loaded) -> Settings:
         pci=pci(loaded),
         networks=networks(loaded),
         access=source_access(loaded, libvirt_uri, ceph_access),
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentOptions:
-    """Options of the daemon. ``interval_s`` is None if no timer triggers audits."""
-
-    interval_s: float | None
-    event_driven: bool
-    event_settle_s: float
-    event_cap_s: float
-    peer_audit_interval_s: float
-    summary_interval_s: float
-    state_dir: str
-    run_dir: str
-    graceful_shutdown_timeout_s: float
-    start_splay_s: float
-
-
-def agent_options_from(loaded: Loaded) -> AgentOptions:
-    """Return the daemon's folders, intervals and time-outs. Raises ConfigError if some of them are invalid."""
-    settle, cap = loaded.value("agent", "event_settle"), loaded.value("agent", "event_cap")
-    problems = _relative(loaded, ("agent", "state_dir"), ("agent", "run_dir"))
-    if settle > cap:
-        problems.append(f"{loaded.quote('agent', 'event_cap')}: must not be below event_settle, which is {settle}")
-    refuse(problems)
-    return AgentOptions(
-        interval_s=_interval_s(loaded),
-        event_driven=loaded.value("agent", "event_driven"),
-        event_settle_s=settle,
-        event_cap_s=cap,
-        peer_audit_interval_s=loaded.value("agent", "peer_audit_interval"),
-        summary_interval_s=float(loaded.value("agent", "summary_interval")),
-        state_dir=loaded.value("agent", "state_dir"),
-        run_dir=loaded.value("agent", "run_dir"),
-        graceful_shutdown_timeout_s=float(loaded.value("DEFAULT", "graceful_shutdown_timeout")),
-        start_splay_s=loaded.value("agent", "start_splay"),
     )
 
 
@@ -206,11 +168,6 @@ def notices(loaded: Loaded) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _interval_s(loaded: Loaded) -> float | None:
-    seconds = loaded.value("DEFAULT", "update_resources_interval")
-    return None if seconds < 0 else float(seconds or DEFAULT_INTERVAL_S)
-
-
 def _ratio(loaded: Loaded, name: str) -> RatioPolicy:
     """Return the configured and the initial allocation ratio of ``cpu``, ``ram`` or ``disk``; 0.0 means unset."""
     return RatioPolicy(
@@ -221,12 +178,7 @@ def _ratio(loaded: Loaded, name: str) -> RatioPolicy:
 
 def _check_paths(loaded: Loaded) -> None:
     folder = ("compute", "provider_config_location")
-    refuse(_relative(loaded, ("DEFAULT", "instances_path"), *([folder] if loaded.value(*folder) else [])))
-
-
-def _relative(loaded: Loaded, *options: Key) -> list[str]:
-    relative = (option for option in options if not os.path.isabs(loaded.value(*option)))
-    return [f"{loaded.quote(*option)}: must be an absolute path" for option in relative]
+    refuse(relative_paths(loaded, ("DEFAULT", "instances_path"), *([folder] if loaded.value(*folder) else [])))
 
 
 def _check_auth(loaded: Loaded) -> None:

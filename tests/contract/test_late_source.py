@@ -3,7 +3,7 @@
 import pytest
 
 from agent.audit.run import run_audit
-from agent.cmd.caller import DAEMON
+from agent.cmd.waits.caller import DAEMON
 from agent.cmd.wiring import wire
 from agent.config.build import settings_from
 from agent.config.load import load

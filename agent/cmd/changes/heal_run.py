@@ -15,10 +15,11 @@ from agent.audit.parts import AuditTask
 from agent.audit.run import run_audit
 from agent.books.histories import merged
 from agent.cmd import wiring
-from agent.cmd.audited import loaded_for, not_saved, refuse_unreadable, task_of, unread_lines
+from agent.cmd.audited import loaded_for, not_saved, task_of
 from agent.cmd.exit_handling import to_stderr
 from agent.cmd.naming.prefixes import only_match
 from agent.cmd.not_root import closed_to_us, require_root
+from agent.cmd.unread import refuse_unreadable, unread_lines
 from agent.cmd.wake import wake_after
 from agent.config.loaded import Loaded
 from agent.errors import ConfigError, FolderUnavailable, LockHeld

@@ -103,7 +103,7 @@ HELP_TEXTS: Mapping[str, HelpText] = {
             ("stocktake findings", "every finding, the most urgent first"),
             ("stocktake findings --causes --severity error", "the errors that no other finding causes"),
             ("stocktake findings --consumer web-1", "what is wrong with one consumer"),
-            ("stocktake findings --state unknown -f json", "the findings that could not be checked"),
+            ("stocktake findings --last", "the findings of the daemon's last audit, at once"),
         ),
         exits=(
             (0, "no finding passes the filters"),
@@ -156,7 +156,7 @@ HELP_TEXTS: Mapping[str, HelpText] = {
             ("stocktake ledger", "every consumer in the three books"),
             ("stocktake ledger --only-differing", "only the rows in which something may be wrong"),
             ("stocktake ledger --consumer web-1", "one consumer, by its name, uuid or GROUP/VOLUME"),
-            ("stocktake ledger --storage", "who owns each byte of each storage pool"),
+            ("stocktake ledger --storage --last", "who owns each byte, by the daemon's last audit"),
         ),
         exits=(*_ANSWERED, _NO_DOCUMENT),
     ),

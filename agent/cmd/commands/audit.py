@@ -5,26 +5,32 @@ from __future__ import annotations
 import argparse
 
 from agent.cmd.commands.base import DocumentCommand, argument
+from agent.cmd.commands.reporting import LAST, ReportingCommand
 
 
-class Audit(DocumentCommand):
+class Audit(ReportingCommand, DocumentCommand):
     """Run one audit and print its sources, its findings and its planned writes."""
 
     ARGUMENTS = (
         argument("--publish", action="store_true", help="write to Placement what the role allows, as the daemon does"),
+        LAST,
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Return the audit's exit code (agent/exit_codes.py). Raises NoDocument (75) if too little could be read."""
-        from agent.cmd.audited import audited
+        """Return the audit's exit code (agent/exit_codes.py).
+
+        Raises NoDocument (75) if too little could be read, UsageError on --publish together with --last.
+        """
         from agent.exit_codes import exit_code
         from agent.model.audit import Publish
         from agent.render.audit_text import audit_blocks
-        from agent.render.documents import audit_document
         from agent.render.reading_order import names_of
+        from agent.usage_error import UsageError
 
+        if parsed_args.publish and parsed_args.last:
+            raise UsageError("--publish needs an audit of its own: leave out --last")
         publish = Publish.BY_ROLE if parsed_args.publish else Publish.NEVER
-        report = audited(self.app.options, "audit", publish)
-        document = audit_document(report)
+        report = self.report_of(parsed_args, "audit", publish)
+        document = self.audit_document(report)
         self.answer(parsed_args.format, audit_blocks(document, names_of(report)), document)
         return exit_code(report)

@@ -73,7 +73,7 @@ def _live(options: argparse.Namespace, loaded: Loaded) -> tuple[Answer, ...]:
     from agent.cmd.audited import command_logging
     from agent.cmd.probes import probes_for
     from agent.cmd.probes.probe import LIMIT_S, answers
-    from agent.cmd.progress import waits_shown
+    from agent.cmd.waits.progress import waits_shown
 
     command_logging(options, loaded)
     probes = probes_for(loaded)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 
 from agent.cmd.commands.base import JSON, DocumentCommand, argument
+from agent.cmd.commands.reporting import LAST, ReportingCommand
 
 
-class Explain(DocumentCommand):
+class Explain(ReportingCommand, DocumentCommand):
     """Explain the amounts of a resource class, a finding code, one finding, or one consumer."""
 
     ARGUMENTS = (
@@ -19,6 +20,7 @@ class Explain(DocumentCommand):
             "id suffice",
         ),
         argument("-v", "--verbose", action="store_true", help="also print where the agent read each amount"),
+        LAST,
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
@@ -33,12 +35,11 @@ class Explain(DocumentCommand):
         if page is not None:
             self.answer(parsed_args.format, page.splitlines(), code_page(what, page))
             return 0
-        from agent.cmd.audited import audited
         from agent.cmd.naming.explain_what import answer
         from agent.render.explain_text import Detail
 
         # The JSON document always has the sources.
         brief = not parsed_args.verbose and parsed_args.format != JSON
-        found = answer(audited(self.app.options, "explain"), what, Detail.BRIEF if brief else Detail.SOURCES)
+        found = answer(self.report_of(parsed_args, "explain"), what, Detail.BRIEF if brief else Detail.SOURCES)
         self.answer(parsed_args.format, found.blocks, found.document)
         return found.code

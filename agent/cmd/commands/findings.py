@@ -7,6 +7,7 @@ import difflib
 from typing import TYPE_CHECKING
 
 from agent.cmd.commands.base import ListCommand, Listing, argument
+from agent.cmd.commands.reporting import LAST, ReportingCommand
 from agent.model.finding import FindingState, Severity
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from agent.render.documents import Document
 
 
-class Findings(ListCommand):
+class Findings(ReportingCommand, ListCommand):
     """List the findings of this host: the most urgent first, and among equals the oldest first."""
 
     COLUMNS = (
@@ -49,6 +50,7 @@ class Findings(ListCommand):
             "name in libvirt, or a volume as GROUP/VOLUME (repeatable)",
         ),
         argument("--causes", action="store_true", help="leave out findings that another finding causes"),
+        LAST,
     )
 
     def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing, int]:
@@ -56,7 +58,6 @@ class Findings(ListCommand):
 
         Raises UsageError on an unknown finding code, and on a consumer's name that several consumers have.
         """
-        from agent.cmd.audited import audited
         from agent.cmd.naming.consumer_names import consumer_of
         from agent.render.documents import audit_document
         from agent.render.findings_grid import finding_row, findings_grid, in_list_order
@@ -64,7 +65,7 @@ class Findings(ListCommand):
 
         for code in parsed_args.code:
             _require_code(code)
-        report = audited(self.app.options, "findings")
+        report = self.report_of(parsed_args, "findings")
         consumers = frozenset(consumer_of(report, typed) for typed in parsed_args.consumer)
         found, names = audit_document(report)["findings"], names_of(report)
         shown = [each for each in in_list_order(found, names) if _passes(each, consumers, parsed_args)]

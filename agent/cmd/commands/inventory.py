@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from agent.cmd.commands.base import ListCommand, Listing, Row, argument
+from agent.cmd.commands.reporting import LAST, ReportingCommand
 
 if TYPE_CHECKING:
     from agent.model.report import AuditReport
@@ -18,7 +19,7 @@ _WANTED = ("provider", "provider_uuid", "resource_class", *_FIELDS, "used", "fre
 _BESIDE = (*_WANTED, *(f"recorded_{field}" for field in _FIELDS), "differs")
 
 
-class Inventory(ListCommand):
+class Inventory(ReportingCommand, ListCommand):
     """The inventory that the agent wants in Placement, with used and free amounts; free may be negative."""
 
     COLUMNS = _WANTED
@@ -29,6 +30,7 @@ class Inventory(ListCommand):
             help="also show Placement's inventory (columns recorded_*); the column differs lists the differing fields,"
             " or says absent (not in Placement), unwanted (only in Placement) or unknown (Placement was not read)",
         ),
+        LAST,
     )
 
     def columns(self, parsed_args: argparse.Namespace) -> tuple[str, ...]:
@@ -37,13 +39,12 @@ class Inventory(ListCommand):
 
     def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing, int]:
         """Return rows of the wanted inventory; with --diff also of the inventory that Placement records."""
-        from agent.cmd.audited import audited
         from agent.exit_codes import CLEAN, FINDINGS, answer_code, first_of
         from agent.render.documents import inventory_rows
         from agent.render.explain import unread
         from agent.render.inventory_grid import diff_foot, diff_grid, difference, inventory_grid
 
-        report = audited(self.app.options, "inventory")
+        report = self.report_of(parsed_args, "inventory")
         found = [{**row, "differs": difference(row)} for row in inventory_rows(report.inventory)]
         code = answer_code(report, unread(report))
         if parsed_args.diff and not found:

@@ -11,7 +11,7 @@ from agent.cmd.commands.base import FLAT, TABLE, ListCommand, Listing, argument
 from agent.host_files.journal import Entry
 
 if TYPE_CHECKING:
-    from agent.cmd.journal_selection import Selection
+    from agent.cmd.naming.journal_selection import Selection
 
 
 def _since(text: str) -> datetime.datetime:
@@ -70,9 +70,9 @@ class Journal(ListCommand):
     def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing, int]:
         """Return the selected entries. A line that is not a journal entry goes to stderr; the exit code is then 2."""
         from agent.cmd.exit_handling import to_stderr
-        from agent.cmd.journal_selection import selected
+        from agent.cmd.naming.journal_selection import selected
         from agent.cmd.not_root import require_own_files
-        from agent.config.build import agent_options_from
+        from agent.config.agent_options import agent_options_from
         from agent.config.load import load
         from agent.exit_codes import CLEAN, PARTIAL
         from agent.host_files.journal import FileJournal
@@ -95,7 +95,7 @@ class Journal(ListCommand):
 
 def _selection(parsed_args: argparse.Namespace, entries: tuple[Entry, ...]) -> Selection:
     """Return the filters. Raises UsageError on the beginning of several consumers' uuids, or of too few characters."""
-    from agent.cmd.journal_selection import Selection
+    from agent.cmd.naming.journal_selection import Selection
     from agent.cmd.naming.prefixes import only_match
 
     known = [entry.change.consumer_uuid for entry in entries if entry.change.consumer_uuid]

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 from agent.cmd.commands import storage_listing
 from agent.cmd.commands.base import TABLE, ListCommand, Listing, argument
+from agent.cmd.commands.reporting import LAST, ReportingCommand
 
 if TYPE_CHECKING:
     from agent.model.report import AuditReport
 
 
-class Ledger(ListCommand):
+class Ledger(ReportingCommand, ListCommand):
     """Print each consumer's amounts: promised by the cloud, held by the host, recorded in Placement."""
 
     COLUMNS = (
@@ -54,6 +55,7 @@ class Ledger(ListCommand):
             help="list, instead of resource classes, who owns each byte of the volume groups and other disk stores;"
             " together with --consumer, list only the bytes of that consumer",
         ),
+        LAST,
     )
 
     def columns(self, parsed_args: argparse.Namespace) -> tuple[str, ...]:
@@ -66,7 +68,6 @@ class Ledger(ListCommand):
         Raises UsageError on an unknown class or consumer, and on --storage together with --resource-class or
         --only-differing.
         """
-        from agent.cmd.audited import audited
         from agent.cmd.naming.consumer_names import consumer_of
         from agent.cmd.naming.validate_names import require_class
         from agent.exit_codes import answer_code
@@ -78,7 +79,7 @@ class Ledger(ListCommand):
             raise UsageError("--storage counts bytes, not a resource class: leave out --resource-class")
         if parsed_args.storage and parsed_args.only_differing:
             raise UsageError("--storage has no verdicts: leave out --only-differing")
-        report = audited(self.app.options, "ledger")
+        report = self.report_of(parsed_args, "ledger")
         name = require_class(report, parsed_args.resource_class) if parsed_args.resource_class else None
         code = answer_code(report, _unread(report, name))
         if parsed_args.storage:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import datetime
 from typing import TYPE_CHECKING
 
 from agent.cmd.commands.base import DocumentCommand
@@ -20,20 +19,10 @@ class Status(DocumentCommand):
 
         If the report is stale or has unreadable rows, the codes 0 and 3 become 2.
         """
-        from agent.cmd.exit_handling import to_stderr
-        from agent.config.build import agent_options_from
-        from agent.config.load import load
-        from agent.host_files.reports import read_report, report_path
-        from agent.render.status import last_report, stale_line, status_blocks, status_document
+        from agent.cmd.daemon_report import read_last
+        from agent.render.status import status_blocks, status_document
 
-        options = agent_options_from(load(self.app.options.config_file, self.app.options.config_dir))
-        now = datetime.datetime.now(datetime.UTC).isoformat()
-        path = report_path(options.run_dir)
-        last = last_report(read_report(options.run_dir), path, now, options.interval_s)
-        if last.is_stale:
-            to_stderr(stale_line(last))
-        for problem in last.problems:
-            to_stderr(f"{path}: the answer leaves out an unreadable row: {problem}")
+        _, last = read_last(self.app.options)
         self.answer(parsed_args.format, status_blocks(last), status_document(last))
         return _code(last.outcome, partial=last.is_stale or bool(last.problems))
 

@@ -5,23 +5,26 @@ from __future__ import annotations
 import argparse
 
 from agent.cmd.commands.base import ListCommand, Listing, argument
+from agent.cmd.commands.reporting import LAST, ReportingCommand
 
 
-class Traits(ListCommand):
+class Traits(ReportingCommand, ListCommand):
     """The traits of this host's providers: which the agent wants, which Placement has, and who owns each."""
 
     COLUMNS = ("provider", "provider_uuid", "trait", "wanted", "recorded", "owner")
-    ARGUMENTS = (argument("--diff", action="store_true", help="print only traits that the agent would add or remove"),)
+    ARGUMENTS = (
+        argument("--diff", action="store_true", help="print only traits that the agent would add or remove"),
+        LAST,
+    )
 
     def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing, int]:
         """Return the rows of the report. If Placement could not be read, --diff returns no rows."""
-        from agent.cmd.audited import audited
         from agent.exit_codes import CLEAN, FINDINGS, answer_code, first_of
         from agent.model.snapshot import LIBVIRT, PLACEMENT
         from agent.render.documents import trait_rows
         from agent.render.inventory_grid import traits_grid
 
-        report = audited(self.app.options, "traits")
+        report = self.report_of(parsed_args, "traits")
         unread = [source.name for source in report.sources if source.name in (PLACEMENT, LIBVIRT) and not source.ok]
         known = any(source.name == PLACEMENT and source.ok for source in report.sources)
         # Without an answer of Placement it is not known which traits are recorded.

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 
 from agent.cmd.probes.probe import Probe
-from agent.config.build import agent_options_from
+from agent.config.agent_options import agent_options_from
 from agent.config.loaded import Loaded
 from agent.host_files.own_folder import why_not_writable
 from agent.ports import Deadline

@@ -15,7 +15,6 @@ from agent.config.loaded import Loaded
 from agent.config.options.device_spec import earlier_twin, oddities, parse_device_specs
 from agent.config.problems import refuse
 from agent.model.host.device_spec import DeviceSpec, PciSettings
-from agent.nested.pci_names import CLASS_LIMIT, class_of, is_valid_name, traits_of
 
 GROUP = "pci"
 
@@ -88,6 +87,9 @@ def _unreportable(spec: DeviceSpec) -> Iterable[str]:
         yield "devname cannot be used with [pci] report_in_placement; name the device by its address"
     if spec.tag("physical_network"):
         return
+    # Import late: the providers of devices and the traits take 50 ms, which `stocktake status` need not spend.
+    from agent.nested.pci_names import CLASS_LIMIT, class_of, is_valid_name, traits_of
+
     names = [("resource_class", class_of(spec, "0000", "0000"))]
     names += [("traits", trait) for trait in sorted(traits_of(spec))]
     for tag, name in names:

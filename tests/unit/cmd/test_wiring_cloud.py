@@ -4,7 +4,7 @@ import contextlib
 
 import pytest
 
-from agent.cmd.caller import DAEMON, Caller
+from agent.cmd.waits.caller import DAEMON, Caller
 from agent.cmd.wiring import wire
 from agent.conductor.reader import ConductorState
 from agent.conductor.records import ConductorRecords

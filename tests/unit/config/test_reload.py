@@ -3,7 +3,8 @@ import dataclasses
 import pytest
 from oslo_config import cfg
 
-from agent.config.build import agent_options_from, settings_from
+from agent.config.agent_options import agent_options_from
+from agent.config.build import settings_from
 from agent.config.reload import changes, needs_restart, reload
 from agent.config.traced_conf import empty_conf
 from agent.errors import ConfigError

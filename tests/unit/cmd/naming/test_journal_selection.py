@@ -4,7 +4,7 @@ import datetime
 
 import pytest
 
-from agent.cmd.journal_selection import Selection, selected
+from agent.cmd.naming.journal_selection import Selection, selected
 from agent.host_files.journal import Change, Entry
 from tests.rigs.facts import uuid
 

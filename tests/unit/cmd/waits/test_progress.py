@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from agent.cmd.progress import AFTER_S, Form, Progress, form_for
+from agent.cmd.waits.progress import AFTER_S, Form, Progress, form_for
 from tests.rigs.wait import until
 
 PLACEMENT = "placement (https://placement.example.org)"

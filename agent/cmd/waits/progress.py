@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TextIO
 
-from agent.cmd.caller import Watch
+from agent.cmd.waits.caller import Watch
 from agent.text.wording import printable
 
 AFTER_S = 2.0

@@ -1,0 +1,71 @@
+"""The base of commands that answer from an audit of their own or, with --last, from the daemon's last report."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from agent.cmd.commands.base import TABLE, BaseCommand, argument
+
+if TYPE_CHECKING:
+    from agent.cmd.daemon_report import DaemonReport
+    from agent.model.audit import Publish
+    from agent.model.report import AuditReport
+    from agent.render.documents import Document
+    from agent.render.layout import Block
+
+LAST = argument(
+    "--last",
+    action="store_true",
+    help="answer from the report of the daemon's last audit, without asking any source; exit code 2 if that report is"
+    " older than three intervals",
+)
+
+
+class ReportingCommand(BaseCommand):
+    """A command whose answer is about one audit. Its ``ARGUMENTS`` contain ``LAST``."""
+
+    _last: DaemonReport | None = None
+    _is_begun = False
+
+    def report_of(self, parsed_args: argparse.Namespace, command: str, publish: Publish | None = None) -> AuditReport:
+        """Return the report of the daemon's last audit with --last, else of an audit that this command runs now.
+
+        That audit writes nothing, unless ``publish`` says otherwise. Raises ConfigError, NoDocument (75) if too little
+        could be read, AgentError (75) if the daemon has left no report.
+        """
+        if parsed_args.last:
+            from agent.cmd.daemon_report import daemon_report
+
+            self._last = daemon_report(self.app.options)
+            return self._last.report
+        from agent.cmd.audited import audited
+        from agent.model.audit import Publish
+
+        return audited(self.app.options, command, publish or Publish.NEVER)
+
+    def audit_document(self, report: AuditReport) -> Document:
+        """Return the document of the audit whose report ``report_of`` returned."""
+        from agent.render.documents import audit_document
+
+        return audit_document(report) if self._last is None else self._last.audit
+
+    def draw(self, blocks: Iterable[Block], max_width: int | None = None) -> None:
+        """Print lines and tables for people; the first line says that they are from the daemon's report."""
+        head = () if self._last is None or self._is_begun else (self._last.head,)
+        self._is_begun = True
+        super().draw([*head, *blocks], max_width)
+
+    def produce_output(self, parsed_args: Any, *listing: Any) -> Any:  # noqa: ANN401 - cliff's signature
+        """Print the rows in cliff's format; a table for people begins with the line about the daemon's report."""
+        if parsed_args.formatter == TABLE:
+            self.draw(())
+        return super().produce_output(parsed_args, *listing)  # type: ignore[misc]  # of a list command
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Print the answer and return the exit code: at least 2 if the daemon's report is old or partly unreadable."""
+        from agent.exit_codes import first_of
+
+        code = int(super().run(parsed_args))
+        return first_of(code, self._last.code) if self._last is not None and self._last.code else code

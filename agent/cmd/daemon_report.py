@@ -1,0 +1,73 @@
+"""Read the report of the daemon's last audit, for ``stocktake status`` and for commands with ``--last``.
+
+No source is asked, so the answer is there at once, also while every service is down.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+from dataclasses import dataclass
+
+from agent.cmd.exit_handling import to_stderr
+from agent.cmd.unread import refuse_unreadable, unread_lines
+from agent.config.agent_options import agent_options_from
+from agent.config.load import load
+from agent.exit_codes import CLEAN, PARTIAL
+from agent.host_files.reports import read_report, report_path
+from agent.host_files.saved_report import saved_report
+from agent.model.report import AuditReport
+from agent.render.documents import Document
+from agent.render.status import LastReport, last_report, stale_line
+from agent.text.amounts import number_text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaemonReport:
+    """The daemon's last report: ``audit`` is its document as ``stocktake audit`` prints it.
+
+    ``code`` is the least exit code of an answer from this report: 2 if the report is old or has unreadable rows.
+    ``head`` is the first line of an answer for people.
+    """
+
+    report: AuditReport
+    audit: Document
+    code: int
+    head: str
+
+
+def read_last(options: argparse.Namespace) -> tuple[Document, LastReport]:
+    """Return the report's document and what is known of its age, and say on stderr what is wrong with it.
+
+    Raises AgentError (75) if there is no readable report.
+    """
+    agent = agent_options_from(load(options.config_file, options.config_dir))
+    now, path = datetime.datetime.now(datetime.UTC).isoformat(), report_path(agent.run_dir)
+    document = read_report(agent.run_dir)
+    last = last_report(document, path, now, agent.interval_s)
+    if last.is_stale:
+        to_stderr(stale_line(last))
+    for problem in last.problems:
+        to_stderr(f"{path}: the answer leaves out an unreadable row: {problem}")
+    return document, last
+
+
+def daemon_report(options: argparse.Namespace) -> DaemonReport:
+    """Return the daemon's last report as the report of an audit, and say on stderr what the report lacks.
+
+    Raises AgentError or NoDocument (75) if there is no readable report, or if its audit could read too little.
+    """
+    document, last = read_last(options)
+    saved = saved_report(document)
+    missed = tuple(problem for problem in saved.problems if problem not in last.problems)
+    for problem in missed:
+        to_stderr(f"{last.path}: the answer leaves out an unreadable row: {problem}")
+    refuse_unreadable(saved.report, None)
+    for line in unread_lines(saved.report, None):
+        to_stderr(line)
+    return DaemonReport(
+        report=saved.report,
+        audit=last.audit,
+        code=PARTIAL if last.is_stale or last.problems or missed else CLEAN,
+        head=f"from the daemon's report of {saved.report.started_at}, {number_text(round(last.age_s))} s old",
+    )

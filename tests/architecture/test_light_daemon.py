@@ -1,0 +1,48 @@
+"""The daemon needs no library that only draws text or pages: each would take memory on every hypervisor."""
+
+import subprocess
+import sys
+
+from tests.rigs.source_tree import ROOT, agent_modules, imports
+
+MODULES = agent_modules()
+#: rich draws the text of commands, Jinja2 fills in the pages of reports.
+DRAWING = {"rich", "jinja2"}
+
+
+def reached_from(start: str) -> tuple[set[str], set[str]]:
+    """Return the agent's modules that ``start`` imports, also within functions, and the other libraries they import."""
+    known, libraries, waiting = {start}, set(), [start]
+    while waiting:
+        for _, name in imports(MODULES[waiting.pop()]):
+            module = name if name in MODULES else name.rpartition(".")[0]
+            if module not in MODULES:
+                libraries.add(name.partition(".")[0])
+                continue
+            # The import of a module also imports the packages above.
+            parts = module.split(".")
+            found = {".".join(parts[: count + 1]) for count in range(len(parts))} - known
+            known |= found
+            waiting += found
+    return known, libraries
+
+
+def test_no_module_that_the_daemon_imports_imports_rich_or_jinja2():
+    modules, libraries = reached_from("agent.cmd.daemon")
+    assert {"agent.audit.run", "agent.healing.after_audit", "agent.cmd.wiring"} <= modules
+    assert {"keystoneauth1", "oslo_log"} <= libraries
+    assert libraries & DRAWING == set()
+
+
+def test_the_search_finds_rich_in_what_a_command_imports():
+    assert "rich" in reached_from("agent.cmd.commands.findings")[1]
+
+
+def test_a_process_with_the_parts_of_the_daemon_has_not_loaded_rich_or_jinja2():
+    program = (
+        "import sys; import agent.cmd.daemon, agent.cmd.wiring, "
+        "agent.cmd.bus_wiring, agent.daemon.assembly, agent.healing.after_audit, agent.bus.service; "
+        f"print(sorted(set({sorted(DRAWING)}) & sys.modules.keys()))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
