@@ -26,7 +26,9 @@ MAY_BE_EMPTY = {
 
 
 def said(*command):
-    done = subprocess.run(command, cwd=ROOT / "etc/prometheus", capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(
+        command, cwd=ROOT / "etc/prometheus", capture_output=True, text=True, check=False, timeout=300
+    )
     return done.returncode, done.stdout + done.stderr
 
 
