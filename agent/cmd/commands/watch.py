@@ -96,23 +96,25 @@ class Watch(BaseCommand):
 
         Raises UsageError, ConfigError if transport_url is not set, SourceUnavailable (75) if no broker can be reached.
         """
-        from agent.cmd.terminal import look_of
+        from agent.cmd.progress import waits_shown
         from agent.cmd.watching.run import Wanted, run
         from agent.fleet.ordering import Choice
         from agent.usage_error import UsageError
 
         if parsed_args.fail_on and not parsed_args.once:
             raise UsageError("--fail-on needs --once")
-        wanted = Wanted(
-            cells=self._cells(parsed_args),
-            expected=parsed_args.expected,
-            form=TABLE if parsed_args.format == TEXT else parsed_args.format,
-            choice=Choice(with_quiet=parsed_args.all),
-            once_s=parsed_args.timeout if parsed_args.once else None,
-            fail_on=parsed_args.fail_on,
-            look=look_of(self.app.stdout, self.app.options),
-        )
-        return run(wanted, self.app.stdout)
+        with waits_shown(self.app.options) as waiting:
+            wanted = Wanted(
+                cells=self._cells(parsed_args),
+                expected=parsed_args.expected,
+                form=TABLE if parsed_args.format == TEXT else parsed_args.format,
+                choice=Choice(with_quiet=parsed_args.all),
+                once_s=parsed_args.timeout if parsed_args.once else None,
+                fail_on=parsed_args.fail_on,
+                look=self.look(),
+                waiting=waiting,
+            )
+            return run(wanted, self.app.stdout)
 
     def _cells(self, parsed_args: argparse.Namespace) -> tuple[Cell, ...]:
         """Return the cells of the command line, or the cell of the host's own configuration."""

@@ -60,6 +60,11 @@ class WatchedCell:
         return self._parts.name
 
     @property
+    def broker(self) -> str:
+        """The address of the cell's broker, without its password."""
+        return self._parts.bus.options.shown
+
+    @property
     def expected(self) -> ExpectedList | None:
         """The list of this cell's expected hosts."""
         return self._parts.expected
@@ -95,7 +100,7 @@ class WatchedCell:
         store = self._parts.store
         return CellSeen(
             name=self.name,
-            broker=self._parts.bus.options.shown,
+            broker=self.broker,
             hosts=store.hosts(),
             began_at=self._began_at,
             began=self._began,
@@ -144,7 +149,7 @@ class WatchedCell:
             self._is_away(error.message)
             return
         if not is_there:
-            self._is_away(f"{self._parts.bus.options.shown} did not answer within {ANSWER_S:g} s")
+            self._is_away(f"{self.broker} did not answer within {ANSWER_S:g} s")
         elif self._away is not None and listener.is_up:
             self._ask_again(listener)
 
@@ -165,7 +170,7 @@ class WatchedCell:
     def _is_back(self) -> None:
         if self._away is not None:
             self._away = None
-            self._tell(f"the broker is back: {self._parts.bus.options.shown}")
+            self._tell(f"the broker is back: {self.broker}")
 
     def _tell(self, words: str) -> None:
         if self._parts.told is not None:

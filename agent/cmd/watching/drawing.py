@@ -145,7 +145,7 @@ def _detail(name: str, text: str, width: int) -> Iterator[Line]:
         yield Line((Span(f"{label}{text}"),), whole=True)
         return
     for number, piece in enumerate(_folded(text, max(1, width - _LABEL))):
-        yield _plain((label if number == 0 else " " * _LABEL) + piece)
+        yield _plain(_fit((label if number == 0 else " " * _LABEL) + piece, width))
 
 
 def _folded(text: str, width: int) -> list[str]:

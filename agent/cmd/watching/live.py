@@ -22,16 +22,15 @@ from agent.cmd.watching.drawing import Size, page_of, screen_lines
 from agent.cmd.watching.setup import Watched
 from agent.cmd.watching.terminal import ENDING, Input, Terminal, stop_self
 from agent.cmd.watching.ui import Action, Ui, placed, pressed, selected_row
-from agent.errors import AgentError
+from agent.errors import SourceUnavailable
 from agent.exit_codes import CLEAN
 from agent.fleet.ordering import Choice, chosen
 from agent.fleet.view import FleetView, HostRow
 from agent.render.draw import drawn
 from agent.render.layout import Look
 
-#: Seconds between two drawings without a key, and the age from which a view is made again for a key.
+#: Seconds between two views of the fleet, each of which is drawn.
 REDRAW_S = 1.0
-FRESH_S = 0.5
 #: A held key repeats 30 times a second: the screen is drawn at most every so many seconds for keys.
 KEY_GAP_S = 0.05
 
@@ -55,6 +54,7 @@ class LiveScreen:
         with _silent_log(), self._terminal:
             self._live.start()
             try:
+                self._draw()
                 return self._loop()
             finally:
                 # A write to a terminal that is gone fails.
@@ -62,19 +62,20 @@ class LiveScreen:
                     self._live.stop()
 
     def _loop(self) -> int:
-        drawn_at = -REDRAW_S
+        drawn_at = 0.0
         while True:
-            now = time.monotonic()
-            if now - drawn_at >= REDRAW_S:
+            if time.monotonic() - self._view.moment.now >= REDRAW_S:
+                self._view = self._watched.view()
                 self._draw()
-                drawn_at = now
-            came = self._terminal.wait(drawn_at + REDRAW_S - time.monotonic())
+                drawn_at = time.monotonic()
+            came = self._terminal.wait(self._view.moment.now + REDRAW_S - time.monotonic())
             ending = next((number for number in came.signals if number in ENDING), None)
             if ending is not None:
                 return 128 + ending
             if self._obey(came) is Action.QUIT:
                 return CLEAN
             if came.keys or came.signals or self._answers:
+                # Keys and sizes show in the present view: to make a view of a large fleet takes longer than to draw it.
                 time.sleep(max(0.0, drawn_at + KEY_GAP_S - time.monotonic()))
                 self._draw()
                 drawn_at = time.monotonic()
@@ -83,8 +84,6 @@ class LiveScreen:
         if self._answers:
             self._ui = replace(self._ui, message=self._answers.pop())
             self._answers.clear()
-        if time.monotonic() - self._view.moment.now >= FRESH_S:
-            self._view = self._watched.view()
         size = self._size()
         rows = self._rows()
         self._ui = placed(self._ui, rows, page_of(self._view, size))
@@ -127,8 +126,8 @@ class LiveScreen:
         (cell,) = (each for each in self._watched.cells if each.name == row.cell)
         try:
             answer = cell.audit_soon(row.host)
-        except AgentError as error:
-            answer = str(error)
+        except SourceUnavailable as error:
+            answer = error.message
         self._answers.append(f"{row.host}: {answer}")
 
     def _suspend(self) -> None:

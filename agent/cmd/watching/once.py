@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TextIO
 
+from agent.cmd.caller import Watch
 from agent.cmd.exit_handling import to_stderr
 from agent.cmd.watching.drawing import report_lines
 from agent.cmd.watching.setup import Watched
@@ -29,13 +30,17 @@ _LOOK_S = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """What ``--once`` does. ``timeout_s``: the longest wait for the first answer. ``fail_on``: words of FAIL_ON."""
+    """What ``--once`` does. ``timeout_s``: the longest wait for the first answer. ``fail_on``: words of FAIL_ON.
+
+    ``waiting`` shows on stderr what the command waits for.
+    """
 
     form: str
     choice: Choice
     timeout_s: float
     fail_on: frozenset[str]
     look: Look
+    waiting: Watch
 
 
 def one_round(watched: Watched, wanted: Round, out: TextIO) -> int:
@@ -44,7 +49,9 @@ def one_round(watched: Watched, wanted: Round, out: TextIO) -> int:
     75: a broker is away. 2: no agent answered, or ``never`` is asked for and a list of expected hosts is not known.
     3: a condition of ``fail_on`` holds.
     """
-    _wait(watched, wanted.timeout_s)
+    _wait_for_answers(watched, wanted.timeout_s)
+    with wanted.waiting("the list of expected hosts", LISTS_S):
+        _wait_for_lists(watched)
     view = watched.view(waited=True)
     _print(view, wanted, out)
     for cell in watched.cells:
@@ -53,7 +60,7 @@ def one_round(watched: Watched, wanted: Round, out: TextIO) -> int:
     return _code(view, wanted)
 
 
-def _wait(watched: Watched, timeout_s: float) -> None:
+def _wait_for_answers(watched: Watched, timeout_s: float) -> None:
     end = time.monotonic() + timeout_s
     known = 0
     while time.monotonic() < end:
@@ -61,9 +68,12 @@ def _wait(watched: Watched, timeout_s: float) -> None:
         heard = sum(cell.heard for cell in watched.cells)
         if heard > known:
             known, end = heard, time.monotonic() + SETTLED_S
-    lists_end = time.monotonic() + LISTS_S
+
+
+def _wait_for_lists(watched: Watched) -> None:
+    end = time.monotonic() + LISTS_S
     for each in watched.lists:
-        each.wait_first(max(0.0, lists_end - time.monotonic()))
+        each.wait_first(max(0.0, end - time.monotonic()))
 
 
 def _print(view: FleetView, wanted: Round, out: TextIO) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TextIO
 
+from agent.cmd.caller import Watch
 from agent.cmd.exit_handling import to_stderr
 from agent.cmd.watching.live import LiveScreen, keyboard_of
 from agent.cmd.watching.once import Round, one_round
@@ -27,7 +28,10 @@ MOST_ODD = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What the operator asked for. ``once_s``: the time-out of ``--once``, None without ``--once``."""
+    """What the operator asked for. ``once_s``: the time-out of ``--once``, None without ``--once``.
+
+    ``waiting`` shows on stderr what the command waits for.
+    """
 
     cells: tuple[Cell, ...]
     expected: str | None
@@ -36,13 +40,19 @@ class Wanted:
     once_s: float | None
     fail_on: frozenset[str]
     look: Look
+    waiting: Watch
 
 
 def run(wanted: Wanted, out: TextIO) -> int:
     """Watch; return the exit code. Raises ConfigError, UsageError, and SourceUnavailable if no broker is there."""
     if wanted.once_s is not None:
         todo = Round(
-            form=wanted.form, choice=wanted.choice, timeout_s=wanted.once_s, fail_on=wanted.fail_on, look=wanted.look
+            form=wanted.form,
+            choice=wanted.choice,
+            timeout_s=wanted.once_s,
+            fail_on=wanted.fail_on,
+            look=wanted.look,
+            waiting=wanted.waiting,
         )
         with _connected(wanted, _QUIET) as found:
             return one_round(found, todo, out)
@@ -72,7 +82,8 @@ def _live(wanted: Wanted, out: TextIO) -> int:
 def _connected(wanted: Wanted, receivers: Receivers) -> Iterator[Watched]:
     """Yield the cells after each broker has accepted or refused. Raises SourceUnavailable if all of them refused."""
     with watched(wanted.cells, wanted.expected, receivers) as made:
-        made.connect(CONNECT_S)
+        with wanted.waiting(f"the message bus ({made.brokers})", CONNECT_S):
+            made.connect(CONNECT_S)
         yield made
 
 

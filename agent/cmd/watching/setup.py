@@ -83,6 +83,11 @@ class Watched:
             closer.join()
 
     @property
+    def brokers(self) -> str:
+        """The addresses of all brokers, without their passwords."""
+        return ", ".join(cell.broker for cell in self.cells)
+
+    @property
     def lists(self) -> tuple[ExpectedList, ...]:
         """All lists of expected hosts."""
         found = (self.everywhere, *(cell.expected for cell in self.cells))

@@ -1,10 +1,13 @@
 """The lines of the live screen and of ``watch --once``: every line fits, and nothing is left out without a word."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from agent.cmd.watching.drawing import Size, page_of, report_lines, screen_lines
 from agent.cmd.watching.ui import Ui, placed
+from agent.errors import SourceInconsistent
 from agent.fleet.ordering import Choice, chosen
 from agent.fleet.view import Away, ExpectedHosts
 from tests.rigs.fleet_hosts import AT, amounts, broken, cell, clean, expected, seen, view
@@ -100,3 +103,30 @@ def test_the_column_of_cells_is_shown_only_for_several_cells():
 def test_a_list_that_was_not_read_is_a_line_above_the_table():
     unread = view(cell(expected=ExpectedHosts(hosts=None, problem="state: refused")))
     assert drawn(unread, Ui(), Size(80, 24))[1] == "list of expected hosts not read: state: refused"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+TEXT = st.text(max_size=60)
+HOSTILE = st.fixed_dictionaries(
+    {"host": TEXT.filter(bool), "error": TEXT, "worst": st.fixed_dictionaries(
+        {"code": TEXT, "severity": TEXT, "headline": TEXT}
+    )},
+    optional={"outcome": TEXT, "sources_lost": st.lists(TEXT, max_size=2), "agent_version": TEXT, "unknown_since": TEXT,
+              "findings": st.dictionaries(TEXT, st.integers(0, 9), max_size=3), "leaked": JSON, "heal": JSON},
+)  # fmt: skip
+
+
+@given(HOSTILE, st.sampled_from(SIZES), st.sampled_from([None, 0]))
+def test_no_message_puts_a_control_character_or_a_long_line_on_the_screen(changes, size, detail_top):
+    try:
+        host = seen(broken(**{**changes, "host": changes["host"]}))
+    except SourceInconsistent:
+        return
+    fleet = view(cell(host))
+    for line in drawn(fleet, Ui(detail_top=detail_top, choice=Choice(with_quiet=True)), Size(*size)):
+        assert line.isprintable()
+        assert cell_len(line) <= size[0] or line.startswith("run there")

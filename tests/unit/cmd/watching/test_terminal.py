@@ -75,7 +75,7 @@ class Broken(Watched):
 
 def test_the_screen_and_the_terminal_are_as_before_after_an_error(ends, monkeypatch):
     ours, theirs = ends
-    monkeypatch.setattr("agent.cmd.watching.live.FRESH_S", -1)
+    monkeypatch.setattr("agent.cmd.watching.live.REDRAW_S", 0.0)
     before = termios.tcgetattr(theirs)
     with open(theirs, "w", closefd=False) as out:
         screen = LiveScreen(Broken((), None), Ui(), out, theirs, Look(width=80))
