@@ -19,7 +19,7 @@ HOST_WIDTH = 24
 CUT = "~"
 GAP = 2
 #: WHAT needs so many columns before FREE gets any room, and it never gets less than LEAST_WHAT.
-WHAT_NEEDS = 30
+WHAT_NEEDS = 34
 LEAST_WHAT = 10
 #: From this width on, LEAKED shows every class, and not only the first one.
 WIDE = 160

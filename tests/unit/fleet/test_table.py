@@ -125,8 +125,8 @@ WIDTHS = dict(zip(HEAD._fields, (7, 6, 24, 3, 200, 7, 12), strict=True))
     [
         (None, 1, "sev host for_s what leaked free"),
         (220, 2, "sev cell host for_s what leaked free"),
-        (93, 1, "sev host for_s what leaked free"),
-        (92, 1, "sev host for_s what leaked"),
+        (97, 1, "sev host for_s what leaked free"),
+        (96, 1, "sev host for_s what leaked"),
         (80, 1, "sev host for_s what leaked"),
         (80, 2, "sev cell host for_s what leaked"),
         (20, 1, "sev host for_s what leaked"),
