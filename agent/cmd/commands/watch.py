@@ -96,7 +96,7 @@ class Watch(BaseCommand):
 
         Raises UsageError, ConfigError if transport_url is not set, SourceUnavailable (75) if no broker can be reached.
         """
-        from agent.cmd.progress import waits_shown
+        from agent.cmd.waits.progress import waits_shown
         from agent.cmd.watching.run import Wanted, run
         from agent.fleet.ordering import Choice
         from agent.usage_error import UsageError

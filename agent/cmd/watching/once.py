@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TextIO
 
-from agent.cmd.caller import Watch
 from agent.cmd.exit_handling import to_stderr
+from agent.cmd.waits.caller import Watch
 from agent.cmd.watching.drawing import report_lines
 from agent.cmd.watching.setup import Watched
 from agent.exit_codes import CLEAN, FINDINGS, PARTIAL, TEMPORARY

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TextIO
 
-from agent.cmd.caller import Watch
 from agent.cmd.exit_handling import to_stderr
+from agent.cmd.waits.caller import Watch
 from agent.cmd.watching.live import LiveScreen, keyboard_of
 from agent.cmd.watching.once import Round, one_round
 from agent.cmd.watching.setup import Cell, Receivers, Watched, watched
