@@ -1,0 +1,85 @@
+"""Consumers, classes and findings by the names and the beginnings of ids that people know."""
+
+from __future__ import annotations
+
+import pytest
+import sqlalchemy
+
+from agent.demo import cell
+from tests.rigs.commands import SmallHost, small_host
+from tests.rigs.placement import Rest, running
+
+
+@pytest.fixture(scope="module")
+def rest(tmp_path_factory) -> Rest:
+    with running(tmp_path_factory.mktemp("placement")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory, rest: Rest) -> SmallHost:
+    return small_host(tmp_path_factory.mktemp("host"), rest)
+
+
+def spellings(host: SmallHost) -> list[str]:
+    """Return the ways to write the first running instance, whose guest has the same name in libvirt."""
+    uuid = host.running[0]
+    return [uuid, uuid.upper(), uuid[:8], uuid[:13], f"web-1-{host.agent.name}"]
+
+
+def test_explain_and_ledger_and_why_find_an_instance_by_name_and_by_beginning(host):
+    for who in spellings(host):
+        assert host.json("explain", who)[1]["consumer"] == host.running[0]
+        rows = host.json("ledger", "--consumer", who)[1]
+        assert {row["consumer_uuid"] for row in rows} == {host.running[0]}
+    by_uuid, *others = [host.json("why", "--flavor-of", who) for who in (spellings(host)[0], *spellings(host)[2:])]
+    assert [(code, document["request"]) for code, document in others] == [(by_uuid[0], by_uuid[1]["request"])] * 3
+
+
+def test_a_guest_that_only_libvirt_knows_is_found_by_its_domain_name(host):
+    assert host.json("explain", "by-hand")[1]["consumer"] == host.stranger
+
+
+def test_an_instance_that_left_is_found_by_its_name(host):
+    assert host.json("explain", f"moved-{host.agent.name}")[1]["consumer"] == host.evacuated
+
+
+def test_classes_are_found_in_lower_case(host):
+    assert host.json("explain", "memory_mb")[1]["resource_class"] == "MEMORY_MB"
+    assert {row["resource_class"] for row in host.json("ledger", "--resource-class", "vcpu")[1]} == {"VCPU"}
+    assert host.run("why", "--resource", "vcpu=1", "--forbidden", "hw_cpu_x86_avx512f").code == 0
+
+
+def test_a_finding_is_explained_by_the_first_8_characters_of_its_id(host):
+    findings = host.json("audit")[1]["findings"]
+    finding = next(each for each in findings if each["code"] == "allocation-stale-move")
+    document = host.json("explain", finding["id"][:8])[1]
+    assert (document["subject"], [each["id"] for each in document["findings"]]) == ("finding", [finding["id"]])
+
+
+@pytest.mark.parametrize("command", [("explain",), ("ledger", "--consumer"), ("why", "--flavor-of")])
+def test_a_name_of_two_instances_exits_127_with_both_uuids(tmp_path, rest, command):
+    own = small_host(tmp_path, rest)
+    engine = sqlalchemy.create_engine(f"sqlite:///{own.agent.cell_path}")
+    with engine.begin() as connection:
+        for uuid in (own.running[0], own.evacuated):
+            cell.set_columns(connection, "instances", {"uuid": uuid}, display_name="billing")
+    engine.dispose()
+    ended = own.run(*command, "billing")
+    assert (ended.code, ended.stdout) == (127, "")
+    both = ", ".join(sorted((own.running[0], own.evacuated)))
+    assert ended.stderr == f"stocktake: several consumers are meant by billing: {both}\n"
+
+
+def test_a_text_that_names_nothing_exits_127_with_the_nearest_names(host):
+    ended = host.run("explain", f"web-l-{host.agent.name}")
+    assert ended.code == 127
+    near = ended.stderr.partition("; nearest: ")[2].strip().split(", ")
+    assert (f"web-1-{host.agent.name}" in near, len(near) <= 3) == (True, True)
+
+
+def test_a_finding_that_does_not_exist_exits_127(host):
+    assert host.run("heal", "--finding", "00000000").code == 127
+    short = host.run("heal", "--finding", host.json("audit")[1]["findings"][0]["id"][:5])
+    assert (short.code, "needs at least 8 characters" in short.stderr) == (127, True)
+    assert host.run("heal", "--plan", "4d1b0c9", "--yes").code == 127
