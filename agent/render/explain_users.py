@@ -37,18 +37,43 @@ def users(explanation: ClassExplanation) -> Iterator[Block]:
     for rows, books in titled.items():
         if not rows:
             continue
-        if books[0].name != "recorded":
+        if _is_uncompared(explanation, books[0]):
+            yield from (line(_uncompared(explanation, each), hang=2) for each in books)
+        elif books[0].name != "recorded":
             names = (f"{each.name} {beside_its_class(explanation.resource_class, each.amount or 0)}" for each in books)
             yield line(f"{', '.join(names)}:", hang=2)
         yield Grid(columns=_COLUMNS, rows=rows, indent=_INDENT)
 
 
+def _is_uncompared(explanation: ClassExplanation, book: Book) -> bool:
+    """Return whether no amount of this book could be compared, because Placement was not read."""
+    recorded = next(each for each in explanation.books if each.name == "recorded")
+    rows = _rows(explanation, book)
+    return recorded.amount is None and all(row.verdict is Verdict.UNKNOWN for row in rows)
+
+
+def _uncompared(explanation: ClassExplanation, book: Book) -> str:
+    """Return ``VCPU promised 16 (4 instances; not compared, Placement was not read)``."""
+    causes: dict[str, int] = defaultdict(int)
+    for row in _rows(explanation, book):
+        causes[row.cause] += 1
+    users = ", ".join(
+        f"{count} {_PLURALS.get(cause, cause) if count > 1 else cause}" for cause, count in causes.items()
+    )
+    name = explanation.resource_class
+    total = f"{name} {book.name} {beside_its_class(name, book.amount or 0)}"
+    return f"{total} ({users}; not compared, Placement was not read)"
+
+
+def _rows(explanation: ClassExplanation, book: Book) -> list[LedgerRow]:
+    return [row for row in explanation.scope.ledger if getattr(row, book.name) is not None and not row.outside_tree]
+
+
 def _users_of(explanation: ClassExplanation, book: Book) -> tuple[_Cells, ...]:
     """Return a row for each consumer that differs, and one for all consumers with the same cause and verdict."""
     grouped: dict[tuple[bool, str, Verdict], list[LedgerRow]] = defaultdict(list)
-    for row in explanation.scope.ledger:
-        if getattr(row, book.name) is not None and not row.outside_tree:
-            grouped[row.verdict in _TOGETHER, row.cause, row.verdict].append(row)
+    for row in _rows(explanation, book):
+        grouped[row.verdict in _TOGETHER, row.cause, row.verdict].append(row)
     found: list[tuple[bool, int, _Cells]] = []
     for (together, _, _), rows in grouped.items():
         alone = len(rows) == 1 or (len(rows) <= FEW and not together)

@@ -58,7 +58,7 @@ class Inventory(ReportingCommand, ListCommand):
 
 
 def _nothing(report: AuditReport) -> str:
-    """Return why no inventory is known."""
+    """Return why the list has no inventory."""
     failed = [source.name for source in report.sources if not source.ok]
     names = " and ".join(title for name, title in _TITLES.items() if name in failed)
     return f"inventory unknown: {names} could not be read" if names else "this host offers no inventory"
