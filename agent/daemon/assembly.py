@@ -59,18 +59,6 @@ def assemble(configured: Configured, outside: Outside, inbox: Inbox, notifier: N
         outside=outside,
     )
 
-    def condition() -> Condition:
-        return Condition(
-            waiting=queue.waiting,
-            report=worker.last_report,
-            running_s=worker.running_s,
-            reading=outside.reading(),
-            is_healthy=healthy(),
-            misses=outside.misses(),
-            bus_failures=bus.counts()[0],
-            counters=desk.counters,
-        )
-
     return Runner(
         service=service,
         inbox=inbox,
@@ -80,6 +68,20 @@ def assemble(configured: Configured, outside: Outside, inbox: Inbox, notifier: N
         graceful_s=outside.graceful_s,
         on_signal={
             signal.SIGUSR1: lambda: queue.request_now("signal: USR1"),
-            signal.SIGUSR2: lambda: outside.dump(condition()),
+            signal.SIGUSR2: lambda: outside.dump(_condition(queue, worker, desk, loop, outside)),
         },
+    )
+
+
+def _condition(queue: AuditQueue, worker: Worker, desk: ReportDesk, loop: LoopControl, outside: Outside) -> Condition:
+    """Return what the daemon is doing, for the report that SIGUSR2 causes."""
+    return Condition(
+        waiting=queue.waiting,
+        report=worker.last_report,
+        running_s=worker.running_s,
+        reading=outside.reading(),
+        is_healthy=loop.is_alive(),
+        misses=outside.misses(),
+        bus_failures=loop.bus()[0],
+        counters=desk.counters,
     )
