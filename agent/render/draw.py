@@ -99,7 +99,7 @@ class _Pen:
         """Yield the lines. A word that is longer than a line stays whole, because the word may be a uuid or a path."""
         room, indent = width, ""
         while text.plain.strip():
-            # rich wraps nothing if ``wrap`` itself is told to ignore what is too long, so the text says so.
+            # A word that is longer than the line stays whole, see _cell.
             text.overflow = "ignore"
             first = text.wrap(self._console, room)[0]
             yield Text(indent) + first
@@ -125,7 +125,6 @@ class _Pen:
 
     def _row(self, fit: Fitted, cells: tuple[Text, ...]) -> Iterator[str]:
         """Yield the lines of one row: more than one if a text is wrapped."""
-        # Each column is at least as wide as its longest word, so no word is broken.
         parts = (
             (cell,) if cell.cell_len <= width else cell.wrap(self._console, width)
             for cell, width in zip(cells, fit.widths, strict=True)
@@ -150,7 +149,9 @@ class _Pen:
 
 
 def _cell(column: Column, cell: str) -> Text:
-    return Text.assemble((_glued(cell), _STYLES[tone_of(cell)] if column.toned else ""))
+    style = _STYLES[tone_of(cell)] if column.toned else ""
+    # A word that is longer than its column sticks out. rich wraps nothing if ``wrap`` itself is told to ignore this.
+    return Text.assemble((_glued(cell), style), overflow="ignore")
 
 
 def _glued(text: str) -> str:

@@ -70,11 +70,13 @@ _TONES = {
     Verdict.CONSUMER_UNKNOWN.value: Tone.DOUBTFUL,
     Verdict.USAGE_UNLISTED.value: Tone.DOUBTFUL,
     "not-compared": Tone.UNKNOWN,
+    "ok": Tone.GOOD,
+    "fails": Tone.BAD,
 }
 
 
 def tone_of(word: str) -> Tone:
-    """Return the tone of a severity, a finding's state, an outcome or a verdict; PLAIN for any other word."""
+    """Return the tone of a severity, a state, an outcome, a verdict or a check's result; PLAIN for any other word."""
     return _TONES.get(word.lower(), Tone.PLAIN)
 
 

@@ -1,8 +1,8 @@
 """Decide how a table fits a width: which uuids get shorter, which columns are left out, how wide each column is. Pure.
 
 The steps, in this order, until the table fits: uuids become their first 8 digits; columns are left out in the table's
-own order; texts are wrapped and names are cut. A word, an amount or a path is never broken, so a table of very long
-words may stay wider than the terminal.
+own order; texts are wrapped and names are cut. A word, an amount or a path is never broken: a very long word may stick
+out of its column, or make the table wider than the terminal.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ SHORT_UUID = 8
 READABLE_TEXT = 30
 READABLE_NAME = 16
 LEAST_NAME = 8
+LEAST_TEXT = 22
 _UUID = re.compile(r"(?<!\S)([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(?!\S)")
 _WITH_UUIDS = (Kind.UUID, Kind.NAME, Kind.TEXT)
 _FLEXIBLE = (Kind.NAME, Kind.TEXT, Kind.CUT)
@@ -42,10 +43,11 @@ class Fitted:
 
 @dataclass(frozen=True, slots=True)
 class _Wish:
-    """The widths of one column: the least possible, a readable one, and the one that its longest cell takes."""
+    """Widths of one column: the least possible, a readable one, those of its longest word and of its longest cell."""
 
     least: int
     readable: int
+    whole: int
     natural: int
 
 
@@ -91,20 +93,15 @@ def _wishes(columns: Sequence[Column], rows: Sequence[Sequence[str]], measure: M
 
 def _wish(column: Column, cells: Sequence[str], measure: Measure, words: Words) -> _Wish:
     head = measure(column.heading)
-    natural = max((measure(cell) for cell in cells), default=0)
-    natural = max(natural, head)
-    match column.kind:
-        case Kind.TEXT:
-            longest = max((measure(word) for cell in cells for word in words(cell)), default=0)
-            least = max(longest, head)
-            return _Wish(least, max(least, min(natural, column.readable or READABLE_TEXT)), natural)
-        case Kind.NAME:
-            least = max(head, min(natural, LEAST_NAME))
-            return _Wish(least, max(head, min(natural, column.readable or READABLE_NAME)), natural)
-        case Kind.CUT:
-            least = max(head, min(natural, LEAST_NAME))
-            return _Wish(least, max(head, min(natural, column.readable or READABLE_TEXT)), natural)
-    return _Wish(natural, natural, natural)
+    natural = max(head, *map(measure, cells)) if cells else head
+    if column.kind not in _FLEXIBLE:
+        return _Wish(natural, natural, natural, natural)
+    text = column.kind is Kind.TEXT
+    longest = max((measure(word) for cell in cells for word in words(cell)), default=0) if text else LEAST_NAME
+    usual = READABLE_NAME if column.kind is Kind.NAME else READABLE_TEXT
+    least = max(head, min(natural, longest, LEAST_TEXT if text else LEAST_NAME))
+    readable = max(least, min(natural, column.readable or usual))
+    return _Wish(least, readable, max(readable, min(natural, longest)), natural)
 
 
 def _kept(grid: Grid, wishes: Sequence[_Wish], room: int) -> list[int]:
@@ -119,14 +116,14 @@ def _kept(grid: Grid, wishes: Sequence[_Wish], room: int) -> list[int]:
 
 
 def _widths(columns: Sequence[Column], wishes: Sequence[_Wish], room: int) -> tuple[int, ...]:
-    """Share the room: each column gets its least width, then names, then texts become readable, then natural."""
+    """Share the room: each column gets its least width; then names, then texts get more, in three rounds."""
     widths = [wish.least for wish in wishes]
     spare = room - _total(widths)
-    for goal in ("readable", "natural"):
+    for goal in ("readable", "whole", "natural"):
         for kind in _FLEXIBLE:
             for place, column in enumerate(columns):
                 if column.kind is kind and spare > 0:
-                    more = min(spare, getattr(wishes[place], goal) - widths[place])
+                    more = min(spare, max(0, getattr(wishes[place], goal) - widths[place]))
                     widths[place] += more
                     spare -= more
     return tuple(widths)

@@ -7,10 +7,18 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from agent.cmd.commands.base import JSON, DocumentCommand, argument
+from agent.render.layout import Block, Column, Grid, Kind
 
 if TYPE_CHECKING:
     from agent.cmd.probes.probe import Answer
     from agent.config.loaded import Loaded
+
+_COLUMNS = (
+    Column("ok", "OK", toned=True),
+    Column("what", "WHAT"),
+    Column("took_ms", "MS", Kind.NUMBER),
+    Column("words", "WORDS", Kind.TEXT),
+)
 
 
 class ConfigCheck(DocumentCommand):
@@ -50,7 +58,7 @@ class ConfigCheck(DocumentCommand):
             "live": None if live is None else [dataclasses.asdict(each) for each in live],
         }
         if not problems or parsed_args.format == JSON:
-            self.answer(parsed_args.format, _lines(files, live), document)
+            self.answer(parsed_args.format, _blocks(files, live), document)
         if problems:
             return CONFIGURATION
         return PARTIAL if any(not each.ok for each in live or ()) else CLEAN
@@ -81,13 +89,9 @@ def _live(options: argparse.Namespace, loaded: Loaded) -> tuple[Answer, ...]:
         return answers(probes)
 
 
-def _lines(files: tuple[str, ...], live: tuple[Answer, ...] | None) -> tuple[str, ...]:
+def _blocks(files: tuple[str, ...], live: tuple[Answer, ...] | None) -> tuple[Block, ...]:
     no_mistakes = f"no mistakes found in {', '.join(files)}" if files else "no mistakes found (there is no file)"
     if live is None:
         return (f"{no_mistakes}; nothing was contacted",)
-    width = max((len(each.what) for each in live), default=0)
-    return (no_mistakes, *(_row(each, width) for each in live))
-
-
-def _row(answer: Answer, width: int) -> str:
-    return f"{'ok ' if answer.ok else 'NO '} {answer.what:<{width}}  {answer.took_ms:>7.0f} ms  {answer.words}"
+    rows = (("ok" if each.ok else "FAILS", each.what, f"{each.took_ms:.0f}", each.words) for each in live)
+    return (no_mistakes, Grid(columns=_COLUMNS, rows=tuple(rows)))

@@ -33,7 +33,9 @@ class Explain(ReportingCommand, DocumentCommand):
         what = parsed_args.what
         page = page_of(what)
         if page is not None:
-            self.answer(parsed_args.format, page.splitlines(), code_page(what, page))
+            from agent.render.page_text import page_blocks
+
+            self.answer(parsed_args.format, page_blocks(page), code_page(what, page))
             return 0
         from agent.cmd.naming.explain_what import answer
         from agent.render.explain_text import Detail

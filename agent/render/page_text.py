@@ -1,0 +1,39 @@
+"""Show a page in Markdown to people: paragraphs wrapped to the terminal, code blocks and tables as they are. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from agent.render.layout import Block, Line, Span
+
+_FENCE = "```"
+# A list item with its marker: "- text", "12. text".
+_ITEM = re.compile(r"\s*(?:[-*]|\d+\.) ")
+# A line that a paragraph does not continue: a heading, a row of a table, a list item.
+_OWN_LINE = re.compile(r"#|\||\s*(?:[-*]|\d+\.) ")
+
+
+def page_blocks(page: str) -> Iterator[Block]:
+    """Yield the lines of the page. The lines of a paragraph or a list item become one, so that they fit any width."""
+    paragraph: list[str] = []
+    in_code = False
+    for text in page.splitlines():
+        is_fence = text.lstrip().startswith(_FENCE)
+        if in_code or is_fence or not text.strip() or _OWN_LINE.match(text):
+            yield from _joined(paragraph)
+            paragraph = []
+        if is_fence:
+            in_code = not in_code
+        elif in_code or text.startswith(("#", "|")) or not text.strip():
+            yield Line((Span(f"  {text}" if in_code else text),), whole=True)
+        else:
+            paragraph.append(text)
+    yield from _joined(paragraph)
+
+
+def _joined(paragraph: list[str]) -> Iterator[Line]:
+    if paragraph:
+        marker = _ITEM.match(paragraph[0])
+        text = " ".join([paragraph[0].rstrip(), *(text.strip() for text in paragraph[1:])])
+        yield Line((Span(text),), len(marker[0]) if marker else 0)

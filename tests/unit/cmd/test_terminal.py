@@ -1,0 +1,77 @@
+"""What a command finds out about its stdout."""
+
+import argparse
+import io
+
+import pytest
+
+from agent.cmd.terminal import escape_unencodable, look_of, width_of, wrapping_width
+from agent.render.layout import UNLIMITED
+
+
+class Terminal(io.StringIO):
+    """A terminal that cannot say how wide it is."""
+
+    encoding = "ascii"
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("columns", "terminal", "width"),
+    [
+        ("100", Terminal(), 100),
+        ("100", io.StringIO(), 100),
+        ("", io.StringIO(), None),
+        ("0", io.StringIO(), None),
+        ("wide", io.StringIO(), None),
+        ("\u0663", io.StringIO(), None),
+        ("", Terminal(), 80),
+        ("-7", Terminal(), 80),
+    ],
+)
+def test_the_width_is_columns_or_the_terminals_or_none(columns, terminal, width):
+    assert width_of(terminal, {"COLUMNS": columns}) == width
+
+
+@pytest.mark.parametrize(
+    ("environment", "options", "colour"),
+    [
+        ({"TERM": "xterm"}, {}, True),
+        ({}, {}, True),
+        ({"NO_COLOR": ""}, {}, True),
+        ({"NO_COLOR": "0"}, {}, False),
+        ({"TERM": "dumb"}, {}, False),
+        ({}, {"no_color": True}, False),
+    ],
+)
+def test_colours_need_a_terminal_and_nobody_who_turns_them_off(monkeypatch, environment, options, colour):
+    for name in ("TERM", "NO_COLOR", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert look_of(Terminal(), argparse.Namespace(**options)).colour is colour
+    assert look_of(io.StringIO(), argparse.Namespace(**options)).colour is False
+
+
+def test_the_width_that_the_operator_asks_for_counts_also_in_a_pipe(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "70")
+    assert look_of(io.StringIO(), argparse.Namespace(), 120).width == 120
+    assert look_of(io.StringIO(), argparse.Namespace(), 0).width == 70
+    monkeypatch.delenv("COLUMNS")
+    assert wrapping_width(io.StringIO()) == UNLIMITED
+
+
+def test_the_encoding_is_that_of_the_stream_or_utf_8():
+    assert look_of(Terminal(), argparse.Namespace()).encoding == "ascii"
+    assert look_of(io.StringIO(), argparse.Namespace()).encoding == "utf-8"
+
+
+def test_a_stream_escapes_what_its_encoding_lacks():
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding="ascii")
+    escape_unencodable(stream, io.StringIO())
+    stream.write("caf\u00e9")
+    stream.flush()
+    assert raw.getvalue() == b"caf\\xe9"

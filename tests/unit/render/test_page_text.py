@@ -1,0 +1,50 @@
+"""How a page in Markdown is shown on a terminal."""
+
+from agent.render.page_text import page_blocks
+from tests.rigs.screens import shown
+
+COMMAND = "openstack resource provider allocation unset --provider bd0379cb-12b7-54ae-a063-fe1cfa3fdfa4"
+PAGE = f"""# allocation-leaked
+
+Placement still counts an instance
+that was deleted. Nobody uses
+this amount.
+
+- first look at
+  the instance
+2. then heal
+
+| State | Meaning |
+| --- | --- |
+```console
+# {COMMAND}
+
+end
+```
+The end.
+"""
+
+
+def test_paragraphs_and_items_are_joined_and_code_and_tables_stay_as_they_are():
+    assert shown(page_blocks(PAGE)) == [
+        "# allocation-leaked",
+        "",
+        "Placement still counts an instance that was deleted. Nobody uses this amount.",
+        "",
+        "- first look at the instance",
+        "2. then heal",
+        "",
+        "| State | Meaning |",
+        "| --- | --- |",
+        f"  # {COMMAND}",
+        "",
+        "  end",
+        "The end.",
+    ]
+
+
+def test_a_page_fits_a_narrow_terminal_except_for_its_commands():
+    said = shown(page_blocks(PAGE), 30)
+    assert [line for line in said if len(line) > 30] == [f"  # {COMMAND}"]
+    assert said[2:5] == ["Placement still counts an", "instance that was deleted.", "Nobody uses this amount."]
+    assert said[6] == "- first look at the instance"

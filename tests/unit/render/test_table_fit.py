@@ -1,0 +1,97 @@
+"""How a table fits a width: shorter uuids, then fewer columns, then wrapped texts and cut names."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.render.layout import Column, Grid, Kind
+from agent.render.table_fit import fitted
+from tests.rigs.screens import shown
+
+UUID = "95a20332-20e6-52bf-aeae-06fd5924e001"
+GRID = Grid(
+    columns=(
+        Column("name", "NAME", Kind.NAME),
+        Column("uuid", "UUID", Kind.UUID),
+        Column("amount", "AMOUNT", Kind.NUMBER),
+        Column("code", "CODE"),
+        Column("why", "WHY", Kind.TEXT, readable=10),
+        Column("source", "SOURCE"),
+    ),
+    rows=(("billing", UUID, "16384 MiB", "allocation-leaked", "it was deleted", "placement"),),
+    leave_out=("source", "why"),
+)
+
+
+def widths(width):
+    fit = fitted(GRID, width, len, str.split)
+    return [column.name for column in fit.columns], fit.left_out, fit.rows[0][1]
+
+
+def test_a_table_without_a_limit_keeps_everything():
+    assert widths(None) == (["name", "uuid", "amount", "code", "why", "source"], (), UUID)
+
+
+@pytest.mark.parametrize(
+    ("width", "columns", "left_out", "uuid"),
+    [
+        (102, ["name", "uuid", "amount", "code", "why", "source"], (), UUID),
+        (101, ["name", "uuid", "amount", "code", "why", "source"], (), UUID[:8]),
+        (69, ["name", "uuid", "amount", "code", "why"], ("source",), UUID[:8]),
+        (57, ["name", "uuid", "amount", "code"], ("why", "source"), UUID[:8]),
+    ],
+)
+def test_uuids_get_shorter_before_a_column_is_left_out(width, columns, left_out, uuid):
+    assert widths(width) == (columns, left_out, uuid)
+
+
+def test_a_text_is_wrapped_only_after_columns_are_left_out():
+    assert shown([GRID], 60) == [
+        "NAME     UUID         AMOUNT  CODE               WHY",
+        "billing  95a20332  16384 MiB  allocation-leaked  it was",
+        "                                                 deleted",
+        "left out: source (-c shows them)",
+    ]
+
+
+def test_a_table_that_cannot_fit_is_wider_than_the_terminal_and_breaks_no_word():
+    table = shown([GRID], 20)
+    assert table[1] == "billing  95a20332  16384 MiB  allocation-leaked"
+
+
+def test_only_whole_uuids_get_shorter():
+    grid = replace(GRID, rows=(("billing", f"vg/{UUID}_disk", "8", "x", f"of {UUID}", "y"),))
+    assert shown([grid], 90)[1].split()[1:] == [f"vg/{UUID}_disk", "8", "x", "of", "95a20332", "y"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "room", "cell"),
+    [
+        (Kind.NAME, 24, "a-name-that-is-long"),
+        (Kind.NAME, 12, "a-name~-long"),
+        (Kind.CUT, 12, "a-name-that\u2026"),
+    ],
+)
+def test_a_name_is_cut_in_its_middle_and_a_value_at_its_end(kind, room, cell):
+    columns = (Column("name", "N", kind, readable=8), Column("code", "C"))
+    grid = Grid(columns=columns, rows=(("a-name-that-is-long", "code"),))
+    assert shown([grid], room + 6)[1] == f"{cell}{' ' * max(0, room - len(cell) if len(cell) == room else 0)}  code"
+
+
+WORD = st.text("abcxyz-_0123456789", min_size=1, max_size=20)
+CELLS = st.tuples(WORD, st.uuids().map(str), WORD, WORD, st.lists(WORD, max_size=6).map(" ".join), WORD)
+
+
+@given(st.lists(CELLS, max_size=5), st.integers(1, 150))
+def test_law_a_fitted_table_is_never_wider_than_its_least_width_or_the_room(rows, width):
+    fit = fitted(replace(GRID, rows=tuple(rows)), width, len, str.split)
+    table = sum(fit.widths) + 2 * (len(fit.widths) - 1)
+    words = [
+        max([len(column.heading), *(len(word) for row in fit.rows for word in row[place].split())])
+        for place, column in enumerate(fit.columns)
+    ]
+    assert table <= max(width, sum(words) + 2 * (len(words) - 1))
+    assert set(fit.left_out) <= {"source", "why"}
+    assert all(len(row) == len(fit.columns) for row in fit.rows)
