@@ -79,7 +79,9 @@ def finding_block(
     """Yield the lines of one finding: what and who, what is wrong, what to type, and which findings go with it."""
     yield _headline(finding, names, now)
     yield _below(_sentence(finding["actual"]))
-    yield from (text for remedy in _remedies(finding) for text in _what_to_do(remedy)[:1])
+    for remedy in _remedies(finding):
+        # The words of a change by hand say on which condition the command is right.
+        yield from _what_to_do(remedy)[: 2 if remedy["kind"] == RemedyKind.HAND.value else 1]
     yield copyable("docs", f"stocktake explain {finding['code']}")
     if symptoms:
         yield _below(f"also: {', '.join(map(_cited, symptoms))}")
