@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from agent.model.report import AuditReport
     from agent.render.documents import Document
+    from agent.render.layout import Block
 
 
 class Findings(ReportingCommand, ListCommand):
@@ -71,7 +72,7 @@ class Findings(ReportingCommand, ListCommand):
         shown = [each for each in in_list_order(found, names) if _passes(each, consumers, parsed_args)]
         rows = tuple(finding_row(each) for each in shown)
         grid = findings_grid(shown, names, report.started_at)
-        return Listing(self.COLUMNS, rows, grid, _foot(found, shown)), _code(report, shown)
+        return Listing(self.COLUMNS, rows, grid, _foot(found, shown, report.started_at)), _code(report, shown)
 
 
 def _require_code(code: str) -> None:
@@ -97,12 +98,13 @@ def _passes(finding: Document, consumers: frozenset[str], parsed_args: argparse.
     )
 
 
-def _foot(found: Sequence[Document], shown: Sequence[Document]) -> tuple[str, ...]:
-    from agent.render.finding_text import counted
+def _foot(found: Sequence[Document], shown: Sequence[Document], now: str) -> tuple[Block, ...]:
+    """Return how many findings there are, and which of the listed ones are not known now."""
+    from agent.render.finding_text import counted, unknown_lines
 
-    if len(shown) == len(found):
-        return (counted(shown),) if shown else ("no findings",)
-    return (f"{len(shown)} of {counted(found)}",)
+    count = counted(found) if found else "no findings"
+    counts = count if len(shown) == len(found) else f"{len(shown)} of {count}"
+    return (counts, *unknown_lines(shown, now))
 
 
 def _code(report: AuditReport, shown: Sequence[Document]) -> int:
