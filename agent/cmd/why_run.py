@@ -39,6 +39,7 @@ from agent.why.answer import why
 from agent.why.flavor import cells_and_page, flavor_notes
 from agent.why.holding_findings import holding
 from agent.why.host_room import GuestShape, guest_shape, host_notes, host_obstacles, rooms_of, service_notes
+from agent.why.other_hosts import with_advice_for_others
 from agent.why.parse_request import Words, request_of
 from agent.why.report import CellRoom, WhyReport
 
@@ -117,7 +118,8 @@ def _answer(client: PlacementClient, question: Question, request: ResourceReques
         node=result.report.node,
         provider_uuid=result.report.provider_uuid,
         answer=dataclasses.replace(
-            why(request, offers.offered), host_obstacles=host_obstacles(shape, rooms) if rooms is not None else ()
+            with_advice_for_others(why(request, offers.offered), result.report.provider_uuid),
+            host_obstacles=host_obstacles(shape, rooms) if rooms is not None else (),
         ),
         is_whole=question.everywhere,
         numa_nodes=question.numa_nodes,
