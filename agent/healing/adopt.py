@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 
-from agent.audit.current_state import current_state, deadline_of
+from agent.audit.current_state import current_state, deadline_of, state_for_a_change
 from agent.audit.parts import AuditTask, OwnIdentityFile
 from agent.audit.readings import reading
 from agent.errors import AgentError, PlacementUnavailable, SourceError, SourceUnavailable
@@ -31,7 +31,7 @@ from agent.model.audit import Identity
 from agent.model.host.store import StoreRecord
 from agent.model.nova import NovaState
 from agent.model.placement import PlacementView
-from agent.model.snapshot import STATE
+from agent.model.snapshot import LIBVIRT, STATE
 from agent.ports import ProviderNames
 from agent.telemetry import events
 from agent.telemetry.event_log import Line, emit
@@ -54,7 +54,8 @@ def read_facts(task: AuditTask, names: ProviderNames, own_file: OwnIdentityFile)
     parts, deadline = task.parts, deadline_of(task.settings)
     found = parts.identity_files.find()
     file = IdentityFile(path=own_file.own_path, text=own_file.own_text())
-    node = parts.host.read(deadline).hostname
+    with parts.reading(LIBVIRT):
+        node = parts.host.read(deadline).hostname
     holder = names.holder(node)
     state, problem = _state(task, found, holder.uuid if holder else None)
     identity = found or _of_row(state, node)
@@ -79,10 +80,10 @@ def read_facts(task: AuditTask, names: ProviderNames, own_file: OwnIdentityFile)
 def _state(task: AuditTask, found: Identity | None, holder: str | None) -> tuple[NovaState | None, str]:
     """Return (nova's state with the compute node rows of uuids ``found.uuid`` and ``holder``, ""), or (None, error)."""
     try:
-        state = current_state(task, frozenset(), found.uuid if found else None)
+        state = state_for_a_change(task, frozenset(), found.uuid if found else None)
         if holder is None or holder in {node.uuid for node in state.nodes}:
             return state, ""
-        asked = current_state(task, frozenset(), holder)
+        asked = state_for_a_change(task, frozenset(), holder)
     except SourceError as error:
         return None, str(error)
     nodes = {node.id: node for node in (*asked.nodes, *state.nodes)}

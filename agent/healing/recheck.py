@@ -15,7 +15,7 @@ import datetime
 from dataclasses import replace
 from typing import NamedTuple
 
-from agent.audit.current_state import current_state, deadline_of
+from agent.audit.current_state import deadline_of, state_for_a_change
 from agent.audit.freshness import behind_s
 from agent.audit.parts import AuditTask
 from agent.errors import SourceError
@@ -87,7 +87,7 @@ def not_as_planned(
     if proof.since is None:
         return None
     try:
-        now = current_state(task, asked | consumers)
+        now = state_for_a_change(task, asked | consumers)
     except SourceError as error:
         return out_of_reach(error)
     if now.heartbeat is None or now.heartbeat < proof.since:

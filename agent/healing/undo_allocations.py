@@ -6,7 +6,7 @@ it was. In these cases the old allocations could be a new leak, or use capacity 
 
 from __future__ import annotations
 
-from agent.audit.current_state import current_state
+from agent.audit.current_state import state_for_a_change
 from agent.audit.parts import AuditTask
 from agent.healing.attempt import NO_ACCESS, WriteAttempt, refused
 from agent.healing.consumer_json import Document, after_json, is_as, record_from_json, record_json, whereabouts
@@ -26,7 +26,7 @@ def undo_allocations(task: AuditTask, journal: Journal, entry: Entry) -> WriteAt
     if task.parts.allocations is None:
         return refused(NO_ACCESS)
     now = task.parts.allocations.consumer(before.consumer_uuid)
-    where = whereabouts(current_state(task, frozenset({before.consumer_uuid})), before.consumer_uuid)
+    where = whereabouts(state_for_a_change(task, frozenset({before.consumer_uuid})), before.consumer_uuid)
     if is_as(now, record_json(before)):
         return refused("the consumer has its earlier allocations, so there is nothing to undo")
     problem = _changed(entry, after, now, where)

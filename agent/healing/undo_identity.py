@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from agent.audit.current_state import current_state
+from agent.audit.current_state import state_for_a_change
 from agent.audit.parts import AuditTask
 from agent.errors import ConfigError, FolderUnavailable
 from agent.healing.adopt import carried_out
@@ -72,7 +72,7 @@ def undo_record(task: AuditTask, journal: Journal, entry: Entry) -> WriteAttempt
         return refused(INCOMPLETE)
     after, before = fields
     uuid, host = entry.change.provider_uuid, str(after.get("host") or task.settings.host)
-    state = current_state(task, frozenset(), uuid, host=host)
+    state = state_for_a_change(task, frozenset(), uuid, host=host)
     stored = next((record for record in state.records if record.uuid == uuid), None)
     if stored is None:
         return refused(f"compute node record {uuid} does not exist, or [state] source cannot write it")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agent.audit.current_state import current_state
+from agent.audit.current_state import state_for_a_change
 from agent.audit.parts import AuditTask
 from agent.healing.attempt import NO_ACCESS, WriteAttempt, refused
 from agent.healing.consumer_json import is_as, record_json, whereabouts
@@ -67,7 +67,7 @@ def _read(task: AuditTask, allocations: AllocationWriter, old: JournalledReshape
     view = task.parts.reader.view(request)
     consumers = tuple(each.before.consumer_uuid for each in old.consumers)
     records = tuple(map(allocations.consumer, consumers))
-    state = current_state(task, frozenset(consumers))
+    state = state_for_a_change(task, frozenset(consumers))
     return _Now(view=view, records=records, state=state)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import datetime
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 import pytest
 
@@ -57,6 +60,7 @@ class Database:
 class Parts:
     state: Database
     clock: Clock
+    reading: Callable[[str], AbstractContextManager[None]] = contextlib.nullcontext
 
 
 def task(**how) -> AuditTask:
