@@ -17,7 +17,8 @@ from agent.audit.parts import AuditTask
 from agent.audit.run import run_audit
 from agent.cmd import wiring
 from agent.cmd.audited import loaded_for, task_of
-from agent.cmd.changes.heal_output import DIGEST_SHOWN, outcome_keys, result_line
+from agent.cmd.changes.heal_output import DIGEST_SHOWN, outcome_keys
+from agent.cmd.changes.heal_text import result_line
 from agent.cmd.command_line.failures import FailureKind, NoDocument
 from agent.cmd.naming.prefixes import only_match
 from agent.cmd.not_root import require_own_files, require_root
@@ -36,6 +37,7 @@ from agent.model.audit import AuditMemory, Publish
 from agent.model.host.store import StoreMark
 from agent.model.report import AuditReport
 from agent.render.documents import SCHEMA_VERSION, Document, audit_keys
+from agent.render.layout import Block, copyable
 from agent.resources.store_doubt import store_now
 
 
@@ -164,7 +166,7 @@ def adopt_document(run: AdoptRun) -> Document:
     }
 
 
-def adopt_lines(document: Document) -> Iterator[str]:
+def adopt_blocks(document: Document) -> Iterator[Block]:
     """Yield the plan and its refusals, then either the results or the command that carries out the plan."""
     if "store" in document:
         command, about = "stocktake adopt --store", "the disk store from which DISK_GB is computed"
@@ -179,7 +181,8 @@ def adopt_lines(document: Document) -> Iterator[str]:
     if document["stale"]:
         yield _stale(document)
     elif document["steps"] and not document["results"]:
-        yield f"to carry out the plan: {command} --plan {document['digest'][:DIGEST_SHOWN]} --yes"
+        yield "to carry out the plan:"
+        yield copyable("fix", f"{command} --plan {document['digest'][:DIGEST_SHOWN]} --yes")
 
 
 def _stale(document: Document) -> str:

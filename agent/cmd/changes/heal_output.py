@@ -1,10 +1,10 @@
-"""Render a run of ``stocktake heal`` as a JSON document and as lines. adopt and undo use some of the functions."""
+"""Render a run of ``stocktake heal`` as a JSON document (heal_text.py has the text). adopt and undo use some of it."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from agent.cmd.changes.heal_run import HealRun
 from agent.guards.minimum_age import GUARD as MINIMUM_AGE
@@ -82,96 +82,6 @@ def _command(run: HealRun) -> str:
 def outcome_keys(outcome: WriteAttempt) -> Document:
     """Return the keys and values that describe the outcome of one change in a JSON document."""
     return {"result": outcome.result.value, "words": outcome.words, "entry_id": outcome.entry_id}
-
-
-def result_line(result: Document, subject: str) -> str:
-    """Return the line about the outcome of one change; ``subject`` names the changed object."""
-    entry = f" [entry {result['entry_id']}]" if result["entry_id"] else ""
-    return f"{result['result']}: {subject}: {result['words']}{entry}"
-
-
-def heal_lines(document: Document) -> Iterator[str]:
-    """Yield the plan: changes, waits and refusals with reasons; then the results or the command for the plan."""
-    actions, results = document["actions"], document["results"]
-    waits = [refusal for refusal in document["refusals"] if refusal["waits"]]
-    refused = [refusal for refusal in document["refusals"] if not refusal["waits"]]
-    counts = f"{len(actions)} to change, {len(waits)} waiting, {len(refused)} refused"
-    yield f"plan for {document['node'] or document['host']}: {counts}"
-    if document["unread"]:
-        names = ", ".join(each["source"] for each in document["unread"])
-        yield f"not read: {names}; the plan leaves out findings that need this data"
-    for action in actions:
-        yield from _block("change", action, action["why"])
-        yield from _details(action)
-        if action["also_ends"]:
-            yield f"{_INDENT}ends also: {', '.join(id_[:ID_SHOWN] for id_ in action['also_ends'])}"
-    for refusal in waits:
-        yield from _block("wait", refusal, f"waiting: {refusal['why']}", refusal["guard"])
-    for refusal in refused:
-        yield from _block("refuse", refusal, refusal["why"], refusal["guard"])
-    if any(refusal["wait_s"] is not None for refusal in waits):
-        yield (
-            "a finding's age counts only while the agent keeps seeing the finding, so keep the daemon running; without "
-            "a daemon, run this command again within three times update_resources_interval (180 s by default)"
-        )
-    yield from (result_line(result, result["consumer_uuid"] or result["finding_id"]) for result in results)
-    yield from _end(document)
-
-
-_INDENT = " " * len("change  ")
-
-
-def _block(word: str, about: Document, why: str, guard: str | None = None) -> Iterator[str]:
-    who = about["consumer_uuid"] or "the tree"
-    by = f"  ({guard})" if guard else ""
-    yield f"{word:<6}  {about['code']}  {who}  [{about['finding_id'][:ID_SHOWN]}]{by}"
-    yield f"{_INDENT}{why}"
-
-
-def _end(document: Document) -> Iterator[str]:
-    """Yield the reason why nothing was or will be changed, or else the command that carries out the plan."""
-    if document["undecided"]:
-        names = ", ".join(each["source"] for each in document["unread"])
-        yield f"nothing done: it is not known whether the plan has changed, because {names} could not be read"
-        yield "run the same command again later"
-    elif document["stale"] and document["actions"]:
-        yield f"nothing done: the plan has changed; the current one is {document['digest'][:DIGEST_SHOWN]}"
-    elif document["stale"]:
-        yield f"nothing done: {document['nothing_because']}"
-    elif document["nothing_because"] and document["refusals"]:
-        yield f"nothing to change now: {document['nothing_because']}"
-    if document["command"] and not document["undecided"]:
-        yield f"to carry out the plan: {document['command']}"
-
-
-def _details(action: Document) -> Iterator[str]:
-    """Yield the details of a reshape: each provider's totals before and after, and the moves of consumers' amounts.
-
-    Yield nothing for an action on a single consumer.
-    """
-    if action["consumer_uuid"] is not None:
-        return
-    before, after = action["before"], action["after"]
-    name, names = before["resource_class"], {p["provider_uuid"]: p["name"] for p in before["providers"]}
-    for was, becomes in zip(before["providers"], after["providers"], strict=True):
-        old_and_new_total = f"{_offered(was, name)} -> {_offered(becomes, name)}"
-        yield f"{_INDENT}provider {was['name']} ({was['provider_uuid']}): {name} {old_and_new_total}"
-    for was, becomes in zip(before["consumers"], after["consumers"], strict=True):
-        consumer = was["consumer"]
-        come = ", ".join(_places(becomes["consumer"], name, names))
-        yield f"{_INDENT}consumer {consumer['consumer_uuid']}: {', '.join(_places(consumer, name, names))} -> {come}"
-
-
-def _offered(provider: Document, name: str) -> str:
-    if provider["inventories"] is None:
-        return "no provider"
-    return next((str(row["total"]) for row in provider["inventories"] if row["resource_class"] == name), "none")
-
-
-def _places(consumer: Document, resource_class: str, names: Document) -> Iterator[str]:
-    for row in consumer["allocations"]:
-        if row["resource_class"] == resource_class:
-            yield f"{row['amount']} {resource_class} on {names.get(row['provider_uuid'], row['provider_uuid'])}"
 
 
 def _action(action: AnyAction) -> Document:

@@ -25,10 +25,10 @@ class Adopt(DocumentCommand):
 
         Raises UsageError if only one of --plan and --yes is given.
         """
-        from agent.cmd.changes.adopt_run import adopt_document, adopt_lines, adopted, code_of, identity_run, store_run
+        from agent.cmd.changes.adopt_run import adopt_blocks, adopt_document, adopted, code_of, identity_run, store_run
 
         digest = approved_digest(parsed_args)
         run = adopted(self.app.options, digest, store_run if parsed_args.store else identity_run)
         document = adopt_document(run)
-        self.answer(parsed_args.format, tuple(adopt_lines(document)), document)
+        self.answer(parsed_args.format, tuple(adopt_blocks(document)), document)
         return code_of(run)

@@ -24,11 +24,19 @@ class Heal(DocumentCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Return the exit code (heal_code.py). Raises UsageError if only one of --plan and --yes is given."""
         from agent.cmd.changes.heal_code import code_of
-        from agent.cmd.changes.heal_output import heal_document, heal_lines
+        from agent.cmd.changes.heal_output import heal_document
         from agent.cmd.changes.heal_run import Ordered, healed
+        from agent.cmd.changes.heal_text import Scenery, heal_blocks
+        from agent.render.documents import finding_document
+        from agent.render.reading_order import names_of
 
         ordered = Ordered(ids=frozenset(parsed_args.finding), digest=approved_digest(parsed_args))
         run = healed(self.app.options, ordered)
         document = heal_document(run)
-        self.answer(parsed_args.format, tuple(heal_lines(document)), document)
+        scenery = Scenery(
+            findings={seen.finding.id: finding_document(seen) for seen in run.report.findings},
+            names=names_of(run.report),
+            now=run.report.started_at,
+        )
+        self.answer(parsed_args.format, heal_blocks(document, scenery), document)
         return code_of(run)

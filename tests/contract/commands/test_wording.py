@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.cmd.changes.heal_output import heal_lines, nothing_because
+from agent.cmd.changes.heal_output import nothing_because
+from agent.cmd.changes.heal_text import Scenery, heal_blocks
 from agent.cmd.naming.explain_what import answer
 from agent.guards.base import GuardedFinding
 from agent.guards.max_percent import GUARD as MAX_PERCENT
@@ -17,7 +18,7 @@ from agent.healing.plan import asked_for, heal_plan
 from agent.model.heal import HealRefusal
 from agent.model.report import AuditReport, LedgerRow, SourceStatus, Verdict
 from agent.render.draw import drawn
-from agent.render.layout import Look
+from agent.render.layout import PLAIN
 from agent.repairs import BY_CODE
 from agent.why.text import lines
 from tests.rigs.commands import stocktake_here
@@ -54,8 +55,7 @@ def _too_young(_: Path) -> str:
 
 
 def _end(**changes: object) -> str:
-    *_, last = heal_lines({**EMPTY, **changes})
-    return last
+    return drawn(heal_blocks({**EMPTY, **changes}, Scenery()), PLAIN).splitlines()[-1]
 
 
 def _limited(_: Path) -> str:
@@ -67,7 +67,7 @@ def _limited(_: Path) -> str:
     others = [record(f"c{number}", here={"VCPU": 1}) for number in range(10)]
     why = MAX_PERCENT.refuses(with_view(case, allocations=tuple(a for each in others for a in each.allocations)))
     waits = {**ACTION, "guard": "max-percent", "why": why, "waits": True, "wait_s": None}
-    return "\n".join(heal_lines({**EMPTY, "stale": False, "refusals": [waits]}))
+    return drawn(heal_blocks({**EMPTY, "stale": False, "refusals": [waits]}, Scenery()), PLAIN)
 
 
 def _configured(folder: Path, *replacements: tuple[str, str]) -> Path:
@@ -114,7 +114,7 @@ def _uncompared(_: Path) -> str:
     )
     away = SourceStatus(name="placement", ok=False, age_s=None, duration_ms=1.0, error="placement: refused")
     report: AuditReport = dataclasses.replace(REPORT, ledger=rows, sources=(*REPORT.sources[:1], away), evacuations=())
-    return drawn(answer(report, "VCPU").blocks, Look(width=None))
+    return drawn(answer(report, "VCPU").blocks, PLAIN)
 
 
 def _no_inventory(folder: Path) -> str:

@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
-from agent.cmd.changes.heal_output import heal_lines, nothing_because, try_again_s
+from agent.cmd.changes.heal_output import nothing_because, try_again_s
+from agent.cmd.changes.heal_text import Scenery, heal_blocks
 from agent.model.heal import HealRefusal
+from agent.render.draw import drawn
+from agent.render.layout import PLAIN
 
 ACTION = {
     "finding_id": "87897f25-105f-50a2-8adc-94d2fb184baa",
@@ -35,13 +38,17 @@ def document(*actions: dict[str, Any], **changes: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def printed(document: dict[str, Any], scenery: Scenery = Scenery()) -> list[str]:  # noqa: B008 - a frozen value
+    return drawn(heal_blocks(document, scenery), PLAIN).splitlines()
+
+
 def test_if_the_repair_plan_changed_heal_does_nothing_and_prints_the_new_digest() -> None:
-    *_, last = heal_lines(document(ACTION, stale=True))
+    *_, last = printed(document(ACTION, stale=True))
     assert last == "nothing done: the plan has changed; the current one is 4d1b0c9a7e55"
 
 
 def test_if_the_repair_plan_is_now_empty_heal_prints_why_and_no_digest() -> None:
-    assert list(heal_lines(document(stale=True, nothing_because=nothing_because([], 300.0)))) == [
+    assert printed(document(stale=True, nothing_because=nothing_because([], 300.0))) == [
         "plan for cmp1: 0 to change, 0 waiting, 0 refused",
         "nothing done: there is nothing to change any more",
     ]
@@ -51,7 +58,7 @@ def test_a_plan_lists_changes_with_what_they_end_then_waits_then_refusals() -> N
     waits = {**ACTION, "guard": "max-percent", "why": "this run has changed 1 of 10", "waits": True, "wait_s": None}
     refused = {**ACTION, "guard": "role", "why": "role observer changes nothing", "waits": False, "wait_s": None}
     command = "stocktake heal --plan 4d1b0c9a7e55 --yes"
-    assert list(heal_lines(document(ACTION, refusals=[refused, waits], command=command))) == [
+    assert printed(document(ACTION, refusals=[refused, waits], command=command)) == [
         "plan for cmp1: 1 to change, 1 waiting, 1 refused",
         "change  allocation-leaked  6f0d  [87897f25]",
         "        it is deleted",
@@ -60,8 +67,17 @@ def test_a_plan_lists_changes_with_what_they_end_then_waits_then_refusals() -> N
         "        waiting: this run has changed 1 of 10",
         "refuse  allocation-leaked  6f0d  [87897f25]  (role)",
         "        role observer changes nothing",
-        f"to carry out the plan: {command}",
+        "to carry out the plan:",
+        f"  fix: {command}",
     ]
+
+
+def test_a_plan_shows_the_name_the_state_and_the_age_of_each_finding() -> None:
+    finding = {"id": ACTION["finding_id"], "consumer_uuid": "6f0d", "confirmed": True, "state": "confirmed"}
+    finding |= {"first_seen_at": "2026-11-21T09:00:00Z", "stands_since": "2026-11-21T09:56:00Z"}
+    scenery = Scenery(findings={finding["id"]: finding}, names={"6f0d": "web-3"}, now="2026-11-21T10:00:00Z")
+    heading = printed(document(ACTION), scenery)[1]
+    assert heading == "change  allocation-leaked  web-3 6f0d  confirmed, 4 min  [87897f25]"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,126 @@
+"""Word a run of ``stocktake heal`` for people: changes, waits and refusals, then the results or what to type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from agent.cmd.changes.heal_output import DIGEST_SHOWN, ID_SHOWN
+from agent.render.documents import Document
+from agent.render.finding_text import seconds_between, state_of, who
+from agent.render.layout import Block, Line, Span, copyable, line, toned
+from agent.text.amounts import age_text
+
+_HANG = len("change  ")
+_INDENT = " " * _HANG
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenery:
+    """What the text adds to heal's document: the audit's findings by id, consumers' names by uuid, and the time."""
+
+    findings: Mapping[str, Document] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    now: str = ""
+
+
+def heal_blocks(document: Document, scenery: Scenery) -> Iterator[Block]:
+    """Yield the whole text of a run."""
+    actions, refusals = document["actions"], document["refusals"]
+    waits = [refusal for refusal in refusals if refusal["waits"]]
+    refused = [refusal for refusal in refusals if not refusal["waits"]]
+    counts = f"{len(actions)} to change, {len(waits)} waiting, {len(refused)} refused"
+    yield line(f"plan for {document['node'] or document['host']}: {counts}")
+    if document["unread"]:
+        names = ", ".join(each["source"] for each in document["unread"])
+        yield line(f"not read: {names}; the plan leaves out findings that need this data", hang=2)
+    for action in actions:
+        yield _heading("change", action, scenery)
+        yield _below(action["why"])
+        yield from map(_below, _details(action))
+        if action["also_ends"]:
+            yield _below(f"ends also: {', '.join(id_[:ID_SHOWN] for id_ in action['also_ends'])}")
+    for refusal in waits:
+        yield _heading("wait", refusal, scenery, refusal["guard"])
+        yield _below(f"waiting: {refusal['why']}")
+    for refusal in refused:
+        yield _heading("refuse", refusal, scenery, refusal["guard"])
+        yield _below(refusal["why"])
+    if any(refusal["wait_s"] is not None for refusal in waits):
+        yield line(
+            "a finding's age counts only while the agent keeps seeing the finding, so keep the daemon running; without "
+            "a daemon, run this command again within three times update_resources_interval (180 s by default)"
+        )
+    for result in document["results"]:
+        yield line(result_line(result, result["consumer_uuid"] or result["finding_id"]), hang=2)
+    yield from _end(document)
+
+
+def result_line(result: Document, subject: str) -> str:
+    """Return the line about the outcome of one change; ``subject`` names the changed object."""
+    entry = f" [entry {result['entry_id']}]" if result["entry_id"] else ""
+    return f"{result['result']}: {subject}: {result['words']}{entry}"
+
+
+def _heading(word: str, about: Document, scenery: Scenery, guard: str = "") -> Line:
+    """Return ``change  CODE  NAME UUID  confirmed, 4 min  [87897f25]``."""
+    finding = scenery.findings.get(about["finding_id"])
+    whom = who(finding, scenery.names) if finding else about["consumer_uuid"] or "the tree"
+    state: tuple[str | Span, ...] = ()
+    if finding is not None:
+        age_s = seconds_between(finding.get("stands_since") or finding["first_seen_at"], scenery.now)
+        age = f", {age_text(age_s)}" if age_s else ", new"
+        state = (toned(state_of(finding)), f"{age}  ")
+    id_ = f"[{about['finding_id'][:ID_SHOWN]}]"
+    return line(f"{word:<6}  {about['code']}  {whom}  ", *state, id_, f"  ({guard})" if guard else "", hang=_HANG)
+
+
+def _below(text: str) -> Line:
+    return Line((Span(f"{_INDENT}{text}"),), _HANG)
+
+
+def _end(document: Document) -> Iterator[Line]:
+    """Yield the reason why nothing was or will be changed, or else the command that carries out the plan."""
+    if document["undecided"]:
+        names = ", ".join(each["source"] for each in document["unread"])
+        yield line(f"nothing done: it is not known whether the plan has changed, because {names} could not be read")
+        yield line("run the same command again later")
+    elif document["stale"] and document["actions"]:
+        yield line(f"nothing done: the plan has changed; the current one is {document['digest'][:DIGEST_SHOWN]}")
+    elif document["stale"]:
+        yield line(f"nothing done: {document['nothing_because']}")
+    elif document["nothing_because"] and document["refusals"]:
+        yield line(f"nothing to change now: {document['nothing_because']}")
+    if document["command"] and not document["undecided"]:
+        yield line("to carry out the plan:")
+        yield copyable("fix", document["command"])
+
+
+def _details(action: Document) -> Iterator[str]:
+    """Yield the details of a reshape: each provider's totals before and after, and the moves of consumers' amounts.
+
+    Yield nothing for an action on a single consumer.
+    """
+    if action["consumer_uuid"] is not None:
+        return
+    before, after = action["before"], action["after"]
+    name, names = before["resource_class"], {p["provider_uuid"]: p["name"] for p in before["providers"]}
+    for was, becomes in zip(before["providers"], after["providers"], strict=True):
+        old_and_new_total = f"{_offered(was, name)} -> {_offered(becomes, name)}"
+        yield f"provider {was['name']} ({was['provider_uuid']}): {name} {old_and_new_total}"
+    for was, becomes in zip(before["consumers"], after["consumers"], strict=True):
+        consumer = was["consumer"]
+        come = ", ".join(_places(becomes["consumer"], name, names))
+        yield f"consumer {consumer['consumer_uuid']}: {', '.join(_places(consumer, name, names))} -> {come}"
+
+
+def _offered(provider: Document, name: str) -> str:
+    if provider["inventories"] is None:
+        return "no provider"
+    return next((str(row["total"]) for row in provider["inventories"] if row["resource_class"] == name), "none")
+
+
+def _places(consumer: Document, resource_class: str, names: Document) -> Iterator[str]:
+    for row in consumer["allocations"]:
+        if row["resource_class"] == resource_class:
+            yield f"{row['amount']} {resource_class} on {names.get(row['provider_uuid'], row['provider_uuid'])}"
