@@ -11,7 +11,7 @@ import dataclasses
 import os
 from collections.abc import Callable, Iterator
 
-from agent.audit.parts import Parts
+from agent.audit.parts import AuditTask, Parts
 from agent.audit.run import run_audit
 from agent.books.report_rows import inventory_rows
 from agent.cmd.wiring import Wired, wire
@@ -22,8 +22,10 @@ from agent.demo.cast import HOSTS, HostCast
 from agent.demo.cloud import DemoCloud
 from agent.demo.outcome import DemoRun, HostRun
 from agent.demo.recorded_group import RecordedGroup
-from agent.demo.stories import Seen, stories
-from agent.model.audit import AuditMemory, AuditRequest, Depth
+from agent.demo.stories import Repair, Seen, stories
+from agent.healing.heal import prepared, run_heal
+from agent.healing.undo import undo
+from agent.model.audit import AuditMemory, AuditRequest, AuditResult, Depth
 from agent.model.placement import PlacementView
 from agent.model.report import AuditReport, InventoryRow
 from agent.model.resource_request import RequestGroup, ResourceRequest
@@ -56,6 +58,7 @@ def run(built: DemoCloud, progress: Callable[[str], None]) -> DemoRun:
             progress(f"the agent on {host.name} runs two more audits, so that its findings are confirmed")
             agents[host.name].audit()
             agents[host.name].audit()
+        progress(f"the agent on {cast.FIRST.name} repairs the leak of story 1, and undo puts the repair back")
         runs = tuple(HostRun(name=h.name, report=agents[h.name].last(), holds=agents[h.name].holds()) for h in HOSTS)
         seen = Seen(
             first=first.last(),
@@ -65,6 +68,7 @@ def run(built: DemoCloud, progress: Callable[[str], None]) -> DemoRun:
             offered_for_asked=cloud.candidates(built, cast.ASKED_VCPUS),
             offered_for_max_unit=cloud.candidates(built, cast.FIRST.cpus),
             answer=first.answer(cast.ASKED_VCPUS),
+            repair=first.repaired("allocation-stale-move", cast.EVACUATED.uuid),
         )
     return DemoRun(stories=stories(seen), hosts=runs, simulated=_simulated(built, seen.first))
 
@@ -78,19 +82,60 @@ class _Agent:
         self._parts = parts
         self._client = client
         self._memory = AuditMemory()
-        self._last: AuditReport | None = None
+        self._last: AuditResult | None = None
+        self._request = AuditRequest(reasons=("demo",), depth=Depth.FULL)
 
     def audit(self) -> None:
         """Run one audit, which publishes what the role allows."""
-        request = AuditRequest(reasons=("demo",), depth=Depth.FULL)
-        result = run_audit(request, self._settings, self._parts, self._memory, lambda: False)
-        self._memory, self._last = result.memory, result.report
+        self._last = run_audit(self._request, self._settings, self._parts, self._memory, lambda: False)
+        self._memory = self._last.memory
 
     def last(self) -> AuditReport:
         """Return the last report."""
+        return self._result().report
+
+    def repaired(self, code: str, consumer_uuid: str) -> Repair:
+        """Repair the finding with this code about the consumer, then put the repair back, and say what became of it."""
+        found = [
+            seen.finding
+            for seen in self.last().findings
+            if (seen.finding.code, seen.finding.consumer_uuid) == (code, consumer_uuid)
+        ]
+        finding_id, before = found[0].id if found else "", self._vcpus_used()
+        parts = self._parts
+        task = AuditTask(
+            request=self._request,
+            settings=self._settings,
+            parts=parts,
+            cancelled=lambda: False,
+            read_by=parts.clock.monotonic(),
+        )
+        with parts.request_scope(parts.new_id()):
+            plan = prepared(task, self._result(), frozenset(), frozenset({finding_id}))
+            healed = run_heal(task, plan) if plan is not None else ()
+            entry_id = healed[0].outcome.entry_id if healed else None
+            after, words = self._vcpus_used(), "nothing was put back"
+            if entry_id is not None and parts.journal is not None:
+                entries = {entry.id: entry for entry in parts.journal.read().entries}
+                words = undo(task, parts.journal, entries[entry_id], entries).words
+        return Repair(
+            finding_id=finding_id,
+            change=healed[0].action.why if healed else "heal changed nothing",
+            undo=words,
+            entry_id=entry_id,
+            used_before=before,
+            used_after=after,
+            used_at_end=self._vcpus_used(),
+        )
+
+    def _result(self) -> AuditResult:
         if self._last is None:
             raise AssertionError("no audit was run")
         return self._last
+
+    def _vcpus_used(self) -> float | None:
+        rows = (row for row in self.holds() if row.recorded and row.recorded.resource_class == "VCPU")
+        return next((row.used for row in rows), None)
 
     def holds(self) -> tuple[InventoryRow, ...]:
         """Return the inventory that Placement records for this host, freshly read from Placement."""

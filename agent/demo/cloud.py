@@ -134,6 +134,9 @@ nova_conf = {folder}/nova.conf
 confirm_spacing = 0
 state_dir = {folder}/state
 run_dir = {folder}/run
+[heal]
+# The demo repairs a finding at once; on a real host a finding must be five minutes old.
+min_age = 0
 """,
         encoding="utf-8",
     )

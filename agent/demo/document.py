@@ -1,16 +1,11 @@
-"""Turn the result of the demo into a JSON document or into text for the terminal.
-
-Pure.
-"""
+"""Turn the result of the demo into a JSON document, or into lines and tables for the terminal. Pure."""
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from agent.demo.outcome import DemoRun, HostRun
 from agent.demo.stories import Story
-from agent.model.report import AuditReport, InventoryRow, LedgerRow
 from agent.render.documents import (
     SCHEMA_VERSION,
     Document,
@@ -19,9 +14,11 @@ from agent.render.documents import (
     inventory_rows,
     ledger_rows,
 )
-from agent.render.reading_order import in_reading_order, names_in
-
-WIDTH = 118
+from agent.render.findings_grid import findings_grid, in_list_order
+from agent.render.inventory_grid import inventory_grid
+from agent.render.layout import Block, Line, Span, Tone
+from agent.render.ledger_grid import ledger_grid, reading_place
+from agent.render.reading_order import names_in
 
 
 def demo_document(ran: DemoRun, commands: Mapping[str, str]) -> Document:
@@ -57,83 +54,52 @@ def _story(story: Story, commands: Mapping[str, str]) -> Document:
     }
 
 
-def demo_text(ran: DemoRun, commands: Mapping[str, str]) -> str:
-    """Return each host's ledger, findings and inventory, then the stories. ``commands``: see demo_document."""
-    parts = [_host_text(run) for run in ran.hosts]
-    parts.extend(_story_text(story, commands) for story in ran.stories)
+def demo_blocks(ran: DemoRun, commands: Mapping[str, str]) -> Iterator[Block]:
+    """Yield each host's ledger, findings and inventory, then the stories. ``commands``: see demo_document."""
+    for run in ran.hosts:
+        yield from _host_blocks(run)
+    for story in ran.stories:
+        yield from _story_blocks(story, commands)
     if ran.simulated:
-        parts.append("\n".join(["Simulated here", *(line for what in ran.simulated for line in _bullet(what))]))
+        yield "Simulated here"
+        yield from (_bullet(what) for what in ran.simulated)
+        yield ""
+    if not commands:
+        yield "the demo's cloud is removed; `stocktake demo --keep` keeps the cloud, to try the commands above"
     shown = sum(story.shown for story in ran.stories)
-    parts.append(f"{shown} of {len(ran.stories)} stories shown")
-    return "\n\n".join(parts) + "\n"
+    yield f"{shown} of {len(ran.stories)} stories shown"
 
 
-def _host_text(run: HostRun) -> str:
+def _host_blocks(run: HostRun) -> Iterator[Block]:
     report = run.report
-    lines = [
-        f"=== {run.name}: provider {report.provider_uuid}, outcome {report.outcome.value} ===",
-        "",
-        "Ledger",
-        *_table(_LEDGER_HEAD, (_ledger_cells(row) for row in report.ledger)),
-        "",
-        f"Findings ({len(report.findings)})",
-        *_table(_FINDING_HEAD, _finding_rows(report)),
-        "",
-        "Inventory in Placement after the run",
-        *_table(_INVENTORY_HEAD, (_inventory_cells(row) for row in run.holds)),
-    ]
-    return "\n".join(lines)
-
-
-_LEDGER_HEAD = ("consumer", "name", "cause", "class", "promised", "held", "recorded", "verdict")
-_FINDING_HEAD = ("severity", "code", "about", "name", "class")
-_INVENTORY_HEAD = ("class", "total", "reserved", "max_unit", "ratio", "used", "free")
-
-
-def _ledger_cells(row: LedgerRow) -> tuple[str, ...]:
-    amounts = ("-" if amount is None else str(amount) for amount in (row.promised, row.held, row.recorded))
-    name = "" if row.consumer_name == row.consumer_key else row.consumer_name
-    return (row.consumer_key, name, row.cause, row.resource_class, *amounts, row.verdict.value)
-
-
-def _finding_rows(report: AuditReport) -> Iterator[tuple[str, ...]]:
     names = names_in(report.ledger)
-    for finding in in_reading_order(map(finding_document, report.findings), names):
-        consumer = finding["consumer_uuid"] or ""
-        about = consumer or finding["subject"]
-        yield (finding["severity"], finding["code"], about, names.get(consumer, ""), finding["resource_class"] or "")
+    findings = in_list_order(map(finding_document, report.findings), names)
+    yield Line((Span(f"{run.name}: "), Span(report.outcome.value, Tone.DOUBTFUL)))
+    yield f"provider {report.provider_uuid}"
+    yield ""
+    yield "Ledger: promised by the cloud, held by the host, recorded in Placement"
+    yield ledger_grid(report, sorted(report.ledger, key=reading_place))
+    yield ""
+    yield f"Findings ({len(findings)})"
+    yield findings_grid(findings, names, report.started_at)
+    yield ""
+    yield "Inventory in Placement after the run"
+    yield inventory_grid(inventory_rows(run.holds))
+    yield ""
 
 
-def _inventory_cells(row: InventoryRow) -> tuple[str, ...]:
-    held = row.recorded
-    if held is None:
-        return ()
-    used, free = ("unknown" if value is None else f"{value:g}" for value in (row.used, row.free))
-    numbers = (held.total, held.reserved, held.max_unit)
-    return (held.resource_class, *map(str, numbers), f"{held.allocation_ratio:g}", used, free)
-
-
-def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
-    cells = [head, *rows]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
-    lines = [" ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
-    return ["  " + line for line in (lines[0], " ".join("-" * width for width in widths), *lines[1:])]
-
-
-def _story_text(story: Story, commands: Mapping[str, str]) -> str:
-    mark = "shown" if story.shown else "NOT SHOWN"
-    evidence = (line for sentence in story.evidence for line in _bullet(sentence))
-    head, end = f"--- Story {story.number} ({mark}): {story.title}", f"    command to check: {_ask(story, commands)}"
-    return "\n".join((head, *evidence, end))
+def _story_blocks(story: Story, commands: Mapping[str, str]) -> Iterator[Block]:
+    mark = Span("shown", Tone.GOOD) if story.shown else Span("NOT SHOWN", Tone.BAD)
+    yield Line((Span(f"Story {story.number} ("), mark, Span(f"): {story.title}")), hang=2)
+    yield from (_bullet(sentence) for sentence in story.evidence)
+    # The operator copies this line.
+    yield Line((Span(f"  try: {_ask(story, commands)}"),), whole=True)
+    yield ""
 
 
 def _ask(story: Story, commands: Mapping[str, str]) -> str:
-    """Return the story's command as one line of any length, so that the operator can copy the line."""
-    if story.host in commands:
-        return f"{commands[story.host]} {story.ask}"
-    return f"{story.ask} (on {story.host}; --keep keeps the cloud and prints the whole command)"
+    return f"{commands.get(story.host, 'stocktake')} {story.ask}"
 
 
-def _bullet(sentence: str) -> list[str]:
-    """Return the wrapped lines of a bullet; no line breaks at a hyphen, so each uuid stays on one line."""
-    return textwrap.wrap(sentence, WIDTH, initial_indent="  * ", subsequent_indent="    ", break_on_hyphens=False)
+def _bullet(sentence: str) -> Line:
+    return Line((Span(f"  - {sentence}"),), hang=4)

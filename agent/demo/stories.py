@@ -1,5 +1,7 @@
 """Decide for each of the demo's five problems ("stories") whether the agent's reports show it, and collect evidence.
 
+A sixth story repairs the first problem and puts the repair back.
+
 The expected numbers come from ``cast`` only. A story is shown only if the agent's reports contain the expected facts.
 Story 3 also needs the expected inventory and allocation candidates from Placement.
 
@@ -39,11 +41,29 @@ class Seen:
     offered_for_asked: tuple[str, ...]
     offered_for_max_unit: tuple[str, ...]
     answer: TreeAnswer | None
+    repair: Repair
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repair:
+    """What became of the repair of story 1 and of its undo.
+
+    ``change`` and ``undo`` are sentences, ``entry_id`` is the journal entry of the repair, None if none was written.
+    ``used_before``, ``used_after`` and ``used_at_end`` are the VCPUs that Placement counts on the first host.
+    """
+
+    finding_id: str
+    change: str
+    undo: str
+    entry_id: str | None
+    used_before: float | None
+    used_after: float | None
+    used_at_end: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """One of the five stories. ``ask`` is the stocktake command that shows the numbers of ``evidence`` on ``host``."""
+    """One story. ``ask`` is the stocktake command that shows the numbers of ``evidence`` on ``host``."""
 
     number: int
     title: str
@@ -54,8 +74,9 @@ class Story:
 
 
 def stories(seen: Seen) -> tuple[Story, ...]:
-    """Return all five stories, in order."""
-    return (_counted_twice(seen), _by_hand(seen), _no_valid_host(seen), _the_cycle(seen), _negative(seen))
+    """Return all stories, in order."""
+    problems = (_counted_twice(seen), _by_hand(seen), _no_valid_host(seen), _the_cycle(seen), _negative(seen))
+    return (*problems, _repaired(seen.repair))
 
 
 def _counted_twice(seen: Seen) -> Story:
@@ -111,7 +132,8 @@ def _no_valid_host(seen: Seen) -> Story:
     right = vcpu is not None and (vcpu.total, vcpu.max_unit, vcpu.allocation_ratio) == expected
     return Story(
         number=3,
-        title=f"No valid host for {cast.ASKED_VCPUS} vCPUs on {cast.FIRST.cpus} CPUs at ratio 4; a consumer on 2 hosts",
+        title=f"No valid host for {cast.ASKED_VCPUS} vCPUs on {cast.FIRST.cpus} CPUs at ratio 4; "
+        "and a consumer that holds allocations on two providers",
         shown=right and offered and refused and any(map(_is_max_unit, first)) and bool(zombies),
         evidence=(
             f"VCPU in Placement: {_inventory_text(vcpu)}",
@@ -137,7 +159,7 @@ def _the_cycle(seen: Seen) -> Story:
     reads = ", ".join(f"{s.name} {'ok' if s.ok else 'failed'} in {s.duration_ms:.0f} ms" for s in report.sources)
     return Story(
         number=4,
-        title="What one audit reads, decides and writes; and an orphaned compute node record",
+        title="From audit to Placement in one readable cycle; compute node records that no hypervisor reports",
         shown=bool(ghosts) and bool(report.sources) and all(s.ok for s in report.sources),
         evidence=(
             f"read: {reads}",
@@ -172,8 +194,7 @@ def _negative(seen: Seen) -> Story:
         evidence=(
             *(f"over-capacity: {_overdrawn(f)}; expected: {f.finding.expected}" for f in over),
             *(
-                f"leaked: consumer {names.get(f.finding.consumer_uuid or '', '')} {f.finding.consumer_uuid} still has "
-                f"{f.finding.actual.removeprefix('Placement records ')}"
+                f"leaked: {names.get(f.finding.consumer_uuid or '', '')} {f.finding.consumer_uuid}: {f.finding.actual}"
                 for f in leaks
             ),
             *(
@@ -184,6 +205,26 @@ def _negative(seen: Seen) -> Story:
         ),
         host=cast.SECOND.name,
         ask="explain VCPU",
+    )
+
+
+def _repaired(repair: Repair) -> Story:
+    extra = cast.EVACUATED.flavor.vcpus
+    expected = sum(guest.flavor.vcpus for guest in cast.FIRST.guests)
+    used = (repair.used_before, repair.used_after, repair.used_at_end)
+    return Story(
+        number=6,
+        title="The agent repairs the leak of story 1, and the operator puts the repair back",
+        shown=repair.entry_id is not None and used == (expected + extra, expected, expected + extra),
+        evidence=(
+            f"stocktake heal: {repair.change}",
+            f"VCPU that Placement counts as used: {_number(repair.used_before)} before, "
+            f"{_number(repair.used_after)} after the repair",
+            f"stocktake undo {repair.entry_id}: {repair.undo}; used again: {_number(repair.used_at_end)}",
+            "here [heal] min_age is 0; by default heal changes nothing about a finding that is younger than 300 s",
+        ),
+        host=cast.FIRST.name,
+        ask=f"heal --finding {repair.finding_id[:8]}",
     )
 
 

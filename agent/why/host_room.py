@@ -303,9 +303,9 @@ def _nth(count: int) -> str:
 
 
 def _cell_line(room: CellRoom) -> str:
-    pages = ", ".join(f"{free} × {size} KiB" for size, free in room.pages)
+    pages = ", ".join(f"{free} x {size} KiB" for size, free in room.pages)
     return (
-        f"NUMA cell {room.id}: {_counted(room.cpus_free, 'CPUs')} free (total × ratio − used), "
-        f"{_counted(room.pinnable, 'CPUs')} free to pin to, {room.memory_free_mib} MiB free (total × ratio − used)"
+        f"NUMA cell {room.id}: {_counted(room.cpus_free, 'CPUs')} free (total x ratio - used), "
+        f"{_counted(room.pinnable, 'CPUs')} free to pin to, {room.memory_free_mib} MiB free (total x ratio - used)"
         + (f"; pages free: {pages}" if pages else "")
     )

@@ -74,7 +74,7 @@ def _numbers(refusal: Refusal, inventory: Inventory, used: int) -> tuple[int, st
     if refusal.constraint is Constraint.STEP_SIZE:
         return inventory.step_size, f"allows only multiples of {text(inventory.step_size)}"
     room = left(inventory, used)
-    sum_of = f"({inventory.total} total − {inventory.reserved} reserved) × {inventory.allocation_ratio:g} − {used} used"
+    sum_of = f"({inventory.total} total - {inventory.reserved} reserved) x {inventory.allocation_ratio:g} - {used} used"
     return room, f"has {text(room)}: {sum_of}"
 
 

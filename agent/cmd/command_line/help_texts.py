@@ -84,10 +84,10 @@ HELP_TEXTS: Mapping[str, HelpText] = {
     ),
     "demo": HelpText(
         examples=(
-            ("stocktake demo", "show the five stories, then remove the small cloud"),
+            ("stocktake demo", "show the six stories, then remove the small cloud"),
             ("stocktake demo --keep", "keep the small cloud, to try commands on it"),
         ),
-        exits=((0, "showed all five stories"), (1, "a story could not be shown")),
+        exits=((0, "showed all six stories"), (1, "a story could not be shown")),
     ),
     "explain": HelpText(
         examples=(

@@ -1,14 +1,13 @@
-"""``stocktake demo``: build a small cloud, run the agent on it, print and check five stories, then clean up.
+"""``stocktake demo``: build a small cloud, run the agent on it, print and check six stories, then clean up.
 
 A story is a problem of the cloud and the agent's reports about it (see README.md). The demo cleans up after success,
-failure, a signal or a closed stdout. With --keep, a completed demo leaves the cloud running.
+failure, a signal or a closed stdout. With --keep, a completed demo leaves the cloud running, and --end removes it.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import shlex
 import shutil
@@ -21,12 +20,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.cmd.command_line.failures import FailureKind, NoDocument
-from agent.cmd.commands.base import JSON, DocumentCommand, argument
+from agent.cmd.commands.base import DocumentCommand, argument
 from agent.errors import AgentError
 
 if TYPE_CHECKING:
     from agent.demo.cloud import DemoCloud
     from agent.demo.interruptions import Interruptions
+    from agent.demo.kept import Kept
     from agent.demo.outcome import DemoRun
 
 NOT_SHOWN = 1
@@ -38,20 +38,21 @@ class Demo(DocumentCommand):
     """Build a small cloud with five real problems in it, run the agent on it, and show what it finds."""
 
     ARGUMENTS = (
-        argument(
-            "--keep", action="store_true", help="keep the demo's cloud running, and print how to use and remove it"
-        ),
+        argument("--keep", action="store_true", help="keep the demo's cloud running, and print commands to try"),
+        argument("--end", action="store_true", help="remove the clouds that --keep left running, and run no demo"),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Return 0 if all five stories were shown, 128 + the signal's number if a signal ended the demo, else 1."""
+        """Return 0 if all six stories were shown, 128 + the signal's number if a signal ended the demo, else 1."""
         from agent.demo.interruptions import Interrupted
 
+        if parsed_args.end:
+            return self._end()
         missing = _missing_packages()
         if missing:
             raise _failed(f"the demo needs {missing}: pip install stocktake[demo]")
         try:
-            ran = _shown(keep=parsed_args.keep, form=parsed_args.format)
+            ran = _shown(self, keep=parsed_args.keep, form=parsed_args.format)
         except Interrupted as signal:
             return BY_SIGNAL + signal.number
         except BrokenPipeError:
@@ -62,8 +63,20 @@ class Demo(DocumentCommand):
             raise _failed(str(error)) from error
         return 0 if all(story.shown for story in ran.stories) else NOT_SHOWN
 
+    def _end(self) -> int:
+        """Remove the kept clouds, and say which."""
+        from agent.demo.kept import kept_clouds
 
-def _shown(*, keep: bool, form: str) -> DemoRun:
+        found = tuple(kept_clouds())
+        for cloud in found:
+            cloud.end()
+            self.app.stdout.write(f"removed the demo's cloud in {cloud.folder}\n")
+        if not found:
+            self.app.stdout.write("no cloud of a demo is kept\n")
+        return 0
+
+
+def _shown(command: Demo, *, keep: bool, form: str) -> DemoRun:
     """Build the cloud, run the agent and print the stories.
 
     Each part of the cloud is registered in ``standing`` for clean-up before a signal can end the demo.
@@ -71,11 +84,12 @@ def _shown(*, keep: bool, form: str) -> DemoRun:
     from agent.cmd.demo_run import run
     from agent.demo import cloud
     from agent.demo.interruptions import Interruptions
+    from agent.demo.kept import PREFIX
     from agent.demo.placement import Lifetime
 
     with Interruptions() as interruptions, contextlib.ExitStack() as standing:
         progress = _Progress(interruptions)
-        folder = Path(tempfile.mkdtemp(prefix="stocktake-demo-"))
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX))
         standing.callback(shutil.rmtree, folder, ignore_errors=True)
         lifetime = Lifetime.KEPT if keep else Lifetime.WITH_US
         built = cloud.build(folder, lifetime, progress, standing, interruptions)
@@ -83,24 +97,24 @@ def _shown(*, keep: bool, form: str) -> DemoRun:
             ran = run(built, progress)
             if keep:
                 progress("done")
-                commands = _commands(built)
-                _answer(ran, form, commands)
-                sys.stderr.write(_how_to_end(built, commands) + "\n")
+                kept = _kept(built)
+                kept.remember()
+                _answer(command, ran, form, _commands(built))
+                sys.stderr.write(f"the demo's cloud stays in {kept.folder}; remove it: {_program()} demo --end\n")
         if keep:
             # Cancel the clean-up only after the print: until then the operator cannot know how to remove the cloud.
             standing.pop_all()
     if not keep:
         progress("done")
-        _answer(ran, form, {})
+        _answer(command, ran, form, {})
     return ran
 
 
-def _answer(ran: DemoRun, form: str, commands: Mapping[str, str]) -> None:
-    from agent.demo.document import demo_document, demo_text
+def _answer(command: Demo, ran: DemoRun, form: str, commands: Mapping[str, str]) -> None:
+    from agent.demo.document import demo_blocks, demo_document
 
-    text = json.dumps(demo_document(ran, commands), indent=2) + "\n" if form == JSON else demo_text(ran, commands)
-    sys.stdout.write(text)
-    sys.stdout.flush()
+    command.answer(form, demo_blocks(ran, commands), demo_document(ran, commands))
+    command.app.stdout.flush()
 
 
 class _Progress:
@@ -146,19 +160,9 @@ def _commands(built: DemoCloud) -> dict[str, str]:
     return {host.name: shlex.join([*view, _program(), "--config-file", str(built.config_file(host))]) for host in HOSTS}
 
 
-def _how_to_end(built: DemoCloud, commands: Mapping[str, str]) -> str:
-    from agent.demo.recorded_group import RecordedGroup
+def _kept(built: DemoCloud) -> Kept:
+    from agent.demo.kept import Kept
     from agent.demo.volume_group import VolumeGroupRig
 
-    devices = [group.device for group in built.groups if isinstance(group, VolumeGroupRig) and group.device]
-    recorded = [group.name for group in built.groups if isinstance(group, RecordedGroup)]
-    lines = [
-        f"The cloud stays in {built.folder}. Placement is process {built.placement.pid} at {built.placement.url}. Try:",
-        *(f"  (volume group {name} was only a recorded report; these commands cannot read it)" for name in recorded),
-        *(f"  {command} explain VCPU" for command in commands.values()),
-        "To remove the demo's cloud (the volume groups disappear with their files):",
-        f"  kill {built.placement.pid}",
-        *(f"  losetup --detach {device}" for device in devices),
-        f"  rm -r {shlex.quote(str(built.folder))}",
-    ]
-    return "\n".join(lines)
+    devices = (group.device for group in built.groups if isinstance(group, VolumeGroupRig))
+    return Kept(folder=built.folder, pid=built.placement.pid, devices=tuple(device for device in devices if device))

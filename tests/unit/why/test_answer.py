@@ -74,7 +74,7 @@ def test_capacity_advice_is_to_free_some_or_increase_the_ratio_or_ask_for_less()
     full = of("host", stock("VCPU", 48, allocation_ratio=4.0), used=(("VCPU", 180),))
     obstacle = asked([full], group(VCPU=20)).obstacles[0]
     assert (obstacle.constraint, obstacle.wanted, obstacle.available) == (Constraint.CAPACITY, 20, 12)
-    assert obstacle.words == "requested 20 VCPU, host has 12: (48 total − 0 reserved) × 4 − 180 used"
+    assert obstacle.words == "requested 20 VCPU, host has 12: (48 total - 0 reserved) x 4 - 180 used"
     assert [(r.kind, r.number) for r in obstacle.remedies] == [
         (RemedyKind.FREE, 8),
         (RemedyKind.RATIO, 4.1667),
