@@ -26,7 +26,7 @@ from agent.cmd.naming.explain_what import answer
 from agent.cmd.registry import COMMANDS
 from agent.demo.document import demo_document
 from agent.demo.outcome import DemoRun, HostRun
-from agent.demo.stories import Seen, stories
+from agent.demo.stories import Repair, Seen, stories
 from agent.errors import ConfigError
 from agent.healing.adopt import Adopted
 from agent.healing.after_audit import _note
@@ -316,6 +316,9 @@ def _demo() -> documents.Document:
         offered_for_asked=(),
         offered_for_max_unit=(),
         answer=None,
+        repair=Repair(
+            finding_id="", change="", undo="", entry_id=None, used_before=None, used_after=None, used_at_end=None
+        ),
     )
     host = HostRun(name=REPORT.host, report=REPORT, holds=holds)
     return demo_document(DemoRun(stories=stories(seen), hosts=(host,), simulated=REPORT.simulated), {})
