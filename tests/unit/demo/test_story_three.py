@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from agent.demo import cast
-from agent.demo.stories import Seen, stories
+from agent.demo.stories import Repair, Seen, stories
 from agent.model.finding import Finding, SeenFinding, Severity
 from agent.model.placement import Inventory
 from agent.model.report import AuditReport, InventoryRow, Outcome
@@ -41,11 +41,16 @@ def told(**changes):
     return third(answer)
 
 
+NO_REPAIR = Repair(
+    finding_id="", change="", undo="", entry_id=None, used_before=None, used_after=None, used_at_end=None
+)
+
+
 def third(answer):
     row = InventoryRow(provider="h", provider_uuid=cast.FIRST.root_uuid, wanted=VCPU, recorded=VCPU, used=24)
     seen = Seen(
         first=REPORT, second=REPORT, first_holds=(row,), second_holds=(), offered_for_asked=(),
-        offered_for_max_unit=(cast.FIRST.root_uuid,), answer=answer,
+        offered_for_max_unit=(cast.FIRST.root_uuid,), answer=answer, repair=NO_REPAIR,
     )  # fmt: skip
     return stories(seen)[2]
 
