@@ -19,7 +19,7 @@ from agent.cmd.command_line.failures import FailureKind, NoDocument
 from agent.cmd.exit_handling import to_stderr
 from agent.cmd.naming.consumer_names import consumer_of
 from agent.cmd.not_root import Closed, closed_to_us
-from agent.cmd.why_validate import refuse_unknown_names, refuse_unknown_places
+from agent.cmd.why_validate import parsable, refuse_unknown_names, refuse_unknown_places, with_whole_uuid
 from agent.config.build import settings_from
 from agent.errors import PlacementRejected, PlacementUnavailable, SourceUnavailable
 from agent.exit_codes import CLEAN, FINDINGS, PARTIAL
@@ -62,16 +62,18 @@ class Question:
 def answered(options: argparse.Namespace, question: Question) -> WhyReport:
     """Return the answer to ``question``. Raises ConfigError, UsageError, PlacementError or SourceUnavailable."""
     # Parse the request before any read, so that the operator sees most errors in the request at once.
-    request = None if question.flavor_of else request_of(question.words)
+    request = None if question.flavor_of else request_of(parsable(question.words))
     loaded = loaded_for(options)
     asked = AuditRequest(reasons=("command: why",), publish=Publish.NEVER, depth=Depth.FULL)
     with wired_for(options, loaded, "why") as wired, wired.placement.global_request_id():
+        words = with_whole_uuid(wired.placement, question.words)
         if request is not None:
+            request = request_of(words)
             refuse_unknown_names(wired.placement, request)
         result = run_audit(asked, settings_from(loaded), wired.parts, AuditMemory(), lambda: False)
         if request is None:
             instance = _instance(result, question.flavor_of or "")
-            request, question = request_of(question.words, instance), _with_flavor_of(question, instance)
+            request, question = request_of(words, instance), _with_flavor_of(question, instance)
             refuse_unknown_names(wired.placement, request)
         closed = closed_to_us(loaded)
         if closed is not None:

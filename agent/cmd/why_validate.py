@@ -10,9 +10,11 @@ from __future__ import annotations
 import difflib
 import operator
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import os_resource_classes
 
+from agent.cmd.naming.prefixes import could_be_beginning, only_match
 from agent.errors import PlacementError
 from agent.model.placement import Provider
 from agent.model.resource_request import ResourceRequest
@@ -20,11 +22,35 @@ from agent.placement import offers
 from agent.placement.http.client import PlacementClient
 from agent.traits.standard_names import STANDARD
 from agent.usage_error import UsageError
+from agent.why.parse_request import Words, canonical_uuid
 
 CUSTOM = "CUSTOM_"
 # The maximum number of characters in which a mistyped uuid differs from the intended uuid: two swapped digits make two
 # differences, while two random uuids differ in about 30 characters.
 MOST_SLIPS = 2
+
+
+def parsable(words: Words) -> Words:
+    """Return the words without the beginning of a uuid, which no parser accepts, for a first check of the rest."""
+    return replace(words, in_tree=None) if _is_beginning(words) else words
+
+
+def with_whole_uuid(client: PlacementClient, words: Words) -> Words:
+    """Return the words with the whole uuid of the provider whose uuid begins with ``in_tree``.
+
+    Raises UsageError if no provider or several providers begin so, PlacementError if Placement cannot be read.
+    """
+    if not _is_beginning(words):
+        return words
+    typed = words.in_tree or ""
+    found = only_match("provider", typed, (provider.uuid for provider in offers.every_provider(client)))
+    if found is None:
+        raise UsageError(f"unknown provider {typed} in the parameter in_tree")
+    return replace(words, in_tree=found)
+
+
+def _is_beginning(words: Words) -> bool:
+    return words.in_tree is not None and not canonical_uuid(words.in_tree) and could_be_beginning(words.in_tree)
 
 
 def refuse_unknown_names(client: PlacementClient, request: ResourceRequest) -> None:

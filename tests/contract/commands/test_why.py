@@ -153,6 +153,8 @@ def test_why_suggests_the_provider_for_a_mistyped_in_tree_uuid(host, rest):
     ended = host.run("why", "--resource", "VCPU=1", "--in-tree", nearly)
     assert (ended.code, f"did you mean {uuid} (the-near-one)?" in ended.stderr) == (127, True)
     assert host.run("why", "--resource", "VCPU=1", "--in-tree", uuid).code == 3
+    assert host.run("why", "--resource", "VCPU=1", "--in-tree", uuid[:8]).code == 3
+    assert host.run("why", "--resource", "VCPU=1", "--in-tree", "00000000").code == 127
 
 
 def test_why_exits_3_for_a_host_outside_the_aggregate_of_option_member_of(host, rest):
