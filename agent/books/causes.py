@@ -76,21 +76,20 @@ def with_causes(findings: tuple[SeenFinding, ...]) -> tuple[SeenFinding, ...]:
             if takers := _takers(finding, [one for one in found if one.code in codes]):
                 causes[finding.id].update(takers)
                 break
-    roots = {finding.id: _roots(finding.id, causes) for finding in found}
+    place = {finding.id: number for number, finding in enumerate(found)}
+    roots = {finding_id: tuple(sorted(_roots(finding_id, causes), key=place.__getitem__)) for finding_id in place}
     symptoms: dict[str, list[str]] = defaultdict(list)
-    for finding in found:
-        for root in roots[finding.id]:
-            symptoms[root].append(finding.id)
-    return tuple(
-        dataclasses.replace(
-            seen,
-            caused_by=tuple(one.id for one in found if one.id in roots[seen.finding.id]),
-            symptoms=tuple(symptoms[seen.finding.id]),
-        )
-        if roots[seen.finding.id] or symptoms[seen.finding.id] or seen.caused_by or seen.symptoms
-        else seen
-        for seen in findings
-    )
+    for finding_id in place:
+        for root in roots[finding_id]:
+            symptoms[root].append(finding_id)
+    return tuple(_linked(seen, roots, symptoms) for seen in findings)
+
+
+def _linked(seen: SeenFinding, roots: Mapping[str, tuple[str, ...]], symptoms: Mapping[str, list[str]]) -> SeenFinding:
+    caused_by, found = roots[seen.finding.id], tuple(symptoms.get(seen.finding.id, ()))
+    if (seen.caused_by, seen.symptoms) == (caused_by, found):
+        return seen
+    return dataclasses.replace(seen, caused_by=caused_by, symptoms=found)
 
 
 def _add_linked(causes: dict[str, set[str]], link: _Link, found: Iterable[Finding]) -> None:
