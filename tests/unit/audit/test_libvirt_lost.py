@@ -70,7 +70,7 @@ def parts(clock: Clock, libvirt: Libvirt, reader: object) -> Parts:
         storage=(),
         reader=reader,
         reporter=SimpleNamespace(),
-        identity_files=SimpleNamespace(find=lambda: None),
+        identity_files=SimpleNamespace(find=lambda: None, may_be_elsewhere=False),
         history=SimpleNamespace(load=History, changed=lambda: None, save=lambda _history: True),
         lock=SimpleNamespace(hold=contextlib.nullcontext),
         clock=clock,

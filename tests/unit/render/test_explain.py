@@ -291,7 +291,8 @@ def test_recorded_and_free_amounts_are_unknown_if_placement_could_not_be_read():
     assert "not read: placement: refused (HTTP 503)" in said
     assert said[0] == f"VCPU on {NODE}: recorded not known, promised 4, held 4"
     instance = f"    4  {GUESTS[0]}  not-compared  a source that the verdict needs could not be read"
-    assert said[2:4] == ["promised 4, held 4:", instance]
+    why = "(1 instance; not compared, Placement was not read)"
+    assert said[2:5] == [f"VCPU promised 4 {why}", f"VCPU held 4 {why}", instance]
     assert "    -  free is not known: the recorded amounts could not be read" in said
     assert "  Placement could not be read" in said
     assert document(found)["books"]["recorded"]["amount"] is None
