@@ -11,6 +11,7 @@ from typing import Any
 
 from agent.model.claim import Claim
 from agent.model.finding import FindingState, SeenFinding, Severity
+from agent.model.memo import for_equal_arguments
 
 Document = dict[str, Any]
 
@@ -25,13 +26,21 @@ _RECORDED, _PROMISED = "placement", "nova"
 _ORDER = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
 
 
-def sums_of(findings: Sequence[SeenFinding], *, books_read: bool) -> Document:
+def sums_of(findings: tuple[SeenFinding, ...], *, books_read: bool) -> Document:
     """Return the keys of the host state that are computed from the findings.
 
     Amounts are in the unit of their resource class. Without any finding, ``oldest_at`` and ``worst`` are null.
     ``books_read``: whether the audit read Placement and the cloud's state; otherwise amounts without any finding are
     null, because the audit could not look for such findings.
     """
+    sums = _sums(findings)
+    unread = {} if books_read else {name: None for name in ("leaked", "missing") if not sums[name]}
+    return {**sums, **unread}
+
+
+# Cached: the sender asks for the state several times between two audits.
+@for_equal_arguments
+def _sums(findings: tuple[SeenFinding, ...]) -> Document:
     unknown = [seen for seen in findings if seen.state is FindingState.UNKNOWN]
     roots = [seen for seen in findings if not seen.caused_by]
     return {
@@ -40,8 +49,8 @@ def sums_of(findings: Sequence[SeenFinding], *, books_read: bool) -> Document:
         "unknown": _by_code(unknown),
         "unknown_since": min((seen.last_seen_at for seen in unknown if seen.last_seen_at), default=None),
         "causes_by_code": _by_code(roots),
-        "leaked": amounts_of(findings, LEAKING, _RECORDED) or ({} if books_read else None),
-        "missing": amounts_of(findings, MISSING, _PROMISED) or ({} if books_read else None),
+        "leaked": amounts_of(findings, LEAKING, _RECORDED),
+        "missing": amounts_of(findings, MISSING, _PROMISED),
         "oldest_at": min((seen.first_seen_at for seen in findings if seen.first_seen_at), default=None),
         "worst": _worst(roots or findings),
     }
