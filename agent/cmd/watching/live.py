@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import io
 import logging
@@ -47,7 +48,7 @@ class LiveScreen:
         self._live = self._new_live()
         self._view = self._watched.view()
         self._sorted: tuple[FleetView | None, Choice, list[HostRow]] = (None, ui.choice, [])
-        self._answers: list[str] = []
+        self._answers: collections.deque[str] = collections.deque()
 
     def run(self) -> int:
         """Show the fleet; return 0 after ``q``, 128 + the number of the signal that ended the program."""
@@ -81,9 +82,8 @@ class LiveScreen:
                 drawn_at = time.monotonic()
 
     def _draw(self) -> None:
-        if self._answers:
-            self._ui = replace(self._ui, message=self._answers.pop())
-            self._answers.clear()
+        while self._answers:
+            self._ui = replace(self._ui, message=self._answers.popleft())
         size = self._size()
         rows = self._rows()
         self._ui = placed(self._ui, rows, page_of(self._view, size))
