@@ -52,9 +52,17 @@ class Wait:
 
     def line(self, now: float) -> str:
         """Return the sentence about this wait at ``now``."""
+        return self._sentence(self.what, now)
+
+    def line_within(self, width: int, now: float) -> str:
+        """Return the sentence in at most ``width`` columns: without the place of the source if that is too long."""
+        sentence = self._sentence(self.what, now)
+        return sentence if len(sentence) <= width else self._sentence(self.what.partition(" (")[0], now)[:width]
+
+    def _sentence(self, what: str, now: float) -> str:
         left_s = self.ends - now
         at_most = "" if math.isinf(left_s) else f", at most {max(0, math.ceil(left_s))} s more"
-        return f"{_PREFIX}waiting for {printable(self.what)}{at_most}; Ctrl-C ends"
+        return f"waiting for {printable(what)}{at_most}; Ctrl-C ends"
 
 
 class Progress:
@@ -96,10 +104,11 @@ class Progress:
             if wait is None or now - wait.began < AFTER_S:
                 return
             if self._form is Form.ONE_LINE:
-                self._rewrite(wait.line(now))
+                # A line that wraps could not be removed again.
+                self._rewrite(wait.line_within(max(20, shutil.get_terminal_size().columns - 1), now))
             elif wait.what not in self._named:
                 self._named.add(wait.what)
-                self._write(f"{wait.line(now)}\n")
+                self._write(f"{_PREFIX}{wait.line(now)}\n")
 
     def _start(self) -> None:
         if self._thread is None and self._form is not Form.NOTHING:
@@ -110,9 +119,7 @@ class Progress:
         while not self._over.wait(_TICK_S):
             self.show()
 
-    def _rewrite(self, line: str) -> None:
-        # A line that wraps could not be removed again.
-        text = line[: max(20, shutil.get_terminal_size().columns - 1)]
+    def _rewrite(self, text: str) -> None:
         self._write(f"\r{text}{' ' * (self._shown - len(text))}")
         self._shown = len(text)
 

@@ -89,7 +89,7 @@ def test_on_a_terminal_the_line_is_written_again_and_removed_at_the_end(one_line
     with one_line.progress.waiting(PLACEMENT, 30.0):
         first = one_line.after(AFTER_S)
         second = one_line.after(1.0).removeprefix(first)
-    assert first == f"\rstocktake: waiting for {PLACEMENT}, at most 28 s more; Ctrl-C ends"
+    assert first == f"\rwaiting for {PLACEMENT}, at most 28 s more; Ctrl-C ends"
     assert second == first.replace("28", "27")
     removal = one_line.out.getvalue().removeprefix(first + second)
     assert removal == f"\r{' ' * (len(second) - 1)}\r"
@@ -97,8 +97,14 @@ def test_on_a_terminal_the_line_is_written_again_and_removed_at_the_end(one_line
 
 def test_on_a_narrow_terminal_the_line_does_not_wrap(one_line, monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
+    with one_line.progress.waiting("libvirt", 30.0):
+        assert one_line.after(AFTER_S) == "\rwaiting for libvirt, at most 28 s more;"
+
+
+def test_a_place_that_does_not_fit_the_terminal_is_left_out(one_line, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
     with one_line.progress.waiting(PLACEMENT, 30.0):
-        assert len(one_line.after(AFTER_S)) == 40
+        assert one_line.after(AFTER_S) == "\rwaiting for placement, at most 28 s more; Ctrl-C ends"
 
 
 def test_control_characters_in_the_name_of_a_source_are_escaped(lines):
