@@ -10,7 +10,6 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict
 
 from agent.daemon.worker import Configured
 from agent.errors import SourceUnavailable
@@ -66,7 +65,7 @@ class ReportDesk:
     @property
     def counters(self) -> dict[str, object]:
         """What the audits of this process did, as numbers, and how often bugs occurred."""
-        return {**asdict(self._log_state.total), "bugs": sum(self._bugs.values())}
+        return {**self._log_state.total.fields(), "bugs": sum(self._bugs.values())}
 
     def bug(self, where: str, error: Exception) -> None:
         """Log the traceback of an unexpected exception at its 1st, 2nd, 4th, … occurrence."""

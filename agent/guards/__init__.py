@@ -59,20 +59,3 @@ AFTER: tuple[Guard, ...] = (
     max_percent.GUARD,
 )
 BUILTIN: tuple[Guard, ...] = (*BEFORE, *AFTER)
-
-#: The names of the guards whose refusal ends by itself after a while: heal reports the finding as waiting, not refused.
-WAITING: frozenset[str] = frozenset(
-    module.GUARD.name
-    for module in (
-        confirmed,
-        minimum_age,
-        recorded_fresh,
-        sources_fresh,
-        after_nova,
-        allocation_steady,
-        record_unmoved,
-        one_change,
-        max_consumers,
-        max_percent,
-    )
-)

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from agent.audit.parts import AuditTask, Parts
 from agent.audit.run import run_audit
 from agent.errors import SourceUnavailable
-from agent.guards import WAITING
 from agent.guards.recorded_fresh import GUARD as RECORDED_FRESH
 from agent.healing import heal_log
 from agent.healing.heal import Healed, Prepared, prepared, run_heal
@@ -50,7 +49,7 @@ class AuditThenHeal:
         found = [seen for seen in result.report.findings if seen.finding.code in codes]
         all_wait = HealProgress(enabled=True, waiting=len(found))
         if not any(seen.times >= settings.confirm_audits for seen in found):
-            self._log_state, _nothing = heal_log.lines(self._log_state, (), (), result.report.findings)
+            self._log_state, _nothing = heal_log.lines(self._log_state, (), (), result.report)
             return _with_progress(result, all_wait)
         if parts.clock.monotonic() < self._proof_due_at:
             return _with_progress(result, all_wait)
@@ -60,7 +59,7 @@ class AuditThenHeal:
                 return _with_progress(result, HealProgress(enabled=True, waiting=None))
             healed = run_heal(task, wanted)
             refusals = wanted.plan.refusals
-            self._log_state, logged = heal_log.lines(self._log_state, refusals, healed, result.report.findings)
+            self._log_state, logged = heal_log.lines(self._log_state, refusals, healed, result.report)
             emit(logged)
             if any(each.outcome.unproven for each in healed):
                 # The wait for the proof blocks the worker, so after a failed wait the next audits must not wait again.
@@ -83,7 +82,7 @@ def _with_progress(result: AuditResult, progress: HealProgress) -> AuditResult:
 
 def _with_healed(result: AuditResult, wanted: Prepared, healed: tuple[Healed, ...]) -> AuditResult:
     stale = any(refusal.guard == RECORDED_FRESH.name for refusal in wanted.plan.refusals)
-    waiting = sum(refusal.guard in WAITING for refusal in wanted.plan.refusals)
+    waiting = sum(refusal.waits for refusal in wanted.plan.refusals)
     result = _with_progress(result, HealProgress(enabled=True, waiting=waiting))
     memory = result.memory
     if stale or healed:

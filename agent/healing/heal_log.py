@@ -7,19 +7,19 @@ that only waits is logged once for each guard, at INFO: the operator need not ac
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from agent.guards import WAITING
 from agent.healing.consumer_json import after_json, record_json
 from agent.healing.heal import Healed
 from agent.host_files.journal import Result
 from agent.model.finding import FindingState, SeenFinding
 from agent.model.heal import AnyAction, HealRefusal, ReshapeAction
+from agent.model.report import AuditReport
 from agent.telemetry import events
 from agent.telemetry.change_text import state_text
 from agent.telemetry.event_log import Line
-from agent.telemetry.finding_lines import subject_of
+from agent.telemetry.subjects import subjects_of
 
 _EVENTS = {Result.DONE: events.FINDING_HEALED, Result.REFUSED: events.HEAL_REFUSED, Result.UNKNOWN: events.HEAL_UNKNOWN}
 
@@ -36,27 +36,33 @@ class HealLogState:
 
 
 def lines(
-    state: HealLogState, refusals: Iterable[HealRefusal], healed: Iterable[Healed], findings: Iterable[SeenFinding]
+    state: HealLogState, refusals: Iterable[HealRefusal], healed: Iterable[Healed], report: AuditReport
 ) -> tuple[HealLogState, tuple[Line, ...]]:
     """Return the state for the next run of heal, and the lines that this run logs.
 
     No line is about a finding that the audit could not check: the line ``findings unknown`` reports such findings.
     """
-    seen = {each.finding.id: each for each in findings}
+    seen = {each.finding.id: each for each in report.findings}
     tried = tuple(healed)
     new = [each for each in refusals if _pair(each) not in state.refused and not _is_unknown(seen.get(each.finding_id))]
     logged = [
-        *(_attempt(each, seen.get(each.action.finding_id)) for each in tried if _key(each) not in state.not_tried),
-        *(_refusal(each, seen.get(each.finding_id)) for each in new),
+        *(_attempt(each) for each in tried if _key(each) not in state.not_tried),
+        *(_refusal(each) for each in new),
     ]
+    subjects = subjects_of(report) if logged else {}
     after = HealLogState(
         refused=frozenset(pair for pair in (*state.refused, *map(_pair, new)) if pair[0] in seen),
         not_tried=frozenset(_key(each) for each in tried if each.outcome.unproven),
     )
-    return after, tuple(logged)
+    return after, tuple(_about(line, subjects) for line in logged)
 
 
-def _attempt(each: Healed, seen: SeenFinding | None) -> Line:
+def _about(line: Line, subjects: dict[str, str]) -> Line:
+    subject = subjects.get(line.fields["finding_id"])
+    return replace(line, fields={**line.fields, "subject": subject}) if subject else line
+
+
+def _attempt(each: Healed) -> Line:
     action, outcome = each.action, each.outcome
     fields: dict[str, Any] = {
         "finding_id": action.finding_id,
@@ -66,7 +72,6 @@ def _attempt(each: Healed, seen: SeenFinding | None) -> Line:
         "words": outcome.words,
         "entry_id": outcome.entry_id,
         "why": action.why,
-        "subject": subject_of(seen.finding) if seen else None,
     }
     if outcome.entry_id is not None:
         before, after = _states(action)
@@ -83,9 +88,12 @@ def _states(action: AnyAction) -> tuple[str, str]:
     return f"{change} on the root provider", f"{change} on {len(action.reshaping.providers) - 1} child providers"
 
 
-def _refusal(refusal: HealRefusal, seen: SeenFinding | None) -> Line:
-    fields = asdict(refusal) | ({"subject": subject_of(seen.finding)} if seen else {})
-    event = events.HEAL_WAITING if refusal.guard in WAITING else events.HEAL_REFUSED
+def _refusal(refusal: HealRefusal) -> Line:
+    fields = asdict(refusal)
+    del fields["waits"]
+    if refusal.wait_s is not None:
+        fields["wait_s"] = round(refusal.wait_s)
+    event = events.HEAL_WAITING if refusal.waits else events.HEAL_REFUSED
     return Line(event=event, fields={name: value for name, value in fields.items() if value is not None})
 
 

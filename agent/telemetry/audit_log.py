@@ -31,6 +31,7 @@ from agent.telemetry.finding_lines import Unknown, change_lines, unknown_lines
 from agent.telemetry.finding_lines import counts as counts_of
 from agent.telemetry.lines import audit_line, counted, held_back_lines, nova_speaks, speaks, views, written
 from agent.telemetry.source_lines import Loss, source_lines
+from agent.telemetry.subjects import subjects_of
 
 # The parts of an error text that differ even if the same error occurs again: the request id and the time of the next
 # request (agent/errors.py, agent/placement/http/client.py). They are removed before two errors are compared.
@@ -68,6 +69,17 @@ class Counts:
             conflict_kinds=tuple(sorted(kinds.items())),
         )
 
+    def fields(self) -> dict[str, object]:
+        """Return the numbers by name, for a log line or a report."""
+        return {
+            "audits": self.audits,
+            "outcomes": counted(self.outcomes),
+            "requests": self.requests,
+            "conflicts": self.conflicts,
+            "conflict_kinds": counted(self.conflict_kinds),
+            "writes": self.writes,
+        }
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogState:
@@ -76,14 +88,16 @@ class LogState:
     A condition is a finding, an outcome or an unreadable source. ``spells`` counts how often each condition began since
     the last summary; only the 1st, 2nd, 4th, … is logged. ``error`` is the last audit's error, and how many audits in a
     row had it. ``changed`` are the changes of findings that the last audit logged. ``unknown`` are the findings that
-    losses of sources made unknown, as logged. ``microversion`` is Placement's, ``nova_versions`` are those of nova's
-    services. ``counts`` are those of the next summary, ``total`` those of the process.
+    losses of sources made unknown, as logged. ``subjects`` say what each finding is about, by its id. ``microversion``
+    is Placement's, ``nova_versions`` are those of nova's services. ``counts`` are those of the next summary, ``total``
+    those of the process.
     """
 
     findings: Mapping[str, ReportedFinding] = field(default_factory=dict)
     changed: tuple[FindingChange, ...] = ()
     lost: Mapping[str, Loss] = field(default_factory=dict)
     unknown: Unknown = field(default_factory=dict)
+    subjects: Mapping[str, str] = field(default_factory=dict)
     spells: Mapping[str, int] = field(default_factory=dict)
     outcome: Outcome | None = None
     error: tuple[str, int] | None = None
@@ -106,6 +120,7 @@ def lines(
     summary_due = state.summary_at is not None and now - state.summary_at >= summary_interval_s
     findings, changed = changes(state.findings, report, now, spells)
     lost, lines_of_sources = source_lines(state.lost, report, now, spells)
+    subjects = subjects_of(report, state.subjects)
     unknown, lines_of_unknown = unknown_lines(state.unknown, report, spells)
     error, error_lines = _error(state.error, report)
     counts = state.counts.plus(report)
@@ -120,7 +135,7 @@ def lines(
         *error_lines,
         *_outcome(state.outcome, report, spells),
         *lines_of_unknown,
-        *change_lines(changed, report, state.findings),
+        *change_lines(changed, state.findings, subjects),
         *written(report),
         *held_back_lines(state.held_back, report, spells),
         *((_first_audit(report),) if state.outcome is None else ()),
@@ -133,6 +148,7 @@ def lines(
         changed=changed,
         lost=lost,
         unknown=unknown,
+        subjects={name: text for name, text in subjects.items() if name in findings},
         spells={} if summary_due else spells,
         outcome=report.outcome,
         error=error,
@@ -184,12 +200,7 @@ def _summary(counts: Counts, findings: Mapping[str, ReportedFinding], report: Au
     looked = report.outcome not in OUTCOMES_WITHOUT_FINDINGS
     live = report.findings if looked else tuple(reported.seen for reported in findings.values())
     fields = {
-        "audits": counts.audits,
-        "outcomes": counted(counts.outcomes),
-        "requests": counts.requests,
-        "conflicts": counts.conflicts,
-        "conflict_kinds": counted(counts.conflict_kinds),
-        "writes": counts.writes,
+        **counts.fields(),
         **counts_of(live),
         **_unread_and_role(report),
         "confirmed": sum(seen.confirmed for seen in live),

@@ -60,7 +60,7 @@ def sections(condition: Condition, now: str) -> tuple[tuple[str, str], ...]:
         "Sources": [_source(source) for source in report.sources] if report else (),
         "Live findings": [_finding(seen, now) for seen in report.findings] if report else (),
         "Health": _health(condition),
-        "Counters": [f"{name}: {value}" for name, value in condition.counters.items()],
+        "Counters": [f"{name}: {_counted(value)}" for name, value in condition.counters.items()],
     }
     return tuple((title, _text(lines)) for title, lines in bodies.items())
 
@@ -94,7 +94,7 @@ def _age(since: str, now: str) -> str:
         seconds = (datetime.datetime.fromisoformat(now) - datetime.datetime.fromisoformat(since)).total_seconds()
     except (ValueError, TypeError):
         return "of unknown age"
-    return f"{seconds:.0f} s old"
+    return f"{max(0.0, seconds):.0f} s old"
 
 
 def _health(condition: Condition) -> list[str]:
@@ -106,6 +106,10 @@ def _health(condition: Condition) -> list[str]:
         f"reads of libvirt that timed out in a row: {condition.misses}",
         f"failed tries of the message bus in a row: {condition.bus_failures}",
     ]
+
+
+def _counted(value: object) -> str:
+    return (", ".join(map(str, value)) or NONE) if isinstance(value, tuple) else str(value)
 
 
 def _text(lines: Iterable[str]) -> str:

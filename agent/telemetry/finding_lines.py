@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from agent.model.finding import Finding, FindingState, GoneFinding, SeenFinding, Severity
+from agent.model.finding import FindingState, GoneFinding, SeenFinding, Severity
 from agent.model.report import AuditReport
 from agent.telemetry import events
 from agent.telemetry.event_log import Line
@@ -32,16 +32,16 @@ Unknown = Mapping[str, frozenset[str]]
 
 
 def change_lines(
-    changed: Iterable[FindingChange], report: AuditReport, before: Mapping[str, ReportedFinding]
+    changed: Iterable[FindingChange], before: Mapping[str, ReportedFinding], subjects: Mapping[str, str]
 ) -> tuple[Line, ...]:
-    """Return a line for each change; ``before`` has the findings as last reported, by id."""
+    """Return a line for each change; ``before`` has the findings as last reported, ``subjects`` what they are about."""
     return tuple(
-        _gone_line(change.seen, change.gone, report)
+        _gone_line(change.seen, change.gone, subjects.get(change.seen.finding.id))
         if change.change is Change.GONE
         else Line(
             event=_EVENTS[change.change],
             chosen_level=finding_level(change.seen),
-            fields=finding_fields(change.seen, report.node),
+            fields=finding_fields(change.seen, subjects.get(change.seen.finding.id)),
         )
         for change in changed
         if not _repeats_the_source(change, before)
@@ -54,10 +54,10 @@ def finding_level(seen: SeenFinding) -> int:
     return level if seen.confirmed else min(level, levels.WARNING)
 
 
-def finding_fields(seen: SeenFinding, node: str | None = None) -> dict[str, Any]:
+def finding_fields(seen: SeenFinding, subject: str | None) -> dict[str, Any]:
     """Return the fields of a finding for its log line, without the fields that are None.
 
-    ``node`` is the host's name in libvirt. ``fix`` is the first command of the finding's remedies.
+    ``fix`` is the first command of the finding's remedies.
     """
     finding = seen.finding
     fields = {
@@ -70,7 +70,7 @@ def finding_fields(seen: SeenFinding, node: str | None = None) -> dict[str, Any]
         "provider_uuid": finding.provider_uuid,
         "consumer_uuid": finding.consumer_uuid,
         "resource_class": finding.resource_class,
-        "subject": subject_of(finding, node),
+        "subject": subject or finding.subject or None,
         "expected": finding.expected,
         "actual": finding.actual,
         "remedy": finding.remedy,
@@ -80,18 +80,6 @@ def finding_fields(seen: SeenFinding, node: str | None = None) -> dict[str, Any]
     known = {name for name, value in fields.items() if value is not None}
     facts = ((name, value) for name, value in finding.facts if name not in known)
     return {name: value for name, value in (*fields.items(), *facts) if value is not None}
-
-
-def subject_of(finding: Finding, node: str | None = None) -> str | None:
-    """Return the name that people use and the whole uuid, as in ``instance web-1 UUID``; None if nothing is known."""
-    if finding.consumer_uuid is None:
-        provider = f"provider {node or ''} {finding.provider_uuid}" if finding.provider_uuid else None
-        return finding.subject or (" ".join(provider.split()) if provider else None)
-    claims = [claim for claim in finding.evidence if claim.consumer.uuid == finding.consumer_uuid]
-    named = next((claim.consumer for claim in claims if claim.consumer.name), claims[0].consumer if claims else None)
-    kind = named.kind if named else "consumer"
-    words = (kind, named.name if named else "", finding.consumer_uuid)
-    return " ".join(word for word in words if word)
 
 
 def unknown_lines(
@@ -140,8 +128,8 @@ def _repeats_the_source(change: FindingChange, before: Mapping[str, ReportedFind
     )
 
 
-def _gone_line(seen: SeenFinding, gone: GoneFinding | None, report: AuditReport) -> Line:
-    fields = {**finding_fields(seen, report.node), "state": "gone"}
+def _gone_line(seen: SeenFinding, gone: GoneFinding | None, subject: str | None) -> Line:
+    fields = {**finding_fields(seen, subject), "state": "gone"}
     for name in ("fix", "remedy"):
         fields.pop(name, None)
     if gone is not None:

@@ -19,7 +19,7 @@ from agent.sources.libvirt.capabilities import Asker, read_capabilities, read_ve
 from agent.sources.libvirt.capabilities_xml import capabilities_document
 from agent.sources.libvirt.topology_xml import HostTopology, topology_of
 
-LOG = logging.getLogger(__name__)
+LOG = logging.getLogger("stocktake.source")
 
 ASK_MISSING_AGAIN_S = 600.0
 

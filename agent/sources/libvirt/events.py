@@ -27,7 +27,7 @@ from agent.errors import SourceUnavailable
 from agent.sources.libvirt import connection as libvirt_connection
 from agent.timing.backoff import grown_s
 
-LOG = logging.getLogger(__name__)
+LOG = logging.getLogger("stocktake.source")
 
 CONNECTED = "libvirt-connected"
 DISCONNECTED = "libvirt-disconnected"

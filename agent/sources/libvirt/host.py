@@ -36,7 +36,7 @@ from agent.sources.libvirt.late_capabilities import LateAnswers
 from agent.sources.libvirt.meminfo import used_mib
 from agent.sources.libvirt.topology_xml import HostTopology, cpus_of
 
-LOG = logging.getLogger(__name__)
+LOG = logging.getLogger("stocktake.source")
 
 CAPABILITIES_ANSWERED = "libvirt-capabilities"
 

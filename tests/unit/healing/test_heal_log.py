@@ -3,9 +3,6 @@
 import logging
 from dataclasses import replace
 
-import pytest
-
-from agent.guards import BUILTIN, WAITING
 from agent.healing import heal_log
 from agent.healing.attempt import WriteAttempt
 from agent.healing.heal import Healed
@@ -16,7 +13,7 @@ from agent.model.placement import Allocation, ConsumerRecord
 from agent.model.plan import PutAllocations
 from agent.telemetry import events
 from agent.telemetry.events import Varies
-from tests.rigs.log_days import ROOT, leak, seen
+from tests.rigs.log_days import ROOT, leak, report_of, seen
 
 LEAK = seen(leak())
 OTHER_TREE = "bd0379cb-12b7-54ae-a063-fe1cfa3fdfa4"
@@ -54,20 +51,22 @@ def healed(result: Result, *, entry_id: str | None = "3f9c00000000", unproven: b
 
 
 def refusal(guard: str, why: str = "116 s left") -> HealRefusal:
-    return HealRefusal(finding_id=LEAK.finding.id, code=LEAK.finding.code, consumer_uuid=CONSUMER, guard=guard, why=why)
+    return HealRefusal(
+        finding_id=LEAK.finding.id, code=LEAK.finding.code, consumer_uuid=CONSUMER, guard=guard, why=why, waits=True
+    )
 
 
 def runs(*each, findings=(LEAK,)):
     """Return the lines of each run of heal; a run is its refusals and its changes."""
     state, logged = heal_log.HealLogState(), []
     for refusals, changes in each:
-        state, lines = heal_log.lines(state, refusals, changes, findings)
+        state, lines = heal_log.lines(state, refusals, changes, report_of(*findings))
         logged.append([(line.event, line.level) for line in lines])
     return logged
 
 
 def test_a_repair_is_logged_with_the_state_before_and_after_it_and_its_undo():
-    _, (line,) = heal_log.lines(heal_log.HealLogState(), (), (healed(Result.DONE),), (LEAK,))
+    _, (line,) = heal_log.lines(heal_log.HealLogState(), (), (healed(Result.DONE),), report_of(LEAK))
     assert (line.event, line.level) == (events.FINDING_HEALED, logging.WARNING)
     assert line.fields["entry_id"] == "3f9c00000000"
     assert line.fields["undo"] == "stocktake undo 3f9c00000000"
@@ -79,12 +78,12 @@ def test_a_repair_is_logged_with_the_state_before_and_after_it_and_its_undo():
 def test_a_repair_that_removes_everything_says_that_no_allocation_is_left():
     action = replace(ACTION, write=replace(ACTION.write, allocations=()))
     change = replace(healed(Result.DONE), action=action)
-    _, (line,) = heal_log.lines(heal_log.HealLogState(), (), (change,), (LEAK,))
+    _, (line,) = heal_log.lines(heal_log.HealLogState(), (), (change,), report_of(LEAK))
     assert line.fields["after"] == "no allocation"
 
 
 def test_a_change_that_was_not_journalled_has_no_undo():
-    _, (line,) = heal_log.lines(heal_log.HealLogState(), (), (healed(Result.REFUSED, entry_id=None),), (LEAK,))
+    _, (line,) = heal_log.lines(heal_log.HealLogState(), (), (healed(Result.REFUSED, entry_id=None),), report_of(LEAK))
     assert (line.event, line.level) == (events.HEAL_REFUSED, logging.WARNING)
     assert not {"undo", "before", "after", "entry_id"} & line.fields.keys()
 
@@ -93,15 +92,12 @@ def test_a_change_with_an_unknown_outcome_is_an_error():
     assert runs(((), (healed(Result.UNKNOWN),))) == [[(events.HEAL_UNKNOWN, logging.ERROR)]]
 
 
-@pytest.mark.parametrize("guard", [guard.name for guard in BUILTIN])
-def test_a_guard_that_passes_with_time_waits_and_any_other_guard_refuses(guard):
-    waits = guard in {
-        "confirmed", "minimum-age", "recorded-fresh", "sources-fresh", "record-unmoved", "one-change", "max-consumers",
-        "max-percent", "after-nova", "allocation-steady",
-    }  # fmt: skip
-    wanted = (events.HEAL_WAITING, logging.INFO) if waits else (events.HEAL_REFUSED, logging.WARNING)
-    assert runs(((refusal(guard),), ())) == [[wanted]]
-    assert (guard in WAITING) == waits
+def test_a_refusal_that_ends_by_itself_waits_and_any_other_refusal_is_a_warning():
+    waits = replace(refusal("minimum-age"), waits=True, wait_s=115.6)
+    assert runs(((waits,), ())) == [[(events.HEAL_WAITING, logging.INFO)]]
+    assert runs(((replace(waits, waits=False),), ())) == [[(events.HEAL_REFUSED, logging.WARNING)]]
+    _, (line,) = heal_log.lines(heal_log.HealLogState(), (waits,), (), report_of(LEAK))
+    assert (line.fields["guard"], line.fields["wait_s"]) == ("minimum-age", 116)
 
 
 def test_waiting_is_logged_once_for_each_finding_and_guard():
@@ -112,9 +108,9 @@ def test_waiting_is_logged_once_for_each_finding_and_guard():
 
 
 def test_a_finding_that_was_gone_in_between_waits_anew():
-    state, first = heal_log.lines(heal_log.HealLogState(), (refusal("minimum-age"),), (), (LEAK,))
-    state, _ = heal_log.lines(state, (), (), ())
-    _, again = heal_log.lines(state, (refusal("minimum-age"),), (), (LEAK,))
+    state, first = heal_log.lines(heal_log.HealLogState(), (refusal("minimum-age"),), (), report_of(LEAK))
+    state, _ = heal_log.lines(state, (), (), report_of())
+    _, again = heal_log.lines(state, (refusal("minimum-age"),), (), report_of(LEAK))
     assert len(first) == len(again) == 1
 
 

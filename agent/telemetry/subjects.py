@@ -1,0 +1,42 @@
+"""Say what a finding is about, as people and programs name it: an instance's name with its whole uuid. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from agent.model.finding import Finding
+from agent.model.report import AuditReport
+from agent.render.reading_order import names_of
+
+# The kinds of the ledger that do not say what a consumer is.
+_VAGUE = frozenset({"", "unknown"})
+
+
+def subjects_of(report: AuditReport, before: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the subject of each finding of the report, those that are gone included, by the finding's id.
+
+    ``before`` has the subjects of earlier audits: when a finding is gone, no book may have the consumer's name.
+    """
+    findings = [seen.finding for seen in (*report.findings, *(gone.seen for gone in report.gone))]
+    if not findings:
+        return {}
+    names, earlier = names_of(report), before or {}
+    kinds = {row.consumer_uuid: row.consumer_kind for row in report.ledger}
+    found = {}
+    for finding in findings:
+        is_named = finding.consumer_uuid is None or finding.consumer_uuid in names
+        known = earlier.get(finding.id)
+        found[finding.id] = known if known and not is_named else _subject(finding, report, names, kinds)
+    return found
+
+
+def _subject(finding: Finding, report: AuditReport, names: Mapping[str, str], kinds: Mapping[str | None, str]) -> str:
+    """Return ``instance web-1 UUID``, the finding's own subject, or ``provider NAME UUID``."""
+    uuid = finding.consumer_uuid
+    if uuid is None:
+        root = ("provider", report.node or "", finding.provider_uuid) if finding.provider_uuid else (report.host,)
+        return finding.subject or " ".join(word for word in root if word)
+    kind, name = kinds.get(uuid, ""), names.get(uuid, "")
+    if kind in _VAGUE:
+        kind = "instance" if any(named.uuid == uuid for named in report.names) else "consumer"
+    return " ".join(word for word in (kind, "" if name == uuid else name, uuid) if word)
