@@ -105,6 +105,7 @@ def quiet_host(
         made = Quiet(placement, host, wired, tuple(facts.uuid(name) for name in names))
         made.audit()
         allocate(made)
+        made.audit()  # the missing allocations that the first audit found are gone
         made.restart()
         yield made
 
