@@ -10,13 +10,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from agent.model.claim import Claim
-from agent.model.finding import FindingState, SeenFinding, Severity
+from agent.model.finding import LEAKING, FindingState, SeenFinding, Severity
 from agent.model.memo import for_equal_arguments
 
 Document = dict[str, Any]
 
-#: Findings about allocations that Placement counts and nobody uses.
-LEAKING = frozenset({"allocation-leaked", "allocation-stale-move", "companion-leftover"})
 #: Findings about amounts that the cloud promised and Placement does not count.
 MISSING = frozenset({"allocation-missing"})
 #: The maximum number of characters of the sentence about the worst finding.

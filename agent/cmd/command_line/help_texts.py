@@ -164,6 +164,7 @@ HELP_TEXTS: Mapping[str, HelpText] = {
         examples=(
             ("stocktake status", "the daemon's last report; asks no other service"),
             ("stocktake status -f json", "the same as one JSON object"),
+            ("stocktake status --check", "one line for Nagios, with Nagios' exit codes 0, 1, 2 and 3"),
         ),
         exits=(*_FINDINGS, (75, "there is no report")),
     ),

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 
-from agent.bus.finding_sums import LEAKING, MISSING, amounts_of
+from agent.bus.finding_sums import MISSING, amounts_of
 from agent.model.claim import UNMANAGED_CAUSES
+from agent.model.finding import LEAKING
 from agent.model.placement import Inventory
 from agent.model.report import AuditReport, InventoryRow, LedgerRow
 from agent.model.snapshot import LIBVIRT, LVM, PLACEMENT, STATE
