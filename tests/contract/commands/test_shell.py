@@ -358,7 +358,8 @@ def test_config_show_of_one_option_shows_the_whole_value(config):
     path = config()
     (row,) = stocktake("--config-file", path, "config", "show", "default_log_levels", "-f", "json").document
     table = stocktake("--config-file", path, "config", "show", "default_log_levels", COLUMNS="80").stdout
-    assert row["value"].replace(",", "") in re.sub(r"\s+", "", table.replace(",", ""))
+    # The value is wrapped over several lines, beside the column of the origin.
+    assert set(row["value"].split(",")) <= set(table.replace(",", " ").split())
 
 
 @pytest.mark.parametrize(
