@@ -9,11 +9,17 @@ from types import SimpleNamespace
 import pytest
 
 from agent.audit.history import consumers_of, save_history, saved, with_history
-from agent.books.confirm import AuditReads, confirm
+from agent.audit.remember import Found
+from agent.audit.report import _outcome
+from agent.books.checks import Checks
+from agent.books.confirm import AuditReads, confirm, not_checked
+from agent.daemon.worker import crash_report
 from agent.errors import LockHeld
 from agent.findings import BUILTIN
 from agent.model.audit import AuditMemory, AuditRequest, Publish
-from agent.model.finding import Finding, History, Loss, Severity, Sighting
+from agent.model.finding import Booked, Finding, FindingState, History, Loss, Severity, Sighting
+from agent.model.report import Outcome
+from agent.model.settings import Role
 from tests.rigs import facts
 
 NOW = "2026-11-21T12:00:00.000Z"
@@ -147,3 +153,24 @@ def test_the_save_merges_what_another_process_saved_during_the_audit():
     assert memory.history is not None
     assert {s.code for s in memory.history.sightings} == {LEAKED.code, VOLUME.code}
     assert store.saved == [memory.history]
+
+
+def test_no_audit_is_clean_while_a_finding_is_live_even_if_it_could_not_be_checked():
+    unknown = not_checked(history(LEAKED).sightings)
+    acted = SimpleNamespace(snapshot=facts.snapshot(), decision=SimpleNamespace(rival=None), error=None)
+    assert _outcome(Role.OWNER, acted, Found(live=unknown)) is Outcome.FINDINGS
+    assert _outcome(Role.OWNER, acted, Found(live=())) is Outcome.CLEAN
+
+
+def test_the_report_of_a_crashed_audit_has_the_live_findings_as_unknown():
+    memory = AuditMemory(history=history(LEAKED))
+    report = crash_report(AuditRequest(reasons=("test",)), facts.settings(), memory, RuntimeError("a bug"), NOW)
+    (seen,) = report.findings
+    assert (seen.finding, seen.state, seen.unknown_because) == (LEAKED, FindingState.UNKNOWN, ("placement", "state"))
+
+
+def test_a_finding_about_a_sharing_provider_is_unknown_until_such_providers_are_read():
+    noted = (Booked("leaked", "DISK_GB", None, None, 8, shared=True),)
+    assert Checks(shared_is_read=False).missing(LEAKED, noted) == ("placement",)
+    assert Checks(shared_is_read=False).missing(LEAKED, (noted[0]._replace(shared=False),)) == ()
+    assert Checks().missing(LEAKED, noted) == ()
