@@ -122,7 +122,8 @@ def main() -> int:
     parser.add_argument("--profile", help="write cProfile figures of the warm audits to this file")
     options = parser.parse_args()
     arguments = daemon.parse(["--config-file", options.config_file])
-    loaded, wired = daemon.start_up(arguments, Publish.BY_ROLE)
+    loaded = daemon.configured(arguments)
+    wired = daemon.start_up(loaded, arguments, Publish.BY_ROLE)
     with wired:
         connected = threading.Event()
         events = wired.events()
