@@ -20,6 +20,7 @@ from agent.model.placement import ConsumerRecord
 from agent.ports import AllocationWriter
 
 READ_ATTEMPTS = 3
+TREE_CHANGED = "nothing was changed: a provider of this host changed since the decision, perhaps by an allocation"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,20 +48,26 @@ def not_now(
     ``tree`` is None if the write does not depend on the tree.
     """
     try:
+        # The read that shows another client's write must be the last: of a settled consumer the consumer itself.
+        if isinstance(tree, TreeShape) and has_moved(task, tree):
+            return refused(TREE_CHANGED)
         for change in changes:
             now = allocations.consumer(change.before.consumer_uuid)
             if now != change.before or _is_rewritten(now, change.before):
                 return refused(_moved_words(now, change.before))
-        if tree is None or not has_moved(task, tree):
-            return None
+        if isinstance(tree, TreeFingerprint) and has_moved(task, tree):
+            return refused(TREE_CHANGED)
     except PlacementError as error:
         return out_of_reach(error)
-    return refused("nothing was changed: a provider of this host changed since the decision, perhaps by an allocation")
+    return None
 
 
 def _is_rewritten(now: ConsumerRecord, before: ConsumerRecord) -> bool:
-    """Return whether the answers say that Placement wrote the record between them, although its content is the same."""
-    return now.written is not None and before.written is not None and now.written.at != before.written.at
+    """Return whether Placement may have written the record between the two answers, although its content is the same.
+
+    If ``before`` says when it was written, ``now`` must say the same.
+    """
+    return before.written is not None and (now.written is None or now.written.at != before.written.at)
 
 
 def is_settled(before: ConsumerRecord) -> bool:

@@ -8,7 +8,7 @@ import datetime
 import json
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,10 @@ from agent.demo import cell
 from agent.healing.heal import Healed, Prepared, run_heal
 from agent.healing.undo import undo
 from agent.host_files.journal import Result
+from agent.model.placement import PlacementView
 from agent.placement.allocations import AllocationClient
 from agent.placement.reader import TreeReader
+from agent.ports import ViewRequest
 from agent.repairs import BY_CODE
 from tests.rigs import facts
 from tests.rigs.commands import stocktake_here
@@ -413,6 +415,33 @@ def test_heal_refuses_an_old_consumer_that_was_recreated_with_equal_content_afte
         assert (host.generation(consumer), host.allocations(consumer)) == was
         (healed,) = run_heal(task, plan)
     assert (healed.outcome.result, healed.outcome.entry_id) == (Result.REFUSED, None)
+    assert "another client deleted it and created it again" in healed.outcome.words
+    assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
+
+
+@dataclasses.dataclass(frozen=True)
+class ActingReader:
+    """A reader of Placement during whose reads another client acts."""
+
+    reader: TreeReader
+    act: Callable[[], None]
+
+    def view(self, wanted: ViewRequest) -> PlacementView:
+        self.act()
+        return self.reader.view(wanted)
+
+
+def test_heal_refuses_an_old_consumer_that_is_recreated_while_heal_reads_the_tree(host):
+    """The last read before the write is that of the consumer."""
+    consumer = host.allocate("gone", here=HELD)
+    written_at(host, consumer, an_hour_ago())
+
+    def recreate() -> None:
+        host.rest.release(consumer)
+        host.rest.allocate({host.root: HELD}, consumer)
+
+    with host.cell(host.gone("gone")), in_process(host) as (task, plan):
+        (healed,) = run_heal(with_parts(task, reader=ActingReader(task.parts.reader, recreate)), plan)
     assert "another client deleted it and created it again" in healed.outcome.words
     assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
 
