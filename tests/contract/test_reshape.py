@@ -388,7 +388,7 @@ def test_heal_writes_no_journal_entry_if_a_consumer_is_recreated_after_the_plan(
         came_back(cards)
         (healed,) = run_heal(task, plan)
     assert (healed.outcome.result, healed.outcome.moved, healed.outcome.entry_id) == (Result.REFUSED, True, None)
-    assert "a provider of this host changed since the decision" in healed.outcome.words
+    assert "another client deleted it and created it again" in healed.outcome.words
     assert (cards.children, cards.journal()) == ({}, [])
 
 
