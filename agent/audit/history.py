@@ -1,7 +1,8 @@
 """Load and save the history of findings, and merge what another process of this host has saved meanwhile.
 
-A process loads the history once. Every audit then asks whether another process (a command, or the daemon) has saved it
-since. The file is written when more than times changed; report.json has the times of the last audit (agent/host_files).
+A process loads the history once. Each later audit checks whether another process (a command, or the daemon) has saved
+the history since. An audit writes the file if the history changed in more than its points in time; report.json
+(agent/host_files) has the points in time of the last audit.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ _RULES = {rule.code: rule for rule in RULES}
 
 
 def with_history(task: AuditTask, memory: AuditMemory) -> AuditMemory:
-    """Return the memory with the history of findings: from its file, or merged with what another process saved.
+    """Return the memory with the history of findings: loaded from its file, or merged with what another process saved.
 
-    A new process reads the records of the consumers in the remembered findings first: only a record shows whether such
-    a finding still exists.
+    In a new process, the audit reads the Placement records of the consumers in the loaded findings before other
+    records: only a consumer's record shows whether such a finding still exists.
     """
     if memory.history is None:
         history = _whole(task.parts.history.load(), task.settings.confirm_audits)
@@ -44,7 +45,10 @@ def with_history(task: AuditTask, memory: AuditMemory) -> AuditMemory:
 
 
 def consumers_of(sightings: Iterable[Sighting]) -> tuple[str, ...]:
-    """Return the consumers of live findings about allocations; those whose records decide come first."""
+    """Return the uuids of the consumers in findings about allocations.
+
+    Consumers whose own record in Placement is needed to check the finding come first.
+    """
     found = [(sighting.code in OF_RECORDS, finding_of(sighting)) for sighting in sightings]
     of_records = sorted(f.consumer_uuid for first, f in found if first and f.consumer_uuid)
     others = sorted(f.consumer_uuid for first, f in found if not first and f.consumer_uuid and f.rests_on_recorded)
@@ -54,12 +58,12 @@ def consumers_of(sightings: Iterable[Sighting]) -> tuple[str, ...]:
 def save_history(
     task: AuditTask, memory: AuditMemory, before: History, after: History, ended: frozenset[str]
 ) -> AuditMemory:
-    """Return the memory with the history ``after``, saved if it changed. ``before`` is the history before this audit.
+    """Return the memory with the history ``after``; save it if it changed. ``before`` is the history before this audit.
 
     ``ended``: the findings that the audits of this process ended since the last save.
     """
     memory = dataclasses.replace(memory, history=after, ended=ended)
-    # The first audit of a process saves even if only times changed: it may be the only audit.
+    # The first audit of a process saves even if only points in time changed: this process may run no other audit.
     is_due = memory.unsaved_history or _content(before) != _content(after) or (not memory.audits and after.sightings)
     if task.request.publish is Publish.NEVER or not is_due:
         return memory
@@ -85,7 +89,7 @@ def saved(parts: Parts, memory: AuditMemory) -> AuditMemory:
 
 
 def _content(history: History) -> tuple[object, ...]:
-    """Return everything but times, which change in every audit."""
+    """Return the history without its points in time, which change in every audit."""
     found = [
         (s.id, s.times, s.evidence_digest, s.confirmed, s.finding.severity if s.finding else None, s.caused_by)
         for s in history.sightings
@@ -96,7 +100,7 @@ def _content(history: History) -> tuple[object, ...]:
 
 
 def _whole(history: History, confirm_audits: int) -> History:
-    """Return the history with what an older version of the agent did not save of each finding."""
+    """Return the history; add to each finding the values that an older version of the agent did not save."""
     return dataclasses.replace(
         history, sightings=tuple(_whole_sighting(sighting, confirm_audits) for sighting in history.sightings)
     )

@@ -44,10 +44,11 @@ def _save(task: AuditTask, store: StoreMemory, before: StoreMark | None, learned
 
 
 def _lacking(record: StoreRecord | None, before: StoreMark | None, learned: StoreMark | None) -> StoreMark | None:
-    """Return the store's mark (what identifies the store) to write to the file, None if the file need not change.
+    """Return the store's mark (what identifies the store) to write to the file; None if the file need not change.
 
-    If the file is missing, save what the audit learned or remembered. If the file still has the mark that the audit
-    loaded at its start, save what the audit learned. Any other mark is newer: the operator wrote it during the audit.
+    - The file (``record``) is missing: return the mark that the audit learned, else ``before``.
+    - The file has the mark ``before``, which the audit began with: return the mark that the audit learned, if any.
+    - The file has another mark: return None, because the operator (``adopt``, ``undo``) wrote it during the audit.
     """
     if record is None:
         return learned or before

@@ -1,4 +1,4 @@
-"""Count what became of an audit's writes, by kind, for the metrics."""
+"""Count the results of an audit's writes, by kind of write, for the metrics."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _KINDS: dict[type[AnyWrite], str] = {
 
 
 def write_results(acted: Acted) -> tuple[tuple[str, str, int], ...]:
-    """Return (kind, ``done``, ``refused`` or ``failed``, number) of the audit's writes.
+    """Return (kind of write, result, number of writes) tuples; a result is ``done``, ``refused`` or ``failed``.
 
-    An error of Placement ends a plan: the first write of the plan that was not done has failed.
+    An error of Placement ends the execution of a plan: the plan's first write that was not done is the failed write.
     """
     numbers = Counter((_kind(write), "done") for write in acted.done)
     numbers.update((_kind(refused.write), "refused") for refused in acted.refused)

@@ -1,11 +1,11 @@
 """Decide which findings of an audit cause other findings of the same audit: the roots and their symptoms.
 
 One mistake in the cloud often shows as several findings. An operator who repairs the root also ends its symptoms, so
-texts show the symptoms below their root and count causes instead of findings.
+the agent's texts show the symptoms below their root and count roots instead of findings.
 
-Two kinds of symptom exist. Some share something with their root: the consumer, or the provider. The others are about an
-amount that is missing: they have roots only if the roots take at least this amount, because otherwise a repair of the
-roots would not end them. Pure.
+Two kinds of symptom exist. A symptom of the first kind has the consumer, the provider or the host in common with its
+root. A symptom of the second kind is about a missing amount: other findings are its roots only if they together take at
+least this amount, because otherwise their repair would not end the symptom. Pure.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _consumer(found: Finding) -> tuple[str, ...]:
 
 
 def _provider(found: Finding) -> tuple[str, ...]:
-    """Return the uuid and the name of the provider: a conflict about a name has two providers with one name."""
+    """Return the uuid and the name of the provider: provider-name-conflict is about two providers of one name."""
     name = dict(found.facts).get("provider_name")
     return tuple(str(part) for part in (found.provider_uuid, name) if part)
 
@@ -39,7 +39,7 @@ def _host(found: Finding) -> tuple[str, ...]:  # noqa: ARG001 - all findings of 
 
 
 class _Link(NamedTuple):
-    """Findings of the codes ``roots`` cause findings of the codes ``symptoms`` that have a value of ``of`` in common.
+    """A finding with a code in ``roots`` causes the findings with a code in ``symptoms`` that share a value of ``of``.
 
     A symptom of one link may be a root of another link. The finding at the beginning of such a chain is the root.
     """
@@ -55,7 +55,8 @@ _LINKS = (
     _Link(_DOUBTS | {"provider-name-conflict"}, frozenset({"write-refused"}), _provider),
     _Link(frozenset({"rival-writer"}), frozenset({"trait-unexpected"}), _provider),
 )
-# For each code about a missing amount, the sets of codes that may take the amount; the first set that suffices counts.
+# For each code about a missing amount: the sets of codes whose findings may take the amount. The first set whose
+# findings take the whole amount counts.
 _TAKERS: Mapping[str, tuple[frozenset[str], ...]] = {
     "over-capacity": (_LEAKS, _USERS, _LEAKS | _USERS),
     "unmanaged-use-unplaced": (_USERS,),
@@ -124,20 +125,20 @@ def _takers(symptom: Finding, candidates: Iterable[Finding]) -> tuple[str, ...]:
 
 
 def _claims(root: Finding, evidence: frozenset[Claim]) -> frozenset[Claim]:
-    """Return what the root takes: the allocations of its consumer, or else the use that nova does not know."""
+    """Return the root's claims on the amount: its consumer's allocations, or else the use that nova does not know."""
     shared = evidence.intersection(root.evidence)
     recorded = frozenset(claim for claim in shared if claim.source.system == "placement")
     return recorded or frozenset(claim for claim in shared if claim.cause in UNMANAGED_CAUSES)
 
 
 def _unlisted(root: Finding, symptom: Finding) -> float:
-    """Return the amount of a finding usage-unlisted about the symptom's class and provider; 0 for other findings."""
+    """Return the amount of ``root`` if it is usage-unlisted and about the symptom's class and provider, else 0."""
     is_same = (root.provider_uuid, root.resource_class) == (symptom.provider_uuid, symptom.resource_class)
     return _number(dict(root.facts).get("unlisted"), 0.0) if root.code == "usage-unlisted" and is_same else 0.0
 
 
 def _amount(claims: Iterable[Claim], ratio: float) -> float:
-    """Return the capacity that the claims take. Bytes are physical, so a ratio multiplies the capacity they take."""
+    """Return the capacity that the claims take. A size in bytes is physical use: it takes ``ratio`` times its size."""
     found = tuple(claims)
     size_bytes = sum(claim.size_bytes or 0 for claim in found)
     return sum(claim.amount for claim in found if claim.size_bytes is None) + bytes_to_gib_ceil(size_bytes) * ratio

@@ -26,6 +26,7 @@ SCHEMA_VERSION = 1
 Document = dict[str, Any]
 
 _READ_NOTHING = frozenset({Outcome.UNREADABLE, Outcome.CRASHED, Outcome.CANCELLED})
+#: The books: promised (nova's database), held (libvirt, storage), recorded (Placement's allocations).
 BOOKS = ("promised", "held", "recorded")
 #: The maximum size of a document as JSON. Only a host with hundreds of child providers reaches the limit.
 MOST_BYTES = 64 * 1024
@@ -70,7 +71,7 @@ def _size(document: object) -> int:
 
 
 def _shortened(document: Document, excess: int) -> Document:
-    """Return the document without as many resources from the end as have ``excess`` bytes."""
+    """Return the document without its last resources: leave out so many that it gets ``excess`` bytes shorter."""
     root = document["provider_uuid"]
     kept = sorted(document["resources"], key=lambda row: row["provider_uuid"] != root)
     total = len(kept)
@@ -141,7 +142,7 @@ def _resource(row: InventoryRow, causes: Mapping[tuple[str, str], Document]) -> 
 
 
 def _by_cause(ledger: tuple[LedgerRow, ...]) -> dict[tuple[str, str], Document]:
-    """Sum the promised, held and recorded amounts by provider, class and cause; null if no row has such an amount."""
+    """Sum the promised, held and recorded amounts by provider, class and cause; None if no row has the amount."""
     found: dict[tuple[str, str], Document] = defaultdict(dict)
     for row in ledger:
         shares = found[row.provider_uuid, row.resource_class].setdefault(row.cause, dict.fromkeys(BOOKS))

@@ -1,10 +1,10 @@
-"""What a command cannot do without root: one line that says so, parts that skip what is closed, and no change.
+"""Let a command run without root: skip what this user may not read, say so in one line, and change nothing.
 
-Without root, the state directory, LVM's devices and perhaps libvirt are closed. A command then answers from what it can
-read, and ends with 2 (partial). The host's identity may stand in a closed ``compute_id`` file; the command then makes
-no identity up, and does not ask Placement.
+Without root, a process cannot read the state directory, LVM's devices and perhaps libvirt. A command then answers from
+what it can read, and ends with exit code 2 (partial). The host's identity may be in a ``compute_id`` file that this
+user may not read; the command then invents no identity, and sends no request to Placement.
 
-A user who may write the state directory counts as root here: a test, or a service that runs as another user.
+This module treats a user who may write the state directory like root: a test, or a service that runs as another user.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Closed:
         return source.name == LVM or not source.asked or bool(_DENIED.search(source.error or ""))
 
     def without_closed_files(self, parts: Parts) -> Parts:
-        """Return the parts of an audit, without the files in the closed directory."""
+        """Return the parts of an audit, without the files that this process may not read."""
         files = parts.identity_files
         readable = files.readable() if isinstance(files, ComputeIdFiles) else files
         return dataclasses.replace(parts, identity_files=readable, history=_NoHistory(), store=None, notes=lambda: ())
@@ -68,7 +68,7 @@ def closed_to_us(loaded: Loaded) -> Closed | None:
 
 
 def require_root(loaded: Loaded) -> None:
-    """Raise NoDocument (5) if this process may not change anything. Call this before any request."""
+    """Raise NoDocument (exit code 5) if this process may not change anything. Call this before any request."""
     closed = closed_to_us(loaded)
     if closed is not None:
         message = f"not root: {closed.state_dir} cannot be written, so nothing is changed; run this as root"
@@ -76,7 +76,7 @@ def require_root(loaded: Loaded) -> None:
 
 
 def require_own_files(loaded: Loaded) -> None:
-    """Raise NoDocument (2) if this process may not read the state directory, on which the whole answer rests."""
+    """Raise NoDocument (exit code 2) if this process may not read the state directory, which the answer needs."""
     closed = closed_to_us(loaded)
     if closed is not None:
         raise NoDocument(FailureKind.PERMISSION, dataclasses.replace(closed, has_volume_groups=False).line(), PARTIAL)

@@ -1,4 +1,4 @@
-"""Say on stderr what a report lacks, or that it has too little for any answer."""
+"""Say on stderr which sources an audit could not read, or refuse a report that has too little for any answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def refuse_unreadable(report: AuditReport, closed: Closed | None) -> None:
-    """Raise NoDocument (75) if the audit could read too little for any answer."""
+    """Raise NoDocument (exit code 75) if the audit could read too little for any answer."""
     if report.outcome is not Outcome.UNREADABLE:
         return
     named = ", ".join(source.name for source in report.sources if not source.ok)
@@ -24,7 +24,7 @@ def refuse_unreadable(report: AuditReport, closed: Closed | None) -> None:
 
 
 def unread_lines(report: AuditReport, closed: Closed | None) -> tuple[str, ...]:
-    """Return one line for stderr for each source that could not be read; one line for all that only root can read."""
+    """Return lines for stderr: one for each unread source, but a single one for all sources that only root can read."""
     if closed is None:
         return tuple(f"some data could not be read: {line}" for line in unread(report))
     shown = tuple(source for source in report.sources if not closed.hides(source))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from agent.telemetry import events
 from agent.telemetry.event_log import log_event
 
-#: After this many seconds an audit is logged as running. The watchdog gives up after 180 s without progress.
+#: An audit that runs for this many seconds is logged. systemd restarts the daemon after 180 s without progress.
 LONG_AUDIT_S = 120.0
 NO_READ = "no read: the audit decides, writes or waits"
 
@@ -16,7 +16,7 @@ class AuditWatch:
     """Logs each long audit once. The main thread calls ``check``, because the worker's thread may hang.
 
     ``running_s`` returns how many seconds the audit has run, 0 between audits. ``reading`` returns the source that the
-    audit reads, empty outside a read.
+    audit reads, "" if it reads none at this moment.
     """
 
     def __init__(self, running_s: Callable[[], float], reading: Callable[[], str]) -> None:

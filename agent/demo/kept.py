@@ -36,7 +36,7 @@ class Kept:
         (self.folder / _FILE).write_text(text, encoding="utf-8")
 
     def end(self) -> None:
-        """End Placement, detach the loop devices and remove the folder, with it the volume groups' files."""
+        """End Placement, detach the loop devices and remove the folder, which contains the volume groups' files."""
         if _is_ours(self.pid, self.folder):
             _end_process(self.pid)
         for device in self.devices:
@@ -75,7 +75,7 @@ def _end_process(pid: int) -> None:
 
 
 def _is_backed_by(device: str, folder: Path) -> bool:
-    """Return whether the loop device still has a file of the folder: the number may belong to another file by now."""
+    """Return whether the loop device still uses a file of the folder: by now another program may use the device."""
     try:
         backing = Path(f"/sys/block/{Path(device).name}/loop/backing_file").read_text(encoding="utf-8").strip()
     except OSError:

@@ -25,7 +25,7 @@ from agent.text.headline import fitted
 
 Findings = Iterable[Finding]
 
-#: So many digits of a finding's id identify the finding in commands.
+#: How many leading digits of a finding's id the agent prints in commands.
 SHOWN_DIGITS = 8
 #: The roles that change allocations of the cloud's consumers: in role observer, heal changes nothing.
 HEALERS = frozenset({Role.OWNER, Role.COMPANION})
@@ -108,8 +108,8 @@ class Rule:
         """Return a finding with this rule's code.
 
         Without ``provider_uuid`` the finding is about this host's root provider. ``remedies`` are in the order in which
-        to try them. A remedy of the kind HEAL gets its command here, and is left out in a role that does not make the
-        repair. ``headline`` is cut to one line (agent/text/headline.py).
+        to try them. A remedy of the kind HEAL gets its command here, and is left out in a role in which heal does not
+        make the repair. ``headline`` is cut to one line (agent/text/headline.py).
         """
         found = Finding(
             code=self.code,
@@ -127,7 +127,7 @@ class Rule:
             rests_on=self.rests_on if rests_on is None else rests_on,
             headline=fitted(headline),
         )
-        # The id of a finding depends on what the finding is about and never on its remedies, so these can name the id.
+        # The id of a finding depends on what it is about, never on its remedies. So the remedies can name the id.
         possible = tuple(self._possible(audit, found, remedies))
         return dataclasses.replace(found, remedies=possible, remedy=joined(possible))
 
@@ -174,7 +174,7 @@ def recorded_text(rows: Iterable[Row]) -> str:
 
 
 def promised_text(rows: Iterable[Row]) -> str:
-    """Return the amounts that the cloud's database promises, according to these ledger rows, as text."""
+    """Return the amounts that nova's database promises, according to these ledger rows, as text."""
     return _joined((row.resource_class, row.promised) for row in rows)
 
 

@@ -13,23 +13,23 @@ _SIZES = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 def short_amounts(amounts: Iterable[tuple[str, int | None]]) -> str:
-    """Return (resource class, amount) pairs as "8 VCPU, 16384 MiB, 80 GiB"; "nothing" for none."""
+    """Return (resource class, amount) pairs as "8 VCPU, 16384 MiB, 80 GiB", or "nothing" if there are no amounts."""
     found = sorted((each for each in amounts if each[1] is not None), key=_by_importance)
     return ", ".join(with_unit(name, amount) for name, amount in found if amount is not None) or "nothing"
 
 
 def recorded(rows: Iterable[Row]) -> str:
-    """Return the amounts that Placement records in these rows."""
+    """Return the amounts that Placement records, according to these rows, as text."""
     return short_amounts((row.resource_class, row.recorded) for row in rows)
 
 
 def promised(rows: Iterable[Row]) -> str:
-    """Return the amounts that the cloud promises in these rows."""
+    """Return the amounts that nova's database promises, according to these rows, as text."""
     return short_amounts((row.resource_class, row.promised) for row in rows)
 
 
 def held(rows: Iterable[Row]) -> str:
-    """Return the amounts that the host holds in these rows."""
+    """Return the amounts that libvirt and storage hold, according to these rows, as text."""
     return short_amounts((row.resource_class, row.held) for row in rows)
 
 
@@ -50,7 +50,7 @@ def who(rows: tuple[Row, ...]) -> str:
 
 
 def size_text(size_bytes: int) -> str:
-    """Return the size with the unit that people can read: "7.5 GiB". The finding's ``actual`` has the exact bytes."""
+    """Return the size in a unit that suits its magnitude: "7.5 GiB". The finding's ``actual`` has the exact bytes."""
     size, unit = float(size_bytes), 0
     while size >= _STEP and unit < len(_SIZES) - 1:
         size, unit = size / _STEP, unit + 1

@@ -1,6 +1,7 @@
 """migration-stuck: a migration is unfinished, but its instance's migration_context does not name it.
 
-The agent counts 0 for this migration. nova-compute's audit sets its status to error; this agent does not (scenario 38).
+The agent counts no resources for this migration. nova-compute's periodic audit sets the migration's status to error;
+the agent does not change the status.
 """
 
 from __future__ import annotations

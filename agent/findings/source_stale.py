@@ -32,5 +32,5 @@ _REMEDIES = (
     wait("the agent reads the source again in each audit"),
 )
 
-# The finding is about the read itself, so no source has to be read to check it.
+# The finding is about the read itself, so the agent can check the finding without reading any source.
 RULE = Rule(code="source-stale", severity=Severity.ERROR, find=_find, rests_on=frozenset())

@@ -59,5 +59,5 @@ def _remedies(now: StoreMark) -> tuple[Remedy, ...]:
     )
 
 
-# The store's own source, which depends on the configuration, is added to each finding.
+# _find adds the store's own source, which depends on the configuration, to each finding.
 RULE = Rule(code="store-changed", severity=Severity.ERROR, find=_find, rests_on=frozenset({PLACEMENT, LIBVIRT}))

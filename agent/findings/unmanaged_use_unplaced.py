@@ -50,7 +50,7 @@ def _ratio(audit: AuditFacts, resource_class: str) -> float | None:
     return inventory.allocation_ratio if inventory else None
 
 
-# The store is added to a finding about disk space.
+# _find adds the source LVM to a finding about disk space.
 RULE = Rule(
     code="unmanaged-use-unplaced",
     severity=Severity.ERROR,

@@ -24,7 +24,8 @@ READS = 1
 PATIENCE = 3
 #: Seconds by which a message may be late before its host counts as silent: the broker and both machines cause delays.
 SLACK_S = 5.0
-#: Limits of one message: no agent comes near them, and a fleet of large messages must not fill the memory.
+#: Limits of one message. No agent's message reaches them; they prevent large messages of other senders from filling the
+#: memory.
 MOST_ENTRIES = 500
 MOST_NAME = 255
 MOST_TEXT = 400
@@ -55,10 +56,11 @@ class Worst:
 class HostSeen:
     """The last message of one host; None is a value that the agent does not know or does not send.
 
-    ``received_at`` is in monotonic seconds, and so is ``outcome_since``: the arrival of the first of the messages in a
-    row with the same outcome. ``told`` is how bad the host is by this message. ``oldest_age_s`` is the age of the
-    oldest finding at the time of sending. ``causes`` are numbers by code, without findings that another finding causes.
-    ``leaked`` and ``missing`` are amounts by class. ``heal_waiting`` is the number of findings that wait for heal.
+    ``received_at`` and ``outcome_since`` are in monotonic seconds. ``outcome_since`` is when the first of the messages
+    in a row with this outcome arrived. ``told`` is the host's condition according to this message. ``oldest_age_s`` is
+    the age of the oldest finding at the time of sending. ``causes`` are numbers of findings by code, without findings
+    that another finding causes. ``leaked`` and ``missing`` are amounts by class. ``heal_waiting`` is the number of
+    findings that wait for heal.
     """
 
     host: str
@@ -97,13 +99,13 @@ class HostSeen:
         return now - self.received_at > PATIENCE * self.interval_s + SLACK_S
 
     def after(self, before: HostSeen | None) -> HostSeen:
-        """Return this message with ``outcome_since`` of the host's message before, if the outcome is the same."""
+        """Return this message; take ``outcome_since`` from the host's previous message if it has the same outcome."""
         if before is None or before.outcome != self.outcome:
             return self
         return dataclasses.replace(self, outcome_since=before.outcome_since)
 
     def amount(self, resource_class: str) -> RootAmount | None:
-        """Return the class of the host's own provider; None if the provider does not have the class."""
+        """Return the amounts of this class on the host's own provider; None if the provider does not have the class."""
         return next((each for each in self.amounts or () if each.resource_class == resource_class), None)
 
 
@@ -120,7 +122,7 @@ def host_seen(document: object, received_at: float) -> HostSeen:
 
 
 def sender_of(document: object) -> str:
-    """Return the host that a message names, for a complaint about the message."""
+    """Return the host that a message names, for an error text about the message."""
     host = document.get("host") if isinstance(document, dict) else None
     return printable(host[:MOST_NAME]) if isinstance(host, str) and host else "an unknown sender"
 
@@ -167,7 +169,7 @@ def _host(value: object) -> str:
 
 
 def _name(value: object) -> str:
-    """Return a short text, escaped. Raises TypeError or ValueError for anything else."""
+    """Return a short text, escaped. Raises TypeError or ValueError for any other value."""
     if not isinstance(value, str):
         raise TypeError(f"{value!r:.60} is not text")
     if len(value) > MOST_NAME:
@@ -225,7 +227,7 @@ def _counts(document: Mapping[str, Any], key: str) -> Counts | None:
 
 
 def _seconds_between(first: object, last: object) -> float | None:
-    """Return the seconds between two times of the sender's clock, so that a wrong clock does no harm."""
+    """Return the seconds between two times. Both are of the sender's clock, so a wrong clock does not matter."""
     if first is None or last is None:
         return None
     since, until = (datetime.datetime.fromisoformat(_text(value)) for value in (first, last))

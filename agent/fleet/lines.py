@@ -1,4 +1,4 @@
-"""Word one message as one line, for a pipe, and the line about a host that sends none. Pure."""
+"""Render one message as one line, for a pipe, and render a line about a host that sends no message. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SHOWN = (("vcpu", "VCPU"), ("memory", "MEMORY_MB"), ("disk", "DISK_GB"))
 
 
 def line(seen: HostSeen, cell: str) -> str:
-    """Return one message as one line: ``compute-17 findings guests=49 …``. ``cell`` is "" if there is only one."""
+    """Return one message as one line: ``compute-17 findings guests=49 …``. ``cell`` is "" if there is only one cell."""
     findings = None if seen.findings is None else sum(number for _, number in seen.findings)
     values = [
         ("guests", _count(seen.guests)),

@@ -13,16 +13,16 @@ from agent.fleet.view import HostRow
 #: Unknown amounts sort after known ones.
 _UNKNOWN = float("inf")
 _SHOWN = ("VCPU", "MEMORY_MB", "DISK_GB")
-#: The prefixes that a word of a filter may have.
+#: The fields that a word of the filter may name, as in ``sev:error``.
 FIELDS = ("sev", "code", "group", "cell")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """What the operator wants to see.
+    """Which hosts the operator wants to see, and in which order.
 
-    ``sort`` is a key of SORTS. ``words`` is the filter, whose words must all match. ``with_quiet``: show clean and
-    awaited hosts too.
+    ``sort`` is a key of SORTS. ``words`` are the words of the filter: a host is shown only if all words match it.
+    ``with_quiet``: also show hosts in the conditions CLEAN and AWAITED (conditions.py).
     """
 
     sort: str = "worst"
@@ -40,7 +40,7 @@ def chosen(rows: Iterable[HostRow], choice: Choice) -> list[HostRow]:
 
 
 def next_sort(sort: str) -> str:
-    """Return the order after ``sort``, the first one after the last one."""
+    """Return the key of SORTS that follows ``sort``; after the last key, return the first key."""
     names = list(SORTS)
     return names[(names.index(sort) + 1) % len(names)]
 

@@ -3,7 +3,7 @@
 When nova-compute starts, it finishes what it left unfinished: it destroys guests that were evacuated from this host,
 completes deletes and removes allocations (nova/compute/manager.py:init_host). Only then does it send its first
 heartbeat (nova/service.py:start). So a nova-compute without a heartbeat may be starting, and heal waits. The services
-row has no time of the start; the agent counts from the first audit that found the heartbeat alive.
+row has no start time, so the agent counts the seconds from the first audit that found nova-compute alive.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class Adopted:
 
 
 def read_facts(task: AuditTask, names: ProviderNames, own_file: OwnIdentityFile) -> AdoptFacts:
-    """Read everything that the decision depends on.
+    """Read and return all facts on which the plan depends.
 
     Raises ConfigError if ``compute_id`` files are invalid or differ, SourceError if libvirt cannot be read and
     PlacementError if Placement cannot be read. If the state source cannot be read, the facts contain the error.
@@ -102,7 +102,7 @@ def _others(task: AuditTask, state: NovaState | None) -> tuple[NovaState, ...]:
     hosts = {row.host for row in (state.nodes if state else ()) if not row.deleted} - {task.settings.host}
     found = []
     for host in sorted(hosts):
-        # If the source lets the first read wait for its whole deadline, ``reading`` asks for no further host.
+        # If the first read waits until its deadline, ``reading`` does not read the state of any further host.
         its = reading(task, STATE, partial(current_state, task, frozenset(), host=host))
         if its.value is not None:
             found.append(its.value)
@@ -125,7 +125,7 @@ def run_adopt(task: AuditTask, journal: Journal, plan: AdoptPlan) -> tuple[Adopt
 
 
 def carried_out(task: AuditTask, step: AdoptStep) -> WriteAttempt:
-    """Carry out one step. An AgentError is not raised, but is in the outcome."""
+    """Carry out one step and return its outcome, which has the text of an AgentError instead of raising it."""
     try:
         _carry_out(task, step)
     except (PlacementUnavailable, SourceError) as error:

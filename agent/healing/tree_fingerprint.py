@@ -1,13 +1,14 @@
-"""Check, as the last step before a change, that this host's provider tree is the one of the decision.
+"""Check, as the last step before a change, that this host's provider tree has not changed since the decision.
 
 Every move of an instance deletes its consumer and creates the consumer again. The new consumer may have the same
-generation and amounts as the old one, so the consumer's content does not show the move. Two things show it: the new
-allocations raised the generation of the provider, and Placement's answer has the time at which it wrote the consumer.
+generation and amounts as the old one, so the consumer's content does not show the move. Two values show the move: the
+provider's generation, which the new allocations raised, and the time at which Placement wrote the consumer.
 
 The generation also changes with each instance that comes to the host, so on a busy host it rarely stays the same for
-the seconds that a heal takes. So for a consumer that was written some time before the decision, its time is compared
-(preconditions.py), and of the tree only the providers: ``TreeShape``. For any other consumer the generations must be
-the same: ``TreeFingerprint``. The check needs one request.
+the seconds that a heal takes. So for a consumer that Placement wrote some time before the decision, heal compares the
+time at which Placement wrote the consumer (preconditions.py), and the providers of the tree without their generations:
+``TreeShape``. For any other consumer the generations must be the same too: ``TreeFingerprint``. The check of the tree
+needs one request.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def has_moved(task: AuditTask, tree: TreeFingerprint | TreeShape) -> bool:
 
 
 def after_own_write(tree: TreeFingerprint, before: ConsumerRecord, write: PutAllocations) -> TreeFingerprint:
-    """Return the tree to be expected after the agent's own change.
+    """Return the fingerprint that the tree must have after the agent's own change.
 
     A PUT raises by one the generation of each provider in its body. A PUT that names no provider raises the
     generations of the providers on which the consumer had allocations (measured on Placement 16.0.0).

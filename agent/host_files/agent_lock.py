@@ -1,9 +1,10 @@
 """Allow one daemon per host: a lock on ``agent.lock`` in the run directory, which the daemon holds for its life.
 
 The lock is a POSIX record lock. The kernel releases the lock when the process ends, however it ends, and tells which
-process holds the lock. The pid in the file is not used, because a process killed between its lock and its first write
-would leave the pid of an older process, and ``wake`` sends a signal. The lock would also end if the holder opened the
-file a second time and closed the file: only this module opens the file, and the daemon only once.
+process holds the lock. The agent does not trust the pid in the file: a process killed between its lock and its first
+write would leave the pid of an older process in the file, and ``wake`` would signal a wrong process. The lock would
+also end if the holder opened the file a second time and closed it. So only this module opens the file, and the daemon
+opens the file only once.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from agent.errors import SourceUnavailable
 from agent.host_files.own_folder import make_usable
 
 FILE = "agent.lock"
-# Everybody may read who holds the lock. The folder decides who may enter.
+# Every user who may enter the folder may read which process holds the lock.
 MODE = 0o644
 #: The C structure ``flock`` of Linux: type, whence, start, length, pid.
 _FLOCK = struct.Struct("hhqqi")
@@ -93,7 +94,7 @@ class AgentLock:
 
 
 def wake(run_dir: str) -> Holder | None:
-    """Ask the daemon for an audit (SIGUSR1). Return the daemon, or None if none runs or the signal is not permitted."""
+    """Ask the daemon for an audit (SIGUSR1). Return the daemon's process; None if no daemon got the signal."""
     holder = AgentLock(run_dir).holder()
     if holder is None or holder.pid is None:
         return None

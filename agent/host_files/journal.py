@@ -1,9 +1,9 @@
 """Write an append-only journal of the agent's changes to data that other services use too, such as allocations.
 
 A change's line has the state before the change, and is on disk (file and folder synced) before the agent tries the
-change. The outcome follows as a separate line. If the outcome is missing, a crash interrupted the change, and nobody
-knows whether it was made. Lines are never rewritten. The reader reports each unreadable line (cut short by a crash,
-garbled by another program), and returns all other lines. A writer needs the write lock.
+change. The outcome follows as a separate line. If the outcome is missing, a crash interrupted the change, and it is
+unknown whether the change was made. Lines are never rewritten. The reader reports each unreadable line (cut short by a
+crash, garbled by another program), and returns all other lines. A writer needs the write lock.
 """
 
 from __future__ import annotations

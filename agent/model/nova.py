@@ -117,9 +117,10 @@ class PciRow:
 class Instance:
     """One row of ``instances`` with the instance's flavors, NUMA cells and migration context.
 
-    ``deleted``: the row is marked as deleted in the database; the vm_state ``soft-delete`` does not count. ``problem``
+    ``deleted``: the row is marked as deleted in the database; a row with vm_state ``soft-delete`` is not. ``problem``
     says which of the instance's rows does not parse; the agent then cannot judge the instance's allocations. ``flavor``
-    is None if it does not parse. ``compute_id``: the id of the compute node row. ``context``: of an unfinished move.
+    is None if it does not parse. ``compute_id``: the id of the compute node row. ``context``: the MigrationContext of
+    an unfinished move.
     """
 
     uuid: str
@@ -179,7 +180,7 @@ class Migration:
 
     @property
     def under_way(self) -> bool:
-        """Whether it is in progress and has not failed. Only then does it explain why nova and Placement differ."""
+        """Whether the migration is in progress without error: only then can it make nova and Placement differ."""
         return self.in_progress and self.status != "error"
 
 
@@ -219,7 +220,7 @@ class ComputeHost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pulse:
-    """A heartbeat of the cell's services, and the clock to measure its age with (naive UTC).
+    """Heartbeats of the cell's services, and ``now``, from which their ages are counted; all times are naive UTC.
 
     ``heartbeat`` and ``newest`` have the meaning of ``heartbeat`` and ``newest_heartbeat`` in NovaState.
     """
@@ -248,7 +249,7 @@ class NovaState:
     None if no service has ever reported.
     ``newest_heartbeat``: the newest heartbeat of any service; the agent compares nova-compute's heartbeat with it.
     ``pulse_at``: the source's clock at the moment when the heartbeats were read, for the age of the heartbeats.
-    ``conductor_versions``: the service versions of the cell's nova-conductors; only ``conductor`` reads them.
+    ``conductor_versions``: the service versions of the cell's nova-conductors; only source ``conductor`` reads them.
     ``unreadable``: one message for each row that does not parse.
     """
 
@@ -276,26 +277,27 @@ class NovaState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateSign:
-    """What a light read compares. ``parts`` are (name, value) pairs; if all are equal in two reads, nothing changed.
+    """The values by which a light read finds changes.
 
-    ``is_settled``: whether every later change changes a part. False if the newest change is so recent that another
-    change may have the same time: times in rows have whole seconds, and come from several clocks.
+    ``parts`` are (name, value) pairs; if all parts are equal in two reads, nothing changed. ``is_settled``: whether
+    every later change changes a part. False if the newest change is so recent that another change may have the same
+    time: times in rows have whole seconds, and come from several clocks.
     """
 
     parts: tuple[tuple[str, object], ...]
     is_settled: bool = True
 
     def changed_since(self, before: StateSign) -> tuple[str, ...]:
-        """Return the names of the parts that differ, without those that only one of the two signs has."""
+        """Return the names of the parts whose values differ, without parts that only one of the two signs has."""
         known = dict(before.parts)
         return tuple(name for name, value in self.parts if name in known and known[name] != value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LightState:
-    """A light read: what tells whether rows changed since a full read (``sign``), and what every audit needs fresh.
+    """A light read: ``sign`` shows whether rows changed since a full read; every audit needs the other values fresh.
 
-    While the sign stays equal, the rows of the last full read are those of the cloud (agent/audit/light_or_full.py).
+    While the sign stays equal, the rows of the last full read are still current (agent/audit/light_or_full.py).
     ``service`` and ``now`` have the same meaning as in NovaState.
     """
 

@@ -17,7 +17,7 @@ from agent.model.snapshot import CEPH, FILESYSTEM, IMAGES, LIBVIRT, LVM, PLACEME
 
 #: Audits in a row that must fail before a check fails; until then the check warns.
 FAIL_AFTER = 3
-#: Seconds of one audit from which the check ``audit_loop`` warns; the watchdog's condition makes it fail.
+#: If an audit runs for this many seconds, the check ``audit_loop`` warns. It fails if ``Loop.is_alive`` is False.
 LONG_AUDIT_S = 120.0
 _MOST_OUTPUT = 300
 _STORES = frozenset({LVM, FILESYSTEM, IMAGES, CEPH, PMEM})
@@ -51,7 +51,7 @@ class BusState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthState:
-    """The checks by name, and for each the audits (or tries) in a row that failed, which a reload does not reset."""
+    """The checks by name, and for each check how many audits in a row failed; a reload does not reset this number."""
 
     checks: Mapping[str, Check] = field(default_factory=dict)
     losses: Mapping[str, int] = field(default_factory=dict)
@@ -105,16 +105,17 @@ def after_audit(state: HealthState, report: AuditReport, moment: Moment) -> Heal
 
 
 def without_checks(state: HealthState) -> HealthState:
-    """Return the state after a reload: without checks, but failures in a row go on counting."""
+    """Return the state after a reload: without checks, but with the numbers of failed audits in a row."""
     return replace(state, checks={})
 
 
 def document(
     state: HealthState, loop: Loop, bus: BusState | None, moment: Moment, expire_s: float | None
 ) -> tuple[Status, dict[str, Any]]:
-    """Return the whole state and the JSON document. A check without news for ``expire_s`` seconds (None: never) warns.
+    """Return the agent's status and the JSON document.
 
-    ``bus`` is None if no message bus is configured.
+    A check that was not updated for more than ``expire_s`` seconds shows a warning; with None, no check does. ``bus``
+    is None if no message bus is configured.
     """
     checks = {"audit_loop": _loop(loop, moment), **state.checks}
     if bus is not None:
@@ -136,7 +137,7 @@ def document(
 
 
 def _source(sources: Iterable[SourceStatus], names: Iterable[str]) -> str | None:
-    """Return the error of the first of these sources that was not read, "" if all were read, None if none was asked."""
+    """Return the error of the first of these sources that was not read; "" if all were read, None if none was asked."""
     asked = [source for source in sources if source.name in names and source.asked]
     if not asked:
         return None

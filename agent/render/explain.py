@@ -1,8 +1,8 @@
 """Decide what ``stocktake explain`` shows: the three books of one class by reason, or all facts about one consumer.
 
-The books contain the amounts that the cloud promised, the host holds and Placement recorded. A book whose source could
-not be read is unknown and has no amount. Neither an unknown book nor an empty book has rows, so only the status of the
-sources shows whether a book is unknown.
+A book is one system's list of amounts: *promised* (nova's database), *held* (libvirt, storage) or *recorded*
+(Placement's allocations). A book whose source could not be read is unknown and has no amount. Neither an unknown book
+nor an empty book has rows, so only the status of the sources shows whether a book is unknown.
 
 The agent keeps the promised and the held book only for the classes that a module of agent/resources computes for the
 root provider (``owned``). For any other class these two books have no amount, which does not mean 0.
@@ -34,7 +34,7 @@ _STORAGE = {"DISK_GB": (LVM, FILESYSTEM)}
 # In a book's sum, rows with one of these verdicts show only their cause, which says more than the verdict.
 _PLAIN = frozenset({Verdict.AGREED, Verdict.RESERVED, Verdict.UNMANAGED})
 _WITH_CAUSE = frozenset({Verdict.SETTLING, Verdict.UNKNOWN})
-# Books that the agent keeps only for classes with a module in agent/resources.
+# The books (lists of amounts) that the agent has only for classes that a module of agent/resources computes.
 _KEPT_BY_OWNER = frozenset({"promised", "held"})
 _CLASS_NAME = re.compile(r"\w+\Z", re.ASCII)
 

@@ -98,7 +98,7 @@ def _who(rows: Sequence[LedgerRow]) -> str:
         named = first.consumer_name and first.consumer_name != first.consumer_key
         return f"{first.consumer_name} {first.consumer_key}" if named else first.consumer_key
     what = f"{len(rows)} {_PLURALS.get(first.cause, first.cause)}"
-    # Uuids would hide the amounts; ``-v`` and ``stocktake ledger`` list them.
+    # A list of many uuids would make the amounts hard to find; ``-v`` and ``stocktake ledger`` list the uuids.
     names = sorted(row.consumer_name or row.consumer_key for row in rows if row.consumer_name or not row.consumer_uuid)
     return what if first.cause == "instance" or len(names) < len(rows) else f"{what}: {some_of(names)}"
 

@@ -86,11 +86,11 @@ class LogState:
     """What has been logged so far.
 
     A condition is a finding, an outcome or an unreadable source. ``spells`` counts how often each condition began since
-    the last summary; only the 1st, 2nd, 4th, … is logged. ``error`` is the last audit's error, and how many audits in a
-    row had it. ``changed`` are the changes of findings that the last audit logged. ``unknown`` are the findings that
-    losses of sources made unknown, as logged. ``subjects`` say what each finding is about, by its id. ``microversion``
-    is Placement's, ``nova_versions`` are those of nova's services. ``counts`` are those of the next summary, ``total``
-    those of the process.
+    the last summary; the log reports only its 1st, 2nd, 4th, … beginning. ``error`` is the last audit's error, and how
+    many audits in a row had it. ``changed`` are the changes of findings that the last audit logged. ``unknown`` are the
+    findings that the log reported as unknown, because a source was lost. ``subjects`` say what each finding is about,
+    by its id. ``microversion`` is Placement's newest, ``nova_versions`` are those of nova's services. ``counts`` are
+    for the next summary, ``total`` is since the start of the process.
     """
 
     findings: Mapping[str, ReportedFinding] = field(default_factory=dict)
@@ -181,7 +181,7 @@ def _outcome(before: Outcome | None, report: AuditReport, spells: Counter[str]) 
 
 
 def _first_audit(report: AuditReport) -> Line:
-    """Return the line that says, once in the life of the process, what the start found."""
+    """Return the line about the first audit of this process."""
     fields = {
         "outcome": report.outcome.value,
         **counts_of(report.findings),

@@ -19,8 +19,8 @@ _TAKEN = {*vars(levels.makeLogRecord({})), "message", "asctime", "extra"}
 class Line:
     """One log record: an event with values as fields.
 
-    ``chosen_level`` is the level of this record if the event has no constant level. ``words``: the % values of a line
-    in nova's wording.
+    ``chosen_level`` is the level of this record if the event has no constant level. ``words``: the values for the
+    ``%(name)s`` placeholders in the text of an event in nova's wording; None for any other event.
     """
 
     event: Event

@@ -44,7 +44,7 @@ def speaks(newest: tuple[int, int]) -> Line:
 
 
 def nova_speaks(versions: NovaVersions) -> Line:
-    """Return the line with the versions of nova's services, their releases, and what the agent does without."""
+    """Return the line with the versions of nova's services, their releases, and what these releases lack."""
     fields = {
         "state_source": versions.state_source,
         "nova_compute": None if versions.compute is None else with_release(versions.compute),

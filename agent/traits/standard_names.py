@@ -1,8 +1,8 @@
 """The standard traits that the agent knows: those of the installed os-traits, and newer ones that the agent sets.
 
 OpenStack 2025.1 has os-traits 3.3, which lacks the names in ``NEWER``. Placement, not this library, decides whether a
-trait exists: a Placement of another release may know the trait. If Placement does not know the trait, Placement rejects
-it, and the agent reports its name (agent/findings/write_refused.py).
+trait exists: a Placement of another release may know the trait. Placement rejects a trait that it does not know, and
+the agent reports the trait's name (agent/findings/write_refused.py).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ INTEL_TDX = "HW_CPU_X86_INTEL_TDX"
 AMD_SEV_SNP = "HW_CPU_X86_AMD_SEV_SNP"
 ONE_TIME_USE = "HW_PCI_ONE_TIME_USE"
 
-#: Names that os-traits 3.3 lacks and os-traits 3.9 has, as far as the agent sets or clears them.
+#: Names that os-traits 3.9 has and os-traits 3.3 lacks: only those that the agent sets or clears.
 NEWER = frozenset(
     {
         *(

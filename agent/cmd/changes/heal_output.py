@@ -51,7 +51,7 @@ def heal_document(run: HealRun) -> Document:
 
 
 def nothing_because(refusals: Sequence[HealRefusal], min_age_s: float) -> str:
-    """Return why there is nothing to change, with the time after which a wait ends if the time is known."""
+    """Return why the plan changes nothing, and in how many seconds to try again if this is known."""
     waiting = [refusal for refusal in refusals if refusal.waits]
     if not waiting:
         return "there is nothing to change any more" if not refusals else "every finding is refused"
@@ -69,7 +69,7 @@ def nothing_because(refusals: Sequence[HealRefusal], min_age_s: float) -> str:
 
 
 def try_again_s(refusals: Iterable[HealRefusal]) -> int | None:
-    """Return after how many seconds every wait of a known length has ended, None if no length is known."""
+    """Return the seconds until the last wait of known length ends; None if no wait has a known length."""
     known = [refusal.wait_s for refusal in refusals if refusal.waits and refusal.wait_s is not None]
     return math.ceil(max(known)) if known else None
 

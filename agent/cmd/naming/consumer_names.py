@@ -1,4 +1,4 @@
-"""Find the consumer that the operator means: by uuid or its beginning, name, or GROUP/VOLUME. Pure.
+"""Find the consumer that the operator means: by its uuid, its uuid's beginning, its name, or GROUP/VOLUME. Pure.
 
 A name is an instance's name or the name of a guest in libvirt. A whole name comes before the beginning of a uuid, so an
 instance that is named like the beginning of another uuid is found by its name.
@@ -18,8 +18,9 @@ _LVM = "lvm "
 def consumer_of(report: AuditReport, typed: str) -> str:
     """Return the consumer's uuid, or its key (``GROUP/VOLUME``) if it has no uuid.
 
-    Return a uuid as Placement writes it, and any other text unchanged, if the audit does not know the consumer.
-    Raises UsageError if several consumers have this name, or if their uuids begin with this text.
+    If ``typed`` is a whole uuid, return the uuid as Placement writes it. If the audit does not know the consumer,
+    return ``typed`` unchanged. Raises UsageError if several consumers have this name, or uuids that begin with
+    ``typed``.
     """
     whole = _whole_uuid(typed)
     if whole is not None:

@@ -1,6 +1,6 @@
 """Ask every part outside the agent whether it answers, for ``stocktake config check --live``. Nothing is changed.
 
-Begin with probe.py: what a probe is, and how all probes run beside each other. Each other module has the probes of one
+Begin with probe.py: what a probe is, and how all probes run at the same time. Each other module has the probes of one
 subject: a function that returns the probes for a configuration. ``FAMILIES`` lists these functions.
 
 To add a probe, write such a function and add it to ``FAMILIES``. Its ``ask`` returns one sentence about what answered,
@@ -31,5 +31,5 @@ FAMILIES: tuple[Callable[[Loaded], Iterable[Probe]], ...] = (
 
 
 def probes_for(loaded: Loaded) -> tuple[Probe, ...]:
-    """Return every probe for this configuration, in the order of the output. Asks nothing yet."""
+    """Return every probe for this configuration, in the order of the output; no probe asks anything yet."""
     return tuple(probe for family in FAMILIES for probe in family(loaded))

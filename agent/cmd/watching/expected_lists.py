@@ -1,6 +1,7 @@
-"""Read which hosts should send messages: nova-compute services of a cell, or the lines of a file; again every 300 s.
+"""Read every 300 s which hosts should send messages: from a cell's nova-compute services, or from a file.
 
-A list that cannot be read again stays as it was last read, and the problem is shown: unknown is never empty.
+If a list cannot be read again, ``watch`` keeps the list that was last read, and shows the problem: an unknown list is
+not an empty list.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from agent.fleet.view import ExpectedHosts
 from agent.model.nova import ComputeHost, StateKind
 from agent.ports import Deadline
 
+#: Seconds from a successful read of a list to the next read.
 AGAIN_S = 300.0
 #: Seconds until a list that could not be read is read again.
 RETRY_S = 30.0
@@ -42,15 +44,15 @@ class ExpectedList:
         return self._value
 
     def start(self) -> None:
-        """Start to read; returns at once."""
+        """Start the thread that reads the list; return at once."""
         self._thread.start()
 
     def wait_first(self, timeout_s: float) -> bool:
-        """Wait until the first read has ended, however it ended; return whether it has."""
+        """Wait until the first read has succeeded or failed; return False if it has done neither in ``timeout_s``."""
         return self._first.wait(timeout_s)
 
     def close(self) -> None:
-        """Stop to read; a read that hangs goes on in its thread."""
+        """Start no further read; a read that hangs continues in its thread."""
         self._closing.set()
 
     def _live(self) -> None:

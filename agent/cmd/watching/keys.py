@@ -29,7 +29,7 @@ def keys_in(data: bytes) -> tuple[list[str], bytes]:
             if found is None and _UNFINISHED.match(data):
                 return keys, data
             if found is None:
-                # Alt and a letter: the letter's key.
+                # The terminal sends ESC and a letter for Alt with the letter: return the letter.
                 data = data[1:]
                 continue
             keys += [_SPECIAL[found.group()]] if found.group() in _SPECIAL else []
@@ -45,7 +45,7 @@ def keys_in(data: bytes) -> tuple[list[str], bytes]:
 
 
 def rest_key(rest: bytes) -> list[str]:
-    """Return the keys for bytes after which nothing more came: a lone ESC is the Escape key."""
+    """Return the keys for an unfinished sequence that the terminal did not continue: ESC alone is the Escape key."""
     return [ESCAPE] if rest == _ESC else []
 
 

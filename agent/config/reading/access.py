@@ -1,6 +1,7 @@
 """Read how an operator reaches the sources by hand: URLs, hosts and ports without credentials, for remedies.
 
-A value that is missing or malformed becomes None: the remedy then has no command, and a check reports the option.
+A value that is missing or malformed becomes None: the remedy then has no command, and a check of the configuration
+reports the option.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Keep the metrics of the daemon: take each audit's report, answer /metrics, and replace the text file.
 
-The text that follows from a report is rendered once. A scrape only adds the running audit and the process, so scrapes
-cost the audits nothing. The worker's thread replaces the state as a whole; other threads read it.
+The agent renders the text of a report's metrics once. A scrape only adds the metrics of the running audit and of the
+process, so scrapes do not slow audits down. The worker's thread replaces the state as a whole; other threads read it.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from agent.telemetry import events
 from agent.telemetry.finding_changes import FindingChange
 from agent.telemetry.lasting_problem import LastingProblem
 
-# node_exporter runs as another user.
+# node_exporter, which reads the file, runs as another user.
 _FILE_MODE = 0o644
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricsControl:
-    """What the metrics read from the daemon: at each audit's end, and ``running_s`` at each scrape.
+    """What the metrics read from the daemon: ``running_s`` at each scrape, the rest after an audit or a reload.
 
     ``interval_s`` is the audit interval (None: no periodic audits), ``bus`` the message bus's counts (None: no bus).
     """
@@ -42,7 +42,7 @@ class MetricsControl:
 
 
 class MetricsPage:
-    """The metrics of one process. ``textfile`` is replaced after each audit; "" stands for none."""
+    """The metrics of one process. ``textfile`` is the file to replace after each audit; "" for no file."""
 
     def __init__(self, control: MetricsControl, journal: JournalTail, textfile: str) -> None:
         self._control = control
@@ -53,7 +53,7 @@ class MetricsPage:
         self._unwritten = LastingProblem(events.METRICS_UNWRITTEN)
 
     def audited(self, report: AuditReport, changed: tuple[FindingChange, ...]) -> None:
-        """Take an audit's report into the metrics. Called on the worker's thread."""
+        """Update the metrics from an audit's report. Called on the worker's thread."""
         end = AuditEnd(
             at=time.time(),
             interval_s=self._control.interval_s(),
@@ -67,7 +67,7 @@ class MetricsPage:
             self._replace_file()
 
     def reloaded(self, *, is_successful: bool) -> None:
-        """Keep whether the last reload was successful."""
+        """Update the metrics after a reload of the configuration."""
         self._state = after_reload(self._state, time.time(), is_successful=is_successful)
         self._rendered = {}
 

@@ -50,7 +50,7 @@ class Scene:
 
 
 class _Families(Collector):
-    """A collector of families that exist already."""
+    """A collector of prometheus-client that returns the metric families that the caller passed."""
 
     def __init__(self, families: Iterable[Metric]) -> None:
         self._families = tuple(families)
@@ -74,7 +74,7 @@ def of_now(running_s: float, *, as_openmetrics: bool) -> bytes:
 
 
 def joined(fixed: bytes, now: bytes, *, as_openmetrics: bool) -> bytes:
-    """Return one text of both; in OpenMetrics only one end mark is allowed."""
+    """Return ``fixed`` and ``now`` as one text; OpenMetrics allows only one end mark."""
     return (fixed.removesuffix(b"# EOF\n") if as_openmetrics else fixed) + now
 
 

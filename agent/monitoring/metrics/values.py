@@ -20,7 +20,10 @@ Samples = Mapping[str, tuple[Sample, ...]]
 
 
 def capped(samples: Iterable[Sample], most: int, position: int, first: tuple[str, ...] = ()) -> tuple[Sample, ...]:
-    """Return the samples of at most ``most`` values of the label at ``position``: those in ``first``, then by name."""
+    """Return the samples of at most ``most`` values of the label at ``position``.
+
+    Values in ``first`` are kept before other values; the other values are kept in alphabetical order.
+    """
     found = tuple(samples)
     names = {sample.labels[position] for sample in found}
     kept = sorted(names, key=lambda name: (first.index(name) if name in first else len(first), name))[:most]

@@ -14,7 +14,11 @@ _SINGLE = frozenset({401, 403, 404, 409, 429, 503})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestCounts:
-    """``codes``: (status, number), where ``none`` stands for no answer; ``paused_s``: seconds of pauses."""
+    """Numbers and durations of the requests to Placement.
+
+    ``codes``: (status, number of requests); the status is ``none`` if no answer came. ``reads`` (GET) and ``writes``:
+    the durations in seconds. ``paused_s``: the seconds of all pauses.
+    """
 
     codes: tuple[tuple[str, int], ...] = ()
     reads: Histogram = field(default_factory=lambda: Histogram(bounds=REQUEST_BUCKETS))
@@ -37,7 +41,7 @@ class RequestCounts:
 
 
 def code_label(status: int | None) -> str:
-    """Return a status that has a meaning of its own, any other status by its hundreds, ``none`` without an answer."""
+    """Return the label of a status: ``404`` if the metrics count it by itself, else ``4xx``; ``none`` for None."""
     if status is None:
         return "none"
     return str(status) if status in _SINGLE else f"{status // 100}xx"

@@ -28,7 +28,8 @@ TIMEOUTS_A_QUESTION = 3
 # Every request to Placement has this header; no request to Keystone has it.
 MICROVERSION_HEADER = "OpenStack-API-Version"
 
-#: A context in which a request waits for its answer: the server, and the seconds that the request waits at most.
+#: Returns the context in which a request waits for its answer. The arguments are the server in words, and the maximum
+#: number of seconds that the request waits.
 Watch = Callable[[str, float], AbstractContextManager[object]]
 
 
