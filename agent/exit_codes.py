@@ -1,8 +1,8 @@
 """Decide a process's exit code from the report of its audit. Pure.
 
-The code of a command is about the command's own question. ``audit``, ``status`` and the daemon ask whether there are
-findings: ``exit_code``. ``ledger``, ``explain``, ``inventory`` and ``traits`` ask for an answer: ``answer_code``, which
-does not depend on findings.
+The exit code of a command answers the command's own question. ``audit``, ``status`` and the daemon ask whether there
+are findings: ``exit_code`` decides. ``ledger``, ``explain``, ``inventory`` and ``traits`` ask whether the answer is
+complete: ``answer_code`` decides, and does not depend on findings.
 
 0, 1, 3 and 127 are the codes that operators' scripts know from ``nova-manage placement audit``.
 """
@@ -28,7 +28,8 @@ BAD_ARGUMENTS = 127
 # If several codes apply, the process ends with the first of these.
 _ORDER = (BUG, REFUSED, PARTIAL, TEMPORARY, FINDINGS, REPAIRED, CLEAN)
 
-# By the value of the outcome: every command imports this module, and most of them need no report.
+# The keys are the values of Outcome, not its members: every command imports this module, and most commands need no
+# report, so this module must not import the report's module.
 _BY_OUTCOME = {
     "clean": CLEAN,
     "crashed": BUG,

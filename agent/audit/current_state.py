@@ -1,7 +1,7 @@
 """Read the cloud's state, and raise SourceStale unless the rows are proven to be current.
 
 Audits, heal, undo and adopt all read the state through this module, so that they never decide on outdated rows, for
-example of a database replica that stopped an hour ago.
+example on the rows of a database replica that stopped replicating an hour ago.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def current_state(
     host: str | None = None,
     before: Standing | None = None,
 ) -> NovaState:
-    """Return the cloud's state of ``host`` (None: this host). ``before`` is the heartbeat that earlier audits read.
+    """Return the cloud's state of ``host`` (None: this host). Raises SourceError (SourceStale if the rows may be old).
 
-    Raises SourceError; the error is a SourceStale if the rows may be old.
+    ``before`` is the newest heartbeat that earlier audits read.
     """
     wanted = task.settings.host if host is None else host
     state = task.parts.state.read(wanted, consumers, deadline_of(task.settings), node_uuid)
@@ -50,9 +50,9 @@ def state_for_a_change(
 def light_state(
     task: AuditTask, last: NovaState, consumers: frozenset[str], *, before: Standing | None = None
 ) -> LightState:
-    """Make a light read; ``last`` is the last full read. ``before`` is as in current_state.
+    """Return the result of a light read: whether the rows of ``last``, the last full read, may have changed.
 
-    Raises SourceError; the error is a SourceStale if the rows may be old.
+    ``before`` is as in ``current_state``. Raises SourceError; the error is a SourceStale if the rows may be old.
     """
     light = task.parts.state.light(last, consumers, deadline_of(task.settings))
     _check(task, light.renewed(last), before)

@@ -1,4 +1,4 @@
-"""Build the memory for the next audit: the findings' history, the agent's last write, and what must be read again."""
+"""Build the memory for the next audit: the findings' history, the agent's last write, and what to read again."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _reads(task: AuditTask, acted: Acted) -> AuditReads:
 
 
 def _losses(task: AuditTask, before: History, acted: Acted, reads: AuditReads) -> tuple[Loss, ...]:
-    """Return the sources that could not be read, with those of earlier audits."""
+    """Return one Loss for each source that could not be read, counted on from the losses of earlier audits."""
     failed = [
         Failed(reading.source, is_denied(reading.error), reading.asked)
         for reading in acted.snapshot.readings
@@ -123,9 +123,9 @@ def _losses(task: AuditTask, before: History, acted: Acted, reads: AuditReads) -
 
 
 def _named(memory: AuditMemory, before: History, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """Return the findings; those that earlier audits found with the host's provider get its uuid.
+    """Return the findings; a finding that earlier audits saw with the uuid of the host's provider gets this uuid again.
 
-    While a new process does not know the uuid yet, a finding about the host has none, and so another id than before.
+    A new process does not know the uuid at first. Without the uuid, a finding about the host would have another id.
     """
     if memory.identity is not None or before.root_uuid is None:
         return findings
@@ -138,7 +138,7 @@ def _named(memory: AuditMemory, before: History, findings: tuple[Finding, ...]) 
 
 
 def _with_roots(history: History, live: tuple[SeenFinding, ...]) -> History:
-    """Return the history with the roots of each finding, to say later that the repair of a root ended its symptoms."""
+    """Return the history with each finding's roots: later audits can then say that a root's repair ended a symptom."""
     roots = {seen.finding.id: seen.caused_by for seen in live}
     if all(sighting.caused_by == roots[sighting.id] for sighting in history.sightings):
         return history
@@ -183,8 +183,8 @@ def _since_everything(task: AuditTask, memory: AuditMemory, acted: Acted) -> int
 def _shared_due_in(task: AuditTask, memory: AuditMemory, acted: Acted, confirmed: Confirmed) -> int:
     """Return after how many audits the agent reads sharing providers again.
 
-    These reads are due with each read of allocations, and in every audit while a sharing provider's row is suspicious
-    or a live finding is about one.
+    These reads are due with each read of allocations, and in every audit while a ledger row of a sharing provider is
+    suspicious or a live finding is about a sharing provider.
     """
     view = acted.snapshot.placement.value
     if view is None or not view.shared_is_read:
@@ -195,7 +195,7 @@ def _shared_due_in(task: AuditTask, memory: AuditMemory, acted: Acted, confirmed
 
 
 def _full_state(memory: AuditMemory, acted: Acted, found: Found) -> FullState | None:
-    """Return the last full read for the next audit; None after a write: what the audit wrote is not in its reads."""
+    """Return the last full read for the next audit; None after a write, because the audit had read before it wrote."""
     snapshot = acted.snapshot
     if acted.done:
         return None
@@ -209,7 +209,7 @@ def _full_state(memory: AuditMemory, acted: Acted, found: Found) -> FullState | 
 
 
 def _of_recorded(confirmed: Confirmed) -> tuple[str, ...]:
-    """Return the consumers of findings about *recorded* allocations; the next audit reads their records again."""
+    """Return the consumers of findings about *recorded* (Placement's allocations); the next audit reads them again."""
     consumers = {s.finding.consumer_uuid for s in confirmed.findings if s.finding.rests_on_recorded}
     return tuple(sorted(uuid for uuid in consumers if uuid is not None))
 
@@ -222,7 +222,7 @@ def _suspects(acted: Acted, confirmed: Confirmed) -> tuple[str, ...]:
     all_read = acted.snapshot.nova.ok and acted.snapshot.host.ok
     verdicts = _SUSPICIOUS if all_read else _SUSPICIOUS - {Verdict.UNKNOWN}
     suspicious = {row.key for row in acted.decision.rows if row.verdict in verdicts}
-    # Findings that only a consumer's record shows: without the record the next audit could not check them.
+    # Only a consumer's record shows these findings: without the record, the next audit could not check the findings.
     of_records = {s.finding.consumer_uuid for s in confirmed.findings if s.finding.code in OF_RECORDS}
     return tuple(sorted(suspicious | set(confirmed.unconfirmed_recorded) | {uuid for uuid in of_records if uuid}))
 

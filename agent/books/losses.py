@@ -1,8 +1,8 @@
 """Count for how long each source has been unread, and decide how severe the finding about the loss is.
 
-A source that cannot be read for one audit is a warning. A loss that lasts is an error, if something that the agent
-writes rests on the source: the agent then keeps outdated values in Placement. Rejected credentials are an error at
-once, because a retry does not help. The finding stays an error until the source is read, also over a restart. Pure.
+The finding is a warning at first. It becomes an error if something that the agent writes rests on the source, and the
+loss lasts: Placement then keeps outdated values. For such a source, rejected credentials are an error at once, because
+a retry does not help. The finding stays an error until the agent reads the source, also across a restart. Pure.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from agent.model.settings import Settings
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 from agent.resources import BUILTIN as RESOURCES
 
-#: A loss becomes an error after so many audits in a row and so many seconds.
+#: A loss can become an error once it has lasted for this many audits in a row and for this many seconds.
 ERROR_AUDITS = 3
 ERROR_S = 300
 
@@ -24,7 +24,10 @@ UNAVAILABLE = "source-unavailable"
 
 
 class Failed(NamedTuple):
-    """A source that this audit could not read. ``denied``: the source rejected the agent's credentials."""
+    """A source that this audit could not read, or did not try to read (``asked`` is then False).
+
+    ``denied``: the source rejected the agent's credentials.
+    """
 
     source: str
     denied: bool
@@ -32,7 +35,7 @@ class Failed(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """The time of the audit: as ISO 8601 UTC, and in seconds since the boot with the id ``boot``."""
+    """The time of the audit: ``now`` in ISO 8601 UTC, ``now_s`` in seconds since the boot with the id ``boot``."""
 
     now: str
     now_s: int
@@ -40,7 +43,7 @@ class Moment(NamedTuple):
 
 
 def weighty(settings: Settings) -> frozenset[str]:
-    """Return the sources on which something rests that the agent writes."""
+    """Return the names of the sources on which at least one of the agent's writes rests."""
     return frozenset({PLACEMENT, LIBVIRT, STATE}).union(*(resource.needs(settings) for resource in RESOURCES))
 
 
@@ -56,7 +59,7 @@ def losses_after(
         if not one.asked:
             found.extend([last] if last else [])
             continue
-        # After another boot of the host, the seconds of the last boot mean nothing: count from now.
+        # After a reboot of the host, the seconds since the previous boot mean nothing: count from now.
         since_s = last.since_s if last and boot_before == at.boot else at.now_s
         audits = last.audits + 1 if last else 1
         lasts = audits >= ERROR_AUDITS and at.now_s - since_s >= ERROR_S

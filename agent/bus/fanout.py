@@ -1,6 +1,6 @@
-"""Cast to all listeners of a topic: a host's state to all watchers, or a request to all agents.
+"""Send RPC casts to all listeners of a topic: a host's state to all watchers, or a request to all agents.
 
-A fan-out needs no listener: the broker drops a message that has no listener, so no queue grows.
+A fan-out cast needs no listener: the broker drops a message that has no listener, so no queue grows.
 """
 
 from __future__ import annotations

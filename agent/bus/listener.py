@@ -1,7 +1,7 @@
 """Receive the messages that all hosts' agents cast, in order of arrival.
 
-oslo.messaging's server waits for a dead broker forever, so a thread starts the server. If it is not up in time,
-the listener sends a message to get the broker's error, because sending has a time limit.
+oslo.messaging's server waits for a dead broker forever, so a thread starts the server. If the server is not up in
+time, the listener sends a message to get the broker's error, because sending has a time limit.
 """
 
 from __future__ import annotations
@@ -88,12 +88,12 @@ class FleetListener:
 
     @property
     def is_up(self) -> bool:
-        """Whether the broker accepted the listener. The library connects again by itself after an outage."""
+        """Whether the broker accepted the listener. After an outage, oslo.messaging reconnects by itself."""
         return self._up.is_set() and self._refused is None
 
     @property
     def is_refused(self) -> bool:
-        """Whether the listener could not start and never will: the caller makes another one."""
+        """Whether the listener failed to start and never will start: the caller must make another listener."""
         return self._refused is not None
 
     def listen(self) -> None:
@@ -124,7 +124,7 @@ class FleetListener:
     def _start(self) -> None:
         try:
             self._server.start()
-        except Exception as error:  # noqa: BLE001 - the library passes on errors of three others
+        except Exception as error:  # noqa: BLE001 - oslo.messaging also raises errors of three other libraries
             self._refused = error
         self._up.set()
 

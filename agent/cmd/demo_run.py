@@ -1,7 +1,7 @@
 """Run the demo: audit the demo's cloud with the agent's own code, and collect the results.
 
-The agent's own wiring and ``run_audit`` do the work; the demo only simulates the cloud around them. The first host is
-audited before the demo schedules guests there, because Placement allocates only from an existing inventory.
+The agent's own wiring and ``run_audit`` do the work; the demo only simulates the cloud around them. The agent
+audits the first host before the demo schedules guests there: Placement allocates only from an existing inventory.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _NO_NOVA_COMPUTE = (
 
 
 def run(built: DemoCloud, progress: Callable[[str], None]) -> DemoRun:
-    """Audit both hosts until their findings are confirmed, then read what Placement records."""
+    """Audit both hosts until their findings are confirmed, read what Placement records, and return the stories."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(_lvm_sees(built))
         agents = {host.name: stack.enter_context(_agent(built, host)) for host in HOSTS}
@@ -86,16 +86,16 @@ class _Agent:
         self._request = AuditRequest(reasons=("demo",), depth=Depth.FULL)
 
     def audit(self) -> None:
-        """Run one audit, which publishes what the role allows."""
+        """Run one audit, which writes to Placement what the agent's role allows."""
         self._last = run_audit(self._request, self._settings, self._parts, self._memory, lambda: False)
         self._memory = self._last.memory
 
     def last(self) -> AuditReport:
-        """Return the last report."""
+        """Return the report of the last audit."""
         return self._result().report
 
     def repaired(self, code: str, consumer_uuid: str) -> Repair:
-        """Repair the finding with this code about the consumer, then put the repair back, and say what became of it."""
+        """Repair the finding with this code about the consumer, undo the repair, and return the results of both."""
         found = [
             seen.finding
             for seen in self.last().findings
@@ -143,7 +143,7 @@ class _Agent:
         return tuple(dataclasses.replace(row, wanted=row.recorded) for row in rows)
 
     def answer(self, vcpus: int) -> TreeAnswer | None:
-        """Return what refuses ``vcpus`` in this host's provider tree, if anything; None if the host has no tree."""
+        """Return this host's answer to a request for ``vcpus`` VCPUs and its reasons; None if the host has no tree."""
         request = ResourceRequest(groups=(RequestGroup(resources=(("VCPU", vcpus),)),))
         trees = why(request, own_offers(self._client, self._view())).trees
         return next((tree for tree in trees if tree.root_uuid == self._host.root_uuid), None)

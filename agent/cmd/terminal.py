@@ -1,7 +1,7 @@
-"""Find out what stdout can show: its width, colours and encoding; and keep the output from failing on any name.
+"""Find out the width, the colours and the encoding that stdout can show, and escape characters that stdout cannot show.
 
 Colour is on if stdout is a terminal, TERM is not ``dumb``, NO_COLOR is unset or empty, and --no-color is not given.
-The width is $COLUMNS or the terminal's; output to a pipe or a file without $COLUMNS is neither wrapped nor cut.
+The width is $COLUMNS or the terminal's width. Without $COLUMNS, output to a pipe or a file is neither wrapped nor cut.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import TextIO
 
 from agent.render.layout import UNLIMITED, Look
 
-#: The width of a terminal that does not say how wide it is.
+#: The width in columns for a terminal that does not report its width.
 USUAL_WIDTH = 80
 
 
 def look_of(stdout: TextIO, options: argparse.Namespace, max_width: int | None = None) -> Look:
-    """Return what ``stdout`` can show; ``max_width`` is the width that the operator asked for, None or 0: none."""
+    """Return what ``stdout`` can show; ``max_width`` is the width that the operator set (None or 0: not set)."""
     return Look(
         width=max_width or width_of(stdout, os.environ),
         colour=_is_coloured(stdout, os.environ) and not getattr(options, "no_color", False),
@@ -40,7 +40,7 @@ def width_of(stdout: TextIO, environ: Mapping[str, str]) -> int | None:
 
 
 def wrapping_width(stdout: TextIO) -> int:
-    """Return the width for a text that the caller wraps itself: a very large number if nothing is to be wrapped."""
+    """Return the columns for a text that the caller wraps itself: a very large number if nothing is to be wrapped."""
     return width_of(stdout, os.environ) or UNLIMITED
 
 
@@ -49,7 +49,7 @@ def _is_coloured(stdout: TextIO, environ: Mapping[str, str]) -> bool:
 
 
 def escape_unencodable(*streams: TextIO) -> None:
-    """Let the streams escape what their encoding lacks, instead of raising UnicodeEncodeError in the middle."""
+    """Make the streams escape characters that their encoding lacks, instead of raising UnicodeEncodeError."""
     for stream in streams:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

@@ -4,8 +4,8 @@ Commands are built from values, and each value is quoted for the shell. If a val
 command: an operator must never paste a command that still needs editing.
 
 From osc-placement 3.0 on, ``openstack resource provider`` negotiates the microversion, up to 1.29. Only a command that
-needs another version names it. ``allocation unset`` then sends the consumer's generation, so it never overwrites what
-nova has written in between.
+needs another microversion names one. At 1.29, ``allocation unset`` sends the consumer's generation, so the command
+never overwrites what nova has written in between.
 """
 
 from __future__ import annotations
@@ -80,12 +80,12 @@ def show_server(instance: str | None) -> str | None:
 
 
 def show_provider(provider: str | None) -> str | None:
-    """Return the command that shows the provider and who has allocations on it."""
+    """Return the command that shows the provider and all allocations on the provider."""
     return openstack("resource", "provider", "show", "--allocations", provider)
 
 
 def explain(what: str | None) -> Remedy:
-    """Return the remedy that lists who takes a resource class, or what one consumer takes."""
+    """Return the remedy that lists which consumers take a resource class, or what one consumer takes."""
     return inspect("see who takes how much, and why", line("stocktake", "explain", what))
 
 

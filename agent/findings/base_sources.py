@@ -61,7 +61,7 @@ def _children(lost: frozenset[str], audit: AuditFacts) -> list[str]:
 
 
 def reserves(lost: frozenset[str], audit: AuditFacts) -> list[str]:
-    """Return [one text with the classes whose ``reserved`` is not lowered without these sources], or [] if none."""
+    """Return a list of one text with the classes whose ``reserved`` the agent does not lower; [] without classes."""
     kept = (
         resource
         for resource in RESOURCES

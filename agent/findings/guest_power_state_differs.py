@@ -30,7 +30,7 @@ _POWER = {
 }
 _EVERY = frozenset(_POWER.values())
 _GONE = _EVERY - {"no state", "shut down"}
-# For each vm_state the power states that contradict it (nova/compute/manager.py:_sync_instance_power_state).
+# For each vm_state, the power states that contradict the vm_state (nova/compute/manager.py:_sync_instance_power_state).
 _WRONG = {
     "active": frozenset({"shut down", "crashed", "suspended", "paused", "no state"}),
     "stopped": _GONE - {"crashed"},

@@ -1,4 +1,4 @@
-"""volume-group-missing: lvm2's report lacks a configured volume group, or says that the group has lost a disk."""
+"""volume-group-missing: lvm2's report lacks a configured volume group, or a physical volume of the group."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from agent.fleet.view import HostRow
 
 
 def strip(rows: Sequence[HostRow], most_cells: int) -> tuple[Condition, ...]:
-    """Return the condition of the worst host of each cell, in at most ``most_cells`` cells.
+    """Return for each cell (character) of the strip the condition of its worst host; at most ``most_cells`` cells.
 
     ``rows`` are sorted by name. Each cell stands for the same number of hosts; the last cell may stand for fewer.
     """
@@ -19,5 +19,5 @@ def strip(rows: Sequence[HostRow], most_cells: int) -> tuple[Condition, ...]:
 
 
 def hosts_per_cell(hosts: int, most_cells: int) -> int:
-    """Return the number of hosts for which one cell stands."""
+    """Return the number of hosts for which one cell of the strip stands."""
     return max(1, -(-hosts // max(1, most_cells)))

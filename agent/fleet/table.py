@@ -1,6 +1,6 @@
 """Make the cells of one row of the table, and decide which columns fit. Pure.
 
-The columns SEV, HOST, FOR, WHAT and LEAKED always stay; FREE is left out first. WHAT takes the room that is left.
+If the columns do not fit, FREE is left out; every other column always stays. WHAT takes the remaining width.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from agent.fleet.words import ABSENT, UNKNOWN, amount_texts, clock, clock_of, du
 HOST_WIDTH = 24
 CUT = "~"
 GAP = 2
-#: WHAT needs so many columns before FREE gets any room, and it never gets less than LEAST_WHAT.
+#: FREE is shown only if WHAT keeps this many characters, or all that WHAT needs. WHAT never gets less than LEAST_WHAT.
 WHAT_NEEDS = 34
 LEAST_WHAT = 10
-#: From this width on, LEAKED shows every class, and not only the first one.
+#: From this width on, LEAKED shows every resource class, and not only the first class.
 WIDE = 160
 
 LABELS = {
@@ -71,7 +71,8 @@ def cells_of(row: HostRow, at: datetime.datetime, width: int | None) -> Cells:
 def columns_for(width: int | None, widths: Mapping[str, int], *, cells: int) -> tuple[str, ...]:
     """Return the names of the columns (fields of Cells) that fit into ``width`` columns.
 
-    ``widths`` has the widest text of each column. With at most one of ``cells`` there is no column CELL.
+    ``widths`` has the length of the longest text of each column. ``cells`` is the number of nova's cells: if there is
+    at most one cell, there is no column CELL.
     """
     names = tuple(name for name in Cells._fields if name != "cell" or cells > 1)
     if width is None:
@@ -112,7 +113,7 @@ def _told(seen: HostSeen, at: datetime.datetime) -> str:
 
 
 def _causes(seen: HostSeen, at: datetime.datetime) -> str:
-    """Return the worst cause with its number, the number of other causes, what is not known, and words."""
+    """Return the worst cause's code, how often it occurs, the number of other and of unknown ones, and its headline."""
     if seen.worst is None:
         return ", ".join(_times(code, number) for code, number in seen.findings or () if number)
     causes = dict(seen.causes or seen.findings or ())

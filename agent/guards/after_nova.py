@@ -1,8 +1,9 @@
 """after-nova: in role companion, leave a finding to nova-compute's own audits first, if nova-compute repairs it too.
 
 nova-compute removes the allocations of deleted instances that it finds in its cell's database
-(nova/compute/resource_tracker.py:_remove_deleted_instances_allocations). If three of its audits have not removed the
-allocation, nova-compute does not see the leak: the row is archived or in another cell, or the removal failed.
+(nova/compute/resource_tracker.py:_remove_deleted_instances_allocations). If three audits of nova-compute have not
+removed the allocation, nova-compute does not see the leak (the instance's row is archived or in another cell), or the
+removal failed.
 """
 
 from __future__ import annotations

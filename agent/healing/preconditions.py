@@ -1,7 +1,8 @@
 """Check consumers before a write, and find out after a lost response whether Placement did the write.
 
-A change of one consumer and a reshape use the same checks. A consumer whose record is equal may still have been deleted
-and created again, so the time of its last write and the provider tree are checked too (tree_fingerprint.py).
+A change of one consumer and a reshape use the same checks. A client may have deleted a consumer and created it again
+with an equal record, so the checks also compare the time of the record's last write and the provider tree
+(tree_fingerprint.py).
 """
 
 from __future__ import annotations
@@ -71,14 +72,14 @@ def _is_rewritten(now: ConsumerRecord, before: ConsumerRecord) -> bool:
 
 
 def is_settled(before: ConsumerRecord) -> bool:
-    """Return whether ``written`` would certainly show another write of the consumer, without any generation."""
+    """Return whether the record is old enough that any later write certainly changes the time in ``written``."""
     return before.is_older_than(0.0)
 
 
 def fate_of(
     clock: Clock, allocations: AllocationWriter, changes: Sequence[ConsumerChange], lost: PlacementError
 ) -> Fate:
-    """Read the consumers up to three times, with growing waits, because Placement may still be working on the write."""
+    """Return what became of the write. Reads the consumers up to three times: Placement may still be writing."""
     for attempt in range(1, READ_ATTEMPTS + 1):
         clock.wait(0.2 * attempt)
         fate = _fate(allocations, changes, lost)
@@ -105,7 +106,7 @@ def _fate(allocations: AllocationWriter, changes: Sequence[ConsumerChange], lost
         other = f"neither the earlier nor the planned allocations belong to consumer {strange} now"
         words = f"Placement's answer was lost ({lost}); heal checked afterwards: {other}"
         return Fate(result=Result.UNKNOWN, words=words, settled=True)
-    # Placement may still have the write in its queue, for longer than this code waits.
+    # Placement may still carry out the write after this code has stopped waiting.
     words = f"Placement's answer was lost ({lost}); heal checked afterwards: the change was not done so far"
     return Fate(result=Result.UNKNOWN, words=words, settled=False, untouched=len(undone) == len(pairs))
 

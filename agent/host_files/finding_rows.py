@@ -1,6 +1,6 @@
 """Turn one live finding with its history into a row of findings.json, and read the row again.
 
-The keys beside ``finding`` and ``booked`` are all that older versions of the agent read. ``finding`` is the finding's
+Older versions of the agent read only the keys other than ``finding`` and ``booked``. ``finding`` is the finding's
 document, with the same keys as in every other document of the agent, so the finding is complete after a restart.
 """
 
@@ -28,15 +28,15 @@ from agent.text.own_rows import (
     utc_time_of,
 )
 
-#: A finding about a thousand consumers has as many claims: the file keeps the first ones.
+#: The maximum number of claims that the file keeps of one finding: a finding about many consumers has as many claims.
 EVIDENCE = 20
-#: The most findings that are saved with their text; of the others the file has id, code, severity and times.
+#: The maximum number of findings saved with their text; of other findings the file has id, code, severity and times.
 MOST_TEXTS = 5_000
 _LOUDEST_FIRST = tuple(Severity)
 
 
 def rows_of(sightings: tuple[Sighting, ...]) -> Iterator[Json]:
-    """Yield the rows. If there are more than MOST_TEXTS findings, the most severe and then the oldest have a text."""
+    """Yield the rows. Only the first MOST_TEXTS findings, by severity and then by age, have a text."""
     ranked = sorted(sightings, key=lambda s: (_LOUDEST_FIRST.index(_severity(s)), s.first_seen_at, s.id))
     with_text = {sighting.id for sighting in ranked[:MOST_TEXTS]}
     for one in sightings:
@@ -75,7 +75,7 @@ def _severity(sighting: Sighting) -> Severity:
 
 
 def sighting_of(row: Json) -> Sighting:
-    """Return the finding's history without its text (``with_text`` adds the text). Raises BadRow."""
+    """Return the finding's history without the finding's text (``with_text`` adds the text). Raises BadRow."""
     is_old = isinstance(row, dict) and row.get("stands_since", "") == ""
     return Sighting(
         id=text_of(row, "id"),
@@ -93,7 +93,7 @@ def sighting_of(row: Json) -> Sighting:
 def with_text(sighting: Sighting, row: Json) -> Sighting:
     """Return the sighting with the text of its finding, if the row has a text.
 
-    Raises BadRow if the text cannot be read: the caller keeps the sighting, because the finding is live all the same.
+    Raises BadRow if the text cannot be read. The caller then keeps ``sighting``, because the finding is still live.
     """
     if row.get("finding") is None:
         return _without_text(sighting, row)

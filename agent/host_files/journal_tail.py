@@ -1,4 +1,4 @@
-"""Follow the journal: how many changes were made since the start of this process, and how many have no outcome.
+"""Count the changes in the journal that got an outcome since this process started, and those without an outcome.
 
 Each call reads only what was appended since the last call, at most 1 MiB, so that a long journal delays no audit.
 """
@@ -16,7 +16,7 @@ MOST_BYTES = 1024 * 1024
 
 
 class JournalTail:
-    """Reads the journal on. Not thread-safe: only the worker calls it."""
+    """Reads what was appended to the journal. Not thread-safe: only the daemon's worker thread calls this class."""
 
     def __init__(self, state_dir: str) -> None:
         self._path = os.path.join(state_dir, FILE)
@@ -27,7 +27,7 @@ class JournalTail:
         self._is_counting = False
 
     def read(self) -> JournalCounts:
-        """Return what was appended since the last call. The first calls read what the journal had at the start."""
+        """Return the counts since the last call. Outcomes that the journal had at the start are not counted."""
         try:
             lines, is_caught_up = self._new_lines()
         except OSError:
@@ -61,7 +61,7 @@ class JournalTail:
             row = json.loads(line)
             entry_id = row["id"]
             if row["line"] == "change":
-                # A change without a finding is one of adopt's.
+                # Only changes by adopt have neither a finding's code nor an entry that they undo.
                 self._open[entry_id] = "undo" if row.get("undoes") else str(row.get("code") or "adopt")
             elif row["line"] == "outcome" and (code := self._open.pop(entry_id, None)):
                 found[code, str(row["result"])] += 1

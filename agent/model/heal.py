@@ -51,7 +51,7 @@ class ProviderChange:
     """The whole inventory of one provider before and after the change; None means that the provider does not exist.
 
     The plan has no generations: every scheduled instance raises the root's generation, so the plan's digest would
-    change moments after the operator has seen the plan. The module that carries the plan out reads the generations.
+    change moments after the operator has seen the plan. The module that executes the plan reads the generations.
     """
 
     uuid: str
@@ -134,10 +134,10 @@ def _body(action: AnyAction) -> dict[str, Any]:
         providers = tuple(replace(each, before=each.before or ()) for each in action.reshaping.providers)
         action = replace(action, reshaping=replace(action.reshaping, providers=providers))
     body = asdict(action)
-    # Which other findings end is no part of the change: the digest stays the same when such a finding appears.
+    # ``also_ends`` is not part of the change: the digest stays the same when one more finding would end.
     del body["also_ends"]
     for change in (body, *body.get("reshaping", {}).get("changes", ())):
-        # The age of a record grows from plan to plan; its content and its generation tell whether it is another one.
+        # The record's age grows from plan to plan. The record's content and generation show whether it has changed.
         change.get("before", {}).pop("written", None)
     return body
 
@@ -159,7 +159,7 @@ class HealNote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealProgress:
-    """Whether the daemon heals by itself, and how many of its findings wait for a guard that lets them pass later.
+    """Whether the daemon heals by itself, and how many findings wait because a guard refuses the repair for now.
 
     ``waiting`` is 0 if the daemon does not heal by itself, and None if the audit could not decide.
     """
@@ -214,9 +214,10 @@ class Actor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalCounts:
-    """``new_changes``: (code or kind, result, number) of the outcomes since the last call; ``open_entries``: without.
+    """``new_changes``: (code or kind, result, number) of the outcomes since the last call.
 
-    Both are 0 and () if the journal cannot be read: the command ``stocktake journal`` says why.
+    ``open_entries``: the number of changes without an outcome. If the journal cannot be read, ``new_changes`` is () and
+    ``open_entries`` the last known number: the command ``stocktake journal`` says why.
     """
 
     new_changes: tuple[tuple[str, str, int], ...] = ()

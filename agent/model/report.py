@@ -49,8 +49,9 @@ class Verdict(enum.Enum):
 class LedgerRow:
     """What the three books have about one consumer, one resource class and one provider.
 
-    The books are ``promised`` (by nova), ``held`` (on the host) and ``recorded`` (in Placement); None: nothing in that
-    book. ``outside_tree``: a sharing provider outside this host's tree, so the row does not count in the host's sums.
+    The books are ``promised`` (nova's database), ``held`` (libvirt, storage) and ``recorded`` (Placement's
+    allocations); None: nothing in that book. ``outside_tree``: the row is about a sharing provider outside this host's
+    tree, so the host's sums leave the row out.
     """
 
     consumer_uuid: str | None
@@ -74,7 +75,7 @@ class LedgerRow:
 class InventoryRow:
     """The inventory of one class of one provider as the agent wants it, beside the inventory in Placement.
 
-    ``terms`` are (name, amount). Their sum is ``reserved`` in ``wanted``, unless the sum exceeds the total.
+    ``terms`` are (name, amount). The sum of the terms is ``reserved`` in ``wanted``, unless the sum exceeds the total.
     """
 
     provider: str
@@ -128,14 +129,14 @@ class SourceStatus:
     """The result of reading one source in this audit.
 
     ``age_s`` is the age in seconds of the source's last successful read: 0 if this audit's read succeeded, None if no
-    read has ever succeeded. ``denied``: Placement rejected the agent's credentials (401, 403), so retries do not help.
+    read has ever succeeded. ``denied``: the source rejected the agent's credentials, so retries do not help.
     ``behind_s``: for the source of nova's state, the age in seconds of the services' heartbeat that it read. It is None
     if the age is unknown, and for every other source. ``read``: ``light`` or ``full`` for the source of nova's state
     (docs/operating.md), None for every other source.
-    ``asked``: False if the agent did not try to read the source, because another source is unread;
-    ``not_asked_because`` says which. ``lost_since``: the time (ISO 8601 UTC) of the first of the failed reads in a row,
-    ``losses`` the number of audits in a row that could not read the source. ``reason``: why the read failed, as one
-    word (``failure_reason`` in agent/errors.py).
+    ``asked``: False if the agent did not try to read the source, because the agent could not read another source;
+    ``not_asked_because`` names that source. ``lost_since``: the time (ISO 8601 UTC) of the first of the failed reads in
+    a row, ``losses`` the number of audits in a row that could not read the source. ``reason``: why the read failed, as
+    one word (``failure_reason`` in agent/errors.py).
     """
 
     name: str
@@ -154,7 +155,11 @@ class SourceStatus:
 
 
 class ThinPoolUse(NamedTuple):
-    """How full a thin pool is, each as a part of its size, and the sum of its thin volumes; None if not known."""
+    """A thin pool's use; None if not known.
+
+    ``data_ratio`` and ``metadata_ratio`` are the used fractions (1.0 is full) of the pool's space for data and for
+    metadata. ``overcommit_ratio`` is the sum of the thin volumes' virtual sizes, divided by the pool's size.
+    """
 
     path: str
     data_ratio: float | None
@@ -164,7 +169,7 @@ class ThinPoolUse(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvacuationNote:
-    """A finished evacuation away from this host. It takes nothing from the host any more, and ``explain`` says so."""
+    """A finished evacuation away from this host, for ``explain``: the instance takes nothing from the host any more."""
 
     instance_uuid: str
     migration_uuid: str
@@ -207,7 +212,8 @@ class HostSummary:
 class NovaVersions:
     """The versions of nova's services (``services.version``) that an audit read, and from which state source.
 
-    ``compute``: this host's nova-compute, None if it has no row. ``conductors``: the cell's, () if not read.
+    ``compute``: the version of this host's nova-compute, None if ``services`` has no row of it. ``conductors``: the
+    versions of the cell's nova-conductor services, () if not read.
     """
 
     state_source: str
@@ -237,7 +243,7 @@ class AuditReport:
     ``own_files_read``: False if a command may not read the agent's state directory, because it does not run as root.
     ``remembered``: in the first audit, the findings that the history file had: an earlier process has reported them.
     ``boot`` and ``read_until``: the host's boot, and the end of the audit's reads in seconds since this boot. After a
-    crash, the next process learns from them until when the findings were seen.
+    crash, the next process learns from both values until when the findings were seen.
     """
 
     audit_id: str

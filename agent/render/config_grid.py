@@ -11,7 +11,7 @@ UNSET = "(unset)"
 
 
 def config_grid(rows: Sequence[tuple[str, str, str | None, str]]) -> Grid:
-    """Return the table of group, option, value and origin. Only a single row has its long value wrapped, not cut."""
+    """Return the table of group, option, value and origin. A long value is cut, or wrapped if there is only one row."""
     kind = Kind.TEXT if len(rows) == 1 else Kind.CUT
     return Grid(
         columns=(

@@ -1,4 +1,4 @@
-"""Word findings for people: one block for each cause, with what to type; symptoms below their root. Pure.
+"""Word findings for people: one block for each cause, with the commands to type; symptoms below their cause. Pure.
 
 The functions take the JSON documents of findings (documents.py). A finding in the report of an older agent has no
 state and no remedies: the functions then use ``confirmed`` and the text of ``remedy``.
@@ -15,7 +15,7 @@ from agent.render.layout import MARGIN, Block, Line, Span, copyable, labelled, l
 from agent.render.reading_order import in_reading_order
 from agent.text.amounts import age_text
 
-#: The number of an id's digits that texts show. Every command accepts them in place of the whole id.
+#: The number of an id's digits that texts show. Every command accepts these digits in place of the whole id.
 ID_DIGITS = 8
 _LABELS = {
     RemedyKind.HEAL.value: "fix",
@@ -76,11 +76,11 @@ def finding_blocks(findings: Iterable[Document], names: Mapping[str, str], now: 
 def finding_block(
     finding: Document, names: Mapping[str, str], now: str, symptoms: Sequence[Document] = ()
 ) -> Iterator[Line]:
-    """Yield the lines of one finding: what and who, what is wrong, what to type, and which findings go with it."""
+    """Yield the lines of one finding: what and who, what is wrong, what to type, and the finding's symptoms."""
     yield _headline(finding, names, now)
     yield _below(_sentence(finding["actual"]))
     for remedy in _remedies(finding):
-        # The words of a change by hand say on which condition the command is right.
+        # The second line of a change by hand says on which condition the operator may run the command.
         yield from _what_to_do(remedy)[: 2 if remedy["kind"] == RemedyKind.HAND.value else 1]
     yield copyable("docs", f"stocktake explain {finding['code']}")
     if symptoms:
@@ -107,7 +107,7 @@ def finding_details(
 
 
 def unknown_lines(findings: Iterable[Document], now: str) -> Iterator[Line]:
-    """Yield one line for the findings that rest on unread sources: how many, on what, since when, and their codes."""
+    """Yield a line for each set of unread sources: how many findings rest on it, when last checked, and their codes."""
     by_source: dict[tuple[str, ...], list[Document]] = {}
     for finding in findings:
         if state_of(finding) == FindingState.UNKNOWN.value:
@@ -155,7 +155,7 @@ def _cited(finding: Document) -> str:
 
 
 def _remedies(finding: Document) -> Sequence[Document]:
-    """Return the remedies; an older agent has only their text."""
+    """Return the remedies; the document of an older agent has only the text ``remedy``."""
     found: Sequence[Document] = finding.get("remedies") or [{"kind": "", "words": finding["remedy"], "command": None}]
     return found
 

@@ -15,7 +15,7 @@ _VAGUE = frozenset({"", "unknown"})
 def subjects_of(report: AuditReport, before: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the subject of each finding of the report, those that are gone included, by the finding's id.
 
-    ``before`` has the subjects of earlier audits: when a finding is gone, no book may have the consumer's name.
+    ``before`` has the subjects of earlier audits, because this audit may not know the consumer of a gone finding.
     """
     findings = [seen.finding for seen in (*report.findings, *(gone.seen for gone in report.gone))]
     if not findings:

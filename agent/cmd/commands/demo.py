@@ -1,7 +1,8 @@
 """``stocktake demo``: build a small cloud, run the agent on it, print and check six stories, then clean up.
 
-A story is a problem of the cloud and the agent's reports about it (see README.md). The demo cleans up after success,
-failure, a signal or a closed stdout. With --keep, a completed demo leaves the cloud running, and --end removes it.
+A story is a problem of the cloud and the agent's reports about the problem (see README.md). The demo cleans up after
+success, failure, a signal or a closed stdout. With --keep, a completed demo leaves the cloud running; --end removes the
+cloud.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class Demo(DocumentCommand):
         return 0 if all(story.shown for story in ran.stories) else NOT_SHOWN
 
     def _end(self) -> int:
-        """Remove the kept clouds, and say which."""
+        """Remove the clouds that --keep left running, and print the folder of each cloud; return 0."""
         from agent.demo.kept import kept_clouds
 
         found = tuple(kept_clouds())
@@ -77,7 +78,7 @@ class Demo(DocumentCommand):
 
 
 def _shown(command: Demo, *, keep: bool, form: str) -> DemoRun:
-    """Build the cloud, run the agent and print the stories.
+    """Build the cloud, run the agent and print the stories; return what was run.
 
     Each part of the cloud is registered in ``standing`` for clean-up before a signal can end the demo.
     """

@@ -1,4 +1,4 @@
-"""``stocktake explain WHAT``: how a class's amounts are computed, what a finding means, all facts about a consumer."""
+"""``stocktake explain WHAT``: how the agent computes a class's amounts, what a finding means, facts of a consumer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Explain(ReportingCommand, DocumentCommand):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Return 0 if the answer is whole, 2 if a source that it rests on could not be read.
+        """Return 0 if the answer is complete, 2 if the agent could not read a source that the answer rests on.
 
         Raises UsageError (127) if nothing has this name.
         """
@@ -40,7 +40,7 @@ class Explain(ReportingCommand, DocumentCommand):
         from agent.cmd.naming.explain_what import answer
         from agent.render.explain_text import Detail
 
-        # The JSON document always has the sources.
+        # The JSON document always says where the agent read each amount.
         brief = not parsed_args.verbose and parsed_args.format != JSON
         found = answer(self.report_of(parsed_args, "explain"), what, Detail.BRIEF if brief else Detail.SOURCES)
         self.answer(parsed_args.format, found.blocks, found.document)

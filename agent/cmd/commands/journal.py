@@ -1,4 +1,4 @@
-"""``stocktake journal``: every change that the agent journalled, with its time, actor, reason and outcome."""
+"""``stocktake journal``: every change in the agent's journal, with the change's time, actor, reason and outcome."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Journal(ListCommand):
     )
 
     def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing, int]:
-        """Return the selected entries. A line that is not a journal entry goes to stderr; the exit code is then 2."""
+        """Return the selected entries and the exit code: 2 if stderr names lines that are not entries, else 0."""
         from agent.cmd.exit_handling import to_stderr
         from agent.cmd.naming.journal_selection import selected
         from agent.cmd.not_root import require_own_files
@@ -94,7 +94,7 @@ class Journal(ListCommand):
 
 
 def _selection(parsed_args: argparse.Namespace, entries: tuple[Entry, ...]) -> Selection:
-    """Return the filters. Raises UsageError on the beginning of several consumers' uuids, or of too few characters."""
+    """Return the filters. Raises UsageError if a typed uuid is too short or is the beginning of several uuids."""
     from agent.cmd.naming.journal_selection import Selection
     from agent.cmd.naming.prefixes import only_match
 
@@ -109,7 +109,7 @@ def _selection(parsed_args: argparse.Namespace, entries: tuple[Entry, ...]) -> S
 
 
 def _row(entry: Entry) -> dict[str, Any]:
-    """Return the value of each column. The formats without lists and objects show them as text."""
+    """Return the value of each column. The formats without lists and objects show such values as text."""
     row = {**dataclasses.asdict(entry.change), **dataclasses.asdict(entry), "result": entry.result.value}
     return {**row, "undone_by": list(entry.undone_by)}
 

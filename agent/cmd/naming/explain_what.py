@@ -1,7 +1,7 @@
-"""Decide what ``stocktake explain WHAT`` explains: a class, a finding, a consumer; the first that matches.
+"""Decide what WHAT in ``stocktake explain WHAT`` means: a class, else a finding, else a consumer.
 
-A finding code is explained without an audit (explain_code.py). Class names have no hyphen and codes have at least one,
-so the order of these two does not matter.
+explain_code.py explains a finding code, without an audit. A class name has no hyphen and a code has at least one, so
+no WHAT is both a class and a code.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class Answer:
 
 
 def answer(report: AuditReport, what: str, detail: Detail = Detail.BRIEF) -> Answer:
-    """Return the explanation of ``what``, with as many details as asked for.
+    """Return the explanation of ``what``, with the details that ``detail`` selects.
 
-    Raises UsageError if nothing has this name, or if several things have it. Raises NoDocument (2) if nothing has this
-    name but a source that could not be read may know it.
+    Raises UsageError if nothing has this name, or if several things have this name. Raises NoDocument (2) if nothing
+    has this name, but a source that could not be read may know the name.
     """
     name = class_of(report, what)
     if name is not None:

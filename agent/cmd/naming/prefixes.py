@@ -1,7 +1,7 @@
-"""Find the one id that the operator typed, whole or as its beginning. Pure.
+"""Find the known id of which the operator typed the whole or the beginning. Pure.
 
-Case and hyphens of uuids do not count. A beginning needs 8 characters, so that a script that passes a cut or empty id
-does not meet an id by chance; the ids of journal entries, which are short, need 4.
+Upper case and hyphens make no difference. A beginning needs at least 8 characters, so that a truncated or empty id from
+a script does not match an id by chance. The ids of journal entries are short: their beginnings need at least 4.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def only_match(what: str, typed: str, known: Iterable[str], least: int = LEAST) 
 
 
 def ambiguous(what: str, typed: str, found: Iterable[str]) -> str:
-    """Return the error for a text that means several ids."""
+    """Return the error message for a text that matches several ids."""
     return f"{what} {typed} is ambiguous: {', '.join(found)}"
 
 

@@ -23,7 +23,10 @@ def folder_probes(loaded: Loaded) -> Iterator[Probe]:
 
 
 def _folder(path: str, _deadline: Deadline) -> str:
-    """Return the free space of the folder, or of the nearest folder above in which the agent will create the folder."""
+    """Return a sentence with the free MiB of the folder, or of the nearest parent folder that exists.
+
+    Raises OSError if the agent cannot write to the folder or cannot create the folder in the parent.
+    """
     existing = path
     while not os.path.lexists(existing):
         existing = os.path.dirname(existing)

@@ -1,4 +1,4 @@
-"""Run ``stocktake watch``: connect to the brokers, then redraw a terminal, print a stream, or print once."""
+"""Run ``stocktake watch``: connect to the brokers, then redraw the screen, print a stream of lines, or print once."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from agent.cmd.watching.ui import Ui
 from agent.fleet.ordering import Choice
 from agent.render.layout import Look
 
-#: Seconds until a broker has accepted or refused the connection; the parts of agent/bus have shorter limits.
+#: Maximum seconds to wait until each broker has accepted or refused the connection. Each step has a shorter limit.
 CONNECT_S = 30.0
-#: Senders whose messages could not be read, as reported after the live screen; the others are counted.
+#: The maximum number of senders of unreadable messages that stderr names after the live screen; others are counted.
 MOST_ODD = 20
 
 
@@ -44,7 +44,7 @@ class Wanted:
 
 
 def run(wanted: Wanted, out: TextIO) -> int:
-    """Watch; return the exit code. Raises ConfigError, UsageError, and SourceUnavailable if no broker is there."""
+    """Watch the fleet; return the exit code. Raises ConfigError, UsageError, SourceUnavailable (no broker accepts)."""
     if wanted.once_s is not None:
         todo = Round(
             form=wanted.form,
@@ -66,7 +66,7 @@ def run(wanted: Wanted, out: TextIO) -> int:
 _PRINTERS: Mapping[str, Callable[[TextIO], Printer]] = MappingProxyType(
     {"table": Lines, "json": JsonLines, "csv": CsvLines}
 )
-#: Keeps everything for the screen.
+#: Receivers that print nothing: the screen, or the output of --once, shows everything.
 _QUIET = Receivers(listen=lambda _cell: None, complain=None, told=None)
 
 
@@ -80,7 +80,7 @@ def _live(wanted: Wanted, out: TextIO) -> int:
 
 @contextlib.contextmanager
 def _connected(wanted: Wanted, receivers: Receivers) -> Iterator[Watched]:
-    """Yield the cells after each broker has accepted or refused. Raises SourceUnavailable if all of them refused."""
+    """Yield the cells after each broker accepted or refused the connection. Raises SourceUnavailable if all refused."""
     with watched(wanted.cells, wanted.expected, receivers) as made:
         with wanted.waiting(f"the message bus ({made.brokers})", CONNECT_S):
             made.connect(CONNECT_S)
@@ -88,7 +88,7 @@ def _connected(wanted: Wanted, receivers: Receivers) -> Iterator[Watched]:
 
 
 def _report_odd(found: Watched) -> None:
-    """Report on stderr whose messages could not be read: the screen only counts them."""
+    """Report on stderr which senders' messages could not be read: the screen shows only the number of senders."""
     odd = {sender: problem for cell in found.cells for sender, problem in cell.odd.items()}
     for sender, problem in list(odd.items())[:MOST_ODD]:
         to_stderr(f"{sender}: {problem}")

@@ -9,19 +9,19 @@ from typing import Any
 from agent.errors import SourceInconsistent
 from agent.fleet.host import HostSeen, host_seen, sender_of
 
-#: The maximum number of hosts of one cell. More hosts than that cannot be of one cell: a client sends what it likes.
+#: The maximum number of hosts of one cell. No real cell has more: a client must be sending invented host names.
 MOST_HOSTS = 30_000
-#: The maximum number of senders whose messages cannot be read and that are remembered.
+#: The maximum number of senders of unreadable messages, and of left-out hosts, that the store remembers.
 MOST_ODD = 1000
 
-#: Takes each valid message and what was read of it.
+#: Takes each valid message and the HostSeen that was read from the message.
 Listen = Callable[[Any, HostSeen], None]
 
 
 class HostStore:
     """The last message of each host, and the senders of messages that cannot be read.
 
-    ``listen`` is called for each valid message, ``complain`` once for each sender of another message.
+    ``listen`` is called for each valid message, ``complain`` once for each sender in ``odd``.
     """
 
     def __init__(self, listen: Listen | None = None, complain: Callable[[str], None] | None = None) -> None:
@@ -58,7 +58,7 @@ class HostStore:
 
     @property
     def left_out(self) -> int:
-        """The number of hosts beyond the maximum."""
+        """The number of hosts that the store left out because it had MOST_HOSTS hosts; counted up to MOST_ODD."""
         return len(self._left_out)
 
     def _kept(self, received_at: float, document: Any) -> HostSeen | None:  # noqa: ANN401 - JSON values

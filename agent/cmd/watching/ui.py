@@ -1,4 +1,4 @@
-"""Decide what a key does on the live screen: one frozen ``Ui`` becomes the next one. Pure."""
+"""Decide what a key does on the live screen: each key turns one frozen ``Ui`` into the next ``Ui``. Pure."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Action(enum.Enum):
 class Ui:
     """What the operator has chosen.
 
-    ``selected`` is the key of the selected row; None selects the first row, whichever host that is. ``index`` is where
-    the selected row was last drawn, ``top`` the first row on the screen. ``typed`` is the filter that is being typed,
-    None if the operator types none. ``detail_top`` is the first line of the details, None while the table is shown.
-    ``message`` is shown in the last line until the next key.
+    ``selected`` is the key of the selected row; None selects the first row, whichever host that is. ``index`` is the
+    number of the selected row at the last drawing, ``top`` the number of the first row on the screen. ``typed`` is the
+    filter that the operator is typing now, else None. ``detail_top`` is the number of the first line of the details on
+    the screen, None while the table is shown. ``message`` is shown in the last line until the next key.
     """
 
     choice: Choice = field(default_factory=Choice)
@@ -44,7 +44,7 @@ class Ui:
 def placed(ui: Ui, rows: Sequence[HostRow], page: int) -> Ui:
     """Return the Ui with ``index`` and ``top`` for these rows, so that the selected row is on a page of ``page`` rows.
 
-    A selected host that has left the rows gives its place to the row that is there now.
+    If the selected host is no longer in the rows, the selection stays at its place, on the row that is there now.
     """
     last = max(0, len(rows) - 1)
     index = 0 if ui.selected is None else min(ui.index, last)
@@ -77,7 +77,7 @@ def pressed(ui: Ui, key: str, rows: Sequence[HostRow], page: int) -> tuple[Ui, A
 
 def _moved(ui: Ui, index: int, rows: Sequence[HostRow]) -> Ui:
     index = min(max(0, index), max(0, len(rows) - 1))
-    # At the top, the selection follows the worst host, and not the host that is the worst one now.
+    # On the first row, the selection has no host: it stays on the first row, whichever host moves there.
     return replace(ui, index=index, selected=rows[index].key if index and rows else None)
 
 

@@ -1,7 +1,7 @@
 """Decide which error an answer or a missing answer becomes: the only mapping from HTTP to agent/errors.py.
 
-A 409 has several meanings. Its code (microversion 1.23 and later) says whether the agent must read again or report the
-error to the operator. Only the 409 to an allocation that does not fit has no code of its own.
+A 409 has several meanings. The error code in its body (microversion 1.23 and later) says whether the agent must read
+again or report the error to the operator. Only the 409 to an allocation that does not fit has no code of its own.
 
 A status below 400 does not prove success: an HTML page with 200 comes from a proxy, not from Placement. The same holds
 for a 404 without Placement's error document: a proxy without a route would otherwise make the agent believe that its
@@ -95,8 +95,8 @@ class Reply:
     """An answer as received. ``request`` is the method and URL of its request.
 
     ``sent_bytes`` is the size of the request's body and ``location`` the target of a redirect. ``written`` is when
-    Placement last wrote the content of the answer. ``secrets`` are the
-    credentials that the request carried; no message may quote them.
+    Placement last wrote the content of the answer. ``secrets`` are the credentials that the request carried; no message
+    may quote these credentials.
     """
 
     request: str
@@ -211,7 +211,7 @@ def _option_hint(error: kx.ClientException) -> str:
 
 
 def _keystone(request: str, error: kx.HttpError) -> PlacementError:
-    """Return the error for Keystone's answer to a token request; ``refusal`` does so for Placement's answers."""
+    """Return the error for Keystone's answer to a token request; ``refusal`` handles Placement's answers."""
     status = int(error.http_status)
     kind = PlacementUnavailable if status == 429 or status >= 500 else PlacementDenied
     where = f" at {quoted(error.url)}" if error.url else ""
@@ -240,7 +240,7 @@ def reply_of(method: str, response: requests.Response) -> Reply:
 
 
 def written_of(modified: str | None, date: str | None) -> Written | None:
-    """Return when the content of an answer was last written, by the answer's headers; None if they do not say it."""
+    """Return when the content of an answer was last written, by the answer's headers; None if they do not say when."""
     if modified is None or date is None:
         return None
     try:

@@ -13,7 +13,7 @@ _TOO_SHORT_S = 0.25
 
 
 class UnansweredTime:
-    """The time that requests without an answer may take together. Without a limit, each request may take its own."""
+    """The time that requests without an answer may take together. Without a limit, only each one's time-out applies."""
 
     def __init__(self, limit_s: float = math.inf) -> None:
         self.limit_s = limit_s

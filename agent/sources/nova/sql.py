@@ -82,7 +82,10 @@ class NovaSql:
             self._database.close()
 
     def _bounded(self, ask: Callable[[], T], deadline: Deadline) -> T:
-        """Run ``ask`` on the source's own thread, which may hang in a name look-up or on an incomplete message."""
+        """Run ``ask`` on the source's own thread; wait until shortly after the deadline at most, as ``ask`` may hang.
+
+        PyMySQL may hang in a look-up of the server's name, or on an incomplete message of the server.
+        """
         try:
             return self._thread.call(ask, deadline.plus(LAST_WORDS_S))
         except Unanswered as error:
@@ -191,7 +194,7 @@ class _Statements:
 
 
 def _cell_rows(statements: _Statements, database: CellDatabase, wanted: _Wanted) -> CellRows:
-    """Return the rows about a host and its consumers in Placement; most of these are instances found by the host."""
+    """Return the rows about a host and its consumers in Placement; most of the consumers are the host's instances."""
     host, consumers = wanted.host, wanted.consumers
     clock, *heartbeats = statements.connection.execute(database.pulse).one()
     here = statements.rows(tables.instances_of(host))
