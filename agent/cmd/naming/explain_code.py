@@ -14,12 +14,12 @@ from typing import Any
 
 _FOLDER = "runbooks"
 _WIDTH = 100
-# Every code has a hyphen, which distinguishes it from a resource class.
-_CODE = re.compile(r"[a-z]+(-[a-z]+)+")
+# A finding code has a hyphen and the name of an alert has lower-case letters; a resource class has neither.
+_CODE = re.compile(r"[a-z]+(-[a-z]+)+|Stocktake([A-Z][a-z]+)+")
 
 
 def page_of(code: str) -> str | None:
-    """Return the page about the finding code, None if no finding has this code."""
+    """Return the page about the finding code or the alert, None if neither has this name."""
     if not _CODE.fullmatch(code):
         return None
     for file in _files():
