@@ -1,8 +1,8 @@
 """Run one audit: ``run_audit`` is the one function that every trigger and every command calls.
 
 Begin reading here. Each step (read, decide, act, remember) is a module of agent/audit. The rules are pure functions in
-agent/books, agent/findings, agent/resources, agent/provider_tree and agent/node_record. The caller keeps the value
-that one audit passes to the next (AuditMemory).
+agent/books, agent/findings, agent/resources, agent/provider_tree and agent/node_record. The caller keeps AuditMemory,
+the value that one audit passes to the next.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from agent.model.settings import Settings
 def run_audit(
     request: AuditRequest, settings: Settings, parts: Parts, memory: AuditMemory, cancelled: Callable[[], bool]
 ) -> AuditResult:
-    """Run one audit and return its report, the memory for the next audit, and the snapshot.
+    """Run one audit and return its report, the memory for the next audit, and the snapshot of the sources.
 
-    Raises ConfigError if the host's identity is lost or ambiguous, AuditCancelled if a stop was requested. Any other
-    exception is a bug.
+    Raises ConfigError if the host's identity is lost or ambiguous, AuditCancelled if ``cancelled`` reports a requested
+    stop. Any other exception is a bug.
     """
     audit_id = parts.new_id()
     started_at, began = parts.clock.now(), parts.clock.monotonic()
@@ -66,7 +66,7 @@ def run_audit(
 
 
 def _not_before(acted: Acted) -> float | None:
-    """Return the time until which Placement asked the agent to wait (Retry-After); None if no response asked this."""
+    """Return the time until which Placement asked the agent to wait (Retry-After); None if no response did."""
     errors = (acted.error, *(reading.error for reading in acted.snapshot.readings))
     times = [error.not_before for error in errors if isinstance(error, PlacementError) and error.not_before is not None]
     return max(times, default=None)

@@ -1,8 +1,8 @@
-"""Decide whether one audit could check a finding: only an audit that checked a finding may say that it is gone.
+"""Decide whether one audit could check a finding: only an audit that checked a finding may report the finding as gone.
 
-An audit checks a finding if it read every source that the finding rests on. Three things can still prevent the check:
-a part of a source could not be read (one guest, one row, one folder), the finding needs the record of a consumer that
-was not read yet, or the finding is about something that this audit did not try (such as a write). Pure.
+An audit checks a finding if the audit read every source that the finding rests on. Three things can still prevent the
+check: a part of a source could not be read (one guest, one row, one folder), the finding needs a consumer's record in
+Placement that was not read yet, or the finding is about something that this audit did not try (such as a write). Pure.
 """
 
 from __future__ import annotations
@@ -14,19 +14,20 @@ from types import MappingProxyType
 from agent.model.finding import OVERWROTE, Booked, Finding
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 
-#: What ``unknown_because`` has for a finding about writes in an audit that tried no write.
+#: The entry in ``unknown_because`` of a finding about writes, after an audit that tried no write.
 WRITES = "writes"
 
 #: Findings about what could not be read. They rest on nothing: the failed read itself is what they report.
 ABOUT_READS = frozenset({"source-unavailable", "source-stale"})
-# Findings about one part of a source. The part that they report does not prevent their check.
+# Findings about a source or a part of a source. The unreadable part that such a finding reports does not prevent its
+# check.
 _ABOUT_PARTS = ABOUT_READS | {"state-row-unreadable"}
-#: Findings for which the audit must have read the consumer's own record in Placement.
+#: To check these findings, the audit must have read the consumer's own record in Placement.
 OF_RECORDS = frozenset(
     {"companion-leftover", "consumer-on-several-providers", "consumer-project-differs", "consumer-unknown"}
 )
-# Findings about allocations that no guest on this host may need. While libvirt is unread, a guest may need them, so the
-# audit does not report them: they are gone only if the consumer has no allocation here any more.
+# Findings about allocations that no guest on this host needs. While libvirt is unread, a guest may need them, so the
+# audit does not report these findings: such a finding is gone only if its consumer has no allocation here any more.
 _OF_NO_GUEST = frozenset(
     {"allocation-leaked", "allocation-stale-move", "consumer-unknown", "migration-finished-but-counted"}
 )
@@ -36,14 +37,14 @@ _OF_NO_GUEST = frozenset(
 class Checks:
     """What one audit could check. The default is an audit that read everything.
 
-    ``unread``: the sources that could not be read, ``not_asked`` those of them that the agent did not try to read.
-    ``parts``: the parts that could not be read (a consumer's uuid, a subject, a folder), each with its source.
-    ``rows``: the messages about rows of nova that do not parse; each names the uuids that it is about.
+    ``unread``: the sources that were not read; ``not_asked``: the sources among these that the agent did not try to
+    read. ``parts``: the parts that could not be read (a consumer's uuid, a subject, a folder), each with its source.
+    ``rows``: the messages about rows of nova's database that do not parse; each message names the uuids in its row.
     ``codes``: finding codes that this audit did not check, each with what was missing (a source, or WRITES).
-    ``is_new_process``: whether this is the first audit of a process, which does not know yet what the agent wrote.
-    ``recorded_is_fresh``: whether the audit read allocations again. ``unrecorded``: the consumers with allocations on
-    this host whose own records were not read. ``holders``: the consumers with allocations on this host, if libvirt was
-    not read. ``shared_is_read``: whether all sharing providers were read.
+    ``is_new_process``: whether this is the process's first audit, which does not know what the agent wrote before.
+    ``recorded_is_fresh``: whether this audit itself read the allocations. ``unrecorded``: the consumers with
+    allocations on this host whose own records were not read. ``holders``: the consumers with allocations on this host
+    if libvirt was not read, else empty. ``shared_is_read``: whether all sharing providers were read.
     """
 
     unread: frozenset[str] = frozenset()
@@ -58,9 +59,10 @@ class Checks:
     shared_is_read: bool = True
 
     def missing(self, finding: Finding, booked: tuple[Booked, ...] = ()) -> tuple[str, ...]:
-        """Return what this audit lacks to check a finding that it did not find; empty if the finding is gone.
+        """Return the sources (or WRITES) that this audit lacks to check a finding that it did not find.
 
-        ``booked``: the amounts that the finding was about when it was last seen.
+        Empty: the audit lacks nothing, so the finding is gone. ``booked``: the amounts that the finding was about when
+        an audit last saw the finding.
         """
         because = {self.codes[finding.code]} if finding.code in self.codes else set()
         if self.is_new_process and (OVERWROTE, True) in finding.facts:
@@ -77,10 +79,10 @@ class Checks:
         return tuple(sorted(because))
 
     def missing_though_found(self, finding: Finding) -> tuple[str, ...]:
-        """Return what this audit lacks to check a finding that it did find; empty if the audit checked the finding.
+        """Return the sources that this audit lacks to check a finding that it did find; empty if it could check.
 
-        A source that was not asked does not count: ``identity-changed`` is found although, and because, the agent does
-        not ask Placement while the host's identity is in doubt.
+        A source that the agent did not ask does not count as lacking. For example, while the host's identity is in
+        doubt, the agent does not ask Placement, and ``identity-changed`` reports just this doubt.
         """
         because = (self._unread(finding) - self.not_asked) | self._parts(finding)
         if finding.rests_on_recorded and not self.recorded_is_fresh:
@@ -90,7 +92,7 @@ class Checks:
     def _unread(self, finding: Finding) -> set[str]:
         if finding.rests_on:
             return set(finding.rests_on & self.unread)
-        # The finding of an older version does not say on which sources it rests: then it rests on all of them.
+        # A finding that an older version saved does not name its sources: assume that the finding rests on all sources.
         return set() if finding.code in ABOUT_READS else set(self.unread)
 
     def _parts(self, finding: Finding) -> set[str]:

@@ -1,8 +1,8 @@
-"""Merge the histories that two processes of this host saved, so that neither loses what the other one saw.
+"""Merge the findings' histories of two processes on this host, so that neither process loses what the other one saw.
 
-The daemon and a command may audit at the same time. Both begin with the saved history, and both save. The merged
-history has each finding once: with the earliest ``first_seen_at``, the latest ``last_seen_at``, and the larger count.
-Pure.
+The daemon and a command may audit at the same time. Both begin with the saved history, and both save a history. The
+merged history has each finding once: with the earliest ``first_seen_at``, the latest ``last_seen_at``, and the larger
+count. Pure.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from agent.model.finding import History, Sighting
 
 
 def merged(ours: History, theirs: History, ended: Set[str] = frozenset()) -> History:
-    """Return our history with what ``theirs`` knows besides. ``ended``: the findings that our audits checked and ended.
+    """Return ``ours`` with the findings of ``theirs`` added. ``ended``: ids of findings that our audits found gone.
 
-    Everything but the findings comes from ``ours``.
+    Everything except the findings and ``read_until`` comes from ``ours``. ``read_until`` is that of the newer history.
     """
     is_newer = ours.boot != theirs.boot or (ours.read_until or 0) >= (theirs.read_until or 0)
     found = {one.id: one for one in theirs.sightings if one.id not in ended}
     for own in ours.sightings:
         other = found.get(own.id)
         if other is None:
-            # A later audit of the other process did not find it: our next audit decides, and counts from 0.
+            # A later audit of the other process did not find this finding: our next audit decides, and counts from 0.
             found[own.id] = own if is_newer else dataclasses.replace(own, times=0)
         else:
             found[own.id] = _merged(own, other) if is_newer else _merged(other, own)
@@ -35,7 +35,7 @@ def merged(ours: History, theirs: History, ended: Set[str] = frozenset()) -> His
 
 
 def _merged(newer: Sighting, older: Sighting) -> Sighting:
-    # An audit that could not check the finding set the count to 0: an older count does not bring it back.
+    # If the newer audit could not check the finding, it set the count to 0, and the older count must not replace the 0.
     is_equal = newer.evidence_digest == older.evidence_digest and newer.times > 0
     counted = max(newer, older, key=lambda one: (one.times, one.counted_at)) if is_equal else newer
     starts = [one.stands_since for one in (newer, older) if one.stands_since] if is_equal and older.times else []

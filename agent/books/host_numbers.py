@@ -17,9 +17,10 @@ _STATES = {
 
 
 def guest_numbers(host: HostFacts | None, state: NovaState | None) -> tuple[tuple[str, str, int], ...] | None:
-    """Return (kind, state, number) of the guests that libvirt has defined; None if libvirt was not read.
+    """Return (kind, state, number of guests) for the guests that libvirt knows; None if libvirt was not read.
 
-    A guest is an ``instance`` if the cloud's rows have its uuid, or if its definition has nova's metadata.
+    A guest's kind is ``instance`` if nova's database has the guest's uuid, or if the guest's libvirt definition has
+    nova's metadata; otherwise ``foreign``.
     """
     if host is None:
         return None
@@ -35,7 +36,7 @@ def guest_numbers(host: HostFacts | None, state: NovaState | None) -> tuple[tupl
 
 
 def thin_pools(snapshot: Snapshot) -> tuple[ThinPoolUse, ...]:
-    """Return how full each thin pool is, by path."""
+    """Return each LVM thin pool's use as ratios (1.0 is full), sorted by the pool's path."""
     promised: dict[str, int] = defaultdict(int)
     for volume in snapshot.stored.volumes:
         if volume.segment_type == "thin" and volume.pool is not None:

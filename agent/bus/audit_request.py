@@ -9,20 +9,20 @@ from agent.bus.timeouts import ended_within
 from agent.bus.transport import AUDIT_NOW, BROKER, Bus, oslo_messaging
 from agent.errors import SourceUnavailable
 
-#: Seconds to wait for the answer, and for the broker to accept the request.
+#: Seconds to wait for the agent's answer (ANSWER_S), and for the whole call including the connection (REACH_S).
 ANSWER_S = 8.0
 REACH_S = 12.0
-#: A call makes the broker create a queue with the host's name, so other names than those of hosts are refused.
+#: A call makes the broker create a queue with the host's name, so the program refuses a text that is no host name.
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}")
 
 
 def can_be_asked(host: str) -> bool:
-    """Return whether the name can be that of a host whose agent answers calls."""
+    """Return whether ``host`` has the form of a host name, so that a call to its agent is possible."""
     return _HOST.fullmatch(host) is not None
 
 
 def audit_soon(bus: Bus, host: str) -> str:
-    """Ask for an audit and return the agent's answer in words. Raises SourceUnavailable if no answer comes in time."""
+    """Ask the host's agent for an audit; return its answer in words. Raises SourceUnavailable if no answer arrives."""
     if not can_be_asked(host):
         raise SourceUnavailable(BROKER, "this is not the name of a host")
     answers: list[Any] = []
@@ -31,10 +31,10 @@ def audit_soon(bus: Bus, host: str) -> str:
     def call() -> None:
         try:
             answers.append(bus.host_client(host, ANSWER_S).call({}, AUDIT_NOW))
-        except Exception as error:  # noqa: BLE001 - the library passes on errors of three others
+        except Exception as error:  # noqa: BLE001 - oslo.messaging also raises errors of other libraries
             errors.append(error)
 
-    # The time-out of a call does not limit the connection to the broker.
+    # The call's own time-out does not limit the time that connecting to the broker takes.
     if not ended_within(REACH_S, call, "bus-audit-request"):
         raise SourceUnavailable(BROKER, f"the broker did not answer within {REACH_S:g} s")
     if errors:

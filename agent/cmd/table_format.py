@@ -1,4 +1,4 @@
-"""The list format ``table`` of the commands, as a formatter of cliff: a table without lines, drawn with rich."""
+"""Define the commands' list format ``table`` as a cliff formatter: a table without ruled lines, drawn with rich."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _columns(text: str) -> int:
 
 
 class TableFormatter(ListFormatter):
-    """The format ``table``, which shows the plain values of columns. ``look``: what stdout can show."""
+    """The format ``table``, which shows columns' plain values. ``look``: what stdout can show (width, colour)."""
 
     def __init__(self, look: Look = PLAIN) -> None:
         self._look = look
@@ -34,7 +34,7 @@ class TableFormatter(ListFormatter):
             metavar="N",
             help="the width of the table in columns (default: $COLUMNS or the terminal's width; in a pipe no limit)",
         )
-        # A table always fits; cliff's own table formatter had this option, and scripts may pass it.
+        # This option has no effect: a table always fits. Scripts may pass it, because cliff's table formatter has it.
         group.add_argument("--fit-width", action="store_true", help=argparse.SUPPRESS)
         group.add_argument("--print-empty", action="store_true", help="print the header of a table without rows")
 
@@ -45,7 +45,7 @@ class TableFormatter(ListFormatter):
         stdout: TextIO,
         parsed_args: argparse.Namespace,
     ) -> None:
-        """Draw the columns that cliff selected, with their plain values."""
+        """Write the table of the columns that cliff selected, with their plain values, to ``stdout``."""
         from agent.render.draw import drawn
 
         grid = plain_grid(column_names, data)

@@ -74,17 +74,17 @@ BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 class SystemClock:
-    """The real Clock of an audit (tests use another). The argument ``wait`` sleeps for the given seconds or less."""
+    """The real Clock of an audit (tests use another). The function ``wait`` sleeps for the given seconds or less."""
 
     def __init__(self, wait: Callable[[float], None] = time.sleep) -> None:
         self._wait = wait
 
     def now(self) -> str:
-        """Return the time as ISO 8601 UTC with milliseconds and a Z."""
+        """Return the time as ISO 8601 in UTC, with milliseconds and a Z."""
         return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
     def monotonic(self) -> float:
-        """Return monotonic seconds."""
+        """Return the monotonic time in seconds."""
         return time.monotonic()
 
     def boot(self) -> str:
@@ -119,7 +119,7 @@ class Cloud(NamedTuple):
 class Wired:
     """The parts that an audit uses, and what the daemon needs to watch, interrupt and close them.
 
-    ``mark`` says whether a read is in progress. Use the object as a context manager, or call ``close``.
+    ``mark`` says which source the audit is reading. Use the object as a context manager, or call ``close``.
     """
 
     parts: Parts
@@ -133,11 +133,11 @@ class Wired:
     resources: contextlib.ExitStack
 
     def events(self) -> LibvirtEvents:
-        """Return the source of events of the libvirt that audits read. Start that source before the first read."""
+        """Return the event source of the libvirt that audits read. The caller must start it before the first read."""
         return LibvirtEvents(self.libvirt_uri, self.host, Backoff())
 
     def close(self) -> None:
-        """Close the connections and end the reader threads. Takes at most a second if libvirt hangs."""
+        """Close the connections and end the reader threads. If libvirt hangs, this takes at most one second."""
         self.resources.close()
 
     def __enter__(self) -> Wired:
@@ -148,7 +148,7 @@ class Wired:
 
 
 def wire(loaded: Loaded, caller: Caller = Caller()) -> Wired:  # noqa: B008 - a frozen value
-    """Build all parts for this caller. Raises ConfigError."""
+    """Build all parts for this caller. Raises ConfigError if the configuration cannot work."""
     settings = build.settings_from(loaded)
     libvirt_uri = build.libvirt_uri(loaded)
     resources = contextlib.ExitStack()
@@ -195,12 +195,12 @@ def wire(loaded: Loaded, caller: Caller = Caller()) -> Wired:  # noqa: B008 - a 
 def _watched(
     mark: ReadMark, caller: Caller, places: Mapping[str, str], deadline_s: float
 ) -> Callable[[str], AbstractContextManager[None]]:
-    """Return the context of each read; ``places`` says where a source is, for an operator who waits for the source."""
+    """Return a function that makes the context of one read. ``places``: sources' addresses, shown during a wait."""
 
     @contextlib.contextmanager
     def reading(source: str) -> Iterator[None]:
         place = f" ({places[source]})" if places.get(source) else ""
-        # The client of Placement watches each of its requests.
+        # The Placement client enters ``caller.watch`` itself, for each request.
         watch = contextlib.nullcontext() if source == PLACEMENT else caller.watch(f"{source}{place}", deadline_s)
         with mark.reading(source), watch:
             yield
@@ -222,9 +222,10 @@ def configured_from(loaded: Loaded, parts: Parts, publish: Publish) -> Configure
 
 
 def prepare_state_dir(loaded: Loaded, publish: Publish) -> None:
-    """Make the state directory, unless the role is observer or ``publish`` is NEVER.
+    """Create the state directory if it is missing, unless the role is observer or ``publish`` is NEVER.
 
-    If that fails, raises FolderUnavailable if the error may pass by itself (a read-only disk), else ConfigError.
+    If the directory cannot be used, raises FolderUnavailable for an error that may end by itself (such as a read-only
+    disk), else ConfigError.
     """
     if publish is Publish.NEVER or build.settings_from(loaded).role is Role.OBSERVER:
         return
@@ -236,7 +237,7 @@ def prepare_state_dir(loaded: Loaded, publish: Publish) -> None:
 
 
 def sweep_left_behind(loaded: Loaded) -> None:
-    """Remove the unfinished files of killed runs, and make the report file unreadable to others.
+    """Remove the unfinished files of killed processes, and make the report file unreadable to other users.
 
     An older version of the agent wrote the report file world-readable.
     """
@@ -248,10 +249,10 @@ def sweep_left_behind(loaded: Loaded) -> None:
 
 
 def _notes(findings: FindingsFile, state_dir: str, role: Role) -> tuple[str, ...]:
-    """Return what is wrong with the state directory and with the findings' history there.
+    """Return the problems of the state directory and of the findings' history in it, as sentences.
 
-    An agent with the role observer makes the directory only when it saves something for the first time. Therefore its
-    notes report a failed save, but not a missing directory.
+    An agent with the role observer creates the directory only at its first save. Therefore the notes of an observer
+    report a failed save, but not a missing directory.
     """
     problem = why_not_writable(state_dir) if role is not Role.OBSERVER else None
     if problem is None or findings.is_unsaved:
@@ -263,7 +264,7 @@ def _notes(findings: FindingsFile, state_dir: str, role: Role) -> tuple[str, ...
 def journal_of(loaded: Loaded, program: str) -> Journal:
     """Return the journal in the state directory, for the changes of ``program``.
 
-    The journal opens no file before its first use. The changes of a command also go to syslog; the daemon logs its own.
+    The journal opens no file before its first use. A command's changes also go to syslog; the daemon logs its changes.
     """
     state_dir = agent_options_from(loaded).state_dir
     journal = FileJournal(state_dir, SystemClock().now, actor=lambda: this_actor(program))
@@ -273,7 +274,7 @@ def journal_of(loaded: Loaded, program: str) -> Journal:
 
 
 def host_place(uri: str, settings: Settings) -> HostPlace:
-    """Return which libvirt to read, and the guest configuration that decides which capabilities to query."""
+    """Return the libvirt to read, with the guest configuration, which decides the capabilities to query."""
     guests = GuestChoice(
         virt_type=settings.virt_type,
         machine_types=settings.machine_types,
@@ -331,7 +332,7 @@ def cloud_of(loaded: Loaded, resources: contextlib.ExitStack) -> Cloud:
         return _conductor(loaded, resources)
     if options.connection is None:
         return Cloud(NoState())
-    # Import late: SQLAlchemy takes 20 MiB, and only a host with this state source needs it.
+    # Import late: SQLAlchemy takes 20 MiB of memory, and only a host with this state source needs SQLAlchemy.
     from agent.sources.nova.sql import NovaSql
 
     source = NovaSql(options.connection)
@@ -342,7 +343,7 @@ def cloud_of(loaded: Loaded, resources: contextlib.ExitStack) -> Cloud:
 def _conductor(loaded: Loaded, resources: contextlib.ExitStack) -> Cloud:
     bus = bus_options_from(loaded)
     assert bus is not None, "state_options_from requires a transport_url"
-    # Import late: oslo.messaging takes 9 MiB, and a host without a broker does not need it.
+    # Import late: oslo.messaging takes 9 MiB of memory, and a host without a broker does not need oslo.messaging.
     from agent.bus.transport import Bus
     from agent.conductor.client import ConductorClient
     from agent.conductor.reader import ConductorState

@@ -1,6 +1,6 @@
-"""Shorten a stop of the daemon: end the worker's pauses, and tell whether the worker is in a read.
+"""Shorten a stop of the daemon: end the worker's pauses, and say whether the worker is in a read.
 
-The worker pauses before it repeats a write that conflicted with another writer's, before it checks a write whose
+The worker pauses before it repeats a write that conflicted with another program's write, before it checks a write whose
 response was lost, and while Placement is overloaded. A stop only ends the pause. The code after the pause decides when
 the audit ends, because it must verify and journal a half-done change. A stop waits for a write. It does not wait
 for a read: a read has no side effects, and may take half a minute or more if libvirt, Placement or the database hangs.
@@ -38,7 +38,7 @@ class ReadMark:
 
     @contextlib.contextmanager
     def reading(self, source: str) -> Iterator[None]:
-        """Set the name for the duration of one read."""
+        """Set ``source`` inside the block, which is one read of this source."""
         self.source = source
         try:
             yield

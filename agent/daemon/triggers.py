@@ -1,6 +1,6 @@
 """Request audits by the clock: the first audit, and then periodic audits, which find changes whose event was lost.
 
-A host's name, which is known before any read, decides the times of the host's audits. So hosts that start at the same
+The times of a host's audits depend on the host's name, which is known before any read. So hosts that start at the same
 moment query Placement at different times, and a host's times stay the same after a restart (agent/timing/splay.py).
 """
 
@@ -31,14 +31,14 @@ def first_delay_s(identity: str, interval_s: float, now: float) -> float:
 
 
 def start_delay_s(identity: str, splay_s: float) -> float:
-    """Return the seconds from a start to the first audit, if starts are spread over ``splay_s`` seconds."""
+    """Return the seconds from the agent's start to its first audit; the hosts' first audits spread over ``splay_s``."""
     return splay_s * phase(identity, START_REASON)
 
 
 def next_due(due: float, interval_s: float, now: float) -> float:
     """Return the first time after ``now`` that is a whole number of intervals after ``due``.
 
-    So a host that slept through several intervals makes one audit and keeps its times.
+    So a host that was suspended for several intervals runs one audit for them and keeps its times.
     """
     return due + interval_s * max(1, math.floor((now - due) / interval_s) + 1)
 
@@ -61,7 +61,7 @@ class StartTrigger:
         self._timer.start()
 
     def stop(self) -> None:
-        """Stop; no request comes after this returns."""
+        """Stop; after this method returns, ``request`` is not called any more."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer.join()
@@ -69,9 +69,9 @@ class StartTrigger:
 
 
 class IntervalTrigger:
-    """Calls ``request`` with a reason once per interval, in a separate thread. ``interval_s`` None means no calls.
+    """Calls ``request`` with a reason once per interval, in a separate thread. ``interval_s`` None: no calls.
 
-    ``identity`` decides at which moment of the interval the calls come.
+    ``identity`` (the host's name) decides at which moment of the interval the calls come.
     """
 
     def __init__(self, request: Callable[[str], None], identity: str) -> None:
@@ -82,7 +82,7 @@ class IntervalTrigger:
         self._stopped = threading.Event()
 
     def start(self, interval_s: float | None) -> None:
-        """Start. The first request comes after 0.5 to 1.5 intervals, at the time that the host's name decides."""
+        """Start. The first call comes after 0.5 to 1.5 intervals, at a time that depends on the host's name."""
         self.interval_s = interval_s
         if interval_s is None:
             return
@@ -100,7 +100,7 @@ class IntervalTrigger:
             self.start(interval_s)
 
     def stop(self) -> None:
-        """Stop; no request comes after this returns."""
+        """Stop; after this method returns, ``request`` is not called any more."""
         if self._thread is not None:
             self._stopped.set()
             self._thread.join()

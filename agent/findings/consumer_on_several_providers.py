@@ -47,7 +47,7 @@ def _find(audit: AuditFacts) -> Findings:
 def _spread(
     records: tuple[ConsumerRecord, ...], own_uuids: frozenset[str]
 ) -> tuple[tuple[ConsumerRecord, list[Allocation], list[Allocation]], ...]:
-    """Return (record, allocations in this host's tree, allocations of the same classes elsewhere) if both exist."""
+    """Return (record, allocations in this host's tree, allocations of the same classes elsewhere) where both exist."""
     sides = ((record, *_sides(own_uuids, record)) for record in records)
     return tuple((record, here, elsewhere) for record, here, elsewhere in sides if elsewhere)
 
@@ -88,7 +88,7 @@ def _headline(audit: AuditFacts, record: ConsumerRecord, instance: Instance | No
 def _remedies(
     audit: AuditFacts, consumer: str, instance: Instance | None, providers: tuple[list[str], list[str]]
 ) -> tuple[Remedy, ...]:
-    """Return remedies that never remove the allocations on the instance's host, because these are right."""
+    """Return the remedies. None removes the allocations on the instance's host, because these allocations are right."""
     own, others = providers
     if instance is not None and instance.deleted:
         return (
@@ -132,7 +132,7 @@ def _instance(audit: AuditFacts, consumer: str) -> Instance | None:
 
 
 def _instance_uuid(audit: AuditFacts, consumer: str) -> str:
-    """Return the consumer's instance: for a migration, the instance that it moved."""
+    """Return the uuid of the consumer's instance; if the consumer is a migration, the uuid of the instance it moves."""
     migrations = audit.state.migrations if audit.state else ()
     return next((m.instance_uuid for m in migrations if m.uuid == consumer), consumer)
 

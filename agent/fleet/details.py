@@ -1,4 +1,4 @@
-"""Word all that is known of one host, with the commands to run there. Pure."""
+"""Describe one host in words: all that ``watch`` knows of the host, and commands to run on that host. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agent.fleet.view import HostRow
 from agent.fleet.words import ABSENT, UNKNOWN, amounts_text, clock_of, duration
 from agent.text.amounts import number_text, unit_of
 
-#: The commands to run on the host, the most useful one first, by condition.
+#: For each condition, the commands to run on the host, the most useful command first.
 _COMMANDS = {
     Condition.NEVER: ("systemctl status stocktake-agent", "stocktake config check"),
     Condition.SILENT: ("systemctl status stocktake-agent", "journalctl -u stocktake-agent -n 50"),
@@ -22,14 +22,14 @@ _COMMANDS = {
 }
 _OTHER_COMMANDS = ("stocktake status",)
 
-#: The name of a line with a command.
+#: The name (left column) of a line that shows a command.
 RUN_THERE = "run there"
 
 Line = tuple[str, str]
 
 
 def details(row: HostRow, at: datetime.datetime) -> tuple[Line, ...]:
-    """Return the lines as (name, text). A value that the host's agent does not know or send is ``?``."""
+    """Return the lines as (name, text). ``?`` stands for a value that the agent does not know or does not send."""
     names = [("host", row.host), ("cell", row.cell), ("group", row.group)]
     lines = [(name, text) for name, text in names if text]
     lines.append(("condition", f"{LABELS[row.condition]}: {what(row, at)}"))
@@ -43,14 +43,14 @@ def details(row: HostRow, at: datetime.datetime) -> tuple[Line, ...]:
 
 
 def commands(row: HostRow) -> tuple[str, ...]:
-    """Return the commands that show more on the host itself; each of them changes nothing."""
+    """Return commands for the operator to run on the host, which show more. None of these commands changes anything."""
     found = _COMMANDS.get(row.condition, _OTHER_COMMANDS)
     worst = row.seen.worst if row.seen else None
     return (*found, f"stocktake explain {worst.code}") if worst and _is_code(worst.code) else found
 
 
 def _is_code(text: str) -> bool:
-    """Return whether the text can be a finding's code: a command to paste must not contain a stranger's characters."""
+    """Return whether ``text`` has a finding code's form, so that no sender can put other characters into a command."""
     return text.isascii() and text.replace("-", "").isalnum()
 
 

@@ -1,4 +1,4 @@
-"""Read the list of the hosts that should send messages from the text of a file. Pure."""
+"""Parse the text of a file that lists the expected hosts: the hosts that should send messages. Pure."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ class ExpectedHost:
 
 
 def hosts_from_text(text: str) -> tuple[ExpectedHost, ...]:
-    """Return the hosts of a file: one host a line, optionally with its group as the second word; # begins a comment.
+    """Return the hosts, sorted. A line has one host, and optionally its group as the second word; # begins a comment.
 
-    Raises SourceInconsistent with the number of the line if a line has more words, or names a host twice.
+    Raises SourceInconsistent, which names the line's number, if a line has more than two words or a word above 255
+    characters, or if a line names a host again.
     """
     found: dict[str, ExpectedHost] = {}
     for number, line in enumerate(text.splitlines(), start=1):

@@ -1,7 +1,7 @@
-"""Put the messages of all cells and the expected hosts together: one row a host, and sums of the whole fleet. Pure.
+"""Merge the messages of all cells with the expected hosts: one row per host, and sums of the whole fleet. Pure.
 
-Every output of ``watch`` is made from a ``FleetView``. A host that is expected and has sent nothing has a row as well.
-Two hosts of one name in two cells are two rows.
+Every output of ``watch`` is made from a ``FleetView``. An expected host that has sent nothing has a row as well. Two
+hosts with the same name in two cells have two rows.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from agent.fleet.conditions import Condition
 from agent.fleet.expected import ExpectedHost
 from agent.fleet.host import PATIENCE, SLACK_S, HostSeen
 
-#: The interval of a host that has sent no message yet, if no other host of its cell has sent one either.
+#: The assumed seconds between two messages of a host while no host of the cell has sent a message.
 USUAL_INTERVAL_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Away:
-    """A broker that cannot be reached: since when, and its error."""
+    """Why a broker counts as away: ``since`` when the broker cannot be reached, and the ``error``."""
 
     since: datetime.datetime
     error: str
@@ -33,7 +33,7 @@ class Away:
 class ExpectedHosts:
     """The hosts that should send messages, as last read.
 
-    ``hosts`` is None if the list was never read. ``problem`` says why the last read failed, None if it did not.
+    ``hosts`` is None if the list was never read. ``problem`` says why the last read failed; None if it succeeded.
     """
 
     hosts: tuple[ExpectedHost, ...] | None
@@ -45,8 +45,9 @@ class CellSeen:
     """What one broker has sent. ``name`` is "" if there is only one cell.
 
     ``away`` is None while the broker can be reached. ``expected`` is None if the operator wants no expected hosts, or
-    gave one list for all cells. ``odd`` counts the hosts whose messages cannot be read, ``left_out`` the hosts beyond
-    the maximum number of hosts. ``began_at`` is when ``watch`` began to wait for messages, in monotonic seconds.
+    gave one list for all cells. ``odd`` counts the hosts whose messages cannot be parsed, ``left_out`` the hosts
+    beyond the maximum number of hosts. ``began_at`` (monotonic seconds) and ``began`` (UTC) are when ``watch`` began to
+    wait for messages.
     """
 
     name: str
@@ -64,7 +65,7 @@ class CellSeen:
 class Moment:
     """When a view was made: ``now`` in monotonic seconds, ``at`` in UTC.
 
-    ``waited``: the time for answers is over, so an expected host that has sent nothing is not awaited any more.
+    ``waited``: the wait for messages is over, so an expected host that has sent nothing has the condition NEVER.
     """
 
     now: float
@@ -74,10 +75,11 @@ class Moment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostRow:
-    """One host. ``seen`` is its last message, None if it has sent none since ``began``, the start of the wait.
+    """One host. ``seen`` is its last message, None if the host has sent none since ``began``, the start of the wait.
 
-    ``is_expected`` is None if no list of expected hosts is known. ``for_s``: for how long the condition has lasted;
-    None if that is not known, or if there is nothing to see. ``for_at_least``: the condition may be older.
+    ``is_expected`` is None if no list of expected hosts is known. ``age_s`` is the age of the last message. ``for_s``:
+    for how many seconds the condition has lasted; None if the host is clean or has sent nothing. ``for_at_least``: the
+    condition may be older than ``for_s``.
     """
 
     cell: str
@@ -94,15 +96,15 @@ class HostRow:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Identifies the row in every view: cell and host."""
+        """The cell and the host, which together identify the row in every view."""
         return (self.cell, self.host)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sums:
-    """Sums over all hosts: amounts by class, and the number of writes that agents hold back.
+    """Sums over all hosts: amounts by resource class, and the number of writes that the agents hold back.
 
-    ``not_known`` is the number of hosts whose leaked amounts are not known: they are in no sum.
+    ``not_known`` is the number of hosts whose leaked amounts are not known; ``leaked`` does not include these hosts.
     """
 
     leaked: Mapping[str, int]
@@ -115,8 +117,8 @@ class Sums:
 class FleetView:
     """The whole fleet at one moment. ``rows`` has every host, sorted by host and cell.
 
-    ``expected`` is the number of expected hosts, None if no list is known. ``problems`` are sentences about lists of
-    expected hosts that could not be read.
+    ``expected`` is the number of expected hosts, None if no list is known. ``problems`` are the reasons why lists of
+    expected hosts could not be read.
     """
 
     moment: Moment
@@ -129,7 +131,7 @@ class FleetView:
 
 
 def fleet_view(cells: Iterable[CellSeen], everywhere: ExpectedHosts | None, moment: Moment) -> FleetView:
-    """Return the view. ``everywhere``: expected hosts whose cell is not known; None if there is no such list."""
+    """Return the view. ``everywhere``: the one list of expected hosts for all cells; None if there is no such list."""
     all_cells = tuple(cells)
     rows = tuple(sorted(_rows(all_cells, everywhere, moment), key=attrgetter("host", "cell")))
     lists = [each for each in (everywhere, *(cell.expected for cell in all_cells)) if each is not None]
@@ -146,7 +148,7 @@ def fleet_view(cells: Iterable[CellSeen], everywhere: ExpectedHosts | None, mome
 
 
 def interval_of(hosts: Iterable[HostSeen]) -> float:
-    """Return the usual seconds between two messages: the median over these hosts."""
+    """Return the usual seconds between two messages of a host: the median of these hosts' intervals."""
     intervals = [seen.interval_s for seen in hosts]
     return statistics.median_low(intervals) if intervals else USUAL_INTERVAL_S
 
@@ -170,7 +172,7 @@ def _by_host(expected: ExpectedHosts | None) -> Mapping[str, ExpectedHost] | Non
 
 
 def row_of_message(cell: str, seen: HostSeen, at: datetime.datetime) -> HostRow:
-    """Return the row of a host at the arrival of its message at the time ``at``, without a list of expected hosts."""
+    """Return the row of a host whose message arrived at the time ``at``; lists of expected hosts are not considered."""
     arrived = CellSeen(name=cell, broker="", hosts=(seen,), began_at=seen.received_at, began=at)
     return _heard_row(arrived, seen, None, seen.received_at)
 
@@ -204,7 +206,7 @@ def _heard_row(cell: CellSeen, seen: HostSeen, listed: Mapping[str, ExpectedHost
 def _unheard_rows(
     cell: str, cells: tuple[CellSeen, ...], listed: Mapping[str, ExpectedHost] | None, moment: Moment
 ) -> Iterator[HostRow]:
-    """Yield the rows of the listed hosts that have sent nothing; ``cells`` are those in which the hosts may be."""
+    """Yield the rows of the listed hosts that have sent nothing. ``cells``: the cells in which these hosts may be."""
     heard = {seen.host for each in cells for seen in each.hosts}
     unheard = [each for host, each in (listed or {}).items() if host not in heard]
     if not unheard:

@@ -14,7 +14,7 @@ class Role(enum.Enum):
     """What this agent may write.
 
     OWNER: everything that nova-compute would write. COMPANION: only allocations of the agent's own consumers, while
-    nova-compute writes all else. OBSERVER: nothing.
+    nova-compute writes everything else. OBSERVER: nothing.
     """
 
     OWNER = "owner"
@@ -40,7 +40,7 @@ class RatioPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestCpu:
-    """``[libvirt] cpu_*``: guests' CPU. ``mode`` is None if unset. Each of ``extra_flags`` may begin with + or -."""
+    """``[libvirt] cpu_*``: the guests' CPU model. ``mode`` is None if unset. Each extra flag may begin with + or -."""
 
     mode: str | None = None
     models: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class GuestCpu:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CephAccess:
-    """The Ceph pool of the guests' disks. If ``user`` (``--id``) or ``conf`` is None, ceph uses its default."""
+    """The Ceph pool of the guests' disks. If ``user`` (``--id``) or ``conf`` is None, ``ceph`` uses its own default."""
 
     pool: str
     user: str | None = None
@@ -66,7 +66,7 @@ class Tpm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MdevTypeChoice:
-    """One of ``[devices] enabled_mdev_types``: its parent devices, its resource class, and an upper limit."""
+    """One type of ``[devices] enabled_mdev_types``: its parent devices, resource class and maximum number of mdevs."""
 
     type_id: str
     # PCI addresses of the parents. For a parent that is not a PCI device, the tuple has the device's name in /sys.
@@ -77,7 +77,7 @@ class MdevTypeChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PmemLabel:
-    """One entry of ``[libvirt] pmem_namespaces``."""
+    """One entry of ``[libvirt] pmem_namespaces``: a label and the pmem namespaces that have it."""
 
     label: str
     namespaces: tuple[str, ...]
@@ -94,7 +94,7 @@ class ReservedPages:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkAffinity:
-    """The NUMA cells near each physical network (by the network's name), and near the tunnel networks."""
+    """The ids of the NUMA cells near each physical network (by the network's name), and near the tunnel networks."""
 
     physnets: tuple[tuple[str, tuple[int, ...]], ...] = ()
     tunnel: tuple[int, ...] = ()
@@ -119,7 +119,7 @@ class DatabaseAccess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceAccess:
-    """How an operator reaches the sources by hand, for the commands in remedies. Contains no credentials.
+    """Where an operator reaches the sources by hand; remedies' commands contain these values. Contains no credentials.
 
     ``placement_url`` is None if Placement's URL comes from Keystone's catalog; ``auth_url`` is Keystone's URL.
     ``broker`` (the first host of transport_url) is set if nova-conductor is the state source, ``database`` if the

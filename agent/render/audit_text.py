@@ -1,7 +1,7 @@
-"""Word an audit for people: outcome, sources, findings and plan. Pure.
+"""Describe an audit in words for the operator: outcome, sources, findings and plan. Pure.
 
-The functions take the JSON document (documents.py) and not the report, because ``stocktake status`` has only
-the report file.
+The functions take the audit's JSON document (documents.py) and not an AuditReport, because ``stocktake status`` has
+only the report file, which is JSON.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def head_lines(audit: Document, now: str) -> Iterator[Line]:
 
 
 def _cost(audit: Document) -> str:
-    """Return how long the audit took and what it asked of Placement; an older agent did not count what it tried."""
+    """Return the audit's duration and its requests to Placement; an older agent did not count tried requests."""
     cost = audit["placement"]
     asked, tried = cost["requests"], cost.get("tried", 0)
     requests = (
@@ -57,7 +57,7 @@ def _cost(audit: Document) -> str:
 
 
 def _kinds(cost: Document) -> str:
-    """Return the conflicts by kind; "" if there are none, or if an older agent wrote the report without kinds."""
+    """Return the write conflicts by kind; "" without conflicts, or if an older agent wrote the report without kinds."""
     kinds = cost.get("conflict_kinds") or {}
     return f" ({', '.join(f'{kind} {count}' for kind, count in kinds.items())})" if kinds else ""
 
@@ -74,7 +74,7 @@ def _written(audit: Document) -> str:
 
 
 def source_lines(audit: Document) -> Iterator[Line]:
-    """Yield the sources that were read on one line, and each other source on a line of its own."""
+    """Yield one line for all sources that were read, and one line for each source that was not read."""
     read = [_took(source) for source in audit["sources"] if source["ok"]]
     if read:
         yield line(f"read: {', '.join(read)}", hang=2)
@@ -87,13 +87,13 @@ def _took(source: Document) -> str:
 
 
 def _ms(timed: Document) -> str:
-    """Return the duration in milliseconds, with one digit after the point below 10 ms."""
+    """Return the duration in milliseconds; below 10 ms with one decimal."""
     duration = timed["duration_ms"]
     return f"{number_text(round(duration, 0 if duration >= 10 else 1))} ms"
 
 
 def _unread(source: Document) -> str:
-    """Return why the source was not read, and the age of its last successful read."""
+    """Return why the source was not read; if the agent asked the source, also the age of its last successful read."""
     if not source.get("asked", True):
         return f"{source['name']} not asked: {source.get('not_asked_because') or 'another source is unread'}"
     age = source["age_s"]
@@ -102,7 +102,7 @@ def _unread(source: Document) -> str:
 
 
 def _late(source: Document) -> str:
-    """Return the age of the newest service heartbeat; "" if the age is unknown, as in the report of an older agent."""
+    """Return the age of nova's newest service heartbeat; "" if it is unknown, as in the report of an older agent."""
     behind = source.get("behind_s")
     if behind is None:
         return ""
@@ -110,7 +110,7 @@ def _late(source: Document) -> str:
 
 
 def gone_lines(audit: Document) -> Iterator[Block]:
-    """Yield the findings that the audit checked and that do not exist any more, with reasons."""
+    """Yield the findings that are gone (the audit checked them and did not find them again), with reasons."""
     gone = audit.get("gone", ())
     if gone:
         yield ""
@@ -172,7 +172,7 @@ def _what(write: Document) -> str:
 
 
 def _traits(write: Document) -> str:
-    """Return the number of traits and the changed traits, not all traits: a provider has nearly a hundred."""
+    """Return the number of traits and the changed traits. All traits would be too long: a provider has nearly 100."""
     signs = {"+": write["added"], "-": write["removed"]}
     changed = ", ".join(f"{sign}{name}" for sign, names in signs.items() for name in names)
     return f"+{len(write['added'])} -{len(write['removed'])} traits, {len(write['traits'])} in all: {changed or 'none'}"

@@ -1,4 +1,4 @@
-"""Show the entries of the journal to people. Pure.
+"""Make the table of journal entries that ``stocktake journal`` shows to the operator. Pure.
 
 The rows are those of ``stocktake journal -f json``, but with the actor in words.
 """
@@ -25,7 +25,7 @@ _MINUTE = len("2026-11-21T12:00")
 
 
 def journal_grid(rows: Sequence[Document]) -> Grid:
-    """Return the table of these entries."""
+    """Return the table of these journal entries."""
     return Grid(columns=_COLUMNS, rows=tuple(_cells(row) for row in rows), leave_out=_LEAVE_OUT)
 
 

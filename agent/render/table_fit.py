@@ -1,8 +1,8 @@
 """Decide how a table fits a width: which uuids get shorter, which columns are left out, how wide each column is. Pure.
 
-The steps, in this order, until the table fits: uuids become their first 8 digits; columns are left out in the table's
-own order; texts are wrapped and names are cut. A word, an amount or a path is never broken: a very long word may stick
-out of its column, or make the table wider than the terminal.
+If the table is too wide, these steps follow in this order: uuids are cut to their first 8 digits; columns are left out
+in the order that the table names; texts are wrapped and names are cut. A word, an amount or a path is never broken, so
+a very long word may be wider than its column, or make the table wider than the terminal.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from agent.render.layout import Column, Grid, Kind
 
-#: The number of blanks between two columns.
+#: The number of spaces between two columns.
 GAP = 2
 SHORT_UUID = 8
-#: A text with less room than this number of columns is hard to read, so the table leaves out a column instead.
+#: A text in fewer terminal columns than this is hard to read, so the table leaves out one of its columns instead.
 READABLE_TEXT = 30
 READABLE_NAME = 16
 LEAST_NAME = 8
@@ -25,9 +25,9 @@ _UUID = re.compile(r"(?<!\S)([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0
 _WITH_UUIDS = (Kind.UUID, Kind.NAME, Kind.TEXT)
 _FLEXIBLE = (Kind.NAME, Kind.TEXT, Kind.CUT)
 
-# Returns how many columns of a terminal a text takes.
+# A function that returns how many terminal columns a text takes.
 Measure = Callable[[str], int]
-# Returns the parts of a text between which a line may end.
+# A function that returns the parts of a text between which a line may be wrapped.
 Words = Callable[[str], Sequence[str]]
 
 
@@ -43,7 +43,7 @@ class Fitted:
 
 @dataclass(frozen=True, slots=True)
 class _Wish:
-    """Widths of one column: the least possible, a readable one, those of its longest word and of its longest cell."""
+    """Widths of one column: the least possible, a readable one, that of its longest word, that of its longest cell."""
 
     least: int
     readable: int
@@ -52,7 +52,7 @@ class _Wish:
 
 
 def fitted(grid: Grid, width: int | None, measure: Measure, words: Words, mark: str = "...") -> Fitted:
-    """Return the table for ``width`` columns; None: as wide as its cells. ``mark`` stands for the end of a cut text."""
+    """Return the table for ``width`` terminal columns; None: no limit. ``mark`` replaces the end of a cut text."""
     wishes = _wishes(grid.columns, grid.rows, measure, words)
     if width is None or _total(wish.natural for wish in wishes) <= width - grid.indent:
         return Fitted(columns=grid.columns, widths=tuple(wish.natural for wish in wishes), rows=grid.rows)
@@ -105,7 +105,7 @@ def _wish(column: Column, cells: Sequence[str], measure: Measure, words: Words) 
 
 
 def _kept(grid: Grid, wishes: Sequence[_Wish], room: int) -> list[int]:
-    """Return the places of the columns that stay: as many as are readable in ``room``."""
+    """Return the indexes of the columns that stay: as many columns as are readable in ``room`` terminal columns."""
     places = {column.name: place for place, column in enumerate(grid.columns)}
     kept = list(range(len(grid.columns)))
     for name in grid.leave_out:
@@ -116,7 +116,7 @@ def _kept(grid: Grid, wishes: Sequence[_Wish], room: int) -> list[int]:
 
 
 def _widths(columns: Sequence[Column], wishes: Sequence[_Wish], room: int) -> tuple[int, ...]:
-    """Share the room: each column gets its least width; then names, then texts get more, in three rounds."""
+    """Return the widths: each column gets its least width; in three rounds first names, then texts get more."""
     widths = [wish.least for wish in wishes]
     spare = room - _total(widths)
     for goal in ("readable", "whole", "natural"):
@@ -130,7 +130,7 @@ def _widths(columns: Sequence[Column], wishes: Sequence[_Wish], room: int) -> tu
 
 
 def _cut(cell: str, kind: Kind, width: int, measure: Measure, mark: str) -> str:
-    """Return the cell; a name that is too long has ``~`` for its middle, and a text has ``mark`` for its end."""
+    """Return the cell; ``~`` replaces the middle of a name that is too long, ``mark`` the end of a text (Kind.CUT)."""
     if kind not in (Kind.NAME, Kind.CUT) or measure(cell) <= width:
         return cell
     if kind is Kind.CUT:
@@ -140,7 +140,7 @@ def _cut(cell: str, kind: Kind, width: int, measure: Measure, mark: str) -> str:
 
 
 def _head(text: str, width: int, measure: Measure) -> str:
-    """Return the longest beginning of the text that takes at most ``width`` columns."""
+    """Return the longest beginning of the text that takes at most ``width`` terminal columns."""
     kept = text[:width]
     while measure(kept) > width:
         kept = kept[:-1]

@@ -1,4 +1,4 @@
-"""Say in words what stood before or after a change of the cloud's books, from the JSON of its journal entry. Pure."""
+"""Describe in words the state before or after a change, from the JSON of the change's journal entry. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from agent.text.amounts import with_class
 
 
 def state_text(document: Any) -> str:  # noqa: ANN401 - the journal's JSON depends on the kind of the change
-    """Return the consumers' allocations in words; any other document as JSON."""
+    """Return the consumers' allocations in words; return a document without consumers as JSON."""
     if isinstance(document, dict) and "consumer" in document:
         return _allocations(document["consumer"])
     if isinstance(document, dict) and "consumers" in document:

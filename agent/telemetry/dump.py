@@ -1,6 +1,6 @@
 """Describe a running daemon in words, for the report that SIGUSR2 causes: queue, audit, sources, findings. Pure.
 
-A stack contains no values of variables, and no section has a value of an option. So the report contains no secrets.
+The report contains no secrets: its stacks have no values of variables, and no section has the value of an option.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ NONE = "none"
 class Condition:
     """What a daemon is doing.
 
-    ``waiting``: the reasons for the next audit. ``running_s``: how long the running audit has run, 0 between audits;
-    ``reading``: the source that it reads, empty outside a read. ``is_healthy``: whether systemd's watchdog is fed.
-    ``misses``: how many reads of libvirt in a row have timed out. ``bus_failures``: how many tries in a row the broker
-    did not accept a message. ``counters``: what the audits of this process did.
+    ``waiting``: the reasons for the next audit. ``running_s``: how many seconds the running audit has run, 0 between
+    audits; ``reading``: the source that this audit is reading, empty outside a read. ``is_healthy``: whether the agent
+    feeds systemd's watchdog. ``misses``: how many reads of libvirt in a row have timed out. ``bus_failures``: how many
+    times in a row the broker did not accept a message. ``counters``: what the audits of this process did.
     """
 
     waiting: tuple[str, ...]
@@ -39,7 +39,7 @@ class Condition:
 
 
 def fields_of(condition: Condition) -> dict[str, Any]:
-    """Return the fields of the log line that says where the report is."""
+    """Return the fields of the log line that says where the report of SIGUSR2 is."""
     report = condition.report
     return {
         "waiting": condition.waiting,

@@ -1,7 +1,7 @@
 """Decide how each failure of a command appears: its exit code, its kind, its message and its list of problems.
 
-Every failure ends a command without its document. With ``-f json`` the command then prints an error object instead of
-the document (``error_document``), so that a program that reads stdout always gets JSON. Pure.
+Every failure ends a command without its document (its result on stdout). With ``-f json`` the command then prints an
+error object (``error_document``) instead, so that a program that reads stdout always gets JSON. Pure.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from agent.errors import AgentError, ConfigError, Retry
 from agent.exit_codes import BAD_ARGUMENTS, BUG, CONFIGURATION, TEMPORARY
 from agent.usage_error import UsageError
 
-#: The version of the error object, which is the version of all documents.
+#: The schema version of the error object; all JSON documents have this version.
 SCHEMA_VERSION = 1
 # 128 + the number of the signal, as shells report it.
 INTERRUPTED = 130
@@ -34,7 +34,7 @@ class FailureKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """How a command failed. ``problems``: the single mistakes or errors, if there are several; printed first."""
+    """How a command failed. ``problems``: the individual mistakes or errors, which are printed before the message."""
 
     kind: FailureKind
     message: str
@@ -48,7 +48,7 @@ class Failure:
 
 
 class NoDocument(Exception):
-    """A command ends without its document, for a reason that is neither a bug nor a wrong command line."""
+    """Raised to end a command without its document, for a reason that is neither a bug nor a wrong command line."""
 
     def __init__(self, kind: FailureKind, message: str, code: int, problems: tuple[str, ...] = ()) -> None:
         super().__init__(message)
@@ -56,7 +56,7 @@ class NoDocument(Exception):
 
 
 def failure_of(error: BaseException) -> Failure:
-    """Return how the error ends the command. An error that no other module expects counts as a bug."""
+    """Return the failure with which this error ends the command. An error that no case below names counts as a bug."""
     match error:
         case NoDocument():
             return error.failure
@@ -75,7 +75,7 @@ def failure_of(error: BaseException) -> Failure:
 
 
 def error_document(failure: Failure) -> dict[str, Any]:
-    """Return the JSON object that stands in the place of the document."""
+    """Return the JSON object that the command prints instead of its document."""
     return {
         "schema_version": SCHEMA_VERSION,
         "error": {"kind": failure.kind.value, "message": failure.message, "problems": list(failure.problems)},

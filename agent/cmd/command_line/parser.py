@@ -1,7 +1,7 @@
-"""Parse a command line with argparse; a mistake raises UsageError, which names the nearest option.
+"""Parse a command line with argparse; a mistake raises UsageError, which proposes the most similar option.
 
-argparse itself would print its usage to stderr and exit with 2, which means a partial audit in this program. cliff's
-own parser would add a text about plug-ins to each help.
+argparse itself would print its usage to stderr and exit with code 2, which in this program means a partial audit.
+cliff's own parser would add a text about plug-ins to each help.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Parser(argparse.ArgumentParser):
     """A parser that raises UsageError instead of exiting."""
 
     def error(self, message: str) -> NoReturn:
-        """Raise UsageError with argparse's message and the command whose help lists the arguments."""
+        """Raise UsageError with argparse's message and the help command that lists the valid arguments."""
         raise UsageError(f"{message} (see {self.prog} --help)")
 
     def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]  # noqa: ANN401 - argparse's own
@@ -44,17 +44,17 @@ class Parser(argparse.ArgumentParser):
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Keeps the lines of the examples and exit codes, and wraps the rest at the terminal's width."""
+    """Keeps the line breaks of the examples and exit codes, and wraps other texts at the terminal's width."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=30, width=help_width())
 
 
 class ParserOwner(Command):
-    """Makes the parser of a command. In the list of base classes it follows cliff's own classes, which add options."""
+    """Makes a command's parser. A command lists this base class after cliff's own base classes, which add options."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return a parser with the command's description, examples and exit codes, without arguments."""
+        """Return a parser with the command's description, examples and exit codes, but still without arguments."""
         return Parser(
             description=textwrap.fill(" ".join(self.get_description().split()), help_width()),
             epilog=epilog_of(prog_name.partition(" ")[2]),
@@ -64,11 +64,11 @@ class ParserOwner(Command):
 
 
 def nearest_option(typed: str, known: Sequence[str]) -> str | None:
-    """Return the option that the operator most likely meant, None if no option is similar."""
+    """Return the known option that is most similar to the typed word; None if no option is similar."""
     near = difflib.get_close_matches(typed.partition("=")[0], known, n=1)
     return near[0] if near else None
 
 
 def help_width() -> int:
-    """Return the width of a help text: the terminal's, but at most 120 columns."""
+    """Return the width of a help text in columns: the terminal's width, but at least 40 and at most 120."""
     return max(_NARROWEST, min(120, shutil.get_terminal_size((100, 24)).columns))

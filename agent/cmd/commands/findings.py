@@ -1,4 +1,4 @@
-"""``stocktake findings``: the live findings of this host as a list, filtered as the operator asks."""
+"""``stocktake findings``: list this host's live findings that pass the operator's filters."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Findings(ReportingCommand, ListCommand):
     )
 
     def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing, int]:
-        """Return the findings that pass all filters, and the exit code: 0 none, 3 some, 2 not known.
+        """Return the list of findings that pass all filters, and the exit code: 0 none, 3 some, 2 not known.
 
         Raises UsageError on an unknown finding code, and on a consumer's name that several consumers have.
         """
@@ -99,7 +99,7 @@ def _passes(finding: Document, consumers: frozenset[str], parsed_args: argparse.
 
 
 def _foot(found: Sequence[Document], shown: Sequence[Document], now: str) -> tuple[Block, ...]:
-    """Return how many findings there are, and which of the listed ones are not known now."""
+    """Return the lines below the list: the number of findings, and which listed findings have the state unknown."""
     from agent.render.finding_text import counted, unknown_lines
 
     count = counted(found) if found else "no findings"

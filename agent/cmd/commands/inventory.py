@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from agent.model.report import AuditReport
     from agent.render.documents import Document
 
-# The sources of an inventory, in the order of the sentence.
+# The sources that an inventory needs, in the order in which a message names them.
 _TITLES = {"libvirt": "libvirt", "placement": "Placement"}
 _FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
 _WANTED = ("provider", "provider_uuid", "resource_class", *_FIELDS, "used", "free")
@@ -38,7 +38,7 @@ class Inventory(ReportingCommand, ListCommand):
         return _BESIDE if parsed_args.diff else _WANTED
 
     def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing, int]:
-        """Return rows of the wanted inventory; with --diff also of the inventory that Placement records."""
+        """Return the list and the exit code. The rows are the wanted inventory; --diff adds what Placement records."""
         from agent.exit_codes import CLEAN, FINDINGS, answer_code, first_of
         from agent.render.documents import inventory_rows
         from agent.render.explain import unread
@@ -58,7 +58,7 @@ class Inventory(ReportingCommand, ListCommand):
 
 
 def _nothing(report: AuditReport) -> str:
-    """Return why the list has no inventory."""
+    """Return the reason why the list has no rows, in words."""
     failed = [source.name for source in report.sources if not source.ok]
     names = " and ".join(title for name, title in _TITLES.items() if name in failed)
     return f"inventory unknown: {names} could not be read" if names else "this host offers no inventory"

@@ -18,7 +18,7 @@ class Traits(ReportingCommand, ListCommand):
     )
 
     def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing, int]:
-        """Return the rows of the report. If Placement could not be read, --diff returns no rows."""
+        """Return the list of traits and the exit code. If Placement could not be read, --diff lists no rows."""
         from agent.exit_codes import CLEAN, FINDINGS, answer_code, first_of
         from agent.model.snapshot import LIBVIRT, PLACEMENT
         from agent.render.documents import trait_rows
@@ -27,7 +27,7 @@ class Traits(ReportingCommand, ListCommand):
         report = self.report_of(parsed_args, "traits")
         unread = [source.name for source in report.sources if source.name in (PLACEMENT, LIBVIRT) and not source.ok]
         known = any(source.name == PLACEMENT and source.ok for source in report.sources)
-        # Without an answer of Placement it is not known which traits are recorded.
+        # Without an answer from Placement, the agent does not know which traits Placement records.
         found = [row if known else {**row, "recorded": None} for row in trait_rows(report)]
         shown = [row for row in found if not parsed_args.diff or (known and row["wanted"] != row["recorded"])]
         rows = tuple(tuple(row[name] for name in self.COLUMNS) for row in shown)

@@ -80,9 +80,9 @@ class Why(DocumentCommand):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Return the exit code: 0 the request fits, 3 it does not, 2 the answer is incomplete.
+        """Print the answer and return the exit code: 0 the request fits, 3 it does not fit, 2 the answer is incomplete.
 
-        Raises UsageError (127) on bad input, PlacementUnavailable (75) if Placement cannot be read.
+        Raises UsageError (exit code 127) on bad input, PlacementUnavailable (75) if Placement cannot be read.
         """
         from agent.cmd.exit_handling import to_stderr
         from agent.cmd.why_run import answered, code_of
@@ -90,7 +90,7 @@ class Why(DocumentCommand):
         from agent.why.text import lines
 
         report = answered(self.app.options, _question(parsed_args))
-        # The text answer says what could not be read. With JSON, stderr says it too.
+        # The text answer itself says what could not be read. With JSON, the command also says this on stderr.
         for line in report.unknown if parsed_args.format == JSON else ():
             to_stderr(f"some data could not be read: {line}")
         self.answer(parsed_args.format, lines(report, self.wrapping_width()), document(report))

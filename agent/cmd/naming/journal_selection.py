@@ -1,4 +1,4 @@
-"""Select the entries of the journal that the operator asked for."""
+"""Select the journal entries that the operator asked for."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from agent.host_files.journal import Entry
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """What the operator asked for; an empty filter selects every entry.
+    """The filters that the operator asked for; an empty filter selects every entry.
 
-    ``since``: only entries from this time on. ``limit``: how many of the newest entries. ``codes``: finding codes.
-    ``consumers``: consumers' uuids.
+    ``since``: only entries from this time on. ``limit``: at most this number of entries, the newest. ``codes``: only
+    entries with these finding codes. ``consumers``: only entries about the consumers with these uuids.
     """
 
     since: datetime.datetime | None = None
@@ -23,7 +23,7 @@ class Selection:
 
 
 def selected(entries: tuple[Entry, ...], asked: Selection) -> tuple[Entry, ...]:
-    """Return the entries that match every filter, in the order of the journal, of these the ``limit`` newest."""
+    """Return the entries that match every filter, at most the ``limit`` newest of them, in the journal's order."""
     found = tuple(entry for entry in entries if _matches(entry, asked))
     return found if asked.limit is None else found[max(0, len(found) - asked.limit) :]
 
@@ -40,6 +40,6 @@ def _is_since(at: str, since: datetime.datetime) -> bool:
     try:
         then = datetime.datetime.fromisoformat(at)
     except ValueError:
-        # An entry whose time cannot be read may be new: rather show an entry too many than hide a change.
+        # An entry whose time cannot be parsed may be new. The command shows the entry, so that no change is hidden.
         return True
     return (then if then.tzinfo else then.replace(tzinfo=datetime.UTC)) >= since

@@ -1,4 +1,4 @@
-"""One question to a part outside the agent, and how all questions are asked at the same time."""
+"""Define a question to a part outside the agent, such as libvirt, and ask all such questions at the same time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agent.ports import Deadline
 
 #: The seconds that each part may take to answer.
 LIMIT_S = 10.0
-# A part's own error arrives shortly after its time-out, and says more than the sentence about a missing answer.
+# Seconds to wait after the deadline: the part's own time-out error arrives then, and says more than "no answer".
 _LAST_WORDS_S = 0.5
 
 
@@ -20,8 +20,8 @@ _LAST_WORDS_S = 0.5
 class Probe:
     """A question to the part ``what``, such as ``libvirt``.
 
-    ``ask`` must change nothing. It returns a sentence about what answered, or raises AgentError or OSError. If ``ask``
-    hangs, the caller stops waiting after LIMIT_S.
+    ``ask`` must change nothing. ``ask`` returns a sentence about the part that answered, or raises AgentError or
+    OSError. If ``ask`` hangs, ``answers`` stops waiting after its time limit.
     """
 
     what: str
@@ -30,7 +30,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a probe found: ``ok`` if the part answered, with ``words`` about the answer or the reason why there is none.
+    """The result of a probe. ``ok``: the part answered. ``words``: the answer, or the reason why there is no answer.
 
     ``took_ms`` is how long the question took, in milliseconds.
     """
@@ -42,7 +42,7 @@ class Answer:
 
 
 class _Asked:
-    """A probe whose question runs on a thread of its own."""
+    """A probe whose question runs on its own thread."""
 
     def __init__(self, probe: Probe, deadline: Deadline) -> None:
         self._probe = probe
@@ -54,7 +54,7 @@ class _Asked:
         self._thread.start()
 
     def answer(self) -> Answer:
-        """Wait until the deadline, and return the answer."""
+        """Wait for the answer until shortly after the deadline; return the answer, or one that says that none came."""
         self._thread.join(self._deadline.left_s() + _LAST_WORDS_S)
         return self._answer or self._of(f"no answer within {self._deadline.allowed_s:g} s", ok=False)
 

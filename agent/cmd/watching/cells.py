@@ -1,7 +1,8 @@
-"""Keep one connection to the broker of one cell: listen, notice that the broker is away, ask again when it is back.
+"""Watch one cell over its message broker: receive the agents' messages, and notice when the broker is away and back.
 
-oslo.messaging connects again by itself and says nothing about it. So a thread sends a message that nobody receives
-every PROBE_S, only to learn whether the broker accepts it.
+oslo.messaging reconnects by itself without telling the caller. So a thread sends a probe, a message that nobody
+receives, every PROBE_S seconds to learn whether the broker accepts messages. After an outage the thread asks all agents
+for their state.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ from agent.errors import SourceUnavailable
 from agent.fleet.view import Away, CellSeen
 
 PROBE_S = 5.0
-#: A broker that has not accepted a probe for so many seconds counts as away.
+#: A broker that does not accept a probe within this number of seconds counts as away.
 ANSWER_S = 8.0
 UNDECIDED, UP, AWAY = "undecided", "up", "away"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellParts:
-    """What one cell is watched with. ``expected`` is None if the operator wants no list of this cell's hosts.
+    """The parts for watching one cell. ``expected`` is None if the operator wants no list of this cell's hosts.
 
-    ``told`` is called when the broker is away and when it is back.
+    ``told`` is called with a sentence when the broker goes away and when it is back.
     """
 
     name: str
@@ -42,7 +43,7 @@ class CellParts:
 
 
 class WatchedCell:
-    """One cell. ``start`` connects in a thread; ``seen`` returns what is known at any time."""
+    """One watched cell. ``start`` connects in a thread; ``seen`` returns at any time what the hosts have sent."""
 
     def __init__(self, parts: CellParts) -> None:
         self._parts = parts
@@ -66,12 +67,12 @@ class WatchedCell:
 
     @property
     def expected(self) -> ExpectedList | None:
-        """The list of this cell's expected hosts."""
+        """The list of this cell's expected hosts; None if the operator wants no list."""
         return self._parts.expected
 
     @property
     def odd(self) -> dict[str, str]:
-        """The senders of messages that cannot be read, each with the reason."""
+        """The senders whose messages cannot be parsed, each with the reason."""
         return self._parts.store.odd
 
     @property
@@ -81,18 +82,18 @@ class WatchedCell:
 
     @property
     def error(self) -> str | None:
-        """The broker's error while the broker is away."""
+        """The broker's error while the broker is away, else None."""
         away = self._away
         return None if away is None else away.error
 
     def start(self) -> None:
-        """Connect, and start to read the expected hosts; returns at once."""
+        """Start to connect and to read the list of expected hosts, both in threads; return at once."""
         if self._parts.expected is not None:
             self._parts.expected.start()
         self._thread.start()
 
     def wait_decided(self, timeout_s: float) -> bool:
-        """Wait until the broker has accepted or refused the connection; return whether it has."""
+        """Wait until the first try to connect has ended; return False if ``timeout_s`` seconds pass before that."""
         return self._decided.wait(timeout_s)
 
     def seen(self) -> CellSeen:
@@ -111,11 +112,11 @@ class WatchedCell:
         )
 
     def audit_soon(self, host: str) -> str:
-        """Ask a host's agent for an audit; return its answer in words. Raises SourceUnavailable."""
+        """Ask a host's agent for an audit; return its answer in words. Raises SourceUnavailable without an answer."""
         return audit_soon(self._parts.bus, host)
 
     def close(self) -> None:
-        """Close the connection; takes at most two seconds if the broker hangs."""
+        """Close the connection. If the broker hangs, this takes at most two seconds."""
         self._closing.set()
         if self._parts.expected is not None:
             self._parts.expected.close()
@@ -132,7 +133,7 @@ class WatchedCell:
             self._closing.wait(PROBE_S)
 
     def _listen(self) -> None:
-        """Connect and ask all agents for their state."""
+        """Connect to the broker, and ask the agents of all hosts for their state."""
         self._listener = FleetListener(self._parts.bus, self._parts.store.receive)
         try:
             self._listener.listen()
@@ -154,7 +155,7 @@ class WatchedCell:
             self._ask_again(listener)
 
     def _ask_again(self, listener: FleetListener) -> None:
-        """Ask all agents for their state: the messages of the outage are lost."""
+        """Ask all agents for their state, because the messages that they sent during the outage are lost."""
         try:
             listener.ask()
         except SourceUnavailable as error:

@@ -1,4 +1,4 @@
-"""Redraw a terminal and obey keys, until ``q``, Ctrl-C or a signal ends the program. The terminal is then as before."""
+"""Redraw the screen and obey keys until ``q``, Ctrl-C or a signal ends the program; then restore the terminal."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from agent.fleet.view import FleetView, HostRow
 from agent.render.draw import drawn
 from agent.render.layout import Look
 
-#: Seconds between two views of the fleet, each of which is drawn.
+#: The program makes a new view of the fleet, and draws it, once in this number of seconds.
 REDRAW_S = 1.0
-#: A held key repeats 30 times a second: the screen is drawn at most every so many seconds for keys.
+#: A held key repeats 30 times a second. Between two draws for keys, at least this number of seconds passes.
 KEY_GAP_S = 0.05
 
 
 class LiveScreen:
-    """The live screen on ``out``. ``keyboard`` is the file descriptor of the keys, None if there are none."""
+    """The live screen on ``out``. ``keyboard`` is the file descriptor to read keys from, None without a keyboard."""
 
     def __init__(self, watched: Watched, ui: Ui, out: TextIO, keyboard: int | None, look: Look) -> None:
         self._watched = watched
@@ -51,14 +51,14 @@ class LiveScreen:
         self._answers: collections.deque[str] = collections.deque()
 
     def run(self) -> int:
-        """Show the fleet; return 0 after ``q``, 128 + the number of the signal that ended the program."""
+        """Show the fleet; return an exit code: 0 after ``q``, 128 + the number of the signal that ended the program."""
         with _silent_log(), self._terminal:
             self._live.start()
             try:
                 self._draw()
                 return self._loop()
             finally:
-                # A write to a terminal that is gone fails.
+                # The terminal may be gone (a closed window); then each write to the terminal fails.
                 with contextlib.suppress(OSError):
                     self._live.stop()
 
@@ -76,7 +76,7 @@ class LiveScreen:
             if self._obey(came) is Action.QUIT:
                 return CLEAN
             if came.keys or came.signals or self._answers:
-                # Keys and sizes show in the present view: to make a view of a large fleet takes longer than to draw it.
+                # For a key or a new size, redraw the present view: making a new view of a large fleet takes longer.
                 time.sleep(max(0.0, drawn_at + KEY_GAP_S - time.monotonic()))
                 self._draw()
                 drawn_at = time.monotonic()
@@ -105,7 +105,7 @@ class LiveScreen:
         return Action.NOTHING
 
     def _rows(self) -> list[HostRow]:
-        """Return the chosen rows of the view; sorted again only for a new view or another choice."""
+        """Return the rows that the operator chose to see, sorted; select and sort only for a new view or choice."""
         view, choice, rows = self._sorted
         if view is not self._view or choice != self._ui.choice:
             rows = chosen(self._view.rows, self._ui.choice)
@@ -150,7 +150,7 @@ class LiveScreen:
 
 @contextlib.contextmanager
 def _silent_log() -> Iterator[None]:
-    """Log nothing during a block if the log would be written over the screen."""
+    """Log nothing inside the block if stderr is a terminal, because the log would be written over the screen."""
     if sys.stderr.isatty():
         logging.disable(logging.CRITICAL)
     try:
@@ -160,7 +160,7 @@ def _silent_log() -> Iterator[None]:
 
 
 def keyboard_of(stdin: TextIO | None) -> int | None:
-    """Return the file descriptor of a keyboard, None if nobody can press a key."""
+    """Return the file descriptor of ``stdin`` if it is a terminal; None if nobody can press a key."""
     with contextlib.suppress(AttributeError, OSError, ValueError, io.UnsupportedOperation):
         number = stdin.fileno() if stdin else None
         if number is not None and os.isatty(number):

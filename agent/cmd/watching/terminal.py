@@ -1,7 +1,7 @@
 """Set up a terminal for single keys, wait for keys and signals, and restore the terminal in every case.
 
-cbreak mode passes each key on at once and does not echo it; Ctrl-C still sends its signal. Signals do not interrupt the
-program at any place: their numbers are collected, so that nothing can interrupt the restoring of the terminal.
+In cbreak mode the terminal passes each key on at once and does not echo the key; Ctrl-C still sends its signal. The
+signal handler only collects the signal's number, so no signal can interrupt the code that restores the terminal.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from types import FrameType
 
 from agent.cmd.watching.keys import keys_in, rest_key
 
-#: A sequence of a special key arrives within this many seconds; an ESC alone is the Escape key.
+#: All bytes of a special key (ESC and more) arrive within this many seconds; ESC without more bytes is the Escape key.
 SEQUENCE_S = 0.05
-#: Signals that end the program, and signals after which the screen is drawn again.
+#: ENDING: the signals that end the program. _CAUGHT: all signals that the program handles.
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _CAUGHT = (*ENDING, signal.SIGWINCH, signal.SIGTSTP, signal.SIGCONT)
 _BUFFER = 4096
@@ -35,9 +35,9 @@ class Input:
 
 
 class Terminal:
-    """The terminal of the file descriptor ``number``; None if nobody can press a key.
+    """The terminal of the file descriptor ``number``, which is None if nobody can press a key.
 
-    Use the object as a context manager: the block has single keys and collected signals.
+    Use the object as a context manager: inside the block the terminal is in cbreak mode, and signals are collected.
     """
 
     def __init__(self, number: int | None) -> None:
@@ -61,7 +61,7 @@ class Terminal:
         self._undo.close()
 
     def wait(self, seconds: float) -> Input:
-        """Wait for keys or a signal, at most ``seconds``; return what came, all keys that wait already included."""
+        """Wait at most ``seconds`` for keys or a signal; return all keys and signals that have arrived."""
         before = self._rest
         keys = self._read(SEQUENCE_S if before else seconds)
         if before and self._rest == before:
@@ -71,7 +71,7 @@ class Terminal:
 
     @contextlib.contextmanager
     def given_back(self) -> Iterator[None]:
-        """Give the terminal back during a block, as it was before (for Ctrl-Z)."""
+        """Restore the terminal's former settings inside the block, so that the shell can use the terminal (Ctrl-Z)."""
         self.__exit__()
         self._selector = selectors.DefaultSelector()
         try:
@@ -87,7 +87,7 @@ class Terminal:
             if key.fd != self._number:
                 continue
             if not data:
-                # The other end of the terminal is gone.
+                # No data: the other end of the terminal is closed.
                 self._signals.append(signal.SIGHUP)
                 self._selector.unregister(key.fd)
                 continue
@@ -97,7 +97,7 @@ class Terminal:
 
     @contextlib.contextmanager
     def _woken_by_signals(self) -> Iterator[None]:
-        """Collect signals; each one ends the wait, because Python writes a byte into a pipe for it."""
+        """Collect signals inside the block. For each signal Python writes a byte into a pipe, which ends the wait."""
         read_end, write_end = os.pipe()
         os.set_blocking(read_end, False)
         os.set_blocking(write_end, False)
@@ -119,7 +119,7 @@ class Terminal:
 
 @contextlib.contextmanager
 def single_keys(number: int) -> Iterator[None]:
-    """Set the terminal to cbreak mode during a block, and restore its settings."""
+    """Set the terminal to cbreak mode inside the block, and restore its former settings after the block."""
     before = termios.tcgetattr(number)
     try:
         tty.setcbreak(number, termios.TCSADRAIN)

@@ -1,7 +1,7 @@
-"""Throttle requests to Placement as rate_control.py decides: wait before each read, and measure each answer.
+"""Throttle requests to Placement as rate_control.py decides: pause before each read, and measure each answer's time.
 
-This session works below keystoneauth, so a read that keystoneauth repeats waits as well. A pause does not count towards
-the time limit of a request. Token requests go to Keystone and are neither delayed, measured nor counted.
+This session works below keystoneauth, so a read that keystoneauth repeats pauses as well. A pause does not count
+towards the time limit of a request. Token requests go to Keystone and are neither delayed, measured nor counted.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from agent.placement.http.request_counts import RequestCounts
 from agent.placement.http.unanswered_time import UnansweredTime
 from agent.text.urls import origin
 
-# The time limit of one question (token, request, answer and repetitions together), as a number of time-outs. A time-out
-# alone is not a limit, because requests restarts the time-out with each byte.
+# The time limit of one question (token, request, answer and retries together), as a multiple of the request's time-out.
+# A time-out alone is not a limit, because the library requests restarts the time-out with each received byte.
 TIMEOUTS_A_QUESTION = 3
 # Every request to Placement has this header; no request to Keystone has it.
 MICROVERSION_HEADER = "OpenStack-API-Version"
@@ -47,11 +47,11 @@ def _place(request: requests.PreparedRequest) -> str:
 class PacedSession(requests.Session):
     """Pauses before reads, and limits the time of each question (a request and all that it causes). Not thread-safe.
 
-    ``wait`` sleeps for the passed seconds, or less if a stop comes. ``monotonic`` is the clock that measures answers.
-    ``sent`` counts the requests to Placement, repeated requests included; ``sent_to`` is the URL of the last of them.
-    ``sent_at`` is when the last request was sent
-    or ended, token requests included, in monotonic seconds. ``unanswered`` limits the time of requests without an
-    answer; each request waits for its answer within the context ``watch``. ``counts`` are for the metrics.
+    ``wait`` sleeps for the passed seconds, or less if a stop is requested. ``monotonic`` is the clock that measures
+    answers. ``sent`` counts the requests to Placement, repeated requests included; ``sent_to`` is the URL of the last
+    such request. ``sent_at`` is when the last request was sent or ended, token requests included, in monotonic seconds.
+    ``unanswered`` limits the time of requests without an answer; each request waits for its answer within a context
+    that ``watch`` makes. ``counts`` are for the metrics.
     """
 
     def __init__(
@@ -79,16 +79,16 @@ class PacedSession(requests.Session):
         self.counts = RequestCounts()
 
     def begin(self) -> None:
-        """Begin an audit or a command, and count its pauses from 0."""
+        """Begin an audit or a command: the sum of its pauses starts at 0."""
         self.pace = rate_control.of_a_new_audit(self.pace)
 
     def close(self) -> None:
-        """Close as requests does, and stop the sending thread."""
+        """Close the session as the library requests does, and stop the thread that sends."""
         self.time.close()
         super().close()
 
     def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:  # noqa: ANN401 (its own)
-        """Send as requests does. A GET to Placement first waits as long as rate_control.py decides."""
+        """Send as the library requests does. A GET to Placement first pauses as long as rate_control.py decides."""
         if MICROVERSION_HEADER not in request.headers:
             return self._timed(request, options)
         if request.method == "GET":
@@ -120,7 +120,7 @@ class PacedSession(requests.Session):
     def _timed(self, request: requests.PreparedRequest, options: Mapping[str, Any]) -> requests.Response:
         """Send the request within the time limit of its question (a request to Placement and all that it causes).
 
-        If the time is over, raises a plain RequestException, because keystoneauth would retry after a Timeout.
+        After this time, raises a plain RequestException, not a Timeout, because keystoneauth retries after a Timeout.
         """
         self.sent_at = time.monotonic()
         timeout_s = options.get("timeout")
@@ -129,7 +129,7 @@ class PacedSession(requests.Session):
             with self._watch(_place(request), self.time.left_s(bound_s)):
                 return self.time.sent(lambda: self._sent(request, options), bound_s)
         finally:
-            # The health check measures the time since ``sent_at``. The next pause must not add to a late answer's time.
+            # The health check measures the time since ``sent_at``: it must not add a pause to a late answer's time.
             self.sent_at = time.monotonic()
 
     def _sent(self, request: requests.PreparedRequest, options: Mapping[str, Any]) -> requests.Response:
@@ -138,17 +138,17 @@ class PacedSession(requests.Session):
         if is_to_placement:
             self.sent_to = request.url or ""
         try:
-            # While keystoneauth sends a request to Placement, it may request a token. TOKEN limits that answer's size.
+            # For a request to Placement, keystoneauth may request a token. TOKEN limits the size of that answer.
             with nullcontext() if is_to_placement else transport.bounded(TOKEN):
                 return super().send(request, **options)
         except requests.RequestException:
             raise
         except ValueError as error:
-            # requests parses the Location of every redirect, and raises ValueError if it is not a URL.
+            # The library requests parses the Location header of every redirect, and raises ValueError if it has no URL.
             raise requests.RequestException(f"the target of a redirect is not a URL: {error}") from error
 
     def get_redirect_target(self, resp: requests.Response) -> str | None:
-        """Return the target as requests does. If Location is not UTF-8, close the connection, unlike requests."""
+        """Return the target as the library requests does. If Location is not UTF-8, also close the connection."""
         try:
             return super().get_redirect_target(resp)
         except ValueError:
