@@ -25,7 +25,7 @@ def _find(audit: AuditFacts) -> Findings:
             subject=node.hypervisor_hostname,
             expected=f"host {audit.host} has only one compute node: {audit.node}",
             actual=f"compute node {node.hypervisor_hostname} (uuid {node.uuid}, id {node.id}) has a row with "
-            f"{node.vcpus} vCPUs, {node.memory_mib} MiB, {node.local_gib} GiB",
+            f"{node.vcpus} vCPUs, {node.memory_mib} MiB, {node.local_gib} GiB, but libvirt reports no such hypervisor",
             facts=(("compute_node_id", node.id), ("hypervisor_hostname", node.hypervisor_hostname)),
             remedies=_remedies(audit, node),
         )
@@ -37,7 +37,7 @@ def _remedies(audit: AuditFacts, node: ComputeNode) -> tuple[Remedy, ...]:
             "check that no instance names the old node (a renamed host leaves the row of its old name)",
             openstack("server", "list", "--all-projects", "--long", "--host", audit.host),
         ),
-        inspect("see what the row's provider still holds", show_provider(node.uuid)),
+        inspect("see what the row's provider still holds, if Placement has this provider", show_provider(node.uuid)),
     )
     if audit.settings.role is Role.OWNER and audit.state is not None and audit.state.kind is StateKind.CONDUCTOR:
         words = (
@@ -48,7 +48,7 @@ def _remedies(audit: AuditFacts, node: ComputeNode) -> tuple[Remedy, ...]:
     return (
         *look,
         by_hand(f"delete the row in the cell database, as nova does ({row})"),
-        by_hand("delete the row's provider if nothing is allocated there", _delete(node.uuid)),
+        by_hand("if Placement has the row's provider and nothing is allocated there, delete it", _delete(node.uuid)),
     )
 
 

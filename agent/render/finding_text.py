@@ -80,8 +80,8 @@ def finding_block(
     yield _headline(finding, names, now)
     yield _below(_sentence(finding["actual"]))
     for remedy in _remedies(finding):
-        # The second line of a change by hand says on which condition the operator may run the command.
-        yield from _what_to_do(remedy)[: 2 if remedy["kind"] == RemedyKind.HAND.value else 1]
+        # The first line of a change by hand says on which condition the operator may run the command.
+        yield from _what_to_do(remedy)[0 if remedy["kind"] == RemedyKind.HAND.value else -1 :]
     yield copyable("docs", f"stocktake explain {finding['code']}")
     if symptoms:
         yield _below(f"also: {', '.join(map(_cited, symptoms))}")
@@ -161,8 +161,11 @@ def _remedies(finding: Document) -> Sequence[Document]:
 
 
 def _what_to_do(remedy: Document) -> tuple[Line, ...]:
-    """Return the line to copy, and below it what the command does; or only the words, if there is no command."""
+    """Return what the command does and when to use it, and below it the line to copy; only words without a command.
+
+    The words come first, because an operator may copy a line before reading on.
+    """
     label = _LABELS.get(remedy["kind"], "how")
     if remedy["command"]:
-        return copyable(label, remedy["command"]), _below(_sentence(remedy["words"]))
+        return _below(_sentence(remedy["words"])), copyable(label, remedy["command"])
     return (labelled("wait" if label == "wait" else "how", remedy["words"]),)

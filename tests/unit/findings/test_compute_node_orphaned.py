@@ -22,7 +22,8 @@ def test_the_finding_names_the_compute_node_row_and_its_resources(world):
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (uuid("old"), None, None)
     assert found.expected == "host cmp1 has only one compute node: cmp1.example.org"
     assert found.actual == (
-        f"compute node old.example.org (uuid {uuid('old')}, id 2) has a row with 48 vCPUs, 262144 MiB, 1000 GiB"
+        f"compute node old.example.org (uuid {uuid('old')}, id 2) has a row with 48 vCPUs, 262144 MiB, 1000 GiB, "
+        "but libvirt reports no such hypervisor"
     )
     assert found.facts == (("compute_node_id", 2), ("hypervisor_hostname", "old.example.org"))
     assert found.severity is Severity.WARNING
