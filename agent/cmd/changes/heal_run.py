@@ -186,7 +186,7 @@ def _check_ids(report: AuditReport, ordered: Ordered) -> None:
         return
     if all(source.ok for source in report.sources):
         raise UsageError(
-            f"unknown finding {', '.join(unknown)}: `stocktake audit -f json` lists all current findings with their ids"
+            f"unknown finding {', '.join(unknown)}: `stocktake findings` lists all current findings with their ids"
         )
     to_stderr(f"the audit did not find {', '.join(unknown)}, but it could not read every source")
 
