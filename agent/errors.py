@@ -93,7 +93,7 @@ class ConfigError(AgentError):
 
 
 class FolderUnavailable(AgentError):
-    """A file or folder of the agent that cannot be used at the moment: read-only, full or not mounted yet."""
+    """The agent cannot use one of its files or folders at the moment: it is read-only, full or not mounted yet."""
 
 
 class SourceError(AgentError):
@@ -163,7 +163,7 @@ class PlacementError(AgentError):
 
 
 class PlacementUnavailable(PlacementError):
-    """No response, a response that is not from Placement, 429 or 5xx."""
+    """The agent got no response, a response that is not from Placement, or HTTP 429 or 5xx."""
 
 
 class AnswerTooLarge(PlacementUnavailable):
@@ -264,21 +264,25 @@ class LockHeld(AgentError):
 
 
 class AuditCancelled(AgentError):
-    """The audit ended early because the agent is stopping; no write was cut off. ``applied``: the finished writes."""
+    """The audit ended early because the agent is stopping; no write was cut off.
+
+    ``applied`` has the finished writes.
+    """
 
     applied: Acknowledged | None = None
 
 
 def is_denied(error: AgentError | None) -> bool:
-    """Return whether the other side rejected the agent's credentials, so that a retry does not help."""
+    """Return whether the source or Placement rejected the agent's credentials, so that a retry does not help."""
     return isinstance(error, SourceDenied | PlacementDenied)
 
 
 def failure_reason(error: AgentError | None) -> str | None:
     """Return why a read failed, as one word of a closed list; None without an error.
 
-    ``timeout``, ``unreachable``, ``denied``, ``inconsistent`` (also an answer that is too old), ``unsupported``. Only
-    the text of an error distinguishes the first two, because libraries use one class for both.
+    The words are ``timeout``, ``unreachable``, ``denied``, ``inconsistent`` (also for data that may be too old) and
+    ``unsupported``. Only the text of an error distinguishes ``timeout`` from ``unreachable``, because libraries use
+    one class for both.
     """
     if error is None:
         return None

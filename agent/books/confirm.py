@@ -12,7 +12,8 @@ audit that read allocations counts a finding that rests on *recorded* (the book 
 audits do not even report such a finding if it is new.
 
 ``confirmed`` stays until the finding is gone. ``times`` does not: it is 0 again after each audit that could not check
-the finding, and 1 after an audit with other evidence. Heal needs ``times``. Pure: the time is an argument.
+the finding, and 1 after an audit with other evidence. Heal uses ``times``.
+The functions of this module are pure: the time is an argument.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ class AuditReads:
     time that a hanging read takes does not count.
 
     ``generations`` are the consumers' generations in Placement by consumer uuid, if they are part of the evidence (else
-    None). Then a finding counts from 0 again after any change of its consumer's allocations, and up to STEADY_AUDITS.
+    None). With generations, a finding's count starts again after each change of its consumer's generation, and goes
+    up to at least STEADY_AUDITS.
     """
 
     now: str
@@ -101,7 +103,10 @@ class Confirmed:
 def confirm(
     history: History, findings: Iterable[Finding], reads: AuditReads, booked: BookedBy | None = None
 ) -> Confirmed:
-    """Return the live findings after this audit, with their history. ``booked``: what this audit's books have.
+    """Return the live findings after this audit, with their history.
+
+    ``booked`` is what this audit read in the three books: *promised* (nova's database), *held* (libvirt, storage) and
+    *recorded* (Placement's allocations).
 
     Only a finding that this audit checked and did not find leaves the history.
     """
@@ -164,7 +169,7 @@ def not_checked(sightings: Iterable[Sighting]) -> tuple[SeenFinding, ...]:
 
 
 def finding_of(sighting: Sighting) -> Finding:
-    """Return the finding as last seen. If the history has no text of it, the finding says so."""
+    """Return the finding as last seen. If the history has no text of the finding, the returned text says so."""
     return sighting.finding or Finding(
         code=sighting.code,
         severity=Severity.WARNING,

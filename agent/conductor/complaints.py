@@ -47,7 +47,7 @@ class Complaints:
         self._topic = topic
 
     def unanswered(self, allowed_s: float) -> SourceUnavailable:
-        """Return the error for a call that the broker accepted but conductor did not answer."""
+        """Return the error for a call that the broker accepted but nova-conductor did not answer."""
         return SourceUnavailable(
             STATE,
             f"no answer on topic {self._topic} of {self._options.shown} within {allowed_s:.3g} s:"

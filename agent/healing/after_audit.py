@@ -26,7 +26,10 @@ PROOF_AGAIN_S = 300.0
 
 
 class AuditThenHeal:
-    """Runs an audit, then heals; the daemon's worker calls this. Remembers refusals in order to log only new ones."""
+    """Runs an audit, then heals; the daemon's worker calls this object.
+
+    The object remembers refusals in order to log only new refusals.
+    """
 
     def __init__(self) -> None:
         self._log_state = heal_log.HealLogState()

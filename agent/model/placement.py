@@ -75,14 +75,15 @@ class UnlistedUsage:
     amount: int
 
 
-#: The clocks of one Placement's servers differ by less than this, in seconds.
+#: The agent assumes that the clocks of all Placement servers of a cloud differ by less than this (seconds).
 CLOCKS_DIFFER_S = 10.0
 
 
 class Written(NamedTuple):
-    """When Placement last wrote what it answered: the header Last-Modified, and the age in seconds by the header Date.
+    """When Placement last wrote the object that a response contains.
 
-    Both headers are of one answer, so no clock of the agent matters. ``at`` has whole seconds.
+    ``at`` is the header Last-Modified, in whole seconds. ``age_s`` is the time from Last-Modified to the header Date of
+    the same response, in seconds, so the agent's clock does not matter.
     """
 
     at: str
@@ -94,7 +95,7 @@ class ConsumerRecord:
     """The response to ``GET /allocations/{consumer}``: all allocations of the consumer, on this host and elsewhere.
 
     ``consumer_type`` is None if the server does not support microversion 1.38 or the consumer has no type. ``written``
-    is None if the answer does not say it; equal records may differ in it.
+    is None if the response does not say when; a comparison of records ignores ``written``.
     """
 
     consumer_uuid: str
@@ -106,10 +107,10 @@ class ConsumerRecord:
     written: Written | None = field(default=None, compare=False)
 
     def is_older_than(self, seconds: float) -> bool:
-        """Return whether Placement wrote the record certainly more than ``seconds`` before the answer.
+        """Return whether Placement certainly wrote the record more than ``seconds`` before its response.
 
-        False if the answer does not say it. The clocks of several Placement servers may differ by less than
-        CLOCKS_DIFFER_S; a server's time in the headers has whole seconds.
+        False if the response does not say when Placement wrote the record. The clocks of several Placement servers may
+        differ by less than CLOCKS_DIFFER_S; a server's time in the headers has whole seconds.
         """
         return self.written is not None and self.written.age_s >= seconds + CLOCKS_DIFFER_S
 
@@ -214,12 +215,12 @@ class PlacementView:
 
     @property
     def consumer_uuids(self) -> frozenset[str]:
-        """Consumers that have an allocation on the tree."""
+        """The uuids of the consumers that have an allocation on the tree."""
         return frozenset(a.consumer_uuid for a in self.allocations)
 
     @property
     def shared_consumer_uuids(self) -> frozenset[str]:
-        """Consumers that have an allocation on a sharing provider; only those whose allocations the agent has read."""
+        """The uuids of the consumers with an allocation on a sharing provider, as far as the agent read them."""
         return frozenset(a.consumer_uuid for sharing in self.shared for a in sharing.allocations)
 
     @property

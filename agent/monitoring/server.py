@@ -92,7 +92,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(answer.body)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
-        """Answer an error with its name only; a method other than GET and HEAD is 405, not 501."""
+        """Answer an error with its name only; a method other than GET and HEAD gets 405, not 501."""
         code = 405 if code == HTTPStatus.NOT_IMPLEMENTED else code
         body = f"{HTTPStatus(code).phrase.lower()}\n".encode()
         self.send_response(code)
@@ -151,7 +151,7 @@ class HttpServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
         self._thread.start()
 
     def end(self) -> None:
-        """Stop accepting connections, close the socket and remove a unix socket's file. Answers under way may end."""
+        """Stop accepting connections, close the socket and remove a unix socket's file. Answers under way continue."""
         if self._thread.is_alive():
             self.shutdown()
         self.server_close()
@@ -174,7 +174,7 @@ class HttpServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
             self.shutdown_request(request)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - socketserver's
-        """Serve the connection, and give its place to the next."""
+        """Serve the connection, then free its place for the next connection."""
         try:
             super().process_request_thread(request, client_address)
         finally:
@@ -185,7 +185,7 @@ class HttpServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
 
 
 def _remove_stale(path: str) -> None:
-    """Remove a socket file whose server is gone. Raises OSError if a server answers there, or if it is no socket."""
+    """Remove a socket file whose server is gone. Raises OSError if a server answers there or the file is no socket."""
     try:
         if not stat.S_ISSOCK(os.lstat(path).st_mode):
             raise OSError(errno.EEXIST, "the file exists and is no socket", path)

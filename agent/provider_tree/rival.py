@@ -32,7 +32,8 @@ ENOUGH = 0.95
 class Rival:
     """Why the agent does not write the root, and what the operator can do about it.
 
-    ``overwrote``: the sign is that the other writer changed what this agent wrote. Only a process that wrote sees it.
+    ``overwrote``: the sign is that the other writer changed what this agent wrote. Only a process that
+    wrote sees this sign.
     ``kind`` is WAIT if ``remedy`` needs no action of the operator.
     """
 
@@ -148,7 +149,7 @@ def _returned(settings: Settings) -> Rival:
 
 
 def is_alive(state: NovaState, settings: Settings) -> bool:
-    """Whether this host's nova-compute sent a heartbeat within ``service_down_time``."""
+    """Return whether this host's nova-compute sent a heartbeat within ``service_down_time``."""
     # forced_down does not count: an operator sets it through nova's API, and nova-compute may still run and write.
     service = state.service
     seen = (service.last_seen_up or service.created_at) if service else None
@@ -187,8 +188,8 @@ def without_foreign_ratios(root: Provider, written: WrittenProvider | None) -> P
     """Return the root with the agent's last ratio in every inventory that another writer replaced as a whole.
 
     The caller reads ratios from the result. A ratio that changed together with the total, min_unit, max_unit or
-    step_size is most likely only the other writer's default. A ratio that changed without them is an operator's and is
-    kept.
+    step_size is most likely only the other writer's default. A ratio that changed without them was set by an
+    operator and is kept.
     """
     written_before = {i.resource_class: i for i in (written.inventories if written else ())}
     read = tuple(_with_own_ratio(i, written_before.get(i.resource_class)) for i in root.inventories)

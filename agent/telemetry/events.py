@@ -1,8 +1,8 @@
 """The constant texts of the agent's log lines with their levels and loggers, for grep and for alert rules.
 
 The level says who must read a line. ERROR: the agent does not do its work, or the host has a confirmed error. WARNING:
-an operator should read the line in working hours; a change of the cloud's books is always a WARNING. INFO: a change
-that needs nobody. An event has one level, or its level depends on what ``Varies`` names.
+an operator should read the line in working hours; a change that heal, undo or adopt made is always a WARNING.
+INFO: a change after which nobody needs to act. The level of an event is constant, or depends on what ``Varies`` names.
 """
 
 from __future__ import annotations

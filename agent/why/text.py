@@ -53,7 +53,7 @@ def _texts(report: WhyReport) -> Iterator[str]:
 
 
 def _cells_text(report: WhyReport) -> str:
-    """Return e.g. ``; in 2 NUMA cells, on pages of 2048 KiB``: the demands on the host that Placement does not know."""
+    """Return e.g. ``; in 2 NUMA cells, on pages of 2048 KiB``: the demands that Placement does not know."""
     count, page = report.numa_nodes, report.page_size
     parts = [f"in {count} NUMA cell{'' if count == 1 else 's'}"] if count else []
     parts += [f"on {page} pages" if isinstance(page, str) else f"on pages of {page} KiB"] if page else []
