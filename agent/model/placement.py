@@ -156,7 +156,7 @@ class PlacementView:
     """One consistent read of this host's provider tree.
 
     ``providers``: the root and all providers below it, parents first; providers above the root are not included.
-    Empty if the root does not exist yet.
+    ``providers`` is empty if the root does not exist yet.
     ``allocations``: all allocations on ``providers``.
     ``allocations_fresh``: False if ``allocations`` are from the cache of an earlier audit.
     ``consumers``: the answers to ``GET /allocations/{consumer}``. The agent need not have asked about every consumer.

@@ -45,7 +45,7 @@ from agent.resources.store_doubt import store_now
 class AdoptRun:
     """The plan and the outcome of each step. ``read``: the facts that were read, as keys of the JSON document.
 
-    ``stale`` is True if the operator named a digest, and the digest of the current plan is another one.
+    ``stale`` is True if the operator named a digest, but the current plan has another digest.
     """
 
     read: Document
