@@ -8,7 +8,7 @@ import pytest
 
 from tests.rigs.releases import NEWEST, RELEASES
 from tests.rigs.source_tree import ROOT
-from tools.version_matrix import BEGIN, COLUMNS, END, Cell, Column, Row, cases, cells, in_readme, in_turn, table
+from tools.version_matrix import BEGIN, COLUMNS, END, SMALL, Cell, Column, Row, cases, cells, in_readme, in_turn, table
 
 OUTCOMES = """
 import pytest
@@ -23,7 +23,7 @@ def test_error(broken): pass
 """
 
 
-@pytest.mark.parametrize("test", [test for column in COLUMNS for test in column.tests])
+@pytest.mark.parametrize("test", [test for column in (*COLUMNS, *SMALL) for test in column.tests])
 def test_each_test_of_a_column_exists(test):
     file, _, name = test.partition("::")
     assert f"def {name or 'test_'}" in (ROOT / file).read_text()
@@ -74,6 +74,14 @@ def test_the_table_has_a_line_for_each_release_and_numbers_each_note_once():
     assert two.count("not run") == 6
     assert note == "1. no shelf"
     assert (first.is_green, second.is_green) == (False, False)
+
+
+def test_the_readme_has_a_line_for_each_release_that_the_tests_support():
+    told = (ROOT / "README.md").read_text().partition(BEGIN)[2].partition(END)[0]
+    for release in RELEASES:
+        line = next(line for line in told.splitlines() if line.startswith(f"| {release.series} |"))
+        assert f"| {release.nova} |" in line
+        assert f"| {release.placement} |" in line
 
 
 def test_only_the_text_between_the_markers_of_the_readme_is_replaced():
