@@ -32,6 +32,7 @@ from tests.rigs.lvm import lay_out, view
 from tests.rigs.lvm_layouts import Volumes, linear
 from tests.rigs.node_devices import functions_xml
 from tests.rigs.placement import Rest
+from tests.rigs.programs import INSTALLED
 
 FLAVOR = Flavor(id=1, name="m1.small", vcpus=2, memory_mib=2048, root_gib=1, ephemeral_gib=0, swap_mib=0)
 HELD = {"VCPU": FLAVOR.vcpus, "MEMORY_MB": FLAVOR.memory_mib, "DISK_GB": FLAVOR.root_gib}
@@ -219,6 +220,8 @@ def _around(node: str | None, source: str, cell: Cell | None = None) -> Iterator
             libvirt_uri=libvirtd.uri,
             provider_uuid=str(uuid.uuid4()),
             options=options,
+            # A forked program would share its memory with other tests' programs, and start sooner than installed.
+            launcher=INSTALLED,
         )
         host.configure()
         yield World(host=host, placement=placement, libvirtd=libvirtd)
