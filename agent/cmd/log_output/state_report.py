@@ -48,13 +48,12 @@ def write_state_report(condition: Condition, loaded: Loaded, version: str) -> No
 def report_text(condition: Condition, loaded: Loaded, version: str, now: str) -> str:
     """Return the text of the report; ``now`` is ISO 8601 UTC. Secrets are masked."""
     from oslo_reports import report
-    from oslo_reports.generators import process
     from oslo_reports.generators import version as package
 
     made = report.TextReport("Stocktake agent")
     made.add_section("Package", package.PackageReportGenerator(_Version(version)))
     made.add_section("Threads", _threads)
-    made.add_section("Processes", process.ProcessReportGenerator())
+    made.add_section("Processes", _processes)
     made.add_section("Configuration", lambda: _configuration(loaded))
     for title, body in sections(condition, now):
         made.add_section(title, _constant(body))
@@ -82,6 +81,16 @@ class _Version:
 
 def _constant(body: str) -> Callable[[], str]:
     return lambda: body
+
+
+def _processes() -> Any:  # noqa: ANN401 - a model of oslo.reports
+    """Return this process and its children; a sentence if a child ends while the library reads it."""
+    from oslo_reports.generators import process
+
+    try:
+        return process.ProcessReportGenerator()()
+    except Exception as error:  # noqa: BLE001 - psutil's errors, such as ZombieProcess; oslo.reports requires psutil
+        return f"the processes cannot be read now: {error}"
 
 
 def _threads() -> str:

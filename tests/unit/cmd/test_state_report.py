@@ -3,16 +3,19 @@
 import os
 import re
 import stat
+import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
-from agent.cmd.log_output.state_report import report_text, write_state_report
+from agent.cmd.log_output.state_report import _processes, report_text, write_state_report
 from agent.telemetry import events
 from agent.telemetry.dump import Condition
 from tests.rigs.configs import ALONE, load_ours
 from tests.rigs.log_days import leak, report_of, seen
+from tests.rigs.wait import until
 
 SECRET = "kept-from-every-report-7f3a"
 SECTIONS = (
@@ -103,3 +106,13 @@ def test_a_report_that_no_file_can_hold_goes_to_stderr(tmp_path, capfd, caplog):
     assert "Live findings" in capfd.readouterr().err
     (record,) = [record for record in caplog.records if record.msg == events.STATE_DUMP]
     assert record.error == f"{tmp_path}/absent: No such file or directory"
+
+
+def test_a_child_that_has_ended_and_was_not_reaped_does_not_end_the_report():
+    """psutil raises for a zombie among the children of the process."""
+    child = subprocess.Popen(["true"])
+    until(lambda: "Z" in Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[0], 30, "a zombie")
+    try:
+        assert "Process" in str(_processes())
+    finally:
+        child.wait()
