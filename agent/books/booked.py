@@ -1,6 +1,6 @@
-"""What the three books have about the consumers of a finding, to say later which book changed when the finding is gone.
+"""Collect the three books' amounts for a finding's consumers, to say later which book changed when the finding is gone.
 
-Pure.
+The books are promised (nova's database), held (libvirt, storage) and recorded (Placement's allocations). Pure.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from agent.model.compared import Row
 from agent.model.finding import Booked, Finding
 from agent.model.memo import for_the_same_arguments
 
-#: What the books have about each consumer, by the consumer's key.
+#: The books' amounts for each consumer, by the consumer's key.
 BookedBy: TypeAlias = Mapping[str, tuple[Booked, ...]]
 #: The key under which ``booked_by`` has the sums of all consumers, for findings about a class of the whole host.
 ALL = ""
@@ -40,7 +40,7 @@ def _total(name: str, amounts: list[tuple[int | None, int | None, int | None]]) 
 
 
 def booked_of(finding: Finding, booked: BookedBy) -> tuple[Booked, ...]:
-    """Return what the books have about the finding: about its consumers, or about its class on the whole host."""
+    """Return the books' amounts for the finding's one consumer, or else for the finding's class on the whole host."""
     keys = list(dict.fromkeys(claim.consumer.key for claim in finding.evidence))
     if finding.consumer_uuid:
         keys = [finding.consumer_uuid]
@@ -51,6 +51,6 @@ def booked_of(finding: Finding, booked: BookedBy) -> tuple[Booked, ...]:
 
 
 def sum_of(amounts: Iterable[int | None]) -> int | None:
-    """Return the sum of the amounts that are known; None if no amount is."""
+    """Return the sum of the amounts that are known; None if no amount is known."""
     known = [amount for amount in amounts if amount is not None]
     return sum(known) if known else None

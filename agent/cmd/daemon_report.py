@@ -1,6 +1,6 @@
 """Read the report of the daemon's last audit, for ``stocktake status`` and for commands with ``--last``.
 
-No source is asked, so the answer is there at once, also while every service is down.
+These commands ask no source, so they answer at once, even while every service is down.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class DaemonReport:
 
 
 def read_last(options: argparse.Namespace) -> tuple[Document, LastReport]:
-    """Return the report's document and what is known of its age, and say on stderr what is wrong with it.
+    """Return the report's document, and its age and problems; print to stderr what is wrong with the report.
 
     Raises AgentError (75) if there is no readable report.
     """

@@ -19,7 +19,7 @@ from agent.cmd.command_line.failures import Failure, FailureKind, error_document
 from agent.exit_codes import BAD_ARGUMENTS, CLEAN
 
 PROGRAM = "stocktake"
-# 128 + the number of the signal, as shells report it.
+# 128 + the number of SIGPIPE, the exit code that shells report for a program that this signal ended.
 PIPE_BROKEN = 141
 
 
@@ -75,7 +75,7 @@ def _is_format(word: str) -> bool:
 
 def _failed(failure: Failure, words: Sequence[str]) -> int:
     as_json = wants_json(words)
-    # In a terminal, ^C is answer enough.
+    # An operator who pressed ^C in a terminal needs no message.
     if as_json or failure.kind is not FailureKind.INTERRUPTED:
         for line in failure.lines:
             to_stderr(line)

@@ -1,6 +1,6 @@
 """The options that commands need to find the daemon's files: folders, intervals and time-outs of the daemon.
 
-Apart from build.py, so that ``stocktake status`` need not import the clients of all sources.
+This module is separate from build.py, so that ``stocktake status`` need not import the clients of all sources.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Turn a loaded configuration into the typed values of each part of the agent, and reject invalid ones.
+"""Turn a loaded configuration into the typed values of each part of the agent, and reject invalid values.
 
 Each function raises one ConfigError with all of its own problems. ``check`` collects the problems of all functions, so
 that the operator sees the whole list and not only the first problem. The rules for the options are in ``reading``, one

@@ -45,7 +45,7 @@ class BusService(Protocol):
         """Pass a report to the sending thread."""
 
     def counts(self) -> tuple[int, int, int]:
-        """Return tries in a row that failed, notifications that wait, and notifications that were dropped."""
+        """Return three numbers: failed tries in a row, notifications that wait, and notifications that were dropped."""
 
 
 class Monitoring(Protocol):
@@ -58,10 +58,10 @@ class Monitoring(Protocol):
         """Keep the values of an audit and the changes of findings that the log reported. Called by the worker."""
 
     def reloaded(self) -> None:
-        """Forget what followed from the old configuration."""
+        """Discard the values that followed from the old configuration."""
 
     def reload_refused(self) -> None:
-        """Keep that the last reload was refused."""
+        """Remember that the daemon refused the last reload."""
 
     def stop(self) -> None:
         """Close all sockets."""
@@ -93,9 +93,9 @@ class NoBus:
 class LoopControl:
     """What the monitoring servers read from the audit loop; any thread may call these functions.
 
-    ``is_alive`` returns whether the watchdog's condition holds, ``running_s`` how long the running audit has run (0:
-    none runs), ``interval_s`` the present audit interval (None: no periodic audits), ``bus`` tries in a row that the
-    message bus did not accept, notifications that wait, and notifications that were dropped.
+    ``is_alive`` returns whether the watchdog's condition holds, ``running_s`` for how many seconds the running audit
+    has run (0: none runs), ``interval_s`` the seconds between periodic audits (None: no periodic audits), and ``bus``
+    the three numbers of ``BusService.counts``.
     """
 
     is_alive: Callable[[], bool]
@@ -202,7 +202,7 @@ class AgentService:
         self._outside.close()
 
     def wait(self) -> None:
-        """Wait until the worker has ended. Give up if it is stuck in a read, because reads have no side effects."""
+        """Wait until the worker has ended. Give up if the worker is stuck in a read: reads have no side effects."""
         while not self._worker.join(READ_GRACE_S):
             if self._outside.reading():
                 log_event(events.READ_LEFT_BEHIND)

@@ -11,7 +11,7 @@ from agent.text.amounts import number_text
 
 UNKNOWN = "?"
 ABSENT = "-"
-#: The classes of which a row shows amounts, each with the divisor from its unit to GiB, and a word for the unit.
+#: The classes of which a row shows amounts, each with the divisor to the unit that the row shows, and that unit.
 SHOWN = (("VCPU", 1, "VCPU"), ("MEMORY_MB", 1024, "GiB RAM"), ("DISK_GB", 1, "GiB disk"))
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
@@ -28,7 +28,7 @@ def duration(seconds: float) -> str:
 
 
 def clock(at: datetime.datetime, now: datetime.datetime) -> str:
-    """Return the time in UTC as ``03:05``, with the date (``11-21 03:05``) if it is not less than 18 hours ago."""
+    """Return the time in UTC as ``03:05``, with the date (``11-21 03:05``) if the time is at least 18 hours ago."""
     recent = now - at < datetime.timedelta(hours=18)
     return at.astimezone(datetime.UTC).strftime("%H:%M" if recent else "%m-%d %H:%M")
 
@@ -49,7 +49,7 @@ def free_text(seen: HostSeen | None) -> str:
 
 
 def used_text(amount: RootAmount | None, divisor: int) -> str:
-    """Return what Placement counts as used of a class: ``12``; ``?`` if it is not known."""
+    """Return how much of a class Placement counts as used: ``12``; ``?`` if unknown, ``-`` without an amount."""
     if amount is None:
         return ABSENT
     return UNKNOWN if amount.used is None else number_text(math.floor(amount.used / divisor))

@@ -1,10 +1,10 @@
 """The types of heal's guard rails: the GUARD of each module, and the GuardedFinding that a guard judges. Pure.
 
 A guard returns None, or the reason to refuse: a text, with the numbers that it compared. A guard never changes an
-action, and does not rely on the checks of other guards. ``beside_nova`` makes a guard of role companion only.
+action, and does not rely on the checks of other guards. ``beside_nova`` lets a guard refuse in role companion only.
 
-A refusal is final until the operator or nova changes something, or it ends by itself: ``Guard.waits`` says which. heal
-calls the second kind waiting.
+A refusal either lasts until the operator or nova changes something, or ends by itself: ``Guard.waits`` says which. heal
+calls a refusal that ends by itself "waiting".
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class GuardedFinding:
 
     @property
     def age_s(self) -> float:
-        """The age of the present evidence in seconds; negative if the clock was set back since it was first seen."""
+        """The age of the present evidence in seconds; negative if the clock was set back since then."""
         since = self.seen.stands_since or self.seen.first_seen_at
         now, first = (datetime.datetime.fromisoformat(text) for text in (self.scene.now, since))
         return (now - first).total_seconds()
@@ -50,7 +50,7 @@ class GuardedFinding:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A refusal ends by itself, after ``seconds`` or after an unknown time (None) of further audits."""
+    """The refusal ends by itself, after ``seconds``; None: with a later audit or run, after an unknown time."""
 
     seconds: float | None = None
 
@@ -78,7 +78,7 @@ class Guard:
 
 
 def beside_nova(refuses: Callable[[GuardedFinding], str | None]) -> Callable[[GuardedFinding], str | None]:
-    """Return ``refuses``, but with no refusal unless the role is companion: only then a nova-compute runs here."""
+    """Return ``refuses``, limited to role companion: only in this role does nova-compute run on the host."""
 
     def in_companion(guarded: GuardedFinding) -> str | None:
         return refuses(guarded) if guarded.scene.settings.role is Role.COMPANION else None

@@ -37,7 +37,7 @@ KIND = "allocations"
 class Prepared:
     """A plan, the requested findings (``asked``), and the facts on which the plan rests.
 
-    ``tree`` is None if Placement was not read. ``consumers`` are the consumers whose database rows the audit read.
+    ``tree`` is None if Placement was not read. The audit read the rows in nova's database of all ``consumers``.
     """
 
     asked: tuple[SeenFinding, ...]
@@ -149,7 +149,7 @@ def run_heal(task: AuditTask, wanted: Prepared) -> tuple[Healed, ...]:
 
 
 def _one_by_one(task: AuditTask, journal: Journal, wanted: Prepared, proof: Proven) -> tuple[Healed, ...]:
-    """Carry out the actions. Each requires that only the earlier actions changed the provider tree since the plan."""
+    """Carry out the actions. Each action requires that only earlier actions changed the tree since the plan."""
     healed: list[Healed] = []
     tree = wanted.tree
     for action in wanted.plan.actions:
@@ -216,7 +216,7 @@ def _change(wanted: Prepared, action: AnyAction) -> Change:
 
 
 def _identities(task: AuditTask, result: AuditResult) -> tuple[Identity | None, Identity | None]:
-    """Return the audit's identity and the files' identity; (None, None) if a file is invalid or two files differ."""
+    """Return the identities of the audit and of the compute_id files; two None if a file is invalid or files differ."""
     try:
         return result.memory.identity, task.parts.identity_files.find()
     except (ConfigError, FolderUnavailable):

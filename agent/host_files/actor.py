@@ -1,4 +1,7 @@
-"""Find out which user runs this process, for the journal. Nothing here fails: an entry without a name is better."""
+"""Find out which user runs this process, for the journal.
+
+Nothing here raises an error: an entry without a name is better than no entry.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from agent.model.heal import Actor
 LOGIN_UID = "/proc/self/loginuid"
 #: The kernel's value for a process that no login started.
 NO_LOGIN = 2**32 - 1
-#: sudo sets the variable, but any user can set it too: a longer value is no user name.
+#: sudo sets SUDO_USER, but any user can set it too. The journal keeps at most this many characters of the value.
 LONGEST_NAME = 64
 
 

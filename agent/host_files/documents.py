@@ -23,7 +23,7 @@ _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, e
 
 
 def read_document(path: str, version: int, most_characters: int = -1) -> dict[str, Json]:
-    """Return the file's JSON document. Raises OSError, or BadRow if it is not JSON of schema_version ``version``."""
+    """Return the file's JSON document. Raises OSError; BadRow if the text is not JSON of schema_version ``version``."""
     try:
         with open_regular(path) as file:
             document = parse(file.read(most_characters))
@@ -42,7 +42,7 @@ def replace_document(path: str, document: dict[str, Json]) -> None:
 def replace_document_of_rows(path: str, document: dict[str, Json], name: str, rows: Iterable[Json]) -> None:
     """Write ``document`` with the list ``rows`` under ``name``, one row a line. Raises OSError.
 
-    Each row is made when it is written: thousands of findings would take tens of MiB as one value.
+    The function makes each row only when it writes the row: as one value, thousands of findings would take tens of MiB.
     """
     replace_by_parts(path, _parts(document, name, rows), _MODE)
 
@@ -57,7 +57,7 @@ def _parts(document: dict[str, Json], name: str, rows: Iterable[Json]) -> Iterat
 
 
 def set_aside(path: str) -> str:
-    """Keep the content of the file ``path`` as ``path.bad``, ``path.bad.1``, …; return that name. Raises OSError.
+    """Keep the content of the file ``path`` as ``path.bad``, ``path.bad.1``, …; return the copy's name. Raises OSError.
 
     A regular file stays at ``path`` as well, so that a crash before its replacement loses nothing.
     """

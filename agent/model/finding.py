@@ -1,4 +1,7 @@
-"""A finding: a named difference between the books, with its evidence and a remedy; and the history of findings."""
+"""A finding: a named difference between the books, with its evidence and a remedy; and the history of findings.
+
+The books are promised (nova's database), held (libvirt, storage) and recorded (Placement's allocations).
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,9 @@ from agent.model.claim import Claim
 from agent.model.placement import LeftProvider
 from agent.model.provider_config import Addition
 
-#: So many audits in a row must find a consumer's allocations equal before role companion repairs them.
+#: In role companion, this many audits in a row must find the same allocations of a consumer before heal changes them.
 STEADY_AUDITS = 3
-#: The fact of finding rival-writer that says that the sign is a change of what this agent wrote.
+#: The fact of finding rival-writer that says whether the other program changed what this agent wrote.
 OVERWROTE = "overwrote"
 #: Findings about allocations that Placement counts and nobody uses.
 LEAKING = frozenset({"allocation-leaked", "allocation-stale-move", "companion-leftover"})
@@ -63,7 +66,7 @@ class Remedy:
 
 
 class GoneReason(enum.Enum):
-    """Why a finding is gone. The three ``*_CHANGED`` of a book name the book that no longer says what it said."""
+    """Why a finding is gone. PLACEMENT_CHANGED, CLOUD_CHANGED and HOST_CHANGED name the book that changed."""
 
     HEALED = "healed"
     SOURCE_BACK = "source-back"
@@ -123,8 +126,8 @@ def _id(*about: str | None) -> str:
 class Booked(NamedTuple):
     """What the three books had about one consumer, class and provider when an audit last checked a finding about it.
 
-    An amount is None if the book has no such amount. ``shared``: the provider shares with this host's tree, so an audit
-    that does not read sharing providers does not see the amounts.
+    An amount is None if the book has no such amount. ``shared``: the provider is a sharing provider of this host's
+    tree, so an audit that does not read sharing providers does not see the amounts.
     """
 
     consumer: str
@@ -169,7 +172,7 @@ class Sighting:
 class SeenFinding:
     """A finding with its history; ``stands_since`` and ``times`` have the same meaning as in ``Sighting``.
 
-    ``confirmed``: the finding was confirmed once since it appeared; losing a source does not take that back.
+    ``confirmed``: the finding was confirmed once since it appeared; a source lost later does not change that.
     ``last_seen_at``: the last audit that checked the finding and found it. ``unknown_because``: what was not read, if
     ``state`` is UNKNOWN: names of sources, or ``writes`` for a finding about writes that this audit did not try.
     ``caused_by`` are the ids of the findings that cause this one (its roots), ``symptoms`` the ids of the findings that
@@ -207,7 +210,7 @@ class Loss(NamedTuple):
     """A source that audits in a row could not read: since when, in how many of them, and how they reported the loss.
 
     ``since`` is ISO 8601 UTC, ``since_s`` the same moment in seconds since boot. ``is_error``: the finding about the
-    loss has been an error; it stays one until the source is read.
+    loss has been an error; it stays an error until the source is read.
     """
 
     source: str
@@ -240,7 +243,7 @@ class History:
     ``read_until``: end of the last audit's reads, in seconds since boot.
     ``silence``: nova-compute's last signs of life; None if no nova-compute has written to the root provider.
     ``nova_alive_since``: since when audits in a row have found nova-compute alive, in seconds since this boot; None if
-    it is not alive. Only role companion fills this field.
+    nova-compute is not alive. Only role companion fills this field.
     ``losses``: the sources that the last audit could not read.
     ``root_uuid`` and ``settings_digest``: the host's provider and the configuration that the last audit had.
     """

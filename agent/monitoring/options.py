@@ -1,4 +1,4 @@
-"""The options of the monitoring servers, as values. Imports no HTTP module."""
+"""The options of the monitoring servers, as values. This module imports no HTTP module."""
 
 from __future__ import annotations
 

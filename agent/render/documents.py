@@ -191,7 +191,7 @@ def plan_document(plan: Plan, traits: Iterable[TraitRow] = ()) -> Document:
 
 
 def ledger_rows(report: AuditReport) -> list[Document]:
-    """Return one row per consumer, class and provider; if nova, host or Placement has no amount, its key is null."""
+    """Return one row per consumer, class and provider; an amount that nova, the host or Placement lacks is null."""
     return [_ledger_row(row) for row in report.ledger]
 
 
@@ -260,7 +260,7 @@ def report_to_json(report: AuditReport) -> str:
 
 
 def report_parts(report: AuditReport) -> Iterator[str]:
-    """Yield the report file's text in parts: thousands of findings as one value and one text take 50 MiB more.
+    """Yield the report file's text in parts: as one value and one text, thousands of findings take 50 MiB more.
 
     Raises ValueError on a number that is not finite.
     """

@@ -1,5 +1,6 @@
 """Show the rows of ``stocktake ledger`` to people, with the totals of each class below the table. Pure.
 
+The books are promised (nova's database), held (libvirt, storage) and recorded (Placement's allocations).
 A cell is empty if the book has no amount for the consumer, and ``-`` if the amount is not known: the source of the book
 could not be read, or the agent does not keep this book for the class.
 """
@@ -40,7 +41,7 @@ def is_differing(row: LedgerRow) -> bool:
 
 
 def reading_place(row: LedgerRow) -> tuple[bool, str, str, str]:
-    """Return the place of the row in a table for people: rows that differ first, then by name and class."""
+    """Return the sort key of the row in a table for people: rows that differ first, then by name and class."""
     return (not is_differing(row), row.consumer_name or row.consumer_key, row.consumer_key, row.resource_class)
 
 

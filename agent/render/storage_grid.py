@@ -13,13 +13,13 @@ _COLUMNS = (
     Column("store", "STORE"),
     Column("owner_kind", "KIND"),
     Column("owner", "OWNER", Kind.UUID),
-    # The list has no such column: the exact size is in size_bytes.
+    # Only the table for people has this column. The other formats have the exact size in size_bytes.
     Column("size_gib", "GIB", Kind.NUMBER),
     Column("size_bytes", "BYTES", Kind.NUMBER),
     Column("what", "WHAT", Kind.TEXT),
     Column("source", "SOURCE", Kind.TEXT),
 )
-# The name of the store is also in the sums below the table, so this column may go too.
+# The name of the store is also in the sums below the table, so a narrow table may leave out this column too.
 _LEAVE_OUT = ("source", "what", "size_bytes", "store")
 
 

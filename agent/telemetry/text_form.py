@@ -1,8 +1,8 @@
 """Write the fields of a log line as ``name=value``: in a fixed order, and within a number of bytes. Pure.
 
 An operator reads the line in a terminal or in systemd's journal. So the fields that say what happened come first, the
-ids come after them, and the command to type is at the end. Long values are cut, uuids and commands never. The JSON form
-of the log has the complete values.
+ids come after them, and the command to type is at the end. Long values are cut; uuids and commands are
+never cut. The JSON form of the log has the complete values.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from agent.text.wording import printable
 
-#: The most bytes of UTF-8 in a line of the text form, and in one value of it.
+#: The most bytes of UTF-8 in a line of the text form, and in one value of the line.
 LINE_BYTES = 1000
 VALUE_BYTES = 300
 #: How many items of a list are shown.
@@ -25,7 +25,7 @@ FIRST = (
     "entry_id", "source", "error", "outcome",
 )  # fmt: skip
 LAST = ("finding_id", "consumer_uuid", "provider_uuid", "first_seen_at", "undo", "fix", "audit")
-# A line that is still too long loses these fields, the first of them first; before them all fields without a place.
+# A line that is still too long loses the fields outside FIRST and LAST, and then these fields, in this order.
 _EXPENDABLE = ("caused_by", "expected", "actual", "error", "reason", "subject")
 # Values that an operator copies. A command is at the end of the line and whole.
 _WHOLE = frozenset(
@@ -40,7 +40,7 @@ _TIGHTER = (240, 180, 120, 90, 60, 40)
 
 _BARE = re.compile(r"[^\s\"=]+\Z")
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
-# The end of a value that is shown however long the value is: a uuid, or the status and the request id of an answer.
+# The end that stays visible however long the value is: a uuid, or the status and the request id of an answer.
 _END = re.compile(rf"\s*({_UUID.pattern}|\(HTTP \d+\)(?: \[req-[\w-]{{1,60}}\])?)\s*\Z", re.IGNORECASE)
 # The size of a quoted blank: each character is measured behind a blank, so that it is measured in quotation marks.
 _QUOTED_BLANK = 3

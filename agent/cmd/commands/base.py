@@ -1,9 +1,9 @@
 """Provide the base classes of the commands, which print a document or a list for people and for programs.
 
-stdout has only the document or list. A command without a document raises an error (agent/cmd/command_line/failures.py);
-with ``-f json`` an error object takes the document's place. cliff itself scans the installed distributions for
-formatters and for the epilog of the help. The base classes avoid these scans, which would take longer than a whole
-``stocktake status``. rich is imported only to draw text for people.
+stdout has only the document or list. A command that has no document to print raises an error
+(agent/cmd/command_line/failures.py); with ``-f json`` an error object takes the document's place.
+cliff itself scans the installed distributions for formatters and for the epilog of the help. The base classes avoid
+these scans, which would take longer than a whole ``stocktake status``. rich is imported only to draw text for people.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TEXT = "text"
 JSON = "json"
 TABLE = "table"
 VALUE = "value"
-# Formats without null and lists, which scripts read line by line. The other formats have their own escapes.
+# Formats that have neither null nor lists; scripts read them line by line. The other formats have their own escapes.
 FLAT = ("csv", VALUE)
 Row = Sequence[Any]
 
@@ -85,7 +85,7 @@ class BaseCommand(ParserOwner):
         return look_of(self.app.stdout, self.app.options, max_width)
 
     def wrapping_width(self) -> int:
-        """Return the width for a text that the command wraps itself; a very large number in a pipe."""
+        """Return the width for a text that the command wraps itself; a very large number if stdout is a pipe."""
         return wrapping_width(self.app.stdout)
 
 
@@ -184,7 +184,7 @@ class ListCommand(BaseCommand, Lister, DisplayCommandBase, ParserOwner):  # type
         self.draw([*grids, *found.foot], parsed_args.max_width)
 
     def _order(self, found: Listing, parsed_args: argparse.Namespace) -> list[int]:
-        """Return the places of the rows in the order of --sort-column; rows without a value come last, as in cliff."""
+        """Return the rows' indexes in the order of --sort-column; rows without a value come last, as in cliff."""
         order = list(range(len(found.rows)))
         for name in reversed(parsed_args.sort_columns):
             column = found.columns.index(name)
@@ -193,7 +193,7 @@ class ListCommand(BaseCommand, Lister, DisplayCommandBase, ParserOwner):  # type
         return order
 
     def _know_columns(self, parsed_args: argparse.Namespace) -> None:
-        """Replace the names that the operator typed, in any case, by the columns' own. Raises UsageError if unknown."""
+        """Replace typed column names, in any letter case, by the columns' own. Raises UsageError if one is unknown."""
         columns = self.columns(parsed_args)
         asked = [*parsed_args.columns, *parsed_args.sort_columns]
         unknown = [name for name in asked if _column(name) not in columns]
@@ -219,7 +219,7 @@ APPROVAL = (
 
 
 def approved_digest(parsed_args: argparse.Namespace) -> str | None:
-    """Return the digest of the approved plan or its beginning, None if none is approved.
+    """Return the approved plan's digest or the beginning of the digest; None if the operator approves no plan.
 
     Raises UsageError if only one of --plan and --yes is given, or if the beginning is too short.
     """
@@ -232,5 +232,5 @@ def approved_digest(parsed_args: argparse.Namespace) -> str | None:
 
 
 def _flat(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Return the rows with text without control characters in every cell; a value that is not known is empty."""
+    """Return the rows for a flat format: control characters in texts are escaped, an unknown value is an empty text."""
     return tuple(tuple(flat_cell(cell) for cell in row) for row in rows)

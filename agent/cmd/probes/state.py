@@ -1,4 +1,4 @@
-"""The probe of the source of the cloud's state: a whole read of this host, as an audit makes it."""
+"""Probe the source of the cloud's state: read this host's whole state from the source, as an audit does."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Make the lines of the live screen and of ``watch --once``: head, table, details and the line with the keys.
 
-Each line fits the width, so that the terminal wraps none; only lines with a command to copy may be longer.
+Each line fits the width, so that the terminal wraps no line; only lines with a command to copy may be longer.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from agent.fleet.table import CUT, GAP, HEAD, LEAST_WHAT, Cells, cells_of, colum
 from agent.fleet.view import FleetView, HostRow
 from agent.render.layout import Line, Span, Tone
 
-#: The heat strip of an output that has no width.
+#: The columns of the heat strip if the output has no width.
 USUAL_STRIP = 80
-#: Lines about brokers that are away and lists that were not read; the others are counted.
+#: The most lines about brokers that are away and lists that were not read; one more line counts the other problems.
 MOST_PROBLEMS = 3
-#: The columns that the line of keys has for the filter.
+#: The most columns that the filter takes in the line with the keys.
 MOST_FILTER = 24
-#: The table keeps so many rows if the screen is so low that not everything fits.
+#: The number of table rows that stay visible if the screen is too low for the whole head.
 LEAST_ROWS = 3
 
 TONES = {
@@ -62,7 +62,7 @@ def page_of(view: FleetView, size: Size) -> int:
 
 
 def screen_lines(view: FleetView, ui: Ui, rows: Sequence[HostRow], size: Size) -> tuple[Line, ...]:
-    """Return the lines of the live screen; ``ui`` is placed for ``rows``."""
+    """Return the lines of the live screen; the caller has placed ``ui`` for ``rows`` (ui.py)."""
     row = selected_row(ui, rows)
     if ui.detail_top is not None and row is not None:
         body = _details_page(row, ui.detail_top, view, size)
@@ -104,7 +104,7 @@ def _strip_line(view: FleetView, width: int) -> Line:
 
 
 def _table(view: FleetView, rows: Sequence[HostRow], width: int | None, selected: int | None) -> Iterator[Line]:
-    """Yield the head and the rows; the row ``selected`` has a mark, for which each line has one column."""
+    """Yield the head and the rows; with ``selected``, a mark before the row of that index, in a column of its own."""
     margin = 0 if selected is None else 1
     room = None if width is None else width - margin
     cells = [cells_of(row, view.moment.at, room) for row in rows]
@@ -117,7 +117,7 @@ def _table(view: FleetView, rows: Sequence[HostRow], width: int | None, selected
         mark = ">" if selected is not None and number == selected + 1 else " " * margin
         texts = [_padded(getattr(each, name), widths[name], right=name in _RIGHT) for name in columns]
         sev, rest = texts[0], (" " * GAP).join(("", *texts[1:])).rstrip()
-        # Only a terminal that is too narrow for the columns that always stay cuts the line.
+        # The line is cut only if the terminal is too narrow for the columns that are never left out.
         rest = _fit(rest, None if room is None else room - len(sev))
         yield Line((Span(mark), Span(sev, TONES[row.condition] if row else Tone.PLAIN), Span(rest)))
 

@@ -46,7 +46,7 @@ class Round:
 def one_round(watched: Watched, wanted: Round, out: TextIO) -> int:
     """Wait for the answers, print, and return the exit code.
 
-    75: a broker is away. 2: no agent answered, or ``never`` is asked for and a list of expected hosts is not known.
+    75: a broker is away. 2: no agent answered, or ``fail_on`` has ``never`` and a list of expected hosts is not known.
     3: a condition of ``fail_on`` holds.
     """
     _wait_for_answers(watched, wanted.timeout_s)

@@ -28,7 +28,7 @@ MISSING = frozenset({Condition.SILENT, Condition.NEVER})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heard:
-    """A valid message of one cell: the document as it came, and what is kept of it."""
+    """A valid message of one cell: the document as it came, and what ``watch`` keeps of the document."""
 
     cell: str
     document: Any
@@ -119,7 +119,7 @@ class Stream:
         """Print what comes until an interrupt; return the exit code.
 
         Each message is flushed, so that the reader of the pipe gets it at once. An interrupt is the usual end, so
-        nothing is printed about it: each line of JSON stays a message.
+        the command prints nothing about it: with JSON, every line stays a message.
         """
         with contextlib.suppress(KeyboardInterrupt):
             self._print_forever(watched)
