@@ -152,9 +152,18 @@ def kept(last: FullState | None, how: StateRead, state: NovaState | None, beside
         node_uuid=beside.node_uuid,
         domains=beside.host.domains if beside.host else None,
         allocations=beside.view.allocations if beside.view else None,
-        saw_change=how.saw_change,
+        saw_change=how.saw_change or (last is not None and _rows(last.state) != _rows(state)),
         rests=beside.rests,
     )
+
+
+def _rows(state: NovaState) -> tuple[object, ...]:
+    """Return the rows of two full reads that must be equal, or else something changed near the second read.
+
+    The sign is older than the rows. An instance that arrives between the two and leaves before the next audit makes no
+    difference between the signs of both audits; only the rows show it.
+    """
+    return (state.instances, state.migrations, state.finished_evacuations)
 
 
 def _unseen_changes(state: NovaState, now: datetime.datetime | None) -> str:

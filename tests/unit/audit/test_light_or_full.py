@@ -198,3 +198,13 @@ def test_a_full_read_is_kept_with_what_the_audit_read_beside_it():
     after = kept(None, how, full().state, beside)
 
     assert after == full(sign=CHANGED_SIGN, saw_change=True)
+
+
+def test_other_rows_than_in_the_last_full_read_cause_one_more_full_read_although_no_sign_changed():
+    """An instance that comes after the light read and goes before the next one is in the full read alone."""
+    how = StateRead(why_full="due", sign=SIGN, consumers=CONSUMERS)
+    beside = Beside(node_uuid=ROOT, host=HOST, view=VIEW)
+    came = full(facts.instance("i1", updated_at=OLD), facts.instance("i2", updated_at=OLD)).state
+
+    assert judge(kept(full(), how, came, beside)).why == "the last audit saw a change, perhaps only half of it"
+    assert judge(kept(full(), how, full().state, beside)) == ("", False)
