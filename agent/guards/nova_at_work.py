@@ -1,7 +1,8 @@
 """nova-at-work: in role companion, refuse if nova is changing, or has recently changed, the consumer's instance.
 
 nova writes the rows of an instance and its allocations one after the other, and between two writes the books differ for
-a good reason. So the instance must have no task, and its row and its migrations must be older than ``[heal] min_age``.
+a good reason. So the instance must have no task, and its row and its migrations from or to this host must be older than
+``[heal] min_age``. A migration between two other hosts makes no allocation on this host rightful.
 """
 
 from __future__ import annotations
