@@ -1,6 +1,6 @@
 """Say what one audit could check, from what it read and wrote (agent/books/checks.py decides about the findings).
 
-Pure, but for the audit's own task.
+Pure, except for calls to the audit's own task.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from agent.model.settings import Role
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE, Snapshot
 
 _UNEXPECTED = "trait-unexpected"
-# Findings that need libvirt's list of devices, and findings that need its capabilities: an audit may lack either of
-# them although libvirt answered.
+# Findings that need libvirt's list of devices, and findings that need its capabilities: an audit may lack the
+# devices or the capabilities although libvirt answered.
 _OF_DEVICES = ("mdev-type-unknown", "pci-device-lost", "pci-spec-conflict", "pci-spec-unmatched")
 _OF_CAPABILITIES = ("capabilities-incomplete", _UNEXPECTED)
 _LEFTOVER = "companion-leftover"
@@ -73,7 +73,7 @@ def _parts(snapshot: Snapshot) -> Iterable[tuple[str, str]]:
 
 
 def _codes(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> Iterable[tuple[str, str]]:
-    """Yield (code, what was missing) of the findings that this audit could not check whatever they are about."""
+    """Yield (code, what was missing) of the findings that this audit could not check, whatever their subject is."""
     host, view = snapshot.host.value, snapshot.placement.value
     yield from _codes_of_host(host)
     if view is not None and not view.usages_are_read:
@@ -103,7 +103,7 @@ def _holders(view: PlacementView | None) -> frozenset[str]:
 def _unrecorded(memory: AuditMemory, view: PlacementView | None) -> frozenset[str]:
     """Return the consumers that have allocations on this host, and whose own records this process has not read.
 
-    Returns nothing while no live finding needs a consumer's record.
+    Returns an empty set while no live finding needs a consumer's record.
     """
     sightings = memory.history.sightings if memory.history else ()
     if view is None or not any(sighting.code in OF_RECORDS for sighting in sightings):

@@ -1,5 +1,6 @@
-"""Say why a finding is gone: repaired, readable again, another configuration, or which of the three books changed.
+"""Say why a finding is gone: a repair, a source that is read again, a new configuration or identity, a changed book.
 
+The three books are *promised* (nova's database), *held* (libvirt, storage) and *recorded* (Placement's allocations).
 The first reason that holds counts. A book changed if its amounts of the finding's consumers differ from the amounts
 that the audit noted when it last saw the finding. Only the books whose sources the finding rests on are compared,
 because only these were certainly read both times. Pure.
@@ -74,7 +75,7 @@ def gone(sighting: Sighting, now: Present) -> GoneFinding:
 
 
 def _repair(seen: SeenFinding, now: Present) -> Repair | None:
-    """Return the newest repair of this finding, of its root or of its consumer since the finding was last seen."""
+    """Return the newest repair since the finding was last seen: of the finding, of its cause or of its consumer."""
     ids = {seen.finding.id, *seen.caused_by}
     consumer = seen.finding.consumer_uuid
     fitting = [
@@ -116,7 +117,7 @@ def _of_books(sighting: Sighting, finding: Finding, now: Present) -> tuple[GoneR
 
 
 def _whose(book: str, finding: Finding, now: Present) -> str:
-    """Say that another program changed Placement, unless this agent wrote to the consumer or to the provider."""
+    """Return text: another program changed Placement; "" if this agent wrote the consumer or provider."""
     if book != PLACEMENT or {finding.consumer_uuid, finding.provider_uuid} & now.wrote:
         return ""
     return ", not by this agent"

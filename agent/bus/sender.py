@@ -79,7 +79,7 @@ class Sender:
         self._outbox.put(report, notices(report, changed) if self._channels.send_notice else ())
 
     def counts(self) -> tuple[int, int, int]:
-        """Return tries in a row that failed, notifications that wait, and notifications that were dropped."""
+        """Return (failed tries in a row, notifications that wait, notifications that were dropped)."""
         return self._failures, self._outbox.waiting, self._outbox.dropped
 
     def ask(self) -> None:
@@ -96,7 +96,7 @@ class Sender:
             self._try_all()
 
     def _pause_s(self, now: float) -> float:
-        """Return the seconds until the next message or try is due, unless a new report wakes the thread earlier."""
+        """Return the seconds until the next message or try is due; a new report may wake the thread earlier."""
         if self._failures:
             return max(0.0, self._retry_at - now)
         if self._outbox.report is None or self._channels.send_state is None:

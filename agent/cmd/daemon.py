@@ -38,7 +38,7 @@ PROGRAM = "stocktake-agent"
 
 
 class Running:
-    """The configuration in force: a reload replaces it."""
+    """Holds the configuration in force; a reload replaces ``loaded``."""
 
     def __init__(self, loaded: Loaded) -> None:
         self.loaded = loaded

@@ -2,8 +2,8 @@
 
 oslo.log's text format drops ``extra``, and the agent's messages are constant texts. This module therefore
 appends the fields as ``name=value`` (agent/telemetry/text_form.py). By default oslo.log logs to stdout; the agent logs
-to stderr, because a command prints its document to stdout. Libraries log nothing without ``debug``: what they would log
-is in the field ``error`` of the agent's own line, and they would repeat it at every try.
+to stderr, because a command prints its document to stdout. Libraries log nothing unless ``debug`` is set:
+the agent's own line has the error in its field ``error``, and a library would log the error again at every try.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ LIBRARIES = (
 JSON_VALUE_BYTES = 4096
 
 _audit_id: contextvars.ContextVar[str | None] = contextvars.ContextVar("audit_id", default=None)
-# The longest prefix of journald, and the usual prefix of oslo.log: time, process id, level, logger.
+# In bytes: the longest prefix for journald, and the usual prefix of oslo.log: time, process id, level, logger.
 _JOURNALD_BYTES, _USUAL_PREFIX_BYTES = 3, 75
 _OURS = ("stocktake.", "agent.")
 # Fields that text lines do not show as ``name=value``; oslo.log's project and version do not describe the agent.
@@ -86,8 +86,8 @@ class AuditIdFilter(stdlib.Filter):
 class FieldsFormatter(formatters.ContextFormatter):
     """oslo.log's text line with ``name=value`` after the message, and ``audit=ID`` at the end.
 
-    The message is one line, of at most LINE_BYTES if the agent logs it; each line of a traceback has oslo.log's own
-    prefix. Control characters are escaped.
+    The message is one line; a line that the agent itself logs has at most LINE_BYTES. Each line of a traceback has
+    oslo.log's own prefix. Control characters are escaped.
     """
 
     def format(self, record: stdlib.LogRecord) -> str:
@@ -108,7 +108,7 @@ class FieldsFormatter(formatters.ContextFormatter):
         shown = stdlib.makeLogRecord(record.__dict__)
         shown.msg, shown.args = text, None
         if is_ours(record) and record.levelno > stdlib.INFO:
-            # From WARNING up oslo.log appends the exception that is being handled, which is in the field ``error``.
+            # From WARNING up, oslo.log would append the exception being handled; the field ``error`` already has it.
             shown.levelno = stdlib.INFO
         return _printable_lines(super().format(shown))
 
@@ -118,9 +118,10 @@ class FieldsFormatter(formatters.ContextFormatter):
 
 
 class JsonFormatter(formatters.JSONFormatter):
-    """oslo.log's JSON line, with the key ``event`` if the agent logs it, and values of at most JSON_VALUE_BYTES.
+    """oslo.log's JSON line. A line that the agent itself logs has the key ``event`` too.
 
-    A record whose arguments cannot be serialized is logged with its text only.
+    Each value of ``extra`` has at most JSON_VALUE_BYTES. A record whose arguments cannot be serialized is logged with
+    its text only.
 
     On some objects (such as an EntryPoint, which stevedore logs at DEBUG) oslo.serialization recurses without end.
     RecursionError is the only error in a handler that the logging module passes on to the caller.
@@ -169,21 +170,21 @@ def setup_command_logging(loaded: Loaded) -> None:
 
 
 def is_ours(record: stdlib.LogRecord) -> bool:
-    """Return whether the agent logs the record, and not a library."""
+    """Return whether the agent itself, and not a library, logs the record."""
     return record.name.startswith(_OURS)
 
 
 def event_name(record: stdlib.LogRecord) -> str:
-    """Return the constant text in kebab case, as in ``finding-appeared``; of nova's lines the text up to the colon."""
+    """Return the message's constant text as ``finding-appeared``; in nova's wording, only the text before the colon."""
     text = str(record.msg)
     return _NOT_KEBAB.sub("-", (text.partition(":")[0] if "%(" in text else text).lower()).strip("-")
 
 
 def _set_library_levels(conf: cfg.ConfigOpts, loaded: Loaded) -> None:
-    """Let the libraries log nothing, or with ``debug`` what oslo.log lets them log by default.
+    """Silence the libraries. If ``debug`` is set, let them log what oslo.log lets them log by default.
 
-    oslo.log has set the levels in default_log_levels already. A level of such a logger is left as it is if the
-    operator's own file names the logger.
+    oslo.log has already set the levels in default_log_levels. If the operator's own file sets that option, the loggers
+    that the option names keep their levels.
     """
     listed = {pair.partition("=")[0] for pair in conf.default_log_levels}
     named = listed if loaded.origin("DEFAULT", "default_log_levels") != DEFAULT_ORIGIN else set()

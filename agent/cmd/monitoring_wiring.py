@@ -47,7 +47,7 @@ def monitoring_from(
 
 
 def _metrics(loaded: Loaded, control: LoopControl, requests: Callable[[], RequestCounts]) -> MetricsPage:
-    """Return the metrics; only this function imports prometheus-client (2 MiB)."""
+    """Return the page of metrics; only this function imports prometheus-client (2 MiB)."""
     from agent.host_files.journal_tail import JournalTail
     from agent.monitoring.metrics.page import MetricsControl, MetricsPage
     from agent.monitoring.metrics.text import BusCounts

@@ -28,7 +28,8 @@ from agent.sources.nova.guest_rows_cache import LastGuests
 from agent.sources.nova.light import is_settled, light_state
 from agent.sources.nova.rows import CellRows, disks_by_instance, pulse_from, state_from_rows
 
-# A nova-compute reports every 10 s (report_interval). Three missed reports raise doubts, and so does a time ahead.
+# nova-compute reports every 10 s (report_interval). A heartbeat is not recent after three missed reports, or if it is
+# more than a second ahead of this host's clock.
 A_MOMENT = datetime.timedelta(seconds=30)
 A_SECOND = datetime.timedelta(seconds=1)
 
@@ -73,9 +74,9 @@ class ConductorState:
         )
 
     def light(self, last: NovaState, consumers: frozenset[str], deadline: Deadline) -> LightState:
-        """See StateSource. Four calls while nova-compute has just reported, and no instance elsewhere is looked up.
+        """See StateSource. Makes four calls if nova-compute has just reported and no instance elsewhere is looked up.
 
-        Reads neither compute nodes, boot disks and PCI devices, nor finished evacuations: docs/operating.md says how
+        Does not read compute nodes, boot disks, PCI devices and finished evacuations: docs/operating.md says how
         long a change of these may stay unseen.
         """
         questions = Questions(self._client, deadline)
@@ -97,7 +98,7 @@ class ConductorState:
         return light_state(last.host, services, pulse, self._now(), sign)
 
     def _light_pulse(self, questions: Questions, services: tuple[Row, ...]) -> Pulse:
-        """Return the heartbeat of this host's nova-compute if it is recent, so that no conductor's must be read."""
+        """Return the heartbeat of this host's nova-compute if recent; otherwise read the conductors' heartbeats too."""
         own = pulse_from(self._now(), _heartbeats(services))
         if own.now is not None and own.heartbeat is not None and A_MOMENT > own.now - own.heartbeat > -A_SECOND:
             return own
@@ -117,7 +118,7 @@ class ConductorState:
     def _guest_rows(
         self, questions: Questions, host: str, consumers: frozenset[str], nodes: tuple[Row, ...]
     ) -> CellRows:
-        """Return the migrations, the host's instances, those that migrations or ``consumers`` name, and boot disks."""
+        """Return migrations, instances (the host's, and those that migrations or ``consumers`` name) and boot disks."""
         here = questions.instances(host)
         names = texts((row for row in nodes if row["host"] == host), "hypervisor_hostname") | texts(here, "node")
         moving = tuple(row for node in sorted(names) for row in questions.migrations(host, node))
@@ -135,14 +136,14 @@ class ConductorState:
         )
 
     def _boot_disks(self, questions: Questions, uuids: set[str]) -> tuple[Row, ...]:
-        """Return the boot disks of these instances. Read those not in the cache, and drop all others from the cache."""
+        """Return the boot disks of these instances. Cache the disks of these instances only."""
         known = {uuid: rows for uuid, rows in self._disks.items() if uuid in uuids}
         self._disks = known | disks_by_instance(questions.boot_disks(uuids - set(known)))
         return tuple(row for uuid in sorted(self._disks) for row in self._disks[uuid])
 
 
 def _node_names(state: NovaState) -> list[str]:
-    """Return the names of the nodes whose migrations a full read asks for, by the rows of the last full read."""
+    """Return the names of the nodes whose migrations a full read requests, based on the last full read's rows."""
     here = {instance.node for instance in state.instances if instance.host == state.host and not instance.deleted}
     names = {node.hypervisor_hostname for node in state.nodes if node.host == state.host} | here
     return sorted(name for name in names if name)

@@ -86,7 +86,7 @@ class Loaded:
         return self.origins.get((group, option), DEFAULT_ORIGIN)
 
     def all_searched(self) -> str:
-        """Return the searched paths and those in [agent] nova_conf. Raises ConfigError if that option is malformed."""
+        """Return the searched paths and those in [agent] nova_conf. Raises ConfigError if nova_conf is malformed."""
         return ", ".join((*self.searched, *self.value("agent", "nova_conf")))
 
     def default(self, group: str, option: str) -> Any:  # noqa: ANN401 - as above

@@ -21,8 +21,8 @@ SHOWN_CHARACTERS = 40
 def reload(running: Loaded) -> Loaded:
     """Return the configuration after SIGHUP: mutable options with their new values, all others with running values.
 
-    Raises ConfigError if the new configuration is invalid; the caller then keeps ``running``, which
-    this function never changes.
+    Raises ConfigError if the new configuration is invalid; the caller then keeps ``running``, which this function never
+    changes.
     """
     fresh = load_checked(running.config_files, running.config_dirs)
     mixed = _mixed(running, fresh)
@@ -44,7 +44,7 @@ def changes(running: Loaded, reloaded: Loaded) -> tuple[str, ...]:
 
 
 def _side(loaded: Loaded, key: Key) -> str:
-    """Return one side of a change. The log has a line for all changes, so a long value is cut."""
+    """Return the option's value as text. One log line contains all changes, so a long value is cut."""
     shown = loaded.shown(*key) or "(unset)"
     return shown if len(shown) <= SHOWN_CHARACTERS else f"{shown[:SHOWN_CHARACTERS]}..."
 

@@ -32,8 +32,8 @@ from agent.timing.backoff import grown_s
 
 #: The maximum time in seconds that ``take`` blocks. After this time the worker checks for a stop or a due retry.
 TAKE_S = 0.5
-#: The worker counts as stuck if for this many seconds none of these happened: it waited for work, it ended a stage or a
-#: write of an audit, it sent a request to Placement. Every single read or request has a much lower time limit. A whole
+#: The worker counts as stuck if, for this many seconds, it did none of these: wait for work, end a stage or a write of
+#: an audit, send a request to Placement. Every single read or request has a much lower time limit. A whole
 #: stage has no time limit: the first read of a slow Placement takes dozens of requests.
 STALL_S = 180.0
 RETRY_FIRST_S = 2.0
@@ -119,8 +119,9 @@ def follow_up(
 ) -> FollowUp:
     """Return the retry or repetition that follows an audit, if any. The periodic audits continue in any case.
 
-    Placement wants no request before the time ``not_before`` (Retry-After). If an event or the interval causes an audit
-    before a planned retry, and that audit fails too, the retry keeps its planned time, and the back-off does not grow.
+    ``now`` and ``not_before`` are in monotonic seconds. Placement wants no request before ``not_before`` (Retry-After).
+    If an event or the interval causes an audit before a planned retry, and that audit fails too, the retry keeps its
+    planned time, and the back-off does not grow.
     """
     earliest = not_before or now
     repeats = before.repeats + 1 if audit_again else 0

@@ -1,4 +1,4 @@
-"""hostname-duplicated: another host has a compute node with this node's name; only one of the two can have a provider.
+"""hostname-duplicated: another host has a compute node with this node's name; only one host can have the provider.
 
 Provider names are unique in a cloud, compute node names only within a host. A compute node row of another host with
 this host's own uuid (a cloned or moved host) is reported as identity-changed instead.

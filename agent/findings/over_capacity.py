@@ -5,7 +5,8 @@ rule checks the root provider and child providers. The finding names the leaked 
 allocation on this host at all.
 
 The rule skips providers of PCI devices. Their total is never below the allocated amount (nested/pci.py,
-findings/pci_device_lost.py). Their ``reserved`` may exceed the free amount: it only prevents further allocations.
+findings/pci_device_lost.py). Their ``reserved`` may exceed the free amount: ``reserved`` only prevents further
+allocations.
 
 For a CPU that is pinned twice, the rule compares the pinnings in nova's database, not those of libvirt. The usage
 cannot show such a CPU, because the ledger counts both guests in full.
@@ -129,7 +130,7 @@ def _of_withdrawn(audit: AuditFacts, place: _Place) -> Findings:
 
 
 def _inventories(wanted: DesiredProvider, observed: Provider | None) -> list[Inventory]:
-    """Return the inventories that the agent wants, with Placement's own for each class that it cannot decide now."""
+    """Return the inventories that the agent wants; for a class that it cannot decide now, Placement's inventory."""
     frozen = {f.name for f in wanted.frozen}
     kept = [i for i in (observed.inventories if observed else ()) if i.resource_class in frozen]
     return sorted([*wanted.inventories, *kept], key=lambda i: i.resource_class)
@@ -177,14 +178,14 @@ def _finding(audit: AuditFacts, inventory: Inventory, place: _Place, overflow: i
 
 
 def _is_reserved(audit: AuditFacts, row: Row) -> bool:
-    """Whether the agent reserves the row's unmanaged use, and so lowers the capacity. Role companion reserves none."""
+    """Return whether the agent reserves the row's unmanaged use, which lowers the capacity; role companion does not."""
     if audit.settings.role is Role.COMPANION:
         return False
     return any(is_reserved(claim, audit.settings) for claim in row.claims)
 
 
 def _of_pinned_cpus(audit: AuditFacts) -> Findings:
-    """Yield the findings about pinned CPUs; none while it is unknown to which CPUs guests may be pinned."""
+    """Yield the findings about pinned CPUs; none while the CPUs to which guests may be pinned are not known."""
     taken = [one for one in audit.books.occupied.occupancies if one.numa]
     host = audit.snapshot.host.value
     if not taken or host is None or cpus.obstacle(host, audit.settings):

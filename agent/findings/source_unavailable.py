@@ -22,8 +22,8 @@ _HOLDERS = (
 
 def _find(audit: AuditFacts) -> Findings:
     for reading in audit.snapshot.readings:
-        # A source that answered with old data is reported as source-stale. A source that was not asked is no loss of
-        # its own: the finding about the source that is unread says why.
+        # A source that answered with old data is reported as source-stale. A source that the agent did not
+        # ask gets no finding: the finding about the unread source says why the agent did not ask.
         if reading.error is not None and reading.asked and not isinstance(reading.error, SourceStale):
             shown, stays = looks(reading.source, reading.error, audit), consequence(reading.source, audit)
             still = frozen(reading.source, audit)

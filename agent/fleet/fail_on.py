@@ -1,4 +1,4 @@
-"""Decide which of the conditions hold on which ``watch --once --fail-on`` fails. Pure."""
+"""Decide which conditions hold, of those that ``stocktake watch --once --fail-on`` can fail on. Pure."""
 
 from __future__ import annotations
 

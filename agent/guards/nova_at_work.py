@@ -1,8 +1,9 @@
 """nova-at-work: in role companion, refuse if nova is changing, or has recently changed, the consumer's instance.
 
-nova writes the rows of an instance and its allocations one after the other, and between two writes the books differ for
-a good reason. So the instance must have no task, and its row and its migrations from or to this host must be older than
-``[heal] min_age``. A migration between two other hosts makes no allocation on this host rightful.
+nova writes the rows of an instance and its allocations one after the other, and between two writes the books
+*promised* (nova's database) and *recorded* (Placement's allocations) differ without any fault. So the instance must
+have no task, and its row and its migrations from or to this host must be older than ``[heal] min_age``. A migration
+between two other hosts does not justify an allocation on this host.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def _waits(guarded: GuardedFinding) -> Wait | None:
 
 
 class _Work(NamedTuple):
-    """What nova does with the instance, or why that is unknown; ``wait`` is None if that does not end by itself."""
+    """What nova does with the instance, or why that is unknown; ``wait`` is None if waiting cannot help."""
 
     words: str
     wait: Wait | None = None

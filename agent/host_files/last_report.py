@@ -1,7 +1,7 @@
 """Bring a saved history up to date with the report of the last audit, which is written after every audit.
 
-findings.json is written only when more than times changed. So after a crash, the report knows until when the findings
-were seen. A report of another boot, or of an audit before the last save, changes nothing. Pure.
+The daemon writes findings.json only if more than times changed. So after a crash, only the report says until when the
+audits saw the findings. A report of another boot, or of an audit before the last save, changes nothing. Pure.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from agent.text.own_rows import Json, is_utc_time
 
 
 def with_last_report(history: History, report: Document | None) -> History:
-    """Return the history with the times that the report has. ``report`` is the whole document, None without one."""
+    """Return the history with the report's times. ``report`` is the whole document; None if there is no report."""
     audit = report.get("audit") if report else None
     if not isinstance(audit, dict) or not history.boot or audit.get("boot") != history.boot:
         return history

@@ -17,7 +17,7 @@ NOT_KNOWN = "-"
 
 
 def flat_cell(value: object) -> object:
-    """Return the value for a format without null and lists; control characters in texts are escaped."""
+    """Return the value for csv and value, which have no null and no lists; control characters in texts are escaped."""
     match value:
         case None:
             return ""

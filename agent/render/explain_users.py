@@ -1,6 +1,7 @@
 """Show who uses how much of one resource class: one table for each book, differing consumers first. Pure.
 
-A book that has the same users as the book before it shares that book's table.
+The three books are *promised* (nova's database), *held* (libvirt, storage) and *recorded* (Placement's allocations).
+Books that have the same users with the same amounts share one table.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _Cells = tuple[str, str, str, str]
 
 
 def users(explanation: ClassExplanation) -> Iterator[Block]:
-    """Yield the tables: first without a title the recorded amounts, then the books that differ from them."""
+    """Yield the tables: the recorded amounts have no title; a book that differs from them has a titled table."""
     tables = [(book, _users_of(explanation, book)) for book in explanation.books if book.amount is not None]
     titled: dict[tuple[_Cells, ...], list[Book]] = defaultdict(list)
     for book, rows in tables:

@@ -34,7 +34,7 @@ _STATES = {
 
 
 def in_list_order(findings: Iterable[Document], names: Mapping[str, str]) -> list[Document]:
-    """Sort the findings by severity, state and age, the oldest of the most urgent ones first; then by code and name."""
+    """Sort the findings by severity (most urgent first), state, age (oldest first), code and name."""
     return sorted(
         findings,
         key=lambda finding: (

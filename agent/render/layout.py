@@ -1,4 +1,4 @@
-"""The values of which the commands' text consists: lines of words, and tables. Pure.
+"""The values from which a command's text output is drawn: lines of words, and tables. Pure.
 
 The functions that word a text return these values. ``agent/render/draw.py`` wraps, aligns and colours them for one
 terminal. A plain ``str`` is also accepted as a line, and is wrapped like one.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from agent.model.finding import FindingState, Severity
 from agent.model.report import Outcome, Verdict
 
-# The first columns of a finding's lines: the label right-aligned, then a blank.
+# The first columns of a finding's lines: the label, right-aligned, then a colon and a blank.
 LABEL_WIDTH = 5
 MARGIN = LABEL_WIDTH + 2
 
@@ -22,7 +22,7 @@ UNLIMITED = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """What one output stream can show. ``width``: in columns, None: wrap and cut nothing."""
+    """What one output stream can show. ``width`` is in columns; with None, nothing is wrapped or cut."""
 
     width: int | None = None
     colour: bool = False
@@ -136,7 +136,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """A table. ``leave_out``: the names of the columns that a narrow table leaves out, the first of them first.
+    """A table. ``leave_out``: the names of the columns that a narrow table leaves out, in this order.
 
     ``hint`` says how to get the columns that were left out, such as ``-c shows them``.
     """

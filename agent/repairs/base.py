@@ -38,9 +38,9 @@ class Scene:
     no file contains one). ``records`` are whole consumer records that heal read after the audit. ``now`` is ISO 8601
     UTC. ``has_moved`` is True if the generation of a provider of this host's tree has changed since the audit; heal
     checks this after it has read the records. ``read_ago_s`` is the time in seconds from the start of the audit to the
-    end of these reads. ``undone`` are ids of findings that the daemon must not repair, because
-    an operator undid the repair; if an operator requests the repair, ``undone`` is empty. ``nova_alive_s`` is the time
-    in seconds for which audits in a row have found nova-compute of this host alive; None if it is not alive.
+    end of these reads. ``undone`` are ids of findings that the daemon must not repair, because an operator undid the
+    repair; if an operator requests the repair, ``undone`` is empty. ``nova_alive_s`` is the time in seconds for which
+    audits in a row have found nova-compute of this host alive; None if nova-compute is not alive.
     """
 
     snapshot: Snapshot
@@ -94,8 +94,8 @@ class Declined:
 class BesideNova(enum.Enum):
     """Who repairs findings of a code in role companion, where nova-compute runs on the same host.
 
-    AGENT: the agent, because nova-compute never does. AFTER_NOVA: the agent, if three audits of nova-compute did not.
-    NOVA_REPAIRS: nova-compute alone.
+    AGENT: the agent, because nova-compute never does. AFTER_NOVA: the agent, if nova-compute has not
+    repaired the finding in three of its own audits. NOVA_REPAIRS: nova-compute alone.
     """
 
     AGENT = "agent"
@@ -121,11 +121,11 @@ class Repair:
     propose: Callable[[Scene, SeenFinding, ConsumerRecord], HealAction | Declined]
 
     def consumers(self, scene: Scene, seen: SeenFinding) -> tuple[str, ...]:  # noqa: ARG002
-        """Return the consumer that the finding is about."""
+        """Return the uuid of the consumer that the finding is about; an empty tuple if the finding names none."""
         return (seen.finding.consumer_uuid,) if seen.finding.consumer_uuid is not None else ()
 
     def proposed(self, scene: Scene, seen: SeenFinding) -> HealAction | Declined:
-        """Return the change to make, based on the consumer's record."""
+        """Return the change to make, based on the consumer's record, or Declined with the reason why there is none."""
         record = scene.record(seen.finding.consumer_uuid)
         return (
             Declined(why="the consumer's whole record was not read")

@@ -27,14 +27,17 @@ _EVENTS = {
 _LEVELS = {Severity.ERROR: levels.ERROR, Severity.WARNING: levels.WARNING, Severity.INFO: levels.INFO}
 SOURCE_UNAVAILABLE = "source-unavailable"
 
-#: The findings that a loss of a source made unknown, as logged: by the name of the source, the findings' ids.
+#: The findings that were logged as unknown because a source was lost: source's name -> ids of the findings.
 Unknown = Mapping[str, frozenset[str]]
 
 
 def change_lines(
     changed: Iterable[FindingChange], before: Mapping[str, ReportedFinding], subjects: Mapping[str, str]
 ) -> tuple[Line, ...]:
-    """Return a line for each change; ``before`` has the findings as last reported, ``subjects`` what they are about."""
+    """Return a line for each change.
+
+    By the finding's id, ``before`` has the finding as last reported, and ``subjects`` has what the finding is about.
+    """
     return tuple(
         _gone_line(change.seen, change.gone, subjects.get(change.seen.finding.id))
         if change.change is Change.GONE
@@ -49,7 +52,7 @@ def change_lines(
 
 
 def finding_level(seen: SeenFinding) -> int:
-    """Return the severity as a level, at most WARNING while the finding is not confirmed."""
+    """Return the log level for the finding's severity, at most WARNING while the finding is not confirmed."""
     level = _LEVELS[seen.finding.severity]
     return level if seen.confirmed else min(level, levels.WARNING)
 
@@ -85,7 +88,7 @@ def finding_fields(seen: SeenFinding, subject: str | None) -> dict[str, Any]:
 def unknown_lines(
     before: Unknown, report: AuditReport, spells: Counter[str]
 ) -> tuple[dict[str, frozenset[str]], tuple[Line, ...]]:
-    """Return the findings that are unknown now, by source, and the lines: one for each loss, one for each return."""
+    """Return the findings that are unknown now, by source, and a line for each source lost or read again."""
     if report.outcome in OUTCOMES_WITHOUT_FINDINGS:
         return dict(before), ()
     unread = {source.name for source in report.sources if not source.ok}
@@ -118,7 +121,7 @@ def counts(findings: Iterable[SeenFinding]) -> dict[str, int]:
 
 
 def _repeats_the_source(change: FindingChange, before: Mapping[str, ReportedFinding]) -> bool:
-    """Return whether only the error of an unread source changed: the lines of the source report that."""
+    """Return whether only the error of an unread source changed, which the log lines about the source report."""
     old = before.get(change.seen.finding.id)
     return (
         change.change is Change.CHANGED

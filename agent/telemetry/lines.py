@@ -78,7 +78,8 @@ def written(report: AuditReport) -> tuple[Line, ...]:
 def held_back_lines(before: tuple[HeldBack, ...], report: AuditReport, spells: Counter[str]) -> tuple[Line, ...]:
     """Return a line for each reason of writes that are newly held back, with all writes that the reason holds back.
 
-    The loss of a source holds back many writes; one line names them. ``provider_uuid`` is set if it is the same in all.
+    While a source is lost, many writes are held back for one reason; one line names all these writes. The line has
+    ``provider_uuid`` only if all these writes are to the same provider.
     """
     new = sorted((held for held in report.plan.held_back if held not in before), key=lambda held: held.why)
     level = levels.INFO if report.role == OBSERVER else levels.WARNING
@@ -122,7 +123,7 @@ def _inventory_text(row: Inventory) -> str:
 
 
 def views(summary: HostSummary) -> tuple[Line, ...]:
-    """Return nova-compute's lines: hypervisor resource view, usable vcpus, final resource view."""
+    """Return the lines in nova-compute's wording: hypervisor resource view, usable vcpus, final resource view."""
     known = {
         "node": summary.node,
         "free_ram": summary.free_ram_mib,

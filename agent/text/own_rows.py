@@ -74,7 +74,7 @@ def read_rows(name: str, rows: Json, read: Callable[[Json], T]) -> Rows[T]:
 
 
 def without_repeats(name: str, rows: Rows[T], key: Callable[[T], str]) -> Rows[T]:
-    """Keep only the first of several valid rows that have the same key, and add a problem for each later one."""
+    """Keep only the first of several valid rows that have the same key, and add a problem for each later row."""
     first: dict[str, T] = {}
     repeated = [key(row) for row in rows.good if first.setdefault(key(row), row) is not row]
     return Rows(tuple(first.values()), (*rows.problems, *(f"{name}: repeats {one!r:.{_SHOWN}}" for one in repeated)))
@@ -123,7 +123,7 @@ def object_of(value: Json) -> dict[str, Json]:
 
 
 def list_of(value: Json, read: Callable[[Json], T]) -> tuple[T, ...]:
-    """Return what ``read`` makes of each item. Raises BadRow unless the value is a list and every item can be read."""
+    """Return what ``read`` returns for each item. Raises BadRow if the value is not a list or an item is invalid."""
     if not isinstance(value, list):
         raise BadRow(f"not a list: {_shown(value)}")
     return tuple(read(each) for each in value)
@@ -142,7 +142,7 @@ def text_or_none(row: Json, name: str) -> str | None:
 
 
 def member_of(kind: type[E], value: Json) -> E:
-    """Return the member of the enumeration with this value. Raises BadRow if there is none."""
+    """Return the member of the enumeration with this value. Raises BadRow if there is no such member."""
     found = next((member for member in kind if member.value == value), None)
     if found is None:
         raise BadRow(f"there is no {kind.__name__} {_shown(value)}")
@@ -150,7 +150,7 @@ def member_of(kind: type[E], value: Json) -> E:
 
 
 def number_of(row: Json, name: str) -> float:
-    """Return the number in the field ``name``. Raises BadRow if it is no finite number."""
+    """Return the number in the field ``name``. Raises BadRow if the field is missing or is not a finite number."""
     number = finite(_at(row, name))
     if number is None:
         raise BadRow(f"{name} is not a number: {_shown(row[name])}")
@@ -167,7 +167,7 @@ def amount_of(row: Json, name: str) -> int | None:
 
 
 def is_too_deep(document: Json) -> bool:
-    """Whether the document has more than ``_MOST_LEVELS`` nested levels, so that copying or printing it may fail."""
+    """Return whether the document has more than ``_MOST_LEVELS`` nested levels: copying or printing it may fail."""
     level = [document]
     for _ in range(_MOST_LEVELS):
         level = [each for value in level for each in _members(value)]
@@ -183,7 +183,7 @@ def _members(value: Json) -> Iterable[Json]:
 
 
 def is_utc_time(value: Json) -> bool:
-    """Whether the value is text like ``2026-11-21T10:00:00.000Z`` and names an existing date and time."""
+    """Return whether the value is text like ``2026-11-21T10:00:00.000Z`` and names an existing date and time."""
     if not isinstance(value, str) or not _UTC.fullmatch(value):
         return False
     try:

@@ -16,7 +16,11 @@ from agent.model.report import Outcome
 
 
 def code_of(run: HealRun) -> int:
-    """Return the exit code: 0 nothing to change, 2 unread, 3 a plan, 4 carried out, 5 refused, 75 must wait."""
+    """Return the exit code of the run.
+
+    0: nothing to change; 1: a bug; 2: something was not read, or a change did not succeed; 3: a plan to approve; 4: the
+    plan was carried out; 5: refused, or the approved plan is out of date; 75: the requested repair must wait.
+    """
     return first_of(CLEAN, *_codes(run))
 
 
@@ -39,7 +43,7 @@ def _codes(run: HealRun) -> Iterator[int]:
 
 
 def _is_refused_by_name(run: HealRun) -> bool:
-    """Return whether a guard rail refused a named finding for good; an unread source does not refuse for good."""
+    """Return whether a guard rail permanently refused a named finding; a refusal for an unread source is temporary."""
     unknown = {seen.finding.id for seen in run.report.findings if seen.state is FindingState.UNKNOWN}
     refused = (refusal for refusal in run.plan.refusals if not refusal.waits and refusal.finding_id not in unknown)
     return bool(run.ordered.ids) and any(refused)

@@ -40,9 +40,9 @@ _NEEDED = frozenset(source for repair in BY_CODE.values() for source in repair.n
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ordered:
-    """The operator's request: the digest of the approved plan and the finding ids, whole or their beginnings.
+    """The operator's request: the digest of the approved plan, and findings' ids (whole, or their first characters).
 
-    Without ids, the request is for all findings that the daemon may repair too.
+    Without ids, the operator requests all findings that the daemon may repair by itself.
     """
 
     ids: frozenset[str]
@@ -51,9 +51,9 @@ class Ordered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealRun:
-    """An audit's report, heal's plan for it and the outcomes; ``differs``: the operator approved another plan.
+    """An audit's report, heal's plan for the report's findings, and the outcomes of the plan's actions.
 
-    ``min_age_s`` is ``[heal] min_age``.
+    ``differs``: the operator approved a plan that is not the current plan. ``min_age_s`` is ``[heal] min_age``.
     """
 
     ordered: Ordered
@@ -65,7 +65,7 @@ class HealRun:
 
     @property
     def plan(self) -> HealPlan:
-        """The present plan, empty if the audit compared no amounts."""
+        """The current plan, empty if the audit compared no amounts."""
         return self.prepared.plan if self.prepared else HealPlan()
 
     @property
@@ -77,7 +77,8 @@ class HealRun:
     def undecided(self) -> bool:
         """Whether the run cannot decide if the approved plan is still current.
 
-        The current plan differs from the approved plan, but perhaps only because a source that repairs need failed.
+        The current plan differs from the approved plan, but perhaps only because a source that a repair needs
+        was not read.
         """
         return self.differs and any(source.name in _NEEDED for source in self.unread)
 
@@ -90,8 +91,8 @@ class HealRun:
 def healed(options: argparse.Namespace, ordered: Ordered) -> HealRun:
     """Run heal once.
 
-    Raises ConfigError, FolderUnavailable, UsageError if a requested finding does not exist, and NoDocument (75) if too
-    little could be read.
+    Raises ConfigError, FolderUnavailable, UsageError if a requested finding does not exist, and NoDocument (exit
+    code 75) if too little could be read.
     """
     loaded = loaded_for(options)
     if ordered.digest is not None:
@@ -126,7 +127,7 @@ def _prepare(loaded: Loaded, ordered: Ordered) -> None:
 
 
 def _audited(task: AuditTask, ordered: Ordered) -> AuditResult:
-    """Run audits until every requested finding is confirmed, but at most as many audits as that needs.
+    """Run audits until every requested finding is confirmed, at most as many as a confirmation needs.
 
     In role companion, the guard ``allocation-steady`` needs STEADY_AUDITS audits.
     """
@@ -193,7 +194,7 @@ def _check_ids(report: AuditReport, ordered: Ordered) -> None:
 
 def _run(task: AuditTask, result: AuditResult, ordered: Ordered) -> HealRun:
     with task.parts.request_scope(result.report.audit_id):
-        # A repair that only an operator starts needs the finding's id: it rests on the operator's judgement.
+        # A repair that only an operator may start needs the finding's id, because the operator must judge that finding.
         found = prepared(task, result, DAEMON_CODES, ids_of(result.report, ordered))
         run = HealRun(ordered=ordered, report=result.report, prepared=found, min_age_s=task.settings.heal.min_age_s)
         if found is None or ordered.digest is None:

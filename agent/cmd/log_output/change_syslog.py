@@ -1,7 +1,7 @@
 """Send a line to syslog for each change that an operator's command made: who, what, the state before and after.
 
-The daemon logs its own changes. A command has no log, so without this line only the journal file would say that
-somebody changed the cloud's books; ``journalctl -t stocktake`` shows these lines beside the daemon's.
+The daemon logs its own changes. A command has no log, so without this line only the agent's journal file
+would show the change. ``journalctl -t stocktake`` shows these lines beside the daemon's lines.
 """
 
 from __future__ import annotations

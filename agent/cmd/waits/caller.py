@@ -14,7 +14,7 @@ from dataclasses import dataclass
 PAUSE_OF_A_COMMAND_S = 5.0
 DAEMON_PROGRAM = "stocktake-agent"
 
-#: A context for a wait: it gets the name of the source, and the seconds that the wait takes at most.
+#: Returns a context manager for a wait. The arguments: the source's name, and the maximum seconds of the wait.
 Watch = Callable[[str, float], AbstractContextManager[object]]
 
 
@@ -34,7 +34,7 @@ class Caller:
     """The caller of audits.
 
     ``program`` is the name that the journal shows, ``pause_at_most_s`` the longest pause while Placement is overloaded.
-    ``watch`` is entered for each wait.
+    The context manager that ``watch`` returns is entered for each wait.
     """
 
     program: str = "stocktake"

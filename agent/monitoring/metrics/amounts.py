@@ -1,5 +1,6 @@
 """Gauges of amounts: inventories, books, leaks, stores, thin pools, guests and NUMA cells. Pure.
 
+The three books are *promised* (nova's database), *held* (libvirt, storage) and *recorded* (Placement's allocations).
 A function returns None if the audit could not know its values; the caller then keeps the values of an earlier audit.
 """
 
@@ -16,14 +17,14 @@ from agent.model.report import AuditReport, InventoryRow, LedgerRow
 from agent.model.snapshot import LIBVIRT, LVM, PLACEMENT, STATE
 from agent.monitoring.metrics.values import Sample, Samples
 
-#: The books, each with the source that must have been read.
+#: The three books, each with the source that the audit must have read.
 BOOKS = {"promised": STATE, "held": LIBVIRT, "recorded": PLACEMENT}
 _KIB = 1024
 _MIB = 1024 * 1024
 
 
 def resources(report: AuditReport) -> Samples | None:
-    """Return inventory, use and free amounts; those of child providers are summed over the tree, by class."""
+    """Return inventory, used and free amounts by class: for the root provider, and summed over all child providers."""
     if not was_read(report, PLACEMENT):
         return None
     by_kind: dict[tuple[str, str], list[InventoryRow]] = defaultdict(list)
@@ -65,7 +66,7 @@ def _known_sum(values: Iterable[float | None]) -> float | None:
 
 
 def book(report: AuditReport, name: str) -> Samples | None:
-    """Return the sums of one book by class; None if its source was not read."""
+    """Return the sums of one book by class; None if the audit did not read the book's source."""
     if not was_read(report, BOOKS[name]):
         return None
     sums: dict[str, float] = defaultdict(float)
@@ -94,7 +95,7 @@ def leaks(report: AuditReport) -> Samples | None:
 
 
 def unmanaged(report: AuditReport) -> Samples | None:
-    """Return what is held on the host without the cloud, by class and cause; None if libvirt or LVM was not read."""
+    """Return the held amounts not managed by the cloud, by class and cause; None if libvirt or LVM was not read."""
     if not was_read(report, LIBVIRT) or any(source.name == LVM and not source.ok for source in report.sources):
         return None
     sums: dict[tuple[str, str], float] = defaultdict(float)
@@ -126,7 +127,7 @@ def stores(report: AuditReport) -> Samples | None:
 
 
 def pools(report: AuditReport) -> Samples | None:
-    """Return how full each thin pool is; None if LVM was not read."""
+    """Return the used ratios and the over-commit ratio of each thin pool; None if LVM was not read."""
     if not was_read(report, LVM):
         return None
     found = {
@@ -149,7 +150,7 @@ def guests(report: AuditReport) -> Samples | None:
 
 
 def numa(report: AuditReport) -> Samples | None:
-    """Return what is free in each NUMA cell; None if the cells or their use are not known."""
+    """Return the free CPUs, memory (bytes) and huge pages of each NUMA cell; None if cells or their use are unknown."""
     view = report.resource_view
     if view is None or view.cells is None or report.cell_usages is None:
         return None

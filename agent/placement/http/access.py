@@ -4,11 +4,11 @@ The group accepts all options of nova.conf's [placement]: any auth plugin, TLS o
 ``auth_type`` must be set: without a plugin keystoneauth fails only at the first request and does not say why.
 
 This module opens no connection, but it reads the TLS files: a wrong path makes the start fail. A URL without scheme or
-host also makes the start fail; keystoneauth would look it up in the catalog. Each error text names the configuration
-file, which oslo.config's ``get_location`` returns (agent/config/traced_conf.py).
+host also makes the start fail; keystoneauth would look up such a text in the catalog. Each error text names the
+configuration file, which oslo.config's ``get_location`` returns (agent/config/traced_conf.py).
 
 keystoneauth's plugin ``none`` sends the token "notused". A Placement with ``auth_strategy = noauth2`` rejects that
-token (403); it accepts ``admin_token`` with the token ``admin``.
+token (403); such a Placement accepts ``admin_token`` with the token ``admin``.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def client_from_conf(
 
 
 def _build(conf: cfg.ConfigOpts, group: str, transport: HTTPAdapter | None, http: PacedSession) -> PlacementClient:
-    # Register auth_type again, now that the files are read: ``auth_section`` may move it to another group.
+    # Register auth_type again, now that the files are read: ``auth_section`` may move auth_type to another group.
     ks.register_auth_conf_options(conf, group)
     auth = ks.load_auth_from_conf_options(conf, group)
     if auth is None:
@@ -134,8 +134,8 @@ def _missing(conf: cfg.ConfigOpts, group: str, auth: BaseAuthPlugin) -> Iterator
 
 def _wrong_tls(conf: cfg.ConfigOpts, group: str, auth: BaseAuthPlugin) -> Iterator[str]:
     options = conf[group]
-    # requests reads the CA's file for an https URL only, but the agent's own certificate for any URL
-    # (requests' HTTPAdapter.cert_verify). So nova-compute starts with a CA's file that does not exist.
+    # The library ``requests`` reads the CA's file for an https URL only, but the agent's own certificate for any URL
+    # (requests' HTTPAdapter.cert_verify). So, with an http URL, nova-compute starts even without its CA's file.
     is_secure = any(url.lower().startswith("https") for _, _, url in _urls(conf, group, auth))
     cafile = options.cafile if is_secure else None
     for problem in tls_problems(cafile, options.certfile, options.keyfile):
