@@ -40,7 +40,7 @@ def compared(snapshot: Snapshot, settings: Settings, subject: Subject, before: C
         basis=basis,
         books=written,
         rows=rows,
-        ledger=ledger_rows(rows, basis.facts.placement.value, subject),
+        ledger=ledger_rows(rows, basis.facts.placement.value, basis.facts.nova.value, subject),
         digest=digest(written) if written.state_known and written.host_known else None,
     )
 

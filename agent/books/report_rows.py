@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from agent.books.compare import CHILD, SHARED
+from agent.books.settling import settling_because
 from agent.model.books import DesiredProvider, DesiredTree
 from agent.model.claim import Cause, Claim
 from agent.model.compared import Row, Subject
@@ -22,11 +23,15 @@ def reserve_rows(wanted: DesiredTree | None, subject: Subject) -> tuple[LedgerRo
     return tuple(_reserve_row(*term, subject) for term in own if term[1].startswith("reserved_host"))
 
 
-def ledger_rows(rows: tuple[Row, ...], view: PlacementView | None, subject: Subject) -> tuple[LedgerRow, ...]:
-    """Return one row per consumer, class and provider."""
+def ledger_rows(
+    rows: tuple[Row, ...], view: PlacementView | None, state: NovaState | None, subject: Subject
+) -> tuple[LedgerRow, ...]:
+    """Return one row per consumer, class and provider; ``state`` says what nova has in progress."""
     shared = tuple(sharing.provider for sharing in view.shared) if view else ()
     names = {p.uuid: p.name for p in (*view.providers, *shared)} if view else {}
-    return tuple(_ledger_row(row, *_provider(row.provider_key, names, subject)) for row in rows)
+    return tuple(
+        _ledger_row(row, *_provider(row.provider_key, names, subject), settling_because(row, state)) for row in rows
+    )
 
 
 def _reserve_row(resource_class: str, name: str, amount: int, subject: Subject) -> LedgerRow:
@@ -47,7 +52,7 @@ def _reserve_row(resource_class: str, name: str, amount: int, subject: Subject) 
     )
 
 
-def _ledger_row(row: Row, provider_uuid: str, provider_name: str) -> LedgerRow:
+def _ledger_row(row: Row, provider_uuid: str, provider_name: str, settling: str) -> LedgerRow:
     first = row.claims[0]
     sizes = [c.size_bytes for c in row.claims if c.size_bytes is not None]
     return LedgerRow(
@@ -66,6 +71,7 @@ def _ledger_row(row: Row, provider_uuid: str, provider_name: str) -> LedgerRow:
         source=", ".join(dict.fromkeys(str(c.source) for c in row.claims)),
         size_bytes=sum(sizes) if sizes else None,
         outside_tree=row.provider_key.kind == SHARED,
+        settling=settling,
     )
 
 

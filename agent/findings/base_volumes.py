@@ -6,7 +6,7 @@ from agent.findings.base import AuditFacts, Findings, Rule
 from agent.findings.base_headlines import size_text
 from agent.findings.base_remedies import by_hand, inspect, line, show_server, wait
 from agent.model.finding import Remedy
-from agent.model.settings import UnmanagedPolicy
+from agent.model.settings import Role, UnmanagedPolicy
 from agent.resources.disk import unmanaged_claim
 from agent.resources.volumes import OwnedVolume, OwnerKind
 
@@ -39,9 +39,18 @@ def volume_findings(audit: AuditFacts, rule: Rule, kind: OwnerKind, *, expected:
             facts=(("volume", owned.volume.path), ("size_bytes", owned.bytes_taken), ("counted_in_disk_gb", counted)),
             remedies=(
                 *_remedies(owned),
-                *((wait("until then the agent reserves the volume's size"),) if reserved else ()),
+                *(_of_reserve(audit) if reserved else ()),
             ),
         )
+
+
+def _of_reserve(audit: AuditFacts) -> tuple[Remedy, ...]:
+    """Say how long the agent reserves the size, and name the command that ends the reserve without a daemon."""
+    until = wait("until then the agent reserves the volume's size")
+    if audit.settings.role is Role.OBSERVER:
+        return (until,)
+    words = "afterwards, offer the space again; a running agent does so in its next audit"
+    return (until, by_hand(words, line("stocktake", "audit", "--publish")))
 
 
 def _remedies(owned: OwnedVolume) -> tuple[Remedy, ...]:

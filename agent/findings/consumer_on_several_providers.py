@@ -8,7 +8,7 @@ migration of the instance is in progress, the allocations on both hosts are righ
 from __future__ import annotations
 
 from agent.books.recency import instance_just_changed
-from agent.findings.base import HEALERS, AuditFacts, Findings, Rule, amount_text
+from agent.findings.base import HEALERS, SHOWN_DIGITS, AuditFacts, Findings, Rule, amount_text
 from agent.findings.base_headlines import short_amounts
 from agent.findings.base_remedies import (
     by_hand,
@@ -115,10 +115,41 @@ def _remedies(
             inspect(f"the instance lives on this host: see which host has provider {p}", show_provider(p))
             for p in others
         ),
+        *_heal_there(audit, consumer, instance, others),
         by_hand(
             "if no guest of the instance is on the other host, remove the allocations there", unset(consumer, others)
         ),
     )
+
+
+def _heal_there(audit: AuditFacts, consumer: str, instance: Instance, others: list[str]) -> tuple[Remedy, ...]:
+    """Return the remedy that an operator of the other host has: the finding of that host's agent, by its id.
+
+    An agent computes a finding's id from what the finding is about, so the id on the other host is known here. With
+    allocations on several other providers, the other agent's finding may be about any of them.
+    """
+    if len(others) != 1:
+        return ()
+    there = Finding(
+        code="allocation-stale-move",
+        severity=Severity.ERROR,
+        remedy="",
+        expected="",
+        actual="",
+        provider_uuid=others[0],
+        consumer_uuid=consumer,
+    )
+    hosts = _earlier_hosts(audit, instance)
+    where = f"on {hosts[0]}, where the instance was before" if len(hosts) == 1 else "on the host of that provider"
+    command = f"stocktake heal --finding {there.id[:SHOWN_DIGITS]}"
+    return (by_hand(f"{where}, run `{command}`: it repairs finding {there.code}, which the agent there reports"),)
+
+
+def _earlier_hosts(audit: AuditFacts, instance: Instance) -> list[str]:
+    """Return the other hosts from which or to which nova's known migrations moved the instance, sorted."""
+    known = (*audit.state.migrations, *audit.state.finished_evacuations) if audit.state else ()
+    hosts = {host for m in known if m.instance_uuid == instance.uuid for host in (m.source_host, m.dest_host) if host}
+    return sorted(hosts - {audit.host})
 
 
 def _name(audit: AuditFacts, provider: str) -> str:

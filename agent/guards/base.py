@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from agent.model.finding import SeenFinding
-from agent.model.heal import AnyAction
+from agent.model.heal import AnyAction, HealSettings
 from agent.model.settings import Role
 from agent.repairs.base import AnyRepair, Scene
 
@@ -63,6 +63,13 @@ def never(_: GuardedFinding) -> Wait | None:
 def always(_: GuardedFinding) -> Wait | None:
     """Return a wait of unknown length: every refusal of this guard ends with one of the next audits or runs."""
     return Wait()
+
+
+def next_run(heal: HealSettings) -> str:
+    """Return the end of a sentence about a limit of one run: when the next run begins, or what starts the next run."""
+    if heal.interval_s is None:
+        return "run `stocktake heal` again afterwards for the other changes"
+    return f"next run in {heal.interval_s:.0f} s"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,18 +6,15 @@ all, and changes no consumer's total.
 
 from __future__ import annotations
 
-from agent.guards.base import Guard, GuardedFinding, always
+from agent.guards.base import Guard, GuardedFinding, always, next_run
 
 
 def _refuses(guarded: GuardedFinding) -> str | None:
     most = guarded.scene.settings.heal.max_consumers
     if len(guarded.chosen) < most:
         return None
-    interval_s = guarded.scene.settings.heal.interval_s
-    later = "a later run makes more" if interval_s is None else f"next run in {interval_s:.0f} s"
-    return (
-        f"this run has changed {len(guarded.chosen)} consumers, the most [heal] max_consumers={most} permits; {later}"
-    )
+    limit = f"the most [heal] max_consumers={most} permits"
+    return f"this run has changed {len(guarded.chosen)} consumers, {limit}; {next_run(guarded.scene.settings.heal)}"
 
 
 GUARD = Guard(name="max-consumers", refuses=_refuses, waits=always)

@@ -5,7 +5,7 @@ A reshape counts as one change for this limit too (max_consumers.py).
 
 from __future__ import annotations
 
-from agent.guards.base import Guard, GuardedFinding, always
+from agent.guards.base import Guard, GuardedFinding, always, next_run
 
 
 def _refuses(guarded: GuardedFinding) -> str | None:
@@ -14,11 +14,9 @@ def _refuses(guarded: GuardedFinding) -> str | None:
     most = max(1, int(count * percent / 100))
     if len(guarded.chosen) < most:
         return None
-    interval_s = guarded.scene.settings.heal.interval_s
-    later = "a later run makes more" if interval_s is None else f"next run in {interval_s:.0f} s"
     changed = f"{len(guarded.chosen)} of {count} consumers"
     limit = f"the most [heal] max_percent={percent:g} permits (always at least 1)"
-    return f"this run has changed {changed}, {limit}; {later}"
+    return f"this run has changed {changed}, {limit}; {next_run(guarded.scene.settings.heal)}"
 
 
 GUARD = Guard(name="max-percent", refuses=_refuses, waits=always)

@@ -176,6 +176,7 @@ def _ledger(row: Json) -> LedgerRow:
         source=text_of(row, "source"),
         size_bytes=amount_of(row, "size_bytes"),
         outside_tree=row.get("outside_tree") is True,
+        settling=text_or_none(row, "settling") or "",
     )
 
 

@@ -175,7 +175,8 @@ class HealSettings:
     ``min_age_s`` is the minimum age of a finding in seconds. One run changes at most ``max_consumers`` consumers, and
     at most ``max_percent`` of the host's consumers (but one consumer is always allowed). ``nova_audits_s`` is the time
     in seconds that three audits of a nova-compute on this host take; 0 if nova-compute's audits are switched off.
-    ``interval_s`` is the time between two runs of the daemon; None if no timer triggers audits.
+    ``interval_s`` is the time between two runs of the daemon; None if no timer starts the next run, as in a run of
+    the command ``stocktake heal``.
     """
 
     enabled: bool = False

@@ -51,7 +51,7 @@ class LedgerRow:
 
     The books are ``promised`` (nova's database), ``held`` (libvirt, storage) and ``recorded`` (Placement's
     allocations); None: nothing in that book. ``outside_tree``: the row is about a sharing provider outside this host's
-    tree, so the host's sums leave the row out.
+    tree, so the host's sums leave the row out. ``settling``: what nova has in progress, if the verdict is SETTLING.
     """
 
     consumer_uuid: str | None
@@ -69,6 +69,7 @@ class LedgerRow:
     source: str
     size_bytes: int | None = None
     outside_tree: bool = False
+    settling: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

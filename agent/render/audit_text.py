@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from agent.model.report import Outcome
+from agent.model.settings import Role
 from agent.model.snapshot import PLACEMENT
 from agent.render.documents import Document
 from agent.render.finding_text import counted, finding_blocks, unknown_lines
-from agent.render.layout import Block, Line, line, toned
+from agent.render.layout import Block, Line, copyable, line, toned
 from agent.render.record_words import record_words
 from agent.text.amounts import number_text, with_class
 from agent.text.wording import alike, cell, some_of
@@ -23,6 +25,16 @@ def audit_blocks(audit: Document, names: Mapping[str, str]) -> Iterator[Block]:
     yield from finding_blocks(audit["findings"], names, audit["started_at"])
     yield from gone_lines(audit)
     yield from plan_lines(audit["plan"])
+    yield from _how_to_write(audit)
+
+
+def _how_to_write(audit: Document) -> Iterator[Block]:
+    """Yield the command that carries out the plan, if this audit was not asked to write and its role may write."""
+    tried = audit["published"] or audit["writes_done"] or audit["error"]
+    refused = audit["role"] == Role.OBSERVER.value or audit["outcome"] == Outcome.REFUSED.value
+    if audit["plan"]["writes"] and not (tried or refused or _placement_unread(audit)):
+        yield "a running agent makes these writes in its next audit; to make them now:"
+        yield copyable("fix", "stocktake audit --publish")
 
 
 def head_lines(audit: Document, now: str) -> Iterator[Line]:
@@ -66,11 +78,15 @@ def _written(audit: Document) -> str:
     planned = len(audit["plan"]["writes"])
     if audit["writes_done"]:
         return f"{audit['writes_done']} of {planned} writes done"
-    if any(source["name"] == PLACEMENT and not source["ok"] for source in audit["sources"]):
+    if _placement_unread(audit):
         return "nothing written: Placement was not read"
     if not planned:
         return "nothing to write"
     return f"nothing written, {planned} {'write' if planned == 1 else 'writes'} planned"
+
+
+def _placement_unread(audit: Document) -> bool:
+    return any(source["name"] == PLACEMENT and not source["ok"] for source in audit["sources"])
 
 
 def source_lines(audit: Document) -> Iterator[Line]:

@@ -289,7 +289,7 @@ def _cell_usage(usage: CellUsage) -> Document:
 
 def _saved_ledger_rows(rows: Iterable[LedgerRow]) -> list[Document]:
     """Return the rows for the report file, from which a command computes the sums of the host again."""
-    return [_ledger_row(row) | {"outside_tree": row.outside_tree} for row in rows]
+    return [_ledger_row(row) | {"outside_tree": row.outside_tree, "settling": row.settling} for row in rows]
 
 
 # Ledger and storage rows are nearly all of the text. On an unchanged host these rows equal the last audit's rows, so

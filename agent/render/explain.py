@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import os_resource_classes
 
-from agent.model.finding import SeenFinding
+from agent.model.finding import LEAKING, SeenFinding
 from agent.model.report import AuditReport, EvacuationNote, LedgerRow, SourceStatus, Verdict
 from agent.model.snapshot import FILESYSTEM, LIBVIRT, LVM, PLACEMENT, STATE
 from agent.text.wording import MEANINGS, NOT_COMPARED, ON_CHILDREN, UNDECIDED
@@ -187,10 +187,12 @@ def scope_of_class(report: AuditReport, resource_class: str) -> AuditReport:
 
 def scope_of_consumer(report: AuditReport, consumer: str) -> AuditReport:
     """Return the report with the rows and findings of one consumer (``canonical`` form) and the whole inventory."""
+    found = (seen.finding for seen in report.findings)
+    own = {each.id: each.code for each in found if consumer in (each.consumer_uuid, each.subject)}
     return dataclasses.replace(
         report,
         ledger=tuple(row for row in report.ledger if consumer in (row.consumer_uuid, row.consumer_key)),
-        findings=tuple(seen for seen in report.findings if _is_about_consumer(seen, consumer)),
+        findings=tuple(seen for seen in report.findings if _is_about_consumer(seen, consumer, own)),
     )
 
 
@@ -210,6 +212,8 @@ def all_uncounted(report: AuditReport, owned: Owned) -> dict[str, str]:
 
 def meaning(row: LedgerRow, not_counted: str | None) -> str:
     """Return what the row's verdict means; ``not_counted`` is the result of ``uncounted`` for the row's class."""
+    if row.verdict is Verdict.SETTLING and row.settling:
+        return f"{row.settling}; the agent draws no conclusion before nova has finished"
     return not_counted if not_counted and row.verdict is Verdict.UNKNOWN else MEANINGS[row.verdict]
 
 
@@ -284,8 +288,14 @@ def _is_about_class(seen: SeenFinding, resource_class: str) -> bool:
     return any(claim.resource_class == resource_class for claim in finding.evidence)
 
 
-def _is_about_consumer(seen: SeenFinding, consumer: str) -> bool:
+def _is_about_consumer(seen: SeenFinding, consumer: str, own: Mapping[str, str]) -> bool:
+    """Return whether the finding concerns the consumer; ``own`` has the codes of findings about this consumer by id."""
     finding = seen.finding
+    if finding.code == "over-capacity" and finding.resource_class is not None:
+        # The evidence lists every consumer of the class. Only a consumer that wrongly uses the class is a cause.
+        return any(root in own for root in seen.caused_by) or (
+            not seen.caused_by and any(code in LEAKING for code in own.values())
+        )
     claims = ((c.consumer.key, c.consumer.uuid, c.instance_uuid) for c in finding.evidence)
     return any(consumer in names for names in ((finding.consumer_uuid, finding.subject), *claims))
 

@@ -107,7 +107,7 @@ def _who(rows: Sequence[LedgerRow]) -> str:
 def _why(row: LedgerRow, explanation: ClassExplanation) -> str:
     """Return why the amount is wrong, with the instance's host if that is known; "" if nothing is wrong."""
     if row.verdict in IN_ORDER:
-        return ""
+        return row.settling
     if row.verdict is Verdict.UNKNOWN:
         # For a class whose books the agent does not keep, a line below the tables has the reason.
         return "" if explanation.not_counted else "a source that the verdict needs could not be read"

@@ -7,6 +7,7 @@ state and no remedies: the functions then use ``confirmed`` and the text of ``re
 from __future__ import annotations
 
 import datetime
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from agent.model.finding import FindingState, RemedyKind
@@ -14,6 +15,7 @@ from agent.render.documents import Document
 from agent.render.layout import MARGIN, Block, Line, Span, copyable, labelled, line, toned
 from agent.render.reading_order import in_reading_order
 from agent.text.amounts import age_text
+from agent.text.wording import alike
 
 #: The number of an id's digits that texts show. Every command accepts these digits in place of the whole id.
 ID_DIGITS = 8
@@ -59,18 +61,29 @@ def seconds_between(earlier: str | None, later: str) -> float | None:
     return max(0.0, passed.total_seconds())
 
 
+def age_words(seconds: float | None) -> str:
+    """Return ``, 4 min`` for a line that begins with the state; ``, new`` below one second, "" if it is unknown."""
+    if seconds is None:
+        return ""
+    return f", {age_text(seconds)}" if seconds >= 1 else ", new"
+
+
 def finding_blocks(findings: Iterable[Document], names: Mapping[str, str], now: str) -> Iterator[Block]:
     """Yield the blocks of the causes, most urgent first, each after an empty line, with their symptoms below them.
 
-    A symptom of several causes is shown once, below the first of them.
+    A symptom of several causes is shown once, below the first of them. More than ``FEW`` causes with the same code,
+    severity, state and kinds of remedies share one block (agent/text/wording.py).
     """
     listed = in_reading_order(findings, names)
     left = {finding["id"]: finding for finding in listed}
     causes = [finding for finding in listed if not any(root in left for root in finding.get("caused_by", ()))]
-    for finding in causes:
-        symptoms = [left.pop(each) for each in finding.get("symptoms", ()) if each in left]
+    for group in alike(causes, _likeness):
+        symptoms = [left.pop(each) for finding in group for each in finding.get("symptoms", ()) if each in left]
         yield ""
-        yield from finding_block(finding, names, now, symptoms)
+        if len(group) == 1:
+            yield from finding_block(group[0], names, now, symptoms)
+        else:
+            yield from _group_block(group, names, now, symptoms)
 
 
 def finding_block(
@@ -85,6 +98,53 @@ def finding_block(
     yield copyable("docs", f"stocktake explain {finding['code']}")
     if symptoms:
         yield _below(f"also: {', '.join(map(_cited, symptoms))}")
+
+
+def _likeness(finding: Document) -> tuple[str, ...]:
+    kinds = (f"{each['kind']} {each['command'] is not None}" for each in _remedies(finding))
+    return finding["severity"], finding["code"], state_of(finding), *kinds
+
+
+def _group_block(
+    findings: Sequence[Document], names: Mapping[str, str], now: str, symptoms: Sequence[Document]
+) -> Iterator[Line]:
+    """Yield one block for many findings of one kind: a line each, and one command that repairs all of them.
+
+    Without such a command, each finding's first command stands below its line.
+    """
+    first = findings[0]
+    ages = sorted(age for age in (age_s(finding, now) for finding in findings) if age is not None)
+    yield line(
+        toned(first["severity"], str(first["severity"]).upper()),
+        f"  {first['code']}  {len(findings)} findings  ",
+        toned(state_of(first)),
+        f"{age_words(ages[-1])} at most" if ages else "",
+        hang=MARGIN,
+    )
+    in_one = all(_heal_command(finding) for finding in findings)
+    for finding in findings:
+        yield line(
+            f"{' ' * MARGIN}[{short_id(finding)}] {_short_headline(finding, names)}", hang=MARGIN + ID_DIGITS + 3
+        )
+        if not in_one:
+            yield from (_what_to_do(remedy)[-1] for remedy in _remedies(finding)[:1] if remedy["command"])
+    if in_one:
+        options = " ".join(f"--finding {short_id(finding)}" for finding in findings)
+        yield copyable("fix", f"stocktake heal {options}")
+    yield _below("one of them, with all its commands:")
+    yield copyable("docs", f"stocktake explain {short_id(first)}")
+    if symptoms:
+        counts = Counter(symptom["code"] for symptom in symptoms)
+        yield _below(f"also: {', '.join(f'{count} x {code}' for code, count in counts.items())}")
+
+
+def _heal_command(finding: Document) -> str | None:
+    return next((r["command"] for r in _remedies(finding) if r["kind"] == RemedyKind.HEAL.value), None)
+
+
+def _short_headline(finding: Document, names: Mapping[str, str]) -> str:
+    """Return the finding in one sentence; the report of an older agent has no headline."""
+    return str(finding.get("headline") or who(finding, names))
 
 
 def finding_details(
@@ -135,7 +195,7 @@ def _headline(finding: Document, names: Mapping[str, str], now: str) -> Line:
         toned(finding["severity"], str(finding["severity"]).upper()),
         f"  {finding['code']}  {who(finding, names)}  ",
         toned(state_of(finding)),
-        "" if age is None else f", {age_text(age)}" if age >= 1 else ", new",
+        age_words(age),
         f"  [{short_id(finding)}]",
         hang=MARGIN,
     )

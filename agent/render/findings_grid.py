@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from agent.model.finding import FindingState, Severity
+from agent.model.finding import FindingState, RemedyKind, Severity
 from agent.render.cells import NOT_KNOWN
 from agent.render.documents import Document
 from agent.render.finding_text import age_s, short_id, state_of, who
@@ -18,11 +18,13 @@ from agent.text.amounts import age_text
 COLUMNS = (
     *("id", "severity", "code", "state", "confirmed", "subject", "consumer_uuid", "resource_class", "provider_uuid"),
     *("first_seen_at", "last_seen_at", "caused_by", "headline", "fix"),
+    *("inspect", "hand"),
 )
+_COMMANDS = {"fix": RemedyKind.HEAL, "inspect": RemedyKind.INSPECT, "hand": RemedyKind.HAND}
 _PEOPLE = (
     Column("severity", "SEV", toned=True),
     Column("code", "CODE"),
-    Column("subject", "WHO", Kind.NAME, readable=8),
+    Column("subject", "WHO", Kind.NAME, readable=16),
     Column("state", "STATE", toned=True),
     Column("first_seen_at", "AGE", Kind.NUMBER),
     Column("id", "ID"),
@@ -49,11 +51,19 @@ def in_list_order(findings: Iterable[Document], names: Mapping[str, str]) -> lis
 
 
 def finding_row(finding: Document) -> tuple[Any, ...]:
-    """Return the value of each column; ``fix`` is the first command that may help, None if there is none."""
-    commands = (remedy["command"] for remedy in finding.get("remedies", ()))
-    fix = next((command for command in commands if command), None)
-    values = {**finding, "state": state_of(finding), "fix": fix}
+    """Return the value of each column.
+
+    ``fix`` is the finding's ``stocktake heal``, ``inspect`` the first command that changes nothing, ``hand`` the first
+    command that changes something and for which the operator must check a condition. None: there is no such command.
+    """
+    commands = {column: _first_command(finding, kind) for column, kind in _COMMANDS.items()}
+    values = {**finding, "state": state_of(finding), **commands}
     return tuple(values.get(name) for name in COLUMNS)
+
+
+def _first_command(finding: Document, kind: RemedyKind) -> str | None:
+    commands = (each["command"] for each in finding.get("remedies", ()) if each["kind"] == kind.value)
+    return next((command for command in commands if command), None)
 
 
 def findings_grid(findings: Sequence[Document], names: Mapping[str, str], now: str) -> Grid:
@@ -61,7 +71,7 @@ def findings_grid(findings: Sequence[Document], names: Mapping[str, str], now: s
     return Grid(
         columns=_PEOPLE,
         rows=tuple(_cells(finding, names, now) for finding in findings),
-        leave_out=("state", "first_seen_at"),
+        leave_out=("first_seen_at", "state"),
     )
 
 

@@ -13,15 +13,17 @@ from agent.render.layout import Column, Grid, Kind
 
 _COLUMNS = (
     Column("id", "ENTRY"),
-    Column("at", "AT"),
+    Column("at", "AT (UTC)"),
     Column("result", "RESULT"),
     Column("code", "CODE"),
     Column("consumer_uuid", "CONSUMER", Kind.UUID),
-    Column("actor", "ACTOR", Kind.TEXT, readable=14),
-    Column("why", "WHY", Kind.TEXT, readable=22),
+    Column("actor", "ACTOR", Kind.TEXT, readable=13),
+    Column("why", "WHY", Kind.TEXT, readable=27),
 )
 _LEAVE_OUT = ("consumer_uuid", "code", "actor", "at")
 _MINUTE = len("2026-11-21T12:00")
+# ``stocktake undo`` takes the first digits of an entry's id; the other formats have the whole id.
+_DIGITS = 8
 
 
 def journal_grid(rows: Sequence[Document]) -> Grid:
@@ -30,9 +32,9 @@ def journal_grid(rows: Sequence[Document]) -> Grid:
 
 
 def _cells(row: Document) -> tuple[str, ...]:
-    undone = f" (undone by {', '.join(row['undone_by'])})" if row["undone_by"] else ""
+    undone = f" (undone by {', '.join(id_[:_DIGITS] for id_ in row['undone_by'])})" if row["undone_by"] else ""
     result = "undone" if row["undone_by"] else row["result"]
     what = row["code"] or row["kind"]
     actor = row["actor"] or NOT_KNOWN
-    at = f"{row['at'][:_MINUTE].replace('T', ' ')}Z"
-    return (row["id"], at, result, what, row["consumer_uuid"] or "", actor, f"{row['why']}{undone}")
+    at = row["at"][:_MINUTE].replace("T", " ")
+    return (row["id"][:_DIGITS], at, result, what, row["consumer_uuid"] or "", actor, f"{row['why']}{undone}")

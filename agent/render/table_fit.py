@@ -130,11 +130,19 @@ def _widths(columns: Sequence[Column], wishes: Sequence[_Wish], room: int) -> tu
 
 
 def _cut(cell: str, kind: Kind, width: int, measure: Measure, mark: str) -> str:
-    """Return the cell; ``~`` replaces the middle of a name that is too long, ``mark`` the end of a text (Kind.CUT)."""
+    """Return the cell; ``~`` replaces the middle of a name that is too long, ``mark`` the end of a text (Kind.CUT).
+
+    Of ``GROUP/VOLUME`` the group is cut first.
+    """
     if kind not in (Kind.NAME, Kind.CUT) or measure(cell) <= width:
         return cell
     if kind is Kind.CUT:
         return f"{_head(cell, width - len(mark), measure)}{mark}"
+    start, slash, end = cell.rpartition("/")
+    if slash and measure(end) < width:
+        # A volume's name tells the operator more than the volume group, which many volumes have in common.
+        return f"{_head(start, width - 2 - measure(end), measure)}~/{end}" if measure(end) < width - 1 else f"~{end}"
+    cell = end if slash else cell
     tail = _head(cell[::-1], (width - 1) // 2, measure)[::-1]
     return f"{_head(cell, width - 1 - measure(tail), measure)}~{tail}"
 

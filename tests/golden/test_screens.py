@@ -28,7 +28,7 @@ from agent.render.reading_order import names_in
 from agent.render.status import last_report, status_blocks
 from agent.render.storage_grid import storage_foot, storage_grid
 from agent.resources import owned
-from tests.rigs.screens import AT, BILLING, DELETED, SCREEN, UNREAD
+from tests.rigs.screens import AT, BILLING, DELETED, MANY_LEAKS, SCREEN, UNREAD
 
 FOLDER = pathlib.Path(__file__).parent / "screens"
 NOW = "2026-11-22T03:11:19.000Z"
@@ -96,6 +96,7 @@ DOCUMENT = audit_document(SCREEN)
 SCREENS: dict[str, list[Block]] = {
     "audit": audit(SCREEN),
     "audit-placement-unread": audit(UNREAD),
+    "audit-many-leaks": audit(MANY_LEAKS),
     "audit-clean": audit(replace(SCREEN, outcome=Outcome.CLEAN, findings=(), gone=(), plan=EMPTY_PLAN)),
     "status": status(SCREEN),
     "findings": [findings_grid(in_list_order(DOCUMENT["findings"], NAMES), NAMES, AT)],

@@ -311,6 +311,19 @@ UNREAD = replace(
 )
 
 
+def _one_of_many(seen: SeenFinding, number: int) -> SeenFinding:
+    """Return the finding again, about another consumer; ``number`` has one digit."""
+    consumer = f"{number}{str(seen.finding.consumer_uuid)[1:]}"
+    finding = replace(
+        seen.finding, consumer_uuid=consumer, headline=f"shop-{number}: Placement counts 4 VCPU of a deleted instance"
+    )
+    return _heal(replace(seen, finding=finding))
+
+
+# Seven instances were deleted, and Placement counts all of them.
+MANY_LEAKS = replace(SCREEN, findings=(*(_one_of_many(LEAKED, n) for n in range(7)), FOREIGN), gone=(), plan=Plan())
+
+
 def shown(blocks: Iterable[Block], width: int | None = None) -> list[str]:
     """Return the lines that a command prints for these blocks, without colours."""
     return drawn(blocks, Look(width=width)).splitlines()

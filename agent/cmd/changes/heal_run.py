@@ -195,13 +195,19 @@ def _check_ids(report: AuditReport, ordered: Ordered) -> None:
 def _run(task: AuditTask, result: AuditResult, ordered: Ordered) -> HealRun:
     with task.parts.request_scope(result.report.audit_id):
         # A repair that only an operator may start needs the finding's id, because the operator must judge that finding.
-        found = prepared(task, result, DAEMON_CODES, ids_of(result.report, ordered))
+        found = prepared(_started_by_hand(task), result, DAEMON_CODES, ids_of(result.report, ordered))
         run = HealRun(ordered=ordered, report=result.report, prepared=found, min_age_s=task.settings.heal.min_age_s)
         if found is None or ordered.digest is None:
             return run
         if only_match("plan", ordered.digest, (found.plan.digest,)) is None:
             return dataclasses.replace(run, differs=True)
         return dataclasses.replace(run, healed=run_heal(task, found))
+
+
+def _started_by_hand(task: AuditTask) -> AuditTask:
+    """Return the task for guards that say when the next run begins: only the operator starts the next run."""
+    heal = dataclasses.replace(task.settings.heal, interval_s=None)
+    return dataclasses.replace(task, settings=dataclasses.replace(task.settings, heal=heal))
 
 
 def _decided_again(task: AuditTask, run: HealRun) -> HealRun:

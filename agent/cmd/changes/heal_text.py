@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 
 from agent.cmd.changes.heal_output import DIGEST_SHOWN, ID_SHOWN
 from agent.render.documents import Document
-from agent.render.finding_text import seconds_between, state_of, who
+from agent.render.finding_text import age_words, seconds_between, state_of, who
 from agent.render.layout import Block, Line, Span, copyable, line, toned
-from agent.text.amounts import age_text
 
 _HANG = len("change  ")
 _INDENT = " " * _HANG
@@ -69,8 +68,7 @@ def _heading(word: str, about: Document, scenery: Scenery, guard: str = "") -> L
     state: tuple[str | Span, ...] = ()
     if finding is not None:
         age_s = seconds_between(finding.get("stands_since") or finding["first_seen_at"], scenery.now)
-        age = f", {age_text(age_s)}" if age_s else ", new"
-        state = (toned(state_of(finding)), f"{age}  ")
+        state = (toned(state_of(finding)), f"{age_words(age_s)}  ")
     id_ = f"[{about['finding_id'][:ID_SHOWN]}]"
     return line(f"{word:<6}  {about['code']}  {whom}  ", *state, id_, f"  ({guard})" if guard else "", hang=_HANG)
 

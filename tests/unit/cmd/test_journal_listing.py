@@ -45,15 +45,15 @@ def test_the_journal_table_fits_80_columns_and_marks_an_undone_entry(
 
     assert max(map(len, lines)) <= 80
     heading, first, *_ = lines
-    assert heading.split() == ["ENTRY", "AT", "RESULT", "ACTOR", "WHY"]
-    assert first.split()[:4] == ["aaaaaaaaaaaa", "2026-11-21", "12:00Z", "undone"]
+    assert heading.split() == ["ENTRY", "AT", "(UTC)", "RESULT", "ACTOR", "WHY"]
+    assert first.split()[:4] == ["aaaaaaaa", "2026-11-21", "12:00", "undone"]
     actor, why = (heading.index(name) for name in ("ACTOR", "WHY"))
     assert lines[-1] == "left out: code, consumer_uuid (-c shows them)"
     actors = " ".join(line[actor:why].strip() for line in lines[1:-1])
     assert actors.split() == ["alice", "(sudo),", "stocktake", "heal"] * 2
     short = WHY.replace(uuid("gone"), uuid("gone")[:8])
     words = " ".join(line[why:].strip() for line in lines[1:-1]).strip()
-    assert words == f"{short} (undone by bbbbbbbbbbbb) put back"
+    assert words == f"{short} (undone by bbbbbbbb) put back"
 
 
 def test_journal_with_format_value_prints_full_lines_on_a_narrow_terminal(

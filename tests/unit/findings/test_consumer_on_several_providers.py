@@ -9,6 +9,7 @@ import pytest
 from agent.model.finding import Severity
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 from tests.rigs.facts import (
+    HOST,
     NOW,
     ROOT_UUID,
     allocations,
@@ -83,6 +84,26 @@ def test_the_remedy_unsets_only_the_allocation_on_the_host_without_the_instance(
     assert there in found.remedy
     assert never not in found.remedy
     assert (f"stocktake heal --finding {found.id[:8]}; " in found.remedy) == (there is THIS_SIDE)
+
+
+@pytest.mark.parametrize(
+    ("moves", "where"),
+    [
+        ((migration(status="completed", source_host="cmp2", dest_host=HOST),), "on cmp2, where the instance was"),
+        ((), "on the host of that provider, run"),
+        ((migration(1, dest_host="cmp2"), migration(2, dest_host="cmp3")), "on the host of that provider, run"),
+    ],
+    ids=["one earlier host", "no migration", "two earlier hosts"],
+)
+def test_the_remedy_names_the_other_host_and_the_finding_of_its_agent(moves, where):
+    over = tuple(dataclasses.replace(move, status="completed") for move in moves)
+    (found,) = findings(recorded(ZOMBIE, nova=state(instance(), migrations=over)), CODE)
+    elsewhere = dataclasses.replace(
+        found, code="allocation-stale-move", provider_uuid=uuid("cmp2"), resource_class=None, subject=""
+    )
+    words = next(remedy.words for remedy in found.remedies if "stocktake heal" in remedy.words)
+    assert words.startswith(where)
+    assert f"`stocktake heal --finding {elsewhere.id[:8]}`" in words
 
 
 def test_the_finding_names_every_other_host_with_allocations_of_the_consumer():

@@ -50,7 +50,8 @@ def test_the_finding_names_the_volume_and_its_exact_size(world):
     assert found.remedy == (
         "find the volume's owner: lvs -o +lv_time,lv_tags vg0/by-hand; "
         "if nobody needs the volume, remove it: lvremove vg0/by-hand; "
-        "if somebody does, move it to another volume group; until then the agent reserves the volume's size"
+        "if somebody does, move it to another volume group; until then the agent reserves the volume's size; "
+        "afterwards, offer the space again; a running agent does so in its next audit: stocktake audit --publish"
     )
     assert found.headline == (
         "vg0/by-hand: this volume of 2.5 GiB on cmp1 belongs to no instance and to no known service"
@@ -66,7 +67,7 @@ def test_option_foreign_volumes_decides_if_a_volume_is_reported_and_reserved(pol
     chosen = lvm_settings(foreign_volumes=policy)
     found = findings(WORLD, CODE, chosen)
     assert len(found) == told
-    assert [one.remedy.endswith("until then the agent reserves the volume's size") for one in found] == [
+    assert ["; until then the agent reserves the volume's size; " in one.remedy for one in found] == [
         reserved > 0
     ] * told
     assert reserves(decided(WORLD, chosen))["DISK_GB"] == reserved

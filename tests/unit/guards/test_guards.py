@@ -141,6 +141,11 @@ WRONG: list[tuple[str, str, Callable[[GuardedFinding], GuardedFinding]]] = [
         "next run in 60 s",
         lambda c: chosen(many(39, c), "c1"),
     ),
+    (
+        "max-percent",
+        r"\(always at least 1\); run `stocktake heal` again afterwards for the other changes",
+        lambda c: chosen(with_settings(many(39, c), heal=HealSettings(interval_s=None)), "c1"),
+    ),
     ("one-change", "already changes the consumer", lambda c: chosen(many(100, c), "gone")),
     ("record-unmoved", "was not read", lambda c: with_scene(c, records=())),
     ("record-unmoved", "since this audit read this host's providers", lambda c: with_scene(c, has_moved=True)),

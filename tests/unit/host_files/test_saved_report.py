@@ -43,7 +43,7 @@ def test_the_report_of_an_older_version_is_read_with_the_keys_that_it_has():
     older = copy.deepcopy(DOCUMENT)
     del older["names"]
     for row in older["ledger"]:
-        del row["outside_tree"]
+        del row["outside_tree"], row["settling"]
     new = ("state", "sightings", "stands_since", "last_seen_at", "unknown_because", "rests_on", "caused_by", "symptoms")
     for finding in older["audit"]["findings"]:
         for key in (*new, "remedies", "headline"):

@@ -12,7 +12,7 @@ from agent.render.audit_text import audit_blocks, gone_lines, head_lines, plan_l
 from agent.render.documents import audit_document, finding_document
 from agent.render.finding_text import finding_block, finding_blocks
 from tests.rigs.reports import CHILD, FINDING, PROVIDER, REPORT
-from tests.rigs.screens import SCREEN, shown
+from tests.rigs.screens import MANY_LEAKS, SCREEN, shown
 
 CONSUMER = "22222222-0000-4000-8000-000000000009"
 DOCUMENT = audit_document(REPORT)
@@ -260,3 +260,51 @@ def test_the_plan_text_groups_equal_writes_to_many_child_providers():
 
 def test_the_plan_text_lists_each_write_if_there_are_few_child_providers():
     assert len(plan_text(planned(*children(5)))) == 1 + 15
+
+
+def many_leaks(count):
+    leaks = MANY_LEAKS.findings[:count]
+    return [finding_document(seen) for seen in leaks]
+
+
+def test_more_than_five_equal_findings_share_a_block_with_one_command():
+    said = shown(finding_blocks(many_leaks(7), {}, NOW))
+    ids = [seen.finding.id[:8] for seen in MANY_LEAKS.findings[:7]]
+    assert sum(line.startswith("ERROR  ") for line in said) == 1
+    assert "  allocation-leaked  7 findings  seen" in said[1]
+    (fix,) = (line for line in said if line.startswith("  fix: "))
+    assert sorted(fix.split()[4::2]) == sorted(ids)
+    assert sum(line.strip()[1:9] in ids for line in said) == 7
+
+
+def test_five_equal_findings_have_a_block_each():
+    said = shown(finding_blocks(many_leaks(5), {}, NOW))
+    assert sum(line.startswith("ERROR  ") for line in said) == 5
+
+
+def test_many_findings_that_heal_does_not_repair_have_a_command_each():
+    foreign = finding_document(MANY_LEAKS.findings[-1])
+    found = [foreign | {"id": f"{n}0000000-0", "subject": f"vg0/x{n}"} for n in range(6)]
+    said = shown(finding_blocks(found, {}, NOW))
+    assert sum(line.startswith("WARNING  ") for line in said) == 1
+    assert sum(line.startswith("inspect: lvs ") for line in said) == 6
+
+
+PLANNED = DOCUMENT | {"published": False, "writes_done": 0, "error": None, "sources": []}
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({}, True),
+        ({"published": True}, False),
+        ({"role": "observer"}, False),
+        ({"outcome": "refused"}, False),
+        ({"sources": [DOCUMENT["sources"][0] | {"name": "placement", "ok": False}]}, False),
+        ({"plan": DOCUMENT["plan"] | {"writes": []}}, False),
+    ],
+    ids=["planned", "written", "observer", "refused", "placement unread", "nothing planned"],
+)
+def test_an_audit_that_did_not_write_names_the_command_that_writes(changes, named):
+    said = shown(audit_blocks(PLANNED | changes, {}))
+    assert ("  fix: stocktake audit --publish" in said) == named

@@ -610,3 +610,40 @@ def test_a_leak_on_a_sharing_provider_is_explained_but_not_added_to_totals():
     recorded, promised, _held = explain.totals(told, "DISK_GB", owned)
     assert (recorded.amount, promised.amount) == (1, 1)
     assert explain_consumer(told, GUESTS[0]).scope.ledger == (left,)
+
+
+def over_capacity(*caused_by):
+    found = Finding(
+        code="over-capacity",
+        severity=Severity.ERROR,
+        remedy="",
+        expected="",
+        actual="192 VCPU used",
+        provider_uuid=PROVIDER,
+        resource_class="VCPU",
+        evidence=STALE.finding.evidence,
+    )
+    return SeenFinding(finding=found, confirmed=True, first_seen_at=STALE.first_seen_at, caused_by=caused_by)
+
+
+def codes_of(found, consumer=MOVED):
+    return [seen.finding.code for seen in explain_consumer(found, consumer).scope.findings]
+
+
+@pytest.mark.parametrize(("causes", "shown"), [((STALE.finding.id,), True), ((), True), (("another",), False)])
+def test_a_consumer_is_shown_the_over_capacity_that_its_leak_causes(causes, shown):
+    found = codes_of(dataclasses.replace(STORY_1, findings=(STALE, over_capacity(*causes))))
+    assert ("over-capacity" in found) == shown
+
+
+def test_a_consumer_in_order_is_not_shown_the_over_capacity_of_its_host():
+    finding = over_capacity()
+    claim = dataclasses.replace(finding.finding.evidence[0], consumer=Consumer(key=GUESTS[0], uuid=GUESTS[0], kind="i"))
+    crowded = dataclasses.replace(finding, finding=dataclasses.replace(finding.finding, evidence=(claim,)))
+    assert codes_of(dataclasses.replace(STORY_1, findings=(crowded,)), GUESTS[0]) == []
+
+
+def test_explain_consumer_names_what_a_settling_verdict_waits_for():
+    moving = row(MOVED, (4, 4, 4), Verdict.SETTLING, settling="live-migration to cmp2 has status running")
+    said = text_of(explain_consumer(report(ledger=(moving,)), MOVED))
+    assert any("settling: live-migration to cmp2 has status running; the agent draws no conclusion" in t for t in said)

@@ -95,3 +95,12 @@ def test_law_a_fitted_table_is_never_wider_than_its_least_width_or_the_room(rows
     assert table <= max(width, sum(words) + 2 * (len(words) - 1))
     assert set(fit.left_out) <= {"source", "why"}
     assert all(len(row) == len(fit.columns) for row in fit.rows)
+
+
+@pytest.mark.parametrize(
+    ("width", "name"),
+    [(21, "guests/backup-by-hand"), (18, "gu~/backup-by-hand"), (15, "~backup-by-hand"), (14, "backup-~y-hand")],
+)
+def test_a_narrow_column_cuts_the_group_of_a_volume_before_its_name(width, name):
+    grid = Grid(columns=(Column("name", "NAME", Kind.NAME),), rows=(("guests/backup-by-hand",),))
+    assert fitted(grid, width, len, str.split).rows == ((name,),)

@@ -100,3 +100,11 @@ def test_a_plan_without_changes_says_why_and_when_to_try_again(refusals: list[He
 def test_the_time_to_try_again_is_when_the_last_known_wait_ends() -> None:
     assert try_again_s([young(10), young(115.2), refusal("confirmed", waits=True)]) == 116
     assert try_again_s([refusal("confirmed", waits=True), refusal(wait_s=7.0)]) is None
+
+
+@pytest.mark.parametrize(("now", "age"), [("10:00:00.400Z", "new"), ("10:00:01.000Z", "1 s")])
+def test_a_finding_below_one_second_old_is_called_new(now: str, age: str) -> None:
+    finding = {"state": "confirmed", "confirmed": True, "first_seen_at": "2026-11-21T10:00:00.000Z",
+               "consumer_uuid": "6f0d", "id": ACTION["finding_id"]}  # fmt: skip
+    scenery = Scenery(findings={ACTION["finding_id"]: finding}, now=f"2026-11-21T{now}")
+    assert f"  confirmed, {age}  [87897f25]" in printed(document(ACTION), scenery)[1]

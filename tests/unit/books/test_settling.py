@@ -1,0 +1,77 @@
+"""What a row with the verdict settling waits for: the agent names nova's move, task or build."""
+
+import datetime
+
+import pytest
+
+from agent.model.report import Verdict
+from agent.model.snapshot import STATE
+from tests.rigs.facts import (
+    HOST,
+    NODE,
+    NOW,
+    allocations,
+    decided,
+    instance,
+    migration,
+    settled_world,
+    snapshot,
+    state,
+    uuid,
+    view,
+    without,
+)
+
+HERE = {"VCPU": 1, "MEMORY_MB": 128, "DISK_GB": 1}
+
+
+def world(nova):
+    return snapshot(**settled_world(nova=nova, placement=view(allocations(uuid("i1"), **HERE))))
+
+
+def reasons(nova):
+    rows = decided(world(nova)).ledger
+    return {(row.verdict, row.settling) for row in rows if row.consumer_uuid == uuid("i1")}
+
+
+MOVE_OUT = migration(kind="live-migration", status="running", dest_host="cmp2")
+MOVE_IN = migration(source_host="cmp3", source_node="cmp3", dest_host=HOST, dest_node=NODE, status="migrating")
+UNKNOWN = migration(dest_host=None, dest_node=None, status="queued")
+
+
+@pytest.mark.parametrize(
+    ("nova", "reason"),
+    [
+        (
+            state(instance(task_state="migrating"), migrations=(MOVE_OUT,)),
+            "live-migration to cmp2 has status running",
+        ),
+        (
+            state(instance(host="cmp3", node="cmp3", task_state="resize_migrating"), migrations=(MOVE_IN,)),
+            "resize from cmp3 has status migrating",
+        ),
+        (
+            state(instance(task_state="resize_prep"), migrations=(UNKNOWN,)),
+            "resize to a host that nova has not chosen yet has status queued",
+        ),
+        (state(instance(task_state="image_uploading")), "the instance has task_state image_uploading"),
+        (state(instance(vm_state="building")), "the instance has vm_state building"),
+        (
+            state(instance(host="cmp2", node="cmp2", updated_at=NOW), now=NOW),
+            "nova changed its row less than 10 s before the agent read the row",
+        ),
+    ],
+    ids=["move away", "move to here", "no host yet", "task", "build", "just changed"],
+)
+def test_a_settling_row_names_what_nova_has_not_ended(nova, reason):
+    assert reasons(nova) == {(Verdict.SETTLING, reason)}
+
+
+def test_a_row_that_does_not_settle_has_no_such_reason():
+    long_ago = NOW - datetime.timedelta(hours=1)
+    assert reasons(state(instance(updated_at=long_ago), now=NOW)) == {(Verdict.AGREED, "")}
+
+
+def test_a_row_has_no_such_reason_while_the_state_source_is_unread():
+    rows = decided(without(world(state(instance(task_state="migrating"))), STATE)).ledger
+    assert {row.settling for row in rows} == {""}
