@@ -24,6 +24,7 @@ class Findings(ReportingCommand, ListCommand):
     COLUMNS = (
         *("id", "severity", "code", "state", "confirmed", "subject", "consumer_uuid", "resource_class"),
         *("provider_uuid", "first_seen_at", "last_seen_at", "caused_by", "headline", "fix"),
+        *("inspect", "hand"),
     )
     ARGUMENTS = (
         argument(

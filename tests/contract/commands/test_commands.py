@@ -107,7 +107,7 @@ def listed(rows):
 
 FINDING_COLUMNS = [
     "id", "severity", "code", "state", "confirmed", "subject", "consumer_uuid", "resource_class", "provider_uuid",
-    "first_seen_at", "last_seen_at", "caused_by", "headline", "fix",
+    "first_seen_at", "last_seen_at", "caused_by", "headline", "fix", "inspect", "hand",
 ]  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """The columns of ``stocktake findings`` that hold commands."""
 
+from agent.cmd.commands.findings import Findings
 from agent.render.documents import finding_document
 from agent.render.findings_grid import COLUMNS, finding_row
 from tests.rigs.screens import FOREIGN, STALE
@@ -18,3 +19,7 @@ def test_column_fix_has_the_command_of_heal_and_hand_the_command_by_hand():
 
 def test_column_fix_has_no_command_that_changes_nothing():
     assert commands(FOREIGN) == (None, "lvs -o +lv_tags guests/backup-by-hand", None)
+
+
+def test_the_command_lists_the_columns_of_the_rows():
+    assert Findings.COLUMNS == COLUMNS
