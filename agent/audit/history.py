@@ -17,7 +17,7 @@ from agent.books.histories import merged
 from agent.errors import LockHeld
 from agent.findings import BUILTIN as RULES
 from agent.model.audit import AuditMemory, Publish
-from agent.model.finding import History, Sighting
+from agent.model.finding import History, Severity, Sighting
 
 _RULES = {rule.code: rule for rule in RULES}
 
@@ -89,14 +89,19 @@ def saved(parts: Parts, memory: AuditMemory) -> AuditMemory:
 
 
 def _content(history: History) -> tuple[object, ...]:
-    """Return the history without its points in time, which change in every audit."""
+    """Return the history without its points in time that change in every audit."""
     found = [
-        (s.id, s.times, s.evidence_digest, s.confirmed, s.finding.severity if s.finding else None, s.caused_by)
+        # If a count starts again with equal evidence, only ``stands_since`` changes.
+        (s.id, s.times, s.stands_since, s.evidence_digest, s.confirmed, _severity(s), s.caused_by)
         for s in history.sightings
     ]
     losses = [(loss.source, loss.since, loss.is_error) for loss in history.losses]
     rest = (history.added, history.left, history.silence, history.nova_alive_since)
     return (found, losses, *rest, history.root_uuid, history.settings_digest)
+
+
+def _severity(sighting: Sighting) -> Severity | None:
+    return sighting.finding.severity if sighting.finding else None
 
 
 def _whole(history: History, confirm_audits: int) -> History:

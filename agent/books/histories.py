@@ -2,7 +2,7 @@
 
 The daemon and a command may audit at the same time. Both begin with the saved history, and both save a history. The
 merged history has each finding once: with the earliest ``first_seen_at``, the latest ``last_seen_at``, and the larger
-count. Pure.
+count. A count starts again if an audit of the other process may have missed the finding in between. Pure.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ def merged(ours: History, theirs: History, ended: Set[str] = frozenset()) -> His
     Everything except the findings and ``read_until`` comes from ``ours``. ``read_until`` is that of the newer history.
     """
     is_newer = ours.boot != theirs.boot or (ours.read_until or 0) >= (theirs.read_until or 0)
-    found = {one.id: one for one in theirs.sightings if one.id not in ended}
+    known = {one.id: one for one in theirs.sightings if one.id not in ended}
+    found = {one.id: _alone(one, ours) if ours.boot == theirs.boot else _uncounted(one) for one in known.values()}
     for own in ours.sightings:
-        other = found.get(own.id)
+        other = known.get(own.id)
         if other is None:
-            # A later audit of the other process did not find this finding: our next audit decides, and counts from 0.
-            found[own.id] = own if is_newer else dataclasses.replace(own, times=0)
+            found[own.id] = _alone(own, theirs) if ours.boot == theirs.boot else own
         else:
             found[own.id] = _merged(own, other) if is_newer else _merged(other, own)
     return dataclasses.replace(
@@ -34,9 +34,26 @@ def merged(ours: History, theirs: History, ended: Set[str] = frozenset()) -> His
     )
 
 
+def _alone(sighting: Sighting, other: History) -> Sighting:
+    """Return the sighting of a finding that the ``other`` history, of the same boot, does not have.
+
+    The last audit of ``other`` did not find the finding, so only a later audit counts. If several audits counted, the
+    first of them may have been earlier than that audit.
+    """
+    is_later = sighting.times == 1 and sighting.counted_at > (other.read_until or 0)
+    return sighting if is_later else _uncounted(sighting)
+
+
+def _uncounted(sighting: Sighting) -> Sighting:
+    return dataclasses.replace(sighting, times=0)
+
+
 def _merged(newer: Sighting, older: Sighting) -> Sighting:
     # If the newer audit could not check the finding, it set the count to 0, and the older count must not replace the 0.
+    # If the newer count began after the older process last saw the finding, an audit between them may have ended the
+    # older count.
     is_equal = newer.evidence_digest == older.evidence_digest and newer.times > 0
+    is_equal = is_equal and newer.stands_since <= older.last_seen_at
     counted = max(newer, older, key=lambda one: (one.times, one.counted_at)) if is_equal else newer
     starts = [one.stands_since for one in (newer, older) if one.stands_since] if is_equal and older.times else []
     return dataclasses.replace(

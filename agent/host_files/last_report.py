@@ -1,7 +1,11 @@
 """Bring a saved history up to date with the report of the last audit, which is written after every audit.
 
 The daemon writes findings.json only if more than times changed. So after a crash, only the report says until when the
-audits saw the findings. A report of another boot, or of an audit before the last save, changes nothing. Pure.
+audits saw the findings. A report of another boot, or of an audit before the last save, changes nothing.
+
+If the daemon could not save, the file's counts are older than the report. The next audit would add to these counts as
+if no audit had been between, and heal would act too early. So each count is at most the report's count of the same
+streak of audits. Pure.
 """
 
 from __future__ import annotations
@@ -23,12 +27,15 @@ def with_last_report(history: History, report: Document | None) -> History:
     read_until = whole(audit.get("read_until"))
     if read_until is None or read_until < (history.read_until or 0):
         return history
-    seen = dict(_seen(audit.get("findings")))
+    rows = {str(row.get("id")): row for row in _objects(audit.get("findings"))}
     lost = {str(one.get("name")): one for one in _objects(audit.get("sources"))}
+    # The report does not say since when audits have found nova-compute alive, and it may have been down after the save.
+    is_saved = read_until == history.read_until
     return dataclasses.replace(
         history,
         read_until=read_until,
-        sightings=tuple(_sighting(sighting, seen) for sighting in history.sightings),
+        nova_alive_since=history.nova_alive_since if is_saved else None,
+        sightings=tuple(_sighting(sighting, rows.get(sighting.id, {})) for sighting in history.sightings),
         losses=tuple(_loss(loss, lost) for loss in history.losses),
     )
 
@@ -37,15 +44,17 @@ def _objects(value: Json) -> list[dict[str, Json]]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
-def _seen(findings: Json) -> list[tuple[str, str]]:
-    """Return (id, last_seen_at) of each finding that the audit checked."""
-    checked = (one for one in _objects(findings) if one.get("state") != FindingState.UNKNOWN.value)
-    return [(str(one.get("id")), one["last_seen_at"]) for one in checked if is_utc_time(one.get("last_seen_at"))]
-
-
-def _sighting(sighting: Sighting, seen: Mapping[str, str]) -> Sighting:
-    last_seen_at = max(sighting.last_seen_at, seen.get(sighting.id, ""))
-    return dataclasses.replace(sighting, last_seen_at=last_seen_at)
+def _sighting(sighting: Sighting, row: Mapping[str, Json]) -> Sighting:
+    """Return the sighting with the times of the finding's ``row`` in the report, which is empty if there is none."""
+    last_seen_at, is_checked = row.get("last_seen_at"), row.get("state") != FindingState.UNKNOWN.value
+    seen_at = str(last_seen_at) if is_checked and is_utc_time(last_seen_at) else ""
+    # Another ``stands_since`` shows that the count, and perhaps the evidence, started again after the file was saved.
+    times = whole(row.get("sightings")) if row.get("stands_since") == sighting.stands_since else None
+    return dataclasses.replace(
+        sighting,
+        last_seen_at=max(sighting.last_seen_at, seen_at),
+        times=max(0, min(sighting.times, times or 0)),
+    )
 
 
 def _loss(loss: Loss, lost: Mapping[str, dict[str, Json]]) -> Loss:

@@ -63,6 +63,12 @@ def history(*findings: Finding, now: str = NOW, **changes: object) -> History:
     return dataclasses.replace(known, **changes)
 
 
+def seen_again(before: History) -> History:
+    """Return the history after one more audit that counted nothing new."""
+    later = dataclasses.replace(before.sightings[0], last_seen_at=NOW)
+    return dataclasses.replace(before, sightings=(later,), read_until=160)
+
+
 def task(store: Store, *, publish: Publish = Publish.BY_ROLE, lock=contextlib.nullcontext):
     parts = SimpleNamespace(history=store, lock=SimpleNamespace(hold=lock))
     return SimpleNamespace(
@@ -102,13 +108,14 @@ def test_an_audit_learns_what_another_process_has_saved_since():
 def test_the_history_is_saved_only_if_more_than_times_changed():
     store, before = Store(), history(LEAKED, now="2026-11-21T11:00:00.000Z")
     memory = AuditMemory(history=before, audits=1)
-    only_times = history(LEAKED)
+    only_times = seen_again(before)
     assert save_history(task(store), memory, before, only_times, frozenset()).history is only_times
     assert store.saved == []
     for change in (
         history(LEAKED, SEVERAL),
         dataclasses.replace(only_times, losses=(Loss("libvirt", NOW, 1, 1),)),
         dataclasses.replace(only_times, root_uuid="p2"),
+        dataclasses.replace(only_times, sightings=(dataclasses.replace(only_times.sightings[0], stands_since=NOW),)),
         dataclasses.replace(only_times, settings_digest="new"),
         History(),
     ):

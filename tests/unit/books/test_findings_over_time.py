@@ -1,4 +1,4 @@
-"""Laws of findings over time, for any order of audits, losses, partial reads, restarts, reboots and commands.
+"""Laws of findings over time, for any order of audits, losses, partial reads, crashes, reboots, commands, failed saves.
 
 The model in this file decides by itself what each audit could check, and counts by itself how many audits in a row saw
 a finding. The agent's functions must agree with the model. STOCKTAKE_FINDING_LIVES sets the number of lives.
@@ -14,13 +14,16 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent.audit.history import _content
 from agent.books.checks import Checks
 from agent.books.confirm import AuditReads, Confirmed, confirm
 from agent.books.histories import merged
 from agent.guards.base import GuardedFinding
 from agent.guards.confirmed import GUARD
 from agent.host_files.finding_rows import rows_of, sighting_of, with_text
+from agent.host_files.last_report import with_last_report
 from agent.model.finding import Finding, FindingState, History, SeenFinding, Severity
+from agent.render.documents import Document, finding_document
 from agent.repairs.base import Scene
 from tests.rigs import facts
 
@@ -59,7 +62,10 @@ POOL = (
 
 @dataclass(frozen=True)
 class Audit:
-    """One audit: what is there (number of the finding: its numbers), what it could not read, who audits, and when."""
+    """One audit: what is there (number of the finding: its numbers), what it could not read, who audits, and when.
+
+    ``restart``: the daemon crashed before this audit. ``unsaved``: if the daemon audits, it cannot write findings.json.
+    """
 
     there: dict[int, int]
     lost: frozenset[str] = frozenset()
@@ -70,6 +76,7 @@ class Audit:
     after_s: int = INTERVAL_S
     restart: bool = False
     reboot: bool = False
+    unsaved: bool = False
 
     def checks(self, finding: Finding) -> bool:
         """Return whether this audit can check the finding, by the model's own reckoning."""
@@ -94,21 +101,27 @@ audits = st.builds(
     after_s=st.sampled_from([1, INTERVAL_S, INTERVAL_S, 4 * INTERVAL_S]),
     restart=st.sampled_from([False, False, True]),
     reboot=st.sampled_from([False, False, False, False, True]),
+    unsaved=st.sampled_from([False, False, True]),
 )
 
 
 @dataclass
 class Life:
-    """The daemon's history, the file, and what the model knows about each live finding."""
+    """The daemon's history, the two files, and what the model knows about each live finding.
+
+    ``is_merged``: the daemon knows what ``saved`` (findings.json) has. ``is_complete``: ``saved`` lacks no finding.
+    """
 
     memory: History = field(default_factory=History)
-    file: str = "[]"
     saved: History = field(default_factory=History)
+    report: Document | None = None
+    is_merged: bool = True
+    is_complete: bool = True
     now_s: int = 1000
     boot: int = 0
     started: dict[str, str] = field(default_factory=dict)
     confirmed: set[str] = field(default_factory=set)
-    streaks: dict[str, tuple[str, int]] = field(default_factory=dict)
+    streaks: dict[str, tuple[str, int, str]] = field(default_factory=dict)
     ended_by_command: frozenset[str] = frozenset()
 
     def save(self, history: History) -> None:
@@ -117,25 +130,57 @@ class Life:
         sightings = tuple(with_text(sighting_of(row), row) for row in rows)
         self.saved = dataclasses.replace(history, sightings=sightings)
 
+    def loaded(self) -> History:
+        """Return what a process loads from both files."""
+        return with_last_report(self.saved, self.report)
+
+    def restarted(self) -> None:
+        """Let a new daemon load the files. The model forgets what no file has."""
+        self.memory, self.is_merged = self.loaded(), True
+        # What a command checked and ended is gone for the next process too.
+        for finding_id in self.ended_by_command:
+            self.forget(finding_id)
+        if not self.is_complete:
+            self.started = {one.id: one.first_seen_at for one in self.memory.sightings}
+            self.confirmed = {one.id for one in self.memory.sightings if one.confirmed}
+
     def run(self, audit: Audit) -> None:
         """Run the audit, and check the laws."""
         self.now_s += audit.after_s
         self.boot += audit.reboot
         far = audit.after_s > 3 * INTERVAL_S or audit.reboot
+        if audit.reboot:
+            self.report = None
         if audit.restart or audit.reboot:
-            self.memory = self.saved
-            # What a command checked and ended is gone for the next process too.
-            for finding_id in self.ended_by_command:
-                self.forget(finding_id)
-        before = self.saved if audit.by_command else merged(self.memory, self.saved)
+            self.restarted()
+        if audit.by_command:
+            before = self.loaded()
+        else:
+            before = self.memory if self.is_merged else merged(self.memory, self.loaded())
         found = [dataclasses.replace(POOL[n], actual=str(says)) for n, says in audit.there.items()]
         told = confirm(before, found, self.reads(audit))
         ended = frozenset(sighting.id for sighting in told.gone)
-        self.ended_by_command = self.ended_by_command | ended if audit.by_command else frozenset()
+        if audit.by_command:
+            self.ended_by_command |= ended
+        else:
+            self.ended_by_command = frozenset()
         self.check(audit, before, told, far=far)
-        if not audit.by_command:
-            self.memory = told.history
-        self.save(merged(told.history, self.saved, ended))
+        self.keep(audit, before, told)
+
+    def keep(self, audit: Audit, before: History, told: Confirmed) -> None:
+        """Keep the audit's history as the agent does: in the daemon's memory and in the files."""
+        if audit.by_command:
+            self.save(told.history)
+            self.is_merged = False
+            return
+        is_due = not (self.is_merged and self.is_complete) or audit.restart
+        is_due = is_due or _content(before) != _content(told.history)
+        self.memory, self.is_merged = told.history, True
+        self.report = reported(told)
+        if is_due:
+            self.is_complete = not audit.unsaved
+        if is_due and not audit.unsaved:
+            self.save(told.history)
 
     def reads(self, audit: Audit) -> AuditReads:
         parts = {f"c{number + 1}": "libvirt" for number in audit.parts}
@@ -193,18 +238,30 @@ class Life:
             assert seen.confirmed or finding_id not in self.confirmed, "a finding is not confirmed any more"
             self.confirmed |= {finding_id} if seen.confirmed else set()
         says = there.get(finding_id) if checked else None
-        self.streaks[finding_id] = counted(self.streaks.get(finding_id, ("", 0)), says, far=far)
-        streak = self.streaks[finding_id][1]
+        before, now = self.streaks.get(finding_id, ("", 0, "")), self.reads(audit).now
+        self.streaks[finding_id] = counted(before, says, now, far=far)
+        _, streak, since = self.streaks[finding_id]
         assert seen.times <= streak, "the count is higher than the number of audits in a row that found it"
+        assert seen.times == 0 or seen.stands_since >= since, "the age is that of an earlier row of audits"
         if refusal_of(seen) is None:
             assert streak >= NEEDED, "heal would act on a finding that too few audits in a row found"
 
 
-def counted(streak: tuple[str, int], says: str | None, *, far: bool) -> tuple[str, int]:
-    """Return the numbers of the finding and how many audits in a row found them; ``says`` is None if not found."""
+def reported(told: Confirmed) -> Document:
+    """Return what report.json has of the daemon's audit."""
+    findings = [finding_document(seen) for seen in told.findings]
+    return {"audit": {"boot": told.history.boot, "read_until": told.history.read_until, "findings": findings}}
+
+
+def counted(streak: tuple[str, int, str], says: str | None, now: str, *, far: bool) -> tuple[str, int, str]:
+    """Return the numbers of the finding, how many audits in a row found them, and since when.
+
+    ``says`` is None if the audit at ``now`` did not find the finding.
+    """
+    was, times, since = streak
     if says is None:
-        return (streak[0], 0)
-    return (says, streak[1] + 1 if streak[0] == says and not far else 1)
+        return (was, 0, now)
+    return (says, times + 1, since) if times and was == says and not far else (says, 1, now)
 
 
 def refusal_of(seen: SeenFinding) -> str | None:

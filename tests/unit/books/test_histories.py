@@ -48,10 +48,45 @@ def test_findings_of_only_one_history_stay_unless_our_audits_ended_them():
 
 
 def test_a_finding_that_a_later_audit_did_not_find_counts_from_0_again():
-    ours = history(one(times=2, confirmed=True))
+    ours = history(one(times=2, counted_at=100, confirmed=True))
     (found,) = merged(ours, history(read_until=160)).sightings
     assert (found.times, found.confirmed) == (0, True)
+
+
+def test_a_finding_that_only_one_process_found_keeps_the_count_of_its_last_audit():
+    ours = history(one(times=1, counted_at=100))
     assert merged(ours, history(read_until=40)) == ours
+    theirs = history(one(times=1, counted_at=160), read_until=160)
+    assert merged(history(), theirs).sightings == theirs.sightings
+
+
+def test_a_count_of_several_audits_ends_if_the_other_process_lacks_the_finding():
+    long = history(one(times=2, counted_at=160, confirmed=True), read_until=160)
+    for found in (merged(long, history()), merged(history(), long)):
+        assert [(s.times, s.confirmed) for s in found.sightings] == [(0, True)]
+
+
+def test_their_earlier_finding_that_our_later_audit_did_not_find_counts_from_0():
+    theirs = history(one(times=1, counted_at=100))
+    (found,) = merged(history(read_until=160), theirs).sightings
+    assert found.times == 0
+
+
+def test_counts_of_another_boot_are_not_taken_over():
+    theirs = dataclasses.replace(history(one(times=1, counted_at=900), read_until=900), boot="earlier")
+    (found,) = merged(history(), theirs).sightings
+    assert found.times == 0
+    ours = history(one("b", times=2))
+    assert merged(ours, dataclasses.replace(history(read_until=900), boot="earlier")) == ours
+
+
+def test_a_count_that_ended_before_the_newer_count_began_is_not_added():
+    older = history(one(first_seen_at=T1, last_seen_at=T2, times=3, counted_at=90, stands_since=T1))
+    newer = history(one(first_seen_at=T1, last_seen_at=T4, times=1, counted_at=160, stands_since=T4), read_until=160)
+    for found in (merged(newer, older), merged(older, newer)):
+        (sighting,) = found.sightings
+        assert (sighting.times, sighting.counted_at, sighting.stands_since) == (1, 160, T4)
+        assert (sighting.first_seen_at, sighting.last_seen_at) == (T1, T4)
 
 
 def test_everything_but_the_findings_comes_from_our_own_history():

@@ -133,7 +133,15 @@ def test_a_history_with_findings_losses_and_configuration_is_the_same_after_a_re
 
 
 def last_report(run_dir: Path, **changes: object) -> None:
-    seen = SeenFinding(finding=FINDING, confirmed=True, first_seen_at=T1, last_seen_at=T3, state=FindingState.CONFIRMED)
+    seen = SeenFinding(
+        finding=FINDING,
+        confirmed=True,
+        first_seen_at=T1,
+        stands_since=T1,
+        times=2,
+        last_seen_at=T3,
+        state=FindingState.CONFIRMED,
+    )
     lost = dataclasses.replace(reports.REPORT.sources[0], name="libvirt", ok=False, lost_since=T1, losses=9)
     report = dataclasses.replace(reports.REPORT, findings=(seen,), sources=(lost,), boot="this", read_until=620)
     write_report(str(run_dir), dataclasses.replace(report, **changes))
@@ -154,6 +162,41 @@ def test_times_of_a_newer_report_replace_those_of_the_findings_file(tmp_path, ch
     last_report(tmp_path, **changes)
     found = FindingsFile(str(tmp_path), str(tmp_path)).load()
     assert (found.read_until, found.sightings[0].last_seen_at, found.losses[0].audits) == expected
+
+
+@pytest.mark.parametrize(
+    ("row", "times"),
+    [
+        ({"times": 2}, 2),
+        ({"times": 3}, 2),
+        ({"times": 1}, 1),
+        ({"times": 0, "state": FindingState.UNKNOWN}, 0),
+        ({"times": 2, "stands_since": T2}, 0),
+    ],
+)
+def test_a_count_older_than_the_report_is_not_joined_to_the_reports_time(tmp_path, row, times):
+    saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500)
+    FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
+    seen = SeenFinding(finding=FINDING, confirmed=True, first_seen_at=T1, stands_since=T1, last_seen_at=T3)
+    last_report(tmp_path, findings=(dataclasses.replace(seen, **row),))
+    found = FindingsFile(str(tmp_path), str(tmp_path)).load()
+    assert (found.read_until, found.sightings[0].times) == (620, times)
+
+
+def test_a_finding_that_the_report_lacks_counts_from_0_after_a_restart(tmp_path):
+    saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500)
+    FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
+    last_report(tmp_path, findings=())
+    found = FindingsFile(str(tmp_path), str(tmp_path)).load()
+    assert (found.read_until, found.sightings[0].times, found.sightings[0].confirmed) == (620, 0, True)
+
+
+@pytest.mark.parametrize(("read_until", "alive_since"), [(500, 440), (501, None)])
+def test_a_newer_report_does_not_prove_that_nova_compute_was_alive(tmp_path, read_until, alive_since):
+    saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500, nova_alive_since=440)
+    FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
+    last_report(tmp_path, read_until=read_until)
+    assert FindingsFile(str(tmp_path), str(tmp_path)).load().nova_alive_since == alive_since
 
 
 def test_a_finding_that_the_last_audit_could_not_check_keeps_its_time(tmp_path):
