@@ -62,6 +62,7 @@ def run_audit(
         audit_again=audit_again,
         snapshot=acted.snapshot,
         not_before=_not_before(acted),
+        began=began,
     )
 
 

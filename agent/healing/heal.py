@@ -89,11 +89,10 @@ def prepared(
         undone=undone,
         nova_alive_s=_nova_alive_s(result),
     )
-    began = task.parts.clock.monotonic()
     records = _records(task, candidates(scene, asked, max(1, task.settings.consumer_reads)))
     tree = tree_of(scene.view, scene.subject.node or "") if scene.view else None
     moved = bool(records) and (tree is None or _may_have_moved(task, tree))
-    read_ago_s = _seconds_since(result, scene.now) + task.parts.clock.monotonic() - began
+    read_ago_s = seconds_since(result, task.parts.clock.now(), task.parts.clock.monotonic())
     plan = heal_plan(dataclasses.replace(scene, records=records, has_moved=moved, read_ago_s=read_ago_s), asked)
     recorded = scene.view.consumer_uuids | scene.view.shared_consumer_uuids if scene.view else frozenset()
     return Prepared(
@@ -106,10 +105,13 @@ def prepared(
     )
 
 
-def _seconds_since(result: AuditResult, now: str) -> float:
-    """Return the seconds since the audit began; at least its duration, in case the clock was set back."""
+def seconds_since(result: AuditResult, now: str, monotonic: float) -> float:
+    """Return the seconds since the audit began: the longer of the times that the two clocks show.
+
+    The wall clock may be set back, and the monotonic clock stands still while the machine sleeps.
+    """
     moment, began = (datetime.datetime.fromisoformat(text) for text in (now, result.report.started_at))
-    return max((moment - began).total_seconds(), result.report.duration_ms / 1000)
+    return max((moment - began).total_seconds(), monotonic - result.began)
 
 
 def _nova_alive_s(result: AuditResult) -> int | None:

@@ -169,7 +169,8 @@ class AuditResult:
 
     ``audit_again`` asks for one more audit at once: a finding that rests on cached allocations must not be reported
     before the agent has read the allocations again. ``snapshot`` is the snapshot that the audit decided on; heal needs
-    it. ``not_before`` (monotonic seconds): Placement asked the agent to send no request before this moment.
+    it. ``not_before`` (monotonic seconds): Placement asked the agent to send no request before this moment. ``began``
+    (monotonic seconds): when the audit began, as ``report.started_at`` in wall clock time.
     """
 
     report: AuditReport
@@ -177,3 +178,4 @@ class AuditResult:
     audit_again: bool = False
     snapshot: Snapshot | None = None
     not_before: float | None = None
+    began: float = 0.0
