@@ -13,6 +13,7 @@ from agent.host_files.journal import FILE
 from agent.model.heal import JournalCounts
 
 MOST_BYTES = 1024 * 1024
+_NO_FILE_YET, _FILE_IS_GONE = 0, -1
 
 
 class JournalTail:
@@ -21,13 +22,16 @@ class JournalTail:
     def __init__(self, state_dir: str) -> None:
         self._path = os.path.join(state_dir, FILE)
         self._offset = 0
-        self._inode = 0
+        self._inode = _NO_FILE_YET
         self._rest = b""
         self._open: dict[str, str] = {}
         self._is_counting = False
 
     def read(self) -> JournalCounts:
-        """Return the counts since the last call. Outcomes that the journal had at the start are not counted."""
+        """Return the counts since the last call. Outcomes that the journal had at the start are not counted.
+
+        If another file replaces the journal (a restored backup, a rotation), its outcomes are not counted either.
+        """
         try:
             lines, is_caught_up = self._new_lines()
         except OSError:
@@ -44,9 +48,11 @@ class JournalTail:
         try:
             status = os.stat(self._path)
         except FileNotFoundError:
+            if self._inode != _NO_FILE_YET:
+                self._follow(_FILE_IS_GONE)
             return [], True
         if status.st_ino != self._inode or status.st_size < self._offset:
-            self._inode, self._offset, self._rest = status.st_ino, 0, b""
+            self._follow(status.st_ino)
         if status.st_size == self._offset:
             return [], True
         with open(self._path, "rb") as file:
@@ -55,6 +61,12 @@ class JournalTail:
         self._offset += len(came)
         *lines, self._rest = (self._rest + came).split(b"\n")
         return lines, self._offset >= status.st_size
+
+    def _follow(self, inode: int) -> None:
+        """Read another file from its beginning: nothing shows which of its outcomes are new."""
+        self._is_counting = self._is_counting and self._inode == _NO_FILE_YET
+        self._inode, self._offset, self._rest = inode, 0, b""
+        self._open.clear()
 
     def _take(self, line: bytes, found: Counter[tuple[str, str]]) -> None:
         try:
@@ -65,5 +77,5 @@ class JournalTail:
                 self._open[entry_id] = "undo" if row.get("undoes") else str(row.get("code") or "adopt")
             elif row["line"] == "outcome" and (code := self._open.pop(entry_id, None)):
                 found[code, str(row["result"])] += 1
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
             return

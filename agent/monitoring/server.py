@@ -123,7 +123,7 @@ class HttpServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
     def __init__(self, address: Address, pages: Mapping[str, Page], mode: int = 0o660, group: int = -1) -> None:
         """Bind the socket; a unix socket gets ``mode`` and ``group``. Raises OSError if the address cannot be used."""
         self.pages = pages
-        self._address = address
+        self._address, self._mode, self._group = address, mode, group
         self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
         if address.is_unix:
             self.address_family = socket.AF_UNIX
@@ -131,20 +131,24 @@ class HttpServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
         elif ":" in address.host:
             self.address_family = socket.AF_INET6
         super().__init__(address.path if address.is_unix else (address.host, address.port), _Handler)  # type: ignore[arg-type]
-        if address.is_unix:
-            os.chmod(address.path, mode)
-            if group != -1:
-                os.chown(address.path, -1, group)
         self._thread = threading.Thread(target=self.serve_forever, args=(0.5,), name="monitoring", daemon=True)
 
     def server_bind(self) -> None:
         """Bind the socket. A unix socket is never open to more than its mode allows, not even for a moment."""
-        before = os.umask(0o177) if self._address.is_unix else None
-        try:
+        if not self._address.is_unix:
             super().server_bind()
-        finally:
-            if before is not None:
-                os.umask(before)
+            return
+        # Linux gives the file the mode of the socket. A umask would change what other threads create meanwhile.
+        os.fchmod(self.fileno(), 0o600)
+        super().server_bind()
+        try:
+            if self._group != -1:
+                os.chown(self._address.path, -1, self._group)
+            os.chmod(self._address.path, self._mode)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.unlink(self._address.path)
+            raise
 
     def start(self) -> None:
         """Start to accept connections, on a thread of its own."""

@@ -87,10 +87,11 @@ class Monitor:
 
     def audited(self, report: AuditReport, changed: tuple[FindingChange, ...]) -> None:
         """Keep the health and the metrics that follow from an audit's report. Called on the worker's thread."""
-        if self._metrics is not None:
-            self._metrics.audited(report, changed)
+        # The health comes first: an error in the metrics must not leave the health of an earlier audit.
         self._state = after_audit(self._state, report, self._moment())
         self._is_ready = True
+        if self._metrics is not None:
+            self._metrics.audited(report, changed)
 
     def reloaded(self) -> None:
         """Forget the checks: the next audit sets them under the new configuration."""
@@ -115,7 +116,7 @@ class Monitor:
 
     def _bind(self) -> None:
         for address, more in self._pages.items():
-            if address in self._servers:
+            if address in self._servers or self._stopped.is_set():
                 continue
             try:
                 server = HttpServer(address, {**self._own_pages(address), **more}, _SOCKET_MODE)
@@ -124,6 +125,9 @@ class Monitor:
                 continue
             server.start()
             self._servers[address] = server
+            if self._stopped.is_set():
+                # ``stop`` may have closed the other servers before this server was among them.
+                server.end()
 
     def _own_pages(self, address: Address) -> dict[str, Page]:
         pages: dict[str, Page] = {"/health": self._health, "/livez": self._livez, "/readyz": self._readyz}

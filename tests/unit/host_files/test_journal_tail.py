@@ -1,5 +1,7 @@
 """The journal, followed from audit to audit."""
 
+import shutil
+
 from agent.host_files.journal import Change, FileJournal, Result
 from agent.host_files.journal_tail import JournalTail
 from agent.model.heal import JournalCounts
@@ -47,3 +49,45 @@ def test_a_replaced_or_torn_journal_does_not_stop_the_counting(tmp_path):
     assert tail.read().new_changes == ()
     written.end(written.begin(CHANGE), Result.DONE)
     assert tail.read().new_changes == (("allocation-leaked", "done", 1),)
+
+
+def test_a_line_nested_too_deep_is_skipped(tmp_path):
+    written, tail = journal(tmp_path), JournalTail(str(tmp_path))
+    tail.read()
+    with (tmp_path / "journal.jsonl").open("wb") as file:
+        file.write(b"[" * 200_000 + b"\n")
+    written.end(written.begin(CHANGE), Result.DONE)
+    assert tail.read().new_changes == (("allocation-leaked", "done", 1),)
+
+
+def test_outcomes_of_a_restored_journal_are_not_counted_as_new(tmp_path):
+    written, tail = journal(tmp_path), JournalTail(str(tmp_path))
+    written.end(written.begin(CHANGE), Result.DONE)
+    written.begin(CHANGE)
+    shutil.copy(tmp_path / "journal.jsonl", tmp_path / "backup")
+    tail.read()
+    written.end(written.begin(CHANGE), Result.DONE)
+    assert tail.read() == JournalCounts(new_changes=(("allocation-leaked", "done", 1),), open_entries=1)
+    (tmp_path / "backup").replace(tmp_path / "journal.jsonl")
+    assert tail.read() == JournalCounts(open_entries=1)
+    written.end(written.begin(CHANGE), Result.DONE)
+    assert tail.read().new_changes == (("allocation-leaked", "done", 1),)
+
+
+def test_a_journal_that_was_gone_for_an_audit_has_no_new_outcomes(tmp_path):
+    written, tail = journal(tmp_path), JournalTail(str(tmp_path))
+    written.end(written.begin(CHANGE), Result.DONE)
+    written.begin(CHANGE)
+    tail.read()
+    (tmp_path / "journal.jsonl").rename(tmp_path / "aside")
+    assert tail.read() == JournalCounts()
+    (tmp_path / "aside").rename(tmp_path / "journal.jsonl")
+    assert tail.read() == JournalCounts(open_entries=1)
+
+
+def test_open_entries_of_a_rotated_journal_are_forgotten(tmp_path):
+    written, tail = journal(tmp_path), JournalTail(str(tmp_path))
+    written.begin(CHANGE)
+    assert tail.read() == JournalCounts(open_entries=1)
+    (tmp_path / "journal.jsonl").write_bytes(b"")
+    assert tail.read() == JournalCounts()

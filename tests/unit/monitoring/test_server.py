@@ -123,6 +123,31 @@ def test_a_unix_socket_has_its_mode_and_its_file_is_removed_at_the_end(folder):
     assert not os.path.exists("s.sock")
 
 
+def test_only_the_owner_may_connect_until_the_socket_has_its_mode(folder, monkeypatch):
+    seen, chmod, before = [], os.chmod, os.umask(0)
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "umask", lambda mask: pytest.fail("the umask belongs to all threads"))
+            patch.setattr(os, "chmod", lambda path, mode: (seen.append(os.stat(path).st_mode), chmod(path, mode)))
+            server = HttpServer(Address(path="s.sock"), PAGES, mode=0o660)
+    finally:
+        os.umask(before)
+    server.end()
+    assert list(map(stat.S_IMODE, seen)) == [0o600]
+
+
+def test_a_socket_that_cannot_get_its_mode_is_closed_and_removed(folder, monkeypatch):
+    def refused(_path, _mode):
+        raise PermissionError(1, "not permitted")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "chmod", refused)
+        with pytest.raises(PermissionError):
+            HttpServer(Address(path="s.sock"), PAGES)
+    assert os.listdir() == []
+    HttpServer(Address(path="s.sock"), PAGES).end()
+
+
 def test_a_stale_socket_file_is_replaced_and_a_live_one_is_not(folder):
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind("s.sock")
