@@ -1,19 +1,29 @@
 """undone: the daemon does not repeat a repair that an operator undid with ``stocktake undo``.
 
-A finding and the finding that causes it have the same repair, so the guard also asks about causes and symptoms. An
-operator may repeat the repair with ``stocktake heal``: this guard applies to the daemon only.
+A finding and the finding that causes it have the same repair, so the guard also asks about causes and symptoms. These
+may have ended since, so the guard also asks about the consumer: while an operator's undo of the consumer's allocations
+stands in the journal, the daemon does not change them. An operator may repeat the repair with ``stocktake heal``: this
+guard applies to the daemon only.
 """
 
 from __future__ import annotations
 
 from agent.guards.base import Guard, GuardedFinding
+from agent.repairs.base import Repair
 
 
 def _refuses(guarded: GuardedFinding) -> str | None:
-    seen = guarded.seen
-    if guarded.scene.undone.isdisjoint({seen.finding.id, *seen.caused_by, *seen.symptoms}):
-        return None
-    return "an operator undid this repair, so the daemon does not repeat it; to repeat it by hand, run stocktake heal"
+    undone, seen = guarded.scene.undone, guarded.seen
+    if undone.unread_because:
+        return f"the journal is unread, so an operator may have undone this repair: {undone.unread_because}"
+    if not undone.findings.isdisjoint({seen.finding.id, *seen.caused_by, *seen.symptoms}):
+        why = "an operator undid this repair, so the daemon does not repeat it"
+        return f"{why}; to repeat it by hand, run stocktake heal"
+    # A reshape keeps the amounts of its many consumers, so an undo about one of them says nothing about a reshape.
+    if isinstance(guarded.repair, Repair) and not undone.consumers.isdisjoint(guarded.consumer_uuids):
+        why = "an operator undid a repair of this consumer's allocations, so the daemon does not change them"
+        return f"{why}; to repair them by hand, run stocktake heal"
+    return None
 
 
 GUARD = Guard(name="undone", refuses=_refuses)

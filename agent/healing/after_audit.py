@@ -15,9 +15,10 @@ from agent.audit.run import run_audit
 from agent.errors import SourceUnavailable
 from agent.guards.recorded_fresh import GUARD as RECORDED_FRESH
 from agent.healing import heal_log
+from agent.healing.heal import KIND as ALLOCATIONS
 from agent.healing.heal import Healed, Prepared, prepared, run_heal
 from agent.model.audit import AuditMemory, AuditRequest, AuditResult
-from agent.model.heal import HealNote, HealProgress
+from agent.model.heal import HealNote, HealProgress, Undone
 from agent.model.settings import Settings
 from agent.telemetry.event_log import emit
 
@@ -70,13 +71,17 @@ class AuditThenHeal:
         return _with_healed(result, wanted, healed)
 
 
-def _undone(parts: Parts) -> frozenset[str]:
-    """Return the ids of findings whose repair was undone; none if the journal is unreadable (heal then fails too)."""
+def _undone(parts: Parts) -> Undone:
+    """Return the repairs that an operator undid, according to the journal."""
     try:
         entries = parts.journal.read().entries if parts.journal is not None else ()
-    except SourceUnavailable:
-        return frozenset()
-    return frozenset(e.change.finding_id for e in entries if e.undone_by and e.change.finding_id is not None)
+    except SourceUnavailable as error:
+        return Undone(unread_because=str(error))
+    changes = [entry.change for entry in entries if entry.undone_by]
+    return Undone(
+        findings=frozenset(change.finding_id for change in changes if change.finding_id),
+        consumers=frozenset(c.consumer_uuid for c in changes if c.kind == ALLOCATIONS and c.consumer_uuid),
+    )
 
 
 def _with_progress(result: AuditResult, progress: HealProgress) -> AuditResult:

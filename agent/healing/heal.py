@@ -25,7 +25,7 @@ from agent.healing.write import rewrite
 from agent.host_files.journal import Change, Journal, Result
 from agent.model.audit import AuditResult, Identity
 from agent.model.finding import SeenFinding
-from agent.model.heal import AnyAction, HealAction, HealPlan, ReshapeAction
+from agent.model.heal import NOTHING_UNDONE, AnyAction, HealAction, HealPlan, ReshapeAction, Undone
 from agent.model.nova import NovaState
 from agent.model.placement import ConsumerRecord
 from agent.repairs.base import Scene
@@ -65,11 +65,11 @@ def prepared(
     result: AuditResult,
     codes: frozenset[str],
     ids: frozenset[str] = frozenset(),
-    undone: frozenset[str] = frozenset(),
+    undone: Undone = NOTHING_UNDONE,
 ) -> Prepared | None:
     """Return the plan for the findings with these ``ids``, or with these ``codes`` if ``ids`` is empty.
 
-    Returns None if the audit compared no amounts. ``undone`` are ids of findings that the daemon must not repair.
+    Returns None if the audit compared no amounts. ``undone`` are the repairs that the daemon must not repeat.
     """
     compared, snapshot = result.memory.compared, result.snapshot
     if compared is None or snapshot is None:

@@ -114,6 +114,22 @@ class HealRefusal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Undone:
+    """The repairs that the daemon must not repeat, because an operator undid them with ``stocktake undo``.
+
+    ``findings``: the ids of the repaired findings. ``consumers``: the uuids of the consumers whose allocations an
+    operator put back. ``unread_because``: why the journal could not be read; empty if it was read.
+    """
+
+    findings: frozenset[str] = frozenset()
+    consumers: frozenset[str] = frozenset()
+    unread_because: str = ""
+
+
+NOTHING_UNDONE = Undone()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HealPlan:
     """Actions in execution order, and the refused findings."""
 

@@ -16,7 +16,7 @@ import os_traits
 from agent.model.audit import Identity
 from agent.model.compared import Row, Subject
 from agent.model.finding import SeenFinding
-from agent.model.heal import HealAction, ReshapeAction
+from agent.model.heal import NOTHING_UNDONE, HealAction, ReshapeAction, Undone
 from agent.model.placement import Allocation, ConsumerRecord, PlacementView
 from agent.model.plan import PutAllocations
 from agent.model.report import Verdict
@@ -38,8 +38,8 @@ class Scene:
     no file contains one). ``records`` are whole consumer records that heal read after the audit. ``now`` is ISO 8601
     UTC. ``has_moved`` is True if the generation of a provider of this host's tree has changed since the audit; heal
     checks this after it has read the records. ``read_ago_s`` is the time in seconds from the start of the audit to the
-    end of these reads. ``undone`` are ids of findings that the daemon must not repair, because an operator undid the
-    repair; if an operator requests the repair, ``undone`` is empty. ``nova_alive_s`` is the time in seconds for which
+    end of these reads. ``undone`` are the repairs that the daemon must not repeat, because an operator undid them; if
+    an operator requests the repair, ``undone`` is empty. ``nova_alive_s`` is the time in seconds for which
     audits in a row have found nova-compute of this host alive; None if nova-compute is not alive.
     """
 
@@ -52,7 +52,7 @@ class Scene:
     persisted: Identity | None
     records: tuple[ConsumerRecord, ...]
     now: str
-    undone: frozenset[str] = frozenset()
+    undone: Undone = NOTHING_UNDONE
     has_moved: bool = False
     read_ago_s: float = 0.0
     nova_alive_s: int | None = None

@@ -548,7 +548,12 @@ class Episode:
             owned = self._is_companion or computes.is_long_gone(self.cloud, agent.host)
             passive = agent.host in self.cloud.retired or not owned or agent.settings.role is Role.OBSERVER
             if agent.settings.heal.min_age_s == 0 and not passive:
-                left = tuple(seen for seen in agent.findings() if seen.finding.id not in agent.undone)
+                # A repair that an operator put back, and each other repair of that consumer, is left to the operator.
+                left = tuple(
+                    seen
+                    for seen in agent.findings()
+                    if seen.finding.id not in agent.undone and seen.finding.consumer_uuid not in agent.undone_consumers
+                )
                 check_healed(self.cloud, agent.host, left)
 
     def _minute(self, agents: Sequence[HostAgent], *, heals: bool) -> None:

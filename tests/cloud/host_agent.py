@@ -159,6 +159,7 @@ class HostAgent:
         # The compute_id file. A clone of another host's disk has the identity of that host.
         self.identity = cloud.roots[host]
         self.undone: set[str] = set()
+        self.undone_consumers: set[str] = set()
         self.unread: dict[str, bool] = {}
         self._memory = AuditMemory()
         self._parts = self._new_parts()
@@ -236,7 +237,7 @@ class HostAgent:
         settings = self.settings if heals else self._observing
         self.result = self._act(REQUEST, settings, self._parts, self._memory, _never)
         self._memory = self.result.memory
-        self._check_run(self.result.report.healed, frozenset(self.undone))
+        self._check_run(self.result.report.healed, frozenset(self.undone | self.undone_consumers))
         return self.result
 
     def heal_by_hand(self, ids: frozenset[str]) -> None:
@@ -270,6 +271,7 @@ class HostAgent:
         if undo(task, self.journal, repairs[-1], known).result is not Result.DONE:
             return None
         self.undone.add(repairs[-1].change.finding_id or "")
+        self.undone_consumers.add(repairs[-1].change.consumer_uuid or "")
         return repairs[-1].change.consumer_uuid
 
     def _check_run(self, tried: tuple[HealNote, ...], undone: frozenset[str]) -> None:

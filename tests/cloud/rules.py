@@ -21,8 +21,8 @@ class Run:
     """One run of heal: what it tried to change, and what the simulation knows about the moment.
 
     ``failed`` are the sources that the run's audit could not read. ``undone`` are ids of findings whose repair an
-    operator put back; empty if an operator started the run. ``consumers`` is how many consumers the audit listed on the
-    host. ``is_cloned``: the host has the identity of another host.
+    operator put back, and their consumers; empty if an operator started the run. ``consumers`` is how many consumers
+    the audit listed on the host. ``is_cloned``: the host has the identity of another host.
     """
 
     host: str
@@ -45,7 +45,7 @@ def check_run(run: Run) -> None:
         raise BrokenRule(f"{told}, and the audit could not read {', '.join(sorted(run.failed))}")
     if run.is_cloned:
         raise BrokenRule(f"{told} with the identity of another host")
-    repeated = [note.consumer_uuid for note in run.tried if note.finding_id in run.undone]
+    repeated = [note.consumer_uuid for note in run.tried if {note.finding_id, note.consumer_uuid} & run.undone]
     if repeated:
         raise BrokenRule(f"{told}, and an operator has put back the repair of {', '.join(map(str, repeated))}")
     _check_limits(run, told)

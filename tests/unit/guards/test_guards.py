@@ -12,7 +12,7 @@ from agent.guards.base import Guard, GuardedFinding
 from agent.healing.plan import asked_for, heal_plan
 from agent.model.audit import Identity
 from agent.model.finding import SeenFinding
-from agent.model.heal import HealAction, HealSettings
+from agent.model.heal import HealAction, HealSettings, Undone
 from agent.model.nova import Service
 from agent.model.placement import ConsumerRecord, Written
 from agent.model.settings import Role
@@ -59,6 +59,10 @@ def with_seen(case: GuardedFinding, **changes) -> GuardedFinding:
     return dataclasses.replace(case, seen=dataclasses.replace(case.seen, **changes))
 
 
+def with_undone(case: GuardedFinding, **undone: set[str]) -> GuardedFinding:
+    return with_scene(case, undone=Undone(**{name: frozenset(found) for name, found in undone.items()}))
+
+
 def with_write(case: GuardedFinding, **changes) -> GuardedFinding:
     action = dataclasses.replace(case.action, write=dataclasses.replace(case.action.write, **changes))
     return dataclasses.replace(case, action=action)
@@ -97,7 +101,13 @@ def moved_on(case: GuardedFinding, **changes) -> GuardedFinding:
 WRONG: list[tuple[str, str, Callable[[GuardedFinding], GuardedFinding]]] = [
     ("repairable", "no repair is known for allocation-leaked", lambda c: dataclasses.replace(c, repair=None)),
     ("role", "role observer changes nothing", lambda c: with_settings(c, role=Role.OBSERVER)),
-    ("undone", "an operator undid this repair", lambda c: with_scene(c, undone=frozenset({c.seen.finding.id}))),
+    ("undone", "an operator undid this repair", lambda c: with_undone(c, findings={c.seen.finding.id})),
+    ("undone", "undid a repair of this consumer", lambda c: with_undone(c, consumers={c.seen.finding.consumer_uuid})),
+    (
+        "undone",
+        "may have undone this repair: journal: it is a folder",
+        lambda c: with_scene(c, undone=Undone(unread_because="journal: it is a folder")),
+    ),
     ("confirmed", "2 audits in a row", lambda c: with_seen(c, times=1)),
     ("minimum-age", r"first seen 299 s ago; \[heal\] min_age is 300 s", lambda c: with_scene(c, now=at(299))),
     (

@@ -13,7 +13,7 @@ from agent.guards.base import GuardedFinding
 from agent.healing.plan import asked_for, heal_plan
 from agent.model.audit import Identity
 from agent.model.finding import SeenFinding
-from agent.model.heal import HealAction, HealSettings, ReshapeAction
+from agent.model.heal import HealAction, HealSettings, ReshapeAction, Undone
 from agent.model.placement import Allocation
 from agent.model.settings import Role
 from agent.model.snapshot import LIBVIRT
@@ -102,7 +102,11 @@ def read_as(case: GuardedFinding, **changes) -> GuardedFinding:
 WRONG: list[tuple[str, str, Callable[[GuardedFinding], GuardedFinding]]] = [
     ("repairable", "no repair is known", lambda c: dataclasses.replace(c, repair=None, action=None)),
     ("role", "role observer", lambda c: with_settings(c, role=Role.OBSERVER)),
-    ("undone", "an operator undid", lambda c: with_scene(c, undone=frozenset({c.seen.finding.id}))),
+    (
+        "undone",
+        "an operator undid",
+        lambda c: with_scene(c, undone=Undone(findings=frozenset({c.seen.finding.id}))),
+    ),
     ("confirmed", "2 audits in a row", lambda c: with_seen(c, times=1)),
     ("minimum-age", "first seen 10 s ago", lambda c: with_scene(c, now="2026-11-21T11:00:10.000Z")),
     ("recorded-fresh", "were not read in this audit", lambda c: with_view(c, allocations_fresh=False)),

@@ -10,7 +10,7 @@ from agent.books.causes import with_causes
 from agent.guards.base import GuardedFinding
 from agent.guards.undone import GUARD
 from agent.healing.plan import asked_for, heal_plan
-from agent.model.heal import HealPlan
+from agent.model.heal import HealPlan, Undone
 from agent.model.settings import Role
 from agent.repairs import BY_CODE, DAEMON_CODES
 from agent.repairs.base import Scene
@@ -91,7 +91,17 @@ def test_a_symptom_with_several_causes_ends_with_the_last_of_them(scene):
 @pytest.mark.parametrize("code", [STALE, SEVERAL])
 def test_the_daemon_does_not_repeat_an_undone_repair_under_another_code(scene, code, undone):
     seen = next(s for s in scene.findings if s.finding.code == code)
-    refusing = dataclasses.replace(scene, undone=frozenset({ids(scene)[undone]}))
+    refusing = dataclasses.replace(scene, undone=Undone(findings=frozenset({ids(scene)[undone]})))
     guarded = GuardedFinding(scene=refusing, seen=seen, repair=BY_CODE[code], chosen=())
     expected = {code, undone} != {SEVERAL, COUNTED}
     assert (GUARD.refuses(guarded) is not None) == expected
+
+
+def test_the_daemon_does_not_repeat_an_undone_repair_of_a_symptom_that_ended(scene):
+    """An operator undid the repair of the symptom. Today only the cause is there, so no finding names the symptom."""
+    (cause,) = (dataclasses.replace(s, symptoms=()) for s in scene.findings if s.finding.code == STALE)
+    undone = Undone(findings=frozenset({"the symptom"}), consumers=frozenset({cause.finding.consumer_uuid or ""}))
+    plan = planned(dataclasses.replace(scene, findings=(cause,), undone=undone))
+    assert (plan.actions, [refusal.guard for refusal in plan.refusals]) == ((), ["undone"])
+    others = dataclasses.replace(undone, consumers=frozenset({"another consumer"}))
+    assert planned(dataclasses.replace(scene, findings=(cause,), undone=others)).actions != ()
