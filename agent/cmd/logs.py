@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import json
 import logging as stdlib
 import re
 import sys
@@ -26,6 +27,7 @@ from agent.config.options.opts import logging_opts
 from agent.config.traced_conf import set_override
 from agent.errors import ConfigError
 from agent.telemetry.text_form import LINE_BYTES, message, size_bytes
+from agent.text.redact import blotted
 from agent.text.wording import printable
 
 PRODUCT = "stocktake"
@@ -113,8 +115,11 @@ class FieldsFormatter(formatters.ContextFormatter):
         return _printable_lines(super().format(shown))
 
     def formatException(self, ei: Any, *, record: stdlib.LogRecord | None = None) -> str:  # noqa: ANN401, N802 - logging's
-        """Return the traceback with escaped control characters. The journald handler calls this without ``format``."""
-        return _printable_lines(super().formatException(ei, record=record))
+        """Return the traceback without credentials, with escaped control characters.
+
+        The journald handler calls this method without ``format``.
+        """
+        return _printable_lines(blotted(super().formatException(ei, record=record)))
 
 
 class JsonFormatter(formatters.JSONFormatter):
@@ -133,6 +138,10 @@ class JsonFormatter(formatters.JSONFormatter):
         for name in getattr(record, "extra_keys", ()):
             setattr(shown, name, _bounded(getattr(record, name)))
         line = self._line(shown)
+        if shown.exc_info:
+            document = json.loads(line)
+            document |= {name: blotted(document[name] or "") for name in ("traceback", "error_summary")}
+            line = json.dumps(document)
         return f'{{"event": "{event_name(record)}", {line[1:]}' if is_ours(record) else line
 
     def _line(self, record: stdlib.LogRecord) -> str:

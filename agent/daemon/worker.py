@@ -28,6 +28,7 @@ from agent.model.audit import AuditMemory, AuditRequest, AuditResult, Publish
 from agent.model.report import AuditReport, Outcome
 from agent.model.settings import Settings
 from agent.model.snapshot import PLACEMENT
+from agent.text.redact import blotted
 from agent.timing.backoff import grown_s
 
 #: The maximum time in seconds that ``take`` blocks. After this time the worker checks for a stop or a due retry.
@@ -171,7 +172,8 @@ def crash_report(
         outcome=Outcome.UNREADABLE if isinstance(error, AgentError) else Outcome.CRASHED,
         sources=(),
         findings=not_checked(memory.history.sightings) if memory.history else (),
-        error=f"{type(error).__name__}: {error}",
+        # The text of another program's exception may have a URL with a password, and many programs read the report.
+        error=f"{type(error).__name__}: {blotted(str(error))}",
     )
 
 

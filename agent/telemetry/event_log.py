@@ -10,6 +10,7 @@ from typing import Any
 from oslo_log import log as logging
 
 from agent.telemetry.events import Event
+from agent.text.redact import blotted
 
 # The logging module refuses extra fields named like an attribute of a record. A finding's facts may have any name.
 _TAKEN = {*vars(levels.makeLogRecord({})), "message", "asctime", "extra"}
@@ -47,7 +48,7 @@ def emit(lines: tuple[Line, ...], exc_info: BaseException | None = None) -> None
         arguments = (line.words,) if line.words is not None else ()
         fields = {f"{name}_" if name in _TAKEN else name: value for name, value in line.fields.items()}
         if exc_info is not None:
-            fields.setdefault("error", f"{type(exc_info).__name__}: {exc_info}")
+            fields.setdefault("error", f"{type(exc_info).__name__}: {blotted(str(exc_info))}")
         logger = logging.getLogger(line.event.logger.value)
         logger.log(line.level, line.event, *arguments, exc_info=exc_info, extra=fields)
 

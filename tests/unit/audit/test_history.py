@@ -176,6 +176,12 @@ def test_the_report_of_a_crashed_audit_has_the_live_findings_as_unknown():
     assert (seen.finding, seen.state, seen.unknown_because) == (LEAKED, FindingState.UNKNOWN, ("placement", "state"))
 
 
+def test_the_report_of_a_crashed_audit_has_no_password_of_the_exception():
+    error = RuntimeError("cannot connect to mysql+pymysql://nova:hunter2@cell-db/nova")
+    report = crash_report(AuditRequest(reasons=("test",)), facts.settings(), AuditMemory(), error, NOW)
+    assert report.error == "RuntimeError: cannot connect to mysql+pymysql://***@cell-db/nova"
+
+
 def test_a_finding_about_a_sharing_provider_is_unknown_until_such_providers_are_read():
     noted = (Booked("leaked", "DISK_GB", None, None, 8, shared=True),)
     assert Checks(shared_is_read=False).missing(LEAKED, noted) == ("placement",)

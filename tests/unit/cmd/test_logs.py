@@ -125,6 +125,16 @@ def test_a_bug_is_logged_with_its_error_in_a_field_and_its_traceback(tmp_path):
     assert any("Traceback" in line for line in others)
 
 
+@pytest.mark.parametrize("use_json", ["true", "false"])
+def test_no_password_of_an_exception_gets_into_the_log(tmp_path, use_json):
+    setup_logging(configured(tmp_path, f"use_json = {use_json}\n"))
+    error = RuntimeError("cannot connect to mysql+pymysql://nova:hunter2@cell-db/nova")
+    log_bug(events.AUDIT_CRASHED, error, where="audit")
+    text = (tmp_path / "log").read_text()
+    assert "hunter2" not in text
+    assert text.count("//***@cell-db/nova") >= 2
+
+
 def test_a_line_of_nova_with_many_pci_pools_is_short(tmp_path):
     setup_logging(configured(tmp_path))
     words = dict.fromkeys(FINAL_WORDS, 1) | {"pci_stats": ", ".join(f"8086:15{n:02} x2 on 0000:81" for n in range(99))}
