@@ -34,7 +34,7 @@ def _how_to_write(audit: Document) -> Iterator[Block]:
     refused = audit["role"] == Role.OBSERVER.value or audit["outcome"] == Outcome.REFUSED.value
     if audit["plan"]["writes"] and not (tried or refused or _placement_unread(audit)):
         yield "a running agent makes these writes in its next audit; to make them now:"
-        yield copyable("fix", "stocktake audit --publish")
+        yield copyable("hand", "stocktake audit --publish")
 
 
 def head_lines(audit: Document, now: str) -> Iterator[Line]:

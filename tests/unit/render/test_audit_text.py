@@ -307,4 +307,4 @@ PLANNED = DOCUMENT | {"published": False, "writes_done": 0, "error": None, "sour
 )
 def test_an_audit_that_did_not_write_names_the_command_that_writes(changes, named):
     said = shown(audit_blocks(PLANNED | changes, {}))
-    assert ("  fix: stocktake audit --publish" in said) == named
+    assert (" hand: stocktake audit --publish" in said) == named
