@@ -9,7 +9,7 @@ TOPIC = "stocktake_reach"
 
 
 def reach(bus: Bus) -> None:
-    """Send the message. Raises exceptions of oslo.messaging and of its three libraries if the broker refuses it."""
+    """Send the message. If the broker refuses the message, raises errors of oslo.messaging or of its three libraries."""
     target = oslo_messaging.Target(exchange=EXCHANGE, topic=TOPIC)
     client = oslo_messaging.get_rpc_client(bus.rpc, target, serializer=PlainSerializer(), retry=TRIES)
     client.cast({}, "reach")

@@ -45,10 +45,12 @@ PUBLISH_NOW = "publish_now"
 #: Each agent casts its host's state to this topic as a fan-out; the broker keeps nothing for absent listeners.
 FLEET_TOPIC = "stocktake_fleet"
 HOST_STATE = "host_state"
-#: A watcher casts here from time to time, only to learn whether the broker is there. Nobody listens.
+#: A ``stocktake watch`` casts to this topic from time to time, only to learn whether the broker answers. No program
+#: listens on the topic.
 PROBE_TOPIC = "stocktake_probe"
 PROBE = "probe"
-#: All watchers share this server name. With separate names, each ended watcher would leave a queue in the broker.
+#: All ``stocktake watch`` commands share this server name. With separate names, each command that ends would leave a
+#: queue in the broker.
 WATCHER = "watch"
 
 #: The source that a SourceUnavailable error names if the broker is unavailable.

@@ -27,7 +27,7 @@ READY_AFTER_S = 10.0
 #: signal, or if the signal comes just before the wait. The Python handler then runs after the wait (seen with 2 signals
 #: at once). A stop must not be delayed for long.
 TICK_S = 1.0
-#: How many changed options the line about a reload names.
+#: How many changed options the log line about a reload names.
 CHANGES_NAMED = 10
 
 

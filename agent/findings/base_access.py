@@ -24,7 +24,7 @@ _TLS = re.compile(r"\bSSL|\bTLS|certificate", re.IGNORECASE)
 
 
 def looks(source: str, error: AgentError, audit: AuditFacts) -> tuple[Remedy, ...]:
-    """Return the remedies that show why the source could not be read; () for a source that the table lacks."""
+    """Return the remedies that show why the source could not be read; () for a source without such a remedy."""
     if source == PLACEMENT:
         return _placement(error, audit.settings)
     if source == STATE:
@@ -38,7 +38,7 @@ def looks(source: str, error: AgentError, audit: AuditFacts) -> tuple[Remedy, ..
 
 
 def path_look(path: str) -> Remedy:
-    """Return the remedy that shows whether the path can be read. A path on a dead server hangs, so a limit ends it."""
+    """Return the remedy that shows whether the path can be read. ``timeout`` ends it if the file server is dead."""
     return inspect("see whether the path can be read", line("timeout", "10", "stat", "-f", path))
 
 

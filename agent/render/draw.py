@@ -150,12 +150,12 @@ class _Pen:
 
 def _cell(column: Column, cell: str) -> Text:
     style = _STYLES[tone_of(cell)] if column.toned else ""
-    # A word that is longer than its column sticks out. rich wraps nothing if ``wrap`` itself is told to ignore this.
+    # A word that is longer than its column sticks out. rich would wrap nothing if ``wrap`` got ``overflow="ignore"``.
     return Text.assemble((_glued(cell), style), overflow="ignore")
 
 
 def _glued(text: str) -> str:
-    """Return the text with the blanks inside commands and option names replaced, so that no line ends there."""
+    """Return the text with the blanks inside commands and option names replaced, so that no line ends at these."""
     return _GLUED.sub(lambda found: found[0].replace(" ", _GLUE), text)
 
 

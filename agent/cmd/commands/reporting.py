@@ -32,8 +32,8 @@ class ReportingCommand(BaseCommand):
     def report_of(self, parsed_args: argparse.Namespace, command: str, publish: Publish | None = None) -> AuditReport:
         """Return the report of the daemon's last audit with --last, else of an audit that this command runs now.
 
-        That audit writes nothing, unless ``publish`` says otherwise. Raises ConfigError, NoDocument (75) if too little
-        could be read, AgentError (75) if the daemon has left no report.
+        The audit of this command writes nothing, unless ``publish`` says otherwise. Raises ConfigError; NoDocument
+        (exit code 75) if too little could be read; AgentError (exit code 75) if the daemon has left no report.
         """
         if parsed_args.last:
             from agent.cmd.daemon_report import daemon_report
@@ -52,13 +52,13 @@ class ReportingCommand(BaseCommand):
         return audit_document(report) if self._last is None else self._last.audit
 
     def draw(self, blocks: Iterable[Block], max_width: int | None = None) -> None:
-        """Print lines and tables for people; the first line says that they are from the daemon's report."""
+        """Print lines and tables for people; with --last, the first line names the daemon's report as the source."""
         head = () if self._last is None or self._is_begun else (self._last.head,)
         self._is_begun = True
         super().draw([*head, *blocks], max_width)
 
     def produce_output(self, parsed_args: Any, *listing: Any) -> Any:  # noqa: ANN401 - cliff's signature
-        """Print the rows in cliff's format; a table for people begins with the line about the daemon's report."""
+        """Print the rows in cliff's format; with --last, a table begins with the line about the daemon's report."""
         if parsed_args.formatter == TABLE:
             self.draw(())
         return super().produce_output(parsed_args, *listing)  # type: ignore[misc]  # of a list command

@@ -94,7 +94,8 @@ class Watch(BaseCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Show messages until the operator ends the command, or once; return the exit code.
 
-        Raises UsageError, ConfigError if transport_url is not set, SourceUnavailable (75) if no broker can be reached.
+        Raises UsageError; ConfigError if transport_url is not set; SourceUnavailable (exit code 75) if no broker can be
+        reached.
         """
         from agent.cmd.waits.progress import waits_shown
         from agent.cmd.watching.run import Wanted, run

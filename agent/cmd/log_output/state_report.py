@@ -1,8 +1,9 @@
 """Write the report that SIGUSR2 causes: package, threads, processes, configuration, and what the daemon is doing.
 
 oslo.reports makes the report, as for other OpenStack services. The library takes 21 MiB and 0.2 s, so it is imported
-when the signal comes. Its own signal handler is not used: a Python handler that works in the middle of any instruction
-of the main thread could deadlock. Its section of the configuration is not used either: it shows the login of a URL.
+when the signal comes. The library's signal handler is not used: a Python handler that works in the middle of any
+instruction of the main thread could deadlock. The library's section on the configuration is not used either, because
+that section shows the logins in URLs.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ MODE = 0o640
 
 
 def write_state_report(condition: Condition, loaded: Loaded, version: str) -> None:
-    """Write the report to a file in ``[oslo_reports] log_dir``, or else to stderr; log that, and where the report is.
+    """Write the report to a file in ``[oslo_reports] log_dir``, or else to stderr; log an event that says where it is.
 
     If the file cannot be written, the report goes to stderr.
     """

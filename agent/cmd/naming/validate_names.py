@@ -27,7 +27,7 @@ def class_of(report: AuditReport, typed: str) -> str | None:
 
 
 def require_class(report: AuditReport, typed: str) -> str:
-    """Return the class in Placement's spelling. Raises UsageError, with the nearest names, if it is unknown."""
+    """Return the class in Placement's spelling. Raises UsageError, with the nearest names, if the class is unknown."""
     found = class_of(report, typed)
     if found is not None:
         return found

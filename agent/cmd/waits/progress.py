@@ -1,6 +1,6 @@
 """Say on stderr for which source a command waits, once the source has not answered for two seconds.
 
-On a terminal, this is one line, which is written again each second and removed when the source answers. Elsewhere, for
+On a terminal, this is one line, which is rewritten twice a second and removed when the source answers. Elsewhere, for
 example in a log file, each source gets one line. stdout gets nothing.
 """
 
@@ -137,7 +137,7 @@ class Progress:
 
 @contextlib.contextmanager
 def waits_shown(options: argparse.Namespace) -> Iterator[Watch]:
-    """Yield a context for waits, which are shown on stderr unless the operator asked for quiet."""
+    """Yield a context for waits, which are shown on stderr unless the operator passed --quiet."""
     progress = Progress(sys.stderr, form_for(options, sys.stderr))
     try:
         yield progress.waiting

@@ -1,4 +1,4 @@
-"""[healthcheck]: where the daemon answers health checks; never from nova.conf, which has nova-compute's address."""
+"""[healthcheck]: where the daemon answers health checks; never from nova.conf, which has the address of nova-compute."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def health_options_from(loaded: Loaded) -> HealthOptions:
 
 
 def addresses(loaded: Loaded, group: str) -> tuple[Address, ...]:
-    """Return the addresses in the group's option ``uri``. Raises ConfigError with each that cannot be parsed."""
+    """Return the addresses in the group's option ``uri``. Raises ConfigError that names each invalid one."""
     found, problems = [], []
     # A relative run_dir is a problem of its own, which agent_options_from reports.
     of_run_dir = f"unix://{loaded.value('agent', 'run_dir')}/"
