@@ -1,4 +1,4 @@
-"""[healthcheck]: where the daemon answers health checks; never from nova.conf, which has the address of nova-compute."""
+"""[healthcheck]: where the daemon answers health checks; never from nova.conf, which has addresses of nova-compute."""
 
 from __future__ import annotations
 
