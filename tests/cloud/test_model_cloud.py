@@ -38,7 +38,7 @@ def test_a_failing_event_list_is_reduced_to_the_events_that_cause_the_failure():
     assert shrunk(events, lambda some: needed <= set(some)) == [events[3], events[17]]
 
 
-def test_beside_a_running_nova_compute_heal_removes_no_rightful_allocation_and_leaves_no_leak():
+def test_heal_beside_nova_compute_keeps_valid_allocations_and_removes_all_leaks():
     """nova-compute audits, claims and removes allocations between any two steps of the companion."""
     chances = VERBS | LIES | COMPUTES
     tally = play_until(STEPS_BESIDE_NOVA, 20261123, LENGTH, lambda life: None, chances, Role.COMPANION).tally

@@ -182,7 +182,7 @@ def test_demo_with_option_keep_leaves_no_files_or_processes_if_stdout_is_closed(
     assert_nothing_is_left(tmp_path)
 
 
-def test_the_demo_text_has_a_command_for_each_story_and_recommends_the_option_keep(text):
+def test_the_demo_text_has_a_command_per_story_and_recommends_option_keep(text):
     hints = [line.strip() for line in text.splitlines() if line.startswith("  try: ")]
     assert len(hints) == 6
     assert "`stocktake demo --keep` keeps the cloud" in " ".join(text.split())

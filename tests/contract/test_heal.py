@@ -394,7 +394,7 @@ def test_heal_changes_nothing_if_the_consumer_was_recreated_after_the_plan(host)
     assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
 
 
-def test_heal_repairs_an_old_leak_although_other_consumers_come_to_the_host_meanwhile(host):
+def test_heal_repairs_an_old_leak_even_if_the_host_gets_new_consumers(host):
     """On a busy host the generation of the provider changes all the time."""
     consumer = host.allocate("gone", here=HELD)
     written_at(host, consumer, an_hour_ago())
@@ -405,7 +405,7 @@ def test_heal_repairs_an_old_leak_although_other_consumers_come_to_the_host_mean
     assert host.allocations(consumer) == {"allocations": {}}
 
 
-def test_heal_refuses_an_old_consumer_that_was_recreated_with_equal_content_after_the_plan(host):
+def test_heal_refuses_a_consumer_recreated_with_equal_content_after_the_plan(host):
     consumer = host.allocate("gone", here=HELD)
     written_at(host, consumer, an_hour_ago())
     was = (host.generation(consumer), host.allocations(consumer))
@@ -431,7 +431,7 @@ class ActingReader:
         return self.reader.view(wanted)
 
 
-def test_heal_refuses_an_old_consumer_that_is_recreated_while_heal_reads_the_tree(host):
+def test_heal_refuses_a_consumer_that_is_recreated_while_heal_reads_the_tree(host):
     """The last read before the write is that of the consumer."""
     consumer = host.allocate("gone", here=HELD)
     written_at(host, consumer, an_hour_ago())
@@ -446,7 +446,7 @@ def test_heal_refuses_an_old_consumer_that_is_recreated_while_heal_reads_the_tre
     assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
 
 
-def test_heal_refuses_an_old_leak_if_a_provider_joined_the_hosts_tree_after_the_plan(host):
+def test_heal_refuses_a_leak_if_the_hosts_tree_got_a_provider_after_the_plan(host):
     consumer = host.allocate("gone", here=HELD)
     written_at(host, consumer, an_hour_ago())
     with host.cell(host.gone("gone")), in_process(host) as (task, plan):

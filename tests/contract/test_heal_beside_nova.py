@@ -121,7 +121,7 @@ def test_heal_adds_a_missing_allocation_beside_nova_compute_and_undo_removes_it(
     assert host.amounts("i1") == {}
 
 
-def test_heal_by_hand_gives_an_instance_its_flavors_amounts_and_keeps_a_ports_bandwidth(host):
+def test_heal_by_hand_restores_flavor_amounts_and_keeps_the_ports_bandwidth(host):
     here = host.agent.provider_uuid
     child = host.rest.make_provider(parent=here)
     host.rest.set_inventories(child, {"NET_BW_EGR_KILOBIT_PER_SEC": {"total": 1000}})
@@ -141,7 +141,7 @@ def test_heal_refuses_while_nova_is_changing_the_instance(host):
     assert {refusal["guard"] for refusal in refusals if refusal["consumer_uuid"] == uuid("away")} == {"nova-at-work"}
 
 
-def test_a_leak_is_left_to_nova_compute_until_three_of_its_audits_have_passed(host):
+def test_heal_leaves_a_leak_to_nova_compute_for_three_nova_compute_audits(host):
     host.agent.configure({"DEFAULT": {"update_resources_interval": 60}})
     host.rest.allocate({host.agent.provider_uuid: OF_B}, uuid("gone"))
     host.cell(host.instance("gone", deleted=True, vm_state="deleted"))
@@ -150,7 +150,7 @@ def test_a_leak_is_left_to_nova_compute_until_three_of_its_audits_have_passed(ho
     assert refusal["why"].endswith("and three of nova-compute's audits take 180 s")
 
 
-def test_an_allocation_that_another_client_writes_again_counts_from_the_first_audit(host):
+def test_a_finding_counts_from_1_again_if_another_client_rewrote_its_allocation(host):
     """Equal amounts, but another generation: nova removed the allocation and set it again, as in a move."""
     here, consumer = host.agent.provider_uuid, uuid("gone")
     host.rest.allocate({here: OF_B}, consumer)

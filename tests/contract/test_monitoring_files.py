@@ -37,7 +37,7 @@ def test_promtool_accepts_the_alert_rules():
     assert (code, "31 rules found" in text) == (0, True), text
 
 
-def test_each_alert_fires_and_stays_silent_as_its_unit_tests_say():
+def test_each_alert_rule_has_promtool_tests_of_firing_and_of_staying_silent():
     files = ("stocktake.test.yaml", "stocktake-day.test.yaml")
     code, text = said("promtool", "test", "rules", *files)
     assert (code, text.count("SUCCESS")) == (0, len(files)), text
@@ -61,7 +61,7 @@ def test_the_mixin_has_the_rules_and_dashboards_of_the_plain_files():
 
 
 @pytest.mark.parametrize("board", make_dashboards.BOARDS, ids=lambda board: board.uid)
-def test_a_dashboard_file_is_what_its_maker_makes(board):
+def test_each_dashboard_file_equals_the_output_of_its_generator(board):
     assert (ROOT / f"etc/grafana/{board.uid}.json").read_text() == make_dashboards.text_of(board)
 
 
@@ -121,7 +121,7 @@ def test_a_real_prometheus_answers_the_expression_of_each_panel(scraped, board):
     assert empty <= MAY_BE_EMPTY
 
 
-def test_a_real_prometheus_loads_the_alert_rules_and_no_alert_of_a_healthy_agent_fires(scraped):
+def test_in_a_real_prometheus_no_alert_rule_fires_for_a_healthy_agent(scraped):
     server, instance = scraped
     groups = server.get("rules")["data"]["groups"]
     rules = [rule for group in groups for rule in group["rules"]]

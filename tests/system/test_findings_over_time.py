@@ -140,7 +140,7 @@ def made_host(folder: Path, url: str) -> AgentHost:
 
 
 @pytest.mark.parametrize("fault", ["killed", "hung", "503", "401"])
-def test_confirmed_findings_are_unknown_while_placement_fails_and_then_confirmed(stage, fault):
+def test_findings_are_unknown_while_placement_fails_and_then_confirmed_again(stage, fault):
     watcher = Watcher(stage.host, frozenset(stage.seen))
     try:
         stage.lose(fault)

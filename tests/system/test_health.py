@@ -86,7 +86,7 @@ def test_a_malformed_health_address_ends_the_agent_with_exit_code_78(agent, uri)
     assert f"[healthcheck] uri = {uri}" in done.stderr
 
 
-def test_an_address_in_use_is_a_warning_and_the_daemon_runs_on(agent):
+def test_a_health_address_in_use_causes_a_warning_and_the_daemon_continues(agent):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         uri = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
         agent.configure(extra=f"debug = true\n[healthcheck]\nuri = {uri}")
@@ -96,7 +96,7 @@ def test_an_address_in_use_is_a_warning_and_the_daemon_runs_on(agent):
         agent.until_logged("audit done")
 
 
-def test_an_address_that_other_machines_reach_is_a_notice(agent):
+def test_a_health_address_that_other_machines_reach_causes_a_notice(agent):
     agent.configure(extra=f"[healthcheck]\nuri = tcp://0.0.0.0:{free_port()}")
     agent.start("--no-publish")
     agent.until_logged("outcome changed")

@@ -270,18 +270,18 @@ def receive(stream: socket.socket, log: Path) -> None:
         r"^<4>.* audit running for_s=\d+ in=placement",
     ],
 )
-def test_the_log_answers_a_question_of_an_operator_at_night(night, pattern):
+def test_the_log_has_a_line_that_answers_each_listed_question_of_an_operator(night, pattern):
     assert night.line(pattern)
 
 
-def test_every_line_of_the_daemon_has_the_priority_of_its_level(night):
+def test_every_log_line_of_the_daemon_has_the_priority_of_its_level(night):
     for line in night.lines:
         assert re.match("<[2-7]>", line), line
         level = re.match(r"<(\d)>\S+ \S+ \d+ (DEBUG|INFO|WARNING|ERROR|CRITICAL) ", line)
         assert level is None or int(level.group(1)) == PREFIX[level.group(2)], line
 
 
-def test_every_line_of_the_daemon_is_short_and_of_a_logger_of_the_agent(night):
+def test_every_log_line_of_the_daemon_is_short_and_has_an_agents_logger(night):
     own = [line for line in night.lines if line not in night.report]
     for line in own:
         assert len(line.encode()) <= 1000, line
@@ -295,7 +295,7 @@ def test_the_report_for_sigusr2_is_in_the_journal_with_a_priority_on_each_line(n
     assert "audit-worker" in report
 
 
-def test_a_reload_with_many_changes_names_ten_of_them_and_the_number_of_the_others(night):
+def test_the_log_of_a_reload_names_ten_changed_options_and_counts_the_others(night):
     line = night.line("configuration reloaded changed=.*and")
     changed = re.search(r'changed="([^"]*)"', line).group(1).split("; ")
     assert len(changed) == 11
@@ -303,5 +303,5 @@ def test_a_reload_with_many_changes_names_ten_of_them_and_the_number_of_the_othe
     assert '[placement] token"' in line or "[placement] token " in line
 
 
-def test_no_secret_is_in_the_log_of_the_night(night):
+def test_the_daemons_log_contains_no_secret(night):
     assert SECRET not in "\n".join(night.lines)

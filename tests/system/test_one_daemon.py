@@ -19,7 +19,7 @@ def agent(tmp_path):
     agent.close()
 
 
-def test_a_second_daemon_exits_with_5_before_its_first_read_and_names_the_first(agent):
+def test_a_second_daemon_exits_with_5_before_any_read_and_names_the_first(agent):
     second = agent.run("--config-file", str(agent.conf))
     assert second.returncode == 5
     running = f"pid {agent.process.pid} since 20[0-9T:.-]+Z"
@@ -39,7 +39,7 @@ def test_after_kill_9_of_the_daemon_the_next_one_starts(agent):
     assert (agent.folder / "run" / "agent.lock").read_text().split()[0] == str(agent.process.pid) != str(first)
 
 
-def test_a_single_audit_beside_the_daemon_leaves_its_report_and_says_so(agent):
+def test_a_run_with_option_once_keeps_the_running_daemons_report_and_says_so(agent):
     path = agent.folder / "run" / "report.json"
     before = os.stat(path).st_ino
     once = agent.once()

@@ -126,7 +126,7 @@ def test_the_key_for_all_hosts_shows_clean_hosts_too(shown):
     shown.shows("1-5 of 5")
 
 
-def test_the_key_for_the_sort_goes_through_the_sorts(shown):
+def test_the_sort_key_switches_to_the_next_sort_order(shown):
     for sort in ("host", "age", "leaked", "free", "worst"):
         shown.send(b"s")
         shown.shows(f"sort: {sort}")
@@ -141,7 +141,7 @@ def test_a_typed_filter_shows_only_hosts_that_match(shown):
     shown.shows("1-5 of 5")
 
 
-def test_enter_shows_what_is_known_of_the_selected_host_and_commands(shown):
+def test_the_enter_key_shows_values_and_commands_of_the_selected_host(shown):
     shown.send(b"\x1b[B\x1b[B\r")
     shown.shows(f"host       {name(217)}", "group      rack-5", "stocktake explain allocation-leaked")
     shown.send(b"\x1b")
@@ -149,7 +149,7 @@ def test_enter_shows_what_is_known_of_the_selected_host_and_commands(shown):
     shown.send(b"\x1b[H")
 
 
-def test_the_screen_follows_the_size_of_the_terminal(shown):
+def test_the_screen_is_redrawn_to_the_new_size_of_the_terminal(shown):
     shown.resize(120, 30)
     until(lambda: shown.display()[29].endswith("q quit"), 30, "a screen of 30 lines")
     shown.shows("FREE", "-43/59/-7332")
@@ -162,7 +162,7 @@ def test_the_screen_follows_the_size_of_the_terminal(shown):
     [(b"q", 0), (b"\x03", 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)],
     ids=["q", "ctrl-c", "term", "hup"],
 )
-def test_the_terminal_is_as_before_when_watch_ends(broker, folder, end, code):
+def test_watch_restores_the_terminal_settings_when_watch_ends(broker, folder, end, code):
     with watching(configured(folder, broker.url)) as screen:
         screen.shows("0 hosts", "q quit")
         assert screen.settings() != screen.settings_before
@@ -196,7 +196,7 @@ def test_names_that_contain_escape_sequences_do_not_reach_the_terminal(broker, f
 
 
 @pytest.mark.parametrize("variable", ["NO_COLOR", "TERM"])
-def test_a_terminal_without_colours_gets_none(broker, folder, variable):
+def test_watch_prints_no_colours_with_no_color_or_a_dumb_terminal(broker, folder, variable):
     value = {"NO_COLOR": "1", "TERM": "dumb"}[variable]
     documents = [broken("compute-1")]
     with (
@@ -211,7 +211,7 @@ def test_a_terminal_without_colours_gets_none(broker, folder, variable):
     assert (b"\x1b" in screen.raw) is (variable == "NO_COLOR")  # a dumb terminal gets lines
 
 
-def test_the_key_for_an_audit_asks_the_agent_of_the_selected_host(broker, folder):
+def test_the_audit_key_requests_an_audit_from_the_agent_of_the_selected_host(broker, folder):
     host = "compute-audit-now"
     report = replace(REPORT, host=host)
     with agent(broker.url, host) as told, bus(broker.url) as opened:
@@ -224,7 +224,7 @@ def test_the_key_for_an_audit_asks_the_agent_of_the_selected_host(broker, folder
     assert told.reasons == ["rpc: audit_now"]
 
 
-def test_a_host_that_has_sent_nothing_is_not_asked_to_audit(broker, folder):
+def test_no_audit_is_requested_from_a_host_that_has_sent_no_message(broker, folder):
     with watching(configured(folder, broker.url), "--expected", str(listed(folder, "compute-9")), "--all") as screen:
         screen.shows("AWAITED", "compute-9")
         screen.send(b"u")
@@ -242,7 +242,7 @@ ONCE = [
     ("fail_on", "code"),
     [(None, 0), ("error,silent", 0), ("error,never", 3)],
 )
-def test_watch_once_fails_on_the_conditions_that_hold(broker, folder, fail_on, code):
+def test_watch_once_exits_3_only_if_a_condition_of_option_fail_on_holds(broker, folder, fail_on, code):
     expected = str(listed(folder, "compute-1", "compute-4"))
     more = () if fail_on is None else ("--fail-on", fail_on)
     with synthetic_fleet(broker.url, ONCE):

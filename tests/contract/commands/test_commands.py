@@ -246,7 +246,7 @@ def test_a_narrow_ledger_table_leaves_out_columns_and_breaks_no_word(host):
     assert host.evacuated[:8] in chosen
 
 
-def test_ledger_with_only_differing_leaves_out_and_counts_rows_in_order(host):
+def test_ledger_with_only_differing_omits_and_counts_rows_that_need_no_action(host):
     code, rows = host.json("ledger", "--only-differing")
     assert code == 0
     assert {row["verdict"] for row in rows} == {"allocation-leaked", "allocation-stale-move", "guest-unknown"}

@@ -52,7 +52,7 @@ def checked(host: AgentHost) -> tuple[int, dict[str, tuple[bool, str]]]:
     return done.code, {row["what"]: (row["ok"], row["words"]) for row in done.document["live"]}
 
 
-def test_live_parts_answer_with_what_they_are_and_the_exit_code_is_0(host):
+def test_config_check_live_exits_0_and_describes_each_reachable_service(host):
     code, rows = checked(host)
     assert (code, {what for what, (ok, _) in rows.items() if not ok}) == (0, set()), rows
     assert rows["this host's provider"][1].endswith(f"/compute_id) is named {host.name}")
@@ -62,7 +62,7 @@ def test_live_parts_answer_with_what_they_are_and_the_exit_code_is_0(host):
 
 
 @pytest.mark.parametrize("what", DEAD)
-def test_a_dead_part_is_named_with_the_reason_and_the_exit_code_is_2(host, what):
+def test_config_check_live_exits_2_and_says_which_service_failed_and_why(host, what):
     port = free_port()
     changes = {
         group: {name: value.format(port=port) if isinstance(value, str) else value for name, value in options.items()}
@@ -74,13 +74,13 @@ def test_a_dead_part_is_named_with_the_reason_and_the_exit_code_is_2(host, what)
     assert len(rows[what][1]) > 20
 
 
-def test_a_configuration_with_a_mistake_is_not_tried_and_the_exit_code_is_78(host):
+def test_config_check_live_exits_78_and_contacts_nothing_if_an_option_is_wrong(host):
     host.configure({"agent": {"role": "king"}})
     done = stocktake_here("--config-file", host.config_file, "config", "check", "--live", "-f", "json")
     assert (done.code, done.document["live"]) == (78, None)
 
 
-def test_without_live_the_answer_says_that_nothing_was_contacted(host):
+def test_config_check_without_option_live_says_that_nothing_was_contacted(host):
     done = stocktake_here("--config-file", host.config_file, "config", "check")
     files = f"{host.config_file}, {host.folder}/nova.conf"
     assert (done.code, done.stdout) == (0, f"no mistakes found in {files}; nothing was contacted\n")

@@ -134,13 +134,13 @@ READING = [
 
 
 @pytest.mark.parametrize(("name", "more", "command", "code"), READING)
-def test_a_command_that_only_reads_has_the_exit_code_of_the_table(shared, name, more, command, code):
+def test_read_only_commands_have_the_exit_codes_of_the_operating_guide(shared, name, more, command, code):
     ended = shared(name).run(*command, more=more)
     assert ended.code == code, ended.stderr
     assert bool(ended.stdout) == (code != 75 and not (command == ("adopt",) and more == NO_PLACEMENT))
 
 
-def test_a_named_finding_that_must_wait_is_75_and_a_refused_one_is_5(shared):
+def test_heal_exits_75_if_the_named_finding_must_wait_and_5_if_heal_refuses(shared):
     world = shared("wrong")
     waits = world.run("heal", "--finding", world.finding("allocation-leaked"), more=YOUNG)
     assert waits.code == 75
@@ -149,7 +149,7 @@ def test_a_named_finding_that_must_wait_is_75_and_a_refused_one_is_5(shared):
     assert world.run("heal", "--finding", world.finding("guest-unknown"), more=OLD).code == 5
 
 
-def test_a_torn_journal_is_2_and_a_journal_that_cannot_be_read_is_75(tmp_path, rest):
+def test_journal_exits_2_for_a_torn_journal_file_and_75_for_an_unreadable_one(tmp_path, rest):
     world = _calm(tmp_path, rest)
     journal = tmp_path / "state" / "journal.jsonl"
     journal.write_text("{torn\n")
@@ -159,13 +159,13 @@ def test_a_torn_journal_is_2_and_a_journal_that_cannot_be_read_is_75(tmp_path, r
     assert world.run("journal", "-f", "json").document["exit_code"] == 75
 
 
-def test_audit_and_findings_are_5_if_another_service_writes_the_provider(tmp_path, rest):
+def test_audit_and_findings_exit_5_if_another_service_writes_the_provider(tmp_path, rest):
     world = _wrong(tmp_path, rest)
     rest.set_traits(world.provider, "OWNER_NOVA")
     assert [world.run(name).code for name in ("audit", "findings", "ledger")] == [5, 5, 0]
 
 
-def test_heal_with_a_plan_is_4_when_all_of_it_is_done_whatever_else_is_wrong(tmp_path, rest):
+def test_heal_exits_4_if_the_whole_plan_is_done_even_if_other_findings_remain(tmp_path, rest):
     world = _wrong(tmp_path, rest)
     plan = world.plan("heal", more=OLD)
     assert world.run("heal", "--plan", "0" * 12, "--yes", more=OLD).code == 5
@@ -179,7 +179,7 @@ def test_heal_with_a_plan_is_4_when_all_of_it_is_done_whatever_else_is_wrong(tmp
     assert world.run(*world.plan("heal", more=OLD), more=OLD).code == 0, "a plan without a change"
 
 
-def test_adopt_with_a_plan_is_4_when_all_of_it_is_done(tmp_path, rest):
+def test_adopt_exits_4_if_every_step_of_the_plan_is_done(tmp_path, rest):
     world = _renamed(tmp_path, rest)
     plan = world.plan("adopt")
     assert world.run("adopt", "--plan", "0" * 12, "--yes").code == 5
@@ -205,7 +205,7 @@ def test_status_has_the_exit_code_of_the_daemons_last_audit(tmp_path, outcome, c
     assert stocktake_here("--config-file", path, "status").code == code
 
 
-def test_the_cells_of_the_table_are_those_of_the_document():
+def test_these_tests_cover_the_exit_codes_that_the_operating_guide_lists():
     table = (ROOT / "docs/operating.md").read_text().partition("| Command | 0 | 2 | 3 | 4 | 5 | 75 |\n")[2]
     rows = [line.split("|") for line in table.partition("\n\n")[0].splitlines()[1:]]
     used = {name: {code for _, _, command, code in READING if command[0] == name} for name in ("ledger", "audit")}

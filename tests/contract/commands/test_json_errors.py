@@ -74,7 +74,7 @@ def error_of(ended, code, kind):
 
 
 @pytest.mark.parametrize(("command", "ends"), DEAD.items(), ids=lambda value: " ".join(map(str, value)))
-def test_a_command_without_any_answer_prints_an_error_object(config, command, ends):
+def test_a_command_that_fails_prints_a_json_error_object(config, command, ends):
     error = error_of(stocktake_here("--config-file", config, *command, "-f", "json"), *ends)
     assert "Traceback" not in error["message"]
 

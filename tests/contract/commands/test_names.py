@@ -27,7 +27,7 @@ def spellings(host: SmallHost) -> list[str]:
     return [uuid, uuid.upper(), uuid[:8], uuid[:13], f"web-1-{host.agent.name}"]
 
 
-def test_explain_and_ledger_and_why_find_an_instance_by_name_and_by_beginning(host):
+def test_explain_ledger_and_why_find_an_instance_by_name_or_uuid_prefix(host):
     for who in spellings(host):
         assert host.json("explain", who)[1]["consumer"] == host.running[0]
         rows = host.json("ledger", "--consumer", who)[1]
@@ -40,7 +40,7 @@ def test_a_guest_that_only_libvirt_knows_is_found_by_its_domain_name(host):
     assert host.json("explain", "by-hand")[1]["consumer"] == host.stranger
 
 
-def test_an_instance_that_left_is_found_by_its_name(host):
+def test_an_evacuated_instance_is_found_by_its_name(host):
     assert host.json("explain", f"moved-{host.agent.name}")[1]["consumer"] == host.evacuated
 
 
@@ -58,7 +58,7 @@ def test_a_finding_is_explained_by_the_first_8_characters_of_its_id(host):
 
 
 @pytest.mark.parametrize("command", [("explain",), ("ledger", "--consumer"), ("why", "--flavor-of")])
-def test_a_name_of_two_instances_exits_127_with_both_uuids(tmp_path, rest, command):
+def test_a_name_that_two_instances_have_exits_127_and_prints_both_uuids(tmp_path, rest, command):
     own = small_host(tmp_path, rest)
     engine = sqlalchemy.create_engine(f"sqlite:///{own.agent.cell_path}")
     with engine.begin() as connection:

@@ -75,14 +75,14 @@ READING = [("ledger",), ("explain", "VCPU"), ("inventory", "--diff"), ("traits",
 
 
 @pytest.mark.parametrize("command", READING, ids=" ".join)
-def test_a_command_prints_one_line_and_what_another_user_can_read(host, command):
+def test_without_root_a_command_prints_a_warning_and_the_readable_data(host, command):
     ended = run(host, *command)
     assert (ended.returncode, ended.stderr) == (2, said(host))
     assert ended.stdout
 
 
 @pytest.mark.parametrize("command", READING, ids=" ".join)
-def test_a_command_exits_2_and_asks_no_placement_if_only_root_knows_the_identity(hidden, rest, command):
+def test_without_root_a_command_skips_placement_if_the_host_uuid_is_unreadable(hidden, rest, command):
     with rest.watched() as seen:
         ended = run(hidden, *command, "-f", "json")
     assert (ended.returncode, ended.stderr) == (2, said(hidden))
@@ -91,7 +91,7 @@ def test_a_command_exits_2_and_asks_no_placement_if_only_root_knows_the_identity
 
 
 @pytest.mark.parametrize("command", [("journal",), ("adopt",), ("adopt", "--store")], ids=" ".join)
-def test_a_command_that_rests_on_closed_files_exits_2_without_a_document(host, command):
+def test_without_root_a_command_exits_2_if_its_files_are_unreadable(host, command):
     ended = run(host, *command, "-f", "json")
     assert (ended.returncode, ended.stderr) == (2, said(host))
     assert json.loads(ended.stdout)["error"]["kind"] == "permission"
@@ -103,7 +103,7 @@ PLAN = ("--plan", "0123456789ab", "--yes")
 @pytest.mark.parametrize(
     "command", [("heal", *PLAN), ("adopt", *PLAN), ("undo", "3f9c"), ("audit", "--publish")], ids=lambda words: words[0]
 )
-def test_a_command_that_changes_something_exits_5_before_any_request(host, rest, command):
+def test_without_root_a_command_that_writes_exits_5_before_any_request(host, rest, command):
     with rest.watched() as seen:
         ended = run(host, *command, "-f", "json")
     line = f"not root: {host.agent.folder}/state cannot be written, so nothing is changed; run this as root"
@@ -115,12 +115,12 @@ def test_a_command_that_changes_something_exits_5_before_any_request(host, rest,
 @pytest.mark.parametrize(
     "command", [("explain", "allocation-leaked"), ("config", "show"), ("help",), ("help", "heal")], ids=" ".join
 )
-def test_a_command_that_needs_no_root_says_nothing_about_root(host, command):
+def test_a_command_that_needs_no_root_prints_no_warning_about_root(host, command):
     ended = run(host, *command)
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
-def test_why_answers_without_root_and_says_what_root_would_add(host):
+def test_without_root_the_why_command_answers_and_prints_a_warning(host):
     ended = run(host, "why", "--resource", "VCPU=1")
     assert ended.stderr == said(host)
     assert "fits: Placement offers it" in ended.stdout

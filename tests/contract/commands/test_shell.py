@@ -389,7 +389,7 @@ def test_config_show_exits_127_for_an_unknown_option_or_group(config, arguments,
     assert (ended.code, ended.stdout, ended.stderr) == (127, "", f"stocktake: {said}\n")
 
 
-def test_an_option_that_is_not_set_is_shown_by_each_format_in_its_own_way(config):
+def test_config_show_prints_an_unset_option_as_null_or_empty_per_format(config):
     path, asked = config(), ("config", "show", "cpu_allocation_ratio", "-c", "value")
     forms = {
         form: stocktake("--config-file", path, *asked, "-f", form).stdout for form in ("json", "yaml", "csv", "value")

@@ -58,7 +58,7 @@ def test_a_command_fits_a_real_terminal_of_80_columns(host, command):
     assert broken == [] or long
 
 
-def test_the_screen_of_a_terminal_equals_the_text_in_a_pipe_of_that_width(reported):
+def test_terminal_output_equals_pipe_output_of_the_same_width(reported):
     _, written = typed(80, "--config-file", reported, "config", "show")
     piped = stocktake("--config-file", reported, "config", "show", COLUMNS="80")
     assert screen_of(80, written) == piped.stdout.splitlines()
@@ -94,7 +94,7 @@ def test_an_empty_no_color_does_not_turn_colours_off(reported, monkeypatch):
 
 
 @pytest.mark.parametrize("columns", [60, 220])
-def test_the_width_is_that_of_the_terminal_unless_columns_is_set(reported, monkeypatch, columns):
+def test_output_has_the_width_of_the_terminal_unless_columns_is_set(reported, monkeypatch, columns):
     _, written = typed(columns, "--config-file", reported, "config", "show")
     width = max(len(line) for line in screen_of(columns, written))
     assert width <= columns
@@ -111,7 +111,7 @@ ENCODINGS = [
 
 
 @pytest.mark.parametrize("environment", ENCODINGS, ids=str)
-def test_a_command_ends_alike_whatever_stdout_can_encode(reported, environment):
+def test_a_command_has_the_same_exit_code_for_every_encoding_of_stdout(reported, environment):
     name = "caf\u00e9 \U0001f600 \u202eevil\x1b[2J\nname\udc80"
     ledger = tuple(replace(row, consumer_name=name if row.consumer_name else "") for row in SCREEN.ledger)
     write_report(str(reported.parent), replace(SCREEN, ledger=ledger))

@@ -233,14 +233,14 @@ WORDS = [
 
 
 @pytest.mark.parametrize(("_earlier", "now", "run"), WORDS, ids=[now[:40] for _, now, _ in WORDS])
-def test_a_sentence_is_printed_by_a_run(tmp_path, monkeypatch, _earlier, now, run):
+def test_the_current_wording_of_each_sentence_is_printed(tmp_path, monkeypatch, _earlier, now, run):
     monkeypatch.delenv("COLUMNS", raising=False)
     printed = run(tmp_path)
     assert re.search(now, printed, re.MULTILINE), printed
 
 
 @pytest.mark.parametrize("earlier", [*(earlier for earlier, _, _ in WORDS), "look at the named source"])
-def test_an_earlier_wording_is_nowhere_in_the_program_and_its_documents(earlier):
+def test_the_earlier_wording_of_each_sentence_is_in_no_source_or_document(earlier):
     files = [*(ROOT / "agent").rglob("*.py"), *(ROOT / "agent").rglob("*.md"), *(ROOT / "docs").rglob("*.md")]
     files.append(ROOT / "README.md")
     found = [str(path.relative_to(ROOT)) for path in files if re.search(earlier, " ".join(path.read_text().split()))]

@@ -112,7 +112,7 @@ def test_the_client_accepts_an_existing_token_with_auth_type_v3token(cloud, acco
 # Credentials that are refused.
 
 
-def test_a_wrong_password_is_denied_and_the_error_does_not_contain_it(cloud, account, client_with):
+def test_a_wrong_password_is_denied_and_is_not_part_of_the_error(cloud, account, client_with):
     error = denied(client_with(**account.options(cloud.auth_url, password="wrong-6e1f")))
     assert error.status == 401
     assert error.request_id.startswith("req-")

@@ -52,7 +52,7 @@ def token_requests(cloud: Cloud) -> list[str]:
     return [line for line in cloud.keystone.asked() if line.startswith("POST /v3/auth/tokens") and " stocktake" in line]
 
 
-def test_config_check_live_gets_a_token_from_keystone_and_reports_a_wrong_password(cloud, host, account):
+def test_config_check_live_gets_a_keystone_token_and_reports_a_wrong_password(cloud, host, account):
     def rows() -> dict[str, tuple[bool, str]]:
         live = json.loads(host.stocktake("config", "check", "--live", "-f", "json").stdout)["live"]
         return {row["what"]: (row["ok"], row["words"]) for row in live}
