@@ -58,7 +58,7 @@ def fully_read(world: Snapshot) -> Snapshot:
 
 
 @pytest.mark.parametrize("code", sorted(PLANTED.keys() - OF_THEIR_OWN))
-def test_a_finding_is_unknown_exactly_while_a_source_that_it_rests_on_is_unread(code):
+def test_a_finding_is_unknown_only_while_a_source_of_the_finding_is_unread(code):
     losses = 0
     for make in PLANTED[code]:
         planted = make()
@@ -97,7 +97,7 @@ def finding_of(code: str, **about: object):
     return dataclasses.replace(found, **about)
 
 
-def test_a_finding_is_gone_without_libvirt_if_its_consumer_has_no_allocation_any_more():
+def test_a_finding_ends_without_libvirt_if_its_consumer_has_no_allocation():
     leaked = finding_of("allocation-leaked")
     blind = facts.without(fully_read(PLANTED["allocation-leaked"][0]().world), LIBVIRT)
     assert checks(blind).missing(leaked) == (LIBVIRT,)
@@ -106,7 +106,7 @@ def test_a_finding_is_gone_without_libvirt_if_its_consumer_has_no_allocation_any
     assert checks(freed).missing(leaked) == ()
 
 
-def test_findings_about_a_guest_that_cannot_be_parsed_are_unknown_and_no_others():
+def test_only_findings_about_an_unparsable_guest_are_unknown():
     odd = OddDomain(uuid=facts.uuid("i1"), name="i1", reason="no name")
     world = facts.snapshot(libvirt=dataclasses.replace(facts.host(), odd_domains=(odd,)))
     unknown = finding_of("guest-unknown", consumer_uuid=facts.uuid("i1"))
@@ -114,7 +114,7 @@ def test_findings_about_a_guest_that_cannot_be_parsed_are_unknown_and_no_others(
     assert checks(world).missing(dataclasses.replace(unknown, consumer_uuid=facts.uuid("i2"))) == ()
 
 
-def test_findings_about_a_row_that_cannot_be_parsed_are_unknown_and_no_others():
+def test_only_findings_about_an_unparsable_nova_row_are_unknown():
     state = dataclasses.replace(facts.state(), unreadable=(f"instance {facts.uuid('i1')}: no vm_state",))
     found = checks(facts.snapshot(nova=state))
     unknown = finding_of("guest-unknown", consumer_uuid=facts.uuid("i1"))
@@ -130,7 +130,7 @@ def test_findings_below_a_folder_that_cannot_be_read_are_unknown():
     assert found.missing(dataclasses.replace(leftover, subject="/srv/nova2/a")) == ()
 
 
-def test_a_finding_of_a_consumers_record_is_unknown_until_the_record_is_read():
+def test_a_finding_about_a_consumer_is_unknown_until_its_record_is_read():
     several = finding_of("consumer-on-several-providers")
     world = fully_read(PLANTED["consumer-on-several-providers"][0]().world)
     unread = dataclasses.replace(world.placement.value, consumers=())
@@ -153,7 +153,9 @@ def test_a_finding_of_a_consumers_record_is_unknown_until_the_record_is_read():
         (Role.OBSERVER, Publish.NEVER, 0, False, None, (WRITES,)),
     ],
 )
-def test_only_an_audit_that_writes_checks_write_refused(role, publish, attempts, held, error, expected):
+def test_a_write_refused_finding_is_unknown_after_an_audit_that_did_not_write(
+    role, publish, attempts, held, error, expected
+):
     task = SimpleNamespace(
         settings=facts.settings(role=role),
         request=AuditRequest(reasons=("test",), publish=publish),
@@ -164,7 +166,7 @@ def test_only_an_audit_that_writes_checks_write_refused(role, publish, attempts,
     assert found.missing(finding_of("write-refused")) == expected
 
 
-def test_usage_unlisted_is_unknown_after_an_audit_that_did_not_compare_usages():
+def test_a_usage_unlisted_finding_is_unknown_if_the_audit_compared_no_usages():
     unlisted = finding_of("usage-unlisted", rests_on_recorded=False)
     view = dataclasses.replace(facts.view(), usages_are_read=False)
     assert checks(facts.snapshot(placement=view)).missing(unlisted) == (PLACEMENT,)
@@ -172,7 +174,7 @@ def test_usage_unlisted_is_unknown_after_an_audit_that_did_not_compare_usages():
     assert checks(facts.snapshot(placement=read)).missing(unlisted) == ()
 
 
-def test_findings_of_the_agents_own_writes_are_unknown_in_a_new_process():
+def test_findings_about_the_agents_own_writes_are_unknown_in_a_new_process():
     unexpected = finding_of("trait-unexpected")
     world = facts.snapshot(libvirt=dataclasses.replace(facts.host(), capabilities=None))
     assert WRITES in checks(world, written=None).missing(unexpected)

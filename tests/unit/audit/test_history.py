@@ -76,7 +76,7 @@ def task(store: Store, *, publish: Publish = Publish.BY_ROLE, lock=contextlib.nu
     )
 
 
-def test_a_new_process_reads_the_records_of_remembered_consumers_first():
+def test_a_new_process_first_reads_consumers_that_have_remembered_findings():
     memory = with_history(task(Store(history(LEAKED, SEVERAL, VOLUME))), AuditMemory(suspects=("old",)))
     assert memory.suspects == ("old", "several", "leaked")
     assert memory.reported == ("several", "leaked")
@@ -94,7 +94,7 @@ def test_a_finding_of_an_older_version_gets_severity_and_sources_of_its_rule():
     assert found.confirmed, "two sightings confirm a finding in this configuration"
 
 
-def test_an_audit_learns_what_another_process_has_saved_since():
+def test_an_audit_loads_findings_that_another_process_saved_meanwhile():
     store = Store(history(LEAKED))
     memory = with_history(task(store), AuditMemory())
     assert with_history(task(store), memory) == memory
@@ -105,7 +105,7 @@ def test_an_audit_learns_what_another_process_has_saved_since():
     assert later.unsaved_history
 
 
-def test_the_history_is_saved_only_if_more_than_times_changed():
+def test_the_finding_history_is_not_saved_if_only_timestamps_changed():
     store, before = Store(), history(LEAKED, now="2026-11-21T11:00:00.000Z")
     memory = AuditMemory(history=before, audits=1)
     only_times = seen_again(before)
@@ -152,7 +152,7 @@ def test_a_history_that_could_not_be_saved_is_saved_by_the_next_audit(failure):
     assert (after.unsaved_history, after.ended, store.saved) == (False, frozenset(), [known])
 
 
-def test_the_save_merges_what_another_process_saved_during_the_audit():
+def test_a_save_merges_findings_that_another_process_saved_during_the_audit():
     store = Store()
     store.theirs = history(LEAKED, SEVERAL)
     ended = frozenset({history(SEVERAL).sightings[0].id})
@@ -162,27 +162,27 @@ def test_the_save_merges_what_another_process_saved_during_the_audit():
     assert store.saved == [memory.history]
 
 
-def test_no_audit_is_clean_while_a_finding_is_live_even_if_it_could_not_be_checked():
+def test_an_audit_is_not_clean_while_a_live_finding_could_not_be_checked():
     unknown = not_checked(history(LEAKED).sightings)
     acted = SimpleNamespace(snapshot=facts.snapshot(), decision=SimpleNamespace(rival=None), error=None)
     assert _outcome(Role.OWNER, acted, Found(live=unknown)) is Outcome.FINDINGS
     assert _outcome(Role.OWNER, acted, Found(live=())) is Outcome.CLEAN
 
 
-def test_the_report_of_a_crashed_audit_has_the_live_findings_as_unknown():
+def test_the_report_of_a_crashed_audit_lists_the_live_findings_as_unknown():
     memory = AuditMemory(history=history(LEAKED))
     report = crash_report(AuditRequest(reasons=("test",)), facts.settings(), memory, RuntimeError("a bug"), NOW)
     (seen,) = report.findings
     assert (seen.finding, seen.state, seen.unknown_because) == (LEAKED, FindingState.UNKNOWN, ("placement", "state"))
 
 
-def test_the_report_of_a_crashed_audit_has_no_password_of_the_exception():
+def test_the_report_of_a_crashed_audit_masks_passwords_in_the_exception_text():
     error = RuntimeError("cannot connect to mysql+pymysql://nova:hunter2@cell-db/nova")
     report = crash_report(AuditRequest(reasons=("test",)), facts.settings(), AuditMemory(), error, NOW)
     assert report.error == "RuntimeError: cannot connect to mysql+pymysql://***@cell-db/nova"
 
 
-def test_a_finding_about_a_sharing_provider_is_unknown_until_such_providers_are_read():
+def test_a_sharing_provider_finding_is_unknown_until_sharing_providers_are_read():
     noted = (Booked("leaked", "DISK_GB", None, None, 8, shared=True),)
     assert Checks(shared_is_read=False).missing(LEAKED, noted) == ("placement",)
     assert Checks(shared_is_read=False).missing(LEAKED, (noted[0]._replace(shared=False),)) == ()

@@ -55,7 +55,7 @@ def judge(last=None, found=None, **changes):
     return judged(last or full(), found or light(), **asked)
 
 
-def test_a_light_read_is_enough_if_nothing_changed():
+def test_a_light_read_suffices_if_nothing_changed():
     assert judge() == ("", False)
 
 
@@ -82,14 +82,14 @@ WITHOUT_A_CHANGE = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_each_visible_change_causes_a_full_read_now_and_in_the_next_audit(change):
+def test_each_visible_change_causes_full_reads_in_this_and_the_next_audit(change):
     found = judge(**change)
     assert found.why
     assert found.saw_change
 
 
 @pytest.mark.parametrize("change", WITHOUT_A_CHANGE.values(), ids=WITHOUT_A_CHANGE)
-def test_each_doubt_causes_a_full_read(change):
+def test_each_uncertainty_causes_a_full_read_in_this_audit_only(change):
     found = judge(**change)
     assert found.why
     assert not found.saw_change
@@ -104,11 +104,11 @@ def test_each_doubt_causes_a_full_read(change):
     ],
     ids=["an old rest of a move", "a failed migration", "a deleted hidden instance"],
 )
-def test_what_lasts_for_weeks_causes_no_full_reads(last):
+def test_a_nova_state_that_lasts_for_weeks_causes_no_full_reads(last):
     assert judge(last) == ("", False)
 
 
-def test_a_sign_with_more_parts_than_before_shows_no_change():
+def test_a_state_sign_with_more_parts_than_before_counts_as_unchanged():
     more = StateSign(parts=(*SIGN.parts, ("other instances 0", (1, 2))))
     assert more.changed_since(SIGN) == ()
 
@@ -125,7 +125,7 @@ def test_a_sign_with_more_parts_than_before_shows_no_change():
     ],
     ids=["a command", "an event", "the first audit", "no cloud", "allocations are due", "a finding"],
 )
-def test_each_reason_besides_the_interval_prevents_a_light_read(request_changes, memory_changes):
+def test_commands_events_first_audits_and_due_rechecks_prevent_a_light_read(request_changes, memory_changes):
     request = AuditRequest(**{"reasons": (PERIODIC,)} | request_changes)
     memory = AuditMemory(**{"full_state": full(), "recheck_recorded": False} | memory_changes)
     assert why_no_light_read(request, memory)
@@ -152,7 +152,7 @@ def seen(found, *, confirmed=True):
     return SeenFinding(finding=found, confirmed=confirmed, first_seen_at="")
 
 
-def test_a_light_decision_may_neither_write_nor_change_the_findings():
+def test_an_audit_with_a_light_read_may_neither_write_nor_change_findings():
     known = finding()
     sighting = Sighting(id=known.id, code=known.code, first_seen_at="", last_seen_at="", times=2, evidence_digest="")
     memory = AuditMemory(history=History(sightings=(sighting,)))
@@ -163,14 +163,14 @@ def test_a_light_decision_may_neither_write_nor_change_the_findings():
     assert why_not_enough([known, finding("cpu-offline")], memory, is_writing=False)
 
 
-def test_only_confirmed_findings_about_the_host_alone_let_the_next_audit_read_light():
+def test_only_confirmed_findings_about_the_host_allow_a_light_read_next():
     assert what_rests_on([seen(finding())], ()) == ""
     assert what_rests_on([seen(finding(), confirmed=False)], ())
     assert what_rests_on([seen(finding(consumer_uuid="c"))], ())
     assert what_rests_on([seen(finding("compute-node-orphaned"))], ())
 
 
-def test_a_settling_row_makes_the_next_audit_read_in_full():
+def test_a_row_with_verdict_settling_makes_the_next_audit_read_in_full():
     moving = facts.instance("i1", task_state="migrating")
     world = facts.snapshot(nova=facts.state(moving), placement=VIEW, libvirt=HOST)
     rows = facts.decided(world).rows
@@ -179,11 +179,11 @@ def test_a_settling_row_makes_the_next_audit_read_in_full():
     assert what_rests_on((), rows)
 
 
-def test_codes_that_are_not_about_the_cloud_are_codes_of_findings():
+def test_each_code_listed_as_not_about_the_cloud_is_a_finding_code():
     assert {rule.code for rule in BUILTIN} >= NOT_ABOUT_THE_CLOUD
 
 
-def test_a_light_audit_keeps_the_rows_of_the_full_read_and_a_failed_read_keeps_nothing():
+def test_a_light_read_keeps_the_rows_of_the_full_read_a_failed_read_drops_them():
     last = full(saw_change=True)
     beside = Beside(node_uuid=ROOT, host=None, view=None, rests="something")
     after = kept(last, StateRead(why_full="", sign=CHANGED_SIGN), last.state, beside)
@@ -192,7 +192,7 @@ def test_a_light_audit_keeps_the_rows_of_the_full_read_and_a_failed_read_keeps_n
     assert kept(last, StateRead(), None, beside) is None
 
 
-def test_a_full_read_is_kept_with_what_the_audit_read_beside_it():
+def test_a_full_read_of_nova_is_kept_with_the_audits_libvirt_and_placement_data():
     how = StateRead(why_full="due", sign=CHANGED_SIGN, consumers=CONSUMERS, saw_change=True)
     beside = Beside(node_uuid=ROOT, host=HOST, view=VIEW)
     after = kept(None, how, full().state, beside)
@@ -200,7 +200,7 @@ def test_a_full_read_is_kept_with_what_the_audit_read_beside_it():
     assert after == full(sign=CHANGED_SIGN, saw_change=True)
 
 
-def test_other_rows_than_in_the_last_full_read_cause_one_more_full_read_although_no_sign_changed():
+def test_a_new_row_causes_one_more_full_read_even_if_the_state_sign_is_equal():
     """An instance that comes after the light read and goes before the next one is in the full read alone."""
     how = StateRead(why_full="due", sign=SIGN, consumers=CONSUMERS)
     beside = Beside(node_uuid=ROOT, host=HOST, view=VIEW)

@@ -48,7 +48,7 @@ def test_an_audit_does_not_bring_back_a_confirmation_that_undo_removed(tmp_path)
     assert after_audit(tmp_path, before=NEW, meanwhile=None, measured_gib=251) == StoreRecord(mark=None)
 
 
-def test_an_audit_that_saw_the_old_store_grow_keeps_a_newly_confirmed_store(tmp_path):
+def test_an_audit_that_saw_the_old_store_grow_keeps_a_store_confirmed_meanwhile(tmp_path):
     """The audit noticed that the store has grown; meanwhile the operator confirmed another store."""
     assert after_audit(tmp_path, before=OLD, meanwhile=NEW, measured_gib=400) == StoreRecord(mark=NEW)
 

@@ -34,7 +34,7 @@ def plain(code: str, **changes) -> Finding:
     return Finding(code=code, severity=Severity.ERROR, remedy="", expected="", actual="", **changes)
 
 
-def test_an_evacuated_instance_that_is_still_counted_is_one_cause():
+def test_an_evacuated_instance_still_counted_on_its_source_has_one_root_finding():
     held = {"VCPU": 8, "MEMORY_MB": 128, "DISK_GB": 1}
     world = facts.snapshot(
         placement=view_of(record("away", here=held, there=held)),
@@ -68,7 +68,7 @@ def crowd(leaked: int, rightful: int):
 
 
 @pytest.mark.parametrize(("leaked", "rightful", "is_symptom"), [(3, 4, True), (2, 4, True), (1, 6, False)])
-def test_over_capacity_is_a_symptom_only_of_leaks_of_at_least_what_is_missing(leaked, rightful, is_symptom):
+def test_over_capacity_is_a_symptom_only_of_leaks_as_large_as_the_excess(leaked, rightful, is_symptom):
     found = caused(crowd(leaked, rightful), ONE_TO_ONE)
     (over,), (leak,) = found["over-capacity"], found["allocation-leaked"]
     assert over.caused_by == ((leak.finding.id,) if is_symptom else ())
@@ -92,7 +92,7 @@ def stranger_world(vcpus: int, used: int):
         (UnmanagedPolicy.REPORT, 6, False),
     ],
 )
-def test_over_capacity_is_a_symptom_of_a_foreign_guest_that_reserved_counts(policy, used, is_symptom):
+def test_over_capacity_is_a_symptom_of_a_foreign_guest_counted_in_reserved(policy, used, is_symptom):
     found = caused(stranger_world(1, used), dataclasses.replace(ONE_TO_ONE, unknown_guests=policy))
     (over,) = [one for one in found["over-capacity"] if one.finding.resource_class == "VCPU"]
     (guest,) = found["guest-unknown"]
@@ -111,7 +111,7 @@ def test_unplaced_unmanaged_use_is_a_symptom_of_the_guest_that_takes_it():
     assert set(guest.symptoms) == {one.finding.id for one in found["unmanaged-use-unplaced"]}
 
 
-def test_usage_that_no_list_shows_is_the_cause_of_an_excess_of_its_class():
+def test_a_usage_unlisted_finding_is_the_cause_of_over_capacity_of_its_class():
     hidden = plain("usage-unlisted", provider_uuid="p", resource_class="VCPU", facts=(("unlisted", 4),))
     excess = (("missing", 3.0), ("allocation_ratio", 1.0))
     here = plain("over-capacity", provider_uuid="p", resource_class="VCPU", facts=excess)
@@ -140,7 +140,7 @@ def test_a_rejected_write_on_another_provider_is_not_a_symptom():
     assert all(not one.caused_by for one in with_causes((seen(conflict), seen(refused))))
 
 
-def test_a_trait_that_a_rival_writes_is_a_symptom_of_the_rival():
+def test_a_trait_that_a_rival_writes_is_a_symptom_of_the_rival_writer_finding():
     rival, trait = plain("rival-writer", provider_uuid="p"), plain("trait-unexpected", provider_uuid="p", subject="T")
     found = with_causes((seen(trait), seen(rival)))
     assert [one.caused_by for one in found] == [(rival.id,), ()]

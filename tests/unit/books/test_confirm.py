@@ -157,7 +157,7 @@ def test_a_finding_stays_confirmed_but_unknown_while_its_source_is_unread():
     assert (gone.history.sightings, [sighting.id for sighting in gone.gone]) == ((), [PLAIN.id])
 
 
-def test_a_finding_ends_although_a_source_that_it_does_not_rest_on_is_unread():
+def test_a_finding_can_end_while_a_source_unrelated_to_the_finding_is_unread():
     finding = dataclasses.replace(PLAIN, rests_on=frozenset({"lvm", "state"}))
     known = look(History(), finding).history
     assert look(known, unread=("placement",)).findings == ()
@@ -165,7 +165,7 @@ def test_a_finding_ends_although_a_source_that_it_does_not_rest_on_is_unread():
     assert seen.unknown_because == ("lvm",)
 
 
-def test_a_finding_found_although_its_source_is_unread_keeps_its_text_as_last_checked():
+def test_a_finding_keeps_its_last_checked_text_while_its_source_is_unread():
     finding = dataclasses.replace(PLAIN, rests_on=frozenset({"lvm", "state"}))
     known = look(History(), finding).history
     other = dataclasses.replace(finding, actual="half of the truth")

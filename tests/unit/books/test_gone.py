@@ -95,12 +95,12 @@ BOOKS = {
 
 
 @pytest.mark.parametrize(("change", "expected"), BOOKS.values(), ids=BOOKS.keys())
-def test_the_reason_names_the_book_that_changed_with_its_amounts(change, expected):
+def test_the_end_reason_says_whether_promised_held_or_recorded_amounts_changed(change, expected):
     finding, before, now = change
     assert reason(sighting(finding, before), booked=booked(*now)) == expected
 
 
-def test_a_write_of_the_agent_itself_is_not_called_anothers():
+def test_a_change_written_by_the_agent_is_not_attributed_to_another_writer():
     before = sighting(LEAKED, vcpu(recorded=8))
     assert reason(before, wrote=frozenset({CONSUMER}))[1] == "placement: 8 VCPU -> nothing"
     assert reason(before, wrote=frozenset({"another"}))[1].endswith(", not by this agent")
@@ -115,7 +115,7 @@ def test_a_write_of_the_agent_itself_is_not_called_anothers():
         {"finding_id": "root", "consumer_uuid": None},
     ],
 )
-def test_a_repair_since_the_last_sighting_is_the_reason_with_entry_and_actor(changes):
+def test_a_repair_is_the_end_reason_with_its_journal_entry_and_actor(changes):
     repair = REPAIR._replace(**changes)
     found = gone(sighting(caused_by=("root",)), Present(repairs=(repair,)))
     assert (found.reason, found.entry_id, found.actor) == (GoneReason.HEALED, "3f9c", REPAIR.actor)
@@ -125,24 +125,24 @@ def test_a_repair_since_the_last_sighting_is_the_reason_with_entry_and_actor(cha
 @pytest.mark.parametrize(
     "changes", [{"at": BEFORE}, {"finding_id": "another", "consumer_uuid": "another"}, {"finding_id": None}]
 )
-def test_a_repair_before_the_last_sighting_or_of_another_consumer_is_no_reason(changes):
+def test_an_earlier_repair_or_one_of_another_consumer_is_not_the_end_reason(changes):
     repair = REPAIR._replace(**({"consumer_uuid": None} | changes))
     assert reason(sighting(LEAKED, vcpu(recorded=8)), repairs=(repair,))[0] is GoneReason.PLACEMENT_CHANGED
 
 
-def test_a_finding_about_a_failed_read_is_gone_because_the_source_is_back():
+def test_a_source_unavailable_finding_ends_because_the_source_was_read_again():
     lost = dataclasses.replace(LEAKED, code="source-unavailable", subject="libvirt", rests_on=frozenset())
     assert reason(sighting(lost)) == (GoneReason.SOURCE_BACK, "libvirt was read again")
 
 
-def test_a_reload_since_the_last_sighting_is_the_reason_before_the_books():
+def test_a_configuration_change_precedes_changed_amounts_as_the_end_reason():
     changed = Reconfigured(AFTER, "the configuration changed: role owner -> observer")
     assert reason(sighting(), reconfigured=changed) == (GoneReason.CONFIGURATION_CHANGED, changed.words)
     earlier = changed._replace(at=SEEN_AT)
     assert reason(sighting(), reconfigured=earlier)[0] is not GoneReason.CONFIGURATION_CHANGED
 
 
-def test_a_new_provider_uuid_of_the_host_is_a_reason_for_findings_about_the_old():
+def test_a_new_host_provider_uuid_ends_findings_about_the_old_provider():
     told = reason(sighting(), root_before=HOST_PROVIDER, root="p2")
     assert told == (GoneReason.IDENTITY_CHANGED, "this host's provider: p1 -> p2")
     of_a_child = sighting(dataclasses.replace(LEAKED, provider_uuid="child"))
@@ -171,14 +171,14 @@ def row(key: str, name: str, recorded: int | None, place: ProviderKey = ROOT) ->
     )
 
 
-def test_amounts_are_noted_by_consumer_and_as_sums_of_the_hosts_own_providers():
+def test_amounts_are_stored_per_consumer_and_summed_over_own_providers():
     rows = (row("a", "VCPU", 2), row("b", "VCPU", 3), row("b", "DISK_GB", 9, ProviderKey("shared", "s")))
     found = booked_by(rows)
     assert found["b"] == (Booked("b", "VCPU", None, None, 3), Booked("b", "DISK_GB", None, None, 9, shared=True))
     assert found[ALL] == (Booked(ALL, "VCPU", None, None, 5),)
 
 
-def test_a_finding_notes_its_consumer_or_else_its_class_of_the_whole_host():
+def test_a_finding_stores_the_amounts_of_its_consumer_or_else_of_its_class():
     rows = (row("a", "VCPU", 2), row("b", "VCPU", 3))
     about_a = dataclasses.replace(LEAKED, consumer_uuid="a")
     of_class = dataclasses.replace(LEAKED, consumer_uuid=None, resource_class="VCPU", evidence=rows[0].claims)

@@ -63,15 +63,15 @@ UNKNOWN = migration(dest_host=None, dest_node=None, status="queued")
     ],
     ids=["move away", "move to here", "no host yet", "task", "build", "just changed"],
 )
-def test_a_settling_row_names_what_nova_has_not_ended(nova, reason):
+def test_a_row_with_verdict_settling_names_novas_unfinished_operation(nova, reason):
     assert reasons(nova) == {(Verdict.SETTLING, reason)}
 
 
-def test_a_row_that_does_not_settle_has_no_such_reason():
+def test_a_row_with_another_verdict_names_no_unfinished_operation():
     long_ago = NOW - datetime.timedelta(hours=1)
     assert reasons(state(instance(updated_at=long_ago), now=NOW)) == {(Verdict.AGREED, "")}
 
 
-def test_a_row_has_no_such_reason_while_the_state_source_is_unread():
+def test_no_row_names_an_unfinished_operation_while_the_state_source_is_unread():
     rows = decided(without(world(state(instance(task_state="migrating"))), STATE)).ledger
     assert {row.settling for row in rows} == {""}

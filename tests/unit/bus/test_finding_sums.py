@@ -58,7 +58,7 @@ def test_unknown_findings_are_counted_by_code_with_the_oldest_check():
     assert found["confirmed"] == {"allocation-leaked": 2}
 
 
-def test_causes_are_the_findings_without_a_cause():
+def test_causes_by_code_counts_only_findings_without_a_cause():
     root = seen("allocation-stale-move")
     symptom = seen("over-capacity", caused_by=(root.finding.id,))
     found = sums(root, symptom)
@@ -66,7 +66,7 @@ def test_causes_are_the_findings_without_a_cause():
     assert found["severities"] == {"error": 2}
 
 
-def test_leaked_amounts_are_what_placement_records_of_leaking_findings():
+def test_leaked_amounts_are_the_recorded_amounts_of_leaking_findings():
     evidence = (claim("VCPU", 8), claim("MEMORY_MB", 4096), claim("VCPU", 99, HELD))
     found = sums(
         seen(evidence=evidence),
@@ -77,7 +77,7 @@ def test_leaked_amounts_are_what_placement_records_of_leaking_findings():
     assert found["missing"] == {}
 
 
-def test_missing_amounts_are_what_the_cloud_promised_without_an_allocation():
+def test_missing_amounts_are_promised_amounts_that_have_no_allocation():
     evidence = (claim("VCPU", 4, PROMISED), claim("VCPU", 4, HELD))
     found = sums(seen("allocation-missing", evidence=evidence))
     assert (found["missing"], found["leaked"]) == ({"VCPU": 4}, {})
@@ -88,12 +88,12 @@ def test_an_amount_that_two_findings_name_is_counted_once():
     assert sums(seen(evidence=evidence), seen(subject="again", evidence=evidence))["leaked"] == {"VCPU": 8}
 
 
-def test_leaked_amounts_are_null_without_findings_if_a_book_was_not_read():
+def test_without_findings_leaked_amounts_are_null_if_a_source_was_not_read():
     found = sums(books_read=False)
     assert (found["leaked"], found["missing"]) == (None, None)
 
 
-def test_leaked_amounts_of_remembered_findings_stay_if_a_book_was_not_read():
+def test_leaked_amounts_of_remembered_findings_stay_if_a_source_was_not_read():
     remembered = seen(evidence=(claim("VCPU", 8),), state=FindingState.UNKNOWN)
     assert sums(remembered, books_read=False)["leaked"] == {"VCPU": 8}
 
@@ -120,7 +120,7 @@ def test_a_symptom_is_not_the_worst_finding_while_its_cause_is_reported():
     assert sums(root, symptom)["worst"]["code"] == "guest-unknown"
 
 
-def test_the_headline_falls_back_to_the_actual_state_and_has_a_limit():
+def test_without_a_headline_the_start_of_the_actual_state_is_the_headline():
     assert sums(seen())["worst"]["headline"] == "8 VCPU"
     assert len(sums(seen(actual="x" * 9000))["worst"]["headline"]) == 160
 

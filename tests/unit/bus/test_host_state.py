@@ -201,7 +201,7 @@ def test_host_state_says_how_many_findings_wait_for_heal(heal, expected):
     assert host_state(replace(REPORT, heal=heal), SENDING)["heal"] == expected
 
 
-def test_a_large_host_state_leaves_out_resources_of_child_providers_and_counts_them():
+def test_a_large_host_state_omits_and_counts_resources_of_child_providers():
     child = replace(REPORT.inventory[1], provider="c" * 200, provider_uuid="child")
     large = replace(REPORT, inventory=(*(child,) * 1000, *REPORT.inventory), error="x" * 100_000)
     document = host_state(large, SENDING)

@@ -98,7 +98,7 @@ def test_a_line_about_a_change_of_many_consumers_is_short():
     assert size_bytes(line) <= LINE_BYTES
 
 
-def test_the_state_of_a_consumer_without_allocations_is_said_in_words():
+def test_a_consumer_without_allocations_is_logged_as_no_allocation():
     assert state_text(consumer()) == "no allocation"
     assert json.loads(state_text({"name": "b"})) == {"name": "b"}
 
@@ -110,7 +110,7 @@ def test_a_line_reaches_syslog_with_identifier_facility_and_priority(tmp_path):
     assert re.fullmatch(rf"<{USER_WARNING}>stocktake\[\d+\]: finding healed before=\u00e9", text)
 
 
-def test_a_machine_without_syslog_or_with_a_dead_one_changes_nothing(tmp_path, capsys):
+def test_a_missing_or_dead_syslog_socket_causes_no_error(tmp_path, capsys):
     with syslog_at(tmp_path / "log"):
         pass
     with pytest.MonkeyPatch.context() as changed:
@@ -120,7 +120,7 @@ def test_a_machine_without_syslog_or_with_a_dead_one_changes_nothing(tmp_path, c
     assert capsys.readouterr().err == ""
 
 
-def test_a_syslog_that_does_not_read_delays_a_command_only_for_a_moment(tmp_path, monkeypatch):
+def test_a_full_syslog_socket_delays_a_command_only_for_a_moment(tmp_path, monkeypatch):
     monkeypatch.setattr(change_syslog, "SEND_S", 0.01)
     with syslog_at(tmp_path / "log") as server:
         for number in range(50):  # a socket of the machine takes net.unix.max_dgram_qlen messages, 10 or 512

@@ -65,13 +65,13 @@ def test_each_line_of_a_traceback_has_the_priority_of_its_record(stderr, tmp_pat
 
 
 @pytest.mark.parametrize("value", ["", "1:1", "not a stream"])
-def test_no_line_has_a_prefix_if_another_stream_is_the_journals(stderr, tmp_path, value):
+def test_log_lines_have_no_priority_prefix_if_journald_does_not_read_stderr(stderr, tmp_path, value):
     shown = logged(stderr, tmp_path, journal=value)
     assert shown
     assert not [line for line in shown if line.startswith("<")]
 
 
-def test_a_stderr_without_a_descriptor_is_not_the_journals(monkeypatch):
+def test_a_missing_stderr_is_not_taken_for_a_stream_to_journald(monkeypatch):
     with monkeypatch.context() as changed:
         changed.setattr(sys, "stderr", None)
         assert not journald.is_read_by_journald()

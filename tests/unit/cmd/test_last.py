@@ -63,7 +63,7 @@ def whole(report: AuditReport) -> AuditReport:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_first_line_names_the_time_of_the_report_and_no_source_is_asked(host, name):
+def test_with_option_last_the_first_line_has_the_reports_time_and_age(host, name):
     report = host.reported(whole(REPORT))
     done = host.run(*COMMANDS[name])
     first = done.stdout.splitlines()[0]
@@ -78,7 +78,7 @@ def document(host: Host, *arguments: str) -> Any:
     return host.run(*arguments, "-f", "json").document
 
 
-def test_json_answers_are_those_of_the_audit_that_the_daemon_made(host):
+def test_with_option_last_json_output_equals_the_daemons_last_audit(host):
     report = host.reported()
     assert document(host, "audit") == audit_document(report)
     assert document(host, "ledger") == ledger_rows(report)
@@ -92,7 +92,7 @@ def test_json_answers_are_those_of_the_audit_that_the_daemon_made(host):
     assert document(host, "explain", LEAKED)["started_at"] == report.started_at
 
 
-def test_what_the_daemon_could_not_read_makes_the_exit_code_2_and_is_named(host):
+def test_with_option_last_sources_the_daemon_could_not_read_cause_exit_code_2(host):
     host.reported()
     done = host.run("ledger")
     assert done.code == 2
@@ -100,7 +100,7 @@ def test_what_the_daemon_could_not_read_makes_the_exit_code_2_and_is_named(host)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_report_older_than_three_intervals_exits_with_2_and_a_warning(host, name):
+def test_with_option_last_a_report_older_than_three_intervals_exits_2(host, name):
     host.reported(whole(REPORT), age_s=200.0)
     done = host.run(*COMMANDS[name])
     assert done.code == 2
@@ -109,13 +109,13 @@ def test_a_report_older_than_three_intervals_exits_with_2_and_a_warning(host, na
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_without_a_report_a_command_exits_with_75(host, name):
+def test_with_option_last_a_command_exits_75_if_there_is_no_report(host, name):
     done = host.run(*COMMANDS[name], "-f", "json")
     assert (done.code, done.document["error"]["kind"]) == (75, "unavailable")
     assert "does not exist, so no daemon has reported since boot" in done.stderr
 
 
-def test_a_report_of_an_audit_that_could_read_nothing_exits_with_75(host):
+def test_with_option_last_a_command_exits_75_if_the_audit_could_read_nothing(host):
     host.reported(dataclasses.replace(REPORT, outcome=Outcome.UNREADABLE))
     assert host.run("ledger").code == 75
 
@@ -138,7 +138,7 @@ def test_a_table_of_chosen_columns_begins_with_the_line_about_the_report(host):
     assert lines[1].lower() == "trait"
 
 
-def test_publish_with_last_is_refused_with_127(host):
+def test_audit_with_options_publish_and_last_exits_127(host):
     host.reported()
     done = host.run("audit", "--publish")
     assert (done.code, done.stdout) == (127, "")

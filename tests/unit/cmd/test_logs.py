@@ -101,7 +101,7 @@ def test_a_value_of_a_json_line_has_at_most_4_kib(tmp_path):
     assert len("".join(extra["many"])) <= 4096
 
 
-def test_a_text_line_of_the_agent_is_short_even_with_a_long_prefix_and_an_active_exception(tmp_path):
+def test_a_text_log_line_is_short_even_with_a_long_prefix_during_an_exception(tmp_path):
     setup_logging(configured(tmp_path, f"logging_default_format_string = %(levelname)s {'p' * 300} %(message)s\n"))
     try:
         float("of the caller" * 100)
@@ -126,7 +126,7 @@ def test_a_bug_is_logged_with_its_error_in_a_field_and_its_traceback(tmp_path):
 
 
 @pytest.mark.parametrize("use_json", ["true", "false"])
-def test_no_password_of_an_exception_gets_into_the_log(tmp_path, use_json):
+def test_passwords_in_an_exception_text_are_not_logged(tmp_path, use_json):
     setup_logging(configured(tmp_path, f"use_json = {use_json}\n"))
     error = RuntimeError("cannot connect to mysql+pymysql://nova:hunter2@cell-db/nova")
     log_bug(events.AUDIT_CRASHED, error, where="audit")
@@ -135,7 +135,7 @@ def test_no_password_of_an_exception_gets_into_the_log(tmp_path, use_json):
     assert text.count("//***@cell-db/nova") >= 2
 
 
-def test_a_line_of_nova_with_many_pci_pools_is_short(tmp_path):
+def test_a_resource_view_log_line_with_many_pci_pools_is_short(tmp_path):
     setup_logging(configured(tmp_path))
     words = dict.fromkeys(FINAL_WORDS, 1) | {"pci_stats": ", ".join(f"8086:15{n:02} x2 on 0000:81" for n in range(99))}
     emit((Line(event=events.FINAL_VIEW, fields={"audit_id": UUID}, words=words),))

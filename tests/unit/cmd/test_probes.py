@@ -32,7 +32,7 @@ def failing(error: Exception) -> Probe:
         (KeyError("x"), "this is a bug: KeyError: 'x'"),
     ],
 )
-def test_a_part_that_fails_is_not_ok_and_the_words_say_why(error, words):
+def test_a_probe_that_raises_an_error_is_not_ok_and_says_why(error, words):
     (found,) = answers([failing(error)])
     assert (found.what, found.ok, found.words) == ("part", False, words)
 
@@ -43,7 +43,7 @@ def test_the_answers_are_in_the_order_of_the_probes():
     assert all(0 <= each.took_ms < 10_000 for each in found)
 
 
-def test_all_parts_are_asked_at_the_same_time():
+def test_all_probes_run_at_the_same_time():
     met = threading.Barrier(3, timeout=30)
 
     def ask(_deadline: object) -> str:
@@ -53,7 +53,7 @@ def test_all_parts_are_asked_at_the_same_time():
     assert [each.words for each in answers([Probe(what=name, ask=ask) for name in "abc"])] == ["met the others"] * 3
 
 
-def test_a_part_that_hangs_is_given_up_and_the_others_still_answer():
+def test_a_hanging_probe_is_abandoned_and_the_other_probes_still_answer():
     hangs = threading.Event()
     found = answers([Probe(what="dead", ask=lambda _deadline: str(hangs.wait())), failing(OSError("x"))], limit_s=0.1)
     hangs.set()
@@ -61,7 +61,7 @@ def test_a_part_that_hangs_is_given_up_and_the_others_still_answer():
     assert found[1].words == "x"
 
 
-def test_each_part_of_the_configuration_has_a_probe_and_a_part_that_is_not_configured_has_none(tmp_path: Path):
+def test_only_configured_services_have_a_probe(tmp_path: Path):
     alone = [probe.what for probe in probes_for(load_ours(tmp_path, ALONE))]
     assert alone == ["Keystone token", "Placement", "this host's provider", "libvirt", "state_dir", "run_dir"]
     text = ALONE.replace("source = none", "source = conductor")
@@ -77,7 +77,7 @@ def folders(tmp_path: Path, state_dir: Path) -> Answer:
     return answers(tuple(folder_probes(load_ours(tmp_path, text))))[0]
 
 
-def test_a_folder_that_exists_or_can_be_created_is_ok_and_is_not_created(tmp_path: Path):
+def test_a_folder_that_exists_or_could_be_created_is_ok_and_is_not_created(tmp_path: Path):
     assert folders(tmp_path, tmp_path).words.startswith(f"{tmp_path} can be written, ")
     missing = tmp_path / "a" / "b"
     assert folders(tmp_path, missing).words.startswith(f"{missing} does not exist yet, ")

@@ -43,7 +43,7 @@ def test_the_report_has_the_sections_of_oslo_reports_and_of_the_agent(tmp_path):
     assert section(text, "Counters") == ["audits: 61"]
 
 
-def test_the_report_names_the_process_of_the_agent(tmp_path):
+def test_the_report_contains_the_process_id_of_the_agent(tmp_path):
     # A process of its own: a pytest worker can have a zombie child of another test, which psutil cannot read.
     code = (
         "import os, pathlib, sys; from tests.unit.cmd import test_state_report as t; print(os.getpid());"
@@ -81,7 +81,7 @@ def test_the_report_masks_secrets_and_logins_of_urls(tmp_path):
     assert "http://***@placement/" in report
 
 
-def test_the_report_goes_to_stderr_and_a_line_says_what_waits(tmp_path, capfd, caplog):
+def test_the_report_goes_to_stderr_and_a_log_line_lists_waiting_audit_reasons(tmp_path, capfd, caplog):
     with caplog.at_level("INFO"):
         write_state_report(CONDITION, loaded(tmp_path), "1")
     assert "Live findings" in capfd.readouterr().err
@@ -112,7 +112,7 @@ def test_the_report_goes_to_a_new_file_in_the_configured_folder(tmp_path, capfd,
     assert [r.file for r in caplog.records if r.msg == events.STATE_DUMP] == [str(path)]
 
 
-def test_a_report_that_no_file_can_hold_goes_to_stderr(tmp_path, capfd, caplog):
+def test_a_report_goes_to_stderr_if_its_file_cannot_be_written(tmp_path, capfd, caplog):
     with caplog.at_level("INFO"):
         write_state_report(CONDITION, loaded(tmp_path, f"[oslo_reports]\nlog_dir = {tmp_path}/absent\n"), "1")
     assert "Live findings" in capfd.readouterr().err

@@ -26,7 +26,7 @@ def test_the_watch_command_rejects_an_invalid_timeout_with_a_message(seconds: st
         (("--cell", "a=x", "--cell", "a=y"), "each --cell needs a name of its own"),
     ],
 )
-def test_the_watch_command_rejects_arguments_that_do_not_go_together(arguments, message) -> None:
+def test_the_watch_command_rejects_options_that_cannot_be_combined(arguments, message) -> None:
     done = stocktake_here("watch", *arguments)
     assert (done.code, done.stdout) == (127, "")
     assert message in done.stderr
@@ -42,7 +42,7 @@ def test_a_list_of_expected_hosts_that_cannot_be_read_is_a_wrong_argument(tmp_pa
         assert message in done.stderr
 
 
-def test_hosts_by_nova_without_a_state_source_are_a_wrong_argument(tmp_path) -> None:
+def test_option_expected_nova_without_a_state_source_exits_127(tmp_path) -> None:
     config = tmp_path / "a.conf"
     config.write_text("[DEFAULT]\ntransport_url = rabbit://u:p@127.0.0.1:1/\n[state]\nsource = none\n")
     done = stocktake_here("--config-file", config, "watch", "--expected", "nova")

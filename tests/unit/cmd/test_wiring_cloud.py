@@ -47,7 +47,7 @@ def test_the_source_of_nova_data_is_closed_when_the_wire_context_exits(tmp_path)
         state.read("h", frozenset(), Deadline.after(5))
 
 
-def test_the_audits_of_a_command_share_their_late_readings_and_those_of_the_daemon_do_not(tmp_path):
+def test_only_audits_of_the_same_command_share_reads_that_arrive_late(tmp_path):
     loaded = load_ours(tmp_path, f"{ALONE}[libvirt]\nconnection_uri = test:///default\n")
     with wire(loaded, Caller()) as wired:
         assert wired.parts.late() is wired.parts.late()
@@ -55,7 +55,7 @@ def test_the_audits_of_a_command_share_their_late_readings_and_those_of_the_daem
         assert wired.parts.late() is not wired.parts.late()
 
 
-def test_the_wait_for_a_source_names_the_source_and_its_place(tmp_path):
+def test_a_wait_for_a_source_names_the_source_and_its_address(tmp_path):
     watched = []
 
     def watch(what, at_most_s):

@@ -54,7 +54,7 @@ def test_if_the_repair_plan_is_now_empty_heal_prints_why_and_no_digest() -> None
     ]
 
 
-def test_a_plan_lists_changes_with_what_they_end_then_waits_then_refusals() -> None:
+def test_a_plan_lists_changes_with_findings_they_end_then_waits_then_refusals() -> None:
     waits = {**ACTION, "guard": "max-percent", "why": "this run has changed 1 of 10", "waits": True, "wait_s": None}
     refused = {**ACTION, "guard": "role", "why": "role observer changes nothing", "waits": False, "wait_s": None}
     command = "stocktake heal --plan 4d1b0c9a7e55 --yes"
@@ -97,7 +97,7 @@ def test_a_plan_without_changes_says_why_and_when_to_try_again(refusals: list[He
     assert nothing_because(refusals, 300.0) == words
 
 
-def test_the_time_to_try_again_is_when_the_last_known_wait_ends() -> None:
+def test_heal_advises_to_try_again_when_the_last_known_wait_ends() -> None:
     assert try_again_s([young(10), young(115.2), refusal("confirmed", waits=True)]) == 116
     assert try_again_s([refusal("confirmed", waits=True), refusal(wait_s=7.0)]) is None
 

@@ -34,25 +34,25 @@ def test_a_volume_without_an_instance_is_found_as_group_and_volume():
     assert consumer_of(NAMED, FOREIGN) == FOREIGN
 
 
-def test_a_consumer_is_found_by_the_only_uuid_that_begins_so():
+def test_a_consumer_is_found_by_a_uuid_prefix_of_8_characters_if_it_is_unique():
     only = replace(NAMED, names=(ConsumerName("db", "95a20332-20e6-52bf-aeae-06fd5924e001"),))
     assert consumer_of(only, "95a20332") == "95a20332-20e6-52bf-aeae-06fd5924e001"
     assert consumer_of(only, "95a2033") == "95a2033"
 
 
-def test_a_name_comes_before_the_beginning_of_another_uuid():
+def test_a_text_that_is_a_name_and_a_uuid_prefix_is_read_as_the_name():
     named = replace(NAMED, names=(ConsumerName("95a20332", GUEST), ConsumerName("db", "95a20332" + LEAKED[8:])))
     assert consumer_of(named, "95a20332") == GUEST
 
 
 @pytest.mark.parametrize("typed", ["twin", "22222222"])
-def test_a_name_or_beginning_of_several_consumers_is_an_error_with_their_uuids(typed):
+def test_a_name_or_prefix_of_several_consumers_is_an_error_with_their_uuids(typed):
     with pytest.raises(UsageError) as raised:
         consumer_of(NAMED, typed)
     assert str(raised.value) == f"several consumers are meant by {typed}: {GUEST}, {LEAKED}"
 
 
-def test_an_unknown_consumer_is_an_error_that_names_the_nearest():
+def test_an_unknown_consumer_is_an_error_that_suggests_the_most_similar_name():
     with pytest.raises(UsageError, match=r"^found no consumer web-9 on .*; did you mean web-1"):
         require_consumer(ALL_READ, "web-9")
 

@@ -21,7 +21,7 @@ def test_a_resource_class_is_explained_in_any_case(what):
 
 
 @pytest.mark.parametrize("what", [FINDING.finding.id, FINDING.finding.id[:8]])
-def test_a_finding_is_explained_by_its_id_and_the_beginning_of_it(what):
+def test_explain_accepts_the_id_of_a_finding_or_a_prefix_of_the_id(what):
     found = answer(ALL_READ, what)
     assert found.document["subject"] == "finding"
     assert [each["id"] for each in found.document["findings"]] == [FINDING.finding.id]
@@ -50,7 +50,7 @@ def test_a_text_that_names_nothing_is_an_error_with_the_three_nearest_names(what
     assert len(nearest.split(", ")) <= 3
 
 
-def test_the_exit_code_is_0_or_2_whatever_findings_there_are():
+def test_explain_exits_0_or_2_for_any_findings():
     assert answer(ALL_READ, "VCPU").code == 0
     assert answer(REPORT, "VCPU").code == 2, "the cloud's state was not read"
     unchecked = replace(FINDING, state=FindingState.UNKNOWN, unknown_because=("state",))
@@ -58,7 +58,7 @@ def test_the_exit_code_is_0_or_2_whatever_findings_there_are():
     assert answer(replace(REPORT, findings=(unchecked,)), FINDING.finding.id).code == 2
 
 
-def test_an_unknown_consumer_may_exist_while_a_source_is_unread():
+def test_explain_exits_2_for_an_unknown_consumer_while_a_source_is_unread():
     with pytest.raises(NoDocument, match="as far as the sources could be read") as raised:
         answer(REPORT, "web-9")
     assert raised.value.failure.code == 2

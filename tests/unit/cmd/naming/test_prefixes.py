@@ -11,21 +11,21 @@ OTHER = "1c2d77aa-0000-4000-8000-000000000001"
 
 
 @pytest.mark.parametrize("typed", [ONE, ONE.upper(), ONE.replace("-", ""), "87897f25", "87897F25-10", "87897f25105f50"])
-def test_an_id_is_found_by_itself_and_by_its_beginning_of_8_characters(typed):
+def test_an_id_is_found_by_the_whole_id_or_a_prefix_of_8_characters(typed):
     assert only_match("finding", typed, (ONE, OTHER)) == ONE
 
 
-def test_a_whole_id_is_found_although_another_id_begins_with_it():
+def test_a_whole_id_is_found_even_if_it_is_the_prefix_of_another_id():
     assert only_match("digest", "abcdef0123", ("abcdef0123", "abcdef012345")) == "abcdef0123"
 
 
-def test_the_beginning_of_several_ids_is_an_error_that_names_all_of_them():
+def test_a_prefix_of_several_ids_is_an_error_that_lists_these_ids():
     with pytest.raises(UsageError) as raised:
         only_match("finding", "87897f25", (TWIN, OTHER, ONE))
     assert str(raised.value) == f"finding 87897f25 is ambiguous: {ONE}, {TWIN}"
 
 
-def test_the_beginning_of_an_id_needs_8_characters_and_of_a_journal_entry_4():
+def test_an_id_prefix_needs_8_characters_but_only_4_for_a_journal_entry():
     with pytest.raises(UsageError, match=r"^finding 87897f2: the beginning of an id needs at least 8 characters$"):
         only_match("finding", "87897f2", (ONE,))
     assert only_match("entry", "3f9c", ("3f9c11aa", "77778888"), LEAST_OF_ENTRY) == "3f9c11aa"

@@ -101,7 +101,7 @@ def test_on_a_narrow_terminal_the_line_does_not_wrap(one_line, monkeypatch):
         assert one_line.after(AFTER_S) == "\rwaiting for libvirt, at most 28 s more;"
 
 
-def test_a_place_that_does_not_fit_the_terminal_is_left_out(one_line, monkeypatch):
+def test_the_address_of_a_source_is_omitted_if_the_terminal_is_too_narrow(one_line, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     with one_line.progress.waiting(PLACEMENT, 30.0):
         assert one_line.after(AFTER_S) == "\rwaiting for placement, at most 28 s more; Ctrl-C ends"
@@ -112,7 +112,7 @@ def test_control_characters_in_the_name_of_a_source_are_escaped(lines):
         assert "\x1b" not in lines.after(AFTER_S)
 
 
-def test_a_stream_that_is_gone_does_not_end_the_command(lines):
+def test_a_closed_output_stream_does_not_end_the_command(lines):
     with lines.progress.waiting(PLACEMENT, 30.0):
         lines.out.close()
         lines.clock.now += AFTER_S
@@ -128,7 +128,7 @@ def test_a_stream_that_is_gone_does_not_end_the_command(lines):
         (True, io.StringIO(), Form.NOTHING),
     ],
 )
-def test_waits_are_shown_in_the_form_for_the_stream_and_not_with_quiet(quiet, out, form):
+def test_waits_are_shown_in_a_form_that_fits_the_stream_and_not_with_quiet(quiet, out, form):
     assert form_for(argparse.Namespace(quiet=quiet), out) is form
 
 

@@ -50,7 +50,7 @@ def test_details_scroll_to_their_last_line_and_not_beyond():
     assert drawn(FLEET, Ui(selected=("", LONG), detail_top=0), Size(80, 14))[1] == f"host       {LONG}"
 
 
-def test_each_row_of_a_page_is_on_the_screen_once():
+def test_successive_pages_show_each_row_once():
     size = Size(80, 20)
     page = page_of(FLEET, size)
     first = drawn(FLEET, Ui(), size)
@@ -65,7 +65,7 @@ def test_the_selected_row_has_a_mark():
     assert [line for line in shown if line.startswith(">")] == [line for line in shown if "broken-00" in line]
 
 
-def test_words_that_do_not_fit_end_with_a_mark():
+def test_a_text_that_is_cut_ends_with_a_tilde():
     ui = Ui(selected=("", LONG))
     (line,) = [line for line in drawn(FLEET, ui, Size(80, 24)) if "compute-0217~" in line]
     assert "~  -" in line
@@ -73,7 +73,7 @@ def test_words_that_do_not_fit_end_with_a_mark():
     assert "allocation-leaked x3: billing: deleted, and 8 VCPU are counted" in line
 
 
-def test_an_output_without_a_width_cuts_nothing():
+def test_an_output_without_a_width_limit_shows_every_text_in_full():
     text = "\n".join(line.text for line in report_lines(FLEET, chosen(FLEET.rows, Choice()), None))
     assert LONG in text
     assert "\u8a9e" * 90 in text
@@ -87,7 +87,7 @@ def test_an_empty_table_says_how_to_see_the_clean_hosts():
     assert " no host that matches the filter x" in drawn(quiet, filtered, Size(80, 24))
 
 
-def test_problems_are_above_the_table_and_many_of_them_are_counted():
+def test_three_problems_are_shown_above_the_table_and_the_rest_is_counted():
     away = [cell(name=f"cell-{number}", away=Away(since=AT, error="e")) for number in range(5)]
     shown = drawn(view(*away), Ui(), Size(80, 24))
     assert [line.split(":")[0] for line in shown[1:4]] == ["cell-0", "cell-1", "cell-2"]
@@ -100,7 +100,7 @@ def test_the_column_of_cells_is_shown_only_for_several_cells():
     assert not any("CELL" in line for line in drawn(view(one), Ui(), Size(80, 24)))
 
 
-def test_a_list_that_was_not_read_is_a_line_above_the_table():
+def test_an_unreadable_list_of_expected_hosts_is_reported_above_the_table():
     unread = view(cell(expected=ExpectedHosts(hosts=None, problem="state: refused")))
     assert drawn(unread, Ui(), Size(80, 24))[1] == "list of expected hosts not read: state: refused"
 

@@ -24,7 +24,7 @@ def test_an_older_message_does_not_replace_a_newer_one():
     assert outcomes(store) == {"a": "findings"}
 
 
-def test_an_outcome_lasts_from_the_first_message_with_the_outcome():
+def test_the_duration_of_an_outcome_counts_from_its_first_message():
     store = HostStore()
     for at in (1.0, 2.0, 3.0):
         store.receive(at, clean("a", outcome="crashed"))
@@ -42,7 +42,7 @@ def test_a_message_that_cannot_be_read_is_reported_once_for_each_sender():
     assert outcomes(store) == {}
 
 
-def test_each_valid_message_is_passed_on_as_it_came():
+def test_each_valid_message_is_passed_on_unchanged():
     heard = []
     store = HostStore(listen=lambda document, seen: heard.append((document, seen.host)))
     document = clean("a", key_of_a_newer_agent=[1])

@@ -45,7 +45,7 @@ def test_a_signal_ends_the_wait_and_is_reported(ends):
     assert signal.getsignal(signal.SIGTERM) is handler
 
 
-def test_the_end_of_the_keyboard_counts_as_a_hangup():
+def test_the_end_of_keyboard_input_counts_as_a_hangup_signal():
     ours, theirs = pty.openpty()
     with Terminal(theirs) as terminal:
         os.close(ours)
@@ -53,7 +53,7 @@ def test_the_end_of_the_keyboard_counts_as_a_hangup():
     os.close(theirs)
 
 
-def test_the_terminal_is_as_before_after_an_error(ends):
+def test_the_terminal_settings_are_restored_after_an_error(ends):
     _, theirs = ends
     before = termios.tcgetattr(theirs)
     with pytest.raises(ZeroDivisionError), Terminal(theirs):
@@ -73,7 +73,7 @@ class Broken(Watched):
         return super().view(waited=waited)
 
 
-def test_the_screen_and_the_terminal_are_as_before_after_an_error(ends, monkeypatch):
+def test_an_error_while_drawing_restores_the_screen_and_the_terminal_settings(ends, monkeypatch):
     ours, theirs = ends
     monkeypatch.setattr("agent.cmd.watching.live.REDRAW_S", 0.0)
     before = termios.tcgetattr(theirs)
@@ -87,7 +87,7 @@ def test_the_screen_and_the_terminal_are_as_before_after_an_error(ends, monkeypa
         shown += os.read(ours, 65536)
 
 
-def test_a_file_is_no_keyboard(ends, tmp_path):
+def test_only_a_terminal_and_not_a_file_is_used_as_keyboard(ends, tmp_path):
     with (tmp_path / "keys").open("w") as file, open(ends[1], closefd=False) as terminal:
         assert keyboard_of(file) is None
         assert keyboard_of(terminal) == ends[1]

@@ -116,13 +116,13 @@ def test_enter_opens_the_details_and_closes_them():
 
 @pytest.mark.parametrize("ui", [Ui(), Ui(detail_top=3)])
 @pytest.mark.parametrize(("key", "action"), [("q", Action.QUIT), ("u", Action.AUDIT), ("x", Action.NOTHING)])
-def test_keys_for_the_program_work_in_the_table_and_in_the_details(ui, key, action):
+def test_quit_and_audit_keys_work_in_the_table_and_in_the_details(ui, key, action):
     assert pressed(ui, key, FLEET.rows, PAGE)[1] is action
 
 
-def test_a_message_disappears_with_the_next_key():
+def test_the_status_message_disappears_with_the_next_key():
     assert pressed(replace(Ui(), message="the audit begins now"), "down", FLEET.rows, PAGE)[0].message == ""
 
 
-def test_the_choice_of_the_command_line_is_kept():
+def test_the_first_screen_uses_option_all_of_the_command_line():
     assert after(ui=Ui(choice=Choice(with_quiet=True))).choice.with_quiet
