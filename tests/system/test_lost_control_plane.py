@@ -113,6 +113,7 @@ def test_the_daemon_removes_no_allocation_while_the_control_plane_is_down(placem
         daemon.first_audit()
         placement.allocate({host.provider_uuid: HELD}, uuid("i1"))
         settled(daemon)
+        missing = found_missing(daemon, conductor_cell, host)
         part.kill()
         try:
             placement.allocate({host.provider_uuid: HELD}, leaked)
@@ -121,6 +122,7 @@ def test_the_daemon_removes_no_allocation_while_the_control_plane_is_down(placem
                 report = daemon.audit_now(LOST_WAIT_S)
                 assert report["audit"]["outcome"] == "partial"
                 assert not state_source(report)["ok"]
+                assert known(report, missing) == {"state": "unknown", "because": ["state"], "confirmed": True}
             # The agent publishes the host's own facts nevertheless, and changes no allocation.
             assert "COMPUTE_NODE" in placement.traits(host.provider_uuid)
             assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 8
@@ -131,8 +133,33 @@ def test_the_daemon_removes_no_allocation_while_the_control_plane_is_down(placem
             part.bring_back()
         recovered = answered(daemon)
         assert recovered["audit"]["outcome"] in {"clean", "findings"}
+        assert known(recovered, missing) == {"state": "confirmed", "because": [], "confirmed": True}
+        assert finding_of(recovered, missing["id"])["first_seen_at"] == missing["first_seen_at"]
         until(lambda: daemon.audit_now() and not holds(placement, leaked), LOST_WAIT_S, "the leak is healed")
         assert holds(placement, uuid("i1")) == HELD
+
+
+def found_missing(daemon: Daemon, cell: Cell, host: AgentHost) -> dict:
+    """Add an instance without a guest; return the finding guest-missing when it is confirmed."""
+    with cell.engine.begin() as connection:
+        cell_rows.add_instance(connection, host.instance("absent"))
+
+    def confirmed() -> dict:
+        found = daemon.audit_now()["audit"]["findings"]
+        return next((f for f in found if f["code"] == "guest-missing" and f["state"] == "confirmed"), {})
+
+    return until(confirmed, LOST_WAIT_S, "a confirmed finding")
+
+
+def finding_of(report: dict, finding_id: str) -> dict:
+    (found,) = [finding for finding in report["audit"]["findings"] if finding["id"] == finding_id]
+    return found
+
+
+def known(report: dict, finding: dict) -> dict:
+    """Return what the report knows about that finding now."""
+    now = finding_of(report, finding["id"])
+    return {"state": now["state"], "because": now["unknown_because"], "confirmed": now["confirmed"]}
 
 
 def answered(daemon: Daemon) -> dict:
