@@ -41,7 +41,7 @@ def _commands(page: pathlib.Path) -> list[str]:
     return [*(line for block in blocks for line in block.splitlines()), *own]
 
 
-def test_each_code_and_each_alert_has_one_page_and_no_other_page_exists():
+def test_each_finding_code_and_alert_has_one_runbook_page_and_no_others_exist():
     names = {rule.code for rule in BUILTIN} | {rule["alert"] for rule in _rules()}
     assert {page.stem for page in PAGES} == names
 
@@ -53,7 +53,7 @@ def test_the_runbook_url_of_each_alert_names_the_page_of_the_alert():
 
 
 @each_page
-def test_a_page_has_every_section_in_order_and_none_is_empty(page):
+def test_a_runbook_page_has_every_section_in_order_and_none_is_empty(page):
     title, *parts = re.split(r"^## ", page.read_text(), flags=re.MULTILINE)
     assert title.strip() == f"# {page.stem}"
     assert [part.partition("\n")[0] for part in parts] == SECTIONS
@@ -61,7 +61,7 @@ def test_a_page_has_every_section_in_order_and_none_is_empty(page):
 
 
 @each_page
-def test_a_page_has_at_most_400_words(page):
+def test_a_runbook_page_has_at_most_400_words(page):
     assert len(page.read_text().split()) <= MOST_WORDS
 
 

@@ -107,7 +107,7 @@ def test_a_failed_audit_before_the_scheduled_retry_does_not_move_the_retry(gaps)
         assert state == due
 
 
-def test_retry_pauses_double_until_they_reach_the_cap():
+def test_retry_pauses_double_up_to_the_maximum_pause():
     state, now, pauses = FollowUp(), 0.0, []
     for _ in range(14):
         state = follow_up(state, now, failed=True, audit_again=False)

@@ -36,7 +36,7 @@ def of_code(code: str, role: Role) -> Iterator[tuple[Planted, Finding]]:
         yield from ((planted, f) for f in planted.decision(role).findings if f.code == code)
 
 
-def test_every_finding_code_has_a_world_that_raises_it():
+def test_every_finding_code_has_test_data_that_raises_the_finding():
     assert PLANTED.keys() == {rule.code for rule in BUILTIN}
     for code in CODES:
         for number, make in enumerate(PLANTED[code]):
@@ -83,7 +83,7 @@ def test_each_finding_has_remedies_with_words_and_the_text_joins_them(code, role
 
 
 @pytest.mark.parametrize(("code", "role"), CASES, ids=IDS)
-def test_the_headline_is_one_short_sentence_that_says_who_what_and_where(code, role):
+def test_the_headline_is_one_short_sentence_with_subject_problem_and_host(code, role):
     for _, found in of_code(code, role):
         assert 20 < len(found.headline) <= 160
         assert found.headline.isprintable()

@@ -28,7 +28,7 @@ def test_the_condition_is_the_worst_of_outcome_and_severities(outcome, severitie
 
 
 @pytest.mark.parametrize(("findings", "condition"), [((), Condition.CLEAN), ((("x", 2),), Condition.UNRATED)])
-def test_findings_without_severities_are_unrated(findings, condition):
+def test_findings_without_severities_give_the_condition_unrated(findings, condition):
     assert told_condition("findings", None, findings) is condition
 
 
@@ -59,16 +59,16 @@ def test_conditions_are_ranked_from_never_seen_to_clean():
         (broken(severities=None), 0, {"warning"}),
     ],
 )
-def test_the_words_of_fail_on_that_hold_for_a_host(document, age_s, words):
+def test_a_host_fulfils_the_expected_conditions_of_option_fail_on(document, age_s, words):
     held = holding(view(cell(seen(document, age_s))).rows)
     assert held == words
     assert held <= set(FAIL_ON)
 
 
-def test_fail_on_never_holds_for_an_expected_host_without_a_message():
+def test_an_expected_host_without_a_message_fulfils_fail_on_never():
     assert holding(view(cell(expected=expected("compute-9"))).rows) == {"never"}
 
 
-def test_fail_on_never_does_not_hold_while_the_host_is_awaited():
+def test_a_host_whose_first_message_may_still_come_fulfils_no_condition():
     just_begun = cell(expected=expected("compute-9"), began_at=9_999.0)
     assert holding(view(just_begun).rows) == frozenset()

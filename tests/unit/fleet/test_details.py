@@ -92,6 +92,6 @@ def test_the_worst_finding_is_explained_by_a_command():
 
 
 @pytest.mark.parametrize("code", ["x; rm -rf /", "$(reboot)", "a b", "`id`", "", "é"])
-def test_a_code_that_is_no_code_is_in_no_command(code):
+def test_an_invalid_finding_code_is_in_no_command(code):
     assert not any(code and code in command for command in commands(row(broken(code=code))))
     assert all(command.replace("-", "").replace(" ", "").isalnum() for command in commands(row(broken(code=code))))

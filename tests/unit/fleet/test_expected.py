@@ -23,7 +23,7 @@ def test_each_line_names_a_host_and_optionally_its_group():
         ("x" * 256, "line 1 is not a host"),
     ],
 )
-def test_a_wrong_line_is_rejected_with_its_number(text, problem):
+def test_an_invalid_line_is_rejected_with_its_line_number(text, problem):
     with pytest.raises(SourceInconsistent, match=problem):
         hosts_from_text(text)
 

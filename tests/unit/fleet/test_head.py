@@ -54,11 +54,11 @@ def test_the_sums_name_leaks_writes_and_hosts_that_are_not_known():
     )
 
 
-def test_the_sums_of_a_clean_fleet_are_nothing():
+def test_the_sums_of_a_clean_fleet_say_that_nothing_is_leaked():
     assert sums(view(cell(seen(clean())))) == "leaked nothing"
 
 
-def test_each_thing_that_is_not_known_has_a_line():
+def test_each_broker_or_list_or_message_that_was_not_read_has_a_problem_line():
     away = Away(since=AT - datetime.timedelta(minutes=6), error="rabbit://r:5672/: Connection refused\x1b[2J")
     broken_cell = cell(
         name="cell-2", away=away, odd=1, left_out=3, expected=ExpectedHosts(hosts=None, problem="state: no")
@@ -71,5 +71,5 @@ def test_each_thing_that_is_not_known_has_a_line():
     )
 
 
-def test_a_fleet_of_which_everything_is_known_has_no_problem_lines():
+def test_a_fleet_whose_hosts_are_all_known_has_no_problem_lines():
     assert problems(view(cell(seen(clean()), expected=expected("compute-1")))) == ()

@@ -40,7 +40,7 @@ def test_a_host_is_silent_if_no_message_came_for_three_intervals_plus_grace(age_
     assert seen(clean(), age_s).is_silent(NOW) is is_silent
 
 
-def test_the_time_of_an_outcome_is_that_of_the_first_message_with_the_outcome():
+def test_the_start_time_of_an_outcome_is_that_of_its_first_message():
     first, second, third = (
         host_seen(clean(outcome=name), at) for name, at in (("partial", 1), ("partial", 2), ("clean", 3))
     )
@@ -91,7 +91,7 @@ def test_a_message_with_a_value_of_another_shape_is_rejected(changes):
     ("document", "sender"),
     [({"host": "a\nb"}, "a\\u000ab"), ({"host": 1}, "an unknown sender"), (3, "an unknown sender")],
 )
-def test_a_complaint_names_the_sender_of_a_message(document, sender):
+def test_the_sender_of_a_rejected_message_is_read_from_the_message(document, sender):
     assert sender_of(document) == sender
 
 

@@ -28,7 +28,7 @@ def names(**choice) -> list[str]:
     return [row.host for row in chosen(FLEET.rows, Choice(**choice))]
 
 
-def test_the_worst_hosts_come_first_and_of_equal_ones_the_oldest_finding():
+def test_the_worst_hosts_come_first_then_those_with_the_oldest_finding():
     assert names() == [
         "never-1", "silent-1", "crashed-1", "refused-1", "err-old", "err-new", "part-1", "warn-1", "info-1",
     ]  # fmt: skip
@@ -47,7 +47,7 @@ def test_clean_hosts_are_shown_on_request_and_come_last():
         ("free", ["err-old", "silent-1"]),
     ],
 )
-def test_each_sort_puts_its_own_hosts_first(sort, first):
+def test_each_sort_order_puts_the_expected_hosts_first(sort, first):
     assert names(sort=sort)[: len(first)] == first
 
 
@@ -56,7 +56,7 @@ def test_hosts_with_unknown_amounts_come_last_in_a_sort_by_amounts(sort):
     assert "never-1" in names(sort=sort)[-3:]
 
 
-def test_the_key_for_the_next_sort_goes_through_all_sorts():
+def test_the_sort_key_switches_through_all_sort_orders():
     sort, found = "worst", []
     for _ in SORTS:
         found.append(sort)

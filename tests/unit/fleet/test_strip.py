@@ -33,12 +33,12 @@ def test_each_condition_has_its_own_character():
 @pytest.mark.parametrize(
     ("cells", "line"), [(9, ".-+##!!?x"), (8, "-##?x"), (5, "-##?x"), (3, "+#x"), (1, "x"), (0, "x")]
 )
-def test_a_cell_shows_the_worst_of_its_hosts(cells, line):
+def test_a_character_of_the_strip_shows_the_worst_of_its_hosts(cells, line):
     assert shown(MIXED, cells) == line
 
 
 @pytest.mark.parametrize("hosts", [0, 1, 79, 80, 81, 800, 9_999])
-def test_the_strip_has_at_most_as_many_cells_as_columns_and_covers_every_host(hosts):
+def test_the_strip_covers_every_host_and_is_not_wider_than_the_terminal(hosts):
     fleet = view(cell(*(seen(clean(f"h-{number:05d}")) for number in range(hosts))))
     cells = len(shown(fleet, 80))
     assert cells <= 80

@@ -39,7 +39,7 @@ def test_a_wide_table_shows_every_leaked_class():
 @pytest.mark.parametrize(
     ("leaked", "text"), [(None, "?"), ({}, "-"), ({"VCPU": 0}, "-"), ({"MEMORY_MB": 1}, "<0.1 GiB RAM")]
 )
-def test_an_unknown_leak_is_not_shown_as_none(leaked, text):
+def test_unknown_leaked_amounts_are_not_shown_as_no_leak(leaked, text):
     assert cells(clean(leaked=leaked)).leaked == text
 
 
@@ -99,7 +99,7 @@ def test_a_host_without_a_worst_finding_shows_error_and_lost_sources(changes, te
     assert what(clean(**changes)) == text
 
 
-def test_the_time_of_an_outcome_that_may_be_older_is_marked():
+def test_a_duration_that_may_be_longer_begins_with_a_greater_than_sign():
     assert cells(clean(outcome="crashed", findings=None), 30).for_s == ">30s"
 
 
@@ -132,15 +132,15 @@ WIDTHS = dict(zip(HEAD._fields, (7, 6, 24, 3, 200, 7, 12), strict=True))
         (20, 1, "sev host for_s what leaked"),
     ],
 )
-def test_free_is_the_first_column_that_is_left_out(width, cells_number, columns):
+def test_column_free_is_the_first_column_omitted_on_a_narrow_terminal(width, cells_number, columns):
     assert columns_for(width, WIDTHS, cells=cells_number) == tuple(columns.split())
 
 
-def test_free_stays_on_80_columns_if_the_words_are_short():
+def test_column_free_is_shown_at_80_columns_if_the_finding_texts_are_short():
     assert "free" in columns_for(80, {**WIDTHS, "host": 12, "what": 25}, cells=1)
 
 
-def test_a_row_without_any_known_value_has_a_mark_in_every_cell():
+def test_a_row_without_known_values_has_a_placeholder_in_every_cell():
     (row,) = view(cell(seen(clean(leaked=None, resources=None)))).rows
     unknown = cells_of(dataclasses.replace(row, for_s=None), AT, 80)
     assert all(unknown)

@@ -41,30 +41,30 @@ def test_a_silent_host_keeps_its_last_message():
     assert row.seen.told is Condition.ERROR
 
 
-def test_a_finding_grows_older_after_the_message_with_the_finding():
+def test_the_age_of_a_finding_grows_after_its_message_was_received():
     (row,) = view(cell(seen(broken(), age_s=30))).rows
     assert (row.for_s, row.for_at_least) == (12 * 60 + 30, False)
 
 
-def test_an_outcome_without_findings_lasts_at_least_since_the_first_message_with_the_outcome():
+def test_the_duration_of_an_outcome_counts_at_least_from_its_first_message():
     first = seen(clean(outcome="crashed", findings=None), age_s=90)
     (row,) = view(cell(seen(clean(outcome="crashed", findings=None), age_s=30).after(first))).rows
     assert (row.for_s, row.for_at_least) == (90, True)
 
 
-def test_a_host_that_is_not_in_the_list_is_marked_and_shown():
+def test_a_host_missing_in_the_expected_host_list_is_shown_with_a_mark():
     found = view(cell(seen(clean("a")), seen(clean("stranger")), expected=expected("a")))
     assert {row.host: row.is_expected for row in found.rows} == {"a": True, "stranger": False}
 
 
 @pytest.mark.parametrize("hosts", [None, ExpectedHosts(hosts=None, problem="refused")])
-def test_without_a_list_no_host_is_expected_or_unexpected(hosts):
+def test_without_an_expected_host_list_no_host_is_expected_or_unexpected(hosts):
     found = view(cell(seen(clean("a")), expected=hosts))
     assert [row.is_expected for row in found.rows] == [None]
     assert found.expected is None
 
 
-def test_a_list_that_could_not_be_read_again_stays_and_its_problem_is_shown():
+def test_an_expected_host_list_stays_and_a_problem_is_shown_if_a_reread_fails():
     old = replace(expected("a"), problem="refused")
     found = view(cell(expected=old))
     assert (conditions(found), found.problems) == ({"a": Condition.NEVER}, ("refused",))
@@ -81,7 +81,7 @@ def test_two_hosts_of_one_name_in_two_cells_are_two_rows():
     assert [row.key for row in view(one, other).rows] == [("cell-1", "a"), ("cell-2", "a")]
 
 
-def test_a_list_for_all_cells_has_one_row_for_a_host_in_no_cell():
+def test_an_expected_host_of_no_cell_has_one_row_if_the_list_is_for_all_cells():
     one, other = (cell(seen(clean(host)), name=name) for host, name in (("a", "cell-1"), ("b", "cell-2")))
     found = view(one, other, everywhere=expected("a", "b", "c"))
     assert [row.key for row in found.rows] == [("cell-1", "a"), ("cell-2", "b"), ("", "c")]

@@ -284,7 +284,7 @@ SECONDS |= {"10 s ago": 290.0, "20 s ago": 280.0, "290 s ago": 10.0, "alive for 
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_refusal_that_ends_by_itself_is_a_wait_with_its_seconds(name, words, case):
+def test_a_refusal_that_ends_by_itself_is_a_wait_with_its_remaining_seconds(name, words, case):
     found = GUARDS[name].waits(case)
     waits = name in WAITING or (name.startswith("nova-") and any(part in words for part in SOMETIMES))
     assert (found is not None) == waits
@@ -345,7 +345,7 @@ def test_a_change_is_refused_by_two_guards_if_nova_could_not_be_read():
     [(None, True), (Written("then", 69.0), True), (Written("then", 70.0), False)],
     ids=["Placement does not say when", "perhaps during the audit", "certainly before the audit"],
 )
-def test_a_moved_provider_matters_unless_the_consumer_was_written_before_the_audit(written, refuses):
+def test_a_provider_change_blocks_heal_unless_its_consumer_was_written_earlier(written, refuses):
     """The audit began a minute ago, and the clocks of Placement's servers may differ by 10 s."""
     case = with_scene(right(), has_moved=True, read_ago_s=60.0)
     records = (dataclasses.replace(read(case), written=written),)

@@ -178,7 +178,7 @@ def test_the_alive_guard_refuses_to_take_over_a_record_of_a_running_host():
     assert guards(dataclasses.replace(cloned, others=())) == ["alive"]
 
 
-def test_a_compute_node_row_whose_record_was_not_read_is_only_noted_in_the_plan():
+def test_a_compute_node_row_without_a_record_that_was_read_is_only_noted():
     plan = adoption(facts(state=conductor(nodes=(node(7, host="cmp2"),))), settings())
     assert plan.steps == ()
     assert plan.notes[0].startswith(f"compute node row 7 says host cmp2, node {NODE}")

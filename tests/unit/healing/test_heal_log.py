@@ -92,7 +92,7 @@ def test_a_change_with_an_unknown_outcome_is_an_error():
     assert runs(((), (healed(Result.UNKNOWN),))) == [[(events.HEAL_UNKNOWN, logging.ERROR)]]
 
 
-def test_a_refusal_that_ends_by_itself_waits_and_any_other_refusal_is_a_warning():
+def test_a_refusal_that_ends_by_itself_is_logged_as_info_others_as_a_warning():
     waits = replace(refusal("minimum-age"), waits=True, wait_s=115.6)
     assert runs(((waits,), ())) == [[(events.HEAL_WAITING, logging.INFO)]]
     assert runs(((replace(waits, waits=False),), ())) == [[(events.HEAL_REFUSED, logging.WARNING)]]
@@ -107,7 +107,7 @@ def test_waiting_is_logged_once_for_each_finding_and_guard():
     assert runs(*ages, *others) == [waiting, [], waiting, []]
 
 
-def test_a_finding_that_was_gone_in_between_waits_anew():
+def test_a_finding_that_ended_and_returned_is_logged_as_waiting_again():
     state, first = heal_log.lines(heal_log.HealLogState(), (refusal("minimum-age"),), (), report_of(LEAK))
     state, _ = heal_log.lines(state, (), (), report_of())
     _, again = heal_log.lines(state, (refusal("minimum-age"),), (), report_of(LEAK))
@@ -119,10 +119,10 @@ def test_a_finding_that_is_not_known_now_is_not_logged_as_waiting():
     assert runs(((refusal("sources-fresh"),), ()), findings=(unknown,)) == [[]]
 
 
-def test_a_change_that_nothing_proves_is_logged_once_until_it_is_tried():
+def test_a_change_skipped_for_lack_of_fresh_nova_rows_is_logged_only_once():
     unproven = ((), (healed(Result.REFUSED, entry_id=None, unproven=True),))
     assert [len(lines) for lines in runs(unproven, unproven, ((), ()), unproven)] == [1, 0, 0, 1]
 
 
-def test_no_event_of_heal_has_a_level_that_varies():
+def test_each_log_event_of_heal_has_a_fixed_level():
     assert not [event for event in events.EVENTS if event.logger.name == "HEAL" and isinstance(event.level, Varies)]

@@ -48,20 +48,20 @@ def test_a_plan_of_all_findings_repairs_the_cause_and_lists_no_symptom(scene):
 
 
 @pytest.mark.parametrize("code", [SEVERAL, COUNTED])
-def test_an_order_that_names_a_symptom_repairs_its_cause(scene, code):
+def test_heal_of_a_finding_that_is_a_symptom_repairs_its_cause(scene, code):
     plan = planned(scene, code)
     assert [action.code for action in plan.actions] == [STALE]
     assert plan.refusals == ()
 
 
-def test_a_symptom_that_is_not_confirmed_yet_is_no_refusal_if_its_cause_is_planned(scene):
+def test_an_unconfirmed_symptom_is_not_refused_if_the_plan_repairs_its_cause(scene):
     later = tuple(dataclasses.replace(s, times=0) if s.caused_by else s for s in scene.findings)
     plan = planned(dataclasses.replace(scene, findings=later))
     assert [action.code for action in plan.actions] == [STALE]
     assert plan.refusals == ()
 
 
-def test_a_symptom_is_no_refusal_of_its_own_if_its_cause_must_wait(scene):
+def test_only_the_cause_and_not_its_symptom_is_refused_if_the_cause_must_wait(scene):
     later = tuple(dataclasses.replace(s, times=0) for s in scene.findings)
     plan = planned(dataclasses.replace(scene, findings=later))
     assert plan.actions == ()
@@ -80,7 +80,7 @@ def test_the_daemon_repairs_a_symptom_if_the_cause_is_not_among_its_codes(scene)
     assert plan.actions[0].also_ends == ()
 
 
-def test_a_symptom_with_several_causes_ends_with_the_last_of_them(scene):
+def test_a_plan_that_repairs_one_of_several_causes_does_not_end_the_symptom(scene):
     stale, several = (next(s for s in scene.findings if s.finding.code == code) for code in (STALE, SEVERAL))
     unplanned = dataclasses.replace(several, caused_by=(*several.caused_by, "another cause"))
     plan = heal_plan(dataclasses.replace(scene, findings=(stale, unplanned)), (stale,))

@@ -31,7 +31,7 @@ def holder(tmp_path):
     process.wait()
 
 
-def test_a_second_process_gets_the_holder_of_the_lock_with_pid_and_time(holder, tmp_path):
+def test_a_refused_process_gets_pid_and_start_time_of_the_process_with_the_lock(holder, tmp_path):
     lock = AgentLock(str(tmp_path))
     assert lock.take("later") == lock.holder() == Holder(holder.pid, SINCE)
     assert str(lock.holder()) == f"pid {holder.pid} since {SINCE}"
@@ -53,7 +53,7 @@ def test_a_file_that_an_ended_daemon_left_names_no_holder(tmp_path):
     assert wake(str(tmp_path)) is None
 
 
-def test_the_time_of_an_earlier_holder_is_not_shown_for_the_present_one(holder, tmp_path):
+def test_the_start_time_of_an_earlier_lock_holder_is_not_shown(holder, tmp_path):
     (tmp_path / "agent.lock").write_text(f"1 {SINCE}\n")
     assert AgentLock(str(tmp_path)).holder() == Holder(holder.pid, None)
 

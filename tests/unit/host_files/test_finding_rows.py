@@ -50,7 +50,7 @@ def reread(one: Sighting) -> Sighting:
 
 
 @pytest.mark.parametrize("code", sorted(PLANTED))
-def test_a_finding_of_each_code_is_the_same_after_a_restart(code):
+def test_a_finding_of_each_code_is_read_back_unchanged(code):
     for make in PLANTED[code]:
         for role in Role:
             for finding in (f for f in make().decision(role).findings if f.code == code):
@@ -66,14 +66,14 @@ FINDING = dataclasses.replace(
 )
 
 
-def test_a_row_keeps_twenty_claims_and_the_digest_of_all_of_them():
+def test_a_saved_finding_keeps_twenty_claims_and_the_digest_of_all_claims():
     finding = dataclasses.replace(FINDING, evidence=FINDING.evidence * 20)
     found = reread(sighting(finding))
     assert found.finding is not None
     assert (len(found.finding.evidence), found.evidence_digest, found.id) == (20, "d", finding.id)
 
 
-def test_beyond_the_limit_of_texts_the_most_severe_and_oldest_findings_keep_theirs(monkeypatch):
+def test_beyond_the_limit_only_the_most_severe_and_oldest_findings_keep_texts(monkeypatch):
     monkeypatch.setattr(finding_rows, "MOST_TEXTS", 2)
     error = dataclasses.replace(FINDING, severity=Severity.ERROR, subject="error")
     old, new = (dataclasses.replace(FINDING, subject=name) for name in ("old", "new"))
@@ -117,7 +117,7 @@ def test_the_text_of_another_finding_is_not_taken_for_the_findings_own(tmp_path)
 LOSS = Loss("libvirt", T1, 100, 3, is_error=True)
 
 
-def test_a_history_with_findings_losses_and_configuration_is_the_same_after_a_restart(tmp_path):
+def test_a_history_with_findings_and_losses_is_the_same_after_a_restart(tmp_path):
     history = History(
         sightings=(sighting(FINDING),),
         boot="this",
@@ -156,7 +156,7 @@ def last_report(run_dir: Path, **changes: object) -> None:
         ({"findings": ()}, (620, T2, 9)),
     ],
 )
-def test_times_of_a_newer_report_replace_those_of_the_findings_file(tmp_path, changes, expected):
+def test_the_times_of_a_newer_report_replace_those_of_the_findings_file(tmp_path, changes, expected):
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500, losses=(LOSS,))
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     last_report(tmp_path, **changes)
@@ -174,7 +174,7 @@ def test_times_of_a_newer_report_replace_those_of_the_findings_file(tmp_path, ch
         ({"times": 2, "stands_since": T2}, 0),
     ],
 )
-def test_a_count_older_than_the_report_is_not_joined_to_the_reports_time(tmp_path, row, times):
+def test_a_sighting_count_older_than_the_report_is_not_used_with_its_time(tmp_path, row, times):
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500)
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     seen = SeenFinding(finding=FINDING, confirmed=True, first_seen_at=T1, stands_since=T1, last_seen_at=T3)
@@ -217,7 +217,7 @@ def test_an_unreadable_report_does_not_change_the_history(tmp_path, text):
     assert FindingsFile(str(tmp_path), str(tmp_path)).load().read_until == 500
 
 
-def test_a_store_reports_what_another_process_saved_and_only_once(tmp_path):
+def test_findings_that_another_process_saved_are_returned_only_once(tmp_path):
     ours, theirs = FindingsFile(str(tmp_path)), FindingsFile(str(tmp_path))
     assert ours.load() == History()
     assert ours.changed() is None
@@ -253,7 +253,7 @@ store.save(found)
 """
 
 
-def test_the_last_version_without_texts_reads_and_writes_the_same_file(tmp_path):
+def test_the_last_agent_version_without_finding_texts_can_use_the_same_file(tmp_path):
     FindingsFile(str(tmp_path)).save(
         History(sightings=(sighting(FINDING),), boot="this", read_until=500, losses=(LOSS,))
     )

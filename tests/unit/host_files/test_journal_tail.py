@@ -18,7 +18,7 @@ def test_a_missing_journal_has_no_entries(tmp_path):
     assert JournalTail(str(tmp_path)).read() == JournalCounts()
 
 
-def test_changes_before_the_start_count_only_as_open_entries(tmp_path):
+def test_changes_before_the_start_count_only_if_their_outcome_is_missing(tmp_path):
     written = journal(tmp_path)
     written.end(written.begin(CHANGE), Result.DONE)
     written.begin(CHANGE)

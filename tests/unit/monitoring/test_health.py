@@ -52,18 +52,18 @@ def test_before_the_first_audit_only_the_audit_loop_is_checked():
 @pytest.mark.parametrize(
     ("lost", "name"), [("placement", "placement"), ("state", "state"), ("libvirt", "libvirt"), ("lvm", "storage")]
 )
-def test_a_source_lost_twice_warns_and_lost_three_times_fails(lost, name):
+def test_the_check_of_a_source_warns_after_one_loss_and_fails_after_three(lost, name):
     gone = report(source(lost, ok=False))
     found = [checks(after(report(), *[gone] * times))[1][name] for times in (0, 1, 2, 3)]
     assert found == ["pass", "warn", "warn", "fail"]
     assert checks(after(gone, gone, gone, report())) == checks(after(report()))
 
 
-def test_refused_credentials_fail_at_once():
+def test_the_check_of_a_source_fails_at_once_on_refused_credentials():
     assert checks(after(report(source("placement", ok=False, denied=True))))[1]["placement"] == "fail"
 
 
-def test_a_source_that_was_not_asked_keeps_its_state():
+def test_the_check_of_a_source_that_the_audit_did_not_read_keeps_its_state():
     not_asked = report(source("placement", ok=False, asked=False))
     assert checks(after(not_asked))[1]["placement"] == "warn"
     assert checks(after(report(), not_asked))[1]["placement"] == "pass"
@@ -71,17 +71,17 @@ def test_a_source_that_was_not_asked_keeps_its_state():
     assert checks(after(gone, gone, not_asked, gone))[1]["placement"] == "fail"
 
 
-def test_a_write_lock_missed_three_times_fails():
+def test_the_write_lock_check_fails_after_three_audits_without_the_lock():
     missed = report(lock_missed=True)
     assert [checks(after(*[missed] * times))[1]["write_lock"] for times in (1, 2, 3)] == ["warn", "warn", "fail"]
 
 
-def test_an_unknown_identity_warns():
+def test_the_identity_check_warns_while_the_provider_uuid_is_unknown():
     assert checks(after(report(provider_uuid=None))) == ("warn", checks(after(report()))[1] | {"identity": "warn"})
 
 
 @pytest.mark.parametrize(("failures", "status"), [(0, "pass"), (1, "warn"), (2, "warn"), (3, "fail"), (9, "fail")])
-def test_a_lost_message_bus_warns_and_then_fails(failures, status):
+def test_the_message_bus_check_warns_and_then_fails_while_the_broker_is_lost(failures, status):
     assert checks(after(report()), bus=BusState(failures=failures))[1]["message_bus"] == status
 
 
@@ -93,7 +93,7 @@ def test_a_lost_message_bus_warns_and_then_fails(failures, status):
         (Loop(is_alive=False, running_s=1.0), "fail"),
     ],
 )
-def test_the_audit_loop_warns_if_an_audit_is_long_and_fails_as_the_watchdog(loop, status):
+def test_the_audit_loop_check_warns_of_a_long_audit_and_fails_like_the_watchdog(loop, status):
     overall, found = checks(after(report()), loop=loop)
     assert (overall, found["audit_loop"]) == (status, status)
 

@@ -166,7 +166,7 @@ def test_a_file_that_is_no_socket_is_kept(folder):
     assert (folder / "s.sock").read_text() == "mine"
 
 
-def test_the_server_has_no_thread_after_its_end():
+def test_the_thread_of_the_http_server_ends_with_the_server():
     server = HttpServer(Address(host="127.0.0.1", port=free_port()), PAGES)
     server.start()
     server.end()

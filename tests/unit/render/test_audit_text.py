@@ -38,7 +38,7 @@ def source(**changes):
     return said
 
 
-def test_source_line_shows_a_light_read_and_accepts_a_report_without_read():
+def test_the_source_line_marks_a_light_read_and_accepts_reports_without_the_key():
     assert source(ok=True, read="light") == "read: state 5000 ms (light read)"
     assert source(ok=True, read="full") == source(ok=True, read=...) == "read: state 5000 ms"
 
@@ -71,7 +71,7 @@ def test_the_audit_text_shows_how_many_of_the_planned_writes_were_done(changes, 
     assert head(audit_document(dataclasses.replace(REPORT, **changes)))[1].endswith(text)
 
 
-def test_the_audit_text_says_that_nothing_was_written_because_placement_was_unread():
+def test_the_audit_text_says_that_an_unread_placement_prevented_all_writes():
     unread = SourceStatus(name="placement", ok=False, age_s=None, duration_ms=9.0, error="placement: refused")
     report = dataclasses.replace(REPORT, sources=(unread,), plan=EMPTY_PLAN, writes_done=0, requests=0, tried=12)
     said = head(audit_document(report))
@@ -115,7 +115,7 @@ def test_a_finding_block_never_splits_a_uuid_or_a_command_at_any_width(width):
     assert all(len(line) <= limit for line in said if not line.startswith((" hand:", " docs:")))
 
 
-def test_a_finding_block_shows_what_who_state_age_id_sentence_and_commands():
+def test_a_finding_block_shows_code_subject_state_age_id_text_and_commands():
     remedies = (
         Remedy(kind=RemedyKind.HEAL, words="repair", command="stocktake heal --finding 12345678"),
         Remedy(kind=RemedyKind.INSPECT, words="look", command="lvs guests/scratch"),

@@ -47,7 +47,7 @@ def test_copyable_lines_are_never_wrapped_and_labels_are_aligned():
     ]
 
 
-def test_tones_are_colours_only_where_colours_are_on():
+def test_tones_are_drawn_as_colours_only_if_colours_are_on():
     said = [line(toned("error", "ERROR"), " of ", toned("anything"))]
     assert drawn(said) == "ERROR of anything\n"
     assert drawn(said, Look(colour=True)) == "\x1b[1;31mERROR\x1b[0m of anything\n"
@@ -62,7 +62,7 @@ def test_a_wrapped_line_keeps_the_colours_of_its_words():
     ("encoding", "text"),
     [("utf-8", "caf\u00e9 \U0001f600"), ("latin-1", "caf\u00e9 \\U0001f600"), ("ascii", "caf\\xe9 \\U0001f600")],
 )
-def test_what_an_encoding_lacks_becomes_an_escape_before_columns_are_aligned(encoding, text):
+def test_columns_are_aligned_after_unencodable_characters_were_escaped(encoding, text):
     grid = Grid(
         columns=(Column("a", "A", Kind.NAME), Column("b", "B")), rows=(("caf\u00e9 \U0001f600", "b"), ("", "b"))
     )
@@ -72,7 +72,7 @@ def test_what_an_encoding_lacks_becomes_an_escape_before_columns_are_aligned(enc
 
 
 @given(st.text(), st.sampled_from([None, 8, 40]), st.booleans())
-def test_law_no_text_makes_a_terminal_do_anything(text, width, colour):
+def test_law_no_text_contains_a_character_that_a_terminal_obeys(text, width, colour):
     grid = Grid(columns=(Column("a", "A", Kind.NAME), Column("b", "B", Kind.TEXT)), rows=((text, text),))
     look = Look(width=width, colour=colour)
     for part in drawn([text, line(text), copyable("fix", text), grid], look).split("\n"):

@@ -631,12 +631,12 @@ def codes_of(found, consumer=MOVED):
 
 
 @pytest.mark.parametrize(("causes", "shown"), [((STALE.finding.id,), True), ((), True), (("another",), False)])
-def test_a_consumer_is_shown_the_over_capacity_that_its_leak_causes(causes, shown):
+def test_explain_shows_a_leaked_consumer_the_over_capacity_that_the_leak_causes(causes, shown):
     found = codes_of(dataclasses.replace(STORY_1, findings=(STALE, over_capacity(*causes))))
     assert ("over-capacity" in found) == shown
 
 
-def test_a_consumer_in_order_is_not_shown_the_over_capacity_of_its_host():
+def test_explain_shows_no_over_capacity_of_the_host_for_a_consumer_without_leak():
     finding = over_capacity()
     claim = dataclasses.replace(finding.finding.evidence[0], consumer=Consumer(key=GUESTS[0], uuid=GUESTS[0], kind="i"))
     crowded = dataclasses.replace(finding, finding=dataclasses.replace(finding.finding, evidence=(claim,)))

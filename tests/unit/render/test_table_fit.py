@@ -43,7 +43,7 @@ def test_a_table_without_a_limit_keeps_everything():
         (57, ["name", "uuid", "amount", "code"], ("why", "source"), UUID[:8]),
     ],
 )
-def test_uuids_get_shorter_before_a_column_is_left_out(width, columns, left_out, uuid):
+def test_uuids_are_shortened_before_a_column_is_left_out(width, columns, left_out, uuid):
     assert widths(width) == (columns, left_out, uuid)
 
 
@@ -61,7 +61,7 @@ def test_a_table_that_cannot_fit_is_wider_than_the_terminal_and_breaks_no_word()
     assert table[1] == "billing  95a20332  16384 MiB  allocation-leaked"
 
 
-def test_only_whole_uuids_get_shorter():
+def test_only_a_uuid_that_is_a_whole_word_is_shortened():
     grid = replace(GRID, rows=(("billing", f"vg/{UUID}_disk", "8", "x", f"of {UUID}", "y"),))
     assert shown([grid], 90)[1].split()[1:] == [f"vg/{UUID}_disk", "8", "x", "of", "95a20332", "y"]
 
@@ -85,7 +85,7 @@ CELLS = st.tuples(WORD, st.uuids().map(str), WORD, WORD, st.lists(WORD, max_size
 
 
 @given(st.lists(CELLS, max_size=5), st.integers(1, 150))
-def test_law_a_fitted_table_is_never_wider_than_its_least_width_or_the_room(rows, width):
+def test_law_a_fitted_table_fits_the_terminal_or_has_its_least_possible_width(rows, width):
     fit = fitted(replace(GRID, rows=tuple(rows)), width, len, str.split)
     table = sum(fit.widths) + 2 * (len(fit.widths) - 1)
     words = [

@@ -31,7 +31,7 @@ def test_a_finding_without_a_valid_time_has_an_unknown_age():
     assert "of unknown age" in told(Condition(waiting=(), report=report_of(finding)))["Live findings"]
 
 
-def test_each_source_is_read_lost_or_not_asked():
+def test_the_sources_section_shows_each_source_as_read_or_lost_or_not_asked():
     report = report_of(lost="placement", error="no answer")
     sources = tuple(
         replace(s, lost_since=START) if s.name == "placement"
@@ -47,7 +47,7 @@ def test_each_source_is_read_lost_or_not_asked():
     ]
 
 
-def test_the_health_says_what_a_long_audit_reads_and_whether_the_watchdog_is_fed():
+def test_the_health_section_shows_the_read_of_a_long_audit_and_the_watchdog():
     condition = Condition(
         waiting=(), report=None, running_s=151.2, reading="placement", is_healthy=False, misses=2, bus_failures=7
     )
@@ -59,7 +59,7 @@ def test_the_health_says_what_a_long_audit_reads_and_whether_the_watchdog_is_fed
     ]
 
 
-def test_the_counters_are_those_of_the_process():
+def test_the_counters_section_lists_the_counters_of_the_process():
     found = told(Condition(waiting=(), report=None, counters={"audits": 61, "writes": 2}))
     assert found["Counters"].splitlines() == ["audits: 61", "writes: 2"]
 
@@ -70,7 +70,7 @@ def test_a_control_character_of_an_error_is_escaped_in_the_report():
     assert "\x1b" not in told(Condition(waiting=(), report=report))["Last audit"]
 
 
-def test_the_line_about_the_report_has_the_last_audit_and_what_waits():
+def test_the_log_line_about_the_report_has_last_audit_and_waiting_reasons():
     report = report_of(seen(leak()))
     fields = fields_of(Condition(waiting=("interval",), report=report))
     assert (fields["waiting"], fields["last_audit_id"]) == (("interval",), report.audit_id)

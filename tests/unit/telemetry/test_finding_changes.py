@@ -70,7 +70,7 @@ def test_a_restart_reports_only_what_changed_since_the_last_process():
     assert Reader().audit(found(CONFIRMED, first=True, remembered=(SEEN,))) == ["confirmed"]
 
 
-def test_a_confirmation_is_reported_only_once_over_a_loss_and_new_numbers():
+def test_a_confirmation_is_reported_once_despite_a_source_loss_and_new_amounts():
     reader = Reader()
     worse = replace(LEAK, actual="16 VCPU")
     told = [
@@ -79,7 +79,7 @@ def test_a_confirmation_is_reported_only_once_over_a_loss_and_new_numbers():
     assert told == [["appeared"], ["confirmed"], [], [], ["changed"]]
 
 
-def test_a_finding_without_saved_text_is_not_reported_as_changed_when_it_is_checked():
+def test_a_finding_saved_without_text_is_not_reported_as_changed_when_checked():
     without = replace(CONFIRMED, finding=replace(LEAK, actual="the agent knows only", saved_id=LEAK.id))
     assert Reader().audit(found(CONFIRMED, first=True, remembered=(without,))) == []
 

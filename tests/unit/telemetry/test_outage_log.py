@@ -75,7 +75,7 @@ def test_a_quiet_day_has_fewer_than_150_lines():
     assert len(a_day([report_of(*LEAKS)] * AUDITS)) < 150
 
 
-def test_a_lost_source_is_logged_with_what_stays_frozen(day):
+def test_a_lost_source_is_logged_with_the_values_that_stay_frozen(day):
     frozen = "nothing is written; MEMORY_MB, VCPU stay"
     error = "placement: GET /: no answer"
     finding = seen(unavailable("placement", error, frozen=frozen), FindingState.SEEN)
@@ -93,7 +93,7 @@ def test_a_source_that_is_still_lost_is_logged_with_its_duration(day):
     }  # fmt: skip
 
 
-def test_a_source_that_is_back_is_logged_with_the_length_of_the_outage(day):
+def test_a_source_that_is_readable_again_is_logged_with_the_outage_length(day):
     for _ in range(3):
         day.audit(report_of(*UNKNOWN, lost="placement", error="no answer"))
     assert fields(day.audit(report_of(*LEAKS)), events.SOURCE_BACK) == {
@@ -101,7 +101,7 @@ def test_a_source_that_is_back_is_logged_with_the_length_of_the_outage(day):
     }  # fmt: skip
 
 
-def test_the_loss_that_becomes_an_error_is_logged_at_level_error_once(day):
+def test_a_source_loss_that_becomes_an_error_is_logged_at_level_error_once(day):
     levels = [
         line.level
         for report in outage("placement", 40, 60.0)
@@ -112,7 +112,7 @@ def test_the_loss_that_becomes_an_error_is_logged_at_level_error_once(day):
     assert set(levels) == {logging.WARNING, logging.ERROR}
 
 
-def test_a_source_that_was_not_asked_is_neither_lost_nor_back(day):
+def test_a_source_that_the_audit_did_not_read_is_logged_neither_lost_nor_back(day):
     sources = report_of(lost="placement").sources
     not_asked = tuple(
         type(s)(name=s.name, ok=s.ok, age_s=s.age_s, duration_ms=0, error=None, asked=s.name != "placement")
@@ -135,7 +135,7 @@ def test_findings_that_a_loss_made_unknown_are_logged_in_one_line_for_each_loss(
     }  # fmt: skip
 
 
-def test_findings_known_again_are_logged_with_the_number_that_is_gone(day):
+def test_findings_known_again_are_logged_with_the_number_of_ended_findings(day):
     day.audit(report_of(*UNKNOWN, lost="placement"))
     logged = day.audit(report_of(*LEAKS[:2]))
     assert fields(logged, events.FINDINGS_KNOWN_AGAIN) == {"source": "placement", "count": 2, "gone": 1}
@@ -149,7 +149,7 @@ def test_an_audit_that_crashed_does_not_log_findings_as_known_again(day):
     assert fields(day.audit(report_of(*LEAKS)), events.FINDINGS_KNOWN_AGAIN)["count"] == 3
 
 
-def test_a_source_that_comes_and_goes_is_logged_at_a_limited_rate(day):
+def test_a_source_that_fails_every_other_audit_is_logged_at_a_limited_rate(day):
     logged = []
     for minute in range(1440):
         logged += day.audit(report_of(*UNKNOWN, lost="placement") if minute % 2 else report_of(*LEAKS))

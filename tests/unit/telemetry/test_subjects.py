@@ -27,7 +27,7 @@ def test_a_consumer_has_its_kind_its_name_and_its_uuid():
     assert subject(ledger=(row("instance", "billing"),)) == f"instance billing {UUID}"
 
 
-def test_a_consumer_with_a_name_of_novas_is_an_instance_even_if_the_ledger_does_not_say():
+def test_a_consumer_that_has_a_name_in_nova_is_called_an_instance():
     assert subject(names=(ConsumerName("billing", UUID),)) == f"instance billing {UUID}"
 
 

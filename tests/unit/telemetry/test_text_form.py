@@ -78,7 +78,7 @@ def test_a_value_is_not_cut_inside_a_uuid():
         assert all(ANY_UUID.fullmatch(piece) for piece in pieces), shown
 
 
-def test_a_command_longer_than_half_a_line_becomes_the_command_that_explains_the_finding():
+def test_a_command_too_long_for_a_line_is_replaced_by_the_explain_command():
     line = message("t", {"fix": "timeout 10 stat -f /" + "d" * 600, "finding_id": UUID})
     assert parts(line)["fix"] == "stocktake explain 95a20332"
 
@@ -110,7 +110,7 @@ commands = (
     ids=st.fixed_dictionaries({"finding_id": uuids, "consumer_uuid": uuids, "provider_uuid": uuids, "audit": uuids}),
     fix=commands,
 )
-def test_a_line_about_any_finding_is_short_and_has_whole_uuids_and_the_whole_command(facts, prose, ids, fix):
+def test_a_line_about_any_finding_is_short_and_cuts_neither_uuids_nor_commands(facts, prose, ids, fix):
     line = message("finding confirmed", {"severity": "error", "code": "x", **facts, **prose, **ids, "fix": fix})
     assert size_bytes(line) <= LINE_BYTES
     assert line.isprintable()

@@ -35,31 +35,31 @@ def trees(wanted: int, *hosts: OfferedProvider, own: str | None = "here-uuid") -
 NOT_CHECKED = 'run "stocktake why" on there, its allocations are not checked from here'
 
 
-def test_of_another_host_why_says_what_a_ratio_would_free_and_where_to_ask():
+def test_for_another_host_why_states_the_effect_of_a_ratio_without_advising_it():
     found = trees(8, host("here", 37), host("there", 37))
     (there,) = found["there"].obstacles
     assert there.change == f"ask for at most 3 VCPU in one request; 8 VCPU free after a ratio of 4.5; {NOT_CHECKED}"
     assert [remedy.kind for remedy in there.remedies] == [RemedyKind.ASK]
 
 
-def test_of_this_host_why_still_advises_a_ratio():
+def test_for_this_host_why_advises_a_higher_allocation_ratio():
     (here,) = trees(8, host("here", 37), host("there", 37))["here"].obstacles
     assert "raise cpu_allocation_ratio to at least 4.5" in here.change
     assert RemedyKind.RATIO in {remedy.kind for remedy in here.remedies}
 
 
 @pytest.mark.parametrize("own", [None, "elsewhere-uuid"])
-def test_without_a_tree_of_this_host_every_host_counts_as_another_one(own):
+def test_without_a_provider_tree_of_this_host_every_host_counts_as_another_host(own):
     (there,) = trees(8, host("there", 37), own=own)["there"].obstacles
     assert there.change.endswith(NOT_CHECKED)
 
 
-def test_a_host_without_any_room_gets_no_advice_about_the_amount():
+def test_why_does_not_advise_a_smaller_amount_for_a_host_with_no_free_capacity():
     (there,) = trees(8, host("there", 52))["there"].obstacles
     assert there.change == f"8 VCPU free after a ratio of 6; {NOT_CHECKED}"
 
 
-def test_a_host_that_fits_and_obstacles_other_than_capacity_stay_as_they_are():
+def test_fitting_hosts_and_obstacles_other_than_capacity_are_not_changed():
     found = trees(10, host("there", 0), host("small", 0, max_unit=4))
     assert found["there"].fits
     (small,) = found["small"].obstacles

@@ -77,5 +77,5 @@ def test_each_spelling_of_the_json_format_is_recognized(words):
 
 
 @pytest.mark.parametrize("words", [["--fit-width", "json"], ["--finding", "json"], ["--f", "json"], ["json"], []])
-def test_another_option_with_the_value_json_does_not_ask_for_json(words):
+def test_another_option_with_the_value_json_does_not_select_json_output(words):
     assert not wants_json(["ledger", *words])

@@ -67,10 +67,10 @@ def test_no_url_of_placement_or_libvirt_contains_a_user(tmp_path):
     assert found.libvirt_uri == "qemu+tls://host.example.org/system"
 
 
-def test_the_access_to_ceph_is_that_of_the_guests_disks(tmp_path):
+def test_operators_reach_ceph_with_the_pool_and_user_of_the_guests_disks(tmp_path):
     text = "[libvirt]\nimages_type = rbd\nimages_rbd_pool = vms\nrbd_user = nova\nimages_rbd_ceph_conf = /etc/c.conf\n"
     assert access_of(tmp_path, text).ceph == CephAccess(pool="vms", user="nova", conf="/etc/c.conf")
 
 
-def test_a_source_that_is_not_configured_has_no_place(tmp_path):
+def test_a_source_that_is_not_configured_has_no_address(tmp_path):
     assert access_of(tmp_path, "") == SourceAccess(placement_url="http://127.0.0.1:8778")

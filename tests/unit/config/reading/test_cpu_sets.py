@@ -92,7 +92,7 @@ def test_every_invalid_cpu_list_is_reported_at_once(tmp_path):
         ("7,^70000-80000", (7,)),
     ],
 )
-def test_a_number_in_a_cpu_list_of_nova_conf_is_read_as_nova_compute_reads_the_number(tmp_path, text, cpus):
+def test_numbers_in_a_cpu_list_of_nova_conf_are_read_as_nova_compute_reads_them(tmp_path, text, cpus):
     assert cpu_sets(load_beside_nova(tmp_path, "", f"[compute]\ncpu_shared_set = {text}\n")).shared == cpus
 
 

@@ -66,7 +66,7 @@ def series(state, name, **labels):
     return shown(state).get(f"stocktake_{name}{{{wanted}}}" if wanted else f"stocktake_{name}")
 
 
-def test_findings_of_a_lost_source_keep_their_series_and_say_that_they_are_unknown():
+def test_findings_of_a_lost_source_keep_their_series_and_count_as_unknown():
     unknown = replace(FINDING, state=FindingState.UNKNOWN, unknown_because=("lvm",))
     lost = replace(WHOLE, findings=(unknown,), sources=sources("lvm"), outcome=Outcome.PARTIAL)
     labels = {"code": "volume-foreign", "severity": "warning", "confirmed": "true"}
@@ -102,7 +102,7 @@ def test_an_unread_source_has_no_amounts_before_its_first_read():
     assert not [key for key in found if key.startswith(("stocktake_resource_used", "stocktake_resource_leaked"))]
 
 
-def test_a_source_that_was_not_asked_keeps_its_state():
+def test_a_source_that_the_audit_did_not_read_keeps_its_last_state():
     lost = replace(WHOLE, sources=sources("placement", asked=False))
     assert series(after(WHOLE, lost), "source_up", source="placement") == 1.0
     assert series(after(lost), "source_up", source="placement") is None
@@ -216,7 +216,7 @@ def test_severities_of_findings_are_those_of_the_model():
     assert labels == {severity.value for severity in Severity}
 
 
-def test_promtool_has_no_complaint_about_the_text():
+def test_promtool_accepts_the_rendered_metrics():
     assert shutil.which("promtool"), "promtool is missing: Debian's package prometheus"
     scene = text.Scene(
         state=after(crowded(), WHOLE),

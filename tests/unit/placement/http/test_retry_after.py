@@ -48,7 +48,7 @@ def test_a_retry_after_date_is_compared_with_the_servers_date_header():
 
 
 @given(st.floats(0, 1e9), st.floats(0, 1, exclude_max=True))
-def test_the_wait_for_retry_after_is_at_least_the_requested_time_up_to_a_cap(asked, random01):
+def test_a_wait_is_at_least_the_time_in_retry_after_up_to_a_maximum(asked, random01):
     held = hold_s(asked, random01)
     assert min(asked, HOLD_CAP_S) <= held <= min(HOLD_CAP_S, asked * (1 + HOLD_SPREAD))
 

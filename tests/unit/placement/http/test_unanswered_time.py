@@ -7,7 +7,7 @@ from agent.placement.http.question_time import QuestionTime
 from agent.placement.http.unanswered_time import UnansweredTime
 
 
-def test_without_a_limit_every_question_may_take_its_own_time():
+def test_without_a_shared_limit_each_request_may_take_its_own_timeout():
     unanswered = UnansweredTime()
     unanswered.used(10_000.0)
     assert not unanswered.is_over
@@ -15,7 +15,7 @@ def test_without_a_limit_every_question_may_take_its_own_time():
 
 
 @pytest.mark.parametrize(("used", "left", "is_over"), [(0.0, 30.0, False), (20.0, 10.0, False), (29.9, 0.1, True)])
-def test_questions_without_an_answer_share_one_limit(used, left, is_over):
+def test_unanswered_requests_share_one_time_limit(used, left, is_over):
     unanswered = UnansweredTime(30.0)
     unanswered.used(used)
     assert unanswered.left_s == pytest.approx(left)
@@ -23,13 +23,13 @@ def test_questions_without_an_answer_share_one_limit(used, left, is_over):
     assert QuestionTime(unanswered).left_s(60.0) == pytest.approx(left, abs=1.0)
 
 
-def test_a_limit_that_is_used_up_is_never_negative():
+def test_the_remaining_time_of_a_used_up_limit_is_never_negative():
     unanswered = UnansweredTime(30.0)
     unanswered.used(31.0)
     assert (unanswered.left_s, unanswered.is_over) == (0.0, True)
 
 
-def test_an_answered_question_uses_up_nothing():
+def test_an_answered_request_uses_none_of_the_shared_time_limit():
     unanswered = UnansweredTime(30.0)
     asked = QuestionTime(unanswered)
     with asked.question():
@@ -38,7 +38,7 @@ def test_an_answered_question_uses_up_nothing():
     asked.close()
 
 
-def test_a_lost_question_uses_up_its_time_but_not_its_pauses():
+def test_an_unanswered_request_uses_the_limit_for_its_time_but_not_its_pauses():
     unanswered = UnansweredTime(30.0)
     asked = QuestionTime(unanswered)
     with asked.question():
@@ -55,7 +55,7 @@ def test_a_lost_question_uses_up_its_time_but_not_its_pauses():
     asked.close()
 
 
-def test_the_error_of_a_question_names_the_whole_limit_whatever_is_left_of_it():
+def test_the_timeout_error_names_the_whole_limit_and_not_the_remaining_time():
     unanswered = UnansweredTime(30.0)
     unanswered.used(30.0)
     asked = QuestionTime(unanswered)
