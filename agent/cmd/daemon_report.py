@@ -27,13 +27,16 @@ class DaemonReport:
     """The daemon's last report: ``audit`` is its document as ``stocktake audit`` prints it.
 
     ``code`` is the least exit code of an answer from this report: 2 if the report is old or has unreadable rows.
-    ``head`` is the first line of an answer for people.
+    ``head`` is the first line of an answer for people. ``document`` is the whole file; ``problems`` has a sentence for
+    each row that could not be read.
     """
 
     report: AuditReport
     audit: Document
     code: int
     head: str
+    document: Document
+    problems: tuple[str, ...] = ()
 
 
 def read_last(options: argparse.Namespace) -> tuple[Document, LastReport]:
@@ -57,17 +60,28 @@ def daemon_report(options: argparse.Namespace) -> DaemonReport:
 
     Raises AgentError or NoDocument (75) if there is no readable report, or if its audit could read too little.
     """
+    last = last_saved(options)
+    refuse_unreadable(last.report, None)
+    for line in unread_lines(last.report, None):
+        to_stderr(line)
+    return last
+
+
+def last_saved(options: argparse.Namespace) -> DaemonReport:
+    """Return the daemon's last report, also if its audit could read nothing; stderr says which rows it lacks.
+
+    Raises AgentError (75) if there is no readable report.
+    """
     document, last = read_last(options)
     saved = saved_report(document)
     missed = tuple(problem for problem in saved.problems if problem not in last.problems)
     for problem in missed:
         to_stderr(f"{last.path}: the answer leaves out an unreadable row: {problem}")
-    refuse_unreadable(saved.report, None)
-    for line in unread_lines(saved.report, None):
-        to_stderr(line)
     return DaemonReport(
         report=saved.report,
         audit=last.audit,
         code=PARTIAL if last.is_stale or last.problems or missed else CLEAN,
         head=f"from the daemon's report of {saved.report.started_at}, {number_text(round(last.age_s))} s old",
+        document=document,
+        problems=(*last.problems, *missed),
     )

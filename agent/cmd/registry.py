@@ -50,6 +50,7 @@ COMMANDS = (
     Entry("inventory", "print the inventory that the agent wants; --diff: compare it with Placement's inventory"),
     Entry("journal", "print every change that heal, undo and adopt made, with the values before the change"),
     Entry("ledger", "print each consumer's amounts: promised by the cloud, held by the host, recorded in Placement"),
+    Entry("report", "write an HTML page about this host: findings, capacity, storage, time line"),
     Entry("status", "print the daemon's last audit report"),
     Entry("traits", "print the traits of this host's providers; --diff: only the traits to add or remove"),
     Entry("undo", "undo the change of one journal entry"),

@@ -84,6 +84,8 @@ DRIVERS = {
     "cliff": ("agent.cmd",),
     # Only text of a command needs rich. The daemon must not import it.
     "rich": ("agent.render.draw", "agent.cmd.watching"),
+    # Only HTML pages need Jinja2. The daemon must not import it.
+    "jinja2": ("agent.pages.render",),
     "waitress": ("agent.demo",),
     "placement": ("agent.demo",),
 }

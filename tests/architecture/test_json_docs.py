@@ -123,7 +123,7 @@ BY_NAME = {
 OF_NOVA = {("The resource view", "numa_topology"), ("The resource view", "pci_stats")}
 # Commands without a table in this section: `why` has a table elsewhere, `watch` has one in docs/messages.md, and the
 # other two print no JSON.
-NO_TABLE = {"watch", "why", "help", "complete"}
+NO_TABLE = {"report", "watch", "why", "help", "complete"}
 OUTCOME = WriteAttempt(result=Result.DONE, words="changed as planned", entry_id="aaaaaaaaaaaa")
 
 

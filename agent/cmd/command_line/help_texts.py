@@ -160,6 +160,18 @@ HELP_TEXTS: Mapping[str, HelpText] = {
         ),
         exits=(*_ANSWERED, _NO_DOCUMENT),
     ),
+    "report": HelpText(
+        examples=(
+            ("stocktake report --html host.html", "run an audit and write the page about this host"),
+            ("stocktake report --html host.html --last", "the page of the daemon's last audit, at once"),
+            ("stocktake report --html - --last > host.html", "the same page on stdout"),
+        ),
+        exits=(
+            (0, "wrote the page"),
+            (2, "wrote the page; a source could not be read, which the page says"),
+            (75, "so little could be read that there is no page, or the file cannot be written"),
+        ),
+    ),
     "status": HelpText(
         examples=(
             ("stocktake status", "the daemon's last report; asks no other service"),

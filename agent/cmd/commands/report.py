@@ -1,0 +1,64 @@
+"""``stocktake report``: write an HTML page about this host, for people who have no shell on it."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+from typing import TYPE_CHECKING
+
+from agent.cmd.commands.base import BaseCommand, argument
+from agent.cmd.commands.reporting import LAST
+
+if TYPE_CHECKING:
+    from agent.cmd.daemon_report import DaemonReport
+    from agent.pages.host.facts import HostFacts
+
+
+class Report(BaseCommand):
+    """Write one HTML file about this host: findings, capacity, storage, ledger, time line. Nothing is changed."""
+
+    ARGUMENTS = (
+        argument(
+            "--html",
+            metavar="FILE",
+            required=True,
+            help="write the page to this file, which only its owner may read; - writes the page to stdout",
+        ),
+        LAST,
+    )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Write the page and return 0, or 2 if the page lacks a source or a row.
+
+        Raises NoDocument or AgentError (75) if there is nothing to show, SourceUnavailable (75) if the file cannot be
+        written.
+        """
+        from agent.exit_codes import CLEAN, PARTIAL
+        from agent.pages.host.page import host_page
+        from agent.pages.output import write_page
+        from agent.pages.render import rendered
+
+        facts, code = self._from_daemon() if parsed_args.last else self._from_audit()
+        write_page(parsed_args.html, rendered(host_page(facts)), self.app.stdout)
+        is_whole = not (facts.unread_sources or facts.unread or facts.problems) and facts.report.own_files_read
+        return code or (CLEAN if is_whole else PARTIAL)
+
+    def _from_audit(self) -> tuple[HostFacts, int]:
+        from agent.cmd.audited import audited
+        from agent.cmd.report_facts import facts_of
+        from agent.render.documents import report_document
+
+        report = audited(self.app.options, "report")
+        return facts_of(self.app.options, report, report_document(report), _now()), 0
+
+    def _from_daemon(self) -> tuple[HostFacts, int]:
+        from agent.cmd.daemon_report import last_saved
+        from agent.cmd.report_facts import facts_of
+
+        saved: DaemonReport = last_saved(self.app.options)
+        facts = facts_of(self.app.options, saved.report, saved.document, _now(), saved.problems)
+        return facts, saved.code
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat()

@@ -1,0 +1,199 @@
+"""The blocks of which a section of a page consists: frozen values that the template draws. Pure.
+
+Texts are plain text: the template escapes them. ``kind`` names the macro of templates/blocks.html that draws the block.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import ClassVar
+
+
+class Meaning(Enum):
+    """What a colour means. The value is the name of the style in templates/style.css.
+
+    COUNTED: as it should be. MOVING: counted, of a move or a hold. WRONG: leaked or unknown. FOREIGN: does not belong
+    to the cloud. RESERVED: reserved, block storage, caches. FREE: nobody uses it. UNREAD: not read, so not known.
+    """
+
+    COUNTED = "counted"
+    MOVING = "moving"
+    WRONG = "wrong"
+    FOREIGN = "foreign"
+    RESERVED = "reserved"
+    FREE = "free"
+    UNREAD = "unread"
+
+    @property
+    def glyph(self) -> str:
+        """The character that stands for the meaning where no pattern is visible."""
+        return _GLYPHS[self]
+
+    @property
+    def word(self) -> str:
+        """The word that a legend shows beside the pattern."""
+        return _WORDS[self]
+
+
+_GLYPHS = {
+    Meaning.COUNTED: "=",
+    Meaning.MOVING: "=",
+    Meaning.WRONG: "#",
+    Meaning.FOREIGN: "+",
+    Meaning.RESERVED: "-",
+    Meaning.FREE: "",
+    Meaning.UNREAD: "?",
+}
+_WORDS = {
+    Meaning.COUNTED: "instances",
+    Meaning.MOVING: "moves and holds",
+    Meaning.WRONG: "wrong",
+    Meaning.FOREIGN: "not the cloud's",
+    Meaning.RESERVED: "reserved",
+    Meaning.FREE: "free",
+    Meaning.UNREAD: "not read",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paragraph:
+    """Some sentences."""
+
+    kind: ClassVar[str] = "paragraph"
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """A sentence with a coloured edge and the glyph of its meaning."""
+
+    kind: ClassVar[str] = "note"
+    text: str
+    meaning: Meaning
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sentences:
+    """A list of sentences."""
+
+    kind: ClassVar[str] = "sentences"
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One large number with its name: ``amounts`` has a text per class with unit, or ``?`` if it is not known.
+
+    ``meaning`` is COUNTED if the number is as it should be. ``text`` says below the number what it counts, or why it is
+    not known.
+    """
+
+    name: str
+    amounts: tuple[str, ...]
+    meaning: Meaning
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """Large numbers side by side."""
+
+    kind: ClassVar[str] = "figures"
+    figures: tuple[Figure, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One cell of a table. ``href`` is "" or ``#`` with the id of a place in the page; ``place`` is the cell's id."""
+
+    text: str
+    meaning: Meaning | None = None
+    href: str = ""
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column's heading. Numbers are aligned at the right; a code is drawn in type of one width and is not broken."""
+
+    heading: str
+    is_number: bool = False
+    is_code: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table. ``search`` is the label of its search box, "" without one. ``foot`` says what the table leaves out."""
+
+    kind: ClassVar[str] = "table"
+    id: str
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    search: str = ""
+    foot: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A line to paste into a shell, with a button that copies the line. ``label`` is ``fix``, ``inspect`` or so."""
+
+    label: str
+    words: str
+    line: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingBlock:
+    """A finding, or several alike ones: a headline, what is wrong, its impact, commands, and what else it causes.
+
+    ``members`` has a line for each finding if the block stands for several.
+    """
+
+    kind: ClassVar[str] = "finding"
+    id: str
+    severity: str
+    meaning: Meaning
+    code: str
+    who: str
+    state: str
+    short_id: str
+    actual: str
+    impact: str
+    members: tuple[str, ...] = ()
+    commands: tuple[Command, ...] = ()
+    also: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """One SVG element. ``tag`` and the attributes' names are constants of the code, never data; ``text`` is escaped.
+
+    ``attributes`` are (name, value) in the order in which they are written.
+    """
+
+    tag: str
+    attributes: tuple[tuple[str, str], ...] = ()
+    text: str = ""
+    children: tuple[Shape, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """A drawing, 960 units wide and ``height`` units high. ``title`` says what it shows, ``conclusion`` what follows.
+
+    ``legend`` has (meaning, word) for each pattern in use. ``table`` has the numbers of the picture.
+    """
+
+    kind: ClassVar[str] = "picture"
+    id: str
+    title: str
+    conclusion: str
+    height: float
+    shapes: tuple[Shape, ...]
+    table: Table
+    legend: tuple[tuple[Meaning, str], ...] = ()
+
+
+Block = Paragraph | Note | Sentences | Figures | Table | FindingBlock | Picture

@@ -1,0 +1,69 @@
+"""The values from which the page of one host is made. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agent.model.report import AuditReport, SourceStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One entry of the journal. ``at`` is ISO 8601 UTC; ``undone_by`` are the first digits of the undoing entries."""
+
+    id: str
+    at: str
+    what: str
+    actor: str
+    result: str
+    words: str
+    undoes: str = ""
+    undone_by: tuple[str, ...] = ()
+    is_adoption: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """One option that a file sets; secrets are masked. ``value`` is None if the file leaves the option unset."""
+
+    group: str
+    name: str
+    value: str | None
+    origin: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostFacts:
+    """Everything that the page of one host shows.
+
+    ``now`` is ISO 8601. ``view`` and ``cell_usages`` are those keys of the report's document, None if they are not
+    known. ``changes`` and ``options`` are None if they could not be read; ``unread`` says why. ``problems`` has a
+    sentence for each row of the report that could not be read. ``impacts`` has the impact of each finding code.
+    """
+
+    report: AuditReport
+    now: str
+    view: Mapping[str, Any] | None = None
+    cell_usages: tuple[Mapping[str, Any], ...] | None = None
+    changes: tuple[Change, ...] | None = ()
+    options: tuple[Option, ...] | None = ()
+    unread: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    impacts: Mapping[str, str] = field(default_factory=dict)
+    version: str = ""
+
+    @property
+    def name(self) -> str:
+        """The host's name as Placement and the operator know it."""
+        return self.report.node or self.report.host
+
+    @property
+    def unread_sources(self) -> tuple[SourceStatus, ...]:
+        """The sources that the audit could not read."""
+        return tuple(source for source in self.report.sources if not source.ok)
+
+    def missing(self, *names: str) -> tuple[str, ...]:
+        """Return those of the named sources that the audit could not read, or that no source of the report names."""
+        return tuple(source.name for source in self.unread_sources if source.name in names)

@@ -1,0 +1,149 @@
+"""Section 2, the findings: a block for each cause, the most urgent first, with commands to copy. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from agent.model.finding import FindingState, Remedy, RemedyKind, SeenFinding, Severity
+from agent.pages.blocks import Block, Command, FindingBlock, Meaning, Paragraph
+from agent.pages.host.facts import HostFacts
+from agent.pages.page import Section
+from agent.pages.times import age_s
+from agent.render.reading_order import names_of
+from agent.text.amounts import age_text
+from agent.text.wording import alike
+
+#: How many digits of an id a page shows; every command accepts them.
+ID_DIGITS = 8
+#: The page shows at most this many blocks, and at most this many lines of one block for many findings.
+MOST_BLOCKS = 40
+MOST_MEMBERS = 30
+MEANINGS = {Severity.ERROR: Meaning.WRONG, Severity.WARNING: Meaning.FOREIGN, Severity.INFO: Meaning.RESERVED}
+_LABELS = {
+    RemedyKind.HEAL: "fix",
+    RemedyKind.HAND: "by hand",
+    RemedyKind.INSPECT: "inspect",
+    RemedyKind.WAIT: "wait",
+}
+_ORDER = tuple(Severity)
+
+
+def findings(facts: HostFacts) -> Section:
+    """Return the section."""
+    names = names_of(facts.report)
+    causes = causes_of(facts.report.findings, names)
+    groups = alike(causes, _likeness)
+    blocks: list[Block] = [_block(group, names, facts) for group in groups[:MOST_BLOCKS]]
+    if len(groups) > MOST_BLOCKS:
+        blocks.append(Paragraph(text=f"and {len(groups) - MOST_BLOCKS} more: stocktake findings"))
+    if not blocks:
+        blocks.append(Paragraph(text=_nothing(facts)))
+    return Section(id="findings", heading="Findings", blocks=tuple(blocks))
+
+
+def causes_of(found: Sequence[SeenFinding], names: Mapping[str, str]) -> list[SeenFinding]:
+    """Return the findings that no other listed finding causes, the most urgent first, then the oldest."""
+    listed = {seen.finding.id for seen in found}
+    causes = [seen for seen in found if not any(root in listed for root in seen.caused_by)]
+    return sorted(causes, key=lambda seen: (*urgency(seen), who(seen, names)))
+
+
+def urgency(seen: SeenFinding) -> tuple[int, str, str, str]:
+    """Return a key that sorts the most urgent finding first, and the older of two equally urgent ones."""
+    finding = seen.finding
+    return _ORDER.index(finding.severity), seen.first_seen_at, finding.code, finding.id
+
+
+def who(seen: SeenFinding, names: Mapping[str, str]) -> str:
+    """Return what the finding is about: a consumer's name and uuid, a subject, a resource class or a provider."""
+    finding = seen.finding
+    if finding.consumer_uuid:
+        name = names.get(finding.consumer_uuid, "")
+        return f"{name} {finding.consumer_uuid}" if name and name != finding.consumer_uuid else finding.consumer_uuid
+    return finding.subject or finding.resource_class or finding.provider_uuid or "this host"
+
+
+def _nothing(facts: HostFacts) -> str:
+    unread = ", ".join(source.name for source in facts.unread_sources)
+    return f"No findings. There may be some, because {unread} was not read." if unread else "No findings."
+
+
+def _likeness(seen: SeenFinding) -> tuple[str, ...]:
+    finding = seen.finding
+    kinds = (f"{remedy.kind.value} {remedy.command is not None}" for remedy in finding.remedies)
+    return finding.severity.value, finding.code, seen.state.value, *kinds
+
+
+def _block(group: Sequence[SeenFinding], names: Mapping[str, str], facts: HostFacts) -> FindingBlock:
+    first = group[0]
+    finding = first.finding
+    is_one = len(group) == 1
+    more = len(group) - MOST_MEMBERS
+    members = tuple(f"[{_short(seen)}] {seen.finding.headline or who(seen, names)}" for seen in group[:MOST_MEMBERS])
+    return FindingBlock(
+        id=f"f-{_short(first)}",
+        severity=finding.severity.value,
+        meaning=MEANINGS[finding.severity],
+        code=finding.code,
+        who=who(first, names) if is_one else f"{len(group)} findings",
+        state=_state(first, facts),
+        short_id=_short(first) if is_one else "",
+        actual=_sentence(finding.actual) if is_one else "",
+        impact=facts.impacts.get(finding.code, ""),
+        members=() if is_one else (*members, *((f"and {more} more",) if more > 0 else ())),
+        commands=tuple(_commands(group)),
+        also=_also(group, facts.report.findings),
+    )
+
+
+def _state(seen: SeenFinding, facts: HostFacts) -> str:
+    age = age_s(seen.first_seen_at, facts.now)
+    since = "" if age is None else f", {age_text(max(0.0, age))} old"
+    if seen.state is FindingState.UNKNOWN:
+        checked = age_s(seen.last_seen_at, facts.now)
+        last = "" if checked is None else f", last checked {age_text(max(0.0, checked))} ago"
+        return f"not known now, because {', '.join(seen.unknown_because) or 'a source'} was not read{last}{since}"
+    return f"{seen.state.value}{since}"
+
+
+def _commands(group: Sequence[SeenFinding]) -> Iterator[Command]:
+    first = group[0].finding
+    heal = [_heal_id(seen) for seen in group]
+    if len(group) > 1:
+        if all(heal):
+            options = " ".join(f"--finding {each}" for each in heal)
+            yield Command(label="fix", words="Repair all of them.", line=f"stocktake heal {options}")
+        yield Command(
+            label="inspect",
+            words="One of them, with all its commands.",
+            line=f"stocktake explain {first.id[:ID_DIGITS]}",
+        )
+    else:
+        yield from (_command(remedy) for remedy in first.remedies)
+        if not first.remedies and first.remedy:
+            yield Command(label="how", words=_sentence(first.remedy), line=None)
+    yield Command(label="docs", words="", line=f"stocktake explain {first.code}")
+
+
+def _heal_id(seen: SeenFinding) -> str:
+    has_heal = any(remedy.kind is RemedyKind.HEAL and remedy.command for remedy in seen.finding.remedies)
+    return _short(seen) if has_heal else ""
+
+
+def _command(remedy: Remedy) -> Command:
+    return Command(label=_LABELS[remedy.kind], words=_sentence(remedy.words), line=remedy.command)
+
+
+def _also(group: Sequence[SeenFinding], found: Sequence[SeenFinding]) -> str:
+    wanted = {each for seen in group for each in seen.symptoms}
+    cited = [f"{seen.finding.code} [{_short(seen)}]" for seen in found if seen.finding.id in wanted]
+    return f"also caused: {', '.join(cited[:MOST_MEMBERS])}" if cited else ""
+
+
+def _short(seen: SeenFinding) -> str:
+    return seen.finding.id[:ID_DIGITS]
+
+
+def _sentence(text: str) -> str:
+    """Return the text as a sentence: with a capital letter and a full stop."""
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}" if text else ""

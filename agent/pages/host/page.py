@@ -1,0 +1,31 @@
+"""Compose the page of one host from its sections. Pure."""
+
+from __future__ import annotations
+
+from agent.pages.host.facts import HostFacts
+from agent.pages.host.findings import findings
+from agent.pages.host.verdict import verdict
+from agent.pages.page import Page
+from agent.pages.times import utc, with_age
+
+#: The sections in the order in which the page shows them.
+SECTIONS = (verdict, findings)
+
+
+def host_page(facts: HostFacts) -> Page:
+    """Return the page of one host."""
+    report = facts.report
+    about = (
+        f"audit of {with_age(report.started_at, facts.now)}",
+        f"role {report.role}",
+        f"provider {report.provider_uuid or 'not known'}",
+        *((f"Stocktake {facts.version}",) if facts.version else ()),
+        f"page made {utc(facts.now)}",
+        *(f"simulated: {what}" for what in report.simulated),
+    )
+    return Page(
+        title=f"Stocktake: {facts.name}",
+        heading=f"Resources of {facts.name}",
+        about=about,
+        sections=tuple(section(facts) for section in SECTIONS),
+    )

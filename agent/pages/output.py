@@ -1,0 +1,24 @@
+"""Write a page: to a file that only its owner may read, or to stdout."""
+
+from __future__ import annotations
+
+import os
+from typing import TextIO
+
+from agent.errors import SourceUnavailable
+from agent.host_files.atomic import replace_file
+
+STDOUT = "-"
+# The page has the names that tenants gave their instances.
+MODE = 0o600
+
+
+def write_page(file: str, text: str, stdout: TextIO) -> None:
+    """Write the page to ``file`` at once, or to ``stdout`` if the file is ``-``. Raises SourceUnavailable."""
+    if file == STDOUT:
+        stdout.write(text)
+        return
+    try:
+        replace_file(os.path.abspath(file), text, MODE)
+    except OSError as error:
+        raise SourceUnavailable("report", f"{file} cannot be written: {error.strerror}") from error

@@ -1,0 +1,36 @@
+"""Write times for a page: always UTC, always with the age. Pure."""
+
+from __future__ import annotations
+
+import datetime
+
+from agent.text.amounts import age_text
+
+
+def utc(time: str) -> str:
+    """Return an ISO 8601 time as ``2026-11-22 03:11:07 UTC``; a text that is no such time is returned unchanged."""
+    moment = moment_of(time)
+    return time if moment is None else f"{moment.astimezone(datetime.UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def with_age(time: str, now: str) -> str:
+    """Return the time with its age: ``2026-11-22 03:11:07 UTC (4 min ago)``; ``in the future`` if it is later."""
+    seconds = age_s(time, now)
+    if seconds is None:
+        return utc(time)
+    return f"{utc(time)} ({'in the future' if seconds < 0 else f'{age_text(seconds)} ago'})"
+
+
+def age_s(time: str, now: str) -> float | None:
+    """Return the seconds from ``time`` until ``now``, negative if it is later; None if one of them is no time."""
+    earlier, later = moment_of(time), moment_of(now)
+    return None if earlier is None or later is None else (later - earlier).total_seconds()
+
+
+def moment_of(time: str) -> datetime.datetime | None:
+    """Return the moment that an ISO 8601 text names; a time without a zone is UTC. None if the text is no time."""
+    try:
+        moment = datetime.datetime.fromisoformat(time)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
