@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from agent.books.compare import CHILD, SHARED
@@ -93,7 +94,8 @@ def _provider(key: ProviderKey, names: dict[str, str], subject: Subject) -> tupl
 def inventory_rows(view: PlacementView | None, wanted: DesiredTree | None) -> tuple[InventoryRow, ...]:
     """Return each provider's wanted and recorded inventory per class, also for classes that the agent does not own."""
     used = view.used if view else None
-    return tuple(row for provider in _providers(view, wanted) for row in _inventory_rows(provider, used))
+    rows = (row for provider in _providers(view, wanted) for row in _inventory_rows(provider, used))
+    return tuple(rows) if wanted is not None else tuple(replace(row, is_decided=False) for row in rows)
 
 
 class _Provider(NamedTuple):
@@ -119,7 +121,8 @@ def _inventory_rows(provider: _Provider, used: Mapping[tuple[str, str], int] | N
     recorded = {i.resource_class: i for i in (observed.inventories if observed else ())}
     terms = {t.resource_class: t.terms for t in (wanted.reserves if wanted else ())}
     # A class that the agent does not own, or cannot decide now (``frozen``), keeps the inventory that Placement has.
-    removed = wanted.owned_classes - {f.name for f in wanted.frozen} if wanted else frozenset()
+    frozen = frozenset(f.name for f in wanted.frozen) if wanted else frozenset()
+    removed = wanted.owned_classes - frozen if wanted else frozenset()
     for name in sorted({*own, *recorded}):
         yield InventoryRow(
             provider=provider.name,
@@ -128,6 +131,7 @@ def _inventory_rows(provider: _Provider, used: Mapping[tuple[str, str], int] | N
             recorded=recorded.get(name),
             used=None if used is None else used.get((provider.uuid, name), 0),
             terms=terms.get(name, ()),
+            is_decided=name not in frozen,
         )
 
 

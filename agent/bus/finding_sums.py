@@ -28,8 +28,8 @@ def sums_of(findings: tuple[SeenFinding, ...], *, books_read: bool) -> Document:
     """Return the keys of the host state that are computed from the findings.
 
     Amounts are in the unit of their resource class. Without any finding, ``oldest_at`` and ``worst`` are null.
-    ``books_read``: whether the audit read Placement and the cloud's state; otherwise amounts without any finding are
-    null, because the audit could not look for such findings.
+    ``books_read``: whether the audit read Placement, the cloud's state and libvirt; otherwise amounts without any
+    finding are null, because the audit could not look for such findings.
     """
     sums = _sums(findings)
     unread = {} if books_read else {name: None for name in ("leaked", "missing") if not sums[name]}

@@ -77,6 +77,7 @@ class InventoryRow:
     """The inventory of one class of one provider as the agent wants it, beside the inventory in Placement.
 
     ``terms`` are (name, amount). The sum of the terms is ``reserved`` in ``wanted``, unless the sum exceeds the total.
+    ``is_decided``: False if the agent cannot decide now which inventory it wants; ``wanted`` is then the recorded one.
     """
 
     provider: str
@@ -85,6 +86,7 @@ class InventoryRow:
     recorded: Inventory | None
     used: int | None
     terms: tuple[tuple[str, int], ...] = ()
+    is_decided: bool = True
 
     @property
     def free(self) -> float | None:

@@ -2,6 +2,7 @@
 
 The three books are *promised* (nova's database), *held* (libvirt, storage) and *recorded* (Placement's allocations).
 A function returns None if the audit could not know its values; the caller then keeps the values of an earlier audit.
+``before`` are these values: a function that returns some new values returns the others with them.
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ from agent.bus.finding_sums import MISSING, amounts_of
 from agent.model.claim import UNMANAGED_CAUSES
 from agent.model.finding import LEAKING
 from agent.model.placement import Inventory
-from agent.model.report import AuditReport, InventoryRow, LedgerRow
-from agent.model.snapshot import LIBVIRT, LVM, PLACEMENT, STATE
+from agent.model.report import AuditReport, InventoryRow, LedgerRow, Verdict
+from agent.model.snapshot import CEPH, FILESYSTEM, IMAGES, LIBVIRT, LVM, PLACEMENT, STATE
 from agent.monitoring.metrics.values import Sample, Samples
 
 #: The three books, each with the source that the audit must have read.
 BOOKS = {"promised": STATE, "held": LIBVIRT, "recorded": PLACEMENT}
+#: The classes whose held amount libvirt shows: without a guest, the host holds 0 of them.
+_OF_GUESTS = frozenset({"VCPU", "PCPU", "MEMORY_MB"})
+_STORES = (LVM, IMAGES, FILESYSTEM, CEPH)
 _KIB = 1024
 _MIB = 1024 * 1024
 
@@ -31,14 +35,36 @@ def resources(report: AuditReport) -> Samples | None:
     for row in report.inventory:
         shown = row.wanted or row.recorded
         if shown is not None:
-            kind = "root" if row.provider_uuid == report.provider_uuid else "child"
-            by_kind[kind, shown.resource_class].append(row)
+            by_kind[_kind(report, row), shown.resource_class].append(row)
     found: dict[str, list[Sample]] = defaultdict(list)
     for (kind, resource_class), rows in sorted(by_kind.items()):
         for name, value in _of_rows(kind, rows).items():
             if value is not None:
                 found[name].append(Sample((_hostname(report), kind, resource_class), value))
     return {name: tuple(samples) for name, samples in found.items()}
+
+
+def differs(report: AuditReport, before: Samples) -> Samples | None:
+    """Return whether the wanted inventory differs from Placement's, by class.
+
+    A class keeps its value while the agent cannot decide which inventory it wants. None without libvirt or Placement.
+    """
+    if not (was_read(report, PLACEMENT) and was_read(report, LIBVIRT)):
+        return None
+    found: dict[tuple[str, ...], float | None] = {}
+    kept = {sample.labels: sample.value for sample in before.get("resource_differs", ())}
+    rows = [(row, shown) for row in report.inventory if (shown := row.wanted or row.recorded) is not None]
+    # The undecided rows come last: their class has one value for all child providers.
+    for row, shown in sorted(rows, key=lambda pair: not pair[0].is_decided):
+        labels = (_hostname(report), _kind(report, row), shown.resource_class)
+        is_other = row.wanted is not None and row.wanted != row.recorded
+        found[labels] = max(found.get(labels) or 0.0, float(is_other)) if row.is_decided else kept.get(labels)
+    known = (Sample(labels, value) for labels, value in sorted(found.items()) if value is not None)
+    return {"resource_differs": tuple(known)}
+
+
+def _kind(report: AuditReport, row: InventoryRow) -> str:
+    return "root" if row.provider_uuid == report.provider_uuid else "child"
 
 
 def _of_rows(kind: str, rows: list[InventoryRow]) -> dict[str, float | None]:
@@ -51,7 +77,6 @@ def _of_rows(kind: str, rows: list[InventoryRow]) -> dict[str, float | None]:
         "resource_free": _known_sum(row.free for row in rows),
         "resource_max_unit": max(inventory.max_unit for inventory in there),
         "resource_allocation_ratio": there[0].allocation_ratio if kind == "root" else None,
-        "resource_differs": float(any(row.wanted is not None and row.wanted != row.recorded for row in rows)),
     }
 
 
@@ -65,20 +90,39 @@ def _known_sum(values: Iterable[float | None]) -> float | None:
     return sum(known) if len(known) == len(found) else None
 
 
-def book(report: AuditReport, name: str) -> Samples | None:
-    """Return the sums of one book by class; None if the audit did not read the book's source."""
-    if not was_read(report, BOOKS[name]):
+def book(report: AuditReport, name: str, before: Samples) -> Samples | None:
+    """Return the sums of one book by class; None if the audit did not read the book's source.
+
+    The book *held* has no value of a class whose use no source shows, such as disks in files.
+    """
+    # Without a cloud, the book *promised* has libvirt's guests.
+    without_cloud = name == "promised" and report.nova_versions is None
+    if not was_read(report, BOOKS[name]) or (without_cloud and not was_read(report, LIBVIRT)):
         return None
+    rows = list(_in_tree(report))
+    if name == "held":
+        # A reserve is configured: it does not show that a source shows the use of the class.
+        seen = {row.resource_class for row in rows if row.held is not None and row.verdict is not Verdict.RESERVED}
+        rows = [row for row in rows if row.resource_class in seen | _OF_GUESTS]
     sums: dict[str, float] = defaultdict(float)
-    for row in _in_tree(report):
+    for row in rows:
         sums[row.resource_class] += getattr(row, name) or 0
-    samples = (Sample((_hostname(report), resource_class, name), value) for resource_class, value in sums.items())
+    samples = {Sample((_hostname(report), resource_class, name), value) for resource_class, value in sums.items()}
+    if name == "held" and _is_lost(report, LVM):
+        # Volume groups show the held DISK_GB.
+        samples = {one for one in samples if one.labels[1] != "DISK_GB"}
+        samples |= {one for one in before.get("book_amount", ()) if one.labels[1] == "DISK_GB"}
     return {"book_amount": tuple(sorted(samples))}
 
 
-def leaks(report: AuditReport) -> Samples | None:
-    """Return the leaked and the missing amounts by class; None if the audit could not look for such findings."""
-    if not (was_read(report, PLACEMENT) and was_read(report, STATE)):
+def leaks(report: AuditReport, before: Samples) -> Samples | None:
+    """Return the leaked and the missing amounts by class; None if the audit could not look for such findings.
+
+    While libvirt is unread, the audit finds no new leak, but earlier findings remain. So 0 is known only after an
+    earlier audit.
+    """
+    is_read = was_read(report, PLACEMENT) and was_read(report, STATE)
+    if not is_read or not (before or was_read(report, LIBVIRT)):
         return None
     confirmed = [seen for seen in report.findings if seen.confirmed]
     zero = dict.fromkeys(_classes(report), 0)
@@ -95,8 +139,11 @@ def leaks(report: AuditReport) -> Samples | None:
 
 
 def unmanaged(report: AuditReport) -> Samples | None:
-    """Return the held amounts not managed by the cloud, by class and cause; None if libvirt or LVM was not read."""
-    if not was_read(report, LIBVIRT) or any(source.name == LVM and not source.ok for source in report.sources):
+    """Return the held amounts not managed by the cloud, by class and cause.
+
+    None if libvirt or LVM was not read, or the cloud's state: without it, no guest counts as unmanaged.
+    """
+    if not (was_read(report, LIBVIRT) and was_read(report, STATE)) or _is_lost(report, LVM):
         return None
     sums: dict[tuple[str, str], float] = defaultdict(float)
     causes = {cause.value for cause in UNMANAGED_CAUSES}
@@ -107,9 +154,13 @@ def unmanaged(report: AuditReport) -> Samples | None:
     return {"resource_unmanaged": tuple(samples)}
 
 
-def stores(report: AuditReport) -> Samples | None:
-    """Return the size of each store and its bytes by kind of owner; None if no store was read."""
-    if not report.storage:
+def stores(report: AuditReport, before: Samples) -> Samples | None:
+    """Return the size of each store and its bytes by kind of owner.
+
+    None if no store was read, or if the owners are unknown, because the state or libvirt was not read. While the source
+    of a store is unread, the store keeps its values.
+    """
+    if not report.storage or not (was_read(report, LIBVIRT) and was_read(report, STATE)):
         return None
     sizes = {row.store: float(row.store_bytes) for row in report.storage}
     owners: dict[tuple[str, str], float] = defaultdict(float)
@@ -119,11 +170,15 @@ def stores(report: AuditReport) -> Samples | None:
     for store, size in sizes.items():
         known = sum(amount for (name, _), amount in owners.items() if name == store)
         unaccounted[store] = max(unaccounted[store], size - known)
-    return {
-        "store_size_bytes": tuple(Sample((store,), size) for store, size in sorted(sizes.items())),
-        "store_unaccounted_bytes": tuple(Sample((store,), rest) for store, rest in sorted(unaccounted.items())),
-        "store_owner_bytes": tuple(Sample(labels, amount) for labels, amount in sorted(owners.items())),
+    found = {
+        "store_size_bytes": [Sample((store,), size) for store, size in sizes.items()],
+        "store_unaccounted_bytes": [Sample((store,), rest) for store, rest in unaccounted.items()],
+        "store_owner_bytes": [Sample(labels, amount) for labels, amount in owners.items()],
     }
+    if any(_is_lost(report, source) for source in _STORES):
+        for name, samples in found.items():
+            samples += [sample for sample in before.get(name, ()) if sample.labels[0] not in sizes]
+    return {name: tuple(sorted(samples)) for name, samples in found.items()}
 
 
 def pools(report: AuditReport) -> Samples | None:
@@ -177,6 +232,10 @@ def numa(report: AuditReport) -> Samples | None:
 def was_read(report: AuditReport, name: str) -> bool:
     """Return whether this audit read the source."""
     return any(source.name == name and source.ok for source in report.sources)
+
+
+def _is_lost(report: AuditReport, name: str) -> bool:
+    return any(source.name == name and not source.ok for source in report.sources)
 
 
 def _in_tree(report: AuditReport) -> Iterable[LedgerRow]:

@@ -72,21 +72,22 @@ class MetricState:
 
 def after_audit(before: MetricState, report: AuditReport, end: AuditEnd) -> MetricState:
     """Return the metrics after one audit."""
+    groups = dict(before.groups)
     known: dict[str, Samples | None] = {
         "audit": _audit(report, end),
         "complete": _complete(report, end),
         "sources": _sources(before.groups.get("sources", {}), report, end),
         "findings": _findings(report.findings, report),
         "resources": amounts.resources(report),
-        **{f"book {name}": amounts.book(report, name) for name in amounts.BOOKS},
-        "leaks": amounts.leaks(report),
+        "differs": amounts.differs(report, groups.get("differs", {})),
+        **{f"book {name}": amounts.book(report, name, groups.get(f"book {name}", {})) for name in amounts.BOOKS},
+        "leaks": amounts.leaks(report, groups.get("leaks", {})),
         "unmanaged": amounts.unmanaged(report),
-        "stores": amounts.stores(report),
+        "stores": amounts.stores(report, groups.get("stores", {})),
         "pools": amounts.pools(report),
         "guests": amounts.guests(report),
         "numa": amounts.numa(report),
     }
-    groups = dict(before.groups)
     for name, samples in known.items():
         if samples is not None:
             groups[name] = {metric: _capped(metric, rows) for metric, rows in samples.items()}

@@ -6,7 +6,7 @@ import dataclasses
 
 from agent.books.report_rows import evacuation_notes, inventory_rows, trait_rows
 from agent.model.report import EvacuationNote, Verdict
-from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
+from agent.model.snapshot import LIBVIRT, LVM, PLACEMENT, STATE
 from tests.rigs.facts import (
     FLAVOR_A,
     FLAVOR_B,
@@ -156,3 +156,17 @@ def test_every_verdict_is_unknown_if_the_state_source_is_unreadable():
     world = without(snapshot(**settled_world()), STATE)
     assert {r.verdict for r in ledger(world)} == {Verdict.UNKNOWN}
     assert {r.promised for r in ledger(world)} == {None}
+
+
+def test_an_inventory_that_the_agent_cannot_decide_now_is_not_decided():
+    world = snapshot(placement=view(provider=root(inventory("VCPU", 8), inventory("DISK_GB", 20))), lvm=group(20))
+    chosen = lvm_settings()
+
+    def undecided(read):
+        rows = inventory_rows(read.placement.value, decided(read, chosen).tree)
+        return {shown.resource_class for row in rows if not row.is_decided and (shown := row.wanted or row.recorded)}
+
+    assert undecided(world) == set()
+    assert undecided(without(world, LVM)) == {"DISK_GB"}
+    assert undecided(without(world, LIBVIRT)) >= {"VCPU"}
+    assert [row.is_decided for row in inventory_rows(world.placement.value, None)] == [False, False]

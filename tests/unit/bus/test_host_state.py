@@ -181,6 +181,15 @@ def test_host_state_has_the_sums_of_its_findings():
     assert document["leaked"] is None
 
 
+def test_leaks_are_null_and_not_none_found_if_libvirt_was_not_read():
+    def leaked(*unread):
+        one = REPORT.sources[0]
+        read = [replace(one, name=name, ok=name not in unread) for name in ("placement", "state", "libvirt")]
+        return host_state(replace(REPORT, sources=tuple(read)), SENDING)["leaked"]
+
+    assert (leaked(), leaked("libvirt")) == ({}, None)
+
+
 def test_remembered_findings_stay_in_the_host_state_after_a_failed_audit():
     unknown = replace(REPORT.findings[0], state=FindingState.UNKNOWN)
     failed = replace(REPORT, outcome=Outcome.UNREADABLE, inventory=(), ledger=(), traits=(), findings=(unknown,))

@@ -11,7 +11,7 @@ from agent.findings import BUILTIN as RULES
 from agent.model.finding import FindingState, Severity
 from agent.model.heal import JournalCounts
 from agent.model.placement import Inventory
-from agent.model.report import InventoryRow, Outcome, SourceStatus, StorageRow, ThinPoolUse
+from agent.model.report import InventoryRow, Outcome, SourceStatus, StorageRow, ThinPoolUse, Verdict
 from agent.model.usage import CellUsage
 from agent.monitoring.metrics import text
 from agent.monitoring.metrics.catalog import CATALOG, PREFIX
@@ -20,7 +20,7 @@ from agent.monitoring.metrics.state import AuditEnd, MetricState, after_audit, a
 from agent.placement.http.request_counts import RequestCounts
 from agent.telemetry.finding_changes import Change, FindingChange
 from tests.rigs.facts import uuid
-from tests.rigs.reports import FINDING, PROVIDER, REPORT
+from tests.rigs.reports import FINDING, PROVIDER, REPORT, VCPU
 
 END = AuditEnd(at=1_700_000_000.0, interval_s=60.0, journal=JournalCounts())
 NAMES = ("placement", "state", "libvirt", "lvm", "filesystem")
@@ -95,6 +95,89 @@ def test_amounts_keep_their_last_values_while_their_source_is_unread():
     assert {key: now[key] for key in amounts} == amounts
     assert now['stocktake_source_up{source="placement"}'] == 0.0
     assert now['stocktake_source_errors_total{reason="timeout",source="placement"}'] == 1.0
+
+
+def test_a_class_that_cannot_be_decided_keeps_whether_it_differs():
+    inventory = tuple(replace(row, wanted=row.recorded, is_decided=False) for row in WHOLE.inventory if row.recorded)
+    disk = replace(WHOLE.inventory[0], wanted=replace(VCPU, total=1), recorded=VCPU)
+    labels = {"hostname": "compute-17.example.org", "provider_kind": "root", "resourcetype": "VCPU"}
+    before = replace(WHOLE, inventory=(disk,))
+    undecided = replace(WHOLE, inventory=inventory)
+    assert series(after(before), "resource_differs", **labels) == 1.0
+    assert series(after(before, undecided), "resource_differs", **labels) == 1.0
+    assert series(after(undecided), "resource_differs", **labels) is None
+    lost = replace(WHOLE, sources=sources("libvirt"))
+    assert series(after(before, lost), "resource_differs", **labels) == 1.0
+
+
+@pytest.mark.parametrize("source", ["state", "libvirt"])
+def test_no_byte_of_a_store_becomes_unaccounted_because_its_owner_is_unread(source):
+    unknown = tuple(replace(row, owner_kind="unknown", owner="guests/scratch") for row in WHOLE.storage)
+    before, now = after(WHOLE), after(WHOLE, replace(WHOLE, sources=sources(source), storage=unknown))
+    assert now.groups["stores"] == before.groups["stores"]
+    assert "stores" not in after(replace(WHOLE, sources=sources(source), storage=unknown)).groups
+
+
+def test_the_store_of_an_unread_source_keeps_its_values_while_others_get_new_values():
+    files = replace(WHOLE.storage[0], store="/srv", store_bytes=100, size_bytes=100)
+    both = replace(WHOLE, storage=(*WHOLE.storage, files))
+    later = replace(WHOLE, storage=(replace(files, store_bytes=50, size_bytes=50),), sources=sources("lvm"))
+    sizes = {name: series(after(both), "store_size_bytes", store=name) for name in ("/srv", "vg guests")}
+    now = after(both, later)
+    assert series(now, "store_size_bytes", store="/srv") == 50.0
+    assert series(now, "store_size_bytes", store="vg guests") == sizes["vg guests"] != 0
+    read = after(both, replace(later, sources=sources()))
+    assert series(read, "store_size_bytes", store="vg guests") is None
+
+
+def held_disk(**changes):
+    return replace(WHOLE.ledger[0], resource_class="DISK_GB", **changes)
+
+
+def of_disk(state, book):
+    return series(state, "book_amount", book=book, hostname="compute-17.example.org", resourcetype="DISK_GB")
+
+
+def test_the_held_disk_keeps_its_value_while_lvm_is_unread():
+    before = replace(WHOLE, ledger=(*WHOLE.ledger, held_disk(promised=40, held=38, recorded=40)))
+    lost = replace(before, sources=sources("lvm"), ledger=(held_disk(promised=50, held=None, recorded=50),))
+    assert [of_disk(after(before, lost), book) for book in ("promised", "held", "recorded")] == [50.0, 38.0, 50.0]
+    assert of_disk(after(lost), "held") is None
+
+
+def test_a_class_whose_use_no_source_shows_has_no_held_amount():
+    files = replace(WHOLE, ledger=(*WHOLE.ledger, held_disk(promised=40, held=None, recorded=40)))
+    assert [of_disk(after(files), book) for book in ("promised", "held", "recorded")] == [40.0, None, 40.0]
+    reserve = held_disk(promised=None, held=2, recorded=None, verdict=Verdict.RESERVED)
+    assert of_disk(after(replace(files, ledger=(*files.ledger, reserve))), "held") is None
+    volume = held_disk(promised=None, held=3, recorded=None, verdict=Verdict.UNMANAGED)
+    assert of_disk(after(replace(files, ledger=(*files.ledger, reserve, volume))), "held") == 5.0
+    leaked = replace(WHOLE, ledger=(replace(WHOLE.ledger[0], promised=None, held=None, recorded=8),))
+    labels = {"hostname": "compute-17.example.org", "resourcetype": "VCPU"}
+    assert series(after(leaked), "book_amount", book="held", **labels) == 0.0
+
+
+def test_without_a_cloud_nothing_is_promised_only_if_libvirt_was_read():
+    assert WHOLE.nova_versions is None
+    labels = {"book": "promised", "hostname": "compute-17.example.org", "resourcetype": "VCPU"}
+    recorded = replace(WHOLE.ledger[0], promised=None, held=None, recorded=4)
+    lost = replace(WHOLE, sources=sources("libvirt"), ledger=(recorded,))
+    assert series(after(lost), "book_amount", **labels) is None
+    assert series(after(WHOLE, lost), "book_amount", **labels) == series(after(WHOLE), "book_amount", **labels) != 0
+
+
+def test_no_leak_is_reported_as_0_before_libvirt_was_read_once():
+    labels = {"hostname": "compute-17.example.org", "resourcetype": "VCPU"}
+    lost = replace(WHOLE, sources=sources("libvirt"))
+    assert series(after(lost), "resource_leaked", **labels) is None
+    assert series(after(WHOLE, lost), "resource_leaked", **labels) == 0.0
+
+
+def test_guests_without_the_cloud_stay_unmanaged_while_the_state_is_unread():
+    foreign = replace(WHOLE, ledger=(replace(WHOLE.ledger[0], cause="foreign-guest", promised=None),))
+    labels = {"cause": "foreign-guest", "hostname": "compute-17.example.org", "resourcetype": "VCPU"}
+    unread = replace(foreign, ledger=WHOLE.ledger, sources=sources("state"))
+    assert series(after(foreign, unread), "resource_unmanaged", **labels) == 4.0
 
 
 def test_an_unread_source_has_no_amounts_before_its_first_read():
