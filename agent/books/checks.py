@@ -76,7 +76,24 @@ class Checks:
             because.add(LIBVIRT)
         if not self.shared_is_read and any(one.shared for one in booked):
             because.add(PLACEMENT)
+        if finding.saved_id:
+            because |= self._without_text(finding)
         return tuple(sorted(because))
+
+    def _without_text(self, finding: Finding) -> set[str]:
+        """Return what the audit may lack to check a finding of which the history has only the code.
+
+        Its consumer and its subject are unknown, so each part that was not read may be what the finding is about.
+        """
+        found = set() if finding.code in _ABOUT_PARTS else set(self.parts.values()) | ({STATE} if self.rows else set())
+        is_of_placement = PLACEMENT in finding.rests_on or not finding.rests_on
+        if is_of_placement and not (self.recorded_is_fresh and self.shared_is_read):
+            found.add(PLACEMENT)
+        if finding.code in OF_RECORDS and self.unrecorded:
+            found.add(PLACEMENT)
+        if finding.code in _OF_NO_GUEST and self.holders:
+            found.add(LIBVIRT)
+        return found
 
     def missing_though_found(self, finding: Finding) -> tuple[str, ...]:
         """Return the sources that this audit lacks to check a finding that it did find; empty if it could check.

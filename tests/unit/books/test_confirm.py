@@ -247,3 +247,22 @@ def test_a_finding_seen_again_is_confirmed_if_10_to_180_s_have_passed():
         return confirmed_now([PLAIN], history, seen)
 
     assert [bool(now(second)) for second in (105, 110, 280, 281)] == [False, True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("code", "rests_on", "checks", "because"),
+    [
+        ("consumer-unknown", {"placement", "state"}, Checks(unrecorded=frozenset({"c1"})), ("placement",)),
+        ("allocation-leaked", {"placement", "state"}, Checks(holders=frozenset({"c1"})), ("libvirt",)),
+        ("allocation-leaked", {"placement", "state"}, Checks(recorded_is_fresh=False), ("placement",)),
+        ("allocation-leaked", {"placement", "state"}, Checks(shared_is_read=False), ("placement",)),
+        ("guest-unknown", {"state", "libvirt"}, Checks(parts={"c1": "libvirt"}), ("libvirt",)),
+        ("guest-unknown", {"state", "libvirt"}, Checks(rows="row of c1: bad"), ("state",)),
+        ("guest-unknown", {"state", "libvirt"}, Checks(recorded_is_fresh=False), ()),
+        ("state-row-unreadable", {"state"}, Checks(rows="row of c1: bad"), ()),
+        ("allocation-leaked", {"placement", "state"}, Checks(), ()),
+    ],
+)
+def test_a_finding_without_its_text_ends_only_after_an_audit_without_gaps(code, rests_on, checks, because):
+    without_text = dataclasses.replace(PLAIN, code=code, rests_on=frozenset(rests_on), saved_id="5f0f")
+    assert checks.missing(without_text) == because
