@@ -372,7 +372,7 @@ def test_config_show_of_one_option_shows_the_whole_value(config):
         (("role", "--changed"), set()),
     ],
 )
-def test_config_show_lists_the_options_that_were_asked_for(config, arguments, options):
+def test_config_show_lists_only_the_requested_options(config, arguments, options):
     ended = stocktake("--config-file", config(), "config", "show", *arguments, "-f", "json")
     assert (ended.code, {(row["group"], row["option"]) for row in ended.document}) == (0, options)
 

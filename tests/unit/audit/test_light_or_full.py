@@ -131,7 +131,7 @@ def test_commands_events_first_audits_and_due_rechecks_prevent_a_light_read(requ
     assert why_no_light_read(request, memory)
 
 
-def test_a_periodic_audit_of_a_host_at_rest_makes_a_light_read():
+def test_a_periodic_audit_of_an_unchanged_host_makes_a_light_read():
     memory = AuditMemory(full_state=full(), recheck_recorded=False)
     assert why_no_light_read(AuditRequest(reasons=(PERIODIC,)), memory) == ""
 

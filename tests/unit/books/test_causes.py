@@ -99,7 +99,7 @@ def test_over_capacity_is_a_symptom_of_a_foreign_guest_counted_in_reserved(polic
     assert over.caused_by == ((guest.finding.id,) if is_symptom else ())
 
 
-def test_unplaced_unmanaged_use_is_a_symptom_of_the_guest_that_takes_it():
+def test_unallocated_unmanaged_use_is_a_symptom_of_the_guest_that_uses_it():
     root = facts.root(facts.inventory("VCPU", 4, allocation_ratio=1.0))
     world = facts.snapshot(
         libvirt=facts.host(facts.domain("stranger", vcpus=6)),

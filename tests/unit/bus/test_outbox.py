@@ -57,7 +57,7 @@ def test_the_outbox_merges_two_state_requests_into_a_single_request():
     assert [outbox.asked(), outbox.asked()] == [True, False]
 
 
-def test_waiting_on_the_outbox_ends_when_a_report_is_put_in_or_it_is_closed():
+def test_a_wait_for_the_outbox_ends_when_a_report_comes_or_the_outbox_closes():
     outbox = Outbox()
     outbox.put(REPORT, ())
     outbox.wait(60.0)

@@ -88,7 +88,7 @@ def test_the_line_about_a_change_says_who_changed_what_and_how_to_undo_it():
     ("change", "text"),
     [(CHANGE, "finding healed "), (RENAME, "identity adopted "), (replace(CHANGE, undoes="3f9c"), "change undone ")],
 )
-def test_the_event_of_a_change_says_which_command_made_it(change, text):
+def test_the_syslog_line_of_a_change_begins_with_what_the_command_did(change, text):
     assert change_line(change, "3f9c", "alice").startswith(text)
 
 

@@ -35,7 +35,7 @@ def config_file(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_the_journal_table_fits_80_columns_and_marks_an_undone_entry(
+def test_the_journal_table_fits_80_columns_and_marks_undone_entries(
     config_file: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
@@ -79,7 +79,7 @@ def test_journal_lists_the_entries_that_its_filters_select(config_file: str, arg
     assert (done.code, [row["id"] for row in done.document]) == (0, ids)
 
 
-def test_an_entry_in_csv_has_the_actor_in_words(config_file: str) -> None:
+def test_format_csv_shows_the_actor_of_a_journal_entry_as_text(config_file: str) -> None:
     done = stocktake_here("--config-file", config_file, "journal", "-f", "csv", "-c", "actor", "--limit", "1")
     assert done.stdout.splitlines() == ['"actor"', '"alice (sudo), stocktake heal"']
 
@@ -87,5 +87,5 @@ def test_an_entry_in_csv_has_the_actor_in_words(config_file: str) -> None:
 @pytest.mark.parametrize(
     "arguments", [("--since", "yesterday"), ("--limit", "0"), ("--limit", "-3"), ("--consumer", uuid("web-1")[:7])]
 )
-def test_journal_refuses_a_filter_that_it_cannot_read_with_127(config_file: str, arguments: tuple[str, ...]) -> None:
+def test_journal_exits_127_for_an_invalid_filter(config_file: str, arguments: tuple[str, ...]) -> None:
     assert stocktake_here("--config-file", config_file, "journal", *arguments).code == 127

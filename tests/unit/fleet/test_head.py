@@ -14,7 +14,7 @@ def test_the_title_counts_expected_hosts_that_sent_a_message():
     assert title(found) == "Stocktake fleet  cell-2  2 of 3 expected  2026-11-22 03:11:07 UTC"
 
 
-def test_the_title_counts_hosts_that_nobody_expects():
+def test_the_title_counts_hosts_missing_in_the_list_of_expected_hosts():
     found = view(cell(seen(clean("a")), seen(clean("b")), expected=expected("a")))
     assert "1 of 1 expected, 1 not expected" in title(found)
 

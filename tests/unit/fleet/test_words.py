@@ -26,7 +26,7 @@ def test_a_duration_is_one_whole_unit_rounded_down(seconds, text):
 
 
 @pytest.mark.parametrize(("hours", "text"), [(0, "03:11"), (17, "10:11"), (18, "11-21 09:11"), (48, "11-20 03:11")])
-def test_a_time_has_its_date_if_it_is_not_recent(hours, text):
+def test_a_time_that_is_not_recent_is_shown_with_the_date(hours, text):
     assert clock(AT - datetime.timedelta(hours=hours), AT) == text
 
 

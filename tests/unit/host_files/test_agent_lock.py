@@ -80,7 +80,7 @@ def test_a_lock_file_that_cannot_be_created_is_an_error_of_the_lock(tmp_path):
         AgentLock(str(tmp_path / "file")).take("now")
 
 
-def test_a_link_in_the_place_of_the_lock_file_is_not_followed(tmp_path):
+def test_a_symlink_at_the_path_of_the_lock_file_is_not_followed(tmp_path):
     (tmp_path / "agent.lock").symlink_to(tmp_path / "other")
     with pytest.raises(SourceUnavailable, match="cannot be locked"):
         AgentLock(str(tmp_path)).take("now")

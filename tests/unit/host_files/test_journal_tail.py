@@ -39,7 +39,7 @@ def test_each_change_after_the_start_is_counted_once(tmp_path):
     assert tail.read() == JournalCounts()
 
 
-def test_a_replaced_or_torn_journal_does_not_stop_the_counting(tmp_path):
+def test_changes_are_counted_even_if_the_journal_was_replaced_or_torn(tmp_path):
     written, tail = journal(tmp_path), JournalTail(str(tmp_path))
     written.begin(CHANGE)
     tail.read()

@@ -52,7 +52,7 @@ def test_an_error_in_the_metrics_does_not_keep_the_health_from_changing(tmp_path
         monitor.stop()
 
 
-def test_an_address_that_is_bound_during_the_stop_is_closed_again(tmp_path, monkeypatch):
+def test_an_address_that_is_bound_while_the_service_stops_is_closed_again(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     class Late(HttpServer):

@@ -79,7 +79,7 @@ def test_the_audit_text_says_that_an_unread_placement_prevented_all_writes():
     assert "12 requests to Placement tried, 0 answered" in said[2]
 
 
-def test_the_head_counts_causes_and_names_findings_that_are_not_known_once():
+def test_the_first_lines_count_causes_and_mention_unknown_findings_once():
     said = head(audit_document(SCREEN))
     assert said[0].endswith(": findings, 6 findings, 4 causes")
     assert [line for line in said if "not known" in line] == [
@@ -88,7 +88,7 @@ def test_the_head_counts_causes_and_names_findings_that_are_not_known_once():
 
 
 @pytest.mark.parametrize("ago", ["2026-11-21T09:58:29.000Z", ""])
-def test_the_head_says_when_unknown_findings_were_last_checked(ago):
+def test_the_first_lines_say_when_unknown_findings_were_last_checked(ago):
     unknown = dataclasses.replace(
         FINDING, state=FindingState.UNKNOWN, unknown_because=("lvm", "state"), last_seen_at=ago
     )

@@ -26,7 +26,7 @@ def test_a_finding_has_its_code_its_state_and_its_age():
     assert found["Live findings"] == f"error allocation-stale-move unknown, 240 s old, id {finding.finding.id}"
 
 
-def test_a_finding_without_a_valid_time_has_an_unknown_age():
+def test_a_finding_without_a_valid_start_time_has_an_unknown_age():
     finding = replace(seen(leak()), first_seen_at="long ago")
     assert "of unknown age" in told(Condition(waiting=(), report=report_of(finding)))["Live findings"]
 

@@ -55,7 +55,7 @@ def a_day(reports):
 
 
 @pytest.mark.parametrize("source", ["placement", "state", "libvirt", "lvm", "images"])
-def test_a_day_without_a_source_adds_few_lines_to_the_log(source, record_property):
+def test_a_day_without_one_of_the_sources_adds_few_log_lines(source, record_property):
     quiet = a_day([report_of(*LEAKS)] * AUDITS)
     away = a_day(outage(source, AUDITS, STEP_S))
     more = len(away) - len(quiet)
@@ -71,7 +71,7 @@ def test_a_day_without_a_source_adds_few_lines_to_the_log(source, record_propert
     assert added_bytes <= 40 * 1024
 
 
-def test_a_quiet_day_has_fewer_than_150_lines():
+def test_a_day_without_changes_has_fewer_than_150_log_lines():
     assert len(a_day([report_of(*LEAKS)] * AUDITS)) < 150
 
 
@@ -217,7 +217,7 @@ def test_writes_that_one_cause_holds_back_are_logged_in_one_line(day):
     assert line.fields["why"] == "libvirt could not be read"
 
 
-def test_a_write_that_an_observer_holds_back_is_no_warning():
+def test_a_write_held_back_by_role_observer_is_not_logged_as_a_warning():
     (report,) = outage("libvirt", 1, 60.0)
     observer = type(report)(**{name: getattr(report, name) for name in report.__slots__} | {"role": "observer"})
     (line,) = of(Day().audit(observer), events.WRITE_HELD_BACK)

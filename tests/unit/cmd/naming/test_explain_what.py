@@ -41,7 +41,7 @@ def test_a_consumer_is_explained_by_uuid_name_or_volume(what):
     ("what", "near"),
     [("VCPUS", "VCPU, "), ("volume-foregin", "volume-foreign, "), ("guest/scrtch", "guests/scratch")],
 )
-def test_a_text_that_names_nothing_is_an_error_with_the_three_nearest_names(what, near):
+def test_explain_of_an_unknown_name_is_an_error_with_the_three_nearest_names(what, near):
     with pytest.raises(UsageError) as raised:
         answer(ALL_READ, what)
     said, _, nearest = str(raised.value).partition("; nearest: ")

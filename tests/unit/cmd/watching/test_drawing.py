@@ -60,7 +60,7 @@ def test_successive_pages_show_each_row_once():
     assert len(hosts) == len(set(hosts)) == 2 * page
 
 
-def test_the_selected_row_has_a_mark():
+def test_the_selected_row_is_marked():
     shown = drawn(FLEET, Ui(selected=("", "broken-00"), index=1), Size(80, 24))
     assert [line for line in shown if line.startswith(">")] == [line for line in shown if "broken-00" in line]
 
