@@ -99,7 +99,9 @@ class FieldsFormatter(formatters.ContextFormatter):
         text = record.getMessage()
         if not is_ours(record):
             audit_id = message("", {"audit": fields["audit"]})
-            return self._line(record, printable(text) + audit_id)
+            # A library logs the addresses that it asks, with the password of such an address; and oslo.log appends the
+            # text of the exception that is being handled.
+            return blotted(self._line(record, printable(text) + audit_id))
         limit = LINE_BYTES - _JOURNALD_BYTES
         shown = message(text, fields, limit - _USUAL_PREFIX_BYTES)
         line = self._line(record, shown)
@@ -137,10 +139,12 @@ class JsonFormatter(formatters.JSONFormatter):
         shown = stdlib.makeLogRecord(record.__dict__)
         for name in getattr(record, "extra_keys", ()):
             setattr(shown, name, _bounded(getattr(record, name)))
+        if not is_ours(record) and (text := record.getMessage()) != (masked := blotted(text)):
+            shown.msg, shown.args = masked, None
         line = self._line(shown)
-        if shown.exc_info:
+        if shown.exc_info or not is_ours(record):
             document = json.loads(line)
-            document |= {name: blotted(document[name] or "") for name in ("traceback", "error_summary")}
+            document |= {name: blotted(document[name]) for name in ("traceback", "error_summary") if document[name]}
             line = json.dumps(document)
         return f'{{"event": "{event_name(record)}", {line[1:]}' if is_ours(record) else line
 

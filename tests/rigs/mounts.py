@@ -28,9 +28,16 @@ class Mounts:
 
     def tmpfs(self, place: Path, size_gib: int) -> None:
         """Mount an empty file system of that size; it occupies no memory until a file is written."""
+        self._tmpfs(place, f"{size_gib}g")
+
+    def small_tmpfs(self, place: Path, size_kib: int) -> None:
+        """Mount an empty file system that a test can fill."""
+        self._tmpfs(place, f"{size_kib}k")
+
+    def _tmpfs(self, place: Path, size: str) -> None:
         place.mkdir(parents=True, exist_ok=True)
         try:
-            run("mount", "-t", "tmpfs", "-o", f"size={size_gib}g", "tmpfs", str(place))
+            run("mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place))
         except AssertionError as error:
             pytest.skip(f"no file system can be mounted here: {error}")
         self._places.append(place)

@@ -63,6 +63,26 @@ def running(folder: Path, ports: list[int], rules: Path) -> Iterator[Prometheus]
             process.wait(STOP_S)
 
 
+@contextlib.contextmanager
+def node_exporter(folder: Path, port: int) -> Iterator[None]:
+    """Serve the text files of ``folder`` on a loopback port by a real node_exporter, without its other collectors."""
+    command = ["prometheus-node-exporter", "--collector.disable-defaults", "--collector.textfile"]
+    command += [f"--collector.textfile.directory={folder}", f"--web.listen-address=127.0.0.1:{port}"]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    try:
+        until(lambda: _answers(port), PATIENCE_S, "node_exporter")
+        yield
+    finally:
+        process.terminate()
+        process.wait(STOP_S)
+
+
+def _answers(port: int) -> bool:
+    with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=PATIENCE_S) as page:
+        return bool(page.status == 200)
+    return False
+
+
 def _is_ready(server: Prometheus) -> bool:
     with contextlib.suppress(OSError), urllib.request.urlopen(f"{server.url}/-/ready", timeout=PATIENCE_S) as answer:
         return bool(answer.status == 200)

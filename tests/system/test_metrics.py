@@ -1,6 +1,7 @@
 """Metrics of a running daemon: over TCP and in a file, scraped without effect on its audits."""
 
 import http.client
+import os
 import signal
 import subprocess
 
@@ -9,6 +10,8 @@ import pytest
 from tests.rigs.agent_process import Agent
 from tests.rigs.host import PATIENCE_S
 from tests.rigs.mariadb import free_port
+from tests.rigs.mounts import Mounts, needs_mounts
+from tests.rigs.prometheus import node_exporter
 from tests.rigs.wait import until
 
 
@@ -87,3 +90,38 @@ def test_an_invalid_metrics_option_ends_the_agent_with_exit_code_78(agent, line,
     assert done.returncode == 78
     assert f"[metrics] {line}" in done.stderr
     assert problem in done.stderr
+
+
+@needs_mounts
+def test_a_full_file_system_keeps_the_last_text_file_which_node_exporter_reads(agent):
+    """The daemon logs the failure, and node_exporter serves the last complete file without a scrape error."""
+    mounts = Mounts()
+    folder, full = agent.folder / "node", agent.folder / "node" / "full"
+    file, port = folder / "stocktake.prom", free_port()
+    try:
+        mounts.small_tmpfs(folder, size_kib=256)
+        agent.configure(extra=f"debug = true\n[metrics]\ntextfile = {file}\n")
+        agent.start("--no-publish")
+        until(file.exists, PATIENCE_S, "the file")
+        free = os.statvfs(folder)
+        full.write_bytes(bytes(free.f_bavail * free.f_frsize))
+        before = agent.until_logged("audit done")
+        agent.process.send_signal(signal.SIGUSR1)
+        agent.until_logged("audit done", len(before) + 1)
+        agent.until_logged("metrics file not written, tried again by the next audit")
+        audits = value(file.read_text(), 'stocktake_audits_total{outcome="partial"}')
+        assert audits == len(before)
+        with node_exporter(folder, port):
+            _, body = scraped(port)
+        assert value(body, "node_textfile_scrape_error") == 0.0
+        assert value(body, 'stocktake_audits_total{outcome="partial"}') == audits
+        full.unlink()
+        agent.process.send_signal(signal.SIGUSR1)
+        until(
+            lambda: value(file.read_text(), 'stocktake_audits_total{outcome="partial"}') > audits,
+            PATIENCE_S,
+            "the file after the file system has room again",
+        )
+    finally:
+        agent.close()
+        mounts.close()

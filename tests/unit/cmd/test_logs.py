@@ -135,6 +135,23 @@ def test_passwords_in_an_exception_text_are_not_logged(tmp_path, use_json):
     assert text.count("//***@cell-db/nova") >= 2
 
 
+def connect():
+    raise OSError("no answer from http://joe:hunter2@keystone:5000/v3")
+
+
+@pytest.mark.parametrize("use_json", ["true", "false"])
+def test_no_password_of_an_address_that_a_library_logs_gets_into_the_log(tmp_path, use_json):
+    setup_logging(configured(tmp_path, f"debug = true\nuse_json = {use_json}\n"))
+    library = stdlib.getLogger("keystoneauth.identity")
+    try:
+        connect()
+    except OSError:
+        library.warning("request to %s", "http://joe:hunter2@keystone:5000/v3")
+    (line,) = [line for line in lines(tmp_path) if "request to" in line]
+    assert "http://***@keystone:5000/v3" in line
+    assert "hunter2" not in line
+
+
 def test_a_resource_view_log_line_with_many_pci_pools_is_short(tmp_path):
     setup_logging(configured(tmp_path))
     words = dict.fromkeys(FINAL_WORDS, 1) | {"pci_stats": ", ".join(f"8086:15{n:02} x2 on 0000:81" for n in range(99))}
