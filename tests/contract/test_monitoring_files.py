@@ -129,3 +129,16 @@ def test_in_a_real_prometheus_no_alert_rule_fires_for_a_healthy_agent(scraped):
     assert [rule["name"] for rule in rules if rule["health"] == "err"] == []
     firing = [a["labels"] for a in server.get("alerts")["data"]["alerts"] if a["state"] == "firing"]
     assert [labels for labels in firing if labels.get("instance") == instance] == []
+
+
+def test_the_alerts_name_the_runbooks_of_a_site_after_runbook_base_has_run(tmp_path):
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(RULES.read_text())
+    code, text = said(ROOT / "tools/runbook-base", "https://wiki.example.org/stocktake/", rules, "--suffix", ".html")
+    assert (code, text) == (0, f"{rules}: 31 runbooks are at https://wiki.example.org/stocktake/ now\n")
+    urls = set(re.findall(r"runbook_url: (.*)", rules.read_text()))
+    names = set(re.findall(r"alert: (\w+)", RULES.read_text()))
+    assert urls == {f"https://wiki.example.org/stocktake/{name}.html" for name in names}
+    code, text = said("promtool", "check", "rules", rules)
+    assert code == 0, text
+    assert said(ROOT / "tools/runbook-base", "wiki", rules)[0] == 2
