@@ -70,15 +70,17 @@ def node_exporter(folder: Path, port: int) -> Iterator[None]:
     command += [f"--collector.textfile.directory={folder}", f"--web.listen-address=127.0.0.1:{port}"]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     try:
-        until(lambda: _answers(port), PATIENCE_S, "node_exporter")
+        until(lambda: answers(port), PATIENCE_S, "node_exporter")
         yield
     finally:
         process.terminate()
         process.wait(STOP_S)
 
 
-def _answers(port: int) -> bool:
-    with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=PATIENCE_S) as page:
+def answers(port: int) -> bool:
+    """Return whether a server on that loopback port serves metrics."""
+    url = f"http://127.0.0.1:{port}/metrics"
+    with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=PATIENCE_S) as page:
         return bool(page.status == 200)
     return False
 
