@@ -5,8 +5,12 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
+import importlib.metadata
 import json
+import os
+import shutil
 import sqlite3
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -760,6 +764,20 @@ def test_heal_and_undo_wake_the_daemon_and_the_journal_names_who_ran_them(host, 
     entries = host.told("journal").document
     assert [entry["actor"]["program"] for entry in entries] == ["stocktake heal", "stocktake undo"]
     assert {entry["actor"]["sudo_user"] for entry in entries} == {"alice"}
+
+
+@pytest.mark.skipif(shutil.which("sudo") is None or os.geteuid() != 0, reason="needs sudo, and root to call it")
+def test_the_journal_names_the_user_who_called_heal_through_sudo(host):
+    host.allocate("gone", here=HELD)
+    with host.cell(host.gone("gone")):
+        digest = host.told("heal").document["digest"]
+        argv = host.agent.command("stocktake", "heal", "--plan", digest, "--yes")
+        done = subprocess.run(["sudo", "-n", "-u", "root", *argv], capture_output=True, text=True, check=False)
+        assert done.returncode == 4, done.stderr
+        (entry,) = host.told("journal", "--since", "1h", "--limit", "1").document
+    actor = entry["actor"]
+    assert (actor["user"], actor["sudo_user"], actor["program"]) == ("root", "root", "stocktake heal")
+    assert (actor["version"], actor["host"]) == (importlib.metadata.version("stocktake"), os.uname().nodename)
 
 
 def test_the_daemon_does_not_heal_while_its_compute_id_file_is_unreadable(host):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import http.client
 import re
 import threading
+import urllib.error
 import urllib.request
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -20,12 +22,16 @@ def metrics_address() -> str:
 
 
 class Watcher:
-    """Notes the fewest of these findings (id: code) that a report or a scrape had, until ``stop``."""
+    """Notes the fewest of these findings (id: code) that a report or a scrape had, until ``stop``.
+
+    ``outcomes`` are the outcomes of all these reports. While the daemon restarts, there is nothing to scrape.
+    """
 
     def __init__(self, host: AgentHost, codes: Mapping[str, str], metrics: str) -> None:
         self._host, self._codes = host, codes
         self._url = f"{metrics.replace('tcp', 'http')}/metrics"
         self._reported = self._scraped = len(codes)
+        self.outcomes: set[str] = set()
         self._failed: Exception | None = None
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
@@ -42,22 +48,30 @@ class Watcher:
     def _watch(self) -> None:
         try:
             while not self._ended.wait(0.02):
-                self._reported = min(self._reported, len(self._ids() & self._codes.keys()))
-                self._scraped = min(self._scraped, scraped(self._url, self._codes.values()))
+                report = self._host.report()
+                self.outcomes.add(report["audit"]["outcome"])
+                self._reported = min(self._reported, len(by_id(report).keys() & self._codes.keys()))
+                found = scraped(self._url, self._codes.values())
+                self._scraped = self._scraped if found is None else min(self._scraped, found)
         except Exception as error:  # noqa: BLE001 - stop() raises the error in the test's own thread
             self._failed = error
 
-    def _ids(self) -> set[str]:
-        return {finding["id"] for finding in self._host.report()["audit"]["findings"]}
 
+def scraped(url: str, codes: Collection[str]) -> int | None:
+    """Return how many findings with these codes the metrics count, at most as many of a code as ``codes`` has.
 
-def scraped(url: str, codes: Collection[str]) -> int:
-    """Return how many findings with these codes the metrics count, at most as many of a code as ``codes`` has."""
-    with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
-        text = answer.read().decode()
+    Return None if no daemon answers, or if the daemon has not ended its first audit.
+    """
+    try:
+        with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
+            text = answer.read().decode()
+    except (urllib.error.URLError, ConnectionError, http.client.HTTPException):
+        return None
     counts: dict[str, float] = {}
     for code, value in _COUNT.findall(text):
         counts[code] = counts.get(code, 0.0) + float(value)
+    if not counts:
+        return None
     return int(sum(min(counts.get(code, 0.0), list(codes).count(code)) for code in set(codes)))
 
 

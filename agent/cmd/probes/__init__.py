@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from agent.cmd.probes.broker import broker_probes
 from agent.cmd.probes.folders import folder_probes
 from agent.cmd.probes.host import libvirt_probes, volume_group_probes
+from agent.cmd.probes.monitoring import monitoring_probes
 from agent.cmd.probes.placement import placement_probes
 from agent.cmd.probes.probe import Probe
 from agent.cmd.probes.state import state_probes
@@ -27,6 +28,7 @@ FAMILIES: tuple[Callable[[Loaded], Iterable[Probe]], ...] = (
     volume_group_probes,
     broker_probes,
     folder_probes,
+    monitoring_probes,
 )
 
 

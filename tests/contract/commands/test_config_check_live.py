@@ -31,12 +31,14 @@ DEAD = {
     "message broker": {"DEFAULT": {"transport_url": "rabbit://u:hunter2@127.0.0.1:{port}/"}},
     "state_dir": {"agent": {"state_dir": "/dev/null"}},
     "run_dir": {"agent": {"run_dir": "/dev/null"}},
+    "volume group absent": {"lvm": {"volume_groups": "absent"}},
 }
 # Without a token, Placement cannot be asked. Without the state directory, the host's identity is not known for certain.
 ALSO = {
     "Keystone token": {"this host's provider", "Placement"},
     "Placement": {"this host's provider"},
     "state_dir": {"this host's provider"},
+    "run_dir": {"health unix:///dev/null/health.sock"},
 }
 
 
@@ -101,3 +103,23 @@ def test_a_broker_is_ok_if_it_accepts_a_message_from_the_configured_user(host, b
     code, rows = checked(host)
     assert (code, rows["message broker"][0]) == (0 if ok else 2, ok), rows
     assert ("accepts messages" if ok else "refuses user 'stranger'") in rows["message broker"][1]
+
+
+def test_an_address_of_metrics_is_ok_if_nothing_or_an_agent_listens_there(host):
+    address = f"tcp://127.0.0.1:{free_port()}"
+    host.configure({"DEFAULT": {"update_resources_interval": -1}, "metrics": {"uri": address}})
+    _, rows = checked(host)
+    assert rows[f"metrics {address}"] == (True, "nothing listens here yet: the agent will when it runs")
+    with host.daemon() as daemon:
+        daemon.first_audit()
+        _, rows = checked(host)
+    assert rows[f"metrics {address}"] == (True, "an agent answers")
+    health = [answer for what, answer in rows.items() if what.startswith("health ")]
+    assert health == [(True, "an agent answers")]
+
+
+def test_an_address_of_metrics_is_not_ok_if_another_program_listens_there(host, placement):
+    address = placement.server.url.replace("http", "tcp")
+    host.configure({"metrics": {"uri": address}})
+    code, rows = checked(host)
+    assert (code, rows[f"metrics {address}"]) == (2, (False, "another program listens here, so the agent cannot"))

@@ -8,6 +8,7 @@ import pytest
 from agent.cmd.probes import probes_for
 from agent.cmd.probes.folders import folder_probes
 from agent.cmd.probes.host import volume_group_probes
+from agent.cmd.probes.monitoring import monitoring_probes
 from agent.cmd.probes.probe import Answer, Probe, answers
 from agent.config.load import load
 from agent.errors import ConfigError, PlacementUnavailable, SourceUnavailable
@@ -63,13 +64,27 @@ def test_a_hanging_probe_is_abandoned_and_the_other_probes_still_answer():
 
 def test_only_configured_services_have_a_probe(tmp_path: Path):
     alone = [probe.what for probe in probes_for(load_ours(tmp_path, ALONE))]
-    assert alone == ["Keystone token", "Placement", "this host's provider", "libvirt", "state_dir", "run_dir"]
+    *parts, health = alone
+    assert parts == ["Keystone token", "Placement", "this host's provider", "libvirt", "state_dir", "run_dir"]
+    assert health.startswith("health unix:///")
     text = ALONE.replace("source = none", "source = conductor")
-    more = "[lvm]\nvolume_groups = one,two\n[DEFAULT]\ntransport_url = rabbit://u:p@127.0.0.1:1/\n"
+    more = f"[metrics]\nuri = tcp://127.0.0.1:1\ntextfile = {tmp_path}/a.prom\n[lvm]\nvolume_groups = one,two\n"
+    more += "[DEFAULT]\ntransport_url = rabbit://u:p@127.0.0.1:1/\n"
     every = {probe.what for probe in probes_for(load_ours(tmp_path, text + more))}
     assert every - set(alone) == {
         *("state source (conductor)", "volume group one", "volume group two", "message broker"),
+        *("metrics tcp://127.0.0.1:1", "metrics text file"),
     }
+
+
+def test_a_folder_of_the_text_file_that_is_gone_is_not_ok(tmp_path: Path):
+    folder = tmp_path / "node"
+    folder.mkdir()
+    probes = tuple(monitoring_probes(load_ours(tmp_path, f"{ALONE}[metrics]\ntextfile = {folder}/a.prom\n")))
+    assert answers(probes)[-1].ok
+    folder.rmdir()
+    found = answers(probes)[-1]
+    assert (found.ok, found.words) == (False, f"{folder} cannot be written: No such file or directory")
 
 
 def folders(tmp_path: Path, state_dir: Path) -> Answer:
