@@ -90,6 +90,7 @@ def report(run: Run, task: AuditTask, memory: AuditMemory, acted: Acted, found: 
         remembered=run.remembered,
         boot=decision.reads.boot,
         read_until=decision.reads.seen_at,
+        nova_alive_since=decision.nova_alive_since,
     )
 
 

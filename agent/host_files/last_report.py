@@ -29,12 +29,10 @@ def with_last_report(history: History, report: Document | None) -> History:
         return history
     rows = {str(row.get("id")): row for row in _objects(audit.get("findings"))}
     lost = {str(one.get("name")): one for one in _objects(audit.get("sources"))}
-    # The report does not say since when audits have found nova-compute alive, and it may have been down after the save.
-    is_saved = read_until == history.read_until
     return dataclasses.replace(
         history,
         read_until=read_until,
-        nova_alive_since=history.nova_alive_since if is_saved else None,
+        nova_alive_since=whole(audit.get("nova_alive_since")),
         sightings=tuple(_sighting(sighting, rows.get(sighting.id, {})) for sighting in history.sightings),
         losses=tuple(_loss(loss, lost) for loss in history.losses),
     )

@@ -246,7 +246,8 @@ class AuditReport:
     ``own_files_read``: False if a command may not read the agent's state directory, because it does not run as root.
     ``remembered``: in the first audit, the findings that the history file had: an earlier process has reported them.
     ``boot`` and ``read_until``: the host's boot, and the end of the audit's reads in seconds since this boot. After a
-    crash, the next process learns from both values until when the findings were seen.
+    crash, the next process learns from both values until when the findings were seen. ``nova_alive_since``: since when
+    audits in a row have found nova-compute alive, as in ``History``.
     """
 
     audit_id: str
@@ -295,3 +296,4 @@ class AuditReport:
     remembered: tuple[SeenFinding, ...] = ()
     boot: str = ""
     read_until: int | None = None
+    nova_alive_since: int | None = None

@@ -89,6 +89,7 @@ def _audit_document(report: AuditReport, findings: list[Document]) -> Document:
         "first": report.first,
         "boot": report.boot,
         "read_until": report.read_until,
+        "nova_alive_since": report.nova_alive_since,
     }
 
 
