@@ -12,7 +12,7 @@ from typing import Protocol
 
 from agent.model.host.facts import HostFacts
 from agent.model.host.storage import GuestFile, StorageFacts
-from agent.model.nova import LightState, NovaState, Pulse
+from agent.model.nova import AllMigrations, LightState, NovaState, Pulse
 from agent.model.placement import ConsumerRecord, PlacementView, Provider
 from agent.model.plan import Applied, CreateProvider, Plan, PutAllocations, RecordWrite, RenameProvider, Reshape
 
@@ -102,6 +102,13 @@ class StateSource(Protocol):
 
     def pulse(self, host: str, deadline: Deadline) -> Pulse:
         """Return the heartbeat that ``read`` of ``host`` would return now, with much less work. Raises SourceError."""
+        ...
+
+    def migrations_of(self, host: str, instances: frozenset[str], deadline: Deadline) -> AllMigrations:
+        """Return all migrations of these instances that are not deleted; ``read`` leaves out those of other hosts.
+
+        Raises SourceError. The heartbeat is that of ``host``, as in ``pulse``.
+        """
         ...
 
 

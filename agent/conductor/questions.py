@@ -99,6 +99,14 @@ class Questions:
         """Return migrations by uuid, in any status, deleted migrations included."""
         return tuple(row for chunk in chunks(uuids) for row in self._migrations({"uuid": chunk}, deleted="yes"))
 
+    def migrations_of(self, instance: str) -> tuple[Row, ...]:
+        """Return all migrations of an instance that are not deleted, in any status.
+
+        nova compares this filter with one uuid. Its other filters find no migrations of several instances at once:
+        ``changes-since`` leaves out a migration that nova has not saved since it created the migration.
+        """
+        return self._migrations({"instance_uuid": instance})
+
     def finished_evacuations(self, host: str) -> tuple[Row, ...]:
         """Return the finished evacuations away from a host, at most the 100 that changed most recently."""
         filters = {"source_compute": host, "migration_type": "evacuation", "status": ["done", "completed"]}

@@ -19,9 +19,10 @@ from agent.conductor import wire
 from agent.conductor.client import ConductorClient
 from agent.conductor.node_wire import record_from_fields
 from agent.conductor.questions import Questions
-from agent.model.nova import ComputeHost, LightState, NovaState, Pulse, StateKind, StateSign
+from agent.model.nova import AllMigrations, ComputeHost, LightState, NovaState, Pulse, StateKind, StateSign
 from agent.model.snapshot import STATE
 from agent.ports import Deadline
+from agent.sources.nova.all_migrations import all_migrations
 from agent.sources.nova.compute_hosts import compute_hosts_from_rows
 from agent.sources.nova.documents import Cells, Row, texts
 from agent.sources.nova.guest_rows_cache import LastGuests
@@ -110,6 +111,12 @@ class ConductorState:
         questions = Questions(self._client, deadline)
         heartbeats = _heartbeats(questions.conductors() + questions.services(host))
         return pulse_from(self._now(), heartbeats)
+
+    def migrations_of(self, host: str, instances: frozenset[str], deadline: Deadline) -> AllMigrations:
+        """See StateSource. Makes two calls, and one for each instance: nova searches for one instance at a time."""
+        pulse, questions = self.pulse(host, deadline), Questions(self._client, deadline)
+        rows = tuple(row for uuid in sorted(instances) for row in questions.migrations_of(uuid))
+        return all_migrations(instances, rows, pulse)
 
     def compute_hosts(self, deadline: Deadline) -> tuple[ComputeHost, ...]:
         """Return the hosts of the cell's nova-compute services. Raises SourceUnavailable and SourceInconsistent."""

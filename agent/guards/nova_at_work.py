@@ -2,8 +2,9 @@
 
 nova writes the rows of an instance and its allocations one after the other, and between two writes the books
 *promised* (nova's database) and *recorded* (Placement's allocations) differ without any fault. So the instance must
-have no task, and its row and its migrations from or to this host must be older than ``[heal] min_age``. A migration
-between two other hosts does not justify an allocation on this host.
+have no task, and its row and all its migrations must be older than ``[heal] min_age``. An audit reads only the
+migrations from and to this host. For the few consumers that the guards let pass, heal also reads the migrations between
+other hosts (``Scene.migrations``), and the plan asks this guard again.
 """
 
 from __future__ import annotations
@@ -52,6 +53,11 @@ def _at_work(guarded: GuardedFinding, state: NovaState, consumer_uuid: str) -> _
     migrations = [migration for migration in every if migration.instance_uuid in uuids]
     if not instances:
         return _Work("nova's database shows no instance for the consumer, so it is unknown whether nova is changing it")
+    for instance in instances:
+        everywhere = guarded.scene.migrations.get(instance.uuid, ())
+        if everywhere is None:
+            return _Work(f"the migrations of instance {instance.uuid} could not be read, {_UNKNOWN}", Wait())
+        migrations += everywhere
     return _task(instances) or _recent(guarded, state, _changes(instances, migrations))
 
 

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from agent.audit.parts import AuditTask
-from agent.errors import ConfigError, FolderUnavailable, LockHeld, PlacementError
+from agent.errors import ConfigError, FolderUnavailable, LockHeld, PlacementError, SourceError
 from agent.healing.attempt import WriteAttempt, out_of_reach
 from agent.healing.consumer_json import after_json, record_json, whereabouts
 from agent.healing.plan import asked_for, candidates, heal_plan
 from agent.healing.preconditions import is_settled
-from agent.healing.recheck import Proven, not_as_planned, proven
+from agent.healing.recheck import Planned, Proven, all_migrations, instances_of, not_as_planned, proven
 from agent.healing.reshape import reshape
 from agent.healing.reshape_journal import KIND as RESHAPE_KIND
 from agent.healing.reshape_journal import after_document, before_json
@@ -26,8 +27,9 @@ from agent.host_files.journal import Change, Journal, Result
 from agent.model.audit import AuditResult, Identity
 from agent.model.finding import SeenFinding
 from agent.model.heal import NOTHING_UNDONE, AnyAction, HealAction, HealPlan, ReshapeAction, Undone
-from agent.model.nova import NovaState
+from agent.model.nova import Migration, NovaState
 from agent.model.placement import ConsumerRecord
+from agent.model.settings import Role
 from agent.repairs.base import Scene
 
 KIND = "allocations"
@@ -38,6 +40,7 @@ class Prepared:
     """A plan, the requested findings (``asked``), and the facts on which the plan rests.
 
     ``tree`` is None if Placement was not read. The audit read the rows in nova's database of all ``consumers``.
+    ``migrations`` are those of the Scene.
     """
 
     asked: tuple[SeenFinding, ...]
@@ -46,6 +49,7 @@ class Prepared:
     state: NovaState | None
     tree: TreeFingerprint | None = None
     consumers: frozenset[str] = frozenset()
+    migrations: Mapping[str, tuple[Migration, ...] | None] = field(default_factory=dict)
 
     def where(self, consumer_uuid: str) -> str | None:
         """Return where the consumer's instance is; None if the cloud's state was not read."""
@@ -89,20 +93,36 @@ def prepared(
         undone=undone,
         nova_alive_s=_nova_alive_s(result),
     )
-    records = _records(task, candidates(scene, asked, max(1, task.settings.consumer_reads)))
+    consumers = candidates(scene, asked, max(1, task.settings.consumer_reads))
+    migrations = _migrations(task, snapshot.nova.value, consumers)
+    records = _records(task, consumers)
     tree = tree_of(scene.view, scene.subject.node or "") if scene.view else None
     moved = bool(records) and (tree is None or _may_have_moved(task, tree))
     read_ago_s = seconds_since(result, task.parts.clock.now(), task.parts.clock.monotonic())
-    plan = heal_plan(dataclasses.replace(scene, records=records, has_moved=moved, read_ago_s=read_ago_s), asked)
+    scene = dataclasses.replace(scene, records=records, has_moved=moved, read_ago_s=read_ago_s, migrations=migrations)
     recorded = scene.view.consumer_uuids | scene.view.shared_consumer_uuids if scene.view else frozenset()
     return Prepared(
         asked=asked,
-        plan=plan,
+        plan=heal_plan(scene, asked),
         audit_id=result.report.audit_id,
         state=snapshot.nova.value,
         tree=tree,
         consumers=recorded | result.memory.guests,
+        migrations=migrations,
     )
+
+
+def _migrations(
+    task: AuditTask, state: NovaState | None, consumers: tuple[str, ...]
+) -> Mapping[str, tuple[Migration, ...] | None]:
+    """Return all migrations of the consumers' instances for guard nova-at-work, which judges in role companion only."""
+    if task.settings.role is not Role.COMPANION or state is None or not state.kind.has_cloud:
+        return {}
+    instances = instances_of(state, consumers)
+    try:
+        return all_migrations(task, instances).of if instances else {}
+    except SourceError:
+        return dict.fromkeys(instances)
 
 
 def seconds_since(result: AuditResult, now: str, monotonic: float) -> float:
@@ -179,7 +199,7 @@ def _changed_since(task: AuditTask, wanted: Prepared, proof: Proven, action: Any
     if wanted.state is None:
         return None
     consumers = frozenset(change.before.consumer_uuid for change in action.changes)
-    return not_as_planned(task, wanted.state, proof, wanted.consumers, consumers)
+    return not_as_planned(task, Planned(wanted.state, wanted.migrations), proof, wanted.consumers, consumers)
 
 
 def _carried_out(

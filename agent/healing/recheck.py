@@ -12,6 +12,7 @@ and tree (preconditions.py) detects the write. If nova wrote it before, the rows
 from __future__ import annotations
 
 import datetime
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -20,13 +21,21 @@ from agent.audit.freshness import behind_s
 from agent.audit.parts import AuditTask
 from agent.errors import SourceError
 from agent.healing.attempt import WriteAttempt, out_of_reach, refused
-from agent.model.nova import Instance, Migration, NovaState, Pulse
+from agent.model.nova import AllMigrations, Instance, Migration, NovaState, Pulse
+from agent.model.snapshot import STATE
 
 # Services report every 10 s (report_interval). The wait usually needs new reports of two services (decisive_heartbeat).
 WAIT_S = 30.0
 POLL_S = 1.0
 # Heartbeats have whole seconds, which some databases round, and come from machines whose clocks may differ.
 MARGIN = datetime.timedelta(seconds=2)
+
+
+class Planned(NamedTuple):
+    """nova's rows behind a plan. ``migrations``: as in Scene, with those between other hosts."""
+
+    state: NovaState
+    migrations: Mapping[str, tuple[Migration, ...] | None]
 
 
 class Proven(NamedTuple):
@@ -77,7 +86,7 @@ def _unproven(pulse: Pulse) -> WriteAttempt:
 
 
 def not_as_planned(
-    task: AuditTask, planned: NovaState, proof: Proven, asked: frozenset[str], consumers: frozenset[str]
+    task: AuditTask, planned: Planned, proof: Proven, asked: frozenset[str], consumers: frozenset[str]
 ) -> WriteAttempt | None:
     """Return why the plan no longer fits nova's rows of ``consumers``, None if the rows did not change.
 
@@ -86,17 +95,36 @@ def not_as_planned(
     """
     if proof.since is None:
         return None
+    instances = planned.migrations.keys() & instances_of(planned.state, consumers)
     try:
         now = state_for_a_change(task, asked | consumers)
+        moves = all_migrations(task, instances) if instances else None
     except SourceError as error:
         return out_of_reach(error)
-    if now.heartbeat is None or now.heartbeat < proof.since:
-        return _unproven(now.pulse)
-    changed = sorted(uuid for uuid in consumers if _rows_about(now, uuid) != _rows_about(planned, uuid))
+    for pulse in (now.pulse, *((moves.pulse,) if moves else ())):
+        if pulse.heartbeat is None or pulse.heartbeat < proof.since:
+            return _unproven(pulse)
+    changed = sorted(uuid for uuid in consumers if _rows_about(now, uuid) != _rows_about(planned.state, uuid))
+    if moves is not None:
+        changed += sorted(uuid for uuid in instances if moves.of[uuid] != planned.migrations[uuid])
     if not changed:
         return None
-    uuids = ", ".join(changed)
+    uuids = ", ".join(dict.fromkeys(changed))
     return refused(f"nothing was changed: nova's instance or migration rows of consumer {uuids} changed since the plan")
+
+
+def all_migrations(task: AuditTask, instances: Set[str]) -> AllMigrations:
+    """Return all migrations of these instances. Raises SourceError."""
+    with task.parts.reading(STATE):
+        return task.parts.state.migrations_of(task.settings.host, frozenset(instances), deadline_of(task.settings))
+
+
+def instances_of(state: NovaState, consumers: Iterable[str]) -> frozenset[str]:
+    """Return the instances that these consumers are, or whose migration they are, by the rows of ``state``."""
+    wanted = frozenset(consumers)
+    migrations = (*state.migrations, *state.finished_evacuations)
+    uuids = wanted | {m.instance_uuid for m in migrations if m.uuid in wanted}
+    return frozenset(instance.uuid for instance in state.instances if instance.uuid in uuids)
 
 
 def _rows_about(state: NovaState, consumer: str) -> tuple[tuple[Instance, ...], tuple[Migration, ...]]:

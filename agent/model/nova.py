@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
@@ -273,6 +274,19 @@ class NovaState:
     def pulse(self) -> Pulse:
         """The heartbeats and the clock that the source read with them."""
         return Pulse(now=self.pulse_at or self.now, heartbeat=self.heartbeat, newest=self.newest_heartbeat)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllMigrations:
+    """All migrations of some instances, between any hosts and in any status, except deleted migrations.
+
+    nova deletes a migration together with its instance, whose row then shows the time of the deletion.
+    ``of`` maps the uuid of each requested instance to its migrations, sorted by id; None if one of them is unreadable.
+    ``pulse``: the rows are at least as new as its heartbeat.
+    """
+
+    of: Mapping[str, tuple[Migration, ...] | None]
+    pulse: Pulse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import os_traits
 
@@ -17,6 +17,7 @@ from agent.model.audit import Identity
 from agent.model.compared import Row, Subject
 from agent.model.finding import SeenFinding
 from agent.model.heal import NOTHING_UNDONE, HealAction, ReshapeAction, Undone
+from agent.model.nova import Migration
 from agent.model.placement import Allocation, ConsumerRecord, PlacementView
 from agent.model.plan import PutAllocations
 from agent.model.report import Verdict
@@ -40,7 +41,9 @@ class Scene:
     checks this after it has read the records. ``read_ago_s`` is the time in seconds from the start of the audit to the
     end of these reads. ``undone`` are the repairs that the daemon must not repeat, because an operator undid them; if
     an operator requests the repair, ``undone`` is empty. ``nova_alive_s`` is the time in seconds for which
-    audits in a row have found nova-compute of this host alive; None if nova-compute is not alive.
+    audits in a row have found nova-compute of this host alive; None if nova-compute is not alive. ``migrations`` maps
+    the uuids of instances to all their migrations between any hosts, which heal reads in role companion for the
+    instances of the records; None if this read failed.
     """
 
     snapshot: Snapshot
@@ -56,6 +59,7 @@ class Scene:
     has_moved: bool = False
     read_ago_s: float = 0.0
     nova_alive_s: int | None = None
+    migrations: Mapping[str, tuple[Migration, ...] | None] = field(default_factory=dict)
 
     @property
     def view(self) -> PlacementView | None:

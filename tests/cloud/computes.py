@@ -173,7 +173,7 @@ def check_beside(cloud: Cloud, heals: Healing) -> None:
 def _check_rows(cloud: Cloud, heals: Healing) -> None:
     began, now = heals.began[-1], cloud.seconds
     for uuid in {heals.consumer, *(m.instance_uuid for m in cloud.migrations.values() if m.uuid == heals.consumer)}:
-        for what, changed_at in _changes(cloud, uuid, heals):
+        for what, changed_at in _changes(cloud, uuid):
             if changed_at <= began and now - changed_at < heals.min_age_s:
                 raise Intruded(f"{what} changed {now - changed_at} s ago")
         row = cloud.instances.get(uuid)
@@ -196,17 +196,10 @@ def _check_started(cloud: Cloud, heals: Healing) -> None:
         raise Intruded(f"nova-compute of {heals.host} started at {life.started} s")
 
 
-def _changes(cloud: Cloud, uuid: str, heals: Healing) -> list[tuple[str, int]]:
-    """Return the changes of the instance and of its moves from and to the host.
-
-    A move between two other hosts makes nothing on this host rightful, so the agent of this host does not read it.
-    """
+def _changes(cloud: Cloud, uuid: str) -> list[tuple[str, int]]:
+    """Return the changes of the instance and of its migrations, between any hosts."""
     row = cloud.instances.get(uuid)
-    moves = [
-        m
-        for m in cloud.migrations.values()
-        if m.instance_uuid == uuid and (heals.host in (m.source_host, m.dest_host) or m.uuid == heals.consumer)
-    ]
+    moves = [m for m in cloud.migrations.values() if m.instance_uuid == uuid]
     rows = [(f"instance {uuid}", moment) for moment in (row.created_at, row.updated_at, row.deleted_at)] if row else []
     rows += [(f"migration {m.id}", m.updated_at or m.created_at) for m in moves]
     return [(what, _second(moment)) for what, moment in rows if moment is not None]

@@ -23,7 +23,15 @@ from agent.model.audit import AuditMemory, AuditRequest, AuditResult, Identity
 from agent.model.finding import History, SeenFinding
 from agent.model.heal import HealNote, HealSettings
 from agent.model.host.facts import Cpu, Domain, DomainState, HostFacts
-from agent.model.nova import FINISHED_MIGRATION_STATUSES, ComputeNode, NovaState, Pulse, Service, StateKind
+from agent.model.nova import (
+    FINISHED_MIGRATION_STATUSES,
+    AllMigrations,
+    ComputeNode,
+    NovaState,
+    Pulse,
+    Service,
+    StateKind,
+)
 from agent.model.own_consumers import own_consumers
 from agent.model.placement import ConsumerRecord
 from agent.model.plan import PutAllocations
@@ -359,6 +367,15 @@ class _State:
         self.agent.weather.pass_by(SourceUnavailable(STATE, "no answer"))
         cloud = self.agent.cloud
         return _pulse(cloud, self.agent.feed.read(cloud.seconds))
+
+    def migrations_of(self, host: str, instances: frozenset[str], deadline: object) -> AllMigrations:
+        """Return the rows of one answer; the weather applies here too."""
+        self.agent.weather.pass_by(SourceUnavailable(STATE, "no answer"))
+        cloud = self.agent.cloud
+        found = self.agent.feed.read(cloud.seconds)
+        live = [m for m in found.migrations.values() if not m.deleted]
+        of = {uuid: tuple(m for m in live if m.instance_uuid == uuid) for uuid in instances}
+        return AllMigrations(of=of, pulse=_pulse(cloud, found))
 
 
 def _pulse(cloud: Cloud, found: Rows) -> Pulse:

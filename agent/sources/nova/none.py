@@ -6,7 +6,7 @@ libvirt's domains as the instances. They report no consumer as leaked, because n
 
 from __future__ import annotations
 
-from agent.model.nova import LightState, NovaState, Pulse, StateKind, StateSign
+from agent.model.nova import AllMigrations, LightState, NovaState, Pulse, StateKind, StateSign
 from agent.model.snapshot import STATE
 from agent.ports import Deadline
 
@@ -38,3 +38,12 @@ class NoState:
     def pulse(self, host: str, deadline: Deadline) -> Pulse:  # noqa: ARG002 - there is no cloud to query
         """See StateSource. Without services there is no heartbeat, and no state that can be out of date."""
         return Pulse(now=None, heartbeat=None)
+
+    def migrations_of(
+        self,
+        host: str,  # noqa: ARG002 - there is no cloud to query
+        instances: frozenset[str],
+        deadline: Deadline,  # noqa: ARG002
+    ) -> AllMigrations:
+        """See StateSource. Without nova no instance ever migrates."""
+        return AllMigrations(of=dict.fromkeys(instances, ()), pulse=Pulse(now=None, heartbeat=None))

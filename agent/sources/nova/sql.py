@@ -19,10 +19,11 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from agent.deadlines.reader_thread import LAST_WORDS_S, ReaderThread, Unanswered
 from agent.errors import SourceDenied, SourceInconsistent, SourceUnavailable
-from agent.model.nova import ComputeHost, LightState, NovaState, Pulse, StateSign
+from agent.model.nova import AllMigrations, ComputeHost, LightState, NovaState, Pulse, StateSign
 from agent.model.snapshot import STATE
 from agent.ports import Deadline
 from agent.sources.nova import sign_tables, tables
+from agent.sources.nova.all_migrations import all_migrations
 from agent.sources.nova.columns import COLUMNS
 from agent.sources.nova.compute_hosts import compute_hosts_from_rows
 from agent.sources.nova.documents import Row, chunks, texts
@@ -70,6 +71,17 @@ class NovaSql:
     def pulse(self, host: str, deadline: Deadline) -> Pulse:  # noqa: ARG002 - the statement reads all services
         """See StateSource. Raises SourceUnavailable and SourceInconsistent."""
         return self._bounded(lambda: self._tried_twice(lambda: self._pulse(deadline), deadline), deadline)
+
+    def migrations_of(
+        self,
+        host: str,  # noqa: ARG002 - the statement reads the heartbeats of all services
+        instances: frozenset[str],
+        deadline: Deadline,
+    ) -> AllMigrations:
+        """See StateSource. Raises SourceUnavailable and SourceInconsistent."""
+        return self._bounded(
+            lambda: self._tried_twice(lambda: self._migrations(instances, deadline), deadline), deadline
+        )
 
     def compute_hosts(self, deadline: Deadline) -> tuple[ComputeHost, ...]:
         """Return the hosts of the cell's nova-compute services. Raises SourceUnavailable and SourceInconsistent."""
@@ -124,6 +136,12 @@ class NovaSql:
         with self._database.snapshot(deadline) as connection:
             clock, *heartbeats = connection.execute(self._database.pulse).one()
         return pulse_from(clock, heartbeats)
+
+    def _migrations(self, instances: frozenset[str], deadline: Deadline) -> AllMigrations:
+        with self._database.snapshot(deadline) as connection:
+            clock, *heartbeats = connection.execute(self._database.pulse).one()
+            rows = _Statements(connection, deadline).named(tables.migrations_of_instances, instances)
+        return all_migrations(instances, rows, pulse_from(clock, heartbeats))
 
     def _services(self, deadline: Deadline) -> tuple[Row, ...]:
         with self._database.snapshot(deadline) as connection:

@@ -96,6 +96,14 @@ def migrations_named(uuids: Iterable[str]) -> Query:
     return select(MIGRATIONS).where(MIGRATIONS.c.uuid.in_(list(uuids)))
 
 
+def migrations_of_instances(uuids: Iterable[str]) -> Query:
+    """Select all live migrations of instances by instance uuid, in any status.
+
+    nova's index begins with ``deleted``: without that condition the database would read the whole table.
+    """
+    return select(MIGRATIONS).where(MIGRATIONS.c.deleted == 0, MIGRATIONS.c.instance_uuid.in_(list(uuids)))
+
+
 @_once_per_host
 def finished_evacuations(host: str) -> Query:
     """Select the newest finished evacuations away from a host, at most 100."""

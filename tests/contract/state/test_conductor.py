@@ -113,6 +113,22 @@ def test_the_hosts_of_all_compute_services_are_the_same_by_conductor_and_by_sql(
     assert "deleted-host" not in found
 
 
+def test_all_migrations_of_an_instance_are_the_same_by_conductor_and_by_sql(filled, source):
+    """Of two instances and a third without migrations: in any status, between any hosts, but not deleted."""
+    moves = (*world().expected.migrations, *world().other_migrations)
+    asked = frozenset({moves[0].instance_uuid, moves[-1].instance_uuid, uuid(4711)})
+    sql = NovaSql(filled.url)
+    try:
+        found = sql.migrations_of(HOST, asked, Deadline.after(30))
+    finally:
+        sql.close()
+    assert source.migrations_of(HOST, asked, Deadline.after(30)).of == found.of
+    wanted = {each: {m.id for m in moves if m.instance_uuid == each and not m.deleted} for each in asked}
+    assert {each: {m.id for m in some or ()} for each, some in found.of.items()} == wanted
+    assert any(wanted.values())
+    assert found.pulse.heartbeat is not None
+
+
 def test_a_conductor_read_is_timestamped_with_the_agents_clock_in_utc(filled, source):
     before = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
     now = read(source).now

@@ -13,7 +13,7 @@ from agent.healing.plan import asked_for, heal_plan
 from agent.model.audit import Identity
 from agent.model.finding import SeenFinding
 from agent.model.heal import HealAction, HealSettings, Undone
-from agent.model.nova import Service
+from agent.model.nova import Migration, Service
 from agent.model.placement import ConsumerRecord, Written
 from agent.model.settings import Role
 from agent.model.snapshot import LIBVIRT, STATE
@@ -201,6 +201,11 @@ def moving(case: GuardedFinding, **changes) -> GuardedFinding:
     return with_state(case, migrations=(facts.migration(1, "gone", status="completed", **changes),))
 
 
+def moving_elsewhere(case: GuardedFinding, *found: Migration) -> GuardedFinding:
+    """Return the case with these migrations of the consumer's instance, which heal read for the plan."""
+    return with_scene(case, migrations={facts.uuid("gone"): found})
+
+
 WRONG_BESIDE_NOVA: list[tuple[str, str, Callable[[GuardedFinding], GuardedFinding]]] = [
     (
         "role",
@@ -222,6 +227,16 @@ WRONG_BESIDE_NOVA: list[tuple[str, str, Callable[[GuardedFinding], GuardedFindin
     ("nova-at-work", "299 s ago", lambda c: beside_nova(c, deleted_at=ago(299))),
     ("nova-at-work", "changed the row of migration .* 10 s ago", lambda c: moving(c, updated_at=ago(10))),
     ("nova-at-work", "changed the row of migration .* 20 s ago", lambda c: moving(c, created_at=ago(20))),
+    (
+        "nova-at-work",
+        "changed the row of migration .* 30 s ago",
+        lambda c: moving_elsewhere(c, facts.migration(1, "gone", status="completed", updated_at=ago(30))),
+    ),
+    (
+        "nova-at-work",
+        "the migrations of instance .* could not be read",
+        lambda c: with_scene(c, migrations={facts.uuid("gone"): None}),
+    ),
     ("nova-at-work", "does not say when it was last changed", lambda c: moving(c, created_at=None)),
     ("nova-at-work", "does not say when", lambda c: beside_nova(c, updated_at=None)),
     ("nova-at-work", "shows no instance for the consumer", lambda c: with_state(c, instances=())),
@@ -273,7 +288,7 @@ SECONDS = {
     "599 s ago": 1.0,
     "299 s ago": 1.0,
 }
-SECONDS |= {"10 s ago": 290.0, "20 s ago": 280.0, "290 s ago": 10.0, "alive for 59 s": 1.0}
+SECONDS |= {"10 s ago": 290.0, "20 s ago": 280.0, "30 s ago": 270.0, "290 s ago": 10.0, "alive for 59 s": 1.0}
 
 
 @pytest.mark.parametrize(

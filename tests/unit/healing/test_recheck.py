@@ -13,9 +13,9 @@ import pytest
 from agent.audit.parts import AuditTask
 from agent.errors import SourceUnavailable
 from agent.healing.attempt import WriteAttempt
-from agent.healing.recheck import MARGIN, WAIT_S, Proven, not_as_planned, proven
+from agent.healing.recheck import MARGIN, WAIT_S, Planned, Proven, not_as_planned, proven
 from agent.model.audit import AuditRequest
-from agent.model.nova import NovaState, Pulse, StateKind
+from agent.model.nova import AllMigrations, Migration, NovaState, Pulse, StateKind
 from agent.model.snapshot import STATE
 from tests.rigs.facts import NOW, instance, migration, settings, state, uuid
 
@@ -38,8 +38,16 @@ class Clock:
 class Database:
     """A replica that is ``late_s`` behind the primary; the services report every ten seconds."""
 
-    def __init__(self, clock: Clock, late_s: int = 0, rows: NovaState | None = None, error: bool = False) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        late_s: int = 0,
+        rows: NovaState | None = None,
+        moves: AllMigrations | None = None,
+        error: bool = False,
+    ) -> None:
         self.clock, self.late_s, self.rows, self.error = clock, late_s, rows or state(), error
+        self.moves = moves or AllMigrations(of={}, pulse=Pulse(now=NOW, heartbeat=NOW))
         self.pulses = 0
 
     def pulse(self, host: str, deadline: object) -> Pulse:
@@ -54,6 +62,9 @@ class Database:
         if self.error:
             raise SourceUnavailable(STATE, "lost")
         return self.rows
+
+    def migrations_of(self, host: str, instances: frozenset[str], deadline: object) -> AllMigrations:
+        return self.moves
 
 
 @dataclasses.dataclass
@@ -101,14 +112,16 @@ def test_heal_changes_nothing_if_reading_nova_state_fails():
     refused = proven(task(error=True), state())
     assert isinstance(refused, WriteAttempt)
     assert (refused.unread, refused.words) == (True, "nothing was changed: state: lost")
-    assert not_as_planned(task(error=True), state(), Proven(NOW), frozenset(), frozenset({HERE})) == refused
+    assert (
+        not_as_planned(task(error=True), Planned(state(), {}), Proven(NOW), frozenset(), frozenset({HERE})) == refused
+    )
 
 
 def test_heal_skips_the_heartbeat_check_with_state_source_none():
     asked = task(late_s=3600)
     nobody = NovaState(kind=StateKind.NONE, host="h")
     assert proven(asked, nobody) == Proven(None)
-    assert not_as_planned(asked, nobody, Proven(None), frozenset(), frozenset({HERE})) is None
+    assert not_as_planned(asked, Planned(nobody, {}), Proven(None), frozenset(), frozenset({HERE})) is None
     assert asked.parts.state.pulses == 0
 
 
@@ -135,13 +148,40 @@ AGAIN = {
 
 @pytest.mark.parametrize(("now", "goes_on"), AGAIN.values(), ids=AGAIN.keys())
 def test_heal_continues_only_if_the_consumers_nova_rows_still_match_the_plan(now, goes_on):
-    refused = not_as_planned(task(rows=now), PLANNED, Proven(NOW), frozenset({uuid("i2")}), frozenset({HERE}))
+    refused = not_as_planned(
+        task(rows=now), Planned(PLANNED, {}), Proven(NOW), frozenset({uuid("i2")}), frozenset({HERE})
+    )
     assert (refused is None) is goes_on
 
 
 def test_heal_changes_no_allocation_of_a_migration_if_its_instance_row_changed():
     move = dataclasses.replace(MOVE, uuid=uuid("m1"), status="completed")
-    planned = dataclasses.replace(PLANNED, migrations=(move,))
+    rows = dataclasses.replace(PLANNED, migrations=(move,))
+    planned = Planned(rows, {})
     back = state(dataclasses.replace(GONE, host="cmp1"), instance("i2"), migrations=(move,))
-    assert not_as_planned(task(rows=planned), planned, Proven(NOW), frozenset(), frozenset({uuid("m1")})) is None
+    assert not_as_planned(task(rows=rows), planned, Proven(NOW), frozenset(), frozenset({uuid("m1")})) is None
     assert not_as_planned(task(rows=back), planned, Proven(NOW), frozenset(), frozenset({uuid("m1")})) is not None
+
+
+ELSEWHERE = migration(2, "i1", status="running", source_host="cmp2", dest_host="cmp3", updated_at=NOW)
+
+
+def moves(*found: Migration, late_s: int = 0) -> AllMigrations:
+    return AllMigrations(of={HERE: found}, pulse=Pulse(now=NOW, heartbeat=NOW - datetime.timedelta(seconds=late_s)))
+
+
+@pytest.mark.parametrize(
+    ("planned", "now", "result"),
+    [
+        ((ELSEWHERE,), moves(ELSEWHERE), None),
+        ((), moves(ELSEWHERE), "changed since the plan"),
+        ((ELSEWHERE,), moves(dataclasses.replace(ELSEWHERE, status="completed")), "changed since the plan"),
+        ((ELSEWHERE,), AllMigrations(of={HERE: None}, pulse=moves().pulse), "changed since the plan"),
+        ((ELSEWHERE,), moves(ELSEWHERE, late_s=1), "replica that lags"),
+    ],
+    ids=["the same", "a move began", "a move ended", "unreadable now", "from an older copy"],
+)
+def test_a_change_of_a_migration_between_other_hosts_refuses_the_planned_change(planned, now, result):
+    asked = task(rows=PLANNED, moves=now)
+    refused = not_as_planned(asked, Planned(PLANNED, {HERE: planned}), Proven(NOW), frozenset(), frozenset({HERE}))
+    assert refused is None if result is None else refused is not None and result in refused.words
