@@ -8,7 +8,7 @@ allocations, and repairs the finding after that audit.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from agent.audit.parts import AuditTask, Parts
 from agent.audit.run import run_audit
@@ -18,6 +18,7 @@ from agent.healing import heal_log
 from agent.healing.heal import KIND as ALLOCATIONS
 from agent.healing.heal import Healed, Prepared, prepared, run_heal
 from agent.model.audit import AuditMemory, AuditRequest, AuditResult
+from agent.model.finding import SeenFinding
 from agent.model.heal import HealNote, HealProgress, Undone
 from agent.model.settings import Settings
 from agent.telemetry.event_log import emit
@@ -52,7 +53,7 @@ class AuditThenHeal:
         codes = frozenset(settings.heal.codes)
         found = [seen for seen in result.report.findings if seen.finding.code in codes]
         all_wait = HealProgress(enabled=True, waiting=len(found))
-        if not any(seen.times >= settings.confirm_audits for seen in found):
+        if not may_change(found, settings):
             self._log_state, _nothing = heal_log.lines(self._log_state, (), (), result.report)
             return _with_progress(result, all_wait)
         if parts.clock.monotonic() < self._proof_due_at:
@@ -69,6 +70,11 @@ class AuditThenHeal:
                 # The wait for the proof blocks the worker, so after a failed wait the next audits must not wait again.
                 self._proof_due_at = parts.clock.monotonic() + PROOF_AGAIN_S
         return _with_healed(result, wanted, healed)
+
+
+def may_change(found: Iterable[SeenFinding], settings: Settings) -> bool:
+    """Return whether guard confirmed may let one of the findings pass; without one, heal reads nothing further."""
+    return any(seen.times >= settings.confirm_audits for seen in found)
 
 
 def _undone(parts: Parts) -> Undone:

@@ -6,9 +6,10 @@ the list yields the same life; with events left out it is still a valid life.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -16,12 +17,13 @@ from agent.errors import SourceStale
 from agent.model.audit import AuditResult
 from agent.model.nova import Instance
 from agent.model.settings import Role
+from agent.model.snapshot import LIBVIRT, STATE
 from agent.placement.http.client import PlacementClient
-from tests.cloud import computes, moves, operations
+from tests.cloud import computes, moves, operations, operators
 from tests.cloud.checks import check, check_healed
 from tests.cloud.cloud import FLAVORS, HOSTS, Cloud, Interrupted
-from tests.cloud.host_agent import HostAgent, settings_of
-from tests.cloud.mishaps import MISHAPS, mended
+from tests.cloud.host_agent import NO_SOURCE, HostAgent, settings_of
+from tests.cloud.mishaps import MISHAPS, Mishap, deleted_without_allocation, mended
 from tests.cloud.operations import Fault, Steps
 
 # Verb and weight: most events are steps of running operations, so that many operations overlap.
@@ -38,18 +40,21 @@ VERBS: dict[str, float] = {
     "restart": 1,
     "quiet": 0.5,
 }
+# Additional verbs for lives with operators who run the agent's commands, and with cloned disks.
+OPERATORS: dict[str, float] = {"hand": 2, "undo": 1, "clone": 0.5, "vigil": 3, "calm": 0.7}
 # Additional verbs for lives in which the agents' databases lie.
 LIES: dict[str, float] = {"sicken": 3, "recover": 1, "pass": 1, "patrol": 4, "compute": 2}
 # Additional verbs for lives with a nova-compute beside each agent.
-COMPUTES: dict[str, float] = {"compute": 6, "patrol": 4, "vigil": 3, "pass": 1, "hand": 2, "undo": 1, "clone": 0.5}
+COMPUTES: dict[str, float] = {"compute": 6, "patrol": 4, "pass": 1} | OPERATORS
 # Lengths of an idle time in seconds: after the longest, operations that a lagging database still shows have long ended.
 PASSING_S = (30, 120, 600, 4000)
 MOST_INSTANCES = 6
-AUDITS_TO_FIND = 2
 AUDITS_TO_HEAL = 3
 # A companion waits for three audits of nova-compute, a minute each, before it repairs a leak, and again if the agent of
 # another host then removes its own part of the consumer.
 AUDITS_BESIDE_NOVA = 10
+# The share of steps between two reads of an audit at which an operator writes what an agent reports.
+REWRITTEN = 0.02
 # With a limit of one change for each run of heal.
 AUDITS_WITH_LIMITS = 25
 # The share of quiet times that are long enough for a full read of Placement.
@@ -84,6 +89,8 @@ class Tally:
     heals_on_lies: int = 0
     undone: int = 0
     clones: int = 0
+    rewritten: int = 0
+    reboots: int = 0
     kinds: dict[str, int] = field(default_factory=dict)
 
 
@@ -103,10 +110,11 @@ def events_of(seed: int, length: int, chances: Mapping[str, float] = VERBS) -> t
 
 
 class Limits(NamedTuple):
-    """The most changes of one run of heal: [heal] max_consumers and max_percent."""
+    """What the operator configured: [heal] max_consumers and max_percent, and [agent] confirm_audits."""
 
     consumers: int = 5
     percent: float = 100.0
+    confirm_audits: int = 2
 
 
 NO_LIMITS = Limits()
@@ -127,9 +135,16 @@ class Episode:
         limits: Limits = NO_LIMITS,
         observers: frozenset[str] = frozenset(),
     ) -> None:
-        settings = settings_of(role, min_age_s=min_age_s, most=limits.consumers, percent=limits.percent)
+        settings = settings_of(
+            role,
+            min_age_s=min_age_s,
+            most=limits.consumers,
+            percent=limits.percent,
+            confirm_audits=limits.confirm_audits,
+        )
         self._is_companion = role is Role.COMPANION
-        self._is_limited = limits != NO_LIMITS
+        self._is_limited = limits._replace(confirm_audits=NO_LIMITS.confirm_audits) != NO_LIMITS
+        self._confirm_audits = limits.confirm_audits
         self.cloud = cloud
         # Only lives with a nova-compute use this attribute, and those are played on the model alone.
         self._model: Any = cloud.placement
@@ -166,12 +181,16 @@ class Episode:
             "hand": self._hand,
             "undo": self._undo,
             "clone": self._clone,
+            "calm": self._calm,
         }
 
-    def _live_together(self) -> None:
-        """Start a nova-compute on each host, and keep the time of each write of allocations by another client."""
-        self.shared = frozenset(HOSTS)
+    def watch_writes(self) -> None:
+        """Let each agent's rules know when allocations on its host were written; only the model tells this."""
         self._model.wrote = self._wrote
+
+    def _live_together(self) -> None:
+        """Start a nova-compute on each host."""
+        self.shared = frozenset(HOSTS)
         for host in HOSTS:
             computes.start(self.cloud, self._model, host)
 
@@ -293,7 +312,7 @@ class Episode:
 
     # Mishaps.
 
-    def _mishap(self, dice: random.Random) -> None:
+    def _mishap(self, dice: random.Random, among: Sequence[Mishap] = MISHAPS) -> None:
         quiet = [
             i
             for i in self.cloud.instances.values()
@@ -302,7 +321,7 @@ class Episode:
             and not self.cloud.under_way(i.uuid)
         ]
         if quiet:
-            chosen, victim = dice.choice(MISHAPS), dice.choice(quiet)
+            chosen, victim = dice.choice(among), dice.choice(quiet)
             self._tally.mishaps += 1
             self._tally.kinds[chosen.__name__] = self._tally.kinds.get(chosen.__name__, 0) + 1
             self._tell(f"mishap {chosen.__name__} {victim.uuid}")
@@ -409,27 +428,50 @@ class Episode:
     def _vigil(self, dice: random.Random) -> None:
         """Run audits of one agent as fast as they count, so that heal acts as early as its guards allow."""
         agent = self.agents[dice.choice(HOSTS)]
-        if dice.random() < 0.5 and self._may_compute(agent.host) and not computes.is_alive(self.cloud, agent.host):
-            computes.start(self.cloud, self._model, agent.host)
-        if dice.random() < 0.3:
+        if self._is_companion and self._may_compute(agent.host):
+            self._restart_compute(agent, dice)
+        if dice.random() < 0.6:
             self._mishap(dice)
-        for _ in range(6):
+        for _ in range(7):
             self._audit_of(agent, dice)
             self.cloud.seconds += 10
             # Some operations begin and end between two audits, so that no audit sees their tasks.
             for _ in range(dice.choice((0, 0, 10))):
                 self._step(dice)
+            if dice.random() < 0.3:
+                self._reboot(dice)
+
+    def _restart_compute(self, agent: HostAgent, dice: random.Random) -> None:
+        """Start nova-compute if it is down; sometimes stop it before, for minutes in which the agent audits."""
+        if dice.random() < 0.2 and computes.is_alive(self.cloud, agent.host):
+            computes.stop(self.cloud, agent.host)
+            for _ in range(4):
+                self.cloud.seconds += 60
+                self._audit_of(agent, dice)
+        if dice.random() < 0.5 and not computes.is_alive(self.cloud, agent.host):
+            computes.start(self.cloud, self._model, agent.host)
+            self._tell(f"nova-compute of {agent.host}: {self.cloud.lives[agent.host]}")
 
     def _hand(self, dice: random.Random) -> None:
-        """Let an operator run heal by hand: for all findings, or for all those of one consumer, by their ids."""
+        """Let an operator run heal by hand, while the cloud goes on."""
         agent = self.agents[dice.choice(HOSTS)]
-        consumers = sorted({seen.finding.consumer_uuid for seen in agent.findings() if seen.finding.consumer_uuid})
-        about = dice.choice(consumers) if consumers and dice.random() < 0.6 else None
-        named = [s.finding for s in agent.findings() if about is not None and s.finding.consumer_uuid == about]
-        self._tell(f"heal by hand on {agent.host}: {about or 'all findings'}")
         before = agent.allocations.writes
-        agent.heal_by_hand(frozenset(finding.id for finding in named))
+        with self._weather(agent, dice):
+            about = operators.by_hand(agent, dice)
+        self._tell(f"heal by hand on {agent.host}: {about}")
         self._count_healed(agent, before)
+
+    def _rewrite(self, dice: random.Random) -> None:
+        chosen = operators.rewrite_a_consumer(self.cloud, self.agents.values(), dice)
+        if chosen is not None:
+            self._tally.rewritten += 1
+            self._tell(f"an operator writes the allocations of {chosen} again")
+
+    def _reboot(self, dice: random.Random) -> None:
+        chosen = operators.reboot(self.cloud, self.agents.values(), [one.uuid for one in self.running], dice)
+        if chosen is not None:
+            self._tally.reboots += 1
+            self._tell(f"a user reboots {chosen}")
 
     def _undo(self, dice: random.Random) -> None:
         """Let an operator put back the newest repair of a host."""
@@ -459,21 +501,29 @@ class Episode:
             agent.crash()
 
     def _audit_of(self, agent: HostAgent, dice: random.Random) -> None:
-        """Audit while the cloud changes between any two reads and reads may fail; heal acts on what was read."""
+        """Audit while the cloud changes; heal acts on what was read."""
+        self._tell(f"audit of {agent.host}")
+        before = agent.allocations.writes
+        with self._weather(agent, dice):
+            result, count = agent.occasion(heals=dice.random() < 0.7)
+            self._tally.audits += count
+            self._count_lies(agent, result, before)
+        self._count_healed(agent, before)
+
+    @contextlib.contextmanager
+    def _weather(self, agent: HostAgent, dice: random.Random) -> Iterator[None]:
+        """Let the cloud change between any two reads of the agent, and let some of its reads fail."""
         haste, broken = dice.choice((0.0, 0.3, 1.0)), dice.random() < 0.15
         agent.weather.interlude = lambda: self._go_on(dice) if dice.random() < haste else None
         agent.weather.moment = lambda: self._step(dice) if dice.random() < haste else None
         agent.weather.fails = lambda: broken and dice.random() < 0.2
-        self._tell(f"audit of {agent.host}")
-        before = agent.allocations.writes
+        agent.weather.silent = dice.choice((STATE, LIBVIRT)) if dice.random() < 0.1 else NO_SOURCE
         try:
-            result, count = agent.occasion(heals=dice.random() < 0.7)
-            self._tally.audits += count
-            self._count_lies(agent, result, before)
+            yield
         finally:
             agent.weather.interlude = agent.weather.moment = lambda: None
             agent.weather.fails = lambda: False
-        self._count_healed(agent, before)
+            agent.weather.silent = NO_SOURCE
 
     def _count_lies(self, agent: HostAgent, result: AuditResult, writes_before: int) -> None:
         if agent.feed.is_current:
@@ -489,8 +539,10 @@ class Episode:
             chance = dice.random()
             if chance < 0.85:
                 self._step(dice)
-            elif chance < 0.97:
+            elif chance < 0.97 - REWRITTEN:
                 self._start(dice)
+            elif chance < 0.97:
+                self._rewrite(dice)
             else:
                 self._mishap(dice)
 
@@ -500,21 +552,48 @@ class Episode:
         if healed:
             self._tell(f"agent of {agent.host} healed {healed}")
 
-    def _quiet(self, dice: random.Random) -> None:
-        """End all operations; two occasions a minute apart must find every leak; then heal."""
+    def _calm(self, dice: random.Random) -> None:
+        """End all operations and findings; then let something go wrong, and let operators look before the agents do.
+
+        Agents without findings read little: Placement's allocations again only if a generation has changed. A delete
+        that leaves its allocations changes none.
+        """
+        self._end_operations(dice)
+        operators.tidy_up(self.cloud)
+        self._recover_all()
+        agents = [agent for agent in self.agents.values() if agent.host not in self.cloud.retired]
+        for _ in range(3):
+            self._minute(agents, heals=False)
+        self._mishap(dice, MISHAPS if dice.random() < 0.5 else (deleted_without_allocation,))
+        for _ in range(dice.choice((1, 2, 3))):
+            self.cloud.seconds += dice.choice((1, 60, 90))
+            for agent in agents:
+                operators.by_hand(agent, dice)
+        self._minute(agents, heals=True)
+
+    def _recover_all(self) -> None:
+        """Give each agent a current database and its own identity, and start each nova-compute."""
+        if self._is_companion:
+            self._start_all()
+        for agent in self.agents.values():
+            agent.feed.mend()
+            self._correct(agent)
+
+    def _end_operations(self, dice: random.Random) -> None:
         while self.running:
             one = dice.choice(self.running)
             if dice.random() < ABANDONED:
                 self._abandon(one)
             else:
                 self._advance(one)
+
+    def _quiet(self, dice: random.Random) -> None:
+        """End all operations; two occasions a minute apart must find every leak; then heal."""
+        self._end_operations(dice)
         self._tally.quiet += 1
         since = self.cloud.seconds
-        if self._is_companion:
-            self._start_all()
+        self._recover_all()
         for agent in self.agents.values():
-            agent.feed.mend()
-            self._correct(agent)
             told = any(seen.finding.code == "rival-writer" for seen in agent.findings())
             if told and not computes.is_alive(self.cloud, agent.host):
                 # The agent stopped writing after two overwritten audits; it writes again once its operator restarts it.
@@ -526,7 +605,7 @@ class Episode:
 
     def _find(self, *, thorough: bool) -> None:
         awake = [agent for agent in self.agents.values() if agent.host not in self.cloud.retired]
-        for _ in range(AUDITS_TO_FIND):
+        for _ in range(self._confirm_audits):
             self._minute(awake, heals=False)
         for agent in awake:
             self._tally.leaks += check(self.cloud, agent.host, agent.findings(), thorough=False)
@@ -541,7 +620,9 @@ class Episode:
         """Let all agents heal; without a minimum age every repairable leak must go within AUDITS_TO_HEAL audits."""
         agents = list(self.agents.values())
         beside = AUDITS_WITH_LIMITS if self._is_limited else AUDITS_BESIDE_NOVA
-        for _ in range(beside if self._is_companion else AUDITS_TO_HEAL):
+        alone = AUDITS_WITH_LIMITS if self._is_limited else AUDITS_TO_HEAL
+        # An undone or half-read finding is confirmed once more.
+        for _ in range((beside if self._is_companion else alone) + self._confirm_audits):
             self._minute(agents, heals=True)
         for agent in agents:
             # While a nova-compute is not proven gone, the owner heals nothing: another writer may be active.

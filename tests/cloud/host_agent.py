@@ -14,13 +14,15 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from agent.audit.parts import AuditTask, Parts
+from agent.audit.run import run_audit
+from agent.books.histories import merged
 from agent.errors import PlacementUnavailable, SourceUnavailable
 from agent.healing.after_audit import AuditThenHeal
 from agent.healing.heal import prepared, run_heal
 from agent.healing.undo import undo
 from agent.host_files.journal import Result
-from agent.model.audit import AuditMemory, AuditRequest, AuditResult, Identity
-from agent.model.finding import History, SeenFinding
+from agent.model.audit import AuditMemory, AuditRequest, AuditResult, Depth, Identity, Publish
+from agent.model.finding import STEADY_AUDITS, History, SeenFinding
 from agent.model.heal import HealNote, HealSettings
 from agent.model.host.facts import Cpu, Domain, DomainState, HostFacts
 from agent.model.nova import (
@@ -33,7 +35,7 @@ from agent.model.nova import (
     StateKind,
 )
 from agent.model.own_consumers import own_consumers
-from agent.model.placement import ConsumerRecord
+from agent.model.placement import ConsumerRecord, PlacementView
 from agent.model.plan import PutAllocations
 from agent.model.settings import Role, Settings
 from agent.model.snapshot import FILESYSTEM, LIBVIRT, STATE
@@ -44,10 +46,10 @@ from agent.placement.writer import TreeWriter
 from agent.repairs import DAEMON_CODES
 from agent.sources.nova.rows import pulse_from
 from tests.cloud.cloud import EPOCH, Cloud
-from tests.cloud.computes import Healing, Written, WrongWrite, check_beside, check_write, heartbeat
+from tests.cloud.computes import Healing, Intruded, Written, WrongWrite, check_beside, check_write, heartbeat
 from tests.cloud.feeds import Rows, moment
 from tests.cloud.journal import MemoryJournal
-from tests.cloud.rules import Run, check_run
+from tests.cloud.rules import Reported, Run, check_answered, check_run
 from tests.rigs import facts
 
 REPAIRS = (
@@ -60,6 +62,8 @@ REPAIRS = (
 # In a world that changes during every audit, each audit would request another. The worker then waits; this class stops.
 LOOKS = 4
 REQUEST = AuditRequest(reasons=("model",))
+NO_SOURCE = "no source"
+BY_HAND = AuditRequest(reasons=("command heal",), publish=Publish.NEVER, depth=Depth.FULL)
 FILES = facts.filesystem(16)
 CPUS = tuple(Cpu(id=number, online=True) for number in range(8))
 
@@ -75,11 +79,16 @@ class Weather:
         self.interlude: Callable[[], None] = lambda: None
         self.moment: Callable[[], None] = lambda: None
         self.fails: Callable[[], bool] = lambda: False
+        # The source that does not answer at all.
+        self.silent = NO_SOURCE
+        self.second: Callable[[], int] = lambda: 0
+        # When this audit, and heal after it, first read each path of Placement.
+        self.read_at: dict[str, int] = {}
 
-    def pass_by(self, error: Exception) -> None:
-        """Let the cloud continue; raise ``error`` if the read is to fail."""
+    def pass_by(self, error: Exception, source: str | None = None) -> None:
+        """Let the cloud continue before a read of that source; raise ``error`` if the read is to fail."""
         self.interlude()
-        if self.fails():
+        if self.fails() or source == self.silent:
             raise error
 
 
@@ -103,6 +112,7 @@ class Windy:
     def get(self, path: str, microversion: Any, parse: Callable[[object], Any], *bound: Any) -> Any:
         """GET."""
         self._weather.pass_by(PlacementUnavailable(f"GET {path}: no answer"))
+        self._weather.read_at.setdefault(path, self._weather.second())
         return self._inner.get(path, microversion, parse, *bound)
 
     def get_dated(self, path: str, microversion: Any, parse: Callable[[object, Any], Any]) -> Any:
@@ -127,6 +137,7 @@ class Watched:
         self._weather = weather
         self.writes = 0
         self.before_put: Callable[[str], None] = lambda consumer: None
+        self.was_rewritten: Callable[[str], bool] = lambda consumer: False
 
     def consumer(self, consumer_uuid: str) -> ConsumerRecord:
         """Read the consumer as the inner writer does."""
@@ -137,8 +148,10 @@ class Watched:
         # One round trip, and so one step of the cloud, lies between heal's last read of the consumer and its PUT. A
         # consumer that is deleted and recreated in that step has a generation that heal has seen before, and
         # Placement's API offers no way to detect it.
-        self._weather.moment()
         uuid = write.consumer_uuid
+        if self.was_rewritten(uuid):
+            raise Intruded(f"another client wrote the allocations of {uuid} after the audit had read them")
+        self._weather.moment()
         before = {host: dict(self._cloud.recorded(uuid, host)) for host in self._cloud.roots}
         needed = {host: dict(self._cloud.needed(uuid, host)) for host in self._cloud.roots}
         self.before_put(uuid)
@@ -158,17 +171,19 @@ class HostAgent:
         self.cloud = cloud
         self.host = host
         self.weather = Weather()
+        self.weather.second = lambda: cloud.seconds
         self.feed = cloud.feed()
         self.settings = dataclasses.replace(settings, host=host)
         self.allocations = Watched(AllocationClient(_as_client(client, self.weather)), cloud, self.weather)
         self._client = client
-        self.history = History()
+        self.history = SavedHistory()
         self.journal = MemoryJournal()
         # The compute_id file. A clone of another host's disk has the identity of that host.
         self.identity = cloud.roots[host]
         self.undone: set[str] = set()
         self.undone_consumers: set[str] = set()
         self.unread: dict[str, bool] = {}
+        self._reported: dict[str, Reported] = {}
         self._memory = AuditMemory()
         self._parts = self._new_parts()
         self._act = AuditThenHeal()
@@ -178,6 +193,7 @@ class HostAgent:
         self._began: list[int] = []
         self._written: dict[str, int] = {}
         self._holders: set[str] = set()
+        self.allocations.was_rewritten = self._was_rewritten
         owns = self.settings.role is Role.OWNER
         self.allocations.before_put = self._check_alone if owns else self._check_beside
         self.audits = 0
@@ -193,7 +209,7 @@ class HostAgent:
             reader=TreeReader(_as_client(self._client, self.weather)),
             reporter=TreeWriter(self._watched_client()),
             identity_files=_IdentityFile(self),
-            history=_Histories(self),
+            history=_Histories(self.history),
             lock=_Lock(),
             clock=_Clock(self.cloud),
             allocations=self.allocations,
@@ -239,21 +255,46 @@ class HostAgent:
 
     def audit(self, *, heals: bool = True) -> AuditResult:
         """Run one audit, with heal after it if ``heals``; keep its memory as the worker does."""
-        self.audits += 1
-        self._began.append(self.cloud.seconds)
-        self.unread = {}
+        self._begin_audit()
         settings = self.settings if heals else self._observing
         self.result = self._act(REQUEST, settings, self._parts, self._memory, _never)
         self._memory = self.result.memory
-        self._check_run(self.result.report.healed, frozenset(self.undone | self.undone_consumers))
+        self._note(self.result)
+        undone = frozenset(self.undone | self.undone_consumers)
+        self._check_run(self.result, self.result.report.healed, undone)
         return self.result
 
-    def heal_by_hand(self, ids: frozenset[str]) -> None:
-        """Audit, then carry out the plan as ``stocktake heal --yes`` does; without ids, for all findings."""
-        result = self.audit(heals=False)
-        task = AuditTask(request=REQUEST, settings=self.settings, parts=self._parts, cancelled=_never)
+    def _begin_audit(self) -> None:
+        self.audits += 1
+        self._began.append(self.cloud.seconds)
+        self.unread = {}
+        self.weather.read_at = {}
+
+    def _note(self, result: AuditResult) -> None:
+        """Keep since when, and by how many audits in a row, each finding has been reported."""
+        known, began = self._reported, self._began[-1]
+        found = [seen.finding.id for seen in result.report.findings]
+        self._reported = {each: known.get(each, Reported(began)).again(began, self.settings) for each in found}
+
+    def heal_by_hand(self, ids: frozenset[str], *, approves: bool) -> None:
+        """Do as ``stocktake heal`` does, in a process of its own: audit until the findings count, then plan.
+
+        Without ``ids`` the plan is for all findings. The operator lets heal carry it out, unless not ``approves``.
+        """
+        parts, memory = self._new_parts(), AuditMemory()
+        task = AuditTask(request=BY_HAND, settings=self.settings, parts=parts, cancelled=_never)
+        steady = STEADY_AUDITS if self.settings.role is Role.COMPANION else 0
+        for number in range(max(self.settings.confirm_audits, steady)):
+            parts.clock.wait(self.settings.confirm_spacing_s if number else 0)
+            self._begin_audit()
+            result = run_audit(BY_HAND, self.settings, parts, memory, _never)
+            memory = result.memory
+            self._note(result)
+        self._remember(parts, memory)
         wanted = prepared(task, result, DAEMON_CODES, ids)
-        healed = run_heal(task, wanted) if wanted else ()
+        if wanted is not None:
+            check_answered(wanted)
+        healed = run_heal(task, wanted) if wanted and approves else ()
         notes = [
             HealNote(
                 finding_id=each.action.finding_id,
@@ -265,7 +306,12 @@ class HostAgent:
             )
             for each in healed
         ]
-        self._check_run(tuple(notes), frozenset())
+        self._check_run(result, tuple(notes), frozenset())
+
+    def _remember(self, parts: Parts, memory: AuditMemory) -> None:
+        """Save the findings for the daemon, as the command does; an observer's command saves nothing."""
+        if self.settings.role is not Role.OBSERVER and memory.history is not None:
+            parts.history.save(merged(memory.history, parts.history.load(), memory.ended))
 
     def undo_last(self) -> str | None:
         """Put back the newest repair that nobody has put back; return its consumer, or None if nothing was put back."""
@@ -282,8 +328,8 @@ class HostAgent:
         self.undone_consumers.add(repairs[-1].change.consumer_uuid or "")
         return repairs[-1].change.consumer_uuid
 
-    def _check_run(self, tried: tuple[HealNote, ...], undone: frozenset[str]) -> None:
-        view = self.result.snapshot.placement.value if self.result and self.result.snapshot else None
+    def _check_run(self, result: AuditResult, tried: tuple[HealNote, ...], undone: frozenset[str]) -> None:
+        view = result.snapshot.placement.value if result.snapshot else None
         check_run(
             Run(
                 host=self.host,
@@ -292,14 +338,29 @@ class HostAgent:
                 failed=frozenset(source for source, failed in self.unread.items() if failed),
                 undone=undone,
                 consumers=len(view.consumer_uuids) if view else 0,
+                reported=self._reported,
+                second=self.cloud.seconds,
+                has_read_allocations=self._has_read_allocations(view),
                 is_cloned=self.identity != self.cloud.roots[self.host],
             )
         )
 
+    def _has_read_allocations(self, view: PlacementView | None) -> bool:
+        """Return whether this audit read the allocations. The agent asks no provider that never had any."""
+        return self._allocations_path in self.weather.read_at or (view is not None and not view.consumer_uuids)
+
+    @property
+    def _allocations_path(self) -> str:
+        return f"/resource_providers/{self.cloud.roots[self.host]}/allocations"
+
+    def _was_rewritten(self, consumer: str) -> bool:
+        read_at = self.weather.read_at.get(self._allocations_path)
+        return read_at is not None and self._written.get(consumer, read_at) > read_at
+
     def pass_by(self, source: str) -> None:
         """Let the cloud continue before a read of that source; raise SourceUnavailable if the read is to fail."""
         try:
-            self.weather.pass_by(SourceUnavailable(source, "no answer"))
+            self.weather.pass_by(SourceUnavailable(source, "no answer"), source)
         except SourceUnavailable:
             # Only the audit's own read counts, which is the first: heal reads the state again.
             self.unread.setdefault(source, True)
@@ -454,18 +515,32 @@ class _IdentityFile:
         raise AssertionError("there is a file")
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(slots=True)
+class SavedHistory:
+    """The file with the findings' history, which the daemon and the commands of a host share."""
+
+    history: History = dataclasses.field(default_factory=History)
+    saves: int = 0
+
+
 class _Histories:
-    agent: HostAgent
+    """The HistoryStore of one process."""
+
+    def __init__(self, file: SavedHistory) -> None:
+        self._file = file
+        self._seen = 0
 
     def load(self) -> History:
-        return self.agent.history
+        self._seen = self._file.saves
+        return self._file.history
 
-    def changed(self) -> None:
-        """Return None: no other process saves this host's history."""
+    def changed(self) -> History | None:
+        """Return the history if another process of the host has saved it since this process last loaded or saved it."""
+        return None if self._seen == self._file.saves else self.load()
 
     def save(self, history: History) -> bool:
-        self.agent.history = history
+        self._file.history, self._file.saves = history, self._file.saves + 1
+        self._seen = self._file.saves
         return True
 
 
@@ -493,8 +568,17 @@ class _Clock:
         self.cloud.seconds += math.ceil(seconds)
 
 
-def settings_of(role: Role, *, min_age_s: float, most: int = 5, percent: float = 100.0) -> Settings:
-    """Return settings: two audits ten seconds apart confirm a finding, and a run makes that many changes."""
+def settings_of(
+    role: Role, *, min_age_s: float, most: int = 5, percent: float = 100.0, confirm_audits: int = 2
+) -> Settings:
+    """Return settings: audits ten seconds apart confirm a finding, and a run makes that many changes."""
     heal = HealSettings(enabled=True, codes=REPAIRS, min_age_s=min_age_s, max_consumers=most, max_percent=percent)
     owner = role is Role.OWNER
-    return facts.settings(role=role, heal=heal, takeover=owner, confirm_spacing_s=10.0, confirm_within_s=180.0)
+    return facts.settings(
+        role=role,
+        heal=heal,
+        takeover=owner,
+        confirm_audits=confirm_audits,
+        confirm_spacing_s=10.0,
+        confirm_within_s=180.0,
+    )

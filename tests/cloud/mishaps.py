@@ -58,6 +58,12 @@ def wrong_project(cloud: Cloud, dice: random.Random, uuid: str) -> None:
         cloud.placement.put(uuid, Wanted(holdings=found.holdings, generation=found.generation, project="someone's"))
 
 
+def wrong_record(cloud: Cloud, dice: random.Random, uuid: str) -> None:
+    """Another client records the instance with another flavor's amounts, and for another project."""
+    wrong_amount(cloud, dice, uuid)
+    wrong_project(cloud, dice, uuid)
+
+
 def stranger(cloud: Cloud, dice: random.Random, uuid: str) -> None:
     """A consumer without any row."""
     found = cloud.new_uuid("stranger")
@@ -95,6 +101,7 @@ MISHAPS: tuple[Mishap, ...] = (
     deleted_without_allocation,
     hidden,
     wrong_project,
+    wrong_record,
     stranger,
     other_service,
     archived,

@@ -156,6 +156,14 @@ def restore(cloud: Cloud, uuid: str) -> Steps:
     yield "restore: done"
 
 
+def reboot(cloud: Cloud, uuid: str) -> Steps:
+    """compute/api.py reboot: a task that ends a moment later; host, amounts and allocation stay."""
+    cloud.save(uuid, None, task_state="rebooting")
+    yield f"reboot {uuid}: task"
+    cloud.save(uuid, "rebooting", task_state=None)
+    yield "reboot: done"
+
+
 def rebuild(cloud: Cloud, uuid: str) -> Steps:
     """Rebuild in place: the same host, the same allocation."""
     tasks = ("rebuilding", "rebuild_block_device_mapping", "rebuild_spawning")

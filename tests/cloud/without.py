@@ -8,27 +8,36 @@ from __future__ import annotations
 
 import dataclasses
 
-from agent.healing import plan
+from agent.healing import after_audit, plan
 from agent.model.finding import SeenFinding
 from agent.model.heal import HealAction
 from agent.model.placement import ConsumerRecord
+from agent.model.settings import Role
 from agent.repairs.base import Declined, Repair, Scene
 from tests.cloud import episode
 
 GUARDS = tuple(guard.name for guard in plan.BEFORE + plan.AFTER)
-# Without this guard heal declines the same findings for another reason: heal changes nothing else.
-SAYS_ONLY_WHY = "repairable"
+# These guards judge in one role only; in the other role they can refuse nothing.
+IDLE = {
+    Role.OWNER: frozenset({"after-nova", "allocation-steady", "nova-at-work", "nova-started"}),
+    Role.COMPANION: frozenset({"no-rival"}),
+}
 OWN_PART = "own-part"
+CONFIRMED = "confirmed"
 
 
-def leave_out(name: str) -> None:
-    """Leave out that guard in this process."""
-    if name not in GUARDS:
-        raise SystemExit(f"no guard of heal is named {name}; the guards: {', '.join(GUARDS)}")
-    if name == OWN_PART:
+def leave_out(names: str) -> None:
+    """Leave out that guard, or several guards with commas between their names, in this process."""
+    left_out = frozenset(names.split(","))
+    if unknown := left_out.difference(GUARDS):
+        raise SystemExit(f"no guard of heal is named {', '.join(unknown)}; the guards: {', '.join(GUARDS)}")
+    if OWN_PART in left_out:
         mistake()
-    plan.BEFORE = tuple(guard for guard in plan.BEFORE if guard.name != name)
-    plan.AFTER = tuple(guard for guard in plan.AFTER if guard.name != name)
+    if CONFIRMED in left_out:
+        # A shortcut of the daemon that has the guard's condition.
+        after_audit.may_change = lambda _found, _settings: True
+    plan.BEFORE = tuple(guard for guard in plan.BEFORE if guard.name not in left_out)
+    plan.AFTER = tuple(guard for guard in plan.AFTER if guard.name not in left_out)
 
 
 def mistake() -> None:

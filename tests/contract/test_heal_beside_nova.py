@@ -18,7 +18,7 @@ from agent.demo import cell
 from agent.guards import nova_started
 from tests.rigs.commands import stocktake_here
 from tests.rigs.domains import domain_xml, node_xml
-from tests.rigs.facts import FLAVOR_B, service, uuid
+from tests.rigs.facts import FLAVOR_B, migration, service, uuid
 from tests.rigs.healing import short_proof  # noqa: F401 - a fixture
 from tests.rigs.host import AgentHost, Ended, host_on
 from tests.rigs.placement import PROJECT, Rest
@@ -139,6 +139,19 @@ def test_heal_refuses_while_nova_is_changing_the_instance(host):
     host.cell(host.instance("away", host="cmp2", node="cmp2", updated_at=None))
     refusals = host.document("heal")["refusals"]
     assert {refusal["guard"] for refusal in refusals if refusal["consumer_uuid"] == uuid("away")} == {"nova-at-work"}
+
+
+def test_heal_reads_the_migrations_of_the_instance_between_two_other_hosts(host):
+    """The row says nothing about its last change, so nobody knows whether nova has finished the migration."""
+    host.rest.allocate({host.agent.provider_uuid: OF_B, host.other: OF_B}, uuid("away"))
+    elsewhere = migration(7, "away", status="completed", source_host="cmp3", dest_host="cmp2", updated_at=None)
+    host.cell(
+        host.instance("away", host="cmp2", node="cmp2"),
+        migrations=(dataclasses.replace(elsewhere, created_at=None),),
+    )
+    refusals = host.document("heal")["refusals"]
+    (why,) = {refusal["why"] for refusal in refusals if refusal["guard"] == "nova-at-work"}
+    assert elsewhere.uuid in why
 
 
 def test_heal_leaves_a_leak_to_nova_compute_for_three_nova_compute_audits(host):
