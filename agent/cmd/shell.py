@@ -1,7 +1,7 @@
 """Run ``stocktake``, the operators' program: a cliff application with an explicit list of commands.
 
 This module blocks eventlet before any oslo module can be imported. The application raises errors, and ``exit_handling``
-turns them into exit codes: cliff itself would log them and exit with 1 or 2, which have other meanings in this program.
+turns them into exit codes: cliff itself would log the errors and exit with 1 or 2, codes with other meanings here.
 Nothing large is imported before a command runs, so that ``--help`` prints at once.
 """
 
@@ -90,7 +90,7 @@ class Shell(App):
         return int(command.run(parser.parse_args(["--help"] if self.options.help else arguments)))
 
     def found(self, words: list[str]) -> tuple[Command, str, list[str]]:
-        """Return the command that these words name, its name and its arguments. Raises UsageError on an unknown one."""
+        """Return the command that these words name, its name and its arguments. Raises UsageError if none."""
         try:
             factory, name, arguments = self.command_manager.find_command(words)
         except ValueError:

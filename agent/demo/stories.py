@@ -1,6 +1,6 @@
 """Decide for each of the demo's five problems ("stories") whether the agent's reports show it, and collect evidence.
 
-A sixth story repairs the first problem and puts the repair back.
+In a sixth story, the agent repairs the first problem, and the operator undoes the repair.
 
 The expected numbers come from ``cast`` only. A story is shown only if the agent's reports contain the expected facts.
 Story 3 also needs the expected inventory and allocation candidates from Placement.
@@ -46,7 +46,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
-    """What became of the repair of story 1 and of its undo.
+    """The results of the repair of story 1 and of the undo of this repair.
 
     ``change`` and ``undo`` are sentences, ``entry_id`` is the journal entry of the repair, None if none was written.
     ``used_before``, ``used_after`` and ``used_at_end`` are the VCPUs that Placement counts on the first host.

@@ -1,4 +1,7 @@
-"""``stocktake config check``: report every problem of the configuration, one line each; --live: also ask every part."""
+"""``stocktake config check``: report every problem of the configuration, one line each.
+
+With ``--live``, the command also asks every part that the agent uses (such as Placement or libvirt) whether it answers.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +80,7 @@ def _checked(options: argparse.Namespace) -> tuple[Loaded | None, tuple[str, ...
 
 
 def _live(options: argparse.Namespace, loaded: Loaded) -> tuple[Answer, ...]:
-    """Ask every part outside the agent. Nothing but the answers goes to stderr: the libraries log no retries."""
+    """Ask every part outside the agent. The libraries do not log their retries to stderr."""
     from agent.cmd.audited import command_logging
     from agent.cmd.probes import probes_for
     from agent.cmd.probes.probe import LIMIT_S, answers

@@ -33,7 +33,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receivers:
-    """Who receives what is heard: valid messages of a cell, and sentences about messages and brokers."""
+    """The functions that receive the valid messages of a cell, and sentences about messages and brokers."""
 
     listen: Callable[[str], Listen | None]
     complain: Callable[[str], None] | None
@@ -41,7 +41,7 @@ class Receivers:
 
 
 class Watched:
-    """All cells, and the list of expected hosts that is not of one cell. The block of a context manager closes them."""
+    """All cells, and the list of expected hosts for all cells together. The end of a ``with`` block closes both."""
 
     def __init__(self, cells: Sequence[WatchedCell], everywhere: ExpectedList | None) -> None:
         self.cells = tuple(cells)
@@ -94,7 +94,7 @@ class Watched:
         return tuple(each for each in found if each is not None)
 
     def view(self, *, waited: bool = False) -> FleetView:
-        """Return the whole fleet now. ``waited``: the time for answers is over."""
+        """Return the whole fleet now. ``waited`` says that the time for the hosts' answers is over."""
         moment = Moment(now=time.monotonic(), at=datetime.datetime.now(datetime.UTC), waited=waited)
         everywhere = self.everywhere.value if self.everywhere else None
         return fleet_view((cell.seen() for cell in self.cells), everywhere, moment)
