@@ -14,7 +14,8 @@ class Meaning(Enum):
     """What a colour means. The value is the name of the style in templates/style.css.
 
     COUNTED: as it should be. MOVING: counted, of a move or a hold. WRONG: leaked or unknown. FOREIGN: does not belong
-    to the cloud. RESERVED: reserved, block storage, caches. FREE: nobody uses it. UNREAD: not read, so not known.
+    to the cloud. RESERVED: reserved, block storage, caches. LACKING: should be there and is not. FREE: nobody uses it.
+    UNREAD: not read, so not known.
     """
 
     COUNTED = "counted"
@@ -22,6 +23,7 @@ class Meaning(Enum):
     WRONG = "wrong"
     FOREIGN = "foreign"
     RESERVED = "reserved"
+    LACKING = "lacking"
     FREE = "free"
     UNREAD = "unread"
 
@@ -42,6 +44,7 @@ _GLYPHS = {
     Meaning.WRONG: "#",
     Meaning.FOREIGN: "+",
     Meaning.RESERVED: "-",
+    Meaning.LACKING: "#",
     Meaning.FREE: "",
     Meaning.UNREAD: "?",
 }
@@ -51,6 +54,7 @@ _WORDS = {
     Meaning.WRONG: "wrong",
     Meaning.FOREIGN: "not the cloud's",
     Meaning.RESERVED: "reserved",
+    Meaning.LACKING: "missing",
     Meaning.FREE: "free",
     Meaning.UNREAD: "not read",
 }

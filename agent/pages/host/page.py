@@ -2,14 +2,37 @@
 
 from __future__ import annotations
 
+from agent.pages.host.capacity import capacity
+from agent.pages.host.configuration import configuration
 from agent.pages.host.facts import HostFacts
 from agent.pages.host.findings import findings
+from agent.pages.host.journal import journal
+from agent.pages.host.ledger import ledger
+from agent.pages.host.numa import numa
+from agent.pages.host.providers import providers
+from agent.pages.host.sources import sources
+from agent.pages.host.storage import storage
+from agent.pages.host.timeline import timeline
+from agent.pages.host.unknown import unknown
 from agent.pages.host.verdict import verdict
 from agent.pages.page import Page
 from agent.pages.times import utc, with_age
 
 #: The sections in the order in which the page shows them.
-SECTIONS = (verdict, findings)
+SECTIONS = (
+    verdict,
+    findings,
+    capacity,
+    storage,
+    ledger,
+    providers,
+    timeline,
+    numa,
+    sources,
+    configuration,
+    journal,
+    unknown,
+)
 
 
 def host_page(facts: HostFacts) -> Page:

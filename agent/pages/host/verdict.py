@@ -6,12 +6,11 @@ from agent.pages.blocks import Block, Figure, Figures, Meaning, Note, Paragraph
 from agent.pages.host.facts import HostFacts
 from agent.pages.host.loss import Loss, Losses, losses_of
 from agent.pages.page import Section
+from agent.pages.sizes import size_text
+from agent.pages.tables import NOT_KNOWN
 from agent.pages.times import age_s
 from agent.text.amounts import age_text, with_class
 from agent.text.wording import some_of
-
-_GIB = 1 << 30
-NOT_KNOWN = "?"
 
 
 def verdict(facts: HostFacts) -> Section:
@@ -43,11 +42,6 @@ def amounts(loss: Loss) -> tuple[str, ...]:
     sizes = (size_text(loss.size_bytes),) if loss.size_bytes else ()
     listed = (*sizes, *(with_class(name, amount) for name, amount in loss.amounts.items()))
     return listed or ("nothing" if loss.size_bytes is None else "0 bytes",)
-
-
-def size_text(size_bytes: int) -> str:
-    """Return a size in GiB, below 1 GiB in bytes."""
-    return f"{size_bytes} bytes" if size_bytes < _GIB else f"{size_bytes / _GIB:.1f} GiB"
 
 
 def _clause(loss: Loss, what: str, none: str) -> str:

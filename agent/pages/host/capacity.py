@@ -1,0 +1,30 @@
+"""Section 3, the capacity: what is promised, held and recorded of each resource class. Pure."""
+
+from __future__ import annotations
+
+from agent.pages.blocks import Block, Paragraph
+from agent.pages.host.books import class_books
+from agent.pages.host.capacity_picture import capacity_picture
+from agent.pages.host.facts import HostFacts
+from agent.pages.page import Section
+
+#: The picture shows at most this many classes.
+MOST = 12
+
+
+def capacity(facts: HostFacts) -> Section:
+    """Return the section."""
+    classes = class_books(facts)
+    blocks: list[Block] = [
+        Paragraph(
+            text="Promised is what the cloud believes, held is what is really on the host, recorded is what the "
+            "scheduler subtracts. The three should be equal, except for what the configuration reserves."
+        )
+    ]
+    if classes:
+        blocks.append(capacity_picture(classes[:MOST]))
+    else:
+        blocks.append(Paragraph(text="No resource class is known, because no source that has one was read."))
+    if len(classes) > MOST:
+        blocks.append(Paragraph(text=f"and {len(classes) - MOST} more classes: stocktake inventory"))
+    return Section(id="capacity", heading="Capacity", blocks=tuple(blocks))

@@ -1,0 +1,50 @@
+"""Section 11, the journal: who changed what in the last 30 days, and how to put it back. Pure."""
+
+from __future__ import annotations
+
+from agent.pages.blocks import Cell, Column, Meaning, Paragraph, Table
+from agent.pages.host.facts import Change, HostFacts
+from agent.pages.page import Section
+from agent.pages.tables import text
+from agent.pages.times import with_age
+
+MOST_ROWS = 100
+_MEANINGS = {"done": Meaning.COUNTED, "refused": Meaning.FOREIGN, "unknown": Meaning.UNREAD, "open": Meaning.UNREAD}
+_COLUMNS = ("time", "who", "what", "result", "in words", "undo")
+
+
+def journal(facts: HostFacts) -> Section:
+    """Return the section."""
+    changes = facts.changes
+    if not changes:
+        unread = f"The journal was not read: {'; '.join(facts.unread)}"
+        nothing = unread if changes is None else "Heal, undo and adopt changed nothing in the last 30 days."
+        return Section(id="journal", heading="Journal", blocks=(Paragraph(text=nothing),))
+    newest = changes[::-1]
+    more = len(newest) - MOST_ROWS
+    table = Table(
+        id="changes",
+        caption="Changes of the last 30 days, the newest first",
+        columns=tuple(Column(heading=name, is_code=name == "undo") for name in _COLUMNS),
+        rows=tuple(_row(change, facts.now) for change in newest[:MOST_ROWS]),
+        foot=f"and {more} more: stocktake journal" if more > 0 else "",
+    )
+    return Section(id="journal", heading="Journal", blocks=(table,))
+
+
+def _row(change: Change, now: str) -> tuple[Cell, ...]:
+    result = Cell(text=change.result, meaning=_MEANINGS.get(change.result, Meaning.UNREAD))
+    return (
+        Cell(text=with_age(change.at, now)),
+        text(change.actor or "not recorded"),
+        text(change.what),
+        result,
+        text(change.words),
+        text(_undo(change)),
+    )
+
+
+def _undo(change: Change) -> str:
+    if change.undone_by:
+        return f"undone by {', '.join(entry[:8] for entry in change.undone_by)}"
+    return f"stocktake undo {change.id[:8]}" if change.result == "done" else ""

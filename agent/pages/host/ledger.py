@@ -1,0 +1,49 @@
+"""Section 5, the ledger: each consumer's amounts in the three books, those that differ first. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from agent.model.report import LedgerRow, Verdict
+from agent.pages.blocks import Cell, Meaning, Paragraph
+from agent.pages.host.facts import HostFacts
+from agent.pages.page import Section
+from agent.pages.tables import of_grid
+from agent.render.ledger_grid import is_differing, ledger_grid, reading_place
+
+MOST_ROWS = 200
+_WITHOUT = ("source", "provider")
+# These verdicts have a colour of their own: the use is not the cloud's, or reserved.
+_CALM = {
+    Verdict.UNMANAGED: Meaning.FOREIGN,
+    Verdict.OTHER_SERVICE: Meaning.FOREIGN,
+    Verdict.RESERVED: Meaning.RESERVED,
+}
+
+
+def ledger(facts: HostFacts) -> Section:
+    """Return the section."""
+    rows = sorted(facts.report.ledger, key=reading_place)
+    if not rows:
+        unread = ", ".join(source.name for source in facts.unread_sources)
+        far = f", as far as the sources could be read; not read: {unread}" if unread else ""
+        nothing = Paragraph(text=f"No consumer has an amount in any book{far}.")
+        return Section(id="ledger", heading="Ledger", blocks=(nothing,))
+    differing = sum(map(is_differing, rows))
+    shown = rows[:MOST_ROWS]
+    grid = ledger_grid(facts.report, shown)
+    table = of_grid("ledger-rows", "Amounts by consumer and class", grid, _WITHOUT, "Search these rows")
+    place = [column.name for column in grid.columns if column.name not in _WITHOUT].index("verdict")
+    marked = [_marked(cells, place, row) for cells, row in zip(table.rows, shown, strict=True)]
+    more = len(rows) - len(shown)
+    foot = f"and {more} more: stocktake ledger" if more else ""
+    said = f"{differing} of {len(rows)} rows differ or could not be compared; they are first."
+    blocks = (Paragraph(text=said), replace(table, rows=tuple(marked), foot=foot))
+    return Section(id="ledger", heading="Ledger", blocks=blocks)
+
+
+def _marked(cells: tuple[Cell, ...], place: int, row: LedgerRow) -> tuple[Cell, ...]:
+    """Return the cells with the meaning of the row's verdict, whose cell is at ``place``."""
+    differs = Meaning.UNREAD if row.verdict is Verdict.UNKNOWN else Meaning.WRONG
+    meaning = _CALM.get(row.verdict, Meaning.COUNTED if not is_differing(row) else differs)
+    return (*cells[:place], replace(cells[place], meaning=meaning), *cells[place + 1 :])

@@ -1,0 +1,92 @@
+"""Picture of the NUMA cells: one column a cell, a bar for each kind of resource. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from agent.pages.blocks import Cell, Column, Meaning, Picture, Shape, Table
+from agent.pages.host.cells import NumaCell, Share
+from agent.pages.shapes import WIDTH, Box, fitted, label, rectangle, rule
+from agent.pages.tables import NOT_KNOWN
+
+MOST_CELLS = 16
+_PER_ROW = 3
+_HEAD, _HIGH, _FOOT = 28.0, 100.0, 36.0
+_NUMBERS = 20.0
+_BLOCK = _HEAD + _NUMBERS + _HIGH + _FOOT
+_COLUMN = WIDTH / _PER_ROW
+
+
+def numa_picture(cells: Sequence[NumaCell]) -> Picture:
+    """Return the picture of the cells, at most 16 of them."""
+    shown = cells[:MOST_CELLS]
+    shapes: list[Shape] = []
+    for place, cell in enumerate(shown):
+        shapes.extend(_drawn(cell, (place % _PER_ROW) * _COLUMN, (place // _PER_ROW) * _BLOCK))
+    more = len(cells) - len(shown)
+    return Picture(
+        id="numa-picture",
+        title="Use of each NUMA cell",
+        conclusion=" ".join((*map(conclusion, shown), *((f"And {more} more cells.",) if more else ()))),
+        height=_BLOCK * max(1, -(-len(shown) // _PER_ROW)),
+        shapes=tuple(shapes),
+        table=_table(cells),
+        legend=((Meaning.COUNTED, "used"), (Meaning.FREE, "free"), (Meaning.UNREAD, "not known")),
+    )
+
+
+def conclusion(cell: NumaCell) -> str:
+    """Return one sentence about a cell."""
+    return f"Cell {cell.id}: {', '.join(f'{share.what} {_of(share)}' for share in cell.shares) or 'nothing'}."
+
+
+def _of(share: Share) -> str:
+    used = NOT_KNOWN if share.used is None else str(share.used)
+    return f"{used}/{share.total}{f' {share.unit}' if share.unit == 'MiB' else ''}"
+
+
+def _drawn(cell: NumaCell, left: float, top: float) -> Iterator[Shape]:
+    yield label(f"cell {cell.id}", left + 4, top + 18, look="strong")
+    inner = _COLUMN - 16
+    width = inner / max(1, len(cell.shares))
+    bottom = top + _HEAD + _NUMBERS + _HIGH
+    for place, share in enumerate(cell.shares):
+        yield from _share(share, Box(left + 4 + place * width, top + _HEAD + _NUMBERS, width - 8, _HIGH))
+    yield rule(left + 4, bottom, left + 4 + inner, bottom)
+
+
+def _share(share: Share, box: Box) -> Iterator[Shape]:
+    middle = box.left + box.width / 2
+    text = f"{share.what}: {_of(share)}"
+    if share.used is None:
+        yield rectangle(Meaning.UNREAD, box, text)
+    else:
+        ratio = min(1.0, share.used / share.total)
+        yield rectangle(Meaning.FREE, box, text)
+        if ratio:
+            high = box.height * ratio
+            yield rectangle(Meaning.COUNTED, Box(box.left, box.top + box.height - high, box.width, high), text)
+    percent = NOT_KNOWN if share.used is None else f"{100 * share.used / share.total:.0f} %"
+    yield label(fitted(percent, box.width + 6), middle, box.top - 6, anchor="middle")
+    text = fitted(share.short, box.width + 6)
+    yield label(text, middle, box.top + box.height + 17, anchor="middle", look="faint")
+
+
+def _table(cells: Sequence[NumaCell]) -> Table:
+    columns = ("cell", "what", "used", "total", "unit")
+    return Table(
+        id="numa-numbers",
+        caption="Use of each NUMA cell",
+        columns=tuple(Column(heading=name, is_number=name in {"cell", "used", "total"}) for name in columns),
+        rows=tuple(
+            (
+                Cell(text=str(cell.id)),
+                Cell(text=share.what),
+                Cell(text=NOT_KNOWN if share.used is None else str(share.used)),
+                Cell(text=str(share.total)),
+                Cell(text=share.unit),
+            )
+            for cell in cells
+            for share in cell.shares
+        ),
+    )

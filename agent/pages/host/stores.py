@@ -1,0 +1,66 @@
+"""The stores of the guests' disks, with the bytes of each kind of owner. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from agent.model.report import StorageRow
+from agent.pages.bars import Part
+from agent.pages.blocks import Meaning
+
+FREE = "free"
+#: The kinds of owners in the order of a bar, each with its meaning.
+KINDS = (
+    ("instance", Meaning.COUNTED),
+    ("domain", Meaning.COUNTED),
+    ("image-cache", Meaning.RESERVED),
+    ("block-storage", Meaning.RESERVED),
+    ("thin-pool", Meaning.RESERVED),
+    ("part", Meaning.RESERVED),
+    ("other", Meaning.RESERVED),
+    ("pool", Meaning.RESERVED),
+    ("elsewhere", Meaning.RESERVED),
+    ("root-reserve", Meaning.RESERVED),
+    ("leftover", Meaning.FOREIGN),
+    ("orphaned", Meaning.FOREIGN),
+    ("foreign", Meaning.FOREIGN),
+    ("unknown", Meaning.WRONG),
+    (FREE, Meaning.FREE),
+)
+#: The bytes of a store that no row has.
+UNACCOUNTED = "unaccounted"
+_MEANINGS = dict(KINDS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Store:
+    """One store; the parts add up to ``size_bytes``, in the order of KINDS."""
+
+    name: str
+    size_bytes: int
+    parts: tuple[Part, ...]
+
+
+def stores_of(rows: tuple[StorageRow, ...]) -> tuple[Store, ...]:
+    """Return the stores by name. A kind that this version does not know counts as unknown."""
+    sums: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    sizes: dict[str, int] = {}
+    for row in rows:
+        kind = row.owner_kind if row.owner_kind in _MEANINGS else "unknown"
+        sums[row.store][kind] += row.size_bytes
+        sizes[row.store] = row.store_bytes
+    return tuple(_store(name, sizes[name], sums[name]) for name in sorted(sums))
+
+
+def meaning_of(kind: str) -> Meaning:
+    """Return the meaning of a kind of owner."""
+    return _MEANINGS.get(kind, Meaning.WRONG)
+
+
+def _store(name: str, size_bytes: int, sums: dict[str, int]) -> Store:
+    parts = [Part(name=kind, meaning=meaning, amount=sums[kind]) for kind, meaning in KINDS if sums.get(kind)]
+    rest = size_bytes - sum(sums.values())
+    if rest > 0:
+        parts.append(Part(name=UNACCOUNTED, meaning=Meaning.WRONG, amount=rest))
+    return Store(name=name, size_bytes=size_bytes, parts=tuple(parts))

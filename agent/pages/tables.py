@@ -1,0 +1,62 @@
+"""Make the cells of tables. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from agent.pages.blocks import Cell, Column, Meaning, Table
+from agent.render.cells import NOT_KNOWN as GRID_NOT_KNOWN
+from agent.render.layout import Column as GridColumn
+from agent.render.layout import Grid, Kind
+from agent.text.amounts import beside_its_class, number_text
+from agent.text.wording import printable
+
+#: The text of a cell whose value is not known. It is never 0.
+NOT_KNOWN = "?"
+#: A longer text is cut: a tenant may have chosen a name of thousands of characters.
+MOST_CHARACTERS = 200
+
+
+def text(value: str, meaning: Meaning | None = None) -> Cell:
+    """Return a cell with a text, cut if it is very long."""
+    return Cell(text=cut(value), meaning=meaning)
+
+
+def cut(value: str, most: int = MOST_CHARACTERS) -> str:
+    """Return the text with escaped control characters, cut with ``...`` after ``most`` characters."""
+    shown = printable(value[: most + 1])
+    return shown if len(shown) <= most else f"{shown[: most - 3]}..."
+
+
+def number(value: float | None) -> Cell:
+    """Return a cell with a number, ``?`` if it is not known."""
+    return Cell(text=NOT_KNOWN) if value is None else Cell(text=number_text(value))
+
+
+def amount(resource_class: str, value: float | None, *, none: str = "") -> Cell:
+    """Return a cell with an amount, for a row that names its class; ``none`` is the text without an amount."""
+    return Cell(text=none if value is None else beside_its_class(resource_class, value))
+
+
+def of_grid(table_id: str, caption: str, grid: Grid, without: Collection[str] = (), search: str = "") -> Table:
+    """Return the table of a command as a table of a page; ``without`` are the names of columns to leave out."""
+    places = [place for place, column in enumerate(grid.columns) if column.name not in without]
+    return Table(
+        id=table_id,
+        caption=caption,
+        columns=tuple(_column(grid.columns[place]) for place in places),
+        rows=tuple(tuple(_cell(row[place]) for place in places) for row in grid.rows),
+        search=search,
+    )
+
+
+def _column(column: GridColumn) -> Column:
+    return Column(
+        heading=column.heading.lower().replace("_", " "),
+        is_number=column.kind is Kind.NUMBER,
+        is_code=column.kind is Kind.UUID,
+    )
+
+
+def _cell(value: str) -> Cell:
+    return Cell(text=NOT_KNOWN if value == GRID_NOT_KNOWN else cut(value))
