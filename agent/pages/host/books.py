@@ -113,7 +113,7 @@ def _capacity(rows: Iterable[InventoryRow]) -> float | None:
 
 def _book(name: str, resource_class: str, rows: Iterable[LedgerRow], facts: HostFacts) -> Book:
     unread = unread_books(facts.report, resource_class).get(name, ())
-    sums: dict[str, float] = defaultdict(float)
+    sums: dict[str, int] = defaultdict(int)
     lacking = 0
     for row in rows:
         for part, amount in _parts(row, name):
@@ -131,7 +131,7 @@ def _book(name: str, resource_class: str, rows: Iterable[LedgerRow], facts: Host
     )
 
 
-def _parts(row: LedgerRow, book: str) -> Iterable[tuple[str, float]]:
+def _parts(row: LedgerRow, book: str) -> Iterable[tuple[str, int]]:
     amount: int | None = getattr(row, book)
     if not amount:
         return ()

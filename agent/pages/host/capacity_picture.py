@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from agent.pages.bars import BASE, HEIGHT, drawn, segments, unread_bar
 from agent.pages.blocks import Cell, Column, Meaning, Picture, Shape, Table
 from agent.pages.host.books import INSTANCES, MOVES, ORDER, RESERVE, UNMANAGED, WRONG, Book, ClassBooks
-from agent.pages.shapes import WIDTH, Box, label, number, rule, text_width
+from agent.pages.shapes import WIDTH, Box, fitted, label, number, rule, text_width
 from agent.pages.tables import NOT_KNOWN, amount
 from agent.text.amounts import number_text, with_unit
 from agent.text.wording import NOT_COUNTED
@@ -91,7 +91,8 @@ def _row(book: Book, resource_class: str, top: float, per_unit: float) -> Iterat
         box = Box(end + 1, top + 1, width, HEIGHT - 2)
         yield _lacking(box, f"promised, not recorded: {with_unit(resource_class, book.lacking)}")
         end = box.left + box.width
-    yield label(with_unit(resource_class, book.total), min(end, _RIGHT) + 8, top + BASE)
+    left = min(end, _RIGHT) + 8
+    yield label(fitted(with_unit(resource_class, book.total), WIDTH - left), left, top + BASE)
 
 
 def _not_known(book: Book) -> str:

@@ -1,0 +1,79 @@
+"""The findings of a host as blocks: causes only, the most urgent first, with commands to copy."""
+
+import dataclasses
+
+from agent.model.finding import Severity
+from agent.pages.blocks import FindingBlock, Meaning, Paragraph
+from agent.pages.host.findings import MOST_BLOCKS, findings
+from tests.rigs.pages import dead, facts
+from tests.rigs.screens import MANY_LEAKS, SCREEN, UNREAD
+
+
+def blocks_of(report, **changes):
+    return findings(facts(report, **changes)).blocks
+
+
+def test_each_cause_has_a_block_and_names_what_else_it_causes():
+    blocks = blocks_of(SCREEN)
+    assert [block.code for block in blocks] == [
+        "allocation-leaked",
+        "allocation-missing",
+        "allocation-stale-move",
+        "volume-foreign",
+    ]
+    assert blocks[2].also.startswith("also caused: consumer-on-several-providers [")
+
+
+def test_a_block_has_the_commands_the_impact_and_the_age_of_its_finding():
+    block = blocks_of(SCREEN)[0]
+    assert (block.severity, block.meaning, block.who.split()[0]) == ("error", Meaning.WRONG, "old-shop")
+    assert block.impact == "The scheduler refuses instances."
+    assert block.state == "seen, 5 min old"
+    assert [command.label for command in block.commands] == ["fix", "by hand", "docs"]
+    assert block.commands[0].line == f"stocktake heal --finding {block.short_id}"
+
+
+def test_a_finding_that_was_not_checked_says_which_source_is_missing():
+    missing = next(block for block in blocks_of(UNREAD) if block.code == "allocation-missing")
+    assert missing.state.startswith("not known now, because placement was not read, last checked 2 min ago")
+
+
+def test_many_equal_findings_share_one_block_and_one_command():
+    blocks = blocks_of(MANY_LEAKS)
+    assert [(block.code, block.who) for block in blocks] == [
+        ("allocation-leaked", "7 findings"),
+        ("volume-foreign", "guests/backup-by-hand"),
+    ]
+    assert len(blocks[0].members) == 7
+    assert blocks[0].commands[0].line.count("--finding") == 7
+
+
+def test_warnings_follow_errors_and_an_older_finding_comes_first():
+    old = dataclasses.replace(SCREEN.findings[3], first_seen_at="2026-11-20T00:00:00Z")
+    blocks = blocks_of(dataclasses.replace(SCREEN, findings=(*SCREEN.findings[:3], old, *SCREEN.findings[4:])))
+    assert blocks[0].short_id == old.finding.id[:8]
+    severities = [block.severity for block in blocks]
+    assert severities == sorted(severities, key=[each.value for each in Severity].index)
+
+
+def test_a_page_shows_a_limited_number_of_blocks_and_counts_the_rest():
+    seen = SCREEN.findings[-1]
+    many = tuple(
+        dataclasses.replace(seen, finding=dataclasses.replace(seen.finding, subject=f"v{n}", code=f"code-{n}"))
+        for n in range(50)
+    )
+    blocks = blocks_of(dataclasses.replace(SCREEN, findings=many))
+    assert len(blocks) == MOST_BLOCKS + 1
+    assert blocks[-1] == Paragraph(text="and 10 more: stocktake findings")
+
+
+def test_no_finding_is_no_promise_while_a_source_is_unread():
+    assert blocks_of(dead())[0].text == (
+        "No findings. There may be some, because placement, state, libvirt, lvm was not read."
+    )
+    assert blocks_of(dataclasses.replace(SCREEN, findings=()))[0].text == "No findings."
+
+
+def test_every_block_is_a_finding_with_an_id_of_its_own():
+    ids = [block.id for block in blocks_of(SCREEN) if isinstance(block, FindingBlock)]
+    assert len(set(ids)) == len(ids) == 4

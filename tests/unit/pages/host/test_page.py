@@ -1,0 +1,136 @@
+"""The whole page of one host: its sections, its bounds, and what it shows while nothing can be read."""
+
+import dataclasses
+import re
+
+import pytest
+
+from agent.pages.blocks import Meaning, Sentences, Table
+from agent.pages.host.page import host_page
+from agent.pages.render import rendered
+from tests.rigs.pages import CHANGES, HOSTILE_NAMES, assert_inside, dead, facts, large, pictures
+from tests.rigs.screens import SCREEN, UNREAD
+from tests.unit.pages.test_render import Elements
+
+ORDER = [
+    *("verdict", "findings", "capacity", "storage", "ledger", "providers", "timeline", "numa"),
+    *("sources", "configuration", "journal", "unknown"),
+]
+
+
+def section(report, name, **changes):
+    return next(each for each in host_page(facts(report, **changes)).sections if each.id == name)
+
+
+def texts_of(table: Table) -> list[list[str]]:
+    return [[cell.text for cell in row] for row in table.rows]
+
+
+@pytest.mark.parametrize("report", [SCREEN, UNREAD, dead()], ids=["read", "placement unread", "dead"])
+def test_the_sections_are_the_same_whatever_could_be_read(report):
+    page = host_page(facts(report))
+    assert [each.id for each in page.sections] == ORDER
+    assert all(each.blocks for each in page.sections)
+    assert page.title == "Stocktake: compute-1"
+    assert "audit of 2026-11-22 03:11:07 UTC (53 s ago)" in page.about
+
+
+def test_a_page_of_dead_sources_shows_question_marks_and_no_amount():
+    report = dead()
+    page = host_page(facts(report, view=None, cell_usages=None, changes=None, options=None, unread=("no journal",)))
+    text = " ".join(Elements(rendered(page)).texts)
+    assert text.count("was not read") >= 8
+    # Amounts of the pictures' scales aside, a dead host has no number with a unit.
+    assert re.findall(r"\b\d+ (?:VCPU|MiB|GiB|bytes)\b", text) == []
+    assert {each.id for each in pictures(page)} == {"storage-picture", "sources-picture"}
+
+
+def test_a_page_of_1000_guests_and_20000_volumes_keeps_its_bounds():
+    text = rendered(host_page(facts(large(1000, 20_000))))
+    assert len(text.encode()) < 1_000_000
+    assert len(Elements(text).found) <= 8_000
+
+
+def test_a_page_of_hostile_names_keeps_its_bounds_and_its_pictures_inside():
+    page = host_page(facts(large(300, 500, HOSTILE_NAMES)))
+    text = rendered(page)
+    assert len(text.encode()) < 1_000_000
+    for picture in pictures(page):
+        assert_inside(picture)
+    for tag, attributes in Elements(text).found:
+        assert tag not in {"img", "iframe"}
+        assert not [name for name in attributes if name.startswith("on") or name == "style"]
+
+
+def test_no_id_of_a_page_is_used_twice():
+    ids = [each["id"] for _, each in Elements(rendered(host_page(facts()))).found if "id" in each]
+    assert len(ids) == len(set(ids))
+
+
+def test_the_ledger_shows_200_rows_with_the_differing_ones_first():
+    said, table = section(large(200), "ledger").blocks
+    assert len(table.rows) == 200
+    assert table.foot == "and 415 more: stocktake ledger"
+    assert said.text == "6 of 615 rows differ or could not be compared; they are first."
+    assert {row[-2].meaning for row in table.rows[:6]} <= {Meaning.WRONG, Meaning.FOREIGN}
+    assert table.search
+
+
+def test_the_ledger_shows_a_book_that_was_not_read_as_a_question_mark():
+    _, table = section(UNREAD, "ledger").blocks
+    place = [column.heading for column in table.columns].index("recorded")
+    assert {row[place].text for row in table.rows} == {"?"}
+
+
+def test_the_largest_strangers_of_the_stores_are_listed_by_size():
+    _, table = section(SCREEN, "storage").blocks
+    assert texts_of(table) == [
+        ["120.0 GiB", "128849018880", "foreign", "guests/backup-by-hand", "linear volume backup-by-hand", "vg guests"]
+    ]
+    assert section(large(0, 100), "storage").blocks[1].foot == "and 30 more: stocktake ledger --storage"
+
+
+def test_the_provider_section_lists_what_would_be_written():
+    _, inventories, traits = section(SCREEN, "providers").blocks
+    assert texts_of(inventories)[0][2:] == ["MEMORY_MB", "differs", "reserved 0 MiB -> 512 MiB"]
+    assert [row[1:] for row in texts_of(traits)] == [
+        ["COMPUTE_VOLUME_MULTI_ATTACH", "to add"],
+        ["HW_CPU_X86_AVX512VPOPCNTDQ", "to remove"],
+    ]
+
+
+def test_the_journal_lists_the_newest_change_first_and_how_to_undo_it():
+    (table,) = section(SCREEN, "journal").blocks
+    rows = texts_of(table)
+    assert [row[-1] for row in rows] == ["", "stocktake undo 9b22aa55", "undone by 9b22aa55"]
+    assert rows[0][0] == "2026-11-22 03:10:00 UTC (2 min ago)"
+    assert len(CHANGES) == len(rows)
+
+
+def test_a_journal_that_was_not_read_is_no_empty_journal():
+    (said,) = section(SCREEN, "journal", changes=None, unread=("the journal is closed",)).blocks
+    assert said.text == "The journal was not read: the journal is closed"
+
+
+def test_the_configuration_shows_options_with_masked_secrets_and_their_files():
+    (table,) = section(SCREEN, "configuration").blocks
+    assert texts_of(table)[1] == ["[placement] password", "****", "/etc/nova/nova.conf"]
+
+
+def test_the_last_section_names_everything_that_is_not_known():
+    (known,) = section(UNREAD, "unknown", problems=("ledger[3]: bad",), unread=("journal: torn",)).blocks
+    assert isinstance(known, Sentences)
+    assert known.texts == (
+        "placement was not read: http://placement.example.org: no answer within 30 s.",
+        "3 findings were not checked, because placement was not read: allocation-leaked, allocation-missing, "
+        "allocation-stale-move.",
+        "A write of VGPU on provider 0d5c8a9e-6f5e-5c9b-8f43-1f4c2b7a9d10 was held back: the mediated devices of "
+        "0000:81:00.0 are not known.",
+        "A row of the report was left out: ledger[3]: bad.",
+        "journal: torn.",
+    )
+
+
+def test_the_last_section_says_so_if_everything_is_known():
+    (said,) = section(dataclasses.replace(SCREEN, findings=(), plan=type(SCREEN.plan)()), "unknown").blocks
+    assert said.text.startswith("Nothing: ")

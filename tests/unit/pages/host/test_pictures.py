@@ -1,0 +1,308 @@
+"""The pictures of a host's page: their marks stay inside, their tables have their numbers, nothing unread is a zero."""
+
+import dataclasses
+import datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.model.report import Verdict
+from agent.pages.blocks import Meaning
+from agent.pages.host.books import class_books
+from agent.pages.host.capacity_picture import capacity_picture, conclusion, scale_end
+from agent.pages.host.cells import cells_of, pools_of
+from agent.pages.host.numa_picture import MOST_CELLS, numa_picture
+from agent.pages.host.sources_picture import sources_picture
+from agent.pages.host.storage_picture import storage_picture
+from agent.pages.host.stores import KINDS, stores_of
+from agent.pages.host.timeline_picture import MOST_ROWS, scale_of, timeline_picture
+from agent.pages.host.tree import nodes_of
+from agent.pages.host.tree_picture import MOST_BOXES, tree_picture
+from agent.pages.shapes import WIDTH
+from tests.rigs.pages import CHANGES, HOSTILE_NAMES, NOW, VIEW, assert_inside, dead, facts, large, numa_cell
+from tests.rigs.screens import SCREEN, UNREAD
+
+
+def looks(picture):
+    return [dict(shape.attributes).get("class", "") for shape in picture.shapes]
+
+
+def texts(picture):
+    return [shape.text for shape in picture.shapes if shape.tag == "text"]
+
+
+def cells(table):
+    return [[cell.text for cell in row] for row in table.rows]
+
+
+# Capacity
+
+
+def test_capacity_begins_with_vcpu_pcpu_memory_and_disk():
+    rows = [dataclasses.replace(SCREEN.ledger[0], resource_class=name) for name in ("A", "DISK_GB", "PCPU", "VCPU")]
+    found = class_books(facts(dataclasses.replace(SCREEN, ledger=tuple(rows), inventory=())))
+    assert [each.resource_class for each in found] == ["VCPU", "PCPU", "DISK_GB", "A"]
+
+
+def test_capacity_divides_each_book_by_what_its_amounts_mean():
+    vcpu = class_books(facts())[0]
+    parts = {book.name: {part.name: part.amount for part in book.parts if part.amount} for book in vcpu.books}
+    assert parts == {
+        "promised": {"instances": 18},
+        "held": {"instances": 18},
+        "recorded": {"instances": 16, "wrong": 12},
+    }
+    assert (vcpu.capacity, vcpu.books[2].lacking) == (192, 2)
+    assert conclusion(vcpu) == (
+        "VCPU: capacity 192 VCPU; promised 18, held 18, recorded 28; 12 wrong; 2 promised but not recorded."
+    )
+
+
+def test_capacity_shows_only_the_excess_of_a_differing_allocation_as_wrong():
+    row = dataclasses.replace(SCREEN.ledger[0], promised=4, recorded=6, verdict=Verdict.ALLOCATION_DIFFERS)
+    recorded = class_books(facts(dataclasses.replace(SCREEN, ledger=(row,))))[0].books[2]
+    assert {part.name: part.amount for part in recorded.parts if part.amount} == {"instances": 4, "wrong": 2}
+
+
+def test_capacity_draws_an_unread_book_as_crossed_hatch_and_a_question_mark():
+    picture = capacity_picture(class_books(facts(UNREAD)))
+    assert looks(picture).count("unread") == 4
+    assert texts(picture).count("?") == 4
+    recorded = [row for row in cells(picture.table) if row[1] == "recorded"]
+    assert all(row[2:-1] == ["?"] * (len(row) - 3) for row in recorded)
+
+
+def test_capacity_says_not_counted_for_a_book_that_the_agent_does_not_keep():
+    vgpu = class_books(facts())[-1]
+    assert [book.not_counted for book in vgpu.books] == [True, True, False]
+    assert texts(capacity_picture([vgpu])).count("not counted") == 2
+
+
+def test_capacity_has_a_scale_of_the_largest_amount_and_a_twentieth():
+    vcpu = class_books(facts())[0]
+    assert scale_end(vcpu) == 1.05 * 192
+    assert scale_end(dataclasses.replace(vcpu, capacity=None)) == 1.05 * 30
+
+
+@given(
+    st.lists(st.tuples(*(st.one_of(st.none(), st.integers(0, 2**53)),) * 3, st.sampled_from(Verdict)), max_size=12),
+    st.sampled_from(["VCPU", "MEMORY_MB", "CUSTOM_X"]),
+)
+def test_capacity_never_draws_outside_of_its_view_box(rows, name):
+    ledger = tuple(
+        dataclasses.replace(
+            SCREEN.ledger[0], resource_class=name, promised=one, held=two, recorded=three, verdict=verdict
+        )
+        for one, two, three, verdict in rows
+    )
+    found = class_books(facts(dataclasses.replace(SCREEN, ledger=ledger)))
+    assert_inside(capacity_picture(found))
+    for each in found:
+        for book in each.books:
+            if book.is_known:
+                expected = sum(
+                    getattr(row, book.name) or 0 for row in ledger if row.resource_class == each.resource_class
+                )
+                assert book.total == expected
+
+
+# Storage
+
+
+def test_storage_divides_a_store_in_the_order_of_the_kinds():
+    (store,) = stores_of(SCREEN.storage)
+    assert [part.name for part in store.parts] == ["instance", "foreign", "free"]
+    assert sum(part.amount for part in store.parts) == store.size_bytes
+    picture = storage_picture([store], ())
+    assert texts(picture) == ["vg guests", "instance", "foreign", "free", "0 GiB", "400.1 GiB"]
+
+
+def test_storage_of_20000_volumes_is_a_few_segments():
+    picture = storage_picture(stores_of(large(0, 20_000).storage), ())
+    assert len(picture.shapes) < 20
+    assert_inside(picture)
+
+
+def test_storage_shows_bytes_that_no_row_has_as_unaccounted():
+    rows = tuple(dataclasses.replace(row, store_bytes=row.store_bytes + 1000) for row in SCREEN.storage)
+    (store,) = stores_of(rows)
+    assert (store.parts[-1].name, store.parts[-1].amount) == ("unaccounted", 1000)
+
+
+def test_storage_that_was_not_read_is_crossed_hatch_and_never_zero():
+    picture = storage_picture((), ("lvm",))
+    assert "unread" in looks(picture)
+    assert picture.conclusion == "lvm: ?, not read."
+    assert cells(picture.table) == [["lvm", "not read", "?", "?", "?"]]
+
+
+def test_storage_counts_a_kind_of_a_newer_version_as_unknown():
+    rows = (dataclasses.replace(SCREEN.storage[0], owner_kind="invented"),)
+    assert stores_of(rows)[0].parts[0].meaning is Meaning.WRONG
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([kind for kind, _ in KINDS]), st.integers(0, 2**50)), min_size=1, max_size=40)
+)
+def test_storage_parts_add_up_to_the_store_and_stay_inside(parts):
+    size = sum(amount for _, amount in parts)
+    row = SCREEN.storage[0]
+    rows = tuple(dataclasses.replace(row, owner_kind=kind, size_bytes=n, store_bytes=size) for kind, n in parts)
+    (store,) = stores_of(rows)
+    assert sum(part.amount for part in store.parts) == size
+    assert_inside(storage_picture([store], ()))
+
+
+# Provider tree
+
+
+def test_tree_draws_the_root_first_and_a_provider_that_differs_with_a_thick_outline():
+    nodes = nodes_of(SCREEN)
+    assert [node.name for node in nodes] == ["compute-1", "compute-1_pci_0000_81_00_0"]
+    assert nodes[0].differs == "2 classes, 2 traits"
+    picture = tree_picture(nodes)
+    assert [look for look in looks(picture) if "outline" in look] == ["outline thin", "outline thick"]
+    assert "VCPU 28/48" in texts(picture)
+    assert_inside(picture)
+
+
+def test_tree_compares_nothing_while_placement_is_unread():
+    nodes = nodes_of(UNREAD)
+    assert not any(node.differs for node in nodes)
+    assert "Placement was not read" in tree_picture(nodes).conclusion
+    assert "VCPU ?/48" in texts(tree_picture(nodes))
+
+
+def test_tree_shows_at_most_60_boxes_and_counts_the_rest():
+    child = SCREEN.inventory[-1]
+    rows = [dataclasses.replace(child, provider=f"child-{n:03}", provider_uuid=f"c{n}") for n in range(100)]
+    picture = tree_picture(nodes_of(dataclasses.replace(SCREEN, inventory=(*SCREEN.inventory[:-1], *rows))))
+    assert sum("outline" in look for look in looks(picture)) == MOST_BOXES
+    assert "and 41 more children: stocktake inventory" in texts(picture)
+    assert_inside(picture)
+
+
+# Time line
+
+
+def test_timeline_draws_a_bar_until_now_and_a_dashed_line_after_the_last_check():
+    unknown = timeline_picture(UNREAD.findings[:1], (), {}, NOW)
+    assert looks(unknown)[1:3] == ["wrong", "dashed"]
+    known = timeline_picture(SCREEN.findings[:1], (), {}, NOW)
+    assert "dashed" not in looks(known)
+
+
+def test_timeline_marks_heal_undo_and_adopt_with_the_first_digits_of_their_entries():
+    picture = timeline_picture(SCREEN.findings, CHANGES, {}, NOW)
+    assert texts(picture)[:3] == ["▲ 9a11", "▼ 9b22", "◆ 77aa"]
+    assert_inside(picture)
+
+
+def test_timeline_is_at_most_30_days_long_and_an_arrow_shows_an_older_finding():
+    old = dataclasses.replace(SCREEN.findings[0], first_seen_at="2026-01-01T00:00:00Z")
+    picture = timeline_picture([old], (), {}, NOW)
+    assert scale_of([old.first_seen_at], NOW).end - scale_of([old.first_seen_at], NOW).start == datetime.timedelta(30)
+    assert "◀" in texts(picture)
+    assert_inside(picture)
+
+
+def test_timeline_shows_at_most_40_findings():
+    picture = timeline_picture([SCREEN.findings[0]] * 50, (), {}, NOW)
+    assert looks(picture).count("wrong") == MOST_ROWS
+    assert picture.conclusion.endswith("The picture shows the 40 most urgent.")
+
+
+@pytest.mark.parametrize("text", ["", "not a time", "2999-01-01T00:00:00Z"])
+def test_timeline_survives_a_time_that_is_no_time_or_in_the_future(text: str):
+    odd = dataclasses.replace(SCREEN.findings[0], first_seen_at=text, last_seen_at=text)
+    assert_inside(timeline_picture([odd], (dataclasses.replace(CHANGES[0], at=text),), {}, NOW))
+
+
+# NUMA cells and PCI
+
+
+def test_numa_shows_used_and_free_of_dedicated_cpus_memory_and_each_page_size():
+    found = cells_of(facts())
+    shares = [(share.what, share.used, share.total) for share in found[0].shares]
+    assert shares == [
+        ("dedicated CPUs", 3, 8),
+        ("memory", 32768, 65536),
+        ("2 MiB pages", 512, 1024),
+        ("1 GiB pages", 0, 16),
+    ]
+    picture = numa_picture(found)
+    assert {"38 %", "50 %", "0 %", "?"} <= set(texts(picture))
+    assert_inside(picture)
+
+
+def test_numa_cell_without_known_usage_is_crossed_hatch():
+    picture = numa_picture(cells_of(facts(cell_usages=None)))
+    assert looks(picture).count("unread") == 8
+    assert not {"0 %"} & set(texts(picture))
+
+
+def test_numa_shows_at_most_16_cells():
+    view = {"numa_topology": {"nova_object.data": {"cells": [numa_cell(n) for n in range(20)]}}}
+    picture = numa_picture(cells_of(facts(view=view)))
+    assert sum(text.startswith("cell ") for text in texts(picture)) == MOST_CELLS
+    assert picture.conclusion.endswith("And 4 more cells.")
+    assert_inside(picture)
+
+
+@pytest.mark.parametrize(
+    "topology", [[], "x", {"nova_object.data": []}, {"nova_object.data": {"cells": [None, 7, {}]}}]
+)
+def test_numa_view_of_another_form_has_no_cells(topology: object):
+    assert cells_of(facts(view={**VIEW, "numa_topology": topology})) == ()
+
+
+def test_pci_pools_are_read_from_the_view_and_unknown_without_it():
+    (pool,) = pools_of(facts())
+    assert (pool.address, pool.ids, pool.kind, pool.cell, pool.count) == (
+        "0000:81:00.0",
+        "8086:1515",
+        "type-VF",
+        "0",
+        7,
+    )
+    assert pools_of(facts(view=None)) is None
+    assert pools_of(facts(view={**VIEW, "pci_stats": None})) is None
+
+
+# Sources
+
+
+def test_sources_draws_an_unread_source_as_crossed_hatch_with_its_error():
+    picture = sources_picture(UNREAD.sources)
+    assert looks(picture)[1] == "unread"
+    assert "? http://placement.example.org: no answer within 30 s" in texts(picture)
+    assert picture.conclusion == "3 of 4 sources were read; lvm took longest, 210 ms; not read: placement."
+    assert_inside(picture)
+
+
+def test_sources_that_are_all_dead_have_no_bar():
+    picture = sources_picture(dead().sources)
+    assert looks(picture).count("unread") == 4
+    assert "counted" not in looks(picture)
+
+
+def test_sources_show_at_most_80_characters_of_an_error():
+    long = dataclasses.replace(UNREAD.sources[0], error="e" * 5000)
+    picture = sources_picture([long])
+    assert max(map(len, texts(picture))) <= 82
+    assert_inside(picture)
+
+
+# Names
+
+
+@pytest.mark.parametrize("name", HOSTILE_NAMES, ids=range(len(HOSTILE_NAMES)))
+def test_a_hostile_name_stays_inside_of_each_picture(name: str):
+    rows = tuple(dataclasses.replace(row, provider=name) for row in SCREEN.inventory)
+    assert_inside(tree_picture(nodes_of(dataclasses.replace(SCREEN, inventory=rows))))
+    stores = stores_of(tuple(dataclasses.replace(row, store=name) for row in SCREEN.storage))
+    assert_inside(storage_picture(stores, (name[:10],)))
+    uuid = SCREEN.findings[0].finding.consumer_uuid
+    assert_inside(timeline_picture(SCREEN.findings, (), {uuid: name}, NOW))
+    assert WIDTH == 960

@@ -1,0 +1,34 @@
+"""Texts in pictures: estimated widths, cut texts, and visible control characters."""
+
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.pages.shapes import fitted, label, number, text_width
+
+
+@given(st.text(max_size=300), st.floats(0, 900))
+def test_a_fitted_text_is_never_wider_than_its_room(text, width):
+    assert text_width(fitted(text, width)) <= width
+    assert fitted(text, width).isprintable()
+
+
+def test_a_text_that_fits_stays_whole():
+    assert fitted("web-1", 100) == "web-1"
+    assert fitted("a-very-long-name", 60) == "a-v..."
+
+
+def test_a_wide_character_takes_the_whole_size_of_the_type():
+    assert text_width("\u5b57", 14) == 14
+    assert text_width(string.ascii_letters, 10) == pytest.approx(52 * 6.2)
+
+
+def test_a_label_shows_control_characters_as_escapes():
+    assert label("a\x1b[2J", 0, 10).text == "a\\u001b[2J"
+
+
+@pytest.mark.parametrize(("value", "text"), [(0, "0"), (12.3456, "12.35"), (1234567.0, "1234567"), (-0.001, "0")])
+def test_a_coordinate_has_at_most_two_decimals(value: float, text: str):
+    assert number(value).removeprefix("-") == text
