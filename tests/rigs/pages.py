@@ -174,7 +174,7 @@ def assert_inside(picture: Picture) -> None:
     for shape in picture.shapes:
         at = {name: float(value) for name, value in shape.attributes if re.fullmatch(r"-?[\d.]+", value)}
         if shape.tag == "text":
-            # The estimate is generous; a browser checks the real widths (tests/system/test_pages_in_browser.py).
+            # The estimate is generous; a browser checks the real widths.
             width = text_width(shape.text)
             anchor = dict(shape.attributes).get("text-anchor", "start")
             left = at["x"] - {"start": 0.0, "middle": width / 2, "end": width}[anchor]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from agent.pages.blocks import Block, Paragraph
 from agent.pages.host.books import class_books
-from agent.pages.host.capacity_picture import capacity_picture
 from agent.pages.host.facts import HostFacts
+from agent.pages.host.pictures.capacity import capacity_picture
 from agent.pages.page import Section
 
 #: The picture shows at most this many classes.

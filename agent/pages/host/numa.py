@@ -5,7 +5,7 @@ from __future__ import annotations
 from agent.pages.blocks import Block, Cell, Column, Meaning, Note, Paragraph, Table
 from agent.pages.host.cells import Pool, cells_of, pools_of
 from agent.pages.host.facts import HostFacts
-from agent.pages.host.numa_picture import numa_picture
+from agent.pages.host.pictures.numa import numa_picture
 from agent.pages.page import Section
 from agent.pages.tables import cut
 

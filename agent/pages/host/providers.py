@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from agent.pages.blocks import Block, Cell, Column, Meaning, Paragraph, Table
 from agent.pages.host.facts import HostFacts
+from agent.pages.host.pictures.tree import tree_picture
 from agent.pages.host.tree import nodes_of
-from agent.pages.host.tree_picture import tree_picture
 from agent.pages.page import Section
 from agent.pages.tables import cut, of_grid
 from agent.render.documents import inventory_rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent.pages.blocks import Paragraph
 from agent.pages.host.facts import HostFacts
-from agent.pages.host.sources_picture import ms_text, sources_picture
+from agent.pages.host.pictures.sources import ms_text, sources_picture
 from agent.pages.page import Section
 from agent.pages.times import with_age
 

@@ -6,7 +6,7 @@ from agent.model.report import StorageRow
 from agent.model.snapshot import CEPH, FILESYSTEM, IMAGES, LVM
 from agent.pages.blocks import Block, Cell, Column, Meaning, Paragraph, Table
 from agent.pages.host.facts import HostFacts
-from agent.pages.host.storage_picture import storage_picture
+from agent.pages.host.pictures.storage import storage_picture
 from agent.pages.host.stores import meaning_of, stores_of
 from agent.pages.page import Section
 from agent.pages.sizes import size_text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from agent.pages.blocks import Paragraph
 from agent.pages.host.facts import HostFacts
 from agent.pages.host.findings import urgency
-from agent.pages.host.timeline_picture import timeline_picture
+from agent.pages.host.pictures.timeline import timeline_picture
 from agent.pages.page import Section
 from agent.render.reading_order import names_of
 

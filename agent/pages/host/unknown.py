@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from agent.model.finding import FindingState
 from agent.pages.blocks import Paragraph, Sentences
 from agent.pages.host.facts import HostFacts
-from agent.pages.host.sources_picture import why_unread
+from agent.pages.host.pictures.sources import why_unread
 from agent.pages.page import Section
 from agent.pages.tables import cut
 from agent.text.wording import some_of

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from agent.model.report import Verdict
 from agent.pages.blocks import Meaning
 from agent.pages.host.books import class_books
-from agent.pages.host.capacity_picture import capacity_picture, conclusion, scale_end
 from agent.pages.host.cells import cells_of, pools_of
-from agent.pages.host.numa_picture import MOST_CELLS, numa_picture
-from agent.pages.host.sources_picture import sources_picture
-from agent.pages.host.storage_picture import storage_picture
+from agent.pages.host.pictures.capacity import capacity_picture, conclusion, scale_end
+from agent.pages.host.pictures.numa import MOST_CELLS, numa_picture
+from agent.pages.host.pictures.sources import sources_picture
+from agent.pages.host.pictures.storage import storage_picture
+from agent.pages.host.pictures.timeline import MOST_ROWS, scale_of, timeline_picture
+from agent.pages.host.pictures.tree import MOST_BOXES, tree_picture
 from agent.pages.host.stores import KINDS, stores_of
-from agent.pages.host.timeline_picture import MOST_ROWS, scale_of, timeline_picture
 from agent.pages.host.tree import nodes_of
-from agent.pages.host.tree_picture import MOST_BOXES, tree_picture
 from agent.pages.shapes import WIDTH
 from tests.rigs.pages import CHANGES, HOSTILE_NAMES, NOW, VIEW, assert_inside, dead, facts, large, numa_cell
 from tests.rigs.screens import SCREEN, UNREAD
