@@ -110,12 +110,14 @@ class Life:
     """The daemon's history, the two files, and what the model knows about each live finding.
 
     ``is_merged``: the daemon knows what ``saved`` (findings.json) has. ``is_complete``: ``saved`` lacks no finding.
+    ``ended``: the findings that the daemon's audits ended since its last save.
     """
 
     memory: History = field(default_factory=History)
     saved: History = field(default_factory=History)
     report: Document | None = None
     is_merged: bool = True
+    ended: frozenset[str] = frozenset()
     is_complete: bool = True
     now_s: int = 1000
     boot: int = 0
@@ -136,7 +138,7 @@ class Life:
 
     def restarted(self) -> None:
         """Let a new daemon load the files. The model forgets what no file has."""
-        self.memory, self.is_merged = self.loaded(), True
+        self.memory, self.is_merged, self.ended = self.loaded(), True, frozenset()
         # What a command checked and ended is gone for the next process too.
         for finding_id in self.ended_by_command:
             self.forget(finding_id)
@@ -156,7 +158,7 @@ class Life:
         if audit.by_command:
             before = self.loaded()
         else:
-            before = self.memory if self.is_merged else merged(self.memory, self.loaded())
+            before = self.memory if self.is_merged else merged(self.memory, self.loaded(), self.ended)
         found = [dataclasses.replace(POOL[n], actual=str(says)) for n, says in audit.there.items()]
         told = confirm(before, found, self.reads(audit))
         ended = frozenset(sighting.id for sighting in told.gone)
@@ -176,11 +178,13 @@ class Life:
         is_due = not (self.is_merged and self.is_complete) or audit.restart
         is_due = is_due or _content(before) != _content(told.history)
         self.memory, self.is_merged = told.history, True
+        self.ended |= {sighting.id for sighting in told.gone}
         self.report = reported(told)
         if is_due:
             self.is_complete = not audit.unsaved
         if is_due and not audit.unsaved:
             self.save(told.history)
+            self.ended = frozenset()
 
     def reads(self, audit: Audit) -> AuditReads:
         parts = {f"c{number + 1}": "libvirt" for number in audit.parts}
