@@ -34,7 +34,7 @@ def with_last_report(history: History, report: Document | None) -> History:
         read_until=read_until,
         nova_alive_since=whole(audit.get("nova_alive_since")),
         sightings=tuple(_sighting(sighting, rows.get(sighting.id, {})) for sighting in history.sightings),
-        losses=tuple(_loss(loss, lost) for loss in history.losses),
+        losses=tuple(_loss(loss, lost) for loss in history.losses if _lasts(loss, lost.get(loss.source))),
     )
 
 
@@ -53,6 +53,11 @@ def _sighting(sighting: Sighting, row: Mapping[str, Json]) -> Sighting:
         last_seen_at=max(sighting.last_seen_at, seen_at),
         times=max(0, min(sighting.times, times or 0)),
     )
+
+
+def _lasts(loss: Loss, status: dict[str, Json] | None) -> bool:
+    """Return whether the source is still lost, and not lost again; True if the report has no status of the source."""
+    return status is None or (status.get("ok") is not True and status.get("lost_since") == loss.since)
 
 
 def _loss(loss: Loss, lost: Mapping[str, dict[str, Json]]) -> Loss:

@@ -191,6 +191,18 @@ def test_a_finding_that_the_report_lacks_counts_from_0_after_a_restart(tmp_path)
     assert (found.read_until, found.sightings[0].times, found.sightings[0].confirmed) == (620, 0, True)
 
 
+@pytest.mark.parametrize(
+    ("status", "lasts"),
+    [({}, True), ({"ok": True, "lost_since": None}, False), ({"lost_since": T2}, False), ({"name": "lvm"}, True)],
+)
+def test_a_loss_that_had_ended_by_the_newer_report_does_not_last(tmp_path, status, lasts):
+    saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500, losses=(LOSS,))
+    FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
+    lost = dataclasses.replace(reports.REPORT.sources[0], name="libvirt", ok=False, lost_since=T1, losses=3)
+    last_report(tmp_path, sources=(dataclasses.replace(lost, **status),))
+    assert bool(FindingsFile(str(tmp_path), str(tmp_path)).load().losses) == lasts
+
+
 @pytest.mark.parametrize("alive_since", [440, 560, None])
 def test_nova_compute_is_alive_since_when_the_newer_report_says(tmp_path, alive_since):
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500, nova_alive_since=440)
