@@ -119,11 +119,15 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column's heading. Numbers are aligned at the right; a code is drawn in type of one width and is not broken."""
+    """A column's heading. Numbers are aligned at the right, a code is drawn in type of one width, a word is not broken.
+
+    The words of any other column may be broken anywhere: a tenant may have chosen a name of 200 letters.
+    """
 
     heading: str
     is_number: bool = False
     is_code: bool = False
+    is_word: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

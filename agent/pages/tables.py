@@ -55,6 +55,7 @@ def _column(column: GridColumn) -> Column:
         heading=column.heading.lower().replace("_", " "),
         is_number=column.kind is Kind.NUMBER,
         is_code=column.kind is Kind.UUID,
+        is_word=column.kind is Kind.WORD,
     )
 
 

@@ -25,7 +25,7 @@ def journal(facts: HostFacts) -> Section:
     table = Table(
         id="changes",
         caption="Changes of the last 30 days, the newest first",
-        columns=tuple(Column(heading=name, is_code=name == "undo") for name in _COLUMNS),
+        columns=tuple(Column(heading=name, is_code=name == "undo", is_word=name == "result") for name in _COLUMNS),
         rows=tuple(_row(change, facts.now) for change in newest[:MOST_ROWS]),
         foot=f"and {more} more: stocktake journal" if more > 0 else "",
     )

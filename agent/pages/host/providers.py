@@ -49,7 +49,11 @@ def _traits(facts: HostFacts) -> Table | Paragraph:
     return Table(
         id="trait-diff",
         caption="Traits that differ",
-        columns=(Column(heading="provider"), Column(heading="trait", is_code=True), Column(heading="change")),
+        columns=(
+            Column(heading="provider"),
+            Column(heading="trait", is_code=True),
+            Column(heading="change", is_word=True),
+        ),
         rows=tuple(
             (
                 Cell(text=cut(row.provider)),

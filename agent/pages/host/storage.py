@@ -48,7 +48,7 @@ def _strangers(rows: tuple[StorageRow, ...]) -> Table | Paragraph:
         columns=(
             Column(heading="size", is_number=True),
             Column(heading="bytes", is_number=True),
-            Column(heading="kind"),
+            Column(heading="kind", is_word=True),
             Column(heading="owner"),
             Column(heading="what"),
             Column(heading="store"),

@@ -129,7 +129,9 @@ def _table(classes: Sequence[ClassBooks]) -> Table:
     return Table(
         id="capacity-numbers",
         caption="Amounts of each class by book",
-        columns=tuple(Column(heading=name, is_number=place > 1) for place, name in enumerate(columns)),
+        columns=tuple(
+            Column(heading=name, is_number=place > 1, is_word=place < 2) for place, name in enumerate(columns)
+        ),
         rows=tuple(_cells(each, book) for each in classes for book in each.books),
     )
 

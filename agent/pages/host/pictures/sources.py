@@ -77,7 +77,7 @@ def _table(sources: Sequence[SourceStatus]) -> Table:
     return Table(
         id="sources-numbers",
         caption="Reads of this audit",
-        columns=tuple(Column(heading=name, is_number=name == "duration") for name in columns),
+        columns=tuple(Column(heading=name, is_number=name == "duration", is_word=name == "result") for name in columns),
         rows=tuple(_cells(source) for source in sources),
     )
 

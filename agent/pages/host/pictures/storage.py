@@ -93,6 +93,8 @@ def _table(stores: Sequence[Store], unread: Sequence[str]) -> Table:
     return Table(
         id="storage-numbers",
         caption="Bytes of each store by the kind of owner",
-        columns=tuple(Column(heading=name, is_number=place > 1) for place, name in enumerate(columns)),
+        columns=tuple(
+            Column(heading=name, is_number=place > 1, is_word=place == 1) for place, name in enumerate(columns)
+        ),
         rows=tuple(rows),
     )

@@ -152,7 +152,7 @@ def _table(found: Sequence[SeenFinding], names: Mapping[str, str]) -> Table:
     return Table(
         id="timeline-numbers",
         caption="Live findings with their times",
-        columns=tuple(Column(heading=name) for name in columns),
+        columns=tuple(Column(heading=name, is_word=name != "about") for name in columns),
         rows=tuple(
             (
                 Cell(text=seen.finding.severity.value, meaning=MEANINGS[seen.finding.severity]),

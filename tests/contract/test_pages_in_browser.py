@@ -1,0 +1,117 @@
+"""A host's page in Debian's Chromium: it requests nothing, runs nothing of a name, and anybody can read it.
+
+``STOCKTAKE_PAGES=all`` looks at every world in every medium and width. ``STOCKTAKE_SCREENSHOTS=FOLDER`` keeps pictures.
+"""
+
+import dataclasses
+import itertools
+import os
+import pathlib
+
+import pytest
+
+from agent.pages.host.page import host_page
+from agent.pages.render import rendered
+from tests.rigs import browser
+from tests.rigs.pages import HOSTILE_NAMES, dead, facts, large
+from tests.rigs.screens import SCREEN, UNREAD
+
+
+def hostile():
+    report = large(40, 60, HOSTILE_NAMES)
+    name = HOSTILE_NAMES[1]
+    seen = tuple(
+        dataclasses.replace(
+            each,
+            finding=dataclasses.replace(
+                each.finding,
+                actual=HOSTILE_NAMES[number % len(HOSTILE_NAMES)],
+                headline=name,
+                subject=HOSTILE_NAMES[5],
+                consumer_uuid=None,
+            ),
+        )
+        for number, each in enumerate(report.findings)
+    )
+    return dataclasses.replace(report, findings=seen, node=HOSTILE_NAMES[0])
+
+
+WORLDS = {
+    "empty": lambda: dataclasses.replace(SCREEN, findings=(), ledger=(), storage=(), inventory=(), traits=()),
+    "few": lambda: SCREEN,
+    "placement-unread": lambda: UNREAD,
+    "dead": dead,
+    "hostile": hostile,
+    "100": lambda: large(100, 200),
+    "1000": lambda: large(1000, 20_000),
+}
+WIDTHS = (360, 1280)
+# What every run looks at: each world, medium and width at least once.
+FEW = (
+    ("few", "light", 1280),
+    ("few", "dark", 360),
+    ("placement-unread", "print", 1280),
+    ("hostile", "forced", 360),
+    ("dead", "dark", 1280),
+    ("1000", "light", 1280),
+)
+IS_ALL = os.environ.get("STOCKTAKE_PAGES") == "all"
+CASES = tuple(itertools.product(WORLDS, browser.MEDIA, WIDTHS)) if IS_ALL else FEW
+
+
+@pytest.fixture(scope="module")
+def started():
+    with browser.browser() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pathlib.Path]:
+    """Return the file of each world's page."""
+    folder = tmp_path_factory.mktemp("pages")
+    found = {}
+    for name in {world for world, _, _ in CASES}:
+        found[name] = folder / f"{name}.html"
+        found[name].write_text(rendered(host_page(facts(WORLDS[name]()))))
+    return found
+
+
+def shot_of(name: str) -> pathlib.Path | None:
+    folder = os.environ.get("STOCKTAKE_SCREENSHOTS")
+    return pathlib.Path(folder) / f"host-{name}.png" if folder else None
+
+
+@pytest.mark.parametrize(("world", "medium", "width"), CASES, ids=str)
+def test_a_hosts_page_is_harmless_and_readable(started, files, world, medium, width, record_property):
+    rules = browser.WCAG if IS_ALL or world != "1000" else ()
+    look = browser.seen(started, files[world], medium, width, shot_of(f"{world}-{medium}-{width}"), rules)
+    record_property("elements", look.elements)
+    record_property("load_ms", look.load_ms)
+    assert (look.dialogs, look.messages, look.reports) == ([], [], [])
+    assert look.requests == [files[world].as_uri()]
+    assert look.violations == []
+    assert (look.outside, look.overlapping, look.wider) == ([], [], [])
+    assert look.elements <= 8_000
+
+
+def test_search_hides_the_rows_without_the_words_and_copy_selects_the_command(started, files):
+    look = browser.Look()
+    with browser.opened(started, files["few"], look) as page:
+        page.fill("#find-ledger-rows", "old-shop vcpu")
+        assert page.locator("#ledger-rows tbody tr:visible").count() == 1
+        page.locator("button.copy").first.click()
+        line = page.locator(".line code").first.inner_text()
+        assert page.evaluate("getSelection().toString()") == line
+    assert (look.messages, look.reports) == ([], [])
+
+
+def test_the_browser_refuses_a_script_that_somebody_adds_to_the_file(started, files, tmp_path):
+    """The policy in the head of the page has hashes: without it, this test would see the dialog."""
+    changed = tmp_path / "changed.html"
+    added = "<script>alert(1)</script><img src=x onerror=alert(2)><p style='color:red'>x</p></main>"
+    changed.write_text(files["few"].read_text().replace("</main>", added))
+    look = browser.Look()
+    with browser.opened(started, changed, look):
+        pass
+    assert look.dialogs == []
+    assert len(look.reports) >= 3
