@@ -2,8 +2,8 @@
 
 A light audit decides on the rows of the last full read, with a fresh service, fresh heartbeats and a fresh clock. So a
 light read is enough only if three things are certain: the rows are still the same, the audit would do and report what
-the last audit did, and the last audit did not see a change, of which it may have seen only half. If anything is
-unclear, the audit reads in full.
+the last audit did, and the last audit saw no change (an audit may see only half of a change). If anything is unclear,
+the audit reads in full.
 """
 
 from __future__ import annotations

@@ -148,8 +148,8 @@ class Parts:
     ``random`` returns a number in [0, 1) for jitter, ``new_id`` an audit id. ``request_scope`` puts this id on every
     request to Placement inside its ``with`` block. Each read of a source runs inside a ``reading`` block with the name
     of the source; the read may be abandoned if the agent stops. ``notes`` returns problems of the agent's own files.
-    ``late`` returns the late readings (see AuditTask) with which an audit begins: none in the daemon, and in a command
-    those of its earlier audits.
+    ``late`` returns the late readings (see AuditTask) with which an audit begins: none in the daemon; in a command the
+    late readings of the command's earlier audits.
     ``tried`` returns how many requests to Placement the process has sent or tried.
     """
 

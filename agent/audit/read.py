@@ -135,7 +135,7 @@ def with_full_state(task: AuditTask, memory: AuditMemory, snapshot: Snapshot, wh
 def _with_other_nodes(
     task: AuditTask, memory: AuditMemory, placement: Reading[PlacementView], nova: Reading[NovaState]
 ) -> tuple[Reading[PlacementView], Reading[NovaState]]:
-    """Return both readings, with what they lack about other nodes: orphaned ones, and one with this host's name."""
+    """Return both readings, with orphaned nodes added, and the node of another provider that has this host's name."""
     view = placement.value
     if view and view.name_holder:
         # Another provider has this host's name. The compute node row with its uuid shows which host it belongs to.

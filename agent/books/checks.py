@@ -19,15 +19,16 @@ WRITES = "writes"
 
 #: Findings about what could not be read. They rest on nothing: the failed read itself is what they report.
 ABOUT_READS = frozenset({"source-unavailable", "source-stale"})
-# Findings about a source or a part of a source. The unreadable part that such a finding reports does not prevent its
-# check.
+# Findings about a source or a part of a source. Such a finding reports that the part is unreadable, so the audit can
+# check the finding without reading the part.
 _ABOUT_PARTS = ABOUT_READS | {"state-row-unreadable"}
 #: To check these findings, the audit must have read the consumer's own record in Placement.
 OF_RECORDS = frozenset(
     {"companion-leftover", "consumer-on-several-providers", "consumer-project-differs", "consumer-unknown"}
 )
-# Findings about allocations that no guest on this host needs. While libvirt is unread, a guest may need them, so the
-# audit does not report these findings: such a finding is gone only if its consumer has no allocation here any more.
+# Findings about allocations that no guest on this host needs. While libvirt is unread, a guest may need such an
+# allocation, so the audit does not report these findings. Then such a finding is gone only if its consumer has no
+# allocation here any more.
 _OF_NO_GUEST = frozenset(
     {"allocation-leaked", "allocation-stale-move", "consumer-unknown", "migration-finished-but-counted"}
 )
@@ -83,7 +84,7 @@ class Checks:
     def _without_text(self, finding: Finding) -> set[str]:
         """Return what the audit may lack to check a finding of which the history has only the code.
 
-        Its consumer and its subject are unknown, so each part that was not read may be what the finding is about.
+        The finding's consumer and subject are unknown, so the finding may be about any part that was not read.
         """
         found = set() if finding.code in _ABOUT_PARTS else set(self.parts.values()) | ({STATE} if self.rows else set())
         is_of_placement = PLACEMENT in finding.rests_on or not finding.rests_on

@@ -90,7 +90,10 @@ class Shell(App):
         return int(command.run(parser.parse_args(["--help"] if self.options.help else arguments)))
 
     def found(self, words: list[str]) -> tuple[Command, str, list[str]]:
-        """Return the command that these words name, its name and its arguments. Raises UsageError if none."""
+        """Return the command that these words name, its name and its arguments.
+
+        Raises UsageError if no command has such a name.
+        """
         try:
             factory, name, arguments = self.command_manager.find_command(words)
         except ValueError:

@@ -102,8 +102,8 @@ class Questions:
     def migrations_of(self, instance: str) -> tuple[Row, ...]:
         """Return all migrations of an instance that are not deleted, in any status.
 
-        nova compares this filter with one uuid. Its other filters find no migrations of several instances at once:
-        ``changes-since`` leaves out a migration that nova has not saved since it created the migration.
+        nova compares this filter with one uuid. No other filter of nova finds the migrations of several instances at
+        once: ``changes-since`` leaves out a migration that nova has not saved since it created the migration.
         """
         return self._migrations({"instance_uuid": instance})
 

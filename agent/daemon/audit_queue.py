@@ -121,7 +121,7 @@ class AuditQueue:
                 self._changed.notify_all()
             self._peers.add(reason)
             due_at = self._due_at()
-            assert due_at is not None, "a peer's reason is waiting, so an audit must be due"
+            assert due_at is not None, "a request of a peer is waiting, so the next audit must have a time"
             return max(0.0, due_at - now)
 
     def hold(self) -> None:

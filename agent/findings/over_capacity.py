@@ -140,7 +140,8 @@ def _finding(audit: AuditFacts, inventory: Inventory, place: _Place, overflow: i
     name, rows, used = place.resource_class, place.rows, place.used
     leaked = [row for row in rows if row.verdict in LEAKS and row.recorded]
     leaked_amount = sum(row.recorded or 0 for row in leaked)
-    # What must become free before this finding ends: the excess, and the capacity that the overflow would take.
+    # What must become free before this finding ends: the amount above the capacity, and the capacity for the unmanaged
+    # use that does not fit into ``reserved`` (``overflow``).
     missing = max(used - inventory.capacity, 0) + overflow * inventory.allocation_ratio
     unlisted = sum(row.recorded or 0 for row in rows if row.verdict is Verdict.USAGE_UNLISTED)
     free = inventory.capacity - used

@@ -16,7 +16,7 @@ def _refuses(guarded: GuardedFinding) -> str | None:
     if role is Role.OBSERVER:
         return "role observer changes nothing"
     if role is Role.COMPANION and guarded.repair is not None and guarded.repair.beside_nova is BesideNova.NOVA_REPAIRS:
-        return "nova-compute makes this repair itself; the finding's remedy says how to start it"
+        return "nova-compute makes this repair itself; the finding's remedy says how to start the repair"
     return None
 
 

@@ -1,7 +1,8 @@
 """The log lines of the daemon's heal: what it changed, what waits, what it refused.
 
-A change of the cloud's books is a WARNING, with the state before and after it and the command that undoes it. A finding
-that only waits is logged once for each guard, at INFO: the operator need not act. Other refusals are logged once too.
+A change of an allocation is a WARNING, with the state before and after the change and the command for its undo. A
+finding that only waits is logged once for each guard, at INFO: the operator need not act. Other refusals are logged
+once too.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class Reading(Generic[T]):
 
     @property
     def asked(self) -> bool:
-        """Whether the agent tried to read the source. It does not if another source that it needs first is unread."""
+        """Whether the agent tried to read the source; False if a source that the agent must read before is unread."""
         return not isinstance(self.error, PlacementNotAsked)
 
 

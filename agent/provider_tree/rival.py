@@ -153,8 +153,8 @@ def is_alive(state: NovaState, settings: Settings) -> bool:
     # forced_down does not count: an operator sets it through nova's API, and nova-compute may still run and write.
     service = state.service
     seen = (service.last_seen_up or service.created_at) if service else None
-    # The newest heartbeat of any service in the same read serves as the present time. A lagging database replica delays
-    # it as much as nova-compute's heartbeat. This host's clock could be a minute ahead of both.
+    # The newest heartbeat of any service in the same read serves as the present time: a lagging database replica delays
+    # both heartbeats alike, whereas this host's clock could be a minute ahead of them.
     clock = state.newest_heartbeat or state.heartbeat or state.now
     if seen is None or clock is None:
         return False

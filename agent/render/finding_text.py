@@ -62,7 +62,7 @@ def seconds_between(earlier: str | None, later: str) -> float | None:
 
 
 def age_words(seconds: float | None) -> str:
-    """Return ``, 4 min`` for a line that begins with the state; ``, new`` below one second, "" if it is unknown."""
+    """Return ``, 4 min`` for a line that begins with the state: ``, new`` below a second, "" if the age is unknown."""
     if seconds is None:
         return ""
     return f", {age_text(seconds)}" if seconds >= 1 else ", new"

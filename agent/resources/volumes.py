@@ -26,9 +26,11 @@ from agent.resources.thin import owed
 
 
 class OwnerKind(enum.Enum):
-    """Who owns a volume. PART: its bytes count for another volume or pool, such as a snapshot's for its origin.
+    """Who owns a volume.
 
-    THIN_POOL: a thin pool with an instance's disk. Its volumes get a share of its bytes each; the pool keeps the rest.
+    PART: the volume's bytes count for another volume or pool; a snapshot's bytes count for its origin.
+    THIN_POOL: a thin pool with an instance's disk. Each of its volumes gets a share of the pool's bytes, and the pool
+    keeps the rest.
     """
 
     INSTANCE = "instance"

@@ -714,7 +714,7 @@ def test_heal_keeps_the_first_seen_time_of_a_finding_across_runs(host):
 
 
 @pytest.mark.parametrize("arguments", [("--yes",), ("--plan", "0" * 64)])
-def test_heal_rejects_option_plan_without_option_yes_and_yes_without_plan(host, arguments):
+def test_heal_rejects_a_plan_digest_without_yes_and_yes_without_a_plan_digest(host, arguments):
     with host.cell():
         assert host.run("heal", *arguments).code == 127
 

@@ -49,7 +49,7 @@ def _of_group(rows: tuple[ConfigRow, ...], group: str) -> tuple[ConfigRow, ...]:
 
 
 def _of_option(rows: tuple[ConfigRow, ...], option: str) -> tuple[ConfigRow, ...]:
-    """Return the rows of ``option``, of ``group.option``, or of ``[group] option``."""
+    """Return the rows of the option; ``option`` is ``NAME``, ``GROUP.NAME`` or ``[GROUP] NAME``."""
     wanted = option.replace("[", "").replace("] ", ".").replace("-", "_")
     found = tuple(row for row in rows if wanted in (row.option, f"{row.group}.{row.option}"))
     return found or _refuse("option", option, (row.option for row in rows))

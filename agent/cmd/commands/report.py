@@ -1,4 +1,4 @@
-"""``stocktake report``: write an HTML page about this host, for people who have no shell on it."""
+"""``stocktake report``: write an HTML page about this host, for people who have no shell on the host."""
 
 from __future__ import annotations
 

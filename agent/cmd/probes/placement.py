@@ -45,7 +45,7 @@ def _root(client: PlacementClient, _deadline: Deadline) -> str:
 def _provider(client: PlacementClient, find: Callable[[], Identity | None], _deadline: Deadline) -> str:
     identity = find()
     if identity is None:
-        return "not asked: no compute_id file names this host's provider; the first audit finds or creates it"
+        return "not asked: no compute_id file names this host's provider; the first audit finds or creates such a file"
     with contextlib.closing(client):
         name = ProviderNames(client).name_of(identity.uuid)
     found = f"named {name}" if name is not None else "not in Placement yet"

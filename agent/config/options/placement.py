@@ -54,9 +54,9 @@ AGENT_OPTS = [
         "slow_answer",
         default=0.5,
         min=0.01,
-        help="A response from Placement counts as late if it takes this many seconds longer than usual. The agent then "
-        "sends no read request for ten times the delay, on average, so that a fleet does not overload Placement. Needs "
-        "a restart.",
+        help="A response from Placement is late if it takes this many seconds longer than usual. After a late "
+        "response the agent sends no read request for a random time, on average ten times the seconds above the usual, "
+        "so that a fleet does not overload Placement. Needs a restart.",
     ),
     cfg.FloatOpt(
         "longest_pause",

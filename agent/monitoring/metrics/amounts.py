@@ -101,7 +101,7 @@ def book(report: AuditReport, name: str, before: Samples) -> Samples | None:
         return None
     rows = list(_in_tree(report))
     if name == "held":
-        # A reserve is configured: it does not show that a source shows the use of the class.
+        # A reserve comes from the configuration, so it does not prove that a source reports the use of the class.
         seen = {row.resource_class for row in rows if row.held is not None and row.verdict is not Verdict.RESERVED}
         rows = [row for row in rows if row.resource_class in seen | _OF_GUESTS]
     sums: dict[str, float] = defaultdict(float)
@@ -141,7 +141,7 @@ def leaks(report: AuditReport, before: Samples) -> Samples | None:
 def unmanaged(report: AuditReport) -> Samples | None:
     """Return the held amounts not managed by the cloud, by class and cause.
 
-    None if libvirt or LVM was not read, or the cloud's state: without it, no guest counts as unmanaged.
+    None if libvirt, LVM or the cloud's state was not read. Without the cloud's state, no guest counts as unmanaged.
     """
     if not (was_read(report, LIBVIRT) and was_read(report, STATE)) or _is_lost(report, LVM):
         return None

@@ -1,6 +1,6 @@
-"""Turn the metrics before an audit and the audit's report into the metrics after it. Pure.
+"""Turn the metrics before an audit and the audit's report into the metrics after the audit. Pure.
 
-While a source is unread, the values that rest on the source stay as the last audit that could know them left them, and
+While a source is unread, the values that rest on the source keep what the last audit with that source set, and
 ``source_up`` and ``findings_known`` say so. The number of series has an upper limit; ``left_out`` counts the rest.
 """
 

@@ -198,7 +198,8 @@ class PlacementClient:
             try:
                 response = self._asked(method, path, microversion, json)
             except PlacementError:
-                # The loss of a write's answer does not count: the caller must be able to check what became of it.
+                # The loss of a write's answer does not count: the caller must be able to check whether Placement
+                # carried out the write.
                 if method == "GET":
                     self._session.time.lost()
                 raise

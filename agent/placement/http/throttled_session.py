@@ -45,7 +45,7 @@ def _place(request: requests.PreparedRequest) -> str:
 
 
 class PacedSession(requests.Session):
-    """Pauses before reads, and limits the time of each question (a request and all that it causes). Not thread-safe.
+    """Pauses before reads, and limits the time of each question (see question_time.py). Not thread-safe.
 
     ``wait`` sleeps for the passed seconds, or less if a stop is requested. ``monotonic`` is the clock that measures
     answers. ``sent`` counts the requests to Placement, repeated requests included; ``sent_to`` is the URL of the last
@@ -118,7 +118,7 @@ class PacedSession(requests.Session):
         self.pace = rate_control.after_answer(self.pace, answer, self._manners, self._random01())
 
     def _timed(self, request: requests.PreparedRequest, options: Mapping[str, Any]) -> requests.Response:
-        """Send the request within the time limit of its question (a request to Placement and all that it causes).
+        """Send the request within the time limit of the question to which the request belongs (see question_time.py).
 
         After this time, raises a plain RequestException, not a Timeout, because keystoneauth retries after a Timeout.
         """

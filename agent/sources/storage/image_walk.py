@@ -29,7 +29,7 @@ MAX_ENTRIES = 100_000
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """A folder that the walk enters. The bytes of its entries count in the row with the path ``row``.
+    """A folder that the walk enters. The bytes of the folder's entries count in the row with the path ``row``.
 
     Cached images have rows of their own instead. If ``has_rows``, so have the guests' disks in this folder.
     """

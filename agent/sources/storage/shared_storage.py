@@ -1,9 +1,9 @@
 """Detect whether other hosts may store guests in ``instances_path``.
 
-A folder without a guest on this host is not a leftover if other hosts store guests there. Either of two signs is
-enough. The first is a file system that several hosts can mount. The second is nova's file ``compute_nodes`` in the
-folder, which has the time of each host's last image cache run, if several hosts had a run in the last day. The absence
-of both signs proves nothing, so an operator must check before removing anything.
+A folder without a guest on this host is not a leftover if other hosts store guests there. One of two signs is enough:
+several hosts can mount the file system, or several hosts ran nova's image cache in the last day. nova writes the time
+of each host's last run into the file ``compute_nodes`` in the folder. The absence of both signs proves nothing, so an
+operator must check before removing anything.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def finding(severity="error", confirmed=True, state="confirmed"):
         ({"age_s": 180}, 0),
     ],
 )
-def test_the_check_line_has_nagios_form_and_code(world, code):
+def test_the_check_prints_a_line_in_nagios_form_and_returns_nagios_exit_code(world, code):
     found, text = line(**world)
     assert found == code
     assert LINE.fullmatch(text), text

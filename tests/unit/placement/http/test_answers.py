@@ -132,7 +132,7 @@ def test_a_shortened_connection_error_shows_the_url_once_and_the_reason():
     assert text.count("keystone.example.org") == 1, "host and port are said once"
 
 
-def test_a_missing_endpoint_error_names_endpoint_override():
+def test_the_error_about_a_missing_endpoint_names_the_option_endpoint_override():
     assert "endpoint_override" in str(failure("GET /x", kx.EndpointNotFound()))
 
 
