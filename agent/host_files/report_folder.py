@@ -1,0 +1,74 @@
+"""Read a folder of report files, one after another: ``*.json`` in the folder, and ``report.json`` in its folders.
+
+Somebody gathered these files from many hosts, so each one may be truncated, huge, or something else. A file that cannot
+be read yields its error, and the next file follows.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from agent.errors import SourceError, SourceInconsistent, SourceUnavailable
+from agent.host_files.regular_file import open_regular
+from agent.host_files.reports import FILE
+from agent.render.documents import Document, report_from_json
+from agent.text.wording import printable
+
+#: The maximum number of characters of a file. The report of a host with 20,000 volumes has a fifth of that.
+MOST_CHARACTERS = 64 * 1024 * 1024
+#: The maximum number of files that are read. No cloud that the page can show has more hosts.
+MOST_FILES = 30_000
+_REPORT = re.compile(r"[^.].*\.json")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderFile:
+    """One file: its name below the folder, and its document or the error."""
+
+    name: str
+    document: Document | None = None
+    error: SourceError | None = None
+
+
+def report_files(folder: str) -> tuple[str, ...]:
+    """Return the names of the report files below the folder, sorted. Raises SourceUnavailable without such a folder."""
+    try:
+        with os.scandir(folder) as entries:
+            names = sorted(name for entry in entries for name in _names(entry))
+    except OSError as error:
+        raise SourceUnavailable("report", f"the folder {folder} cannot be read: {error.strerror}") from error
+    return tuple(names)
+
+
+def read_folder(folder: str, names: tuple[str, ...]) -> Iterator[FolderFile]:
+    """Yield each file with its document or its error; of more than MOST_FILES files, the others yield an error."""
+    for number, name in enumerate(names):
+        try:
+            if number >= MOST_FILES:
+                raise SourceInconsistent("report", f"not read: the folder has more than {MOST_FILES} files")
+            yield FolderFile(name=printable(name), document=_document(os.path.join(folder, name)))
+        except SourceError as error:
+            yield FolderFile(name=printable(name), error=error)
+
+
+def _names(entry: os.DirEntry[str]) -> tuple[str, ...]:
+    if not entry.is_dir():
+        return (entry.name,) if _REPORT.fullmatch(entry.name) else ()
+    inside = os.path.join(entry.name, FILE)
+    return (inside,) if os.path.lexists(os.path.join(os.path.dirname(entry.path), inside)) else ()
+
+
+def _document(path: str) -> Document:
+    try:
+        with open_regular(path) as file:
+            text = file.read(MOST_CHARACTERS + 1)
+    except OSError as error:
+        raise SourceUnavailable("report", f"cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise SourceInconsistent("report", "not a JSON document") from error
+    if len(text) > MOST_CHARACTERS:
+        raise SourceInconsistent("report", f"larger than {MOST_CHARACTERS} characters")
+    return report_from_json(text)

@@ -1,0 +1,9 @@
+"""The page of the whole fleet: what the cloud is missing, on which hosts, and what is not known.
+
+Begin with page.py, which lists the sections in the order of the page. Every section is a pure function of the
+``FleetFacts`` (facts.py): the rows of ``stocktake watch``, and, if the page is made from report files, what each report
+says about consumers, orphans and stores. gathered.py turns one report after another into these facts. The order of the
+hosts never changes the page.
+
+A host that is silent, never seen or not readable is counted, and each sum says how many hosts it leaves out.
+"""

@@ -1,0 +1,77 @@
+"""Gather the facts of the fleet from one report after another. Pure: the reports come from an iterator.
+
+Only what report_file.py keeps of a report stays in memory. If a host has several reports, the latest one counts.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from agent.errors import SourceError, SourceInconsistent
+from agent.fleet.host import SLACK_S
+from agent.fleet.view import CellSeen, ExpectedHosts, Moment, fleet_view
+from agent.host_files.report_folder import FolderFile
+from agent.pages.fleet.facts import FleetFacts, Unreadable
+from agent.pages.fleet.report_file import HostReport, host_report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folder:
+    """What the page says of the folder. ``expected`` are the hosts that should have a report, None without a list."""
+
+    source: str
+    made: datetime.datetime
+    version: str = ""
+    expected: ExpectedHosts | None = None
+
+
+def gathered(files: Iterable[FolderFile], folder: Folder) -> FleetFacts:
+    """Return the facts of all reports. The moment of the state is the newest audit, at the latest now."""
+    latest: dict[str, tuple[HostReport, str]] = {}
+    unreadable: list[Unreadable] = []
+    number = 0
+    for file in files:
+        try:
+            report = _report(file)
+        except SourceError as error:
+            unreadable.append(Unreadable(file=file.name, why=error.message))
+            continue
+        number += 1
+        known = latest.get(report.seen.host)
+        if known is None or (known[0].audited_s, known[1]) < (report.audited_s, file.name):
+            latest[report.seen.host] = report, file.name
+    reports = [report for report, _ in latest.values()]
+    newest = min(max((each.audited_s for each in reports), default=folder.made.timestamp()), folder.made.timestamp())
+    cell = CellSeen(
+        name="",
+        broker="",
+        hosts=tuple(_not_later(each, newest).seen for each in reports),
+        began_at=newest,
+        began=datetime.datetime.fromtimestamp(newest, datetime.UTC),
+    )
+    moment = Moment(now=newest, at=cell.began, waited=True)
+    return FleetFacts(
+        view=fleet_view((cell,), folder.expected, moment),
+        source=folder.source,
+        made=folder.made.isoformat(),
+        version=folder.version,
+        details={each.seen.host: each.details for each in reports},
+        unreadable=tuple(sorted(unreadable, key=lambda each: each.file)),
+        older=number - len(latest),
+    )
+
+
+def _report(file: FolderFile) -> HostReport:
+    if file.document is None:
+        raise file.error or SourceInconsistent("report", "not a report")
+    return host_report(file.document)
+
+
+def _not_later(report: HostReport, newest: float) -> HostReport:
+    """Return the report; one from the future (a wrong clock) is taken as audited now."""
+    if report.audited_s <= newest + SLACK_S:
+        return report
+    return dataclasses.replace(report, seen=dataclasses.replace(report.seen, received_at=newest, outcome_since=newest))

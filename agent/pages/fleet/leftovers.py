@@ -1,0 +1,122 @@
+"""Sections: orphaned providers and compute nodes, and what is in the stores without being the cloud's. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from agent.fleet.view import HostRow
+from agent.pages.blocks import Block, Cell, Column, Meaning, Paragraph, Table
+from agent.pages.fleet.facts import FleetFacts, HostDetails, Stranger
+from agent.pages.fleet.report_file import ORPHAN_CODES
+from agent.pages.fleet.wording import and_more, counted, hosts, size, some, stamp_of
+from agent.pages.page import Section
+
+MOST_LISTED = 50
+_FROM_REPORTS = "a page that is made from reports does (stocktake report --html FILE --fleet DIR)."
+_STRANGE_CODES = ("volume-foreign", "volume-orphaned", "image-leftover", "guest-unknown")
+_MEANINGS = {"unknown": Meaning.WRONG}
+
+
+def orphans(facts: FleetFacts) -> Section:
+    """Return the section of orphaned providers and compute nodes."""
+    heading = "Orphaned providers and compute nodes"
+    if facts.details is None:
+        text = _counted(facts, tuple(sorted(ORPHAN_CODES)), "No host reports an orphan.", "do not name the orphans")
+        return Section(id="orphans", heading=heading, blocks=(Paragraph(text=text),))
+    found = sorted(
+        ((host, each) for host, details in facts.details.items() for each in details.orphans),
+        key=lambda pair: (pair[1].since, pair[0], pair[1].code, pair[1].what),
+    )
+    left_out = sum(details.orphans_left_out for details in facts.details.values())
+    if not found:
+        return Section(id="orphans", heading=heading, blocks=(Paragraph(text="No report has an orphan."),))
+    total = len(found) + left_out
+    table = Table(
+        id="orphan-list",
+        caption=f"{min(len(found), MOST_LISTED)} of {counted(total, 'orphan', 'orphans')}, the oldest finding first",
+        columns=(
+            Column(heading="host"),
+            Column(heading="code", is_code=True),
+            Column(heading="what"),
+            Column(heading="about"),
+            Column(heading="since"),
+        ),
+        rows=tuple(
+            (
+                Cell(text=host),
+                Cell(text=each.code),
+                Cell(text=each.what),
+                Cell(text=each.words),
+                Cell(text=stamp_of(each.since, facts.at)),
+            )
+            for host, each in found[:MOST_LISTED]
+        ),
+        foot=and_more(min(len(found), MOST_LISTED), total, "orphans"),
+    )
+    return Section(id="orphans", heading=heading, blocks=(table,))
+
+
+def strangers(facts: FleetFacts) -> Section:
+    """Return the section of volumes and files that are not the cloud's, or whose owner is not known."""
+    heading = "Strangers in stores"
+    if facts.details is None:
+        text = _counted(facts, _STRANGE_CODES, "No host reports a stranger in a store.", "have no sizes")
+        return Section(id="strangers", heading=heading, blocks=(Paragraph(text=text),))
+    return Section(id="strangers", heading=heading, blocks=_strangers(facts, list(facts.details.values())))
+
+
+def _strangers(facts: FleetFacts, details: list[HostDetails]) -> tuple[Block, ...]:
+    unread = sum(bool(each.stores_unread) for each in details)
+    rest = f" The stores of {hosts(unread)} could not all be read." if unread else ""
+    found = sorted(
+        ((host, each) for host, one in (facts.details or {}).items() for each in one.strangers),
+        key=lambda pair: (-pair[1].size_bytes, pair[0], pair[1].store, pair[1].owner, pair[1].kind),
+    )
+    if not found:
+        return (Paragraph(text=f"No store that was read has a stranger.{rest}"),)
+    by_kind: Counter[str] = Counter()
+    for one in details:
+        by_kind.update(dict(one.stranger_bytes))
+    kinds = ", ".join(f"{kind} {size(number)}" for kind, number in sorted(by_kind.items()))
+    total = len(found) + sum(one.strangers_left_out for one in details)
+    return (
+        Paragraph(text=f"Together {size(by_kind.total())}: {kinds}.{rest}"),
+        Table(
+            id="stranger-list",
+            caption=f"{min(len(found), MOST_LISTED)} of {counted(total, 'stranger', 'strangers')}, the largest first",
+            columns=(
+                Column(heading="size", is_number=True),
+                Column(heading="kind"),
+                Column(heading="host"),
+                Column(heading="owner"),
+                Column(heading="store"),
+            ),
+            rows=tuple(_stranger_row(host, each) for host, each in found[:MOST_LISTED]),
+            foot=and_more(min(len(found), MOST_LISTED), total, "strangers"),
+        ),
+    )
+
+
+def _stranger_row(host: str, each: Stranger) -> tuple[Cell, ...]:
+    return (
+        Cell(text=size(each.size_bytes)),
+        Cell(text=each.kind, meaning=_MEANINGS.get(each.kind, Meaning.FOREIGN)),
+        Cell(text=host),
+        Cell(text=each.owner),
+        Cell(text=each.store),
+    )
+
+
+def _counted(facts: FleetFacts, codes: tuple[str, ...], none: str, lacks: str) -> str:
+    """Return in words how many findings with these codes there are, for a page that is made from messages."""
+    parts = []
+    for code in codes:
+        affected = [(row.host, number) for row in facts.view.rows if (number := _number(row, code))]
+        if affected:
+            names = some([host for host, _ in affected], 20)
+            parts.append(f"{code}: {sum(number for _, number in affected)} on {hosts(len(affected))} ({names})")
+    return f"{'; '.join(parts)}. Messages {lacks}: {_FROM_REPORTS}" if parts else none
+
+
+def _number(row: HostRow, code: str) -> int:
+    return dict(row.seen.findings or ()).get(code, 0) if row.seen else 0

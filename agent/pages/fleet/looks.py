@@ -1,0 +1,70 @@
+"""How the page of the fleet shows the condition of a host: word, meaning of the colour, glyph. Pure."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from agent.fleet.conditions import GLYPHS, Condition
+from agent.pages.blocks import Cell, Meaning
+
+WORDS = MappingProxyType(
+    {
+        Condition.NEVER: "never seen",
+        Condition.SILENT: "silent",
+        Condition.CRASHED: "crashed",
+        Condition.REFUSED: "refused",
+        Condition.ERROR: "error",
+        Condition.UNREADABLE: "unreadable",
+        Condition.PARTIAL: "partial",
+        Condition.UNRATED: "findings",
+        Condition.WARNING: "warning",
+        Condition.INFO: "info",
+        Condition.AWAITED: "awaited",
+        Condition.CLEAN: "clean",
+    }
+)
+MEANINGS = MappingProxyType(
+    {
+        Condition.NEVER: Meaning.UNREAD,
+        Condition.SILENT: Meaning.UNREAD,
+        Condition.CRASHED: Meaning.WRONG,
+        Condition.REFUSED: Meaning.WRONG,
+        Condition.ERROR: Meaning.WRONG,
+        Condition.UNREADABLE: Meaning.UNREAD,
+        Condition.PARTIAL: Meaning.UNREAD,
+        Condition.UNRATED: Meaning.FOREIGN,
+        Condition.WARNING: Meaning.FOREIGN,
+        Condition.INFO: Meaning.RESERVED,
+        Condition.AWAITED: Meaning.FREE,
+        Condition.CLEAN: Meaning.COUNTED,
+    }
+)
+#: What each condition says about a host, for the legend of the map.
+EXPLAINED = MappingProxyType(
+    {
+        Condition.NEVER: "expected, and nothing has come from it",
+        Condition.SILENT: "nothing has come from it for too long",
+        Condition.CRASHED: "its audit ended with a bug",
+        Condition.REFUSED: "another service writes its provider",
+        Condition.ERROR: "a finding needs the operator soon",
+        Condition.UNREADABLE: "its audit could read too little",
+        Condition.PARTIAL: "its audit could not read a source",
+        Condition.UNRATED: "findings of an agent of another version, without a severity",
+        Condition.WARNING: "a finding needs the operator at some time",
+        Condition.INFO: "findings that need no action",
+        Condition.AWAITED: "its first message may still come in time",
+        Condition.CLEAN: "no findings",
+    }
+)
+#: A filled square needs no glyph to show that a host is clean.
+NO_GLYPH = frozenset({" ", "."})
+
+
+def glyph(condition: Condition) -> str:
+    """Return the character in a square of the map, "" for a clean or awaited host."""
+    return "" if GLYPHS[condition] in NO_GLYPH else GLYPHS[condition]
+
+
+def state_cell(condition: Condition) -> Cell:
+    """Return the cell of a table that names the condition."""
+    return Cell(text=WORDS[condition], meaning=MEANINGS[condition])

@@ -1,0 +1,77 @@
+"""The last section: everything that this page does not know, in sentences. Pure."""
+
+from __future__ import annotations
+
+from agent.fleet.conditions import Condition
+from agent.fleet.head import problems
+from agent.pages.blocks import Block, Cell, Column, Meaning, Paragraph, Sentences, Table
+from agent.pages.fleet.facts import FleetFacts
+from agent.pages.fleet.sums import class_sums, without_amounts
+from agent.pages.fleet.wording import and_more, counted, hosts, some
+from agent.pages.page import Section
+
+MOST_FILES = 50
+_MOST_NAMED = 20
+
+
+def not_known_section(facts: FleetFacts) -> Section:
+    """Return the section."""
+    texts = _sentences(facts)
+    blocks: list[Block] = [Sentences(texts=texts)] if texts else [Paragraph(text="Every host's state is known.")]
+    if facts.unreadable:
+        blocks.append(_files(facts))
+    return Section(id="not-known", heading="What is not known", blocks=tuple(blocks))
+
+
+def _sentences(facts: FleetFacts) -> tuple[str, ...]:
+    view = facts.view
+    texts = list(problems(view))
+    if view.sums.not_known:
+        texts.append(f"What leaks is not known of {hosts(view.sums.not_known)}: {_names(facts, 'leaked')}.")
+    if unknown := without_amounts(view.rows):
+        texts.append(f"The inventory is not known of {hosts(unknown)}: {_names(facts, 'amounts')}.")
+    texts += [
+        f"{each.resource_class}: a number of the inventory is not known of {hosts(each.not_known)}."
+        for each in class_sums(view.rows)
+        if each.not_known
+    ]
+    if silent := view.counts[Condition.SILENT]:
+        texts.append(f"{counted(silent, 'host is', 'hosts are')} silent: each sum counts the last state.")
+    if stale := sum(bool(row.seen and any(n for _, n in row.seen.unknown or ())) for row in view.rows):
+        texts.append(f"Findings that the last audit could not check are on {hosts(stale)}, and count as before.")
+    if held := view.sums.held_back:
+        texts.append(f"The agents hold back {counted(held, 'write', 'writes')} to Placement.")
+    return (*texts, *_about_reports(facts))
+
+
+def _names(facts: FleetFacts, key: str) -> str:
+    missing = [row.host for row in facts.view.rows if row.seen is None or getattr(row.seen, key) is None]
+    return some(missing, _MOST_NAMED)
+
+
+def _about_reports(facts: FleetFacts) -> tuple[str, ...]:
+    if facts.details is None:
+        return (
+            "Messages do not have consumers' names, orphans and the sizes of strangers, and the amounts of child "
+            "providers are left out.",
+        )
+    texts = ["The amounts of child providers are left out of the capacity."]
+    if left_out := sum(each.rows_left_out for each in facts.details.values()):
+        rows = counted(left_out, "row of a report is", "rows of reports are")
+        texts.append(f"{rows} of an unknown form, so left out.")
+    if facts.older:
+        texts.append(f"{counted(facts.older, 'report', 'reports')} of a host with a later report did not count.")
+    if facts.unreadable:
+        texts.append(f"{counted(len(facts.unreadable), 'file is', 'files are')} no report: their hosts are in no sum.")
+    return tuple(texts)
+
+
+def _files(facts: FleetFacts) -> Table:
+    shown = facts.unreadable[:MOST_FILES]
+    return Table(
+        id="unreadable-files",
+        caption=f"{len(shown)} of {counted(len(facts.unreadable), 'file', 'files')} that cannot be read as a report",
+        columns=(Column(heading="file"), Column(heading="why")),
+        rows=tuple((Cell(text=each.file, meaning=Meaning.UNREAD), Cell(text=each.why)) for each in shown),
+        foot=and_more(len(shown), len(facts.unreadable), "files"),
+    )

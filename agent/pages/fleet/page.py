@@ -1,0 +1,53 @@
+"""Compose the page of the fleet from its sections. Pure."""
+
+from __future__ import annotations
+
+from agent.pages.fleet.capacity import capacity
+from agent.pages.fleet.facts import FleetFacts
+from agent.pages.fleet.fleet_map import fleet_map
+from agent.pages.fleet.leftovers import orphans, strangers
+from agent.pages.fleet.matrix import matrix
+from agent.pages.fleet.not_known import not_known_section
+from agent.pages.fleet.presence import agents, ages, presence
+from agent.pages.fleet.shared_consumers import shared_consumers
+from agent.pages.fleet.verdict import headline, verdict
+from agent.pages.fleet.wording import hosts
+from agent.pages.fleet.worst import sold_twice, wasted, worst
+from agent.pages.page import Page
+from agent.pages.times import utc
+
+#: The sections in the order in which the page shows them.
+SECTIONS = (
+    verdict,
+    fleet_map,
+    worst,
+    wasted,
+    sold_twice,
+    matrix,
+    shared_consumers,
+    orphans,
+    strangers,
+    capacity,
+    agents,
+    presence,
+    ages,
+    not_known_section,
+)
+
+
+def fleet_page(facts: FleetFacts) -> Page:
+    """Return the page of the fleet. Its heading is the answer to the first question: what is the cloud missing."""
+    about = (
+        "Stocktake fleet",
+        hosts(len(facts.view.rows)),
+        f"made from {facts.source}",
+        f"state of {facts.at:%Y-%m-%d %H:%M:%S} UTC; ages count from then",
+        f"page made {utc(facts.made)}",
+        *((f"Stocktake {facts.version}",) if facts.version else ()),
+    )
+    return Page(
+        title="Stocktake: the fleet",
+        heading=headline(facts),
+        about=about,
+        sections=tuple(section(facts) for section in SECTIONS),
+    )

@@ -1,0 +1,154 @@
+"""Keep of one report file what the page of the fleet needs: the row of the host, and lists of a limited length. Pure.
+
+The row is made from the host's message on the bus as the agent would have sent it, so the page and ``stocktake watch``
+judge a host by the same rules. Most of a report are rows that the page does not need; they are not even parsed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agent.bus.host_state import Sending, host_state
+from agent.errors import SourceInconsistent
+from agent.fleet.host import HostSeen, host_seen
+from agent.host_files.saved_report import saved_report
+from agent.model.finding import SeenFinding
+from agent.model.report import AuditReport, StorageRow
+from agent.model.snapshot import CEPH, FILESYSTEM, IMAGES, LVM
+from agent.pages.fleet.facts import HostDetails, Orphan, Spread, Stranger
+from agent.pages.times import moment_of
+from agent.text.wording import printable
+
+Document = Mapping[str, Any]
+
+#: The kinds of owners that are not the cloud's.
+STRANGE_KINDS = frozenset({"leftover", "orphaned", "foreign", "unknown"})
+SPREAD_CODE = "consumer-on-several-providers"
+ORPHAN_CODES = frozenset({"provider-orphaned", "compute-node-orphaned"})
+#: How many consumers, orphans and strangers of one host are kept; the others are counted.
+MOST_LISTED = 50
+#: The maximum number of characters of a text that is kept.
+MOST_TEXT = 300
+#: The seconds between two audits that decide, in a folder of reports, whether a host is silent: nobody gathers reports
+#: within a minute. With this interval a host is silent if its report is 15 minutes older than the newest report.
+INTERVAL_S = 300.0
+_STORE_SOURCES = (LVM, FILESYSTEM, IMAGES, CEPH)
+_UNUSED = ("ledger", "traits", "evacuations", "names")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostReport:
+    """What is kept of one report file. ``audited_s`` is the time of its audit in seconds since 1970."""
+
+    seen: HostSeen
+    audited_s: float
+    details: HostDetails
+
+
+def host_report(document: Document) -> HostReport:
+    """Return what is kept of a report. Raises SourceInconsistent if the document is not the report of an audit."""
+    try:
+        return _host_report(document)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
+        raise SourceInconsistent("report", f"not the report of an audit: {error!r:.200}") from error
+
+
+def _host_report(document: Document) -> HostReport:
+    storage = [row for row in _objects(document.get("storage", [])) if row.get("owner_kind") in STRANGE_KINDS]
+    saved = saved_report({**document, "storage": storage, **{name: [] for name in _UNUSED}})
+    report = saved.report
+    audited = moment_of(report.started_at)
+    if audited is None:
+        raise ValueError(f"started_at is not a time: {report.started_at!r:.60}")
+    version = document.get("agent_version")
+    sending = Sending(
+        at=report.started_at,
+        interval_s=INTERVAL_S,
+        agent_version=version if isinstance(version, str) else "unknown",
+    )
+    return HostReport(
+        seen=host_seen(host_state(report, sending), audited.timestamp()),
+        audited_s=audited.timestamp(),
+        details=_details(report, document, len(saved.problems)),
+    )
+
+
+def _details(report: AuditReport, document: Document, problems: int) -> HostDetails:
+    spread = sorted((seen for seen in report.findings if seen.finding.code == SPREAD_CODE), key=_by_consumer)
+    orphans = sorted((seen for seen in report.findings if seen.finding.code in ORPHAN_CODES), key=_by_consumer)
+    names = _names(document) if spread else {}
+    strangers = sorted(report.storage, key=_largest_first)
+    return HostDetails(
+        provider_uuid=report.provider_uuid,
+        spread=tuple(_spread(seen, names) for seen in spread[:MOST_LISTED]),
+        spread_left_out=max(0, len(spread) - MOST_LISTED),
+        orphans=tuple(map(_orphan, orphans[:MOST_LISTED])),
+        orphans_left_out=max(0, len(orphans) - MOST_LISTED),
+        strangers=tuple(map(_stranger, strangers[:MOST_LISTED])),
+        strangers_left_out=max(0, len(strangers) - MOST_LISTED),
+        stranger_bytes=tuple(sorted(_bytes_by_kind(strangers).items())),
+        stores_unread=tuple(sorted(s.name for s in report.sources if not s.ok and s.name in _STORE_SOURCES)),
+        rows_left_out=problems,
+    )
+
+
+def _by_consumer(seen: SeenFinding) -> tuple[str, str]:
+    return seen.finding.consumer_uuid or "", seen.finding.id
+
+
+def _largest_first(row: StorageRow) -> tuple[object, ...]:
+    return -row.size_bytes, row.store, row.owner, row.owner_kind, row.what
+
+
+def _spread(seen: SeenFinding, names: Mapping[str, str]) -> Spread:
+    finding = seen.finding
+    others = tuple(other for other in str(dict(finding.facts).get("other_providers", "")).split(", ") if other)
+    amounts: Counter[str] = Counter()
+    for claim in finding.evidence:
+        if claim.provider_key.name not in others:
+            amounts[claim.resource_class] += claim.amount
+    uuid = finding.consumer_uuid or ""
+    return Spread(
+        consumer_uuid=_cut(uuid),
+        name=_cut(names.get(uuid, "")),
+        amounts=tuple(sorted(amounts.items())),
+        others=tuple(_cut(other) for other in others[:MOST_LISTED]),
+        since=seen.first_seen_at,
+    )
+
+
+def _orphan(seen: SeenFinding) -> Orphan:
+    finding = seen.finding
+    return Orphan(
+        code=finding.code,
+        what=_cut(finding.subject or finding.provider_uuid or ""),
+        words=_cut(finding.headline or finding.actual),
+        since=seen.first_seen_at,
+    )
+
+
+def _stranger(row: StorageRow) -> Stranger:
+    return Stranger(store=_cut(row.store), kind=row.owner_kind, owner=_cut(row.owner), size_bytes=row.size_bytes)
+
+
+def _bytes_by_kind(rows: Iterable[StorageRow]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for row in rows:
+        found[row.owner_kind] += row.size_bytes
+    return found
+
+
+def _names(document: Document) -> dict[str, str]:
+    rows = _objects(document.get("names", []))
+    return {str(row.get("uuid")): row["name"] for row in rows if isinstance(row.get("name"), str)}
+
+
+def _objects(rows: object) -> list[dict[str, Any]]:
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+
+
+def _cut(text: str) -> str:
+    return printable(text[:MOST_TEXT])

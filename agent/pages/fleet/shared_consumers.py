@@ -1,0 +1,80 @@
+"""Section: consumers with allocations on several hosts, put together from the reports of these hosts. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from agent.fleet.words import UNKNOWN
+from agent.pages.blocks import Block, Cell, Column, Paragraph, Table
+from agent.pages.fleet.facts import FleetFacts, Spread
+from agent.pages.fleet.report_file import SPREAD_CODE
+from agent.pages.fleet.wording import amounts, and_more, counted, hosts, some, stamp_of
+from agent.pages.page import Section
+
+MOST_LISTED = 50
+_MOST_HOSTS = 6
+_HEADING = "Consumers on several hosts"
+
+
+def shared_consumers(facts: FleetFacts) -> Section:
+    """Return the section."""
+    return Section(id="consumers", heading=_HEADING, blocks=(_block(facts),))
+
+
+def _block(facts: FleetFacts) -> Block:
+    if facts.details is None:
+        return Paragraph(text=_only_counted(facts))
+    found: dict[str, list[tuple[str, Spread]]] = defaultdict(list)
+    for host, details in sorted(facts.details.items()):
+        for spread in details.spread:
+            found[spread.consumer_uuid].append((host, spread))
+    if not found:
+        return Paragraph(text="No report names a consumer with allocations on several hosts.")
+    left_out = sum(details.spread_left_out for details in facts.details.values())
+    return _table(found, facts, left_out)
+
+
+def _only_counted(facts: FleetFacts) -> str:
+    seen = [row.seen for row in facts.view.rows if row.seen]
+    numbers = [(one.host, dict(one.findings or ()).get(SPREAD_CODE, 0)) for one in seen]
+    affected = sorted(host for host, number in numbers if number)
+    total = counted(sum(number for _, number in numbers), "finding", "findings")
+    if not affected:
+        return "No host reports a consumer with allocations on several hosts."
+    return (
+        f"{total} on {hosts(len(affected))}: {some(affected, 20)}. "
+        "Messages do not name the consumers: a page that is made from reports does (stocktake report --html FILE "
+        "--fleet DIR)."
+    )
+
+
+def _table(found: dict[str, list[tuple[str, Spread]]], facts: FleetFacts, left_out: int) -> Table:
+    named = {details.provider_uuid: host for host, details in sorted((facts.details or {}).items())}
+    uuids = sorted(found, key=lambda uuid: (min(spread.since for _, spread in found[uuid]), uuid))
+    shown = uuids[:MOST_LISTED]
+    more = f" {counted(left_out, 'finding is', 'findings are')} not in this list." if left_out else ""
+    headings = ("consumer", "uuid", "hosts", "recorded on each", "since")
+    return Table(
+        id="consumers-on-several",
+        caption=f"{len(shown)} of {counted(len(uuids), 'consumer', 'consumers')}, the oldest finding first.{more}",
+        columns=tuple(Column(heading=heading, is_code=heading == "uuid") for heading in headings),
+        rows=tuple(_row(uuid, found[uuid], named, facts) for uuid in shown),
+        foot=and_more(len(shown), len(uuids), "consumers"),
+    )
+
+
+def _row(
+    uuid: str, reported: Sequence[tuple[str, Spread]], named: dict[str | None, str], facts: FleetFacts
+) -> tuple[Cell, ...]:
+    by_host = {host: amounts(spread.amounts) for host, spread in reported}
+    others = {named.get(other, f"provider {other}") for _, spread in reported for other in spread.others}
+    all_hosts = [*sorted(by_host), *sorted(others - set(by_host))]
+    names = sorted({spread.name for _, spread in reported if spread.name})
+    return (
+        Cell(text=", ".join(names) or UNKNOWN),
+        Cell(text=uuid),
+        Cell(text=some(all_hosts, _MOST_HOSTS)),
+        Cell(text="; ".join(f"{host}: {by_host.get(host, UNKNOWN)}" for host in all_hosts[:_MOST_HOSTS])),
+        Cell(text=stamp_of(min(spread.since for _, spread in reported), facts.at)),
+    )

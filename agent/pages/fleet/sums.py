@@ -1,0 +1,91 @@
+"""Sum the fleet up by resource class: capacity, recorded, wasted, free before and after heal. Pure.
+
+A sum leaves out a host whose numbers are not known, and counts that host. All amounts are of the hosts' own providers:
+messages do not say whether two child providers of a class can serve one request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from agent.fleet.host import RootAmount
+from agent.fleet.view import HostRow
+
+FIRST_CLASSES = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassSums:
+    """One resource class, summed over ``hosts`` hosts, in the unit of the class.
+
+    ``capacity`` is (total - reserved) * ratio. ``used`` is what Placement counts, ``wasted`` the part of it that leaks.
+    ``free`` is what the scheduler can still give away: a host over its capacity has 0, and is one of ``over`` hosts
+    that are ``excess`` above their capacity. ``free_after`` is the same without the leaks. ``not_known`` is the number
+    of hosts that have the class and whose numbers are not known.
+    """
+
+    resource_class: str
+    capacity: float = 0.0
+    used: float = 0.0
+    wasted: float = 0.0
+    free: float = 0.0
+    free_after: float = 0.0
+    excess: float = 0.0
+    over: int = 0
+    hosts: int = 0
+    not_known: int = 0
+
+    def plus(self, amount: RootAmount, leaked: int) -> ClassSums:
+        """Return the sums with one more host."""
+        total, reserved, ratio, used = amount.total, amount.reserved, amount.ratio, amount.used
+        if total is None or reserved is None or ratio is None or used is None:
+            return replace(self, not_known=self.not_known + 1)
+        capacity = (total - reserved) * ratio
+        rest = capacity - used
+        return replace(
+            self,
+            capacity=self.capacity + capacity,
+            used=self.used + used,
+            wasted=self.wasted + leaked,
+            free=self.free + max(0.0, rest),
+            free_after=self.free_after + max(0.0, rest + leaked),
+            excess=self.excess + max(0.0, -rest),
+            over=self.over + (rest < 0),
+            hosts=self.hosts + 1,
+        )
+
+
+def class_sums(rows: Iterable[HostRow]) -> tuple[ClassSums, ...]:
+    """Return the sums of each class: VCPU, PCPU, MEMORY_MB, DISK_GB, then the others by name."""
+    found: dict[str, ClassSums] = {}
+    for row in rows:
+        seen = row.seen
+        leaked = dict(seen.leaked or ()) if seen else {}
+        for amount in (seen.amounts if seen else None) or ():
+            name = amount.resource_class
+            found[name] = found.get(name, ClassSums(resource_class=name)).plus(amount, leaked.get(name, 0))
+    return tuple(sorted(found.values(), key=lambda each: class_order(each.resource_class)))
+
+
+def class_order(name: str) -> tuple[int, str]:
+    """Return the place of a class in every list."""
+    return (FIRST_CLASSES.index(name) if name in FIRST_CLASSES else len(FIRST_CLASSES), name)
+
+
+def largest_share(leaked: Mapping[str, int], sums: Iterable[ClassSums]) -> tuple[str, float, float] | None:
+    """Return the class of which the largest part leaks, the amount that leaks, and the capacity; None if none leaks."""
+    shares = [
+        (leaked[each.resource_class] / each.capacity, each)
+        for each in sums
+        if leaked.get(each.resource_class) and each.capacity > 0
+    ]
+    if not shares:
+        return None
+    _, worst = max(shares, key=lambda pair: pair[0])
+    return worst.resource_class, leaked[worst.resource_class], worst.capacity
+
+
+def without_amounts(rows: Iterable[HostRow]) -> int:
+    """Return the number of hosts whose inventory is not known."""
+    return sum(row.seen is None or row.seen.amounts is None for row in rows)

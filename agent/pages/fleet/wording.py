@@ -1,0 +1,107 @@
+"""Word hosts, times and amounts for the page of the fleet. Pure."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+
+from agent.fleet.conditions import Counts
+from agent.fleet.view import HostRow
+from agent.fleet.words import UNKNOWN, amount_texts, amounts_text, duration
+from agent.pages.blocks import Cell
+from agent.pages.fleet.facts import FleetFacts
+from agent.pages.times import moment_of
+from agent.text.amounts import age_text
+
+NONE = "-"
+
+
+def hosts(number: int) -> str:
+    """Return ``1 host``, ``14 hosts``."""
+    return counted(number, "host", "hosts")
+
+
+def counted(number: int, one: str, many: str) -> str:
+    """Return the number with the noun: ``1 host``, ``14 hosts``."""
+    return f"{number} {one if number == 1 else many}"
+
+
+def amounts(found: Counts | Mapping[str, int] | None) -> str:
+    """Return ``8 VCPU, 16 GiB RAM``; ``?`` if the amounts are not known, ``-`` if there are none."""
+    return UNKNOWN if found is None else amounts_text(dict(found)) or NONE
+
+
+def listed_amounts(found: Mapping[str, int]) -> tuple[str, ...]:
+    """Return one text for each class with an amount."""
+    return tuple(amount_texts(found))
+
+
+def share(part: float, whole: float) -> str:
+    """Return a share as ``1.2 %``; above 0 it is at least ``<0.1 %``."""
+    percent = 100.0 * part / whole if whole > 0 else 0.0
+    return "<0.1 %" if 0 < percent < 0.1 else f"{percent:.1f} %"
+
+
+def size(number: int) -> str:
+    """Return bytes as ``120.0 GiB`` or ``8.1 TiB``; less than 0.1 GiB as bytes."""
+    gib = number / (1 << 30)
+    if gib < 0.1:
+        return f"{number} bytes"
+    return f"{gib:.1f} GiB" if gib < 8192 else f"{gib / 1024:.1f} TiB"
+
+
+def stamp(at: datetime.datetime, now: datetime.datetime) -> str:
+    """Return the time in UTC with its age: ``2026-11-22 03:11 UTC (2 h ago)``."""
+    seconds = (now - at).total_seconds()
+    ago = "in the future" if seconds < 0 else f"{age_text(seconds)} ago"
+    return f"{at.astimezone(datetime.UTC):%Y-%m-%d %H:%M} UTC ({ago})"
+
+
+def stamp_of(text: str, now: datetime.datetime) -> str:
+    """Return an agent's time (ISO 8601) as ``stamp`` does; the text itself if it is no time, ``?`` if it is empty."""
+    moment = moment_of(text)
+    return stamp(moment, now) if moment else text or UNKNOWN
+
+
+def since(row: HostRow, facts: FleetFacts) -> str:
+    """Return since when the host has been in its condition: its oldest finding, or its last message."""
+    if row.for_s is None:
+        return NONE
+    text = stamp(facts.at - datetime.timedelta(seconds=min(row.for_s, 1e9)), facts.at)
+    return f"{text}, or earlier" if row.for_at_least else text
+
+
+def state_age_s(row: HostRow, facts: FleetFacts) -> float | None:
+    """Return how old the audit is from which the row comes, in seconds; None if nothing has come from the host."""
+    if row.seen is None or row.age_s is None:
+        return None
+    audited = moment_of(row.seen.audited_at)
+    audited_age = 0.0 if audited is None else (facts.at - audited).total_seconds()
+    return max(0.0, row.age_s, audited_age)
+
+
+def short_age(seconds: float | None) -> str:
+    """Return ``12s``, ``6m``, ``2h``, ``3d``; ``-`` if nothing has come from the host."""
+    return NONE if seconds is None else duration(seconds)
+
+
+def place(row: HostRow) -> str:
+    """Return where the host is: its group, and its cell if there are several."""
+    return " / ".join(part for part in (row.cell, row.group) if part)
+
+
+def host_cell(row: HostRow, places: Mapping[tuple[str, str], str] | None = None) -> Cell:
+    """Return the cell with the host's name, with a link to its row if it has one in ``places``."""
+    target = (places or {}).get(row.key, "")
+    return Cell(text=f"{row.host} (disabled)" if row.disabled else row.host, href=f"#{target}" if target else "")
+
+
+def and_more(shown: int, total: int, noun: str) -> str:
+    """Return the foot of a table that leaves rows out, "" if it shows all."""
+    return f"and {total - shown} more {noun}" if total > shown else ""
+
+
+def some(names: Sequence[str], most: int) -> str:
+    """Return the first names, and how many more there are."""
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
