@@ -165,10 +165,11 @@ HELP_TEXTS: Mapping[str, HelpText] = {
             ("stocktake report --html host.html", "run an audit and write the page about this host"),
             ("stocktake report --html host.html --last", "the page of the daemon's last audit, at once"),
             ("stocktake report --html - --last > host.html", "the same page on stdout"),
+            ("stocktake report --html fleet.html --fleet reports", "the page of all hosts, from their report files"),
         ),
         exits=(
             (0, "wrote the page"),
-            (2, "wrote the page; a source could not be read, which the page says"),
+            (2, "wrote the page; a source or a file could not be read, which the page says"),
             (75, "so little could be read that there is no page, or the file cannot be written"),
         ),
     ),
@@ -201,7 +202,7 @@ HELP_TEXTS: Mapping[str, HelpText] = {
     "watch": HelpText(
         examples=(
             ("stocktake watch", "all hosts that need a look, the worst first; q ends"),
-            ("stocktake watch --expected hosts.txt", "also hosts of this file that send no message"),
+            ("stocktake watch --html fleet.html", "also write the page of the fleet, again every 60 s"),
             ("stocktake watch --once --fail-on error,never", "print once; exit with 3 if one of these holds"),
             ("stocktake watch --cell a=a.conf --cell b=b.conf", "two cells, each with a broker of its own"),
         ),

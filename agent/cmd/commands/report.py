@@ -1,4 +1,4 @@
-"""``stocktake report``: write an HTML page about this host, for people who have no shell on the host."""
+"""``stocktake report``: write an HTML page about this host, or about the fleet, for people who have no shell there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Report(BaseCommand):
-    """Write one HTML file about this host: findings, capacity, storage, ledger, time line. Nothing is changed."""
+    """Write one HTML file about this host, or with --fleet about all hosts. Nothing is changed."""
 
     ARGUMENTS = (
         argument(
@@ -25,14 +25,35 @@ class Report(BaseCommand):
             help="write the page to this file, which only its owner may read; - writes the page to stdout",
         ),
         LAST,
+        argument(
+            "--fleet",
+            metavar="DIR",
+            help="write the page of all hosts whose reports are in this folder: each file *.json in it, and each "
+            "report.json in a folder of it; no source is asked",
+        ),
+        argument(
+            "--expected",
+            metavar="FILE",
+            help="with --fleet: the hosts that should have a report, a host a line, and optionally the host's group as "
+            "the second word",
+        ),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Write the page and return 0, or 2 if the page lacks a source or a row.
 
         Raises NoDocument or AgentError (75) if there is nothing to show, SourceUnavailable (75) if the file cannot be
-        written.
+        written, UsageError if the options contradict each other.
         """
+        if parsed_args.fleet is not None:
+            return self._fleet(parsed_args)
+        if parsed_args.expected is not None:
+            from agent.usage_error import UsageError
+
+            raise UsageError("--expected needs --fleet")
+        return self._host(parsed_args)
+
+    def _host(self, parsed_args: argparse.Namespace) -> int:
         from agent.exit_codes import CLEAN, PARTIAL
         from agent.pages.host.page import host_page
         from agent.pages.output import write_page
@@ -42,6 +63,22 @@ class Report(BaseCommand):
         write_page(parsed_args.html, rendered(host_page(facts)), self.app.stdout)
         is_whole = not (facts.unread_sources or facts.unread or facts.problems) and facts.report.own_files_read
         return code or (CLEAN if is_whole else PARTIAL)
+
+    def _fleet(self, parsed_args: argparse.Namespace) -> int:
+        """Write the page of the fleet; return 2 if a file of the folder is no report, or if there is none."""
+        from agent.cmd.fleet_facts import facts_of_folder
+        from agent.exit_codes import CLEAN, PARTIAL
+        from agent.pages.fleet.page import fleet_page
+        from agent.pages.output import write_page
+        from agent.pages.render import rendered
+        from agent.usage_error import UsageError
+
+        if parsed_args.last:
+            raise UsageError("--last is about this host: leave it out with --fleet")
+        facts = facts_of_folder(parsed_args.fleet, parsed_args.expected)
+        write_page(parsed_args.html, rendered(fleet_page(facts)), self.app.stdout)
+        is_whole = bool(facts.details) and not facts.unreadable
+        return CLEAN if is_whole else PARTIAL
 
     def _from_audit(self) -> tuple[HostFacts, int]:
         from agent.cmd.audited import audited

@@ -89,6 +89,12 @@ class Watch(BaseCommand):
             metavar="NAME=FILE",
             help="watch this cell, with the broker and the state source of this configuration file (repeatable)",
         ),
+        argument(
+            "--html",
+            metavar="FILE",
+            help="also write the page of the fleet to this file, which only its owner may read: every 60 s, or with "
+            "--once one time; with --once, - writes the page to stdout instead of the table",
+        ),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
@@ -104,6 +110,8 @@ class Watch(BaseCommand):
 
         if parsed_args.fail_on and not parsed_args.once:
             raise UsageError("--fail-on needs --once")
+        if parsed_args.html == "-" and not parsed_args.once:
+            raise UsageError("--html - needs --once")
         with waits_shown(self.app.options) as waiting:
             wanted = Wanted(
                 cells=self._cells(parsed_args),
@@ -114,6 +122,7 @@ class Watch(BaseCommand):
                 fail_on=parsed_args.fail_on,
                 look=self.look(),
                 waiting=waiting,
+                page=parsed_args.html,
             )
             return run(wanted, self.app.stdout)
 

@@ -12,6 +12,7 @@ from typing import TextIO
 from agent.cmd.exit_handling import to_stderr
 from agent.cmd.waits.caller import Watch
 from agent.cmd.watching.drawing import report_lines
+from agent.cmd.watching.page_file import write_view
 from agent.cmd.watching.setup import Watched
 from agent.exit_codes import CLEAN, FINDINGS, PARTIAL, TEMPORARY
 from agent.fleet.documents import COLUMNS, csv_row, fleet_document
@@ -26,13 +27,15 @@ SETTLED_S = 2.0
 #: Seconds to wait for the lists of expected hosts after the last answer.
 LISTS_S = 25.0
 _LOOK_S = 0.1
+_STDOUT = "-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
     """What ``--once`` does. ``timeout_s``: the longest wait for the first answer. ``fail_on``: words of FAIL_ON.
 
-    ``waiting`` shows on stderr what the command waits for.
+    ``waiting`` shows on stderr what the command waits for. ``page`` is the file for the page of the fleet; ``-`` writes
+    the page to stdout instead of the table.
     """
 
     form: str
@@ -41,6 +44,7 @@ class Round:
     fail_on: frozenset[str]
     look: Look
     waiting: Watch
+    page: str | None = None
 
 
 def one_round(watched: Watched, wanted: Round, out: TextIO) -> int:
@@ -53,7 +57,10 @@ def one_round(watched: Watched, wanted: Round, out: TextIO) -> int:
     with wanted.waiting("the list of expected hosts", LISTS_S):
         _wait_for_lists(watched)
     view = watched.view(waited=True)
-    _print(view, wanted, out)
+    if wanted.page is not None:
+        write_view(wanted.page, view)
+    if wanted.page != _STDOUT:
+        _print(view, wanted, out)
     for cell in watched.cells:
         for sender, problem in cell.odd.items():
             to_stderr(f"{sender}: {problem}")

@@ -14,6 +14,7 @@ from agent.cmd.exit_handling import to_stderr
 from agent.cmd.waits.caller import Watch
 from agent.cmd.watching.live import LiveScreen, keyboard_of
 from agent.cmd.watching.once import Round, one_round
+from agent.cmd.watching.page_file import page_kept
 from agent.cmd.watching.setup import Cell, Receivers, Watched, watched
 from agent.cmd.watching.stream import CsvLines, JsonLines, Lines, Printer, Stream
 from agent.cmd.watching.ui import Ui
@@ -30,7 +31,8 @@ MOST_ODD = 20
 class Wanted:
     """What the operator asked for. ``once_s``: the time-out of ``--once``, None without ``--once``.
 
-    ``waiting`` shows on stderr what the command waits for.
+    ``page`` is the file for the page of the fleet, ``-`` for stdout, None without a page. ``waiting`` shows on stderr
+    what the command waits for.
     """
 
     cells: tuple[Cell, ...]
@@ -41,6 +43,7 @@ class Wanted:
     fail_on: frozenset[str]
     look: Look
     waiting: Watch
+    page: str | None = None
 
 
 def run(wanted: Wanted, out: TextIO) -> int:
@@ -53,13 +56,15 @@ def run(wanted: Wanted, out: TextIO) -> int:
             fail_on=wanted.fail_on,
             look=wanted.look,
             waiting=wanted.waiting,
+            page=wanted.page,
         )
         with _connected(wanted, _QUIET) as found:
             return one_round(found, todo, out)
     if wanted.form == "table" and out.isatty() and os.environ.get("TERM") != "dumb":
         return _live(wanted, out)
     stream = Stream(_PRINTERS[wanted.form](out), out)
-    with _connected(wanted, Receivers(listen=stream.listener, complain=to_stderr, told=to_stderr)) as found:
+    receivers = Receivers(listen=stream.listener, complain=to_stderr, told=to_stderr)
+    with _connected(wanted, receivers) as found, page_kept(wanted.page, found):
         return stream.run(found)
 
 
@@ -73,7 +78,8 @@ _QUIET = Receivers(listen=lambda _cell: None, complain=None, told=None)
 def _live(wanted: Wanted, out: TextIO) -> int:
     with _connected(wanted, _QUIET) as found:
         screen = LiveScreen(found, Ui(choice=wanted.choice), out, keyboard_of(sys.stdin), wanted.look)
-        code = screen.run()
+        with page_kept(wanted.page, found):
+            code = screen.run()
         _report_odd(found)
     return code
 

@@ -12,7 +12,9 @@ from agent.pages.fleet.wording import amounts, hosts, listed_amounts, share
 from agent.pages.page import Section
 
 _NOT_KNOWN = "?"
+_NAMES = {"MEMORY_MB": "RAM", "DISK_GB": "disk"}
 _FINDINGS = (Condition.ERROR, Condition.UNRATED, Condition.WARNING, Condition.INFO)
+_READ_LITTLE = frozenset({"partial", "unreadable", "crashed"})
 _UNPLACED = "unmanaged-use-unplaced"
 
 
@@ -28,9 +30,8 @@ def headline(facts: FleetFacts) -> str:
     unknown = not_known(facts)
     rest = f"; not known of {hosts(unknown)}" if unknown else ""
     if not any(_is_known(row.seen) for row in facts.view.rows):
-        return (
-            "What the cloud is missing is not known: no host's state could be read" if unknown else "There are no hosts"
-        )
+        none = "there are no hosts" if not unknown else f"none of {hosts(unknown)} could be read in full"
+        return f"It is not known what the cloud is missing: {none}"
     leaked = facts.view.sums.leaked
     if not any(leaked.values()):
         known = sum(_is_known(row.seen) for row in facts.view.rows)
@@ -44,6 +45,10 @@ def not_known(facts: FleetFacts) -> int:
     return facts.view.sums.not_known + len(facts.unreadable)
 
 
+def _lacks_a_source(seen: HostSeen | None) -> bool:
+    return seen is not None and (bool(seen.sources_lost) or seen.outcome in _READ_LITTLE)
+
+
 def _is_known(seen: HostSeen | None) -> bool:
     return seen is not None and seen.leaked is not None
 
@@ -54,7 +59,7 @@ def _has(counts: Counts | None) -> bool:
 
 def _share(facts: FleetFacts) -> str:
     found = largest_share(facts.view.sums.leaked, class_sums(facts.view.rows))
-    return f" ({share(found[1], found[2])} of {found[0]})" if found else ""
+    return f" ({share(found[1], found[2])} of {_NAMES.get(found[0], found[0])})" if found else ""
 
 
 def _figures(facts: FleetFacts) -> tuple[Figure, ...]:
@@ -105,12 +110,13 @@ def _hosts(facts: FleetFacts) -> Figure:
 
 def _unknown(facts: FleetFacts) -> Figure:
     counts = facts.view.counts
+    # A host with an error and an unread source has the condition ERROR, which is the more urgent one.
+    unread = sum(row.condition is not Condition.SILENT and _lacks_a_source(row.seen) for row in facts.view.rows)
     kinds = (
-        (counts[Condition.SILENT], "silent"),
         (counts[Condition.NEVER], "never seen"),
+        (counts[Condition.SILENT], "silent"),
         (counts[Condition.AWAITED], "awaited"),
-        (counts[Condition.PARTIAL], "partial"),
-        (counts[Condition.UNREADABLE], "unreadable"),
+        (unread, "could not read every source"),
         (len(facts.unreadable), "files that are no report"),
     )
     total = sum(number for number, _ in kinds)

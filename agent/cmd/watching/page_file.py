@@ -1,0 +1,84 @@
+"""Write the page of the fleet from what ``watch`` has received: once, or every 60 s in a thread until the end."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from collections.abc import Iterator
+
+from agent.cmd.exit_handling import to_stderr
+from agent.cmd.watching.setup import Watched
+from agent.errors import SourceUnavailable
+from agent.fleet.view import FleetView
+
+#: Seconds from one page to the next, and from the start to the second page: the first is written before hosts answer.
+EVERY_S = 60.0
+SOON_S = 10.0
+
+
+def write_view(file: str, view: FleetView) -> None:
+    """Write the page of this view. Raises SourceUnavailable if the file cannot be written."""
+    # Imported only for a page: Jinja2 would cost every other run of the command its memory.
+    from agent.cmd.fleet_facts import facts_of_view
+    from agent.pages.fleet.page import fleet_page
+    from agent.pages.output import write_page
+    from agent.pages.render import rendered
+
+    write_page(file, rendered(fleet_page(facts_of_view(view))), sys.stdout)
+
+
+@contextlib.contextmanager
+def page_kept(file: str | None, watched: Watched) -> Iterator[None]:
+    """Write the page again and again while the block runs, and once more at its end; do nothing without a file.
+
+    Raises SourceUnavailable if the first page cannot be written. A later failure is told on stderr at the end of the
+    block, because the block may own the terminal.
+    """
+    if file is None:
+        yield
+        return
+    write_view(file, watched.view())
+    keeper = _Keeper(file, watched)
+    keeper.start()
+    try:
+        yield
+    finally:
+        keeper.end()
+
+
+class _Keeper:
+    """Writes the page in a thread of its own."""
+
+    def __init__(self, file: str, watched: Watched) -> None:
+        self._file = file
+        self._watched = watched
+        self._problem: str | None = None
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._live, name="watch-page", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def end(self) -> None:
+        """End the thread, write the last page, and tell on stderr if it could not be written."""
+        self._closing.set()
+        self._thread.join()
+        self._write()
+        if self._problem is not None:
+            to_stderr(self._problem)
+
+    def _live(self) -> None:
+        wait_s = SOON_S
+        while not self._closing.wait(wait_s):
+            self._write()
+            wait_s = EVERY_S
+
+    def _write(self) -> None:
+        try:
+            write_view(self._file, self._watched.view())
+        except SourceUnavailable as error:
+            self._problem = error.message
+        else:
+            self._problem = None

@@ -1,0 +1,164 @@
+"""The fleet's page keeps its bounds, and no report of a folder, however odd, crashes it or becomes a tag."""
+
+import datetime
+import json
+import os
+import re
+
+import pytest
+
+from agent.cmd.fleet_facts import facts_of_folder, facts_of_view
+from agent.host_files.report_folder import FolderFile
+from agent.pages.fleet.fleet_map import MOST_SQUARES
+from agent.pages.fleet.gathered import Folder, gathered
+from agent.pages.fleet.page import SECTIONS, fleet_page
+from agent.pages.render import rendered
+from agent.render.documents import report_document, report_to_json
+from tests.rigs import fleet_hosts
+from tests.rigs import fleet_reports as fleet
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "{{7*7}}",
+    "</script>",
+    "\u202eevil\x00\x1b[2J",
+)
+FOLDER = Folder(source="a test", made=fleet.AT + datetime.timedelta(minutes=3))
+
+
+def page_of(number: int) -> str:
+    documents = fleet.documents(number)
+    return rendered(fleet_page(gathered((FolderFile(name="f", document=one) for one in documents), FOLDER)))
+
+
+def elements(page: str) -> int:
+    return len(re.findall(r"<[a-z]", page))
+
+
+@pytest.mark.parametrize("number", [0, 1, 4, 800])
+def test_the_page_has_every_section_for_any_number_of_hosts(number):
+    page = page_of(number)
+    assert page.count("<h2 ") == len(SECTIONS)
+    assert page.count("<h1>") == 1
+
+
+@pytest.mark.parametrize("number", [MOST_SQUARES, 4000])
+def test_the_page_stays_below_1_mb_and_12000_elements(number):
+    page = page_of(number)
+    assert len(page.encode()) < 1_000_000
+    assert elements(page) <= 12_000
+
+
+def test_each_host_of_the_worst_50_has_a_row_that_its_square_links_to():
+    page = page_of(800)
+    targets = set(re.findall(r'href="#(host-\d+)"', page))
+    assert targets == set(re.findall(r'id="(host-\d+)"', page))
+    assert len(targets) == 50
+
+
+def test_hostile_names_in_reports_never_become_tags(tmp_path):
+    for number, name in enumerate(HOSTILE):
+        document = json.loads(report_to_json(fleet.report(number, fleet.foreign(number), fleet.orphan(number))))
+        document["audit"]["host"] = name
+        document["agent_version"] = name
+        for row in (*document["storage"], *document["audit"]["findings"]):
+            row.update({key: name for key in ("owner", "store", "subject", "headline") if key in row})
+        (tmp_path / f"{number}.json").write_text(json.dumps(document))
+    page = rendered(fleet_page(facts_of_folder(str(tmp_path), None)))
+    assert "<script>alert" not in page
+    assert "<img" not in page
+    assert not set(page) & set("\u202e\x00\x1b")
+
+
+ODD = {
+    "empty": b"",
+    "truncated": report_to_json(fleet.report(1, fleet.leaked(1))).encode()[:900],
+    "not-json": b"hello",
+    "not-utf-8": b"\xff\xfe{}",
+    "a-list": b"[]",
+    "deep": b"[" * 100_000,
+    "another-version": b'{"schema_version": 7}',
+    "no-audit": b'{"schema_version": 1}',
+    "huge-number": b'{"schema_version": 1, "audit": ' + b"9" * 5000 + b"}",
+}
+
+
+def _wrong(*path: str | int, value: object) -> bytes:
+    document = json.loads(report_to_json(fleet.report(1, fleet.leaked(1), fleet.spread(1, 2, fleet.uid("x")))))
+    place = document
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    return json.dumps(document).encode()
+
+
+ODD |= {
+    f"{'.'.join(map(str, path))}={str(value)[:8]}": _wrong(*path, value=value)
+    for path in (("audit",), ("audit", "host"), ("audit", "started_at"), ("audit", "outcome"), ("audit", "role"))
+    for value in (None, 7, [], {}, "x" * 5000)
+    if not (path[-1] in {"role"} and isinstance(value, str))
+}
+
+
+@pytest.mark.parametrize("content", ODD.values(), ids=ODD.keys())
+def test_a_file_that_is_no_report_is_named_and_the_others_count(tmp_path, content):
+    (tmp_path / "odd.json").write_bytes(content)
+    (tmp_path / "good.json").write_text(report_to_json(fleet.report(2, fleet.leaked(2))))
+    facts = facts_of_folder(str(tmp_path), None)
+    assert [each.file for each in facts.unreadable] == ["odd.json"]
+    assert facts.view.sums.leaked["VCPU"] == 8
+    assert "odd.json" in rendered(fleet_page(facts))
+
+
+@pytest.mark.parametrize("value", [None, 7, "x", [7], {"a": 7}, [{"name": 7}], [[]], 10**30, float("nan")])
+@pytest.mark.parametrize(
+    "path",
+    [("storage",), ("names",), ("inventory",), ("audit", "findings"), ("audit", "sources"), ("audit", "plan"),
+     ("audit", "findings", 0, "evidence"), ("audit", "findings", 1, "facts"), ("inventory", 0, "used"),
+     ("agent_version",), ("ledger",), ("audit", "findings", 1, "consumer_uuid")],
+    ids=str,
+)  # fmt: skip
+def test_a_report_with_an_odd_part_never_crashes_the_page(tmp_path, path, value):
+    (tmp_path / "odd.json").write_bytes(_wrong(*path, value=value))
+    facts = facts_of_folder(str(tmp_path), None)
+    rendered(fleet_page(facts))
+    assert len(facts.view.rows) + len(facts.unreadable) == 1
+
+
+def test_a_pipe_a_folder_and_a_missing_link_in_the_folder_are_named(tmp_path):
+    os.mkfifo(tmp_path / "pipe.json")
+    (tmp_path / "link.json").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "host-a").mkdir()
+    (tmp_path / "host-a" / "report.json").mkdir()
+    (tmp_path / "host-b").mkdir()
+    (tmp_path / "host-b" / "report.json").write_text(report_to_json(fleet.report(1)))
+    (tmp_path / "notes.txt").write_text("not looked at")
+    facts = facts_of_folder(str(tmp_path), None)
+    assert [each.file for each in facts.unreadable] == ["host-a/report.json", "link.json", "pipe.json"]
+    assert [row.host for row in facts.view.rows] == [fleet.name(1)]
+
+
+def test_the_page_of_messages_says_what_messages_do_not_have():
+    view = fleet_hosts.view(
+        fleet_hosts.cell(
+            fleet_hosts.seen(fleet_hosts.broken("compute-1", "consumer-on-several-providers")),
+            fleet_hosts.seen(fleet_hosts.broken("compute-2", leaked={"VCPU": 8})),
+            fleet_hosts.seen(fleet_hosts.clean("compute-3"), 900.0),
+        ),
+        everywhere=fleet_hosts.expected("compute-1", "compute-4"),
+        waited=True,
+    )
+    page = rendered(fleet_page(facts_of_view(view)))
+    assert "The cloud is missing 8 VCPU" in page
+    assert "Messages do not name the consumers" in page
+    assert "1 silent, 1 never seen" in page
+
+
+def test_a_report_document_keeps_its_own_keys():
+    """The page reads ``agent_version`` where a report has it, and never needs it."""
+    document = report_document(fleet.report(1))
+    facts = gathered([FolderFile(name="a", document=document)], FOLDER)
+    (row,) = facts.view.rows
+    assert row.seen is not None
+    assert row.seen.agent_version == "unknown"

@@ -1,0 +1,135 @@
+"""The numbers of the fleet's page equal those of a plain loop, and the order of the hosts changes nothing."""
+
+import datetime
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.fleet.conditions import Condition
+from agent.fleet.expected import ExpectedHost
+from agent.fleet.view import ExpectedHosts
+from agent.host_files.report_folder import FolderFile
+from agent.model.finding import LEAKING
+from agent.pages.fleet.gathered import Folder, gathered
+from agent.pages.fleet.page import fleet_page
+from agent.pages.fleet.sums import class_sums
+from agent.pages.fleet.verdict import headline
+from agent.pages.render import rendered
+from agent.render.documents import report_document
+from tests.rigs import fleet_reports as fleet
+
+MADE = fleet.AT + datetime.timedelta(minutes=3)
+BROKEN = FolderFile(name="broken.json", document={"schema_version": 1, "audit": {}})
+
+
+def folder(expected: int = 0) -> Folder:
+    hosts = tuple(
+        ExpectedHost(host=fleet.name(number), group=f"rack-{number % 3}") for number in range(1, expected + 1)
+    )
+    return Folder(source="a test", made=MADE, expected=ExpectedHosts(hosts=hosts) if expected else None)
+
+
+def files(documents):
+    return [FolderFile(name=f"{one['audit']['host']}.json", document=one) for one in documents]
+
+
+def facts_of(*reports, expected: int = 0, more=()):
+    return gathered([*files(map(report_document, reports)), *more], folder(expected))
+
+
+@st.composite
+def reports(draw):
+    """Some hosts, each with leaks, promised amounts without an allocation, and consumers that it shares with others."""
+    made = []
+    for host in range(1, draw(st.integers(0, 8)) + 1):
+        found = [fleet.leaked(host, number) for number in range(draw(st.integers(0, 3)))]
+        found += [fleet.missing(host)] if draw(st.booleans()) else []
+        found += [fleet.spread(host, host % 8 + 1, fleet.uid("shared", host // 2))] if draw(st.booleans()) else []
+        found += [fleet.foreign(host)] if draw(st.booleans()) else []
+        made.append(fleet.unread(host) if draw(st.integers(0, 5)) == 0 else fleet.report(host, *found))
+    return made
+
+
+@given(reports(), st.randoms(use_true_random=False))
+def test_any_order_of_reports_gives_the_same_page(made, chance: random.Random):
+    all_files = [*files(map(report_document, made)), BROKEN]
+    shuffled = chance.sample(all_files, len(all_files))
+    assert fleet_page(gathered(all_files, folder(12))) == fleet_page(gathered(shuffled, folder(12)))
+
+
+@given(reports())
+def test_sums_equal_those_of_a_plain_loop_over_the_reports(made):
+    facts = facts_of(*made)
+    leaked: Counter[str] = Counter()
+    used: Counter[str] = Counter()
+    for one in made:
+        claims = {c for seen in one.findings if seen.finding.code in LEAKING for c in seen.finding.evidence}
+        for claim in claims:
+            leaked[claim.resource_class] += claim.amount
+        for row in one.inventory:
+            used[row.recorded.resource_class] += row.used
+    assert +leaked == +Counter(facts.view.sums.leaked)
+    sums = {each.resource_class: each for each in class_sums(facts.view.rows)}
+    assert {name: each.used for name, each in sums.items()} == used
+    assert {name: each.wasted for name, each in sums.items() if each.wasted} == +leaked
+    for name, each in sums.items():
+        assert each.free - each.excess + each.used == pytest.approx(each.capacity), name
+        assert each.free <= each.free_after <= each.free + each.wasted
+
+
+@given(reports())
+def test_every_host_is_in_exactly_one_state_of_the_page(made):
+    facts = facts_of(*made, expected=12)
+    assert len(facts.view.rows) == 12 == sum(facts.view.counts.values())
+    assert facts.view.counts[Condition.NEVER] == 12 - len(made)
+
+
+def test_the_heading_names_the_hosts_that_are_not_known():
+    leaks = fleet.report(1, fleet.leaked(1))
+    facts = facts_of(leaks, fleet.report(2), fleet.unread(3), expected=5, more=(BROKEN,))
+    assert headline(facts) == (
+        "The cloud is missing 8 VCPU, 16 GiB RAM, 80 GiB disk (3.1 % of RAM): 1 host; not known of 4 hosts"
+    )
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        ((), "It is not known what the cloud is missing: there are no hosts"),
+        ((fleet.report(1),), "The cloud is missing nothing: no leak on 1 host"),
+        ((fleet.unread(1),), "It is not known what the cloud is missing: none of 1 host could be read in full"),
+        ((fleet.report(1), fleet.unread(2)), "The cloud is missing nothing: no leak on 1 host; not known of 1 host"),
+    ],
+)
+def test_the_heading_without_leaks_never_calls_an_unread_host_clean(made, words):
+    assert headline(facts_of(*made)) == words
+
+
+def test_the_latest_of_two_reports_of_a_host_counts():
+    new, old = fleet.report(1, fleet.leaked(1)), fleet.report(1, started_at=fleet.ago(days=1))
+    for made in ((new, old), (old, new)):
+        both = [FolderFile(name=f"{place}.json", document=report_document(one)) for place, one in enumerate(made)]
+        facts = gathered(both, folder())
+        assert facts.view.sums.leaked["VCPU"] == 8
+        assert facts.older == 1
+
+
+def test_a_report_15_minutes_older_than_the_newest_makes_its_host_silent():
+    facts = facts_of(fleet.report(1), fleet.report(2, started_at=fleet.ago(minutes=17)), fleet.report(60))
+    assert {row.host for row in facts.view.rows if row.condition is Condition.SILENT} == {fleet.name(2)}
+
+
+def test_a_report_from_the_future_does_not_make_the_others_silent():
+    ahead = fleet.report(2, started_at=fleet.iso(MADE + datetime.timedelta(days=9)))
+    facts = facts_of(fleet.report(1), ahead)
+    assert {row.condition for row in facts.view.rows} == {Condition.CLEAN}
+
+
+def test_the_consumer_of_two_hosts_is_one_row_with_both_hosts():
+    consumer = fleet.uid("shared", 1)
+    page = rendered(fleet_page(facts_of(*(fleet.report(h, fleet.spread(h, 3 - h, consumer)) for h in (1, 2)))))
+    assert page.count(consumer) == 1
+    assert f"{fleet.name(1)}, {fleet.name(2)}" in page
