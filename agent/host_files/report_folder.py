@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from agent.errors import SourceError, SourceInconsistent, SourceUnavailable
 from agent.host_files.regular_file import open_regular
@@ -24,15 +23,6 @@ MOST_FILES = 30_000
 _REPORT = re.compile(r"[^.].*\.json")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FolderFile:
-    """One file: its name below the folder, and its document or the error."""
-
-    name: str
-    document: Document | None = None
-    error: SourceError | None = None
-
-
 def report_files(folder: str) -> tuple[str, ...]:
     """Return the names of the report files below the folder, sorted. Raises SourceUnavailable without such a folder."""
     try:
@@ -43,15 +33,15 @@ def report_files(folder: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def read_folder(folder: str, names: tuple[str, ...]) -> Iterator[FolderFile]:
-    """Yield each file with its document or its error; of more than MOST_FILES files, the others yield an error."""
+def read_folder(folder: str, names: tuple[str, ...]) -> Iterator[tuple[str, Document | SourceError]]:
+    """Yield the name of each file, and its document or its error. Files beyond MOST_FILES yield an error."""
     for number, name in enumerate(names):
         try:
             if number >= MOST_FILES:
                 raise SourceInconsistent("report", f"not read: the folder has more than {MOST_FILES} files")
-            yield FolderFile(name=printable(name), document=_document(os.path.join(folder, name)))
+            yield printable(name), _document(os.path.join(folder, name))
         except SourceError as error:
-            yield FolderFile(name=printable(name), error=error)
+            yield printable(name), error
 
 
 def _names(entry: os.DirEntry[str]) -> tuple[str, ...]:

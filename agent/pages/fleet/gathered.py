@@ -10,12 +10,13 @@ import datetime
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from agent.errors import SourceError, SourceInconsistent
+from agent.errors import SourceError
 from agent.fleet.host import SLACK_S
 from agent.fleet.view import CellSeen, ExpectedHosts, Moment, fleet_view
-from agent.host_files.report_folder import FolderFile
 from agent.pages.fleet.facts import FleetFacts, Unreadable
-from agent.pages.fleet.report_file import HostReport, host_report
+from agent.pages.fleet.report_file import Document, HostReport, host_report
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,21 +29,24 @@ class Folder:
     expected: ExpectedHosts | None = None
 
 
-def gathered(files: Iterable[FolderFile], folder: Folder) -> FleetFacts:
-    """Return the facts of all reports. The moment of the state is the newest audit, at the latest now."""
+def gathered(files: Iterable[tuple[str, Document | SourceError]], folder: Folder) -> FleetFacts:
+    """Return the facts of all reports. The moment of the state is the newest audit, at the latest now.
+
+    ``files`` has the name of each file, and its document or why the file cannot be read.
+    """
     latest: dict[str, tuple[HostReport, str]] = {}
     unreadable: list[Unreadable] = []
     number = 0
-    for file in files:
+    for name, document in files:
         try:
-            report = _report(file)
+            report = _report(document)
         except SourceError as error:
-            unreadable.append(Unreadable(file=file.name, why=error.message))
+            unreadable.append(Unreadable(file=name, why=error.message))
             continue
         number += 1
         known = latest.get(report.seen.host)
-        if known is None or (known[0].audited_s, known[1]) < (report.audited_s, file.name):
-            latest[report.seen.host] = report, file.name
+        if known is None or (known[0].audited_s, known[1]) < (report.audited_s, name):
+            latest[report.seen.host] = report, name
     reports = [report for report, _ in latest.values()]
     newest = min(max((each.audited_s for each in reports), default=folder.made.timestamp()), folder.made.timestamp())
     cell = CellSeen(
@@ -50,7 +54,7 @@ def gathered(files: Iterable[FolderFile], folder: Folder) -> FleetFacts:
         broker="",
         hosts=tuple(_not_later(each, newest).seen for each in reports),
         began_at=newest,
-        began=datetime.datetime.fromtimestamp(newest, datetime.UTC),
+        began=_EPOCH + datetime.timedelta(seconds=newest),
     )
     moment = Moment(now=newest, at=cell.began, waited=True)
     return FleetFacts(
@@ -64,10 +68,10 @@ def gathered(files: Iterable[FolderFile], folder: Folder) -> FleetFacts:
     )
 
 
-def _report(file: FolderFile) -> HostReport:
-    if file.document is None:
-        raise file.error or SourceInconsistent("report", "not a report")
-    return host_report(file.document)
+def _report(document: Document | SourceError) -> HostReport:
+    if isinstance(document, SourceError):
+        raise document
+    return host_report(document)
 
 
 def _not_later(report: HostReport, newest: float) -> HostReport:

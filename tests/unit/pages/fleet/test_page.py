@@ -8,7 +8,6 @@ import re
 import pytest
 
 from agent.cmd.fleet_facts import facts_of_folder, facts_of_view
-from agent.host_files.report_folder import FolderFile
 from agent.pages.fleet.fleet_map import MOST_SQUARES
 from agent.pages.fleet.gathered import Folder, gathered
 from agent.pages.fleet.page import SECTIONS, fleet_page
@@ -29,7 +28,7 @@ FOLDER = Folder(source="a test", made=fleet.AT + datetime.timedelta(minutes=3))
 
 def page_of(number: int) -> str:
     documents = fleet.documents(number)
-    return rendered(fleet_page(gathered((FolderFile(name="f", document=one) for one in documents), FOLDER)))
+    return rendered(fleet_page(gathered((("f", one) for one in documents), FOLDER)))
 
 
 def elements(page: str) -> int:
@@ -158,7 +157,7 @@ def test_the_page_of_messages_says_what_messages_do_not_have():
 def test_a_report_document_keeps_its_own_keys():
     """The page reads ``agent_version`` where a report has it, and never needs it."""
     document = report_document(fleet.report(1))
-    facts = gathered([FolderFile(name="a", document=document)], FOLDER)
+    facts = gathered([("a", document)], FOLDER)
     (row,) = facts.view.rows
     assert row.seen is not None
     assert row.seen.agent_version == "unknown"

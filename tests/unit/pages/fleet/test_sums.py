@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from agent.fleet.conditions import Condition
 from agent.fleet.expected import ExpectedHost
 from agent.fleet.view import ExpectedHosts
-from agent.host_files.report_folder import FolderFile
 from agent.model.finding import LEAKING
 from agent.pages.fleet.gathered import Folder, gathered
 from agent.pages.fleet.page import fleet_page
@@ -22,7 +21,7 @@ from agent.render.documents import report_document
 from tests.rigs import fleet_reports as fleet
 
 MADE = fleet.AT + datetime.timedelta(minutes=3)
-BROKEN = FolderFile(name="broken.json", document={"schema_version": 1, "audit": {}})
+BROKEN = ("broken.json", {"schema_version": 1, "audit": {}})
 
 
 def folder(expected: int = 0) -> Folder:
@@ -33,7 +32,7 @@ def folder(expected: int = 0) -> Folder:
 
 
 def files(documents):
-    return [FolderFile(name=f"{one['audit']['host']}.json", document=one) for one in documents]
+    return [(f"{one['audit']['host']}.json", one) for one in documents]
 
 
 def facts_of(*reports, expected: int = 0, more=()):
@@ -111,7 +110,7 @@ def test_the_heading_without_leaks_never_calls_an_unread_host_clean(made, words)
 def test_the_latest_of_two_reports_of_a_host_counts():
     new, old = fleet.report(1, fleet.leaked(1)), fleet.report(1, started_at=fleet.ago(days=1))
     for made in ((new, old), (old, new)):
-        both = [FolderFile(name=f"{place}.json", document=report_document(one)) for place, one in enumerate(made)]
+        both = [(f"{place}.json", report_document(one)) for place, one in enumerate(made)]
         facts = gathered(both, folder())
         assert facts.view.sums.leaked["VCPU"] == 8
         assert facts.older == 1
