@@ -28,7 +28,7 @@ class DaemonReport:
 
     ``code`` is the least exit code of an answer from this report: 2 if the report is old or has unreadable rows.
     ``head`` is the first line of an answer for people. ``document`` is the whole file; ``problems`` has a sentence for
-    each row that could not be read.
+    each row that could not be read. ``stale`` says that the report is older than three intervals, "" if it is not.
     """
 
     report: AuditReport
@@ -37,6 +37,7 @@ class DaemonReport:
     head: str
     document: Document
     problems: tuple[str, ...] = ()
+    stale: str = ""
 
 
 def read_last(options: argparse.Namespace) -> tuple[Document, LastReport]:
@@ -84,4 +85,5 @@ def last_saved(options: argparse.Namespace) -> DaemonReport:
         head=f"from the daemon's report of {saved.report.started_at}, {number_text(round(last.age_s))} s old",
         document=document,
         problems=(*last.problems, *missed),
+        stale=stale_line(last) if last.is_stale else "",
     )

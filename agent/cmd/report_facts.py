@@ -7,6 +7,7 @@ import datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from agent.cmd.daemon_report import DaemonReport
 from agent.cmd.naming.explain_code import page_of
 from agent.config.agent_options import agent_options_from
 from agent.config.load import load
@@ -24,9 +25,12 @@ _IMPACT = "## Impact"
 
 
 def facts_of(
-    options: argparse.Namespace, report: AuditReport, document: Document, now: str, problems: tuple[str, ...] = ()
+    options: argparse.Namespace, report: AuditReport, document: Document, now: str, last: DaemonReport | None = None
 ) -> HostFacts:
-    """Return everything that the page shows. Raises ConfigError if the configuration cannot be read."""
+    """Return everything that the page shows; ``last`` is the daemon's report if ``report`` is from there.
+
+    Raises ConfigError if the configuration cannot be read.
+    """
     loaded = load(options.config_file, options.config_dir)
     changes, unread = _changes(loaded, now)
     view, usages = document.get("resource_view"), document.get("cell_usages")
@@ -38,7 +42,8 @@ def facts_of(
         changes=changes,
         options=_options(loaded),
         unread=unread,
-        problems=problems,
+        problems=last.problems if last else (),
+        stale=last.stale if last else "",
         impacts={code: impact_of(code) for code in {seen.finding.code for seen in report.findings}},
         version=_version(),
     )

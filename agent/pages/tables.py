@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from agent.pages.blocks import Cell, Column, Meaning, Table
 from agent.render.cells import NOT_KNOWN as GRID_NOT_KNOWN
@@ -26,6 +26,13 @@ def cut(value: str, most: int = MOST_CHARACTERS) -> str:
     """Return the text with escaped control characters, cut with ``...`` after ``most`` characters."""
     shown = printable(value[: most + 1])
     return shown if len(shown) <= most else f"{shown[: most - 3]}..."
+
+
+def was_unread(sources: Sequence[str]) -> str:
+    """Return ``lvm was not read``, ``placement and lvm were not read``; "a source" if none is named."""
+    *most, last = tuple(sources) or ("a source",)
+    names = f"{', '.join(most)} and {last}" if most else last
+    return f"{names} {'were' if most else 'was'} not read"
 
 
 def number(value: float | None) -> Cell:

@@ -10,7 +10,6 @@ from agent.cmd.commands.base import BaseCommand, argument
 from agent.cmd.commands.reporting import LAST
 
 if TYPE_CHECKING:
-    from agent.cmd.daemon_report import DaemonReport
     from agent.pages.host.facts import HostFacts
 
 
@@ -56,11 +55,15 @@ class Report(BaseCommand):
     def _host(self, parsed_args: argparse.Namespace) -> int:
         from agent.exit_codes import CLEAN, PARTIAL
         from agent.pages.host.page import host_page
-        from agent.pages.output import write_page
+        from agent.pages.output import STDOUT, write_page
         from agent.pages.render import rendered
+        from agent.text.wording import printable
 
         facts, code = self._from_daemon() if parsed_args.last else self._from_audit()
-        write_page(parsed_args.html, rendered(host_page(facts)), self.app.stdout)
+        page = rendered(host_page(facts))
+        write_page(parsed_args.html, page, self.app.stdout)
+        if parsed_args.html != STDOUT:
+            self.app.stdout.write(f"wrote {printable(parsed_args.html)}, {len(page.encode())} bytes\n")
         is_whole = not (facts.unread_sources or facts.unread or facts.problems) and facts.report.own_files_read
         return code or (CLEAN if is_whole else PARTIAL)
 
@@ -90,11 +93,14 @@ class Report(BaseCommand):
 
     def _from_daemon(self) -> tuple[HostFacts, int]:
         from agent.cmd.daemon_report import last_saved
+        from agent.cmd.exit_handling import to_stderr
         from agent.cmd.report_facts import facts_of
+        from agent.cmd.unread import unread_lines
 
-        saved: DaemonReport = last_saved(self.app.options)
-        facts = facts_of(self.app.options, saved.report, saved.document, _now(), saved.problems)
-        return facts, saved.code
+        saved = last_saved(self.app.options)
+        for line in unread_lines(saved.report, None):
+            to_stderr(line)
+        return facts_of(self.app.options, saved.report, saved.document, _now(), saved), saved.code
 
 
 def _now() -> str:

@@ -96,6 +96,14 @@ def class_books(facts: HostFacts) -> tuple[ClassBooks, ...]:
     )
 
 
+def unread_classes(facts: HostFacts) -> tuple[ClassBooks, ...]:
+    """Return the classes of every host without amounts, for an audit that could read no class; () if it read all."""
+    unread = tuple(source.name for source in facts.unread_sources)
+    books = tuple(Book(name=name, unread=unread) for name in BOOKS)
+    classes = ("VCPU", "MEMORY_MB", "DISK_GB") if unread else ()
+    return tuple(ClassBooks(resource_class=name, capacity=None, books=books) for name in classes)
+
+
 def _class_of(row: InventoryRow) -> str:
     inventory = row.wanted or row.recorded
     return inventory.resource_class if inventory else ""

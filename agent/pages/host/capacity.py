@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.pages.blocks import Block, Paragraph
-from agent.pages.host.books import class_books
+from agent.pages.host.books import class_books, unread_classes
 from agent.pages.host.facts import HostFacts
 from agent.pages.host.pictures.capacity import capacity_picture
 from agent.pages.page import Section
@@ -14,7 +14,7 @@ MOST = 12
 
 def capacity(facts: HostFacts) -> Section:
     """Return the section."""
-    classes = class_books(facts)
+    classes = class_books(facts) or unread_classes(facts)
     blocks: list[Block] = [
         Paragraph(
             text="Promised is what the cloud believes, held is what is really on the host, recorded is what the "
@@ -24,7 +24,7 @@ def capacity(facts: HostFacts) -> Section:
     if classes:
         blocks.append(capacity_picture(classes[:MOST]))
     else:
-        blocks.append(Paragraph(text="No resource class is known, because no source that has one was read."))
+        blocks.append(Paragraph(text="The host has no resource class."))
     if len(classes) > MOST:
         blocks.append(Paragraph(text=f"and {len(classes) - MOST} more classes: stocktake inventory"))
     return Section(id="capacity", heading="Capacity", blocks=tuple(blocks))

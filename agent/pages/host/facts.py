@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent.model.report import AuditReport, SourceStatus
+from agent.pages.tables import cut
+
+_MOST_CHARACTERS = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +44,7 @@ class HostFacts:
     ``now`` is ISO 8601. ``view`` and ``cell_usages`` are those keys of the report's document, None if they are not
     known. ``changes`` and ``options`` are None if they could not be read; ``unread`` says why. ``problems`` has a
     sentence for each row of the report that could not be read. ``impacts`` has the impact of each finding code.
+    ``stale`` says that the report is old, "" if it is not.
     """
 
     report: AuditReport
@@ -53,11 +57,12 @@ class HostFacts:
     problems: tuple[str, ...] = ()
     impacts: Mapping[str, str] = field(default_factory=dict)
     version: str = ""
+    stale: str = ""
 
     @property
     def name(self) -> str:
-        """The host's name as Placement and the operator know it."""
-        return self.report.node or self.report.host
+        """The host's name as Placement and the operator know it, cut if it is very long."""
+        return cut(self.report.node or self.report.host, _MOST_CHARACTERS)
 
     @property
     def unread_sources(self) -> tuple[SourceStatus, ...]:

@@ -8,6 +8,7 @@ from agent.model.finding import FindingState, Remedy, RemedyKind, SeenFinding, S
 from agent.pages.blocks import Block, Command, FindingBlock, Meaning, Paragraph
 from agent.pages.host.facts import HostFacts
 from agent.pages.page import Section
+from agent.pages.tables import cut, was_unread
 from agent.pages.times import age_s
 from agent.render.reading_order import names_of
 from agent.text.amounts import age_text
@@ -64,8 +65,8 @@ def who(seen: SeenFinding, names: Mapping[str, str]) -> str:
 
 
 def _nothing(facts: HostFacts) -> str:
-    unread = ", ".join(source.name for source in facts.unread_sources)
-    return f"No findings. There may be some, because {unread} was not read." if unread else "No findings."
+    unread = [source.name for source in facts.unread_sources]
+    return f"No findings. There may be some, because {was_unread(unread)}." if unread else "No findings."
 
 
 def _likeness(seen: SeenFinding) -> tuple[str, ...]:
@@ -79,16 +80,18 @@ def _block(group: Sequence[SeenFinding], names: Mapping[str, str], facts: HostFa
     finding = first.finding
     is_one = len(group) == 1
     more = len(group) - MOST_MEMBERS
-    members = tuple(f"[{_short(seen)}] {seen.finding.headline or who(seen, names)}" for seen in group[:MOST_MEMBERS])
+    members = tuple(
+        f"[{_short(seen)}] {cut(seen.finding.headline or who(seen, names))}" for seen in group[:MOST_MEMBERS]
+    )
     return FindingBlock(
         id=f"f-{_short(first)}",
         severity=finding.severity.value,
         meaning=MEANINGS[finding.severity],
         code=finding.code,
-        who=who(first, names) if is_one else f"{len(group)} findings",
+        who=cut(who(first, names)) if is_one else f"{len(group)} findings",
         state=_state(first, facts),
         short_id=_short(first) if is_one else "",
-        actual=_sentence(finding.actual) if is_one else "",
+        actual=cut(_sentence(finding.actual), 1000) if is_one else "",
         impact=facts.impacts.get(finding.code, ""),
         members=() if is_one else (*members, *((f"and {more} more",) if more > 0 else ())),
         commands=tuple(_commands(group)),
@@ -102,7 +105,7 @@ def _state(seen: SeenFinding, facts: HostFacts) -> str:
     if seen.state is FindingState.UNKNOWN:
         checked = age_s(seen.last_seen_at, facts.now)
         last = "" if checked is None else f", last checked {age_text(max(0.0, checked))} ago"
-        return f"not known now, because {', '.join(seen.unknown_because) or 'a source'} was not read{last}{since}"
+        return f"not known now, because {was_unread(seen.unknown_because)}{last}{since}"
     return f"{seen.state.value}{since}"
 
 

@@ -8,7 +8,7 @@ from agent.model.report import LedgerRow, Verdict
 from agent.pages.blocks import Cell, Meaning, Paragraph
 from agent.pages.host.facts import HostFacts
 from agent.pages.page import Section
-from agent.pages.tables import of_grid
+from agent.pages.tables import of_grid, was_unread
 from agent.render.ledger_grid import is_differing, ledger_grid, reading_place
 
 MOST_ROWS = 200
@@ -25,9 +25,9 @@ def ledger(facts: HostFacts) -> Section:
     """Return the section."""
     rows = sorted(facts.report.ledger, key=reading_place)
     if not rows:
-        unread = ", ".join(source.name for source in facts.unread_sources)
-        far = f", as far as the sources could be read; not read: {unread}" if unread else ""
-        nothing = Paragraph(text=f"No consumer has an amount in any book{far}.")
+        unread = [source.name for source in facts.unread_sources]
+        none = "No consumer has an amount in any book."
+        nothing = Paragraph(text=f"No consumer is known, because {was_unread(unread)}." if unread else none)
         return Section(id="ledger", heading="Ledger", blocks=(nothing,))
     differing = sum(map(is_differing, rows))
     shown = rows[:MOST_ROWS]

@@ -16,6 +16,7 @@ from agent.pages.host.timeline import timeline
 from agent.pages.host.unknown import unknown
 from agent.pages.host.verdict import verdict
 from agent.pages.page import Page
+from agent.pages.tables import cut
 from agent.pages.times import utc, with_age
 
 #: The sections in the order in which the page shows them.
@@ -49,6 +50,6 @@ def host_page(facts: HostFacts) -> Page:
     return Page(
         title=f"Stocktake: {facts.name}",
         heading=f"Resources of {facts.name}",
-        about=about,
+        about=tuple(cut(fact) for fact in about),
         sections=tuple(section(facts) for section in SECTIONS),
     )

@@ -29,7 +29,8 @@ def storage(facts: HostFacts) -> Section:
     blocks: list[Block] = [storage_picture(stores[:MOST_STORES], unread)]
     if len(stores) > MOST_STORES:
         blocks.append(Paragraph(text=f"and {len(stores) - MOST_STORES} more stores: stocktake ledger --storage"))
-    blocks.append(_strangers(rows))
+    if rows:
+        blocks.append(_strangers(rows))
     return Section(id="storage", heading="Storage", blocks=tuple(blocks))
 
 

@@ -9,7 +9,7 @@ from agent.pages.blocks import Paragraph, Sentences
 from agent.pages.host.facts import HostFacts
 from agent.pages.host.pictures.sources import why_unread
 from agent.pages.page import Section
-from agent.pages.tables import cut
+from agent.pages.tables import cut, was_unread
 from agent.text.wording import some_of
 
 _MOST = 100
@@ -33,7 +33,7 @@ def _sentences(facts: HostFacts) -> Iterator[str]:
         because = sorted({name for seen in lost for name in seen.unknown_because})
         codes = some_of(sorted({seen.finding.code for seen in lost}), 8)
         rest = f"{len(lost)} finding{' was' if len(lost) == 1 else 's were'} not checked"
-        yield f"{rest}, because {', '.join(because) or 'a source'} was not read: {codes}."
+        yield f"{rest}, because {was_unread(because)}: {codes}."
     for held in report.plan.held_back:
         yield f"A write of {held.what} on provider {held.provider_uuid} was held back: {held.why}."
     if facts.view:

@@ -7,7 +7,7 @@ from agent.pages.host.facts import HostFacts
 from agent.pages.host.loss import Loss, Losses, losses_of
 from agent.pages.page import Section
 from agent.pages.sizes import size_text
-from agent.pages.tables import NOT_KNOWN
+from agent.pages.tables import NOT_KNOWN, cut, was_unread
 from agent.pages.times import age_s
 from agent.text.amounts import age_text, with_class
 from agent.text.wording import some_of
@@ -17,9 +17,11 @@ def verdict(facts: HostFacts) -> Section:
     """Return the section."""
     losses = losses_of(facts.report)
     blocks: list[Block] = [Paragraph(text=sentence(facts, losses)), Figures(figures=_figures(losses))]
+    if facts.stale:
+        blocks.append(Note(text=f"{facts.stale}.", meaning=Meaning.UNREAD))
     for source in facts.unread_sources:
         why = source.error or f"{source.not_asked_because or 'another source'} is unread"
-        blocks.append(Note(text=f"{source.name} was not read: {why}", meaning=Meaning.UNREAD))
+        blocks.append(Note(text=f"{source.name} was not read: {cut(why, 600)}", meaning=Meaning.UNREAD))
     return Section(id="verdict", heading="Verdict", blocks=tuple(blocks))
 
 
@@ -83,5 +85,5 @@ def _figure(name: str, loss: Loss, text: str) -> Figure:
         name=name,
         amounts=(NOT_KNOWN,),
         meaning=Meaning.UNREAD,
-        text=f"{text}. Not known: {', '.join(loss.missing)} was not read{known}",
+        text=f"{text}. Not known: {was_unread(loss.missing)}{known}",
     )

@@ -23,11 +23,10 @@ def sources_picture(sources: Sequence[SourceStatus]) -> Picture:
     for place, source in enumerate(sources):
         shapes.extend(_row(source, place * _ROW, (_RIGHT - _LEFT) / longest))
     bottom = len(sources) * _ROW + 2
-    shapes += (
-        rule(_LEFT, bottom, _RIGHT, bottom),
-        label("0 ms", _LEFT, bottom + 18, look="faint"),
-        label(ms_text(longest), _RIGHT, bottom + 18, anchor="end", look="faint"),
-    )
+    shapes.append(rule(_LEFT, bottom, _RIGHT, bottom))
+    if any(source.ok for source in sources):
+        shapes.append(label("0 ms", _LEFT, bottom + 18, look="faint"))
+        shapes.append(label(ms_text(longest), _RIGHT, bottom + 18, anchor="end", look="faint"))
     return Picture(
         id="sources-picture",
         title="Duration of the read of each source",

@@ -20,6 +20,7 @@ _LEFT, _RIGHT = 320.0, WIDTH - 12.0
 _ROW, _BAR, _LANE = 22.0, 12.0, 20.0
 _MOST_LANES = 3
 _MARKS = {"heal": "▲", "undo": "▼", "adopt": "◆"}
+_LEGEND = ((Meaning.WRONG, "error"), (Meaning.FOREIGN, "warning"), (Meaning.RESERVED, "info"))
 _DAY = datetime.timedelta(days=1)
 
 
@@ -57,7 +58,7 @@ def timeline_picture(
         height=bottom + 26,
         shapes=tuple(shapes),
         table=_table(shown, names),
-        legend=((Meaning.WRONG, "error"), (Meaning.FOREIGN, "warning"), (Meaning.RESERVED, "info")),
+        legend=_LEGEND if shown else (),
     )
 
 

@@ -69,7 +69,7 @@ def test_a_page_shows_a_limited_number_of_blocks_and_counts_the_rest():
 
 def test_no_finding_is_no_promise_while_a_source_is_unread():
     assert blocks_of(dead())[0].text == (
-        "No findings. There may be some, because placement, state, libvirt, lvm was not read."
+        "No findings. There may be some, because placement, state, libvirt and lvm were not read."
     )
     assert blocks_of(dataclasses.replace(SCREEN, findings=()))[0].text == "No findings."
 
