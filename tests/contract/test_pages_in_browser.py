@@ -1,6 +1,7 @@
 """A host's page in Debian's Chromium: it requests nothing, runs nothing of a name, and anybody can read it.
 
-``STOCKTAKE_PAGES=all`` looks at every world in every medium and width. ``STOCKTAKE_SCREENSHOTS=FOLDER`` keeps pictures.
+``STOCKTAKE_PAGES=all`` looks at every world in every medium and width. ``STOCKTAKE_SCREENSHOTS=FOLDER`` keeps pictures and
+figures.
 """
 
 import dataclasses
@@ -81,12 +82,18 @@ def shot_of(name: str) -> pathlib.Path | None:
     return pathlib.Path(folder) / f"host-{name}.png" if folder else None
 
 
+def keep_figures(line: str) -> None:
+    """Append the number of elements and the milliseconds until the event load to a file beside the screenshots."""
+    if folder := os.environ.get("STOCKTAKE_SCREENSHOTS"):
+        with (pathlib.Path(folder) / "figures.csv").open("a") as file:
+            file.write(f"{line}\n")
+
+
 @pytest.mark.parametrize(("world", "medium", "width"), CASES, ids=str)
-def test_a_hosts_page_is_harmless_and_readable(started, files, world, medium, width, record_property):
+def test_a_hosts_page_is_harmless_and_readable(started, files, world, medium, width):
     rules = browser.WCAG if IS_ALL or world != "1000" else ()
     look = browser.seen(started, files[world], medium, width, shot_of(f"{world}-{medium}-{width}"), rules)
-    record_property("elements", look.elements)
-    record_property("load_ms", look.load_ms)
+    keep_figures(f"{world},{medium},{width},{look.elements},{look.load_ms:.0f}")
     assert (look.dialogs, look.messages, look.reports) == ([], [], [])
     assert look.requests == [files[world].as_uri()]
     assert look.violations == []
