@@ -1,7 +1,7 @@
 """A host's page in Debian's Chromium: it requests nothing, runs nothing of a name, and anybody can read it.
 
-``STOCKTAKE_PAGES=all`` looks at every world in every medium and width. ``STOCKTAKE_SCREENSHOTS=FOLDER`` keeps pictures and
-figures.
+With ``STOCKTAKE_PAGES=all`` the test looks at every world in every medium and width. ``STOCKTAKE_SCREENSHOTS=FOLDER``
+keeps pictures and figures.
 """
 
 import dataclasses
