@@ -75,6 +75,14 @@ class ClassBooks:
     capacity: float | None
     books: tuple[Book, ...]
 
+    @property
+    def free(self) -> float | None:
+        """What the scheduler can still give away: capacity less recorded; None if one of them is not known."""
+        recorded = next((book for book in self.books if book.name == "recorded"), None)
+        if self.capacity is None or recorded is None or not recorded.is_known:
+            return None
+        return self.capacity - recorded.total
+
 
 def class_books(facts: HostFacts) -> tuple[ClassBooks, ...]:
     """Return the classes of the host: VCPU, PCPU, MEMORY_MB, DISK_GB first, then by name."""
@@ -92,8 +100,13 @@ def class_books(facts: HostFacts) -> tuple[ClassBooks, ...]:
             capacity=_capacity(offers[name]),
             books=tuple(_book(book, name, rows[name], facts) for book in BOOKS),
         )
-        for name in sorted({*rows, *offers}, key=_place)
+        for name in sorted({*rows, *offers}, key=class_place)
     )
+
+
+def class_place(name: str) -> tuple[int, str]:
+    """Return a key that sorts VCPU, PCPU, MEMORY_MB and DISK_GB first, and then by name."""
+    return (FIRST_CLASSES.index(name) if name in FIRST_CLASSES else len(FIRST_CLASSES), name)
 
 
 def unread_classes(facts: HostFacts) -> tuple[ClassBooks, ...]:
@@ -107,10 +120,6 @@ def unread_classes(facts: HostFacts) -> tuple[ClassBooks, ...]:
 def _class_of(row: InventoryRow) -> str:
     inventory = row.wanted or row.recorded
     return inventory.resource_class if inventory else ""
-
-
-def _place(name: str) -> tuple[int, str]:
-    return (FIRST_CLASSES.index(name) if name in FIRST_CLASSES else len(FIRST_CLASSES), name)
 
 
 def _capacity(rows: Iterable[InventoryRow]) -> float | None:

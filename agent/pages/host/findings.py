@@ -9,9 +9,8 @@ from agent.pages.blocks import Block, Command, FindingBlock, Meaning, Paragraph
 from agent.pages.host.facts import HostFacts
 from agent.pages.page import Section
 from agent.pages.tables import cut, was_unread
-from agent.pages.times import age_s
+from agent.pages.times import with_age
 from agent.render.reading_order import names_of
-from agent.text.amounts import age_text
 from agent.text.wording import alike
 
 #: How many digits of an id a page shows; every command accepts them.
@@ -100,11 +99,9 @@ def _block(group: Sequence[SeenFinding], names: Mapping[str, str], facts: HostFa
 
 
 def _state(seen: SeenFinding, facts: HostFacts) -> str:
-    age = age_s(seen.first_seen_at, facts.now)
-    since = "" if age is None else f", {age_text(max(0.0, age))} old"
+    since = f", since {with_age(seen.first_seen_at, facts.now)}" if seen.first_seen_at else ""
     if seen.state is FindingState.UNKNOWN:
-        checked = age_s(seen.last_seen_at, facts.now)
-        last = "" if checked is None else f", last checked {age_text(max(0.0, checked))} ago"
+        last = f", last checked {with_age(seen.last_seen_at, facts.now)}" if seen.last_seen_at else ""
         return f"not known now, because {was_unread(seen.unknown_because)}{last}{since}"
     return f"{seen.state.value}{since}"
 

@@ -16,6 +16,7 @@ from agent.model.own_consumers import own_consumers
 from agent.model.report import AuditReport, InventoryRow, LedgerRow
 from agent.model.snapshot import CEPH, FILESYSTEM, IMAGES, LIBVIRT, LVM, PLACEMENT, STATE
 from agent.model.units import bytes_to_gib_ceil
+from agent.pages.host.books import class_place
 
 _UNMANAGED = frozenset(cause.value for cause in UNMANAGED_CAUSES)
 _STORES = (LVM, FILESYSTEM, IMAGES, CEPH)
@@ -186,4 +187,4 @@ def _unread(report: AuditReport, *names: str) -> tuple[str, ...]:
 
 def _sum(*parts: Mapping[str, int]) -> dict[str, int]:
     total = _added(pair for part in parts for pair in part.items())
-    return {name: amount for name, amount in sorted(total.items()) if amount}
+    return {name: total[name] for name in sorted(total, key=class_place) if total[name]}

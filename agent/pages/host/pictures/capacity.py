@@ -49,9 +49,15 @@ def conclusion(each: ClassBooks) -> str:
     books = ", ".join(
         f"{book.name} {number_text(book.total) if book.is_known else _not_known(book)}" for book in each.books
     )
+    free = each.free
     wrong = max((part.amount for book in each.books for part in book.parts if part.meaning is Meaning.WRONG), default=0)
     lacking = sum(book.lacking for book in each.books)
-    facts = (has, books, *((f"{number_text(wrong)} wrong",) if wrong else ()))
+    facts = (
+        has,
+        books,
+        *((f"free {number_text(round(free, 1))}",) if free is not None else ()),
+        *((f"{number_text(wrong)} wrong",) if wrong else ()),
+    )
     return f"{name}: {'; '.join((*facts, *((f'{lacking} promised but not recorded',) if lacking else ())))}."
 
 
@@ -125,7 +131,7 @@ def _axis(capacity: float, top: float, bottom: float, per_unit: float) -> Iterat
 
 def _table(classes: Sequence[ClassBooks]) -> Table:
     parts = [name for name, _ in ORDER]
-    columns = ["class", "book", *parts, "sum", "promised, not recorded", "capacity"]
+    columns = ["class", "book", *parts, "sum", "promised, not recorded", "capacity", "free"]
     return Table(
         id="capacity-numbers",
         caption="Amounts of each class by book",
@@ -143,4 +149,5 @@ def _cells(each: ClassBooks, book: Book) -> tuple[Cell, ...]:
         amounts = [part.amount for part in book.parts]
         known = [amount(name, value) for value in (*amounts, book.total, book.lacking)]
     capacity = Cell(text=NOT_KNOWN) if each.capacity is None else amount(name, each.capacity)
-    return (Cell(text=name), Cell(text=book.name), *known, capacity)
+    free = Cell(text=NOT_KNOWN) if each.free is None else amount(name, each.free)
+    return (Cell(text=name), Cell(text=book.name), *known, capacity, free)

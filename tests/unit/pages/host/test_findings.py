@@ -28,14 +28,17 @@ def test_a_block_has_the_commands_the_impact_and_the_age_of_its_finding():
     block = blocks_of(SCREEN)[0]
     assert (block.severity, block.meaning, block.who.split()[0]) == ("error", Meaning.WRONG, "old-shop")
     assert block.impact == "The scheduler refuses instances."
-    assert block.state == "seen, 5 min old"
+    assert block.state == "seen, since 2026-11-22 03:07:00 UTC (5 min ago)"
     assert [command.label for command in block.commands] == ["fix", "by hand", "docs"]
     assert block.commands[0].line == f"stocktake heal --finding {block.short_id}"
 
 
 def test_a_finding_that_was_not_checked_says_which_source_is_missing():
     missing = next(block for block in blocks_of(UNREAD) if block.code == "allocation-missing")
-    assert missing.state.startswith("not known now, because placement was not read, last checked 2 min ago")
+    assert missing.state == (
+        "not known now, because placement was not read, last checked 2026-11-22 03:09:36 UTC (2 min ago), "
+        "since 2026-11-22 03:07:00 UTC (5 min ago)"
+    )
 
 
 def test_many_equal_findings_share_one_block_and_one_command():

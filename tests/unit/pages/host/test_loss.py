@@ -55,7 +55,7 @@ def test_wasted_is_what_placement_records_for_leaked_and_moved_consumers():
         findings=(LEAKED, STALE),
         ledger=(row(DELETED, recorded=4), row(BILLING, recorded=8), row(BILLING, "MEMORY_MB", recorded=16384)),
     )
-    assert losses_of(report).wasted.amounts == {"MEMORY_MB": 16384, "VCPU": 12}
+    assert losses_of(report).wasted.amounts == {"VCPU": 12, "MEMORY_MB": 16384}
 
 
 def test_wasted_leaves_out_what_is_recorded_outside_of_the_tree():

@@ -134,3 +134,9 @@ def test_the_last_section_names_everything_that_is_not_known():
 def test_the_last_section_says_so_if_everything_is_known():
     (said,) = section(dataclasses.replace(SCREEN, findings=(), plan=type(SCREEN.plan)()), "unknown").blocks
     assert said.text.startswith("Nothing: ")
+
+
+def test_a_page_names_no_other_file_and_no_address():
+    text = rendered(host_page(facts()))
+    assert re.findall(r"https?:|//\w", text) == []
+    assert set(re.findall(r"url\(([^)]*)\)", text)) == {"#p-foreign", "#p-reserved", "#p-moving", "#p-unread"}

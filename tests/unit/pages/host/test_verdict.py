@@ -14,7 +14,7 @@ def blocks_of(report):
 
 def test_the_sentence_counts_causes_and_amounts_and_says_how_old_the_reads_are():
     assert blocks_of(SCREEN)[0] == Paragraph(
-        text="compute-1: 4 causes; 24576 MiB of MEMORY_MB, 12 VCPU are wasted, 2 VCPU are sold twice, "
+        text="compute-1: 4 causes; 12 VCPU, 24576 MiB of MEMORY_MB are wasted, 2 VCPU are sold twice, "
         "0 bytes unaccounted; all sources read 53 s ago"
     )
 
