@@ -11,7 +11,7 @@ from agent.audit.parts import AuditTask
 from agent.audit.remember import Found
 from agent.audit.write_results import write_results
 from agent.books.host_numbers import guest_numbers, thin_pools
-from agent.books.report_rows import consumer_names, evacuation_notes, inventory_rows, trait_rows
+from agent.books.report_rows import consumer_names, evacuation_notes, inventory_rows, provider_places, trait_rows
 from agent.books.storage_ledger import storage_ledger
 from agent.errors import LockHeld, PlacementNotAsked, SourceStale, failure_reason, is_denied
 from agent.model.audit import AuditMemory
@@ -84,6 +84,7 @@ def report(run: Run, task: AuditTask, memory: AuditMemory, acted: Acted, found: 
         thin_pools=thin_pools(snapshot),
         guests=guest_numbers(host, snapshot.nova.value),
         names=consumer_names(snapshot.nova.value, host),
+        providers=provider_places(view, decision.tree),
         gone=found.gone,
         tried=max(run.tried, acted.requests),
         first=memory.audits == 1,

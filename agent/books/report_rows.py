@@ -14,7 +14,7 @@ from agent.model.compared import Row, Subject
 from agent.model.host.facts import HostFacts
 from agent.model.nova import NovaState
 from agent.model.placement import ROOT, PlacementView, Provider, ProviderKey
-from agent.model.report import ConsumerName, EvacuationNote, InventoryRow, LedgerRow, TraitRow, Verdict
+from agent.model.report import ConsumerName, EvacuationNote, InventoryRow, LedgerRow, ProviderPlace, TraitRow, Verdict
 
 
 def reserve_rows(wanted: DesiredTree | None, subject: Subject) -> tuple[LedgerRow, ...]:
@@ -133,6 +133,12 @@ def _inventory_rows(provider: _Provider, used: Mapping[tuple[str, str], int] | N
             terms=terms.get(name, ()),
             is_decided=name not in frozen,
         )
+
+
+def provider_places(view: PlacementView | None, wanted: DesiredTree | None) -> tuple[ProviderPlace, ...]:
+    """Return each provider with its parent in Placement, or its wanted parent if Placement lacks the provider."""
+    places = ((each, each.observed or each.wanted) for each in _providers(view, wanted))
+    return tuple(ProviderPlace(each.name, each.uuid, known.parent_uuid) for each, known in places if known)
 
 
 def trait_rows(view: PlacementView | None, wanted: DesiredTree | None) -> tuple[TraitRow, ...]:

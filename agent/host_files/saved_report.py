@@ -22,6 +22,7 @@ from agent.model.report import (
     InventoryRow,
     LedgerRow,
     Outcome,
+    ProviderPlace,
     SourceStatus,
     StorageRow,
     TraitRow,
@@ -70,6 +71,7 @@ def saved_report(document: Document) -> SavedReport:
     storage = _rows("storage", document.get("storage", []), _storage)
     evacuations = _rows("evacuations", document.get("evacuations"), _evacuation)
     names = _rows("names", document.get("names", []), _name)
+    providers = _rows("providers", document.get("providers", []), _place)
     try:
         report = dataclasses.replace(
             _alone(audit),
@@ -81,10 +83,11 @@ def saved_report(document: Document) -> SavedReport:
             storage=storage.good,
             evacuations=evacuations.good,
             names=names.good,
+            providers=providers.good,
         )
     except BadRow as error:
         raise SourceInconsistent("report", f"this version cannot read the report: {error}") from error
-    every = (findings, sources, ledger, inventory, traits, storage, evacuations, names)
+    every = (findings, sources, ledger, inventory, traits, storage, evacuations, names, providers)
     return SavedReport(report=report, problems=tuple(problem for rows in every for problem in rows.problems))
 
 
@@ -237,6 +240,11 @@ def _evacuation(row: Json) -> EvacuationNote:
 
 def _name(row: Json) -> ConsumerName:
     return ConsumerName(name=text_of(row, "name"), uuid=text_of(row, "uuid"))
+
+
+def _place(row: Json) -> ProviderPlace:
+    parent_uuid = text_or_none(row, "parent_uuid")
+    return ProviderPlace(name=text_of(row, "name"), uuid=text_of(row, "uuid"), parent_uuid=parent_uuid)
 
 
 def _held_back(row: Json) -> HeldBack:

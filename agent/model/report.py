@@ -189,6 +189,14 @@ class ConsumerName(NamedTuple):
     uuid: str
 
 
+class ProviderPlace(NamedTuple):
+    """A resource provider of the host's tree and the uuid of its parent, None for the root."""
+
+    name: str
+    uuid: str
+    parent_uuid: str | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostSummary:
     """The numbers for the three log lines that nova-compute's resource tracker writes, such as "Final resource view".
@@ -243,6 +251,7 @@ class AuditReport:
     ``guests``: (``instance`` or ``foreign``, state, number), for the metrics; None if libvirt was not read.
     ``heal``: None if the audit was not the daemon's, or if the audit failed.
     ``names``: the names of all instances and guests that the audit read, sorted; several uuids may have one name.
+    ``providers``: the resource providers of the host's tree, with their parents.
     ``own_files_read``: False if a command may not read the agent's state directory, because it does not run as root.
     ``remembered``: in the first audit, the findings that the history file had: an earlier process has reported them.
     ``boot`` and ``read_until``: the host's boot, and the end of the audit's reads in seconds since this boot. After a
@@ -292,6 +301,7 @@ class AuditReport:
     guests: tuple[tuple[str, str, int], ...] | None = None
     heal: HealProgress | None = None
     names: tuple[ConsumerName, ...] = ()
+    providers: tuple[ProviderPlace, ...] = ()
     own_files_read: bool = True
     remembered: tuple[SeenFinding, ...] = ()
     boot: str = ""

@@ -252,6 +252,7 @@ def _after_the_ledger(report: AuditReport) -> Document:
         "resource_view": view_document(report.resource_view) if report.resource_view else None,
         "cell_usages": None if report.cell_usages is None else [_cell_usage(one) for one in report.cell_usages],
         "names": [named._asdict() for named in report.names],
+        "providers": [place._asdict() for place in report.providers],
     }
 
 

@@ -17,6 +17,7 @@ from agent.model.report import (
     InventoryRow,
     LedgerRow,
     Outcome,
+    ProviderPlace,
     SourceStatus,
     StorageRow,
     TraitRow,
@@ -233,6 +234,7 @@ REPORT = AuditReport(
     simulated=("NUMA cells",),
     resource_view=VIEW,
     names=(ConsumerName("web-1", GUEST),),
+    providers=(ProviderPlace("compute-17", PROVIDER, None), ProviderPlace("child", CHILD, PROVIDER)),
 )
 
 

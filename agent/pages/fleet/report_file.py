@@ -36,7 +36,7 @@ MOST_TEXT = 300
 #: within a minute. With this interval a host is silent if its report is 15 minutes older than the newest report.
 INTERVAL_S = 300.0
 _STORE_SOURCES = (LVM, FILESYSTEM, IMAGES, CEPH)
-_UNUSED = ("ledger", "traits", "evacuations", "names")
+_UNUSED = ("ledger", "traits", "evacuations", "names", "providers")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

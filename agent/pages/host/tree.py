@@ -1,4 +1,7 @@
-"""The providers of the host's tree: the host's own provider first, then its children by name. Pure."""
+"""The providers of the host's tree: the host's own provider first, each followed by its children by name. Pure.
+
+The report of an older agent does not name the parents: every provider then counts as a child of the host's own.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,9 @@ from agent.text.amounts import beside_its_class
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """One provider. ``classes`` are (class, used, inventory) as texts; ``differs`` says what is not as wanted.
+    """One provider. ``depth`` is 0 for the root. ``parent`` is the uuid of the parent, "" for the root.
+
+    ``classes`` are (class, used, inventory) as texts; ``differs`` says what is not as wanted.
 
     ``is_unread``: Placement was not read, so nothing was compared.
     """
@@ -23,6 +28,8 @@ class Node:
     traits: int
     differs: str
     is_unread: bool = False
+    depth: int = 0
+    parent: str = ""
 
 
 def nodes_of(report: AuditReport) -> tuple[Node, ...]:
@@ -39,18 +46,46 @@ def nodes_of(report: AuditReport) -> tuple[Node, ...]:
         traits[trait.provider_uuid] += trait.wanted or trait.recorded
         wrong_traits[trait.provider_uuid] += trait.wanted != trait.recorded
     is_unread = any(not source.ok and source.name == "placement" for source in report.sources)
-    order = sorted(names, key=lambda uuid: (uuid != report.provider_uuid, names[uuid], uuid))
+    places = _ordered(report, names)
     return tuple(
         Node(
             name=names[uuid] or uuid,
+            depth=depth,
+            parent=parent,
             uuid=uuid,
             classes=tuple(_class(row) for row in rows[uuid]),
             traits=traits[uuid],
             differs="" if is_unread else _differs(rows[uuid], wrong_traits[uuid]),
             is_unread=is_unread,
         )
-        for uuid in order
+        for uuid, parent, depth in places
     )
+
+
+def _ordered(report: AuditReport, names: dict[str, str]) -> list[tuple[str, str, int]]:
+    """Return (uuid, parent, depth) of each provider: the root first, each provider before its children."""
+    known = {place.uuid: place.parent_uuid for place in report.providers}
+    root = (
+        report.provider_uuid
+        if report.provider_uuid in names
+        else min(names, key=lambda uuid: (names[uuid], uuid), default="")
+    )
+    children: dict[str, list[str]] = defaultdict(list)
+    for uuid in sorted(names, key=lambda uuid: (names[uuid], uuid)):
+        if uuid != root:
+            parent = known.get(uuid) or root
+            children[parent if parent in names and parent != uuid else root].append(uuid)
+    found: list[tuple[str, str, int]] = []
+    waiting = [(root, "", 0)] if root else []
+    seen = {root}
+    while waiting:
+        uuid, parent, depth = waiting.pop()
+        found.append((uuid, parent, depth))
+        new = [child for child in children[uuid] if child not in seen]
+        seen.update(new)
+        waiting += [(child, uuid, depth + 1) for child in reversed(new)]
+    # Providers whose parents are each other's children belong to no tree; nothing is left out of the page.
+    return [*found, *((uuid, root, 1) for uuid in sorted(names) if uuid not in seen)]
 
 
 def _class(row: InventoryRow) -> tuple[str, str, str]:

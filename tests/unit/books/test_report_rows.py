@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
-from agent.books.report_rows import evacuation_notes, inventory_rows, trait_rows
-from agent.model.report import EvacuationNote, Verdict
+from agent.books.report_rows import evacuation_notes, inventory_rows, provider_places, trait_rows
+from agent.model.placement import Provider
+from agent.model.report import EvacuationNote, ProviderPlace, Verdict
 from agent.model.snapshot import LIBVIRT, LVM, PLACEMENT, STATE
 from tests.rigs.facts import (
     FLAVOR_A,
@@ -111,6 +112,19 @@ def test_used_and_free_amounts_are_unknown_if_placement_is_unreadable():
     rows = inventories(snapshot(lost=[PLACEMENT]))
     assert {(r.recorded, r.used, r.free) for r in rows.values()} == {(None, None, None)}
     assert set(rows) == {"DISK_GB", "MEMORY_MB", "VCPU"}
+
+
+def test_a_provider_place_has_the_parent_that_placement_records():
+    child = Provider(uuid=I1, name="child", parent_uuid=ROOT_UUID, generation=1)
+    held = view(provider=root(inventory("VCPU", 4)))
+    world = snapshot(placement=dataclasses.replace(held, providers=(*held.providers, child)))
+    places = provider_places(world.placement.value, decided(world).tree)
+    assert set(places) == {ProviderPlace(NODE, ROOT_UUID, None), ProviderPlace("child", I1, ROOT_UUID)}
+
+
+def test_a_provider_that_placement_lacks_has_its_wanted_parent():
+    (place,) = provider_places(None, decided(snapshot(lost=[PLACEMENT])).tree)
+    assert (place.uuid, place.parent_uuid) == (ROOT_UUID, None)
 
 
 def test_a_trait_row_shows_the_owner_of_the_trait():

@@ -17,7 +17,7 @@ from agent.render.documents import report_document, report_from_json, report_to_
 from tests.rigs.reports import REPORT
 
 DOCUMENT = report_document(REPORT)
-LISTS = ("ledger", "storage", "inventory", "traits", "evacuations", "names")
+LISTS = ("ledger", "storage", "inventory", "traits", "evacuations", "names", "providers")
 #: What commands with --last show nothing of: how the audit went, and what it wrote.
 NOT_KEPT = {
     *("published", "writes_done", "requests", "tried", "conflicts", "conflict_kinds", "attempts", "summary"),
@@ -41,7 +41,7 @@ def test_a_saved_report_is_read_back_with_every_row():
 
 def test_the_report_of_an_older_version_is_read_with_the_keys_that_it_has():
     older = copy.deepcopy(DOCUMENT)
-    del older["names"]
+    del older["names"], older["providers"]
     for row in older["ledger"]:
         del row["outside_tree"], row["settling"]
     new = ("state", "sightings", "stands_since", "last_seen_at", "unknown_because", "rests_on", "caused_by", "symptoms")

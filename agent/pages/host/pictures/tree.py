@@ -1,4 +1,4 @@
-"""Picture of the provider tree: the host's provider at the left, its children at the right. Pure."""
+"""Picture of the provider tree: the host's provider at the left, children to the right of their parents. Pure."""
 
 from __future__ import annotations
 
@@ -7,39 +7,67 @@ from collections.abc import Iterator, Sequence
 from agent.pages.blocks import Cell, Column, Meaning, Picture, Shape, Table
 from agent.pages.host.tree import Node
 from agent.pages.shapes import WIDTH, Box, fitted, label, outline, rule
-from agent.pages.tables import cut
+from agent.pages.tables import NOT_KNOWN, cut
 
-_BOX = 400.0
-_CHILD = WIDTH - _BOX - 2
 _LINE, _PAD, _BETWEEN = 18.0, 10.0, 12.0
-_TOP = 2.0
+_EDGE = 2.0
+# The share of a column that a box takes; the rest is room for the lines to the children.
+_SHARE = 0.84
+_MOST_COLUMNS = 4
 MOST_BOXES = 60
 _MOST_CLASSES = 4
 
 
 def tree_picture(nodes: Sequence[Node]) -> Picture:
-    """Return the picture of the root, which is the first node, and of its children."""
-    root, children = nodes[0], nodes[1:MOST_BOXES]
-    more = len(nodes) - 1 - len(children)
-    shapes: list[Shape] = []
-    top, middle = _TOP, _TOP + _height(root) / 2
-    for child in children:
-        at = top + _height(child) / 2
-        shapes += (rule(_BOX + 2, middle, _BOX + 60, at, "tick"), rule(_BOX + 60, at, _CHILD, at, "tick"))
-        shapes.extend(_drawn(child, _CHILD, top))
-        top += _height(child) + _BETWEEN
-    shapes.extend(_drawn(root, 2, _TOP))
-    if more:
-        shapes.append(label(f"and {more} more children: stocktake inventory", _CHILD, top + 16))
-        top += 24
+    """Return the picture of the nodes, which are in the order root, first child, its children, second child."""
+    shown = nodes[:MOST_BOXES]
+    columns = min(_MOST_COLUMNS, max(node.depth for node in shown) + 1)
+    boxes = _boxes(shown, max(2, columns))
+    shapes: list[Shape] = list(_lines(shown, boxes))
+    for node in shown:
+        shapes.extend(_drawn(node, boxes[node.uuid]))
+    bottom = max(box.top + box.height for box in boxes.values())
+    if more := len(nodes) - len(shown):
+        shapes.append(label(f"and {more} more children: stocktake inventory", WIDTH - _EDGE, bottom + 20, anchor="end"))
+        bottom += 24
     return Picture(
         id="tree-picture",
         title="Resource providers of this host with their classes",
         conclusion=_conclusion(nodes),
-        height=max(top, _TOP + _height(root)) + 4,
+        height=bottom + 4,
         shapes=tuple(shapes),
         table=_table(nodes),
     )
+
+
+def _boxes(nodes: Sequence[Node], columns: int) -> dict[str, Box]:
+    """Return the place of each box: the first child is beside its parent, every later child below what came before."""
+    step = (WIDTH - 2 * _EDGE) / (columns - 1 + _SHARE)
+    found: dict[str, Box] = {}
+    bottoms = [_EDGE] * columns
+    for node in nodes:
+        column = min(node.depth, columns - 1)
+        # A later box must not be beside an earlier subtree, or lines would cross boxes.
+        top = max(bottoms[column:])
+        parent = found.get(node.parent)
+        top = max(top, parent.top if parent else _EDGE)
+        height = _height(node)
+        found[node.uuid] = Box(_EDGE + column * step, top, step * _SHARE, height)
+        bottoms[column] = top + height + _BETWEEN
+    return found
+
+
+def _lines(nodes: Sequence[Node], boxes: dict[str, Box]) -> Iterator[Shape]:
+    for node in nodes:
+        parent, child = boxes.get(node.parent), boxes[node.uuid]
+        if parent is None or parent.left >= child.left:
+            continue
+        right, at = parent.left + parent.width, parent.top + 18
+        middle, to = (right + child.left) / 2, child.top + 18
+        yield rule(right, at, middle, at, "tick")
+        if to != at:
+            yield rule(middle, at, middle, to, "tick")
+        yield rule(middle, to, child.left, to, "tick")
 
 
 def _height(node: Node) -> float:
@@ -53,11 +81,13 @@ def _texts(node: Node) -> list[str]:
     return [node.name, *listed, *((f"and {more} more classes",) if more > 0 else ()), traits]
 
 
-def _drawn(node: Node, left: float, top: float) -> Iterator[Shape]:
-    yield outline(Box(left, top, _BOX, _height(node)), "thick" if node.differs else "thin")
+def _drawn(node: Node, box: Box) -> Iterator[Shape]:
+    yield outline(box, "thick" if node.differs else "thin")
     for place, text in enumerate(_texts(node)):
         look = "strong" if place == 0 else ""
-        yield label(fitted(text, _BOX - 24), left + 12, top + _PAD + 12 + place * _LINE, look=look)
+        # Strong type is wider than the estimate for plain type.
+        room = (box.width - 24) * (0.92 if place == 0 else 1.0)
+        yield label(fitted(text, room), box.left + 12, box.top + _PAD + 12 + place * _LINE, look=look)
 
 
 def _conclusion(nodes: Sequence[Node]) -> str:
@@ -65,30 +95,33 @@ def _conclusion(nodes: Sequence[Node]) -> str:
     count = f"{children} child provider{'' if children == 1 else 's'}"
     if any(node.is_unread for node in nodes):
         return f"{cut(nodes[0].name, 60)} has {count}. Placement was not read, so nothing was compared."
-    same = "All are as the agent wants them." if not differing else ""
-    what = f"{differing} of {len(nodes)} providers differ from what the agent wants (thick outline)."
-    return f"{cut(nodes[0].name, 60)} has {count}. {same or what}"
+    differ = "differs" if differing == 1 else "differ"
+    what = f"{differing} of {len(nodes)} providers {differ} from what the agent wants (thick outline)."
+    return f"{cut(nodes[0].name, 60)} has {count}. {what if differing else 'All are as the agent wants them.'}"
 
 
 def _table(nodes: Sequence[Node]) -> Table:
     columns = ("provider", "uuid", "class", "used", "inventory", "traits", "differs")
+    names = {node.uuid: node.name for node in nodes}
     rows: list[tuple[Cell, ...]] = []
     for node in nodes[:MOST_BOXES]:
         differs = Cell(text=node.differs, meaning=Meaning.WRONG) if node.differs else Cell(text="no")
-        end = (Cell(text=str(node.traits)), Cell(text="?", meaning=Meaning.UNREAD) if node.is_unread else differs)
-        for name, used, total in node.classes or (("", "", ""),):
-            rows.append(
-                (
-                    *(Cell(text=cut(text)) for text in (node.name, node.uuid, name)),
-                    *(Cell(text=text) for text in (used, total)),
-                    *end,
-                )
-            )
+        unread = Cell(text=NOT_KNOWN, meaning=Meaning.UNREAD)
+        end = (Cell(text=str(node.traits)), unread if node.is_unread else differs)
+        name = f"{node.name} (below {names.get(node.parent, node.parent)})" if node.depth > 1 else node.name
+        for class_name, used, total in node.classes or (("", "", ""),):
+            texts = (name, node.uuid, class_name, used, total)
+            rows.append((*(Cell(text=cut(text)) for text in texts), *end))
     return Table(
         id="tree-numbers",
         caption="Providers, classes and traits",
         columns=tuple(
-            Column(heading=name, is_number=name in {"used", "inventory", "traits"}, is_code=name == "uuid")
+            Column(
+                heading=name,
+                is_number=name in {"used", "inventory", "traits"},
+                is_code=name == "uuid",
+                is_word=name == "class",
+            )
             for name in columns
         ),
         rows=tuple(rows),

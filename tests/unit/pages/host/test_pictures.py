@@ -2,12 +2,13 @@
 
 import dataclasses
 import datetime
+import itertools
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.model.report import Verdict
+from agent.model.report import ProviderPlace, Verdict
 from agent.pages.blocks import Meaning
 from agent.pages.host.books import class_books
 from agent.pages.host.cells import cells_of, pools_of
@@ -21,7 +22,7 @@ from agent.pages.host.stores import KINDS, stores_of
 from agent.pages.host.tree import nodes_of
 from agent.pages.shapes import WIDTH
 from tests.rigs.pages import CHANGES, HOSTILE_NAMES, NOW, VIEW, assert_inside, dead, facts, large, numa_cell
-from tests.rigs.screens import SCREEN, UNREAD
+from tests.rigs.screens import HOST, SCREEN, UNREAD
 
 
 def looks(picture):
@@ -162,7 +163,7 @@ def test_tree_draws_the_root_first_and_a_provider_that_differs_with_a_thick_outl
     assert [node.name for node in nodes] == ["compute-1", "compute-1_pci_0000_81_00_0"]
     assert nodes[0].differs == "2 classes, 2 traits"
     picture = tree_picture(nodes)
-    assert [look for look in looks(picture) if "outline" in look] == ["outline thin", "outline thick"]
+    assert [look for look in looks(picture) if "outline" in look] == ["outline thick", "outline thin"]
     assert "VCPU 28/48" in texts(picture)
     assert_inside(picture)
 
@@ -181,6 +182,36 @@ def test_tree_shows_at_most_60_boxes_and_counts_the_rest():
     assert sum("outline" in look for look in looks(picture)) == MOST_BOXES
     assert "and 41 more children: stocktake inventory" in texts(picture)
     assert_inside(picture)
+
+
+def test_tree_puts_a_grandchild_to_the_right_of_its_parent_and_below_nothing_else():
+    child = SCREEN.inventory[-1]
+    parents = {"a": HOST, "a1": "a", "a2": "a", "b": HOST, "deep": "a2", "deeper": "deep"}
+    rows = [dataclasses.replace(child, provider=name, provider_uuid=name) for name in parents]
+    places = tuple(ProviderPlace(name, name, parent) for name, parent in parents.items())
+    report = dataclasses.replace(SCREEN, inventory=(SCREEN.inventory[0], *rows), providers=places)
+    nodes = nodes_of(report)
+    assert [(node.name, node.depth) for node in nodes] == [
+        *(("compute-1", 0), ("a", 1), ("a1", 2), ("a2", 2), ("deep", 3), ("deeper", 4), ("b", 1)),
+    ]
+    picture = tree_picture(nodes)
+    assert_inside(picture)
+    boxes = [dict(shape.attributes) for shape in picture.shapes if shape.tag == "rect"]
+    sides = [tuple(float(box[name]) for name in ("x", "y", "width", "height")) for box in boxes]
+    for one, other in itertools.combinations(sides, 2):
+        is_beside = one[0] + one[2] <= other[0] or other[0] + other[2] <= one[0]
+        assert is_beside or one[1] + one[3] <= other[1] or other[1] + other[3] <= one[1]
+
+
+@given(st.dictionaries(st.sampled_from("abcdefgh"), st.sampled_from("abcdefghx"), max_size=8))
+def test_tree_leaves_out_no_provider_whatever_the_report_says_about_parents(parents):
+    child = SCREEN.inventory[-1]
+    rows = [dataclasses.replace(child, provider=name, provider_uuid=name) for name in parents]
+    places = tuple(ProviderPlace(name, name, parent) for name, parent in parents.items())
+    report = dataclasses.replace(SCREEN, traits=(), inventory=(SCREEN.inventory[0], *rows), providers=places)
+    nodes = nodes_of(report)
+    assert sorted(node.uuid for node in nodes) == sorted([HOST, *parents])
+    assert_inside(tree_picture(nodes))
 
 
 # Time line
