@@ -26,7 +26,7 @@ def facts_of_folder(folder: str, expected: str | None) -> FleetFacts:
     about = Folder(
         source=f"{len(names)} report {'file' if len(names) == 1 else 'files'} of the folder {folder}",
         made=datetime.datetime.now(datetime.UTC),
-        version=_version(),
+        version=installed_version(),
         expected=listed,
     )
     return gathered(read_folder(folder, names), about)
@@ -39,7 +39,7 @@ def facts_of_view(view: FleetView) -> FleetFacts:
         view=view,
         source=f"the agents' messages on the bus ({brokers})",
         made=view.moment.at.isoformat(),
-        version=_version(),
+        version=installed_version(),
     )
 
 
@@ -50,7 +50,8 @@ def _expected(file: str) -> tuple[ExpectedHost, ...]:
         raise UsageError(f"--expected {file}: {error.message}") from error
 
 
-def _version() -> str:
+def installed_version() -> str:
+    """Return the version of this program, "" without an installed package."""
     try:
         return version("stocktake")
     except PackageNotFoundError:

@@ -86,6 +86,7 @@ HELP_TEXTS: Mapping[str, HelpText] = {
         examples=(
             ("stocktake demo", "show the six stories, then remove the small cloud"),
             ("stocktake demo --keep", "keep the small cloud, to try commands on it"),
+            ("stocktake demo --html demo.html", "also write HTML pages of the fleet and of each host"),
         ),
         exits=((0, "showed all six stories"), (1, "a story could not be shown")),
     ),

@@ -41,19 +41,28 @@ class Demo(DocumentCommand):
     ARGUMENTS = (
         argument("--keep", action="store_true", help="keep the demo's cloud running, and print commands to try"),
         argument("--end", action="store_true", help="remove the clouds that --keep left running, and run no demo"),
+        argument(
+            "--html",
+            metavar="FILE",
+            help="also write the page of the demo's fleet to this file, and the page of each host beside it",
+        ),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Return 0 if all six stories were shown, 128 + the signal's number if a signal ended the demo, else 1."""
         from agent.demo.interruptions import Interrupted
 
+        if parsed_args.html == "-":
+            from agent.usage_error import UsageError
+
+            raise UsageError("--html writes several files: name a file")
         if parsed_args.end:
             return self._end()
         missing = _missing_packages()
         if missing:
             raise _failed(f"the demo needs {missing}: pip install stocktake[demo]")
         try:
-            ran = _shown(self, keep=parsed_args.keep, form=parsed_args.format)
+            ran = _shown(self, keep=parsed_args.keep, form=parsed_args.format, page=parsed_args.html)
         except Interrupted as signal:
             return BY_SIGNAL + signal.number
         except BrokenPipeError:
@@ -77,7 +86,7 @@ class Demo(DocumentCommand):
         return 0
 
 
-def _shown(command: Demo, *, keep: bool, form: str) -> DemoRun:
+def _shown(command: Demo, *, keep: bool, form: str, page: str | None) -> DemoRun:
     """Build the cloud, run the agent and print the stories; return what was run.
 
     Each part of the cloud is registered in ``standing`` for clean-up before a signal can end the demo.
@@ -96,6 +105,8 @@ def _shown(command: Demo, *, keep: bool, form: str) -> DemoRun:
         built = cloud.build(folder, lifetime, progress, standing, interruptions)
         with interruptions.allowed():
             ran = run(built, progress)
+            if page is not None:
+                _write_pages(page, built, ran, progress)
             if keep:
                 progress("done")
                 kept = _kept(built)
@@ -116,6 +127,12 @@ def _answer(command: Demo, ran: DemoRun, form: str, commands: Mapping[str, str])
 
     command.answer(form, demo_blocks(ran, commands), demo_document(ran, commands))
     command.app.stdout.flush()
+
+
+def _write_pages(file: str, built: DemoCloud, ran: DemoRun, progress: _Progress) -> None:
+    from agent.cmd.demo_pages import write_demo_pages
+
+    progress(f"wrote the pages {', '.join(write_demo_pages(file, built, ran))}")
 
 
 class _Progress:
