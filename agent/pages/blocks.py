@@ -191,7 +191,8 @@ class Shape:
 class Picture:
     """A drawing, 960 units wide and ``height`` units high. ``title`` says what it shows, ``conclusion`` what follows.
 
-    ``legend`` has (meaning, word) for each pattern in use. ``table`` has the numbers of the picture.
+    ``legend`` has (meaning, word) for each pattern in use. ``table`` has the numbers of the picture. ``role`` is
+    ``group`` for a drawing with links, because an image has no parts.
     """
 
     kind: ClassVar[str] = "picture"
@@ -202,6 +203,7 @@ class Picture:
     shapes: tuple[Shape, ...]
     table: Table
     legend: tuple[tuple[Meaning, str], ...] = ()
+    role: str = "img"
 
 
 Block = Paragraph | Note | Sentences | Figures | Table | FindingBlock | Picture

@@ -26,13 +26,13 @@ _REPORTS = "window.reports = []; addEventListener('securitypolicyviolation', e =
 # The estimates in Python are generous; these are the real boxes. A unit is less than two pixels.
 _OUTSIDE = """() => [...document.querySelectorAll('svg.picture')].flatMap(svg => {
   const view = svg.viewBox.baseVal;
-  return [...svg.querySelectorAll('text')].filter(text => {
+  return [...svg.querySelectorAll('text:not(defs text)')].filter(text => {
     const box = text.getBBox();
     return box.x < -1 || box.y < -1 || box.x + box.width > view.width + 1 || box.y + box.height > view.height + 1;
   }).map(text => `${svg.parentNode.parentNode.id}: ${text.textContent}`);
 })"""
 _OVERLAPPING = """() => [...document.querySelectorAll('svg.picture')].flatMap(svg => {
-  const texts = [...svg.querySelectorAll('text')].map(text => [text.textContent, text.getBBox()]);
+  const texts = [...svg.querySelectorAll('text:not(defs text)')].map(text => [text.textContent, text.getBBox()]);
   const found = [];
   texts.forEach(([one, a], at) => texts.slice(at + 1).forEach(([other, b]) => {
     const wide = Math.min(a.x + a.width, b.x + b.width) - Math.max(a.x, b.x);

@@ -11,7 +11,7 @@ from agent.pages.fleet.sums import ClassSums, class_sums, without_amounts
 from agent.pages.fleet.wording import hosts, share
 from agent.pages.page import Section
 from agent.pages.shapes import WIDTH, Box, label, rectangle, rule, text_width
-from agent.text.amounts import number_text, unit_of
+from agent.text.amounts import number_text
 
 #: How many classes the picture shows; the table has all of them.
 MOST_PICTURED = 8
@@ -21,6 +21,8 @@ _HEAD, _ROW, _FOOT, _BETWEEN = 26.0, 28.0, 22.0, 20.0
 _BAR, _BASE = 22.0, 16.0
 _BLOCK = _HEAD + 2 * _ROW + _FOOT + _BETWEEN
 _LEAST = 3.0
+#: From this number of GiB on, an amount is written in TiB.
+_TIB = 8192
 _GIB = {"MEMORY_MB": (1024.0, "GiB"), "DISK_GB": (1.0, "GiB")}
 _HEADING = "The cloud's capacity"
 _HEADINGS = (
@@ -75,6 +77,8 @@ def conclusion(each: ClassSums) -> str:
 def _text(name: str, amount: float) -> str:
     divisor, unit = _GIB.get(name, (1.0, ""))
     value = amount / divisor
+    if unit and abs(value) >= _TIB:
+        return f"{value / 1024:.1f} TiB"
     shown = number_text(round(value)) if value >= 10 else number_text(round(value, 1))
     return f"{shown} {unit}".strip()
 
@@ -84,18 +88,13 @@ def _block(each: ClassSums, top: float) -> Iterator[Shape]:
     widest = max(1.0, each.capacity, each.used + each.free, right + each.free_after)
     per_unit = (_RIGHT - _LEFT) / (1.05 * widest)
     name, bottom = each.resource_class, top + _HEAD + 2 * _ROW
-    yield label(f"{name}{_unit(name)}", 0, top + 16, look="strong")
+    yield label(name, 0, top + 16, look="strong")
     now = ((Meaning.COUNTED, right), (Meaning.WRONG, each.wasted), (Meaning.FREE, each.free))
     after = ((Meaning.COUNTED, right), (Meaning.FREE, each.free_after))
     for place, (words, parts, free) in enumerate((("now", now, each.free), ("after heal", after, each.free_after))):
         yield from _bar(words, parts, f"free {_text(name, free)}", top + _HEAD + place * _ROW, per_unit)
     yield rule(_LEFT, bottom, _RIGHT, bottom)
     yield from _capacity_line(each, top, bottom, per_unit)
-
-
-def _unit(name: str) -> str:
-    unit = unit_of(name)
-    return "" if unit == name else ", in GiB"
 
 
 def _bar(
@@ -128,7 +127,7 @@ def _capacity_line(each: ClassSums, top: float, bottom: float, per_unit: float) 
 def _table(sums: Sequence[ClassSums]) -> Table:
     return Table(
         id="capacity-numbers",
-        caption="Sums over the hosts whose inventory is known; MEMORY_MB and DISK_GB in GiB",
+        caption="Sums over the hosts whose inventory is known",
         columns=(Column(heading="class"), *(Column(heading=heading, is_number=True) for heading in _HEADINGS)),
         rows=tuple(_cells(each) for each in sums[:MOST_LISTED]),
         foot=f"and {len(sums) - MOST_LISTED} more classes" if len(sums) > MOST_LISTED else "",

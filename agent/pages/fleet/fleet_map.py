@@ -11,12 +11,11 @@ from itertools import groupby
 
 from agent.fleet.conditions import Condition
 from agent.fleet.ordering import Choice, chosen
-from agent.fleet.table import what
 from agent.fleet.view import HostRow
 from agent.pages.blocks import Cell, Column, Meaning, Paragraph, Picture, Shape, Table
 from agent.pages.fleet.facts import FleetFacts
 from agent.pages.fleet.looks import EXPLAINED, MEANINGS, WORDS, glyph, state_cell
-from agent.pages.fleet.wording import hosts, place
+from agent.pages.fleet.wording import about, hosts, place
 from agent.pages.fleet.worst import places
 from agent.pages.page import Section
 from agent.pages.shapes import WIDTH, number
@@ -55,6 +54,8 @@ def _picture(rows: Sequence[HostRow], facts: FleetFacts) -> Picture:
         height=number_of_rows(len(shown)) * SIDE,
         shapes=(Shape(tag="defs", children=tuple(_pattern(each) for each in used)), *shapes),
         table=_table(used, facts),
+        # An image may not contain links.
+        role="group",
     )
 
 
@@ -64,9 +65,13 @@ def number_of_rows(squares: int) -> int:
 
 
 def _conclusion(rows: Sequence[HostRow], used: Sequence[Condition], facts: FleetFacts) -> str:
-    parts = ", ".join(f"{facts.view.counts[each]} {WORDS[each]}" for each in used)
+    parts = ", ".join(f"{facts.view.counts[each]} {WORDS[each]}{_sign(each)}" for each in used)
     more = f" The map shows the {MOST} worst hosts." if len(rows) > MOST else ""
     return f"{hosts(len(rows))}: {parts}.{more}"
+
+
+def _sign(condition: Condition) -> str:
+    return f" ({glyph(condition)})" if glyph(condition) else ""
 
 
 def _single(rows: Sequence[HostRow], facts: FleetFacts) -> Iterator[Shape]:
@@ -78,12 +83,12 @@ def _single(rows: Sequence[HostRow], facts: FleetFacts) -> Iterator[Shape]:
 def _square(number_: int, row: HostRow, facts: FleetFacts, known: Mapping[tuple[str, str], str]) -> Shape:
     where = f" ({place(row)})" if place(row) else ""
     text = f"{row.host}{where}: {WORDS[row.condition]}"
-    about = what(row, facts.at)
-    title = Shape(tag="title", text=f"{text}. {about}"[:_MOST_TITLE])
-    rectangle = _rectangle(row.condition, number_ % A_ROW, number_ // A_ROW, 1, (title,))
+    title = Shape(tag="title", text=f"{text}. {about(row, facts)}"[:_MOST_TITLE])
+    left, top = number_ % A_ROW, number_ // A_ROW
     if row.key not in known:
-        return rectangle
-    return Shape(tag="a", attributes=(("href", f"#{known[row.key]}"),), children=(rectangle,))
+        return _rectangle(row.condition, left, top, 1, (title,))
+    children = (title, _rectangle(row.condition, left, top, 1))
+    return Shape(tag="a", attributes=(("href", f"#{known[row.key]}"),), children=children)
 
 
 def _runs(rows: Sequence[HostRow]) -> Iterator[Shape]:

@@ -19,7 +19,7 @@ _MEANINGS = {"unknown": Meaning.WRONG}
 
 def orphans(facts: FleetFacts) -> Section:
     """Return the section of orphaned providers and compute nodes."""
-    heading = "Orphaned providers and compute nodes"
+    heading = "Orphaned providers and nodes"
     if facts.details is None:
         text = _counted(facts, tuple(sorted(ORPHAN_CODES)), "No host reports an orphan.", "do not name the orphans")
         return Section(id="orphans", heading=heading, blocks=(Paragraph(text=text),))
@@ -35,11 +35,11 @@ def orphans(facts: FleetFacts) -> Section:
         id="orphan-list",
         caption=f"{min(len(found), MOST_LISTED)} of {counted(total, 'orphan', 'orphans')}, the oldest finding first",
         columns=(
-            Column(heading="host"),
+            Column(heading="host", is_word=True),
             Column(heading="code", is_code=True),
             Column(heading="what"),
             Column(heading="about"),
-            Column(heading="since"),
+            Column(heading="since (UTC)", is_word=True),
         ),
         rows=tuple(
             (
@@ -87,7 +87,7 @@ def _strangers(facts: FleetFacts, details: list[HostDetails]) -> tuple[Block, ..
             columns=(
                 Column(heading="size", is_number=True),
                 Column(heading="kind"),
-                Column(heading="host"),
+                Column(heading="host", is_word=True),
                 Column(heading="owner"),
                 Column(heading="store"),
             ),

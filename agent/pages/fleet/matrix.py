@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from agent.fleet.view import HostRow
-from agent.pages.blocks import Cell, Column, Meaning, Paragraph, Table
+from agent.pages.blocks import Cell, Column, Paragraph, Table
 from agent.pages.fleet.facts import FleetFacts
 from agent.pages.fleet.wording import hosts
 from agent.pages.page import Section
@@ -59,7 +59,7 @@ def _table(found: dict[str, Counter[str]], columns: Sequence[str], sizes: Counte
         id="code-matrix",
         caption=f"Number of hosts with each finding code, the most hosts first.{rest}",
         columns=(
-            Column(heading="code", is_code=True),
+            Column(heading="code", is_code=True, is_word=True),
             Column(heading="all", is_number=True),
             *(Column(heading=heading, is_number=True) for heading in headings),
         ),
@@ -77,6 +77,6 @@ def _heading(name: str, sizes: Counter[str]) -> str:
 def _row(code: str, numbers: Counter[str], columns: Sequence[str]) -> tuple[Cell, ...]:
     return (
         Cell(text=code),
-        Cell(text=str(sum(numbers.values())), meaning=Meaning.WRONG),
+        Cell(text=str(sum(numbers.values()))),
         *(Cell(text=str(numbers[name]) if numbers[name] else NONE) for name in columns),
     )

@@ -104,7 +104,7 @@ def _absent(rows: Sequence[HostRow], facts: FleetFacts) -> Table:
     return Table(
         id="absent-hosts",
         caption=f"{len(shown)} of {hosts(len(rows))} from which nothing comes",
-        columns=tuple(Column(heading=heading) for heading in ("state", "host", "group", "last audit")),
+        columns=_columns("state", "host", "group", "last audit (UTC)"),
         rows=tuple(
             (
                 state_cell(row.condition),
@@ -128,7 +128,7 @@ def _oldest(facts: FleetFacts) -> tuple[Table, ...]:
         Table(
             id="oldest-states",
             caption=f"The oldest states: {len(shown)} of {hosts(len(old))} with a state of more than 5 min",
-            columns=tuple(Column(heading=heading) for heading in ("host", "state", "age", "last audit")),
+            columns=_columns("host", "state", "age", "last audit (UTC)"),
             rows=tuple(
                 (
                     host_cell(row),
@@ -141,6 +141,10 @@ def _oldest(facts: FleetFacts) -> tuple[Table, ...]:
             foot=and_more(len(shown), len(old), "hosts"),
         ),
     )
+
+
+def _columns(*headings: str) -> tuple[Column, ...]:
+    return tuple(Column(heading=heading, is_word=True) for heading in headings)
 
 
 def _age_name(age_s: float | None) -> str:

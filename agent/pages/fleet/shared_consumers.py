@@ -54,11 +54,14 @@ def _table(found: dict[str, list[tuple[str, Spread]]], facts: FleetFacts, left_o
     uuids = sorted(found, key=lambda uuid: (min(spread.since for _, spread in found[uuid]), uuid))
     shown = uuids[:MOST_LISTED]
     more = f" {counted(left_out, 'finding is', 'findings are')} not in this list." if left_out else ""
-    headings = ("consumer", "uuid", "hosts", "recorded on each", "since")
+    headings = ("consumer", "uuid", "hosts", "recorded on each", "since (UTC)")
     return Table(
         id="consumers-on-several",
         caption=f"{len(shown)} of {counted(len(uuids), 'consumer', 'consumers')}, the oldest finding first.{more}",
-        columns=tuple(Column(heading=heading, is_code=heading == "uuid") for heading in headings),
+        columns=tuple(
+            Column(heading=heading, is_code=heading == "uuid", is_word=heading in ("uuid", "since (UTC)"))
+            for heading in headings
+        ),
         rows=tuple(_row(uuid, found[uuid], named, facts) for uuid in shown),
         foot=and_more(len(shown), len(uuids), "consumers"),
     )

@@ -117,7 +117,7 @@ def _unknown(facts: FleetFacts) -> Figure:
         (counts[Condition.SILENT], "silent"),
         (counts[Condition.AWAITED], "awaited"),
         (unread, "could not read every source"),
-        (len(facts.unreadable), "files that are no report"),
+        (len(facts.unreadable), "with a file that is no report"),
     )
     total = sum(number for number, _ in kinds)
     return Figure(

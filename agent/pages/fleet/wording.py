@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping, Sequence
 
-from agent.fleet.conditions import Counts
+from agent.fleet.conditions import Condition, Counts
+from agent.fleet.table import what
 from agent.fleet.view import HostRow
 from agent.fleet.words import UNKNOWN, amount_texts, amounts_text, duration
 from agent.pages.blocks import Cell
@@ -51,10 +52,10 @@ def size(number: int) -> str:
 
 
 def stamp(at: datetime.datetime, now: datetime.datetime) -> str:
-    """Return the time in UTC with its age: ``2026-11-22 03:11 UTC (2 h ago)``."""
+    """Return the time in UTC with its age: ``2026-11-22 03:11 (2 h ago)``. The column's heading says UTC."""
     seconds = (now - at).total_seconds()
     ago = "in the future" if seconds < 0 else f"{age_text(seconds)} ago"
-    return f"{at.astimezone(datetime.UTC):%Y-%m-%d %H:%M} UTC ({ago})"
+    return f"{at.astimezone(datetime.UTC):%Y-%m-%d %H:%M} ({ago})"
 
 
 def stamp_of(text: str, now: datetime.datetime) -> str:
@@ -83,6 +84,15 @@ def state_age_s(row: HostRow, facts: FleetFacts) -> float | None:
 def short_age(seconds: float | None) -> str:
     """Return ``12s``, ``6m``, ``2h``, ``3d``; ``-`` if nothing has come from the host."""
     return NONE if seconds is None else duration(seconds)
+
+
+def about(row: HostRow, facts: FleetFacts) -> str:
+    """Return in words what is wrong with the host; for a page of reports, without the words about messages."""
+    if facts.details is not None and row.condition is Condition.NEVER:
+        return "expected, and there is no report of it"
+    if facts.details is not None and row.condition is Condition.SILENT:
+        return "its report is old"
+    return what(row, facts.at)
 
 
 def place(row: HostRow) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from agent.fleet.conditions import Counts
 from agent.fleet.ordering import Choice, chosen
-from agent.fleet.table import what
 from agent.fleet.view import HostRow
 from agent.fleet.words import free_text
 from agent.model.finding import LEAKING
@@ -15,6 +14,7 @@ from agent.pages.fleet.facts import FleetFacts
 from agent.pages.fleet.looks import state_cell
 from agent.pages.fleet.sums import class_order
 from agent.pages.fleet.wording import (
+    about,
     amounts,
     and_more,
     host_cell,
@@ -29,6 +29,7 @@ from agent.pages.page import Section
 #: How many hosts the table of the worst hosts has, and how many each table of amounts.
 MOST_WORST = 50
 MOST_LISTED = 20
+_WORDS = frozenset({"state", "host", "group", "since (UTC)", "last audit"})
 _MISSING = frozenset({"allocation-missing"})
 
 
@@ -61,12 +62,13 @@ def places(facts: FleetFacts) -> Mapping[tuple[str, str], str]:
 
 def _worst_table(rows: Sequence[HostRow], facts: FleetFacts) -> Table:
     shown, has_places = rows[:MOST_WORST], any(place(row) for row in facts.view.rows)
-    headings = ["state", "host", *(("group",) if has_places else ()), "since", "what"]
-    headings += ["wasted", "sold twice", "free: VCPU / GiB RAM / GiB disk", "state of"]
+    headings = ["state", "host", *(("group",) if has_places else ()), "since (UTC)", "what"]
+    headings += ["wasted", "sold twice", "free", "last audit"]
+    caption = f"{len(shown)} of {hosts(len(rows))} that are not clean, the worst first"
     return Table(
         id="worst-hosts",
-        caption=f"{len(shown)} of {hosts(len(rows))} that are not clean, the worst first",
-        columns=tuple(Column(heading=heading) for heading in headings),
+        caption=f"{caption}; free are VCPU/GiB RAM/GiB disk",
+        columns=tuple(Column(heading=heading, is_word=heading in _WORDS) for heading in headings),
         rows=tuple(_worst_row(number, row, facts, has_places) for number, row in enumerate(shown, start=1)),
         search="Find a host, a code or a state",
         foot=and_more(len(shown), len(rows), "hosts that are not clean; stocktake watch shows all of them"),
@@ -82,7 +84,7 @@ def _worst_row(number: int, row: HostRow, facts: FleetFacts, has_places: bool) -
         Cell(text=name.text, place=f"host-{number}"),
         *((Cell(text=place(row)),) if has_places else ()),
         Cell(text=since(row, facts)),
-        Cell(text=what(row, facts.at)),
+        Cell(text=about(row, facts)),
         Cell(text=amounts(seen.leaked if seen else None)),
         Cell(text=amounts(seen.missing if seen else None)),
         Cell(text=free_text(seen)),
@@ -97,11 +99,11 @@ def _amount_table(facts: FleetFacts, words: str, codes: frozenset[str]) -> Block
     if not rows:
         return Paragraph(text=f"Nothing that is known is {words}.{rest}")
     known, shown = places(facts), rows[:MOST_LISTED]
-    columns = ("host", words, "findings", "since", "state")
+    columns = ("host", words, "findings", "since (UTC)", "state")
     return Table(
         id=f"{words.replace(' ', '-')}-hosts",
         caption=f"{len(shown)} of {hosts(len(rows))}, the largest amount first.{rest}",
-        columns=tuple(Column(heading=heading) for heading in columns),
+        columns=tuple(Column(heading=heading, is_word=heading in _WORDS) for heading in columns),
         rows=tuple(
             (
                 host_cell(row, known),

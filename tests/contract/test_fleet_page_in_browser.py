@@ -1,0 +1,95 @@
+"""The fleet's page in Debian's Chromium: it requests nothing, runs nothing of a name, and anybody can read it.
+
+With ``STOCKTAKE_PAGES=all`` the test looks at every world in every medium and width. ``STOCKTAKE_SCREENSHOTS=FOLDER``
+keeps pictures.
+"""
+
+import datetime
+import itertools
+import os
+import pathlib
+
+import pytest
+
+from agent.fleet.expected import ExpectedHost
+from agent.fleet.view import ExpectedHosts
+from agent.pages.fleet.gathered import Folder, gathered
+from agent.pages.fleet.page import fleet_page
+from agent.pages.render import rendered
+from agent.render.documents import report_document
+from tests.rigs import browser
+from tests.rigs import fleet_reports as fleet
+from tests.rigs.pages import HOSTILE_NAMES
+
+BROKEN = ("broken.json", {"schema_version": 1, "audit": {}})
+
+
+def made(number: int):
+    return [*((f"{one['audit']['host']}.json", one) for one in fleet.documents(number)), BROKEN]
+
+
+def hostile():
+    """Return a report for each hostile name, which is the name of its host, its group, its volume and its consumer."""
+    found = []
+    for number, name in enumerate(HOSTILE_NAMES, start=1):
+        document = report_document(
+            fleet.report(number, fleet.foreign(number), fleet.orphan(number), fleet.spread(number, 1, fleet.uid("x")))
+        )
+        document["audit"]["host"] = name[:200]
+        document["names"] = [{"name": name, "uuid": fleet.uid("x")}]
+        document["agent_version"] = name
+        for row in (*document["storage"], *document["audit"]["findings"]):
+            row.update({key: name for key in ("owner", "store", "subject", "headline") if key in row})
+        found.append((f"{name}.json", document))
+    return [*found, (HOSTILE_NAMES[0], {})]
+
+
+WORLDS = {"0": list, "4": lambda: made(4), "800": lambda: made(800), "hostile": hostile, "10000": lambda: made(10_000)}
+FEW = (("0", "light", 360), ("800", "dark", 1280), ("800", "light", 360), ("hostile", "print", 360))
+IS_ALL = os.environ.get("STOCKTAKE_PAGES") == "all"
+CASES = tuple(itertools.product(WORLDS, browser.MEDIA, (360, 1280))) if IS_ALL else FEW
+
+
+@pytest.fixture(scope="module")
+def started():
+    with browser.browser() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pathlib.Path]:
+    """Return the file of each world's page."""
+    folder = tmp_path_factory.mktemp("pages")
+    hosts = tuple(ExpectedHost(host=fleet.name(number), group=f"rack-{number % 12:02d}") for number in range(1, 804))
+    found = {}
+    for name in {world for world, _, _ in CASES}:
+        expected = ExpectedHosts(hosts=hosts) if name == "800" else None
+        about = Folder(source="a test", made=fleet.AT + datetime.timedelta(minutes=3), expected=expected)
+        found[name] = folder / f"{name}.html"
+        found[name].write_text(rendered(fleet_page(gathered(WORLDS[name](), about))))
+    return found
+
+
+def shot_of(name: str) -> pathlib.Path | None:
+    folder = os.environ.get("STOCKTAKE_SCREENSHOTS")
+    return pathlib.Path(folder) / f"fleet-{name}.png" if folder else None
+
+
+@pytest.mark.parametrize(("world", "medium", "width"), CASES, ids=str)
+def test_the_fleets_page_is_harmless_and_readable(started, files, world, medium, width):
+    rules = browser.WCAG if IS_ALL or width == 1280 or world != "800" else ()
+    look = browser.seen(started, files[world], medium, width, shot_of(f"{world}-{medium}-{width}"), rules)
+    assert (look.dialogs, look.messages, look.reports) == ([], [], [])
+    assert look.requests == [files[world].as_uri()]
+    assert look.violations == []
+    assert (look.outside, look.overlapping, look.wider) == ([], [], [])
+    assert look.elements <= 12_000
+
+
+def test_a_square_of_the_map_leads_to_the_row_of_its_host(started, files):
+    look = browser.Look()
+    with browser.opened(started, files["800"], look) as page:
+        page.locator("svg.picture a").nth(12).click()
+        row = page.evaluate("location.hash.slice(1)")
+        assert page.locator(f"#{row}").is_visible()
+    assert (look.messages, look.reports) == ([], [])
