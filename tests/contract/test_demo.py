@@ -29,9 +29,14 @@ def run(
 
 
 @pytest.fixture(scope="module")
-def document(tmp_path_factory):
+def pages(tmp_path_factory):
+    return tmp_path_factory.mktemp("pages")
+
+
+@pytest.fixture(scope="module")
+def document(tmp_path_factory, pages):
     folder = tmp_path_factory.mktemp("demo")
-    done = run(folder, "-f", "json")
+    done = run(folder, "-f", "json", "--html", str(pages / "demo.html"))
     assert done.returncode == 0, done.stderr
     assert_nothing_is_left(folder)
     return json.loads(done.stdout)  # stdout has the document and nothing else
@@ -48,6 +53,14 @@ def of_class(rows, name):
 
 def test_the_json_document_of_the_demo_has_all_six_stories(document):
     assert [(s["number"], s["shown"]) for s in document["stories"]] == [(n, True) for n in range(1, 7)]
+
+
+def test_demo_html_writes_the_page_of_the_fleet_and_of_each_host(document, pages):
+    written = {file.name: file.read_text() for file in pages.iterdir()}
+    assert sorted(written) == ["demo-stocktake-demo-1.html", "demo-stocktake-demo-2.html", "demo.html"]
+    # What story 1 and story 5 say, on the page of the fleet: 8 VCPU of the first host, 71 of the second.
+    assert "The cloud is missing 79 VCPU" in written["demo.html"]
+    assert all("billing" in text for text in written.values())
 
 
 def test_demo_story_1_shows_8_vcpus_still_allocated_to_an_evacuated_instance(document):

@@ -268,6 +268,46 @@ def test_watch_once_prints_csv_with_a_row_for_each_host(broker, folder):
     assert [row[1] for row in rows] == ["compute-1", "compute-2", "compute-3"]
 
 
+def test_watch_once_writes_the_page_of_the_fleet_that_only_its_owner_reads(broker, folder):
+    page = folder / "once.html"
+    expected = str(listed(folder, "compute-1", "compute-4"))
+    with synthetic_fleet(broker.url, ONCE):
+        done = once(configured(folder, broker.url), "--expected", expected, "--html", str(page))
+    assert done.returncode == 0, done.stderr
+    assert "NEVER" in done.stdout
+    assert page.stat().st_mode & 0o777 == 0o600
+    text = page.read_text()
+    assert text.startswith("<!doctype html>")
+    assert all(f"compute-{number}" in text for number in (2, 3, 4))
+    assert "0 silent, 1 never seen" in text
+
+
+def test_watch_once_writes_the_page_to_stdout_instead_of_the_table(broker, folder):
+    with synthetic_fleet(broker.url, ONCE):
+        done = once(configured(folder, broker.url), "--html", "-")
+    assert done.stdout.startswith("<!doctype html>")
+    assert done.stdout.endswith("</html>\n")
+
+
+def test_watch_ends_with_75_if_the_page_cannot_be_written(broker, folder):
+    with synthetic_fleet(broker.url, ONCE):
+        done = once(configured(folder, broker.url), "--html", str(folder / "no-such-folder" / "page.html"))
+    assert done.returncode == 75
+    assert "cannot be written" in done.stderr
+
+
+def test_the_live_screen_leaves_the_page_of_its_last_state(broker, folder):
+    page, url = folder / "live.html", broker.virtual_host("page")
+    with (
+        synthetic_fleet(url, ONCE),
+        watching(configured(folder, url, "page"), "--html", str(page)) as screen,
+    ):
+        screen.shows("PARTIAL", "compute-3")
+        screen.send(b"q")
+        assert screen.ended() == 0
+    assert "3 hosts: 1 partial (!), 1 warning (+), 1 clean." in page.read_text()
+
+
 @pytest.fixture(scope="module")
 def other_broker(tmp_path_factory):
     with rabbitmq.running(tmp_path_factory.mktemp("other-broker")) as started:
