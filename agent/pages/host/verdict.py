@@ -18,7 +18,7 @@ def verdict(facts: HostFacts) -> Section:
     losses = losses_of(facts.report)
     blocks: list[Block] = [Paragraph(text=sentence(facts, losses)), Figures(figures=_figures(losses))]
     if facts.stale:
-        blocks.append(Note(text=f"{facts.stale}.", meaning=Meaning.UNREAD))
+        blocks.append(Note(text=facts.stale, meaning=Meaning.UNREAD))
     for source in facts.unread_sources:
         why = source.error or f"{source.not_asked_because or 'another source'} is unread"
         blocks.append(Note(text=f"{source.name} was not read: {cut(why, 600)}", meaning=Meaning.UNREAD))
