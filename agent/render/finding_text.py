@@ -19,6 +19,16 @@ from agent.text.wording import alike
 
 #: The number of an id's digits that texts show. Every command accepts these digits in place of the whole id.
 ID_DIGITS = 8
+# Findings of which an operator cannot judge the actual value without the expected one.
+_OF_TWO_VALUES = frozenset(
+    {
+        "allocation-differs",
+        "allocation-missing",
+        "consumer-project-differs",
+        "guest-power-state-differs",
+        "guest-size-differs",
+    }
+)
 _LABELS = {
     RemedyKind.HEAL.value: "fix",
     RemedyKind.HAND.value: "hand",
@@ -92,6 +102,8 @@ def finding_block(
     """Yield the lines of one finding: what and who, what is wrong, what to type, and the finding's symptoms."""
     yield _headline(finding, names, now)
     yield _below(_sentence(finding["actual"]))
+    if finding["code"] in _OF_TWO_VALUES:
+        yield labelled("want", _sentence(finding["expected"]))
     for remedy in _remedies(finding):
         # The first line of a change by hand says on which condition the operator may run the command.
         yield from _what_to_do(remedy)[0 if remedy["kind"] == RemedyKind.HAND.value else -1 :]

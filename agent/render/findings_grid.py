@@ -82,6 +82,6 @@ def _cells(finding: Document, names: Mapping[str, str], now: str) -> tuple[str, 
         finding["code"],
         names.get(finding["consumer_uuid"] or "") or who(finding, names),
         state_of(finding),
-        NOT_KNOWN if age is None else age_text(age),
+        NOT_KNOWN if age is None else age_text(age) if age >= 1 else "new",
         short_id(finding),
     )
