@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agent.cmd.changes.heal_output import DIGEST_SHOWN, ID_SHOWN
 from agent.render.documents import Document
 from agent.render.finding_text import age_words, seconds_between, state_of, who
 from agent.render.layout import Block, Line, Span, copyable, line, toned
+from agent.text.amounts import age_text
+from agent.text.wording import alike
 
 _HANG = len("change  ")
 _INDENT = " " * _HANG
@@ -39,9 +41,8 @@ def heal_blocks(document: Document, scenery: Scenery) -> Iterator[Block]:
         yield from map(_below, _details(action))
         if action["also_ends"]:
             yield _below(f"ends also: {', '.join(id_[:ID_SHOWN] for id_ in action['also_ends'])}")
-    for refusal in waits:
-        yield _heading("wait", refusal, scenery, refusal["guard"])
-        yield _below(f"waiting: {refusal['why']}")
+    for group in alike(waits, lambda refusal: (refusal["code"], refusal["guard"], refusal["why"])):
+        yield from _waits(group, scenery)
     for refusal in refused:
         yield _heading("refuse", refusal, scenery, refusal["guard"])
         yield _below(refusal["why"])
@@ -55,6 +56,17 @@ def heal_blocks(document: Document, scenery: Scenery) -> Iterator[Block]:
     yield from _end(document)
 
 
+def _waits(group: Sequence[Document], scenery: Scenery) -> Iterator[Line]:
+    """Yield one wait, or many waits that differ only in the finding."""
+    first = group[0]
+    if len(group) == 1:
+        yield _heading("wait", first, scenery, first["guard"])
+    else:
+        yield line(f"wait    {first['code']}  {len(group)} findings  ({first['guard']})", hang=_HANG)
+        yield from (_below(f"[{each['finding_id'][:ID_SHOWN]}] {_whom(each, scenery)}") for each in group)
+    yield _below(f"waiting: {first['why']}")
+
+
 def result_line(result: Document, subject: str) -> str:
     """Return the line about the outcome of one change; ``subject`` names the changed object."""
     entry = f" [entry {result['entry_id']}]" if result["entry_id"] else ""
@@ -64,13 +76,27 @@ def result_line(result: Document, subject: str) -> str:
 def _heading(word: str, about: Document, scenery: Scenery, guard: str = "") -> Line:
     """Return ``change  CODE  NAME UUID  confirmed, 4 min  [87897f25]``."""
     finding = scenery.findings.get(about["finding_id"])
-    whom = who(finding, scenery.names) if finding else about["consumer_uuid"] or "the tree"
     state: tuple[str | Span, ...] = ()
     if finding is not None:
-        age_s = seconds_between(finding.get("stands_since") or finding["first_seen_at"], scenery.now)
-        state = (toned(state_of(finding)), f"{age_words(age_s)}  ")
+        age = age_words(seconds_between(finding["first_seen_at"], scenery.now))
+        state = (toned(state_of(finding)), f"{age}{_without_a_gap(finding, scenery.now)}  ")
     id_ = f"[{about['finding_id'][:ID_SHOWN]}]"
+    whom = _whom(about, scenery)
     return line(f"{word:<6}  {about['code']}  {whom}  ", *state, id_, f"  ({guard})" if guard else "", hang=_HANG)
+
+
+def _whom(about: Document, scenery: Scenery) -> str:
+    finding = scenery.findings.get(about["finding_id"])
+    return who(finding, scenery.names) if finding else about["consumer_uuid"] or "the tree"
+
+
+def _without_a_gap(finding: Document, now: str) -> str:
+    """Return ``, 38 s of it without a gap`` if not all of the finding's age counts for heal; else ""."""
+    counts = seconds_between(finding.get("stands_since"), now)
+    age = seconds_between(finding["first_seen_at"], now)
+    if counts is None or age is None or age - counts < 1:
+        return ""
+    return f", {age_text(counts)} of it without a gap"
 
 
 def _below(text: str) -> Line:

@@ -77,7 +77,7 @@ def test_a_plan_shows_the_name_the_state_and_the_age_of_each_finding() -> None:
     finding |= {"first_seen_at": "2026-11-21T09:00:00Z", "stands_since": "2026-11-21T09:56:00Z"}
     scenery = Scenery(findings={finding["id"]: finding}, names={"6f0d": "web-3"}, now="2026-11-21T10:00:00Z")
     heading = printed(document(ACTION), scenery)[1]
-    assert heading == "change  allocation-leaked  web-3 6f0d  confirmed, 4 min  [87897f25]"
+    assert heading == "change  allocation-leaked  web-3 6f0d  confirmed, 60 min, 4 min of it without a gap  [87897f25]"
 
 
 @pytest.mark.parametrize(
@@ -108,3 +108,21 @@ def test_a_finding_below_one_second_old_is_called_new(now: str, age: str) -> Non
                "consumer_uuid": "6f0d", "id": ACTION["finding_id"]}  # fmt: skip
     scenery = Scenery(findings={ACTION["finding_id"]: finding}, now=f"2026-11-21T{now}")
     assert f"  confirmed, {age}  [87897f25]" in printed(document(ACTION), scenery)[1]
+
+
+def test_the_heading_says_how_much_of_the_age_counts_for_heal() -> None:
+    finding = {"state": "confirmed", "confirmed": True, "first_seen_at": "2026-11-21T10:00:00.000Z",
+               "stands_since": "2026-11-21T10:05:22.000Z", "consumer_uuid": "6f0d", "id": "1"}  # fmt: skip
+    scenery = Scenery(findings={ACTION["finding_id"]: finding}, now="2026-11-21T10:06:00.000Z")
+    assert "  confirmed, 6 min, 38 s of it without a gap  [87897f25]" in printed(document(ACTION), scenery)[1]
+
+
+def test_many_findings_that_wait_for_the_same_reason_share_one_entry() -> None:
+    waits = [
+        {"finding_id": f"{n}0000000-1", "code": "allocation-leaked", "consumer_uuid": f"c{n}", "guard": "max-percent",
+         "why": "this run has changed 1 of 10", "waits": True, "wait_s": None} for n in range(6)
+    ]  # fmt: skip
+    said = printed(document(ACTION, refusals=waits))
+    assert said.count("        waiting: this run has changed 1 of 10") == 1
+    assert "wait    allocation-leaked  6 findings  (max-percent)" in said
+    assert [line for line in said if line.startswith("        [")] == [f"        [{n}0000000] c{n}" for n in range(6)]
