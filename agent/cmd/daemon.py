@@ -52,6 +52,11 @@ class _Parser(argparse.ArgumentParser):
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     """Return the parsed arguments. Exits the process on bad arguments, and after --help and --version."""
+    return argument_parser().parse_args(argv)
+
+
+def argument_parser() -> argparse.ArgumentParser:
+    """Return the parser of the daemon's arguments; its manual page is made from the parser too."""
     parser = _Parser(
         prog=PROGRAM, allow_abbrev=False, description="Audit this host and keep its providers in Placement correct."
     )
@@ -61,7 +66,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         "--no-publish", action="store_true", help="write nothing to Placement: every audit is a dry run"
     )
     parser.add_argument("--version", action="version", version=version())
-    return parser.parse_args(argv)
+    return parser
 
 
 def version() -> str:

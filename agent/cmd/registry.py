@@ -39,7 +39,7 @@ class Entry:
 COMMANDS = (
     Entry("adopt", "give a renamed or reinstalled host its provider: print a plan; --plan DIGEST --yes: carry it out"),
     Entry("audit", "run one audit and print its findings; --publish: also write the inventory"),
-    Entry("complete", "print the bash completion of this program"),
+    Entry("complete", "print the completion of this program for bash, zsh or fish"),
     Entry("config check", "check the configuration and print every problem in it"),
     Entry("config show", "print the value of every option, and the file that sets it"),
     Entry("demo", "build a small cloud with five real problems in it, and run the agent on it"),

@@ -63,7 +63,8 @@ HELP_TEXTS: Mapping[str, HelpText] = {
     "complete": HelpText(
         examples=(
             ("stocktake complete > /etc/bash_completion.d/stocktake", "install the completion for all users"),
-            ("source <(stocktake complete)", "complete commands in this shell"),
+            ("source <(stocktake complete)", "complete commands in this bash"),
+            ("stocktake complete --shell fish | source", "complete commands in this fish"),
         ),
     ),
     "config check": HelpText(
