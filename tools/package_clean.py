@@ -3,9 +3,10 @@
 
     tools/package_clean.py --root DIR --venv /opt/venvs/stocktake
 
-``--root`` is the package's file tree, ``--venv`` the environment's place in it. The program removes what names the build
-(paths, direct_url.json, the scripts that activate the environment) and what the package has elsewhere. It compiles all modules, with the
-hash of the source in place of its time, writes each RECORD again, sorted, and writes sbom.cdx.json (CycloneDX).
+``--root`` is the package's file tree, ``--venv`` the environment's place in it. The program removes what names the
+build (paths, direct_url.json, the scripts that activate the environment) and what the package has elsewhere. It
+compiles all modules, with the hash of the source in place of its time, writes each RECORD again, sorted, and writes
+sbom.cdx.json (CycloneDX).
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ from pathlib import Path
 
 # pbr installs the files of setup.cfg's data_files here; the package has them in their places below /usr.
 ELSEWHERE = ("etc", "lib/systemd", "lib/tmpfiles.d", "lib/sysusers.d", "share", "include")
-CONFIGURATION = "home = /usr/bin\ninclude-system-site-packages = false\nversion = {version}\nexecutable = /usr/bin/python3\n"
+CONFIGURATION = (
+    "home = /usr/bin\ninclude-system-site-packages = false\nversion = {version}\nexecutable = /usr/bin/python3\n"
+)
 
 
 def remove_what_differs(venv: Path) -> None:
@@ -39,7 +42,9 @@ def remove_what_differs(venv: Path) -> None:
     for folder in sorted(venv.rglob("__pycache__")):
         shutil.rmtree(folder)
     configuration = venv / "pyvenv.cfg"
-    version = next(line.split("=")[1].strip() for line in configuration.read_text().splitlines() if "version" in line.split("=")[0])
+    version = next(
+        line.split("=")[1].strip() for line in configuration.read_text().splitlines() if "version" in line.split("=")[0]
+    )
     configuration.write_text(CONFIGURATION.format(version=version))
 
 

@@ -3,9 +3,9 @@
 
     tools/package_texts.py --root DIR
 
-``--root`` is the package's file tree. The program writes the manual pages stocktake(1), one page for each command, stocktake-agent(8),
-stocktake.conf(5) and stocktake-findings(7) below usr/share/man, and the completion for bash, zsh and fish. Two runs write
-the same bytes: the date of the pages is SOURCE_DATE_EPOCH.
+``--root`` is the package's file tree. The program writes the manual pages stocktake(1), one page for each command,
+stocktake-agent(8), stocktake.conf(5) and stocktake-findings(7) below usr/share/man, and the completion for bash, zsh
+and fish. Two runs write the same bytes: the date of the pages is SOURCE_DATE_EPOCH.
 """
 
 from __future__ import annotations
@@ -55,7 +55,10 @@ def marked(text: str) -> str:
     """Return a Markdown paragraph for roff: words in backticks and between ** are bold, a link keeps its text."""
     text = re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", text)
     parts = re.split(r"`([^`]+)`|\*\*([^*]+)\*\*", text)
-    words = [(plain or "", bold or strong or "") for plain, bold, strong in zip(parts[::3], [*parts[1::3], ""], [*parts[2::3], ""], strict=True)]
+    words = [
+        (plain or "", bold or strong or "")
+        for plain, bold, strong in zip(parts[::3], [*parts[1::3], ""], [*parts[2::3], ""], strict=True)
+    ]
     return "".join(roff(plain) + (f"\\fB{roff(bold)}\\fR" if bold else "") for plain, bold in words)
 
 
@@ -74,7 +77,9 @@ def options(parser: argparse.ArgumentParser, title: str = "OPTIONS") -> Iterator
     yield f".SH {title}"
     for action in parser._actions:
         names = ", ".join(f"\\fB{roff(flag)}\\fR" for flag in action.option_strings)
-        value = "" if action.nargs == 0 else (action.metavar or "{" + ",".join(map(str, action.choices or ["VALUE"])) + "}")
+        value = (
+            "" if action.nargs == 0 else (action.metavar or "{" + ",".join(map(str, action.choices or ["VALUE"])) + "}")
+        )
         yield from (".TP", " ".join(filter(None, (names, f"\\fI{roff(str(value))}\\fR" if value else ""))))
         yield roff(" ".join((action.help or "").split()).replace("%%", "%") or "see above")
 
@@ -89,7 +94,14 @@ def page_of_program(application: shell.Shell) -> str:
     lines = [*head("stocktake", 1, "audit the resources of a hypervisor in an OpenStack cloud")]
     lines += [*synopsis(application.parser, "stocktake"), ".SH DESCRIPTION", roff(shell.DESCRIPTION)]
     lines += [*options(application.parser)]
-    lines += [*table("COMMANDS", tuple((entry.name, f"{entry.summary}; see stocktake-{entry.name.replace(' ', '-')}(1)") for entry in COMMANDS))]
+    lines += [
+        *table(
+            "COMMANDS",
+            tuple(
+                (entry.name, f"{entry.summary}; see stocktake-{entry.name.replace(' ', '-')}(1)") for entry in COMMANDS
+            ),
+        )
+    ]
     lines += [*table("FILES", FILES)]
     see = ", ".join(f"stocktake\\-{roff(entry.name.replace(' ', '-'))}(1)" for entry in COMMANDS)
     lines += [".SH SEE ALSO", f"{see}, stocktake\\-agent(8), stocktake.conf(5), stocktake\\-findings(7)"]
@@ -106,7 +118,9 @@ def page_of_command(application: shell.Shell, name: str, summary: str, load: typ
         for line, what in text.examples:
             lines += [".TP", f"\\fB{roff(line)}\\fR", roff(what)]
         lines += [".SH EXIT STATUS"]
-        for code, meaning in re.findall(r"^ +(\d+)  (.*)$", (epilog_of(name) or "").partition("exit codes:")[2], re.MULTILINE):
+        for code, meaning in re.findall(
+            r"^ +(\d+)  (.*)$", (epilog_of(name) or "").partition("exit codes:")[2], re.MULTILINE
+        ):
             lines += [".TP", f"\\fB{code}\\fR", roff(meaning)]
     lines += [".SH SEE ALSO", "stocktake(1), stocktake\\-findings(7), stocktake.conf(5)"]
     return "\n".join(lines) + "\n"
@@ -114,7 +128,9 @@ def page_of_command(application: shell.Shell, name: str, summary: str, load: typ
 
 def page_of_daemon() -> str:
     parser = daemon.argument_parser()
-    lines = [*head("stocktake-agent", 8, "the daemon that audits this host and keeps its providers in Placement correct")]
+    lines = [
+        *head("stocktake-agent", 8, "the daemon that audits this host and keeps its providers in Placement correct")
+    ]
     lines += [*synopsis(parser, "stocktake-agent"), ".SH DESCRIPTION", roff(parser.description or ""), *options(parser)]
     signals = (
         ("HUP", "read the configuration again; systemctl reload stocktake-agent"),
@@ -129,7 +145,12 @@ def page_of_daemon() -> str:
 
 def page_of_configuration() -> str:
     lines = [*head("stocktake.conf", 5, "configuration of Stocktake"), ".SH DESCRIPTION"]
-    lines += [roff("The file has groups, such as [agent], and options, one on a line: name = value. What nova.conf sets on this host, the agent reads there. `stocktake config check` names every mistake.").replace("`", "")]
+    lines += [
+        roff(
+            "The file has groups, such as [agent], and options, one on a line: name = value. What nova.conf sets on "
+            "this host, the agent reads there. stocktake config check names every mistake."
+        )
+    ]
     groups: dict[str, list[object]] = {}
     for group, found in list_opts():
         groups.setdefault(str(getattr(group, "name", group)), []).extend(found)
@@ -137,7 +158,11 @@ def page_of_configuration() -> str:
         lines.append(f".SH [{roff(group)}]")
         for option in sorted(found, key=lambda each: each.name):
             lines += [*_option(option)]
-    lines += [*table("FILES", FILES), ".SH SEE ALSO", "stocktake(1), stocktake\\-config\\-check(1), stocktake\\-config\\-show(1)"]
+    lines += [
+        *table("FILES", FILES),
+        ".SH SEE ALSO",
+        "stocktake(1), stocktake\\-config\\-check(1), stocktake\\-config\\-show(1)",
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -151,7 +176,9 @@ def _option(option: object) -> Iterator[str]:
 
 def page_of_findings() -> str:
     lines = [*head("stocktake-findings", 7, "what each finding of Stocktake means, and what to do"), ".SH DESCRIPTION"]
-    lines += ["Each section is one finding code. In the daemon's log, metrics and messages a finding has the same code."]
+    lines += [
+        "Each section is one finding code. In the daemon's log, metrics and messages a finding has the same code."
+    ]
     lines += ["\\fBstocktake explain\\fR \\fICODE\\fR prints one of these pages in the terminal."]
     for rule in sorted(BUILTIN, key=lambda each: each.code):
         lines += [f".SH {roff(rule.code)}", f"Severity: {rule.severity.value}."]
@@ -170,7 +197,8 @@ def _runbook(text: str) -> Iterator[str]:
                 yield from (".PP", ".nf", *roff(part.rstrip("\n")).split("\n"), ".fi")
             else:
                 paragraphs = [each.strip() for each in re.split(r"\n{2,}", part) if each.strip()]
-                yield from (line for each in paragraphs for line in (".PP", marked(each)))
+                between = "\n.PP\n".join(map(marked, paragraphs))
+                yield from ((".PP", between) if number and paragraphs else filter(None, (between,)))
 
 
 def texts() -> dict[str, str]:
@@ -181,7 +209,9 @@ def texts() -> dict[str, str]:
     words = program_words(application)
     man = "usr/share/man"
     pages = {
-        f"{man}/man1/stocktake-{entry.name.replace(' ', '-')}.1": page_of_command(application, entry.name, entry.summary, entry.load())
+        f"{man}/man1/stocktake-{entry.name.replace(' ', '-')}.1": page_of_command(
+            application, entry.name, entry.summary, entry.load()
+        )
         for entry in COMMANDS
     }
     return pages | {

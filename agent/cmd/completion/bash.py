@@ -41,7 +41,7 @@ def bash_script(program: str, words: ProgramWords) -> str:
     """Return the script for a program of this name."""
     function = program.replace("-", "_").replace(".", "_").replace("/", "_")
     skipped = "|".join(flag for option in words.options if option.values is not Values.NOTHING for flag in option.flags)
-    doubles = " ] || [ \"$word\" = ".join(words.second_words) or "''"
+    doubles = ' ] || [ "$word" = '.join(words.second_words) or "''"
     head = _HEAD.format(program=program, function=function, skipped=skipped, doubles=doubles)
     return head + "\n".join((*_values(words), *_words(words))) + "\n" + _TAIL.format(program=program, function=function)
 
@@ -77,7 +77,8 @@ def _words(words: ProgramWords) -> Iterator[str]:
     for first, seconds in words.second_words.items():
         yield f"        {first}) words={_quoted(second for second, _ in seconds)} ;;"
     for command in words.commands:
-        yield f"        {shlex.quote(command.name)}) words={_quoted((*_flags(command.options), *_operands(command)))} ;;"
+        following = _quoted((*_flags(command.options), *_operands(command)))
+        yield f"        {shlex.quote(command.name)}) words={following} ;;"
     yield "    esac"
     yield f'    case $current in -*) words="$words "{_quoted(_flags(words.options))} ;; esac'
 

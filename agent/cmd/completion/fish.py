@@ -33,7 +33,12 @@ function __{function}_is --description 'Whether the words before the cursor are 
 end
 complete -c {program} -f
 """
-_NO_VALUE = {Values.NOTHING: "", Values.TEXT: " -x", Values.FILE: " -r -F", Values.FOLDER: " -x -a '(__fish_complete_directories)'"}
+_NO_VALUE = {
+    Values.NOTHING: "",
+    Values.TEXT: " -x",
+    Values.FILE: " -r -F",
+    Values.FOLDER: " -x -a '(__fish_complete_directories)'",
+}
 
 
 def fish_script(program: str, words: ProgramWords) -> str:

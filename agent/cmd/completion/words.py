@@ -92,7 +92,9 @@ def _option(action: argparse.Action, codes: tuple[str, ...]) -> OptionWords:
     if action.metavar == "CODE":
         listed = codes
     summary = " ".join((action.help or "").split()).replace("%%", "%")
-    return OptionWords(flags=tuple(action.option_strings), summary=summary, values=_values(action, listed), listed=listed)
+    return OptionWords(
+        flags=tuple(action.option_strings), summary=summary, values=_values(action, listed), listed=listed
+    )
 
 
 def _values(action: argparse.Action, listed: tuple[str, ...]) -> Values:

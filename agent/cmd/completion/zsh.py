@@ -60,7 +60,7 @@ def _next_word(pattern: str, following: Iterable[tuple[str, str]]) -> Iterator[s
     yield "      commands=("
     yield from (f"        {_single(f'{word}:{_colons(text)}')}" for word, text in following)
     yield "      )"
-    yield f"      _describe -t commands command commands ;;"
+    yield "      _describe -t commands command commands ;;"
 
 
 def _command(command: CommandWords) -> Iterator[str]:
