@@ -42,6 +42,7 @@ from tests.rigs.placement import Rest, running
 GUEST = "lab-guest"
 LEAK = "lab-leak"
 GATEWAY = "10.0.2.2"
+PACKAGES = "/tmp/packages"
 AMOUNTS = {"VCPU": 1, "MEMORY_MB": 64, "DISK_GB": 1}
 NOVA_CONF = """[DEFAULT]
 host = {host}
@@ -191,19 +192,19 @@ def prepare(lab: Lab, cloud: Cloud) -> None:
     port = cloud.rest.server.url.rpartition(":")[2].strip("/")
     lab.run("cat >/etc/nova/nova.conf", text=NOVA_CONF.format(host=cloud.host, token=TOKEN, gateway=GATEWAY, port=port))
     lab.run("cat >/var/lib/nova/compute_id", text=cloud.provider + "\n")
-    lab.run("cat >/root/guest.xml", text=DOMAIN.format(name=GUEST, uuid=facts.uuid(GUEST)))
-    lab.run("virsh define /root/guest.xml && virsh start lab-guest")
+    lab.run("cat >/tmp/guest.xml", text=DOMAIN.format(name=GUEST, uuid=facts.uuid(GUEST)))
+    lab.run("virsh define /tmp/guest.xml && virsh start lab-guest")
 
 
 def install(lab: Lab, package: Path) -> None:
     """Install the package; the unit is neither enabled nor started."""
-    lab.put(package, "/root")
-    print(lab.run(f"apt-get install -y /root/{package.name} 2>&1 | grep -E 'stocktake' || true"))
+    lab.put(package, PACKAGES)
+    print(lab.run(f"apt-get install -y {PACKAGES}/{package.name} 2>&1 | grep -E 'stocktake' || true"))
     expect(lab.run("systemctl is-active stocktake-agent", 3).strip() == "inactive", "the package started the agent")
     expect(lab.run("systemctl is-enabled stocktake-agent", 1).strip() == "disabled", "the package enabled the agent")
     owner = lab.run("stat -c '%a %U:%G' /etc/stocktake/stocktake.conf").strip()
     expect(owner == "640 root:stocktake", f"stocktake.conf is {owner}")
-    lab.run("test -e /etc/stocktake/stocktake.conf.d && test -e /usr/share/man/man1/stocktake-heal.1.gz")
+    lab.run("test -e /etc/stocktake/stocktake.conf.d && bash -n /usr/share/bash-completion/completions/stocktake")
 
 
 def observe(lab: Lab, cloud: Cloud) -> None:
@@ -265,8 +266,8 @@ def replace(lab: Lab, package: Path, version: str) -> None:
     """Install another version over a running agent, and compare what must be kept."""
     before = kept(lab)
     expect(before[2:], "no finding to compare")
-    lab.put(package, "/root")
-    lab.run(f"rm /run/stocktake/report.json; apt-get install -y --allow-downgrades /root/{package.name}")
+    lab.put(package, PACKAGES)
+    lab.run(f"rm /run/stocktake/report.json; apt-get install -y --allow-downgrades {PACKAGES}/{package.name}")
     lab.until("test -s /run/stocktake/report.json && systemctl is-active -q stocktake-agent", "the agent runs again")
     expect(version in lab.run("stocktake --version").replace("~", "."), f"the version is not {version}")
     expect(kept(lab) == before, f"changed: {before} and {kept(lab)}")

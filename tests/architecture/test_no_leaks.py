@@ -21,7 +21,7 @@ LEAKS = {
     + r"\.",
 }
 
-TOP_FOLDERS = (".ci", "agent", "benchmarks", "docs", "etc", "systemd", "tests", "tools")
+TOP_FOLDERS = (".ci", "agent", "benchmarks", "docs", "etc", "packaging", "systemd", "tests", "tools")
 # In a second work tree of git, `.git` is a file with the path of the first.
 NOT_OURS = {"__pycache__", ".hypothesis", ".git"}
 

@@ -64,7 +64,7 @@ HELP_TEXTS: Mapping[str, HelpText] = {
         examples=(
             ("stocktake complete > /etc/bash_completion.d/stocktake", "install the completion for all users"),
             ("source <(stocktake complete)", "complete commands in this bash"),
-            ("stocktake complete --shell fish | source", "complete commands in this fish"),
+            ("stocktake complete --shell zsh", "the same for zsh; fish is the third shell"),
         ),
     ),
     "config check": HelpText(

@@ -56,7 +56,7 @@ def _cases(words: ProgramWords) -> Iterator[str]:
 
 def _next_word(pattern: str, following: Iterable[tuple[str, str]]) -> Iterator[str]:
     yield f"    ({pattern})"
-    yield "      if [[ $words[CURRENT] == -* ]]; then _arguments -S $always '*: :'; return; fi"
+    yield "      if [[ $words[CURRENT] == -* ]]; then _arguments -S $always '*: :()'; return; fi"
     yield "      commands=("
     yield from (f"        {_single(f'{word}:{_colons(text)}')}" for word, text in following)
     yield "      )"
@@ -65,10 +65,11 @@ def _next_word(pattern: str, following: Iterable[tuple[str, str]]) -> Iterator[s
 
 def _command(command: CommandWords) -> Iterator[str]:
     yield f"    ({_single(command.name)})"
+    specs = [spec for option in command.options for spec in _specs(option)]
+    # The words of the command itself are arguments too. "()" completes them with nothing; a blank would print a message.
     operands = dict.fromkeys(part for word in command.operands for part in word.split())
-    yield "      _arguments -S $always \\"
-    yield from (f"        {spec} \\" for option in command.options for spec in _specs(option))
-    yield f"        {_single('*:word:(' + ' '.join(operands) + ')' if operands else '*: :')} ;;"
+    specs.append(_single(f"*: :({' '.join(operands)})"))
+    yield " ".join(("      _arguments -S $always", *specs, ";;"))
 
 
 def _specs(option: OptionWords) -> Iterator[str]:
