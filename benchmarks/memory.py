@@ -63,6 +63,9 @@ def measured(source: str, guests: int, number: int, *, bus: bool) -> Memory:
             made.host.options["DEFAULT"]["transport_url"] = stack.enter_context(rabbitmq.running(folder)).url
             made.host.options["notifications"] = {"enabled": True, "publish_interval": 1}
             made.host.configure()
+        with made.host.daemon() as first:
+            # It leaves the bytecode of the modules that only the daemon imports.
+            first.first_audit()
         daemon = stack.enter_context(made.host.daemon())
         daemon.first_audit()
         audits(daemon, EARLY - 1)

@@ -2,7 +2,7 @@
 
 Begin with heal.py: ``prepared`` makes a plan from an audit's result, ``run_heal`` carries out the plan. plan.py decides
 without I/O. recheck.py and preconditions.py check again before each change. write.py changes one consumer, reshape.py
-moves a class with all its consumers. after_audit.py runs heal in the daemon.
+moves a class with all its consumers. after_audit.py and daemon_heal.py run heal in the daemon.
 
 adopt.py and adopt_plan.py give a host its provider back after a rename or a reinstallation. undo.py finds the handler
 that undoes a journal entry; ``*_journal.py`` and consumer_json.py define what an entry contains.

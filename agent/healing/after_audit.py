@@ -1,41 +1,26 @@
-"""Heal in the daemon: after each audit, if [heal] enabled is set, repair findings with the codes in [heal] codes.
-
-Healing starts after the audit has ended. The audit's report is complete then; only the results of heal are added.
-If a finding rests on allocations that an earlier audit read, heal does not act yet: it makes the next audit read the
-allocations, and repairs the finding after that audit.
-"""
+"""Run an audit in the daemon, and heal after it if [heal] enabled is set (daemon_heal.py)."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from agent.audit.parts import AuditTask, Parts
 from agent.audit.run import run_audit
-from agent.errors import SourceUnavailable
-from agent.guards.recorded_fresh import GUARD as RECORDED_FRESH
-from agent.healing import heal_log
-from agent.healing.heal import KIND as ALLOCATIONS
-from agent.healing.heal import Healed, Prepared, prepared, run_heal
 from agent.model.audit import AuditMemory, AuditRequest, AuditResult
-from agent.model.finding import SeenFinding
-from agent.model.heal import HealNote, HealProgress, Undone
+from agent.model.heal import HealProgress
 from agent.model.settings import Settings
-from agent.telemetry.event_log import emit
 
-# After a failed wait for proof that the state source is current, heal waits this long before it tries again.
-PROOF_AGAIN_S = 300.0
+if TYPE_CHECKING:
+    from agent.healing.daemon_heal import DaemonHeal
 
 
 class AuditThenHeal:
-    """Runs an audit, then heals; the daemon's worker calls this object.
-
-    The object remembers refusals in order to log only new refusals.
-    """
+    """Runs an audit, then heals; the daemon's worker calls this object."""
 
     def __init__(self) -> None:
-        self._log_state = heal_log.HealLogState()
-        self._proof_due_at = 0.0
+        self._heal: DaemonHeal | None = None
 
     def __call__(
         self,
@@ -49,72 +34,18 @@ class AuditThenHeal:
         result = run_audit(request, settings, parts, memory, cancelled)
         task = AuditTask(request=request, settings=settings, parts=parts, cancelled=cancelled)
         if not settings.heal.enabled or not task.may_publish():
-            return _with_progress(result, HealProgress(enabled=False, waiting=0))
-        codes = frozenset(settings.heal.codes)
-        found = [seen for seen in result.report.findings if seen.finding.code in codes]
-        all_wait = HealProgress(enabled=True, waiting=len(found))
-        if not may_change(found, settings):
-            self._log_state, _nothing = heal_log.lines(self._log_state, (), (), result.report)
-            return _with_progress(result, all_wait)
-        if parts.clock.monotonic() < self._proof_due_at:
-            return _with_progress(result, all_wait)
-        with parts.request_scope(result.report.audit_id):
-            wanted = prepared(task, result, codes, undone=_undone(parts))
-            if wanted is None:
-                return _with_progress(result, HealProgress(enabled=True, waiting=None))
-            healed = run_heal(task, wanted)
-            refusals = wanted.plan.refusals
-            self._log_state, logged = heal_log.lines(self._log_state, refusals, healed, result.report)
-            emit(logged)
-            if any(each.outcome.unproven for each in healed):
-                # The wait for the proof blocks the worker, so after a failed wait the next audits must not wait again.
-                self._proof_due_at = parts.clock.monotonic() + PROOF_AGAIN_S
-        return _with_healed(result, wanted, healed)
+            return with_progress(result, HealProgress(enabled=False, waiting=0))
+        return self._healing()(task, result)
+
+    def _healing(self) -> DaemonHeal:
+        """Return the object that heals. Its modules, guards and repairs take a megabyte, which most daemons save."""
+        if self._heal is None:
+            from agent.healing.daemon_heal import DaemonHeal
+
+            self._heal = DaemonHeal()
+        return self._heal
 
 
-def may_change(found: Iterable[SeenFinding], settings: Settings) -> bool:
-    """Return whether guard confirmed may let one of the findings pass; without one, heal reads nothing further."""
-    return any(seen.times >= settings.confirm_audits for seen in found)
-
-
-def _undone(parts: Parts) -> Undone:
-    """Return the repairs that an operator undid, according to the journal."""
-    try:
-        entries = parts.journal.read().entries if parts.journal is not None else ()
-    except SourceUnavailable as error:
-        return Undone(unread_because=str(error))
-    changes = [entry.change for entry in entries if entry.undone_by]
-    return Undone(
-        findings=frozenset(change.finding_id for change in changes if change.finding_id),
-        consumers=frozenset(c.consumer_uuid for c in changes if c.kind == ALLOCATIONS and c.consumer_uuid),
-    )
-
-
-def _with_progress(result: AuditResult, progress: HealProgress) -> AuditResult:
+def with_progress(result: AuditResult, progress: HealProgress) -> AuditResult:
+    """Return the result with what heal has still to do."""
     return dataclasses.replace(result, report=dataclasses.replace(result.report, heal=progress))
-
-
-def _with_healed(result: AuditResult, wanted: Prepared, healed: tuple[Healed, ...]) -> AuditResult:
-    stale = any(refusal.guard == RECORDED_FRESH.name for refusal in wanted.plan.refusals)
-    waiting = sum(refusal.waits for refusal in wanted.plan.refusals)
-    result = _with_progress(result, HealProgress(enabled=True, waiting=waiting))
-    memory = result.memory
-    if stale or healed:
-        memory = dataclasses.replace(memory, recheck_recorded=True)
-    return dataclasses.replace(
-        result,
-        report=dataclasses.replace(result.report, healed=tuple(map(_note, healed))),
-        memory=memory,
-        audit_again=result.audit_again or stale,
-    )
-
-
-def _note(each: Healed) -> HealNote:
-    return HealNote(
-        finding_id=each.action.finding_id,
-        code=each.action.code,
-        consumer_uuid=each.action.consumer_uuid,
-        result=each.outcome.result.value,
-        words=each.outcome.words,
-        entry_id=each.outcome.entry_id,
-    )

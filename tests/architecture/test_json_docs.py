@@ -29,8 +29,8 @@ from agent.demo.outcome import DemoRun, HostRun
 from agent.demo.stories import Repair, Seen, stories
 from agent.errors import ConfigError
 from agent.healing.adopt import Adopted
-from agent.healing.after_audit import _note
 from agent.healing.attempt import WriteAttempt
+from agent.healing.daemon_heal import _note
 from agent.healing.heal import Healed, Prepared, _change
 from agent.healing.identity_journal import FILE_KIND, NAME_KIND, RECORD_KIND, STORE_KIND, change_of
 from agent.healing.plan import asked_for, heal_plan

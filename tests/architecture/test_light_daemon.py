@@ -8,6 +8,7 @@ from tests.rigs.source_tree import ROOT, agent_modules, imports
 MODULES = agent_modules()
 #: rich draws the text of commands, Jinja2 fills in the pages of reports.
 DRAWING = {"rich", "jinja2"}
+HEALING = ("agent.guards", "agent.repairs", "agent.healing.daemon_heal")
 
 
 def reached_from(start: str) -> tuple[set[str], set[str]]:
@@ -43,6 +44,16 @@ def test_a_process_with_the_parts_of_the_daemon_has_not_loaded_rich_or_jinja2():
         "import sys; import agent.cmd.daemon, agent.cmd.wiring, "
         "agent.cmd.bus_wiring, agent.daemon.assembly, agent.healing.after_audit, agent.bus.service; "
         f"print(sorted(set({sorted(DRAWING)}) & sys.modules.keys()))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_a_process_with_the_parts_of_the_daemon_has_loaded_no_guards_repairs_and_heal():
+    """Heal is off by default: agent/healing/after_audit.py imports these modules when heal first runs."""
+    program = (
+        "import sys; import agent.cmd.daemon, agent.cmd.wiring, agent.daemon.assembly, agent.healing.after_audit; "
+        f"print([name for name in {HEALING} if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from agent.healing import after_audit, plan
+from agent.healing import daemon_heal, plan
 from agent.model.finding import SeenFinding
 from agent.model.heal import HealAction
 from agent.model.placement import ConsumerRecord
@@ -35,7 +35,7 @@ def leave_out(names: str) -> None:
         mistake()
     if CONFIRMED in left_out:
         # A shortcut of the daemon that has the guard's condition.
-        after_audit.may_change = lambda _found, _settings: True
+        daemon_heal.may_change = lambda _found, _settings: True
     plan.BEFORE = tuple(guard for guard in plan.BEFORE if guard.name not in left_out)
     plan.AFTER = tuple(guard for guard in plan.AFTER if guard.name not in left_out)
 

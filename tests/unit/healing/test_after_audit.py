@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from agent.healing.after_audit import _undone
+from agent.healing.daemon_heal import _undone
 from agent.healing.heal import KIND
 from agent.healing.reshape_journal import KIND as RESHAPE
 from agent.host_files.journal import Change, FileJournal, Result
