@@ -7,6 +7,7 @@ agent's own commands.
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterable
 
 from tests.cloud import operations
@@ -75,10 +76,12 @@ def tidy_up(cloud: Cloud) -> None:
 def by_hand(agent: HostAgent, dice: random.Random) -> str:
     """Run ``stocktake heal`` for all findings, or for all those of one consumer by their ids; return what it is for.
 
-    Some operators only look at the plan.
+    Some operators begin with the consumer that has the most findings, and some only look at the plan.
     """
-    reported = sorted({seen.finding.consumer_uuid for seen in agent.findings() if seen.finding.consumer_uuid})
-    about = dice.choice(reported) if reported and dice.random() < 0.6 else None
+    reported = Counter(seen.finding.consumer_uuid for seen in agent.findings() if seen.finding.consumer_uuid)
+    about = dice.choice((None, *sorted(reported))) if reported else None
+    if reported and dice.random() < 0.5:
+        about = max(sorted(reported), key=lambda uuid: reported[uuid])
     named = [s.finding for s in agent.findings() if about is not None and s.finding.consumer_uuid == about]
     agent.heal_by_hand(frozenset(finding.id for finding in named), approves=dice.random() < 0.7)
     return about or "all findings"

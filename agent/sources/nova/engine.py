@@ -12,7 +12,6 @@ Only NovaSql's thread may use this module, because each object stores the deadli
 from __future__ import annotations
 
 import contextlib
-import sqlite3
 import struct
 import urllib.parse
 import zlib
@@ -30,6 +29,8 @@ from agent.model.snapshot import STATE
 from agent.ports import Deadline
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from agent.sources.nova.connection import BoundedConnection
 
 # The time-out of SQLAlchemy's ping that detects a stale pooled connection; the read's deadline does not limit the ping.
@@ -123,6 +124,9 @@ class SqliteCell:
         """Do nothing: no connection stays open between two reads."""
 
     def _open(self) -> sqlite3.Connection:
+        # A cell in MariaDB needs no SQLite.
+        import sqlite3
+
         deadline = self._deadline
         opened = sqlite3.connect(
             f"file:{urllib.parse.quote(self._path)}?mode=ro",
