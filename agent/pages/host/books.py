@@ -69,17 +69,21 @@ class Book:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassBooks:
-    """One resource class: the capacity of the host's providers, None if it is not known, and the three books."""
+    """One resource class: the capacity of the host's providers, None if it is not known, and the three books.
+
+    ``is_offered``: Placement has an inventory of the class; without one, the capacity is what the agent wants there.
+    """
 
     resource_class: str
     capacity: float | None
     books: tuple[Book, ...]
+    is_offered: bool = True
 
     @property
     def free(self) -> float | None:
-        """What the scheduler can still give away: capacity less recorded; None if one of them is not known."""
+        """What the scheduler can still give away: capacity less recorded; None if not known, or not in Placement."""
         recorded = next((book for book in self.books if book.name == "recorded"), None)
-        if self.capacity is None or recorded is None or not recorded.is_known:
+        if not self.is_offered or self.capacity is None or recorded is None or not recorded.is_known:
             return None
         return self.capacity - recorded.total
 
@@ -98,6 +102,7 @@ def class_books(facts: HostFacts) -> tuple[ClassBooks, ...]:
         ClassBooks(
             resource_class=name,
             capacity=_capacity(offers[name]),
+            is_offered=any(offer.recorded for offer in offers[name]),
             books=tuple(_book(book, name, rows[name], facts) for book in BOOKS),
         )
         for name in sorted({*rows, *offers}, key=class_place)

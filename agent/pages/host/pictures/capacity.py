@@ -149,5 +149,5 @@ def _cells(each: ClassBooks, book: Book) -> tuple[Cell, ...]:
         amounts = [part.amount for part in book.parts]
         known = [amount(name, value) for value in (*amounts, book.total, book.lacking)]
     capacity = Cell(text=NOT_KNOWN) if each.capacity is None else amount(name, each.capacity)
-    free = Cell(text=NOT_KNOWN) if each.free is None else amount(name, each.free)
+    free = Cell(text="") if each.free is None else amount(name, each.free)
     return (Cell(text=name), Cell(text=book.name), *known, capacity, free)

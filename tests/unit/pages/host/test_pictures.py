@@ -71,7 +71,7 @@ def test_capacity_draws_an_unread_book_as_crossed_hatch_and_a_question_mark():
     assert looks(picture).count("unread") == 4
     assert texts(picture).count("?") == 4
     recorded = [row for row in cells(picture.table) if row[1] == "recorded"]
-    assert all(row[2:-2] == ["?"] * (len(row) - 4) and row[-1] == "?" for row in recorded)
+    assert all(row[2:-2] == ["?"] * (len(row) - 4) and row[-1] == "" for row in recorded)
 
 
 def test_capacity_says_not_counted_for_a_book_that_the_agent_does_not_keep():
@@ -337,3 +337,9 @@ def test_a_hostile_name_stays_inside_of_each_picture(name: str):
     uuid = SCREEN.findings[0].finding.consumer_uuid
     assert_inside(timeline_picture(SCREEN.findings, (), {uuid: name}, NOW))
     assert WIDTH == 960
+
+
+def test_capacity_names_no_free_amount_of_a_class_that_placement_does_not_have():
+    disk = next(each for each in class_books(facts()) if each.resource_class == "DISK_GB")
+    assert (disk.capacity, disk.free, disk.is_offered) == (280, None, False)
+    assert "free" not in conclusion(disk)
