@@ -122,3 +122,20 @@ def test_the_browser_refuses_a_script_that_somebody_adds_to_the_file(started, fi
         pass
     assert look.dialogs == []
     assert len(look.reports) >= 3
+
+
+def test_paper_shows_the_numbers_of_each_picture_and_no_button(started, files):
+    look = browser.Look()
+    with browser.opened(started, files["few"], look, "print") as page:
+        assert page.locator("details table:visible").count() == page.locator("details").count() > 0
+        assert page.locator("button:visible, input:visible").count() == 0
+
+
+def test_without_script_the_page_shows_no_control_that_would_do_nothing(started, files):
+    context = started.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(files["few"].as_uri())
+    assert page.locator("button:visible, input:visible").count() == 0
+    page.locator("summary").first.click()
+    assert page.locator("details table:visible").count() == 1
+    context.close()

@@ -343,3 +343,9 @@ def test_capacity_names_no_free_amount_of_a_class_that_placement_does_not_have()
     disk = next(each for each in class_books(facts()) if each.resource_class == "DISK_GB")
     assert (disk.capacity, disk.free, disk.is_offered) == (280, None, False)
     assert "free" not in conclusion(disk)
+
+
+def test_capacity_leaves_out_what_is_recorded_on_providers_outside_of_the_tree():
+    shared = dataclasses.replace(SCREEN.ledger[0], outside_tree=True, recorded=1000)
+    vcpu = class_books(facts(dataclasses.replace(SCREEN, ledger=(*SCREEN.ledger, shared))))[0]
+    assert vcpu.books[2].total == 28
