@@ -174,13 +174,13 @@ def serve(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
 
     options = agent_options_from(loaded)
     _announce(loaded, notices(loaded))
-    running = Running(loaded)
+    running, our_version = Running(loaded), version()
     outside = Outside(
         audit=AuditThenHeal(),
         events=(wired.late, wired.events()) if options.event_driven else (wired.late,),
         reload=_reloader(running, wired, publish),
-        dump=lambda condition: write_state_report(condition, running.loaded, version()),
-        save=lambda report: write_report(options.run_dir, report),
+        dump=lambda condition: write_state_report(condition, running.loaded, our_version),
+        save=lambda report: write_report(options.run_dir, report, our_version),
         misses=lambda: wired.libvirt_reader.misses,
         reading=lambda: wired.mark.source,
         sent_at=lambda: wired.placement.sent_at,
@@ -224,7 +224,7 @@ def audit_once(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> 
 
     def save(report: AuditReport) -> None:
         if kept:
-            write_report(run_dir, report)
+            write_report(run_dir, report, version())
             log_event(events.REPORT_BY_HAND, path=report_path(run_dir))
 
     desk = ReportDesk(save, on_status=lambda _status: None)

@@ -28,7 +28,8 @@ def write_demo_pages(file: str, built: DemoCloud, ran: DemoRun) -> tuple[str, ..
     if a file cannot be written.
     """
     now = datetime.datetime.now(datetime.UTC)
-    documents = {run.name: report_from_json(report_to_json(run.report)) for run in ran.hosts}
+    agent = {"agent_version": installed_version()}
+    documents = {run.name: {**report_from_json(report_to_json(run.report)), **agent} for run in ran.hosts}
     about = Folder(source=f"the reports of the demo's {len(documents)} hosts", made=now, version=installed_version())
     pages = {file: rendered(fleet_page(gathered(documents.items(), about)))}
     pages |= dict(_host_pages(file, built, ran, documents, now.isoformat()))

@@ -23,12 +23,12 @@ def report_path(run_dir: str) -> str:
     return os.path.join(run_dir, FILE)
 
 
-def write_report(run_dir: str, report: AuditReport) -> None:
-    """Replace the last report. Raises SourceUnavailable if the folder cannot be written."""
+def write_report(run_dir: str, report: AuditReport, agent_version: str = "") -> None:
+    """Replace the last report, and name the agent's version. Raises SourceUnavailable if the folder is not writable."""
     path = report_path(run_dir)
     try:
         os.makedirs(run_dir, mode=0o750, exist_ok=True)
-        replace_by_parts(path, report_parts(report), MODE)
+        replace_by_parts(path, report_parts(report, agent_version), MODE)
     except OSError as error:
         raise SourceUnavailable("report", f"{path} cannot be written: {error.strerror}") from error
 

@@ -261,12 +261,14 @@ def report_to_json(report: AuditReport) -> str:
     return "".join(report_parts(report))
 
 
-def report_parts(report: AuditReport) -> Iterator[str]:
+def report_parts(report: AuditReport, agent_version: str = "") -> Iterator[str]:
     """Yield the report file's text in parts: as one value and one text, thousands of findings take 50 MiB more.
 
-    Raises ValueError on a number that is not finite.
+    The daemon's file also has ``agent_version``, for the page of the fleet. Raises ValueError on a number that is not
+    finite.
     """
-    before = _text({"schema_version": SCHEMA_VERSION, "audit": _audit_document(report, [])})
+    of_the_agent = {"agent_version": agent_version} if agent_version else {}
+    before = _text({"schema_version": SCHEMA_VERSION, **of_the_agent, "audit": _audit_document(report, [])})
     head, empty, tail = before.partition('"findings":[]')
     yield f"{head}{empty[:-1]}"
     separator = ""

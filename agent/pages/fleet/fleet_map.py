@@ -15,7 +15,7 @@ from agent.fleet.view import HostRow
 from agent.pages.blocks import Cell, Column, Meaning, Paragraph, Picture, Shape, Table
 from agent.pages.fleet.facts import FleetFacts
 from agent.pages.fleet.looks import EXPLAINED, MEANINGS, WORDS, glyph, state_cell
-from agent.pages.fleet.wording import about, hosts, place
+from agent.pages.fleet.wording import about, hosts, place, short_age, state_age_s
 from agent.pages.fleet.worst import places
 from agent.pages.page import Section
 from agent.pages.shapes import WIDTH, number
@@ -83,7 +83,9 @@ def _single(rows: Sequence[HostRow], facts: FleetFacts) -> Iterator[Shape]:
 def _square(number_: int, row: HostRow, facts: FleetFacts, known: Mapping[tuple[str, str], str]) -> Shape:
     where = f" ({place(row)})" if place(row) else ""
     text = f"{row.host}{where}: {WORDS[row.condition]}"
-    title = Shape(tag="title", text=f"{text}. {about(row, facts)}"[:_MOST_TITLE])
+    age = short_age(state_age_s(row, facts))
+    audited = "" if row.seen is None else f", audited {age} ago"
+    title = Shape(tag="title", text=f"{text}{audited}. {about(row, facts)}"[:_MOST_TITLE])
     left, top = number_ % A_ROW, number_ // A_ROW
     if row.key not in known:
         return _rectangle(row.condition, left, top, 1, (title,))

@@ -12,7 +12,7 @@ from agent.pages.fleet.wording import hosts
 from agent.pages.page import Section
 
 #: More groups than this are one column together.
-MOST_GROUPS = 20
+MOST_GROUPS = 14
 MOST_CODES = 60
 NONE = "\u00b7"
 _OTHERS = "other groups"

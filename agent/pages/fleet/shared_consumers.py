@@ -59,7 +59,7 @@ def _table(found: dict[str, list[tuple[str, Spread]]], facts: FleetFacts, left_o
         id="consumers-on-several",
         caption=f"{len(shown)} of {counted(len(uuids), 'consumer', 'consumers')}, the oldest finding first.{more}",
         columns=tuple(
-            Column(heading=heading, is_code=heading == "uuid", is_word=heading in ("uuid", "since (UTC)"))
+            Column(heading=heading, is_code=heading == "uuid", is_word=heading in ("consumer", "uuid", "since (UTC)"))
             for heading in headings
         ),
         rows=tuple(_row(uuid, found[uuid], named, facts) for uuid in shown),

@@ -20,16 +20,14 @@ from agent.pages.fleet.wording import (
     host_cell,
     hosts,
     place,
-    short_age,
     since,
-    state_age_s,
 )
 from agent.pages.page import Section
 
 #: How many hosts the table of the worst hosts has, and how many each table of amounts.
 MOST_WORST = 50
 MOST_LISTED = 20
-_WORDS = frozenset({"state", "host", "group", "since (UTC)", "last audit"})
+_WORDS = frozenset({"free", "state", "host", "group", "since (UTC)"})
 _MISSING = frozenset({"allocation-missing"})
 
 
@@ -63,7 +61,7 @@ def places(facts: FleetFacts) -> Mapping[tuple[str, str], str]:
 def _worst_table(rows: Sequence[HostRow], facts: FleetFacts) -> Table:
     shown, has_places = rows[:MOST_WORST], any(place(row) for row in facts.view.rows)
     headings = ["state", "host", *(("group",) if has_places else ()), "since (UTC)", "what"]
-    headings += ["wasted", "sold twice", "free", "last audit"]
+    headings += ["wasted", "sold twice", "free"]
     caption = f"{len(shown)} of {hosts(len(rows))} that are not clean, the worst first"
     return Table(
         id="worst-hosts",
@@ -78,7 +76,6 @@ def _worst_table(rows: Sequence[HostRow], facts: FleetFacts) -> Table:
 def _worst_row(number: int, row: HostRow, facts: FleetFacts, has_places: bool) -> tuple[Cell, ...]:  # noqa: FBT001
     seen = row.seen
     name = host_cell(row)
-    age = short_age(state_age_s(row, facts))
     return (
         state_cell(row.condition),
         Cell(text=name.text, place=f"host-{number}"),
@@ -88,7 +85,6 @@ def _worst_row(number: int, row: HostRow, facts: FleetFacts, has_places: bool) -
         Cell(text=amounts(seen.leaked if seen else None)),
         Cell(text=amounts(seen.missing if seen else None)),
         Cell(text=free_text(seen)),
-        Cell(text=age if seen is None else f"{age} ago"),
     )
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from agent.errors import SourceInconsistent, SourceUnavailable
 from agent.host_files.reports import read_report, report_path, write_report
+from agent.render.documents import report_document
 from tests.rigs.reports import REPORT, report_with
 
 
@@ -66,6 +67,13 @@ def test_a_report_of_non_utf8_bytes_is_rejected(tmp_path):
     (tmp_path / "report.json").write_bytes(b"\xff\xfe")
     with pytest.raises(SourceInconsistent, match="not a JSON document"):
         read_report(str(tmp_path))
+
+
+def test_the_report_names_the_version_of_the_agent_that_wrote_the_file(tmp_path):
+    write_report(str(tmp_path), REPORT, "1.4.0")
+    written = read_report(str(tmp_path))
+    assert written.pop("agent_version") == "1.4.0"
+    assert written == json.loads(json.dumps(report_document(REPORT)))
 
 
 def test_an_unwritable_report_folder_is_named_in_the_error(tmp_path):
