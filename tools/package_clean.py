@@ -48,6 +48,13 @@ def remove_what_differs(venv: Path) -> None:
     configuration.write_text(CONFIGURATION.format(version=version))
 
 
+def relocate_scripts(venv: Path, root: Path) -> None:
+    """Let each script name its interpreter by the path that it has on the host."""
+    for script in sorted((venv / "bin").iterdir()):
+        if not script.is_symlink() and script.read_bytes().startswith(b"#!"):
+            script.write_bytes(script.read_bytes().replace(bytes(root), b""))
+
+
 def compile_modules(venv: Path, root: Path) -> None:
     """Compile every module. The compiled file names the source as it is installed, and holds no time."""
     compileall.compile_dir(
@@ -116,6 +123,7 @@ def main() -> None:
     root = options.root.resolve()
     venv = root / options.venv.lstrip("/")
     remove_what_differs(venv)
+    relocate_scripts(venv, root)
     for record in sorted(venv.glob("lib/python*/site-packages/*.dist-info/RECORD")):
         write_record(record)
     compile_modules(venv, root)
