@@ -25,7 +25,7 @@ from agent.cmd.log_output.change_syslog import AnnouncingJournal, to_syslog
 from agent.cmd.logs import audit_context
 from agent.cmd.waits.caller import DAEMON_PROGRAM, Caller, Waiting
 from agent.config import build
-from agent.config.agent_options import agent_options_from
+from agent.config.agent_options import agent_options_from, probe_socket
 from agent.config.loaded import Loaded
 from agent.config.options.image_cache import cache_path
 from agent.config.options.rabbit import bus_options_from
@@ -48,7 +48,7 @@ from agent.host_files.store_file import StoreFile
 from agent.model.audit import Publish
 from agent.model.nova import StateKind
 from agent.model.settings import Role, Settings
-from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE, Reading
+from agent.model.snapshot import CEPH, LIBVIRT, LVM, PLACEMENT, PMEM, STATE, Reading
 from agent.placement.allocations import AllocationClient
 from agent.placement.http.access import client_from_conf
 from agent.placement.http.client import PlacementClient
@@ -62,10 +62,11 @@ from agent.sources.libvirt.events import Backoff, LibvirtEvents
 from agent.sources.libvirt.host import HostPlace, LibvirtHost
 from agent.sources.libvirt.late_capabilities import LateAnswers
 from agent.sources.nova.none import NoState
+from agent.sources.probe.runner import ProbeRunner
 from agent.sources.storage.ceph import Ceph
 from agent.sources.storage.filesystem import FileSystems
 from agent.sources.storage.images import Images
-from agent.sources.storage.lvm import Lvm
+from agent.sources.storage.lvm import Lvm, Runner, SubprocessRunner
 from agent.sources.storage.ndctl import Ndctl
 
 LOCK_FILE = "lock"
@@ -354,13 +355,23 @@ def _conductor(loaded: Loaded, resources: contextlib.ExitStack) -> Cloud:
     return Cloud(ConductorState(client), ConductorRecords(client), shown=bus.shown)
 
 
+def runner_for(loaded: Loaded, source: str) -> Runner:
+    """Return what runs the commands of this source: stocktake-probe if configured, else child processes."""
+    path = probe_socket(loaded)
+    return SubprocessRunner() if path is None else ProbeRunner(path, source)
+
+
 def _storage(loaded: Loaded, settings: Settings, disk_reader: ReaderThread) -> tuple[StorageSource, ...]:
-    lvm = Lvm(settings.volume_groups, loaded.value("lvm", "deadline"))
+    lvm = Lvm(settings.volume_groups, loaded.value("lvm", "deadline"), runner_for(loaded, LVM))
     # The casts are for mypy: ``name`` is read-only in a frozen dataclass and writable in the protocol.
     groups = (cast(StorageSource, lvm),) if settings.volume_groups else ()
-    pmem = (cast(StorageSource, Ndctl(settings.source_deadline_s)),) if settings.pmem_labels else ()
+    pmem = (
+        (cast(StorageSource, Ndctl(settings.source_deadline_s, runner_for(loaded, PMEM))),)
+        if settings.pmem_labels
+        else ()
+    )
     if settings.disk_group is not None:
         return (*groups, *pmem)
     ceph = build.ceph_access(loaded)
-    pools = () if ceph is None else (cast(StorageSource, Ceph(ceph)),)
+    pools = () if ceph is None else (cast(StorageSource, Ceph(ceph, runner_for(loaded, CEPH))),)
     return (*groups, *pmem, *pools, FileSystems((settings.instances_path,), disk_reader))

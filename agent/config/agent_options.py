@@ -33,7 +33,8 @@ class AgentOptions:
 def agent_options_from(loaded: Loaded) -> AgentOptions:
     """Return the daemon's folders, intervals and time-outs. Raises ConfigError if some of them are invalid."""
     settle, cap = loaded.value("agent", "event_settle"), loaded.value("agent", "event_cap")
-    problems = relative_paths(loaded, ("agent", "state_dir"), ("agent", "run_dir"))
+    probe = [("agent", "probe_socket")] if probe_socket(loaded) else []
+    problems = relative_paths(loaded, ("agent", "state_dir"), ("agent", "run_dir"), *probe)
     if settle > cap:
         problems.append(f"{loaded.quote('agent', 'event_cap')}: must not be below event_settle, which is {settle}")
     refuse(problems)
@@ -49,6 +50,12 @@ def agent_options_from(loaded: Loaded) -> AgentOptions:
         graceful_shutdown_timeout_s=float(loaded.value("DEFAULT", "graceful_shutdown_timeout")),
         start_splay_s=loaded.value("agent", "start_splay"),
     )
+
+
+def probe_socket(loaded: Loaded) -> str | None:
+    """Return the socket of stocktake-probe, None if this process reads by itself."""
+    path: str | None = loaded.value("agent", "probe_socket")
+    return path
 
 
 def interval_s_of(loaded: Loaded) -> float | None:

@@ -10,6 +10,7 @@ import pytest
 
 from agent.config.options.default import OPTS
 from agent.daemon.runner import READY_AFTER_S
+from agent.sources.probe.protocol import LONGEST_DEADLINE_S
 
 ROOT = pathlib.Path(__file__).parents[2]
 UNIT = ROOT / "systemd" / "stocktake-agent.service"
@@ -58,6 +59,66 @@ def test_systemd_analyze_reports_an_invalid_line_of_the_unit(unit):
 def test_the_unit_passes_systemd_analyze_security_with_threshold_30(unit):
     answer = analyze("security", "--offline=true", "--threshold=30", str(unit))
     assert answer.returncode == 0, answer.stdout[-300:] + answer.stderr
+
+
+def exposure(folder: pathlib.Path, unit: str) -> float:
+    answer = analyze("security", "--offline=true", str(folder / unit))
+    return float(re.search(r"Overall exposure level for \S+: ([0-9.]+)", answer.stdout)[1])
+
+
+@pytest.fixture
+def units(tmp_path) -> pathlib.Path:
+    """A folder with all units, and with the drop-in for an agent without privileges."""
+    for path in (ROOT / "systemd").glob("stocktake-*"):
+        shutil.copy(path, tmp_path)
+    drop_ins = tmp_path / f"{UNIT.name}.d"
+    drop_ins.mkdir()
+    shutil.copy(ROOT / "systemd" / "unprivileged.conf", drop_ins)
+    return tmp_path
+
+
+@NEEDS_ANALYZE
+def test_systemd_rates_the_agent_without_privileges_at_most_1_5(units):
+    assert exposure(units, UNIT.name) <= 1.5
+
+
+@NEEDS_ANALYZE
+def test_systemd_rates_the_probe_at_most_4(units):
+    assert exposure(units, "stocktake-probe@.service") <= 4
+
+
+@NEEDS_ANALYZE
+@pytest.mark.parametrize("name", ["stocktake-probe@.service", "stocktake-probe.socket", UNIT.name])
+def test_systemd_analyze_accepts_every_line_of_the_units_of_the_probe(units, tmp_path, name):
+    for path in units.glob("*.service"):
+        path.write_text(re.sub(r"/usr/bin/stocktake-\w+", "/bin/true", path.read_text()))
+    answer = analyze("verify", "--recursive-errors=no", str(units / name.replace("@.", "@1.")))
+    lines = (answer.stdout + answer.stderr).splitlines()
+    assert [line for line in lines if "stocktake" in line or "unprivileged" in line] == []
+
+
+def test_the_drop_in_takes_every_capability_from_the_agent():
+    lines = (ROOT / "systemd" / "unprivileged.conf").read_text().splitlines()
+    # An empty value clears the list of the unit.
+    assert {"User=stocktake", "CapabilityBoundingSet=", "PrivateDevices=yes"} <= set(lines)
+    assert "libvirt" not in "".join(line for line in lines if line.startswith(("SupplementaryGroups", "Group")))
+
+
+def test_the_probes_socket_admits_only_root_and_the_agents_group():
+    lines = set((ROOT / "systemd" / "stocktake-probe.socket").read_text().splitlines())
+    assert {"SocketUser=root", "SocketGroup=stocktake", "SocketMode=0660", "Accept=yes"} <= lines
+
+
+def test_the_probes_unit_has_two_capabilities_no_network_and_a_minute():
+    lines = set((ROOT / "systemd" / "stocktake-probe@.service").read_text().splitlines())
+    assert {
+        "CapabilityBoundingSet=CAP_SYS_ADMIN CAP_DAC_READ_SEARCH",
+        "PrivateNetwork=yes",
+        "RestrictAddressFamilies=AF_UNIX",
+        f"RuntimeMaxSec={LONGEST_DEADLINE_S:.0f}",
+        "TasksMax=16",
+        "MemoryMax=256M",
+    } <= lines
 
 
 def test_the_units_timeouts_are_longer_than_those_of_the_agent(service):

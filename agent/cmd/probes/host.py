@@ -6,13 +6,14 @@ import functools
 from collections.abc import Iterator
 
 from agent.cmd.probes.probe import Probe
+from agent.cmd.wiring import runner_for
 from agent.config.build import libvirt_uri, settings_from
 from agent.config.loaded import Loaded
 from agent.errors import SourceUnavailable
 from agent.model.snapshot import LVM
 from agent.ports import Deadline
 from agent.sources.libvirt.greeting import greeting
-from agent.sources.storage.lvm import Lvm
+from agent.sources.storage.lvm import Lvm, Runner
 
 _GIB = 1 << 30
 
@@ -26,11 +27,11 @@ def libvirt_probes(loaded: Loaded) -> Iterator[Probe]:
 def volume_group_probes(loaded: Loaded) -> Iterator[Probe]:
     """Yield one probe for each configured volume group."""
     for group in settings_from(loaded).volume_groups:
-        yield Probe(what=f"volume group {group}", ask=functools.partial(_group, group))
+        yield Probe(what=f"volume group {group}", ask=functools.partial(_group, runner_for(loaded, LVM), group))
 
 
-def _group(name: str, deadline: Deadline) -> str:
-    found = Lvm((name,), deadline.allowed_s).read(deadline).groups
+def _group(runner: Runner, name: str, deadline: Deadline) -> str:
+    found = Lvm((name,), deadline.allowed_s, runner).read(deadline).groups
     if not found:
         raise SourceUnavailable(LVM, f"this host has volume groups, but none is named {name}")
     group = found[0]

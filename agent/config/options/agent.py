@@ -129,4 +129,15 @@ OPTS = [
         help="Maximum seconds for one read of libvirt, of a file system or of the cloud's state. A longer read "
         "counts as failed, and the agent then changes no value that depends on this source. SIGHUP applies it.",
     ),
+    cfg.StrOpt(
+        "probe_socket",
+        help="Socket of stocktake-probe, such as /run/stocktake-probe.sock, for an agent that does not run as root: "
+        "the agent reads LVM, Ceph and persistent memory through this program. Not set: the agent runs the commands "
+        "itself. Needs a restart.",
+    ),
+    cfg.StrOpt(
+        "probe_user",
+        default="stocktake",
+        help="User that stocktake-probe answers besides root. Each request reads the option anew.",
+    ),
 ]

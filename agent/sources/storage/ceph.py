@@ -18,6 +18,13 @@ from agent.sources.storage.ceph_json import parse_pool
 from agent.sources.storage.lvm import Command, Runner, SubprocessRunner
 
 
+def df_command(access: CephAccess) -> tuple[str, ...]:
+    """Return the command that reports the pools."""
+    user = ("--id", access.user) if access.user else ()
+    conf = ("--conf", access.conf) if access.conf else ()
+    return ("ceph", "df", "--format=json", *user, *conf)
+
+
 @dataclass(frozen=True, slots=True)
 class Ceph:
     """The StorageSource of one Ceph pool. ``access.user`` is the Ceph user's name without the prefix ``client.``."""
@@ -28,9 +35,7 @@ class Ceph:
 
     def read(self, deadline: Deadline) -> StorageFacts:
         """Return the pool sizes. Raises SourceUnavailable if ceph fails, SourceInconsistent if the pool is unknown."""
-        user = ("--id", self.access.user) if self.access.user else ()
-        conf = ("--conf", self.access.conf) if self.access.conf else ()
-        command = Command(self.name, "ceph df", ("ceph", "df", "--format=json", *user, *conf), " (ceph-common)")
+        command = Command(self.name, "ceph df", df_command(self.access), " (ceph-common)")
         completed = command.run(self.runner, Deadline.after(deadline.left_s()))
         if completed.returncode != 0:
             ended = f"status {completed.returncode}" if completed.returncode > 0 else f"signal {-completed.returncode}"

@@ -30,6 +30,7 @@ READS = 3
 RUNS = 2
 # The seconds to wait after SIGKILL: a child that has not ended by then hangs in the kernel on a dead device.
 _REAP_S = 1.0
+GROUPS_COMMAND = ("vgs", *lvm_json.FORMAT, "-o", lvm_json.GROUP_COLUMNS)
 _UNKILLABLE = "(stderr was not read, because the command still runs after SIGKILL)"
 
 
@@ -152,6 +153,11 @@ class SubprocessRunner:
         return {**os.environ, **fixed, **self.environment}
 
 
+def volumes_command(groups: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the command that reports all volumes of these groups; the command fails if one of them does not exist."""
+    return ("lvs", "-a", *lvm_json.FORMAT, "-o", lvm_json.VOLUME_COLUMNS, *groups)
+
+
 @dataclass(frozen=True, slots=True)
 class Lvm:
     """The StorageSource of the volume groups in ``groups``; without groups, wiring.py creates no Lvm."""
@@ -178,11 +184,11 @@ class Lvm:
         if not groups:
             return StorageFacts()
         names = tuple(group.name for group in groups)
-        report = self._run(("lvs", "-a", *lvm_json.FORMAT, "-o", lvm_json.VOLUME_COLUMNS, *names), limit)
+        report = self._run(volumes_command(names), limit)
         return lvm_json.parse_storage(report.stdout, groups)
 
     def _read_groups(self, limit: Deadline) -> tuple[VolumeGroup, ...]:
-        report = self._run(("vgs", *lvm_json.FORMAT, "-o", lvm_json.GROUP_COLUMNS), limit)
+        report = self._run(GROUPS_COMMAND, limit)
         groups = lvm_json.parse_groups(report.stdout)
         if not groups:
             last_line = f"; vgs printed: {report.last_line}" if report.last_line else ""

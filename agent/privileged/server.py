@@ -1,0 +1,119 @@
+"""Run stocktake-probe: accept one caller on standard input, read one request, write one answer, and end.
+
+Two time limits hold. A command is killed at the request's deadline. If this process itself hangs, SIGALRM ends the
+process soon after; the signal keeps its default action, because a Python handler would wait for the hanging call.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Sequence
+
+from agent.errors import ConfigError
+from agent.ports import Deadline
+from agent.privileged.trust import Untrusted, check_peer
+from agent.sources.probe.protocol import (
+    MOST_REQUEST_BYTES,
+    Answer,
+    BadMessage,
+    Kind,
+    answer_line,
+    parse_request,
+)
+
+PROGRAM = "stocktake-probe"
+STARTED = time.monotonic()
+#: The seconds that a caller has to send its line.
+ASKING_S = 10.0
+#: The seconds after the deadline in which the process writes its answer.
+ANSWERING_S = 1.0
+OK, BAD_USE = 0, 127
+
+
+def main() -> int:
+    """Entry point of the console script; return the exit code."""
+    arguments = _parse(sys.argv[1:])
+    signal.setitimer(signal.ITIMER_REAL, ASKING_S)
+    try:
+        connection = socket.socket(fileno=os.dup(sys.stdin.fileno()))
+        is_unix = connection.family is socket.AF_UNIX
+    except OSError:
+        is_unix = False
+    if not is_unix:
+        sys.stderr.write(f"{PROGRAM}: standard input is not a unix socket; systemd starts this program\n")
+        return BAD_USE
+    with connection:
+        _serve(connection, arguments.config_file, arguments.config_dir)
+    return OK
+
+
+def _parse(argv: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM, allow_abbrev=False, description="Read as root, for one request of an agent that is not root."
+    )
+    parser.add_argument("--config-file", action="append", default=[], metavar="FILE", help="configuration file")
+    parser.add_argument("--config-dir", action="append", default=[], metavar="DIR", help="folder of *.conf files")
+    parser.add_argument("--version", action="version", version=_version())
+    return parser.parse_args(argv)
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version("stocktake")
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown: not installed"
+
+
+def _serve(connection: socket.socket, files: Sequence[str], folders: Sequence[str]) -> None:
+    try:
+        line = answer_line(_answer(connection, files, folders))
+    except (Untrusted, BadMessage) as error:
+        line = answer_line(_refused(str(error)))
+    except ConfigError as error:
+        # The problems may quote values, which only root may read.
+        line = answer_line(_refused("the configuration is wrong: stocktake config check says why"))
+        sys.stderr.write("".join(f"{PROGRAM}: {problem}\n" for problem in error.problems))
+    try:
+        connection.sendall(line)
+    except OSError as error:
+        sys.stderr.write(f"{PROGRAM}: the caller did not take the answer: {error.strerror}\n")
+
+
+def _refused(why: str) -> Answer:
+    sys.stderr.write(f"{PROGRAM}: refused: {why}\n")
+    return Answer(kind=Kind.REFUSED, content=why)
+
+
+def _answer(connection: socket.socket, files: Sequence[str], folders: Sequence[str]) -> Answer:
+    # The line is taken before the caller is checked, because the kernel resets a connection that is closed with unread
+    # input, and the caller would then lose the reason. Nothing looks into the line before the check.
+    line = _request_line(connection)
+    from agent.privileged.configuration import configured
+
+    scope, user = configured(files, folders)
+    check_peer(connection, user)
+    request = parse_request(line)
+    # The time that this program needed to start counts, because the caller has been waiting since then.
+    deadline = Deadline(STARTED + request.deadline_s, request.deadline_s)
+    signal.setitimer(signal.ITIMER_REAL, deadline.left_s() + ANSWERING_S)
+    from agent.privileged.verbs import answer
+    from agent.sources.storage.lvm import SubprocessRunner
+
+    return answer(request.verb, scope, SubprocessRunner(), deadline)
+
+
+def _request_line(connection: socket.socket) -> bytes:
+    """Read one line, but never more bytes than a request may have."""
+    line = b""
+    while not line.endswith(b"\n") and len(line) <= MOST_REQUEST_BYTES:
+        piece = connection.recv(MOST_REQUEST_BYTES + 1 - len(line))
+        if not piece:
+            break
+        line += piece
+    return line

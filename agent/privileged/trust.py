@@ -1,0 +1,62 @@
+"""Decide which configuration files and which callers stocktake-probe accepts.
+
+The probe runs as root, and its configuration says what it reads. So nobody but root may be able to change a
+configuration file, or to put another file in its place.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import socket
+import stat
+import struct
+from collections.abc import Iterable, Iterator
+
+ROOT = 0
+_CREDENTIALS = struct.Struct("3i")  # struct ucred: pid, uid, gid (unix(7))
+_OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+class Untrusted(Exception):
+    """A caller or a configuration file that the probe does not accept; the text says why."""
+
+
+def check_peer(connection: socket.socket, user: str) -> None:
+    """Raise Untrusted unless the process that connected runs as root or as ``user``.
+
+    The kernel recorded the user when the process connected. A ``user`` that this host does not have allows nobody.
+    """
+    raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    _, uid, _ = _CREDENTIALS.unpack(raw)
+    if uid != ROOT and uid != _uid_of(user):
+        raise Untrusted(f"the caller has the user id {uid} and is neither root nor the user {user!r}")
+
+
+def check_files(paths: Iterable[str]) -> None:
+    """Raise Untrusted if anybody but root may change one of these files, or replace it by another file."""
+    for path in paths:
+        real = os.path.realpath(path)
+        for part in (real, *_folders(real), *_folders(os.path.abspath(path))):
+            _check(path, part)
+
+
+def _check(path: str, part: str) -> None:
+    status = os.stat(part)
+    # In a folder with the sticky bit only the owner of a file may rename or remove the file.
+    is_sticky = stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX
+    if status.st_uid != ROOT or (status.st_mode & _OTHERS_MAY_WRITE and not is_sticky):
+        raise Untrusted(f"the configuration file {path} is not read, because others than root may write {part}")
+
+
+def _folders(path: str) -> Iterator[str]:
+    while (folder := os.path.dirname(path)) != path:
+        yield folder
+        path = folder
+
+
+def _uid_of(user: str) -> int | None:
+    try:
+        return pwd.getpwnam(user).pw_uid
+    except KeyError:
+        return None

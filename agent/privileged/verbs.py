@@ -1,0 +1,82 @@
+"""Do what a verb says: run one command of a storage source, with the arguments that the configuration gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agent.errors import SourceError
+from agent.model.settings import CephAccess
+from agent.ports import Deadline
+from agent.privileged.trust import Untrusted
+from agent.sources.probe.protocol import Answer, Kind, Verb
+from agent.sources.storage import lvm_json
+from agent.sources.storage.ceph import df_command
+from agent.sources.storage.lvm import GROUPS_COMMAND, Completed, Runner, volumes_command
+from agent.sources.storage.ndctl import COMMAND as NDCTL_COMMAND
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What the configuration allows the probe to read."""
+
+    groups: tuple[str, ...]
+    ceph: CephAccess | None
+    has_pmem: bool
+
+
+def answer(verb: Verb, scope: Scope, runner: Runner, deadline: Deadline) -> Answer:
+    """Return the answer to one request. Raises Untrusted if the configuration does not ask for this source."""
+    try:
+        completed = _RUN[verb](scope, runner, deadline)
+    except TimeoutError as error:
+        return Answer(kind=Kind.TIMED_OUT, content=str(error))
+    except OSError as error:
+        return Answer(kind=Kind.NOT_STARTED, content=error.errno or 0)
+    content = {"stdout": completed.stdout, "stderr": completed.stderr, "returncode": completed.returncode}
+    return Answer(kind=Kind.COMPLETED, content=content)
+
+
+def _groups(scope: Scope, runner: Runner, deadline: Deadline) -> Completed:
+    _require(scope.groups, "no volume group")
+    return runner.run(GROUPS_COMMAND, deadline.left_s())
+
+
+def _volumes(scope: Scope, runner: Runner, deadline: Deadline) -> Completed:
+    """Run vgs, then lvs for the configured groups that exist: lvs fails if it is asked for a group that is gone."""
+    report = _groups(scope, runner, deadline)
+    if report.returncode != 0:
+        return report
+    try:
+        groups = lvm_json.select(lvm_json.parse_groups(report.stdout), scope.groups)
+    except SourceError as error:
+        raise Untrusted(f"vgs: {error.message}") from error
+    names = tuple(group.name for group in groups)
+    if not names:
+        raise Untrusted(f"vgs lists none of the configured volume groups ({', '.join(scope.groups)})")
+    return runner.run(volumes_command(names), deadline.left_s())
+
+
+def _ceph(scope: Scope, runner: Runner, deadline: Deadline) -> Completed:
+    _require(scope.ceph, "no Ceph pool")
+    assert scope.ceph is not None
+    return runner.run(df_command(scope.ceph), deadline.left_s())
+
+
+def _ndctl(scope: Scope, runner: Runner, deadline: Deadline) -> Completed:
+    _require(scope.has_pmem, "no persistent memory")
+    return runner.run(NDCTL_COMMAND, deadline.left_s())
+
+
+def _require(configured: Any, what: str) -> None:  # noqa: ANN401 - only its truth counts
+    if not configured:
+        raise Untrusted(f"the probe's configuration names {what}")
+
+
+_RUN: Mapping[Verb, Callable[[Scope, Runner, Deadline], Completed]] = {
+    Verb.LVM_GROUPS: _groups,
+    Verb.LVM_VOLUMES: _volumes,
+    Verb.CEPH_DF: _ceph,
+    Verb.NDCTL_LIST: _ndctl,
+}

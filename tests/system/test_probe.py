@@ -1,0 +1,189 @@
+"""stocktake-probe behind a real socket: callers of every kind, real LVM, and a probe that fails in every way."""
+
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from agent.errors import SourceDenied, SourceUnavailable
+from agent.model.host.storage import StorageFacts
+from agent.model.snapshot import LVM
+from agent.ports import Deadline
+from agent.sources.probe.runner import ProbeRunner
+from agent.sources.storage.lvm import Lvm, SubprocessRunner
+from tests.rigs import lvm as rigs
+from tests.rigs.lvm_layouts import every_kind
+from tests.rigs.probe_socket import ProbeSocket, as_nobody, probe_socket
+from tests.rigs.wait import until
+
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root"),
+    pytest.mark.skipif(shutil.which("systemd-socket-activate") is None, reason="systemd-socket-activate is missing"),
+]
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[ProbeSocket]:
+    """A probe on this host's own lvm2, for requests that never reach lvm2."""
+    with probe_socket() as rig:
+        rig.serve()
+        yield rig
+
+
+@pytest.fixture
+def own() -> Iterator[ProbeSocket]:
+    """A socket that the test serves itself."""
+    with probe_socket() as rig:
+        yield rig
+
+
+def through(rig: ProbeSocket, deadline_s: float = 30.0) -> StorageFacts:
+    return Lvm(("vg0",), deadline_s, ProbeRunner(rig.path, LVM)).read(Deadline.after(deadline_s))
+
+
+def whole_answer(connection) -> dict:
+    received = b""
+    with contextlib.suppress(ConnectionResetError):
+        while piece := connection.recv(1 << 16):
+            received += piece
+    return json.loads(received)
+
+
+def test_lvm_facts_of_an_agent_without_privileges_equal_those_of_root(own: ProbeSocket, tmp_path) -> None:
+    with contextlib.closing(rigs.make_group(tmp_path, "vg0")) as group:
+        rigs.lay_out(group, every_kind())
+        own.serve(environment=group.environment)
+        direct = Lvm(("vg0",), 30.0, group.runner).read(Deadline.after(30.0))
+        assert len(direct.volumes) > 10
+        assert as_nobody(lambda: through(own)) == direct
+        by_itself = Lvm(("vg0",), 30.0, SubprocessRunner(group.environment))
+        assert as_nobody(lambda: by_itself.read(Deadline.after(30.0))).startswith("Source")
+
+
+def test_a_caller_that_is_neither_root_nor_the_configured_user_is_refused(own: ProbeSocket) -> None:
+    own.configure(user="no-such-user")
+    own.serve()
+    answer = as_nobody(lambda: through(own))
+    assert answer.startswith("SourceDenied")
+    assert answer.endswith("refused: the caller has the user id 65534 and is neither root nor the user 'no-such-user'")
+
+
+def test_a_caller_that_may_not_open_the_socket_gets_permission_denied(own: ProbeSocket) -> None:
+    own.serve()
+    os.chmod(own.path, 0o660)
+    answer = as_nobody(lambda: through(own))
+    assert answer.startswith("SourceDenied")
+    assert answer.endswith("cannot be asked: Permission denied")
+
+
+def test_a_configuration_file_that_others_may_write_is_refused(own: ProbeSocket) -> None:
+    own.conf.chmod(0o666)
+    own.serve()
+    with pytest.raises(SourceDenied, match="others than root may write"):
+        through(own)
+
+
+BROKEN = {
+    "unknown-verb": (b'{"verb": "shell", "deadline_s": 5}\n', "the verb is unknown"),
+    "more-keys": (b'{"verb": "lvm-groups", "deadline_s": 5, "argv": ["id"]}\n', "no other key"),
+    "half-a-line": (b'{"verb": "lvm-gro', "without a line feed"),
+    "nothing": (b"", "without a line feed"),
+    "too-long": (b"\0" * 4097, "longer than 4096 bytes"),
+}
+
+
+@pytest.mark.parametrize(("sent", "why"), BROKEN.values(), ids=BROKEN)
+def test_the_probe_refuses_a_request_that_breaks_the_protocol(served: ProbeSocket, sent: bytes, why: str) -> None:
+    with served.connection() as connection:
+        connection.sendall(sent)
+        connection.shutdown(1)
+        assert why in whole_answer(connection)["refused"]
+
+
+def test_the_probe_reads_at_most_4_kib_of_a_gibibyte_of_input(served: ProbeSocket) -> None:
+    piece, sent = b"x" * (1 << 20), 0
+    with served.connection() as connection:
+        try:
+            while sent < 1 << 30:
+                sent += connection.send(piece)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        assert sent < 4 << 20
+        assert "longer than 4096 bytes" in whole_answer(connection)["refused"]
+
+
+NONSENSE = {
+    "nonsense": ("echo hello", "gave no usable answer: the answer is not JSON"),
+    "nothing": ("true", "gave no usable answer: it closed the connection without an answer"),
+    "half-a-line": ("""printf '{"refused": "wh'""", "gave no usable answer: it closed the connection in the middle"),
+    "too-much": ("head -c 1000000000 /dev/zero", "gave no usable answer: its answer is longer than 16 MiB"),
+    "never-ends": ("yes", "gave no usable answer: its answer is longer than 16 MiB"),
+    "killed": ("kill -9 $$", "gave no usable answer: it closed the connection without an answer"),
+    "slow-bytes": ("while printf x; do sleep 0.2; done", "did not answer in time"),
+    "hangs": ("exec sleep 600", "did not answer in time"),
+}
+
+
+@pytest.mark.parametrize(("body", "why"), NONSENSE.values(), ids=NONSENSE)
+def test_a_program_in_the_probes_place_leaves_lvm_unread(own: ProbeSocket, body: str, why: str) -> None:
+    own.serve(("sh", "-c", f"read -r line; {body}"))
+    with pytest.raises(SourceUnavailable, match=why):
+        through(own, deadline_s=1.5 if "time" in why else 30.0)
+
+
+def test_a_socket_without_a_server_leaves_lvm_unread(own: ProbeSocket) -> None:
+    with pytest.raises(SourceUnavailable, match="cannot be asked: No such file or directory"):
+        through(own)
+
+
+@pytest.mark.parametrize(
+    ("number", "deadline_s", "why"),
+    [(signal.SIGKILL, 30.0, "without an answer"), (signal.SIGSTOP, 6.0, "did not answer in time")],
+    ids=["killed", "frozen"],
+)
+def test_a_probe_that_is_stopped_leaves_one_read_without_lvm(
+    own: ProbeSocket, tmp_path, number, deadline_s, why
+) -> None:
+    """lvm2 is a script that waits, so that the signal meets the probe in the middle of its work."""
+    asked = own.folder / "asked"
+    hold = rigs.script(tmp_path / "bin", "vgs", f"echo $$ > {asked}.new; mv {asked}.new {asked}; exec sleep 60")
+    own.serve(environment={"PATH": f"{hold.parent}:/usr/bin:/bin"})
+
+    def strike() -> None:
+        until(asked.exists, 20, "vgs was not started")
+        os.kill(own.children()[0], number)
+
+    thread = threading.Thread(target=strike)
+    thread.start()
+    try:
+        with pytest.raises(SourceUnavailable, match=why):
+            through(own, deadline_s)
+    finally:
+        thread.join()
+        os.kill(int(asked.read_text()), signal.SIGKILL)
+    with contextlib.closing(rigs.make_group(tmp_path, "vg0")) as group:
+        own.serve(environment=group.environment)
+        assert [found.name for found in through(own).groups] == ["vg0"]
+
+
+def test_the_probe_reports_an_lvm2_that_hangs_and_leaves_no_process(own: ProbeSocket, tmp_path) -> None:
+    hold = rigs.script(tmp_path / "bin", "vgs", f"echo $$ > {own.folder}/pid; echo stuck >&2; exec sleep 60")
+    own.serve(environment={"PATH": f"{hold.parent}:/usr/bin:/bin"})
+    with pytest.raises(SourceUnavailable, match=r"vgs did not answer within 6.0 s and was killed.*stuck"):
+        through(own, deadline_s=6.0)
+    pid = int((own.folder / "pid").read_text())
+    until(lambda: not pathlib.Path(f"/proc/{pid}").exists(), 20, "vgs still runs")
+
+
+def test_the_probe_reports_an_lvm2_that_is_not_installed(own: ProbeSocket, tmp_path) -> None:
+    direct = pytest.raises(SourceUnavailable, match="vgs is not installed")
+    own.serve(("unshare", "--mount", "sh", "-c", f'mount --bind {tmp_path} /usr/sbin && exec "$@"', "sh", *own.probe()))
+    with direct:
+        through(own)

@@ -1,0 +1,59 @@
+"""Which configuration files stocktake-probe reads, and whom it answers."""
+
+import os
+import pathlib
+import socket
+
+import pytest
+
+from agent.privileged.trust import Untrusted, check_files, check_peer
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: files of several owners")
+
+
+@pytest.fixture
+def conf(tmp_path: pathlib.Path) -> pathlib.Path:
+    path = tmp_path / "etc" / "stocktake.conf"
+    path.parent.mkdir(mode=0o755)
+    path.write_text("")
+    path.chmod(0o640)
+    return path
+
+
+def test_a_file_that_only_root_may_write_is_trusted(conf: pathlib.Path) -> None:
+    check_files([str(conf)])
+
+
+@pytest.mark.parametrize("mode", [0o660, 0o646])
+def test_a_file_that_others_may_write_is_refused(conf: pathlib.Path, mode: int) -> None:
+    conf.chmod(mode)
+    with pytest.raises(Untrusted, match=f"others than root may write {conf}"):
+        check_files([str(conf)])
+
+
+def test_a_file_of_another_owner_is_refused(conf: pathlib.Path) -> None:
+    os.chown(conf, 65534, 65534)
+    with pytest.raises(Untrusted, match=f"others than root may write {conf}"):
+        check_files([str(conf)])
+
+
+@pytest.mark.parametrize("change", [lambda folder: folder.chmod(0o777), lambda folder: os.chown(folder, 65534, 0)])
+def test_a_file_in_a_folder_that_others_may_write_is_refused(conf: pathlib.Path, change) -> None:
+    change(conf.parent)
+    with pytest.raises(Untrusted, match=f"others than root may write {conf.parent}$"):
+        check_files([str(conf)])
+
+
+def test_a_link_in_a_folder_that_others_may_write_is_refused(conf: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    folder = tmp_path / "open"
+    folder.mkdir()
+    folder.chmod(0o777)
+    (folder / "link.conf").symlink_to(conf)
+    with pytest.raises(Untrusted, match=f"others than root may write {folder}$"):
+        check_files([str(folder / "link.conf")])
+
+
+def test_root_may_ask_although_the_configured_user_does_not_exist() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        check_peer(ours, "no-such-user")

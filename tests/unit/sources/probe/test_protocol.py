@@ -1,0 +1,123 @@
+"""The messages between the agent and stocktake-probe: a round trip, and any bytes at all."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.sources.probe.protocol import (
+    LONGEST_DEADLINE_S,
+    MOST_ANSWER_BYTES,
+    MOST_REQUEST_BYTES,
+    Answer,
+    BadMessage,
+    Kind,
+    Request,
+    Verb,
+    answer_line,
+    parse_answer,
+    parse_request,
+    request_line,
+)
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+COMPLETED = st.fixed_dictionaries(
+    {"stdout": st.text(), "stderr": st.text(), "returncode": st.integers(min_value=-64, max_value=255)}
+)
+ANSWERS = st.one_of(
+    st.builds(Answer, kind=st.just(Kind.COMPLETED), content=COMPLETED),
+    st.builds(Answer, kind=st.sampled_from((Kind.TIMED_OUT, Kind.REFUSED)), content=st.text()),
+    st.builds(Answer, kind=st.just(Kind.NOT_STARTED), content=st.integers(0, 133)),
+)
+SECONDS = st.floats(min_value=0, max_value=LONGEST_DEADLINE_S, exclude_min=True)
+
+
+@given(st.builds(Request, verb=st.sampled_from(Verb), deadline_s=SECONDS))
+def test_parse_request_returns_the_request_of_request_line(request_sent: Request) -> None:
+    assert parse_request(request_line(request_sent)) == request_sent
+
+
+@given(ANSWERS)
+def test_parse_answer_returns_the_answer_of_answer_line(answer: Answer) -> None:
+    line = answer_line(answer)
+    assert (line.count(b"\n"), line[-1:]) == (1, b"\n")
+    assert parse_answer(line) == answer
+
+
+@given(st.binary() | st.binary().map(lambda raw: raw + b"\n") | JSON.map(lambda doc: json.dumps(doc).encode() + b"\n"))
+def test_parse_request_raises_only_bad_message_for_any_bytes(line: bytes) -> None:
+    with pytest.raises(BadMessage):
+        parse_request(line)
+
+
+KINDS = st.dictionaries(st.sampled_from([kind.value for kind in Kind]), JSON, max_size=2)
+
+
+@given(st.binary() | (JSON | KINDS).map(lambda doc: json.dumps(doc).encode() + b"\n"))
+def test_parse_answer_raises_only_bad_message_for_any_bytes(line: bytes) -> None:
+    try:
+        answer = parse_answer(line)
+    except BadMessage:
+        return
+    assert parse_answer(answer_line(answer)) == answer
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (b"", "ends without a line feed"),
+        (b'{"verb": "lvm-groups", "deadline_s": 1}', "ends without a line feed"),
+        (b" " * MOST_REQUEST_BYTES + b"\n", "longer than 4096 bytes"),
+        (b'{"verb": "lvm-remove", "deadline_s": 1}\n', "the verb is unknown"),
+        (b'{"verb": ["lvm-groups"], "deadline_s": 1}\n', "the verb is unknown"),
+        (b'{"verb": "lvm-groups", "deadline_s": 1, "path": "/etc/shadow"}\n', "no other key"),
+        (b'{"verb": "lvm-groups"}\n', "must have the keys"),
+        (b'{"verb": "lvm-groups", "deadline_s": true}\n', "not a number"),
+        (b'{"verb": "lvm-groups", "deadline_s": "1"}\n', "not a number"),
+        (b'{"verb": "lvm-groups", "deadline_s": NaN}\n', "not between 0 and 60"),
+        (b'{"verb": "lvm-groups", "deadline_s": 0}\n', "not between 0 and 60"),
+        (b'{"verb": "lvm-groups", "deadline_s": 1e999}\n', "not between 0 and 60"),
+        (b'{"verb": "lvm-groups", "deadline_s": ' + b"9" * 400 + b"}\n", "not between 0 and 60"),
+        (b"[" * 4000 + b"\n", "not JSON"),
+        (b"[]\n", "not a JSON object"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_parse_request_says_why_it_rejects_a_line(line: bytes, why: str) -> None:
+    with pytest.raises(BadMessage, match=why):
+        parse_request(line)
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (b"", "without an answer"),
+        (b'{"refused": "wh', "in the middle of its answer"),
+        (b"hello\n", "not JSON"),
+        (b"\xff\xfe\n", "not JSON"),
+        (b"{}\n", "no known kind"),
+        (b'{"completed": {}, "refused": ""}\n', "no known kind"),
+        (b'{"removed": ""}\n', "no known kind"),
+        (b'{"completed": {"stdout": "", "stderr": ""}}\n', "expected content"),
+        (b'{"completed": {"stdout": "", "stderr": "", "returncode": true}}\n', "expected content"),
+        (b'{"not_started": "ENOENT"}\n', "expected content"),
+        (b'{"timed_out": 1}\n', "expected content"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_parse_answer_says_why_it_rejects_a_line(line: bytes, why: str) -> None:
+    with pytest.raises(BadMessage, match=why):
+        parse_answer(line)
+
+
+def test_an_answer_of_more_than_16_mib_is_neither_sent_nor_accepted() -> None:
+    content = {"stdout": "x" * MOST_ANSWER_BYTES, "stderr": "", "returncode": 0}
+    with pytest.raises(BadMessage, match="longer than 16 MiB"):
+        answer_line(Answer(kind=Kind.COMPLETED, content=content))
+    with pytest.raises(BadMessage, match="longer than 16 MiB"):
+        parse_answer(b"x" * (MOST_ANSWER_BYTES + 1))
