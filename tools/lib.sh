@@ -135,9 +135,9 @@ v = m.version("stocktake"); print("installed version:", v); sys.exit(v == "0.0.0
 }
 
 # make_venv EXTRA: .venv with this tree, editable, and that extra of setup.cfg.
-# "test" holds all of "demo", so a venv stamped for it serves both.
+# "test" holds all of "demo", so a venv stamped for it serves both. The stamp has a line for each extra.
 make_venv() {
-    local wanted lock
+    local wanted lock kept
     [ -x "$python" ] || die "$python is missing"
     "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || die "$python is older than 3.11"
     [ -w "$top" ] || die "$top is not writable by $(id -un): .venv is made there"
@@ -147,10 +147,12 @@ make_venv() {
     if venv_works && grep -qxF -e "test $wanted" -e "$1 $wanted" "$stamp" 2>/dev/null; then
         say ".venv: up to date"
     else
+        # Extras that were installed from the same files stay: tools/docs and tools/test share .venv.
+        kept=$(grep -sF -e " $wanted" "$stamp") || kept=
         rm -f -- "$stamp"
         venv_works || step "making .venv" "$python" -m venv --clear "$venv"
         step "installing stocktake[$1] and its requirements into .venv" install_into_venv "$1"
-        printf '%s %s\n' "$1" "$wanted" >"$stamp"
+        printf '%s\n' ${kept:+"$kept"} "$1 $wanted" >"$stamp"
     fi
     exec {lock}<&-
 }

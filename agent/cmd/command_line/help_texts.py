@@ -237,12 +237,19 @@ def epilog_of(name: str) -> str | None:
     return None if text is None else "\n".join((*_examples(text), "", "exit codes:", *_exits(text)))
 
 
+def exits_of(name: str) -> list[tuple[int, str]]:
+    """Return (exit code, meaning) of the command, with the codes that mean the same in every command, sorted."""
+    return _every_exit(HELP_TEXTS[name])
+
+
 def _examples(text: HelpText) -> tuple[str, ...]:
     width = max(len(line) for line, _ in text.examples)
     return ("examples:", *(f"  {line:<{width}}  {what}" for line, what in text.examples))
 
 
 def _exits(text: HelpText) -> tuple[str, ...]:
-    own = dict(text.exits)
-    every = sorted({**dict(_IN_ALL), **own}.items())
-    return tuple(f"  {code:>3}  {meaning}" for code, meaning in every)
+    return tuple(f"  {code:>3}  {meaning}" for code, meaning in _every_exit(text))
+
+
+def _every_exit(text: HelpText) -> list[tuple[int, str]]:
+    return sorted({**dict(_IN_ALL), **dict(text.exits)}.items())

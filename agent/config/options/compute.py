@@ -24,14 +24,14 @@ OPTS = FROM_NOVA = [
         default=[],
         mutable=True,
         help="Image formats that this host does not offer, as in raw,iso: the agent withdraws their "
-        "COMPUTE_IMAGE_TYPE_ traits. Empty: the host offers every format that the hypervisor supports. SIGHUP "
+        "``COMPUTE_IMAGE_TYPE_`` traits. Empty: the host offers every format that the hypervisor supports. SIGHUP "
         "applies it.",
     ),
     cfg.StrOpt(
         "provider_config_location",
         default="/etc/nova/provider_config/",
         mutable=True,
-        help="Folder of provider.yaml files (*.yaml): inventories of custom classes and custom traits that operators "
-        "add to providers. The default is nova's and may be absent. SIGHUP reads the files again.",
+        help="Folder of provider.yaml files (``*.yaml``): inventories of custom classes and custom traits that "
+        "operators add to providers. The default is nova's and may be absent. SIGHUP reads the files again.",
     ),
 ]

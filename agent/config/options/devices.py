@@ -29,8 +29,8 @@ OPTS = FROM_NOVA = [
         help="Types of mediated devices that guests may get, as in nvidia-35,nvidia-36. A type may have a group "
         "[mdev_TYPE] with three options. device_addresses: PCI addresses of the devices that offer this type; one "
         "type may omit this option and then applies to all devices that no other type names. mdev_class: VGPU (the "
-        "default) or a class CUSTOM_... max_instances: maximum number of mediated devices of this type on the host. "
-        "Empty: guests get no mediated devices. All these options need a restart.",
+        "default) or a class ``CUSTOM_...``. max_instances: maximum number of mediated devices of this type on the "
+        "host. Empty: guests get no mediated devices. All these options need a restart.",
     ),
 ]
 

@@ -121,8 +121,8 @@ OPTS = FROM_NOVA = [
         "pmem_namespaces",
         default=[],
         help="Persistent memory for guests: namespaces by label, as in 128G:ns0|ns1,MEDIUM:ns2. Each label has its own "
-        "resource class, named CUSTOM_PMEM_NAMESPACE_ and the label. Empty: guests get no persistent memory. Needs a "
-        "restart.",
+        "resource class, named ``CUSTOM_PMEM_NAMESPACE_`` and the label. Empty: guests get no persistent memory. Needs "
+        "a restart.",
     ),
     cfg.IntOpt(
         "num_intel_tdx_guests",

@@ -1,0 +1,110 @@
+"""The sources of the HTML documents are complete: pages, links, generated references. Sphinx does not run here."""
+
+import configparser
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+from agent.cmd.registry import COMMANDS
+from agent.findings import BUILTIN
+from agent.monitoring.metrics.catalog import CATALOG, PREFIX
+from agent.telemetry.events import EVENTS
+from tests.rigs.source_tree import ROOT
+from tools import site_pages, site_stage
+
+LINK = re.compile(r"!?\[[^\]]*\]\(([^()\s]+)\)")
+TREE = re.compile(r"^```\{toctree\}\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def staged(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    folder = tmp_path_factory.mktemp("documents") / "source"
+    site_stage.stage(folder)
+    return folder
+
+
+def _prose(path: pathlib.Path) -> str:
+    return re.sub(r"^ *```.*?^ *```$", "", path.read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+def _listed(page: pathlib.Path, folder: pathlib.Path) -> set[pathlib.Path]:
+    """Return the pages in the tables of contents of this page."""
+    names = [
+        line
+        for block in TREE.findall(page.read_text())
+        for line in block.splitlines()
+        if line and not line.startswith(":")
+    ]
+    places = [folder / name[1:] if name.startswith("/") else page.parent / name for name in names]
+    return {path for place in places for path in (place.with_name(f"{place.name}{end}") for end in (".md", ".rst"))}
+
+
+def test_every_page_is_in_exactly_one_table_of_contents(staged: pathlib.Path):
+    pages = [path for path in staged.rglob("*") if path.suffix in (".md", ".rst")]
+    listed = [path for page in pages if page.suffix == ".md" for path in _listed(page, staged) if path.exists()]
+    assert sorted(listed) == sorted(set(pages) - {staged / "index.md"})
+
+
+def test_every_link_of_the_staged_pages_leads_to_a_staged_file(staged: pathlib.Path):
+    dead = [
+        f"{page.relative_to(staged)}: {target}"
+        for page in staged.rglob("*.md")
+        for target in LINK.findall(_prose(page))
+        if "://" not in target and not target.startswith("#")
+        if not (page.parent / target.partition("#")[0]).is_file()
+    ]
+    assert dead == []
+
+
+def test_each_finding_and_each_alert_has_its_page_in_the_runbooks_index(staged: pathlib.Path):
+    names = {*(rule.code for rule in BUILTIN), *site_pages.alert_severities()}
+    assert len(names) > len(BUILTIN) > 0
+    assert {path.stem for path in _listed(staged / "runbooks/index.md", staged) if path.is_file()} == names
+
+
+def test_a_runbook_in_the_documents_is_the_agents_own_file(staged: pathlib.Path):
+    page = "allocation-leaked.md"
+    assert (staged / "runbooks" / page).read_text() == (ROOT / "agent/runbooks" / page).read_text()
+
+
+def test_generated_references_are_not_kept_in_the_repository():
+    assert [page for page in site_pages.generated_pages() if (ROOT / "docs" / page).exists()] == []
+
+
+def test_the_references_list_each_command_event_and_metric(staged: pathlib.Path):
+    reference = staged / "reference"
+    pages = {path.stem for path in (reference / "commands").glob("*.md")}
+    assert pages == {"index", *(entry.name.replace(" ", "-") for entry in COMMANDS)}
+    events, metrics = (reference / "events.md").read_text(), (reference / "metrics.md").read_text()
+    assert [event for event in EVENTS if f"`{event}`" not in events] == []
+    assert [name for name in CATALOG if f"`{PREFIX}{name}" not in metrics] == []
+
+
+def test_a_command_page_has_arguments_examples_and_exit_codes(staged: pathlib.Path):
+    page = (staged / "reference/commands/heal.md").read_text()
+    assert "| `--plan DIGEST` |" in page
+    assert "$ stocktake heal --plan 4d1b0c9a7e55 --yes" in page
+    assert "| 75 | what was named must wait" in page
+
+
+def test_a_link_to_a_file_outside_the_documents_keeps_only_its_label():
+    text = "[the licence](../LICENSE), [here](#a), [a book](findings.md#x)\n```\n[code](../LICENSE)\n```\n"
+    shown = site_stage.relinked(text, "docs/operating.md", {"docs/operating.md": "o.md", "docs/findings.md": "a/f.md"})
+    assert shown == "the licence, [here](#a), [a book](a/f.md#x)\n```\n[code](../LICENSE)\n```\n"
+
+
+def test_the_program_that_builds_the_documents_starts_without_sphinx_and_says_its_usage():
+    done = subprocess.run([ROOT / "tools/docs"], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "tools/docs FOLDER" in done.stderr
+
+
+def test_no_requirement_of_the_documents_is_a_run_time_requirement():
+    parsed = configparser.ConfigParser()
+    parsed.read(ROOT / "setup.cfg")
+    names = {re.split(r"[>=!]", line)[0] for line in parsed["extras"]["docs"].split()}
+    run_time = {re.split(r"[>=!\[]", line)[0].lower() for line in (ROOT / "requirements.txt").read_text().splitlines()}
+    assert names
+    assert names & run_time == set()

@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+"""Build the HTML documents with Sphinx: tools/build_docs.py FOLDER.
+
+tools/docs installs what Sphinx needs and then runs this program. The pages are staged in a temporary folder
+(site_stage.py), so a build writes nothing into the checkout.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from tools.site_stage import stage
+
+
+def build(folder: Path) -> int:
+    """Build the pages into the folder and return Sphinx's exit status; a warning is an error."""
+    from sphinx.cmd.build import main as sphinx
+
+    with tempfile.TemporaryDirectory(prefix="stocktake-docs-") as temporary:
+        source = Path(temporary, "source")
+        stage(source)
+        doctrees = str(Path(temporary, "doctrees"))
+        return sphinx(["-q", "-W", "--keep-going", "-b", "html", "-d", doctrees, str(source), str(folder)])
+
+
+def main() -> None:
+    """Build, print how many pages there are and how long the build took, and exit with Sphinx's status."""
+    if len(sys.argv) != 2:
+        sys.exit("usage: tools/build_docs.py FOLDER")
+    folder, began = Path(sys.argv[1]), time.monotonic()
+    status = build(folder)
+    pages = len(list(folder.rglob("*.html")))
+    print(f"{pages} pages in {folder}, {time.monotonic() - began:.1f} s, status {status}")
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()
