@@ -11,14 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from agent.model.finding import OVERWROTE, Booked, Finding
+from agent.model.finding import ABOUT_READS, OVERWROTE, Booked, Finding
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 
 #: The entry in ``unknown_because`` of a finding about writes, after an audit that tried no write.
 WRITES = "writes"
 
-#: Findings about what could not be read. They rest on nothing: the failed read itself is what they report.
-ABOUT_READS = frozenset({"source-unavailable", "source-stale"})
 # Findings about a source or a part of a source. Such a finding reports that the part is unreadable, so the audit can
 # check the finding without reading the part.
 _ABOUT_PARTS = ABOUT_READS | {"state-row-unreadable"}

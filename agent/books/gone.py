@@ -15,10 +15,9 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from agent.books.booked import BookedBy, booked_of, sum_of
-from agent.books.checks import ABOUT_READS
 from agent.books.confirm import finding_of, seen_of
 from agent.model.audit import Reconfigured
-from agent.model.finding import Booked, Finding, GoneFinding, GoneReason, SeenFinding, Sighting
+from agent.model.finding import ABOUT_READS, Booked, Finding, GoneFinding, GoneReason, SeenFinding, Sighting
 from agent.model.snapshot import PLACEMENT, STATE
 from agent.text.amounts import with_class
 

@@ -19,6 +19,8 @@ from agent.model.provider_config import Addition
 STEADY_AUDITS = 3
 #: The fact of finding rival-writer that says whether the other program changed what this agent wrote.
 OVERWROTE = "overwrote"
+#: Findings about sources that could not be read. They rest on nothing: the failed read itself is what they report.
+ABOUT_READS = frozenset({"source-unavailable", "source-stale"})
 #: Findings about allocations that Placement counts and nobody uses.
 LEAKING = frozenset({"allocation-leaked", "allocation-stale-move", "companion-leftover"})
 _FINDINGS = uuid.UUID("0f4cba20-5b4e-4f05-8a4b-6c0d3c9f2f11")

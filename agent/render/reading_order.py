@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from agent.model.finding import Severity
+from agent.model.finding import ABOUT_READS, Severity
 from agent.model.report import AuditReport, LedgerRow
 from agent.render.documents import Document
 
@@ -19,13 +19,15 @@ _LOUDNESS = {severity.value: rank for rank, severity in enumerate(Severity)}
 def in_reading_order(findings: Iterable[Document], names: Mapping[str, str]) -> list[Document]:
     """Sort the findings by severity, code, consumer's name, resource class and subject, and last by id.
 
+    Of the same severity, a source that could not be read comes first, because other findings are not known without it.
     ``names`` maps consumers' uuids to names. Within a code, consumers without a name come first.
     """
 
-    def place(finding: Document) -> tuple[int, str, str, str, str, str]:
+    def place(finding: Document) -> tuple[int, bool, str, str, str, str, str]:
         return (
             # A report of another version may have an unknown severity, which sorts last.
             _LOUDNESS.get(finding["severity"], len(_LOUDNESS)),
+            finding["code"] not in ABOUT_READS,
             finding["code"],
             names.get(finding["consumer_uuid"] or "", ""),
             finding["resource_class"] or "",

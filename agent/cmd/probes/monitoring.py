@@ -23,8 +23,9 @@ def monitoring_probes(loaded: Loaded) -> Iterator[Probe]:
     """Yield one probe for each address of the two groups, and one for the text file if it is configured."""
     metrics = metrics_options_from(loaded)
     for kind, addresses in (("health", health_options_from(loaded).addresses), ("metrics", metrics.addresses)):
-        for address in addresses:
-            yield Probe(what=f"{kind} {address.uri}", ask=functools.partial(_address, address))
+        for number, address in enumerate(addresses, start=1):
+            what = f"{kind} address" if len(addresses) == 1 else f"{kind} address {number}"
+            yield Probe(what=what, ask=functools.partial(_address, address))
     if metrics.textfile:
         yield Probe(what="metrics text file", ask=functools.partial(_textfile, metrics.textfile))
 
@@ -34,11 +35,11 @@ def _address(address: Address, deadline: Deadline) -> str:
     try:
         connected = _connected(address, deadline.left_s())
     except (FileNotFoundError, ConnectionRefusedError):
-        return "nothing listens here yet: the agent will when it runs"
+        return f"nothing listens at {address.uri} yet: the agent will when it runs"
     with connected:
         if _content_type(connected) != _OURS:
-            raise OSError("another program listens here, so the agent cannot")
-    return "an agent answers"
+            raise OSError(f"another program listens at {address.uri}, so the agent cannot")
+    return f"an agent answers at {address.uri}"
 
 
 def _connected(address: Address, timeout_s: float) -> socket.socket:

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Iterator
 
 from agent.cmd.probes.probe import LIMIT_S, Probe
-from agent.config.build import identity_files
+from agent.config.build import identity_files, settings_from
 from agent.config.loaded import Loaded
 from agent.model.audit import Identity
 from agent.placement.http.access import client_from_conf
@@ -21,10 +21,10 @@ def placement_probes(loaded: Loaded) -> Iterator[Probe]:
 
     The clients are built here, because oslo.config's options must not be registered by several threads.
     """
-    find = identity_files(loaded).find
+    find, host = identity_files(loaded).find, settings_from(loaded).host
     yield Probe(what="Keystone token", ask=functools.partial(_token, _client(loaded)))
     yield Probe(what="Placement", ask=functools.partial(_root, _client(loaded)))
-    yield Probe(what="this host's provider", ask=functools.partial(_provider, _client(loaded), find))
+    yield Probe(what="this host's provider", ask=functools.partial(_provider, _client(loaded), find, host))
 
 
 def _client(loaded: Loaded) -> PlacementClient:
@@ -42,10 +42,15 @@ def _root(client: PlacementClient, _deadline: Deadline) -> str:
         return f"speaks microversions up to {client.maximum()}"
 
 
-def _provider(client: PlacementClient, find: Callable[[], Identity | None], _deadline: Deadline) -> str:
+def _provider(client: PlacementClient, find: Callable[[], Identity | None], host: str, _deadline: Deadline) -> str:
+    """Return which provider Placement has. Every request but the one for the root document needs an accepted user."""
     identity = find()
     if identity is None:
-        return "not asked: no compute_id file names this host's provider; the first audit finds or creates such a file"
+        with contextlib.closing(client):
+            holder = ProviderNames(client).holder(host)
+        found = f"has provider {holder.uuid}" if holder else "has no provider"
+        no_file = "no compute_id file names it yet: the first audit finds or creates such a file"
+        return f"Placement {found} named {host}; {no_file}"
     with contextlib.closing(client):
         name = ProviderNames(client).name_of(identity.uuid)
     found = f"named {name}" if name is not None else "not in Placement yet"

@@ -70,7 +70,7 @@ ENDPOINT = (
 
 def with_hint(text: str, hint: str) -> str:
     """Return ``text``, followed by a colon and the hint if there is one."""
-    return f"{text}: {hint}" if hint else text
+    return f"{text.rstrip('.')}: {hint}" if hint else text
 
 
 def tls_hint(text: str) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.demo.placement import TOKEN
 from tests.rigs import rabbitmq
 from tests.rigs.commands import stocktake_here
 from tests.rigs.host import AgentHost, empty_host
@@ -38,7 +39,7 @@ ALSO = {
     "Keystone token": {"this host's provider", "Placement"},
     "Placement": {"this host's provider"},
     "state_dir": {"this host's provider"},
-    "run_dir": {"health unix:///dev/null/health.sock"},
+    "run_dir": {"health address"},
 }
 
 
@@ -109,17 +110,27 @@ def test_an_address_of_metrics_is_ok_if_nothing_or_an_agent_listens_there(host):
     address = f"tcp://127.0.0.1:{free_port()}"
     host.configure({"DEFAULT": {"update_resources_interval": -1}, "metrics": {"uri": address}})
     _, rows = checked(host)
-    assert rows[f"metrics {address}"] == (True, "nothing listens here yet: the agent will when it runs")
+    assert rows["metrics address"] == (True, f"nothing listens at {address} yet: the agent will when it runs")
     with host.daemon() as daemon:
         daemon.first_audit()
         _, rows = checked(host)
-    assert rows[f"metrics {address}"] == (True, "an agent answers")
-    health = [answer for what, answer in rows.items() if what.startswith("health ")]
-    assert health == [(True, "an agent answers")]
+    assert rows["metrics address"] == (True, f"an agent answers at {address}")
+    assert rows["health address"] == (True, f"an agent answers at unix://{host.folder}/run/health.sock")
 
 
 def test_an_address_of_metrics_is_not_ok_if_another_program_listens_there(host, placement):
     address = placement.server.url.replace("http", "tcp")
     host.configure({"metrics": {"uri": address}})
     code, rows = checked(host)
-    assert (code, rows[f"metrics {address}"]) == (2, (False, "another program listens here, so the agent cannot"))
+    words = f"another program listens at {address}, so the agent cannot"
+    assert (code, rows["metrics address"]) == (2, (False, words))
+
+
+@pytest.mark.parametrize(("token", "ok"), [(TOKEN, True), ("wrong", False)])
+def test_a_host_without_an_identity_asks_placement_for_its_name(host, token, ok):
+    host.provider_uuid = ""
+    (host.folder / "compute_id").unlink()
+    host.configure({"placement": {"token": token}})
+    code, rows = checked(host)
+    assert (code, rows["this host's provider"][0]) == (0 if ok else 2, ok)
+    assert (f"named {host.name}" if ok else "asks for a role") in rows["this host's provider"][1]

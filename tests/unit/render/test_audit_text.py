@@ -308,3 +308,9 @@ PLANNED = DOCUMENT | {"published": False, "writes_done": 0, "error": None, "sour
 def test_an_audit_that_did_not_write_names_the_command_that_writes(changes, named):
     said = shown(audit_blocks(PLANNED | changes, {}))
     assert (" hand: stocktake audit --publish" in said) == named
+
+
+def test_a_lost_source_comes_before_other_findings_of_its_severity():
+    lost = finding_document(MANY_LEAKS.findings[0]) | {"code": "source-unavailable", "id": "f0000000-0"}
+    said = shown(finding_blocks([*many_leaks(2), lost], {}, NOW))
+    assert next(line.split()[1] for line in said if line.startswith("ERROR")) == "source-unavailable"
