@@ -17,6 +17,9 @@ myst_ref_domains = ["std"]
 myst_heading_anchors = 4
 myst_links_external_new_tab = False
 
+# "--yes" must stay two hyphens, so that a reader can copy the option.
+smartquotes = False
+
 # Console blocks mix prompts, output and comments, which no highlighter reads without an error.
 highlight_language = "none"
 suppress_warnings = ["misc.highlighting_failure"]

@@ -7,6 +7,8 @@ tools/docs installs what Sphinx needs and then runs this program. The pages are 
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -28,10 +30,19 @@ def build(folder: Path) -> int:
         return sphinx(["-q", "-W", "--keep-going", "-b", "html", "-d", doctrees, str(source), str(folder)])
 
 
+def fix_date() -> None:
+    """Set SOURCE_DATE_EPOCH to the time of the last commit, if it is not set: two builds then write the same bytes."""
+    if "SOURCE_DATE_EPOCH" not in os.environ:
+        command = ["git", "-C", str(Path(__file__).parent), "log", "-1", "--format=%ct"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        os.environ["SOURCE_DATE_EPOCH"] = done.stdout.strip() or "0"
+
+
 def main() -> None:
     """Build, print how many pages there are and how long the build took, and exit with Sphinx's status."""
     if len(sys.argv) != 2:
         sys.exit("usage: tools/build_docs.py FOLDER")
+    fix_date()
     folder, began = Path(sys.argv[1]), time.monotonic()
     status = build(folder)
     pages = len(list(folder.rglob("*.html")))

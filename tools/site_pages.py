@@ -54,13 +54,13 @@ def command_page(entry: Entry) -> str:
     parser = entry.load()(shell.Shell(), None).get_parser(program)
     text = HELP_TEXTS[entry.name]
     usage = " ".join(parser.format_usage().removeprefix("usage: ").split())
-    examples = "\n".join(f"# {what}\n$ {line}" for line, what in text.examples)
     parts = (
         f"# {program}",
         _sentence(entry.summary),
         f"## Usage\n\n```text\n{usage}\n```",
         "\n\n".join(_group(group) for group in parser._action_groups if _shown(group._group_actions)),
-        f"## Examples\n\n```console\n{examples}\n```",
+        "## Examples\n\n"
+        + _table(("Command", "What it does"), ((f"`{line}`", what) for line, what in text.examples)).rstrip(),
         "## Exit codes\n\n" + _table(("Code", "Meaning"), exits_of(entry.name)),
     )
     return "\n\n".join(parts) + "\n"

@@ -85,7 +85,7 @@ def test_the_references_list_each_command_event_and_metric(staged: pathlib.Path)
 def test_a_command_page_has_arguments_examples_and_exit_codes(staged: pathlib.Path):
     page = (staged / "reference/commands/heal").with_suffix(".md").read_text()
     assert "| `--plan DIGEST` |" in page
-    assert "$ stocktake heal --plan 4d1b0c9a7e55 --yes" in page
+    assert "| `stocktake heal --plan 4d1b0c9a7e55 --yes` |" in page
     assert "| 75 | what was named must wait" in page
 
 
