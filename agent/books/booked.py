@@ -40,9 +40,12 @@ def _total(name: str, amounts: list[tuple[int | None, int | None, int | None]]) 
 
 
 def booked_of(finding: Finding, booked: BookedBy) -> tuple[Booked, ...]:
-    """Return the books' amounts for the finding's one consumer, or else for the finding's class on the whole host."""
+    """Return the books' amounts for the finding's one consumer, or else for the finding's class on the whole host.
+
+    A volume that is named after an instance has a key of its own: its path.
+    """
     keys = list(dict.fromkeys(claim.consumer.key for claim in finding.evidence))
-    if finding.consumer_uuid:
+    if finding.consumer_uuid and len(keys) != 1:
         keys = [finding.consumer_uuid]
     elif len(keys) != 1:
         keys = [ALL] if finding.resource_class else []

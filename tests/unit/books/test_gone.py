@@ -188,3 +188,21 @@ def test_a_finding_stores_the_amounts_of_its_consumer_or_else_of_its_class():
         [one.recorded for one in booked_of(f, booked_by(rows))] for f in (about_a, of_class, of_many, about_nothing)
     ]
     assert noted == [[2], [2], [5], []]
+
+
+def test_a_removed_volume_of_an_instance_ends_its_finding_by_a_change_of_the_host():
+    volume = Claim(
+        consumer=Consumer(key="vg0/c1_disk", kind="volume"),
+        cause=Cause.VOLUME_ORPHANED,
+        resource_class="DISK_GB",
+        amount=20,
+        provider_key=ROOT,
+        source=Origin("lvm", "volume", "vg0/c1_disk"),
+    )
+    orphaned = dataclasses.replace(
+        GUEST, code="volume-orphaned", evidence=(volume,), resource_class="DISK_GB", subject="vg0/c1_disk",
+        rests_on=frozenset({"lvm", "state", "libvirt"}),
+    )  # fmt: skip
+    held = booked_of(orphaned, {"vg0/c1_disk": (Booked("vg0/c1_disk", "DISK_GB", None, 20, None),)})
+    words = "host: 20 GiB of DISK_GB -> nothing"
+    assert reason(sighting(orphaned, *held), booked={}) == (GoneReason.HOST_CHANGED, words)
