@@ -8,7 +8,7 @@ from agent.fleet.view import HostRow
 from agent.pages.blocks import Block, Cell, Column, Meaning, Paragraph, Table
 from agent.pages.fleet.facts import FleetFacts, HostDetails, Stranger
 from agent.pages.fleet.report_file import ORPHAN_CODES
-from agent.pages.fleet.wording import and_more, counted, hosts, size, some, stamp_of
+from agent.pages.fleet.wording import and_more, counted, hosts, name, size, some, stamp_of
 from agent.pages.page import Section
 
 MOST_LISTED = 50
@@ -43,7 +43,7 @@ def orphans(facts: FleetFacts) -> Section:
         ),
         rows=tuple(
             (
-                Cell(text=host),
+                Cell(text=name(host)),
                 Cell(text=each.code),
                 Cell(text=each.what),
                 Cell(text=each.words),
@@ -101,7 +101,7 @@ def _stranger_row(host: str, each: Stranger) -> tuple[Cell, ...]:
     return (
         Cell(text=size(each.size_bytes)),
         Cell(text=each.kind, meaning=_MEANINGS.get(each.kind, Meaning.FOREIGN)),
-        Cell(text=host),
+        Cell(text=name(host)),
         Cell(text=each.owner),
         Cell(text=each.store),
     )

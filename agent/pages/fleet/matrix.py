@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from agent.fleet.table import middle_cut
 from agent.fleet.view import HostRow
 from agent.pages.blocks import Cell, Column, Paragraph, Table
 from agent.pages.fleet.facts import FleetFacts
-from agent.pages.fleet.wording import hosts
+from agent.pages.fleet.wording import MOST_NAME, hosts
 from agent.pages.page import Section
 
 #: More groups than this are one column together.
@@ -70,7 +71,7 @@ def _table(found: dict[str, Counter[str]], columns: Sequence[str], sizes: Counte
 
 def _heading(name: str, sizes: Counter[str]) -> str:
     number = sizes.get(name)
-    shown = name or "no group"
+    shown = middle_cut(name, MOST_NAME) or "no group"
     return shown if number is None else f"{shown} ({number})"
 
 

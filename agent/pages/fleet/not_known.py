@@ -62,7 +62,9 @@ def _about_reports(facts: FleetFacts) -> tuple[str, ...]:
     if facts.older:
         texts.append(f"{counted(facts.older, 'report', 'reports')} of a host with a later report did not count.")
     if facts.unreadable:
-        texts.append(f"{counted(len(facts.unreadable), 'file is', 'files are')} no report: their hosts are in no sum.")
+        whose = "its host is" if len(facts.unreadable) == 1 else "their hosts are"
+        files = counted(len(facts.unreadable), "file is", "files are")
+        texts.append(f"{files} no report: {whose} in no sum.")
     return tuple(texts)
 
 

@@ -31,6 +31,7 @@ MOST_AGENTS = 60
 AGES = ((60, "up to 1 min"), (300, "1 to 5 min"), (900, "5 to 15 min"), (3600, "15 to 60 min"), (86_400, "1 to 24 h"))
 _OLDER = "more than 24 h"
 _NOTHING = "nothing has come"
+_AGES = "Age of each host's state"
 _MISSING = (Condition.NEVER, Condition.SILENT, Condition.AWAITED)
 
 
@@ -48,8 +49,10 @@ def presence(facts: FleetFacts) -> Section:
 
 def ages(facts: FleetFacts) -> Section:
     """Return the section about the age of each host's state."""
+    if not facts.view.rows:
+        return Section(id="ages", heading=_AGES, blocks=(Paragraph(text="There are no hosts."),))
     found = Counter(_age_name(state_age_s(row, facts)) for row in facts.view.rows)
-    total = max(1, len(facts.view.rows))
+    total = len(facts.view.rows)
     names = [*(name for _, name in AGES), _OLDER, _NOTHING]
     table = Table(
         id="state-ages",
@@ -65,7 +68,7 @@ def ages(facts: FleetFacts) -> Section:
             if found[name]
         ),
     )
-    return Section(id="ages", heading="Age of each host's state", blocks=(table, *_oldest(facts)))
+    return Section(id="ages", heading=_AGES, blocks=(table, *_oldest(facts)))
 
 
 def agents(facts: FleetFacts) -> Section:

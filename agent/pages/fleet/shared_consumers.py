@@ -9,11 +9,13 @@ from agent.fleet.words import UNKNOWN
 from agent.pages.blocks import Block, Cell, Column, Paragraph, Table
 from agent.pages.fleet.facts import FleetFacts, Spread
 from agent.pages.fleet.report_file import SPREAD_CODE
-from agent.pages.fleet.wording import amounts, and_more, counted, hosts, some, stamp_of
+from agent.pages.fleet.wording import amounts, and_more, counted, hosts, name, some, stamp_of
 from agent.pages.page import Section
+from agent.pages.tables import cut
 
 MOST_LISTED = 50
 _MOST_HOSTS = 6
+_MOST_NAMES = 3
 _HEADING = "Consumers on several hosts"
 
 
@@ -59,7 +61,7 @@ def _table(found: dict[str, list[tuple[str, Spread]]], facts: FleetFacts, left_o
         id="consumers-on-several",
         caption=f"{len(shown)} of {counted(len(uuids), 'consumer', 'consumers')}, the oldest finding first.{more}",
         columns=tuple(
-            Column(heading=heading, is_code=heading == "uuid", is_word=heading in ("consumer", "uuid", "since (UTC)"))
+            Column(heading=heading, is_code=heading == "uuid", is_word=heading in ("uuid", "since (UTC)"))
             for heading in headings
         ),
         rows=tuple(_row(uuid, found[uuid], named, facts) for uuid in shown),
@@ -75,9 +77,9 @@ def _row(
     all_hosts = [*sorted(by_host), *sorted(others - set(by_host))]
     names = sorted({spread.name for _, spread in reported if spread.name})
     return (
-        Cell(text=", ".join(names) or UNKNOWN),
+        Cell(text=cut(some(names, _MOST_NAMES)) or UNKNOWN),
         Cell(text=uuid),
-        Cell(text=some(all_hosts, _MOST_HOSTS)),
-        Cell(text="; ".join(f"{host}: {by_host.get(host, UNKNOWN)}" for host in all_hosts[:_MOST_HOSTS])),
+        Cell(text=some([name(host) for host in all_hosts], _MOST_HOSTS)),
+        Cell(text="; ".join(f"{name(host)}: {by_host.get(host, UNKNOWN)}" for host in all_hosts[:_MOST_HOSTS])),
         Cell(text=stamp_of(min(spread.since for _, spread in reported), facts.at)),
     )

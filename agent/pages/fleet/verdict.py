@@ -12,6 +12,7 @@ from agent.pages.fleet.wording import amounts, hosts, listed_amounts, share
 from agent.pages.page import Section
 
 _NOT_KNOWN = "?"
+_NO_HOSTS = "there are no hosts"
 _NAMES = {"MEMORY_MB": "RAM", "DISK_GB": "disk"}
 _FINDINGS = (Condition.ERROR, Condition.UNRATED, Condition.WARNING, Condition.INFO)
 _READ_LITTLE = frozenset({"partial", "unreadable", "crashed"})
@@ -30,7 +31,7 @@ def headline(facts: FleetFacts) -> str:
     unknown = not_known(facts)
     rest = f"; not known of {hosts(unknown)}" if unknown else ""
     if not any(_is_known(row.seen) for row in facts.view.rows):
-        none = "there are no hosts" if not unknown else f"none of {hosts(unknown)} could be read in full"
+        none = _NO_HOSTS if not unknown else f"none of {hosts(unknown)} could be read in full"
         return f"It is not known what the cloud is missing: {none}"
     leaked = facts.view.sums.leaked
     if not any(leaked.values()):
@@ -86,7 +87,8 @@ def _sum_figure(facts: FleetFacts, name: str, found: dict[str, int], text: str) 
     is_known = any(_is_known(row.seen) for row in facts.view.rows)
     unknown = not_known(facts)
     if not is_known:
-        return Figure(name=name, amounts=(_NOT_KNOWN,), meaning=Meaning.UNREAD, text=f"not known of {hosts(unknown)}")
+        why = f"not known of {hosts(unknown)}" if unknown else _NO_HOSTS
+        return Figure(name=name, amounts=(_NOT_KNOWN,), meaning=Meaning.UNREAD, text=why)
     least = f". At least this: not known of {hosts(unknown)}" if unknown else ""
     listed = listed_amounts(found)
     meaning = Meaning.WRONG if listed else Meaning.COUNTED
@@ -124,5 +126,6 @@ def _unknown(facts: FleetFacts) -> Figure:
         name="Not or only partly known",
         amounts=(hosts(total),),
         meaning=Meaning.UNREAD if total else Meaning.COUNTED,
-        text=", ".join(f"{number} {words}" for number, words in kinds if number) or "every host's state is known",
+        text=", ".join(f"{number} {words}" for number, words in kinds if number)
+        or ("every host's state is known" if facts.view.rows else _NO_HOSTS),
     )

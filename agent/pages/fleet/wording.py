@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Mapping, Sequence
 
 from agent.fleet.conditions import Condition, Counts
-from agent.fleet.table import what
+from agent.fleet.table import middle_cut, what
 from agent.fleet.view import HostRow
 from agent.fleet.words import UNKNOWN, amount_texts, amounts_text, duration
 from agent.pages.blocks import Cell
@@ -15,6 +15,8 @@ from agent.pages.times import moment_of
 from agent.text.amounts import age_text
 
 NONE = "-"
+#: Longer names of hosts and groups are cut in the middle, because their columns are never broken.
+MOST_NAME = 48
 
 
 def hosts(number: int) -> str:
@@ -97,13 +99,19 @@ def about(row: HostRow, facts: FleetFacts) -> str:
 
 def place(row: HostRow) -> str:
     """Return where the host is: its group, and its cell if there are several."""
-    return " / ".join(part for part in (row.cell, row.group) if part)
+    return name(" / ".join(part for part in (row.cell, row.group) if part))
+
+
+def name(text: str) -> str:
+    """Return the name of a host or group, cut in its middle if it is long."""
+    return middle_cut(text, MOST_NAME)
 
 
 def host_cell(row: HostRow, places: Mapping[tuple[str, str], str] | None = None) -> Cell:
     """Return the cell with the host's name, with a link to its row if it has one in ``places``."""
     target = (places or {}).get(row.key, "")
-    return Cell(text=f"{row.host} (disabled)" if row.disabled else row.host, href=f"#{target}" if target else "")
+    shown = name(row.host)
+    return Cell(text=f"{shown} (disabled)" if row.disabled else shown, href=f"#{target}" if target else "")
 
 
 def and_more(shown: int, total: int, noun: str) -> str:
