@@ -132,3 +132,12 @@ def test_the_consumer_of_two_hosts_is_one_row_with_both_hosts():
     page = rendered(fleet_page(facts_of(*(fleet.report(h, fleet.spread(h, 3 - h, consumer)) for h in (1, 2)))))
     assert page.count(consumer) == 1
     assert f"{fleet.name(1)}, {fleet.name(2)}" in page
+
+
+def test_a_host_over_its_capacity_takes_no_free_amount_of_other_hosts():
+    over = fleet.report(1, *(fleet.leaked(1, number) for number in range(15)))
+    (vcpu, *_) = class_sums(facts_of(over, fleet.report(2)).view.rows)
+    used = [85 + 15 * 8, 86]
+    assert (vcpu.used, vcpu.capacity, vcpu.over, vcpu.excess) == (sum(used), 2 * 192, 1, used[0] - 192)
+    assert vcpu.free == 192 - used[1]
+    assert vcpu.free_after == vcpu.free + 192 - 85
