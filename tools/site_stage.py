@@ -47,7 +47,8 @@ def stage(folder: Path) -> None:
 def relinked(text: str, origin: str, places: Mapping[str, str]) -> str:
     """Return the text of the repository's file ``origin`` with links that hold in the staged folder.
 
-    A link to a file that is not part of the documents keeps its label alone: an installation has no such file.
+    A link to a file that is not part of the documents keeps its label alone: an installation has no such file. A link to
+    a file that does not exist stays, so that the build fails.
     """
 
     def link(found: re.Match[str]) -> str:
@@ -55,9 +56,10 @@ def relinked(text: str, origin: str, places: Mapping[str, str]) -> str:
         path, _, anchor = target.partition("#")
         if not path or "://" in target or target.startswith("mailto:"):
             return found[0]
-        place = _place(os.path.normpath(PurePosixPath(origin).parent / path), places)
+        named = os.path.normpath(PurePosixPath(origin).parent / path)
+        place = _place(named, places)
         if place is None:
-            return label
+            return label if (ROOT / named).exists() else found[0]
         shown = os.path.relpath(place, PurePosixPath(places[origin]).parent)
         return f"{mark}[{label}]({shown}{'#' + anchor if anchor else ''})"
 

@@ -99,6 +99,11 @@ def test_a_link_to_a_file_outside_the_documents_keeps_only_its_label():
     assert shown == "the licence, [here](#a), [a book](contributor/contributing.md#x)\n```\n[code](../LICENSE)\n```\n"
 
 
+def test_a_link_to_a_file_that_does_not_exist_stays_for_sphinx_to_reject():
+    text = "[a page](nowhere.html)\n"
+    assert site_stage.relinked(text, "docs/operating.md", {"docs/operating.md": "operating.md"}) == text
+
+
 def test_the_program_that_builds_the_documents_starts_without_sphinx_and_says_its_usage():
     done = subprocess.run([ROOT / "tools/docs"], capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout) == (1, "")
