@@ -47,8 +47,8 @@ def stage(folder: Path) -> None:
 def relinked(text: str, origin: str, places: Mapping[str, str]) -> str:
     """Return the text of the repository's file ``origin`` with links that hold in the staged folder.
 
-    A link to a file that is not part of the documents keeps its label alone: an installation has no such file. A link to
-    a file that does not exist stays, so that the build fails.
+    A link to a file that is not part of the documents keeps its label alone: an installation has no such file.
+    A link to a file that does not exist stays, so that the build fails.
     """
 
     def link(found: re.Match[str]) -> str:
