@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import pathlib
 import pickle
+import queue
 import shutil
 import signal
 import socket
@@ -15,6 +17,8 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from agent.cmd import daemon
+from agent.demo.placement import TOKEN
 from tests.rigs.source_tree import ROOT
 from tests.rigs.wait import until
 
@@ -112,13 +116,17 @@ def probe_socket() -> Iterator[ProbeSocket]:
         shutil.rmtree(folder)
 
 
-def as_nobody(call: Callable[[], Any]) -> Any:
-    """Return what ``call`` returns in a forked process with the user id of nobody, or the text of its error."""
+def as_nobody(call: Callable[[], Any], first: Callable[[], Any] = lambda: None) -> Any:
+    """Return what ``call`` returns in a forked process with the user id of nobody, or the text of its error.
+
+    The process calls ``first`` as root, for example to import modules from folders that only root may enter.
+    """
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reader)
         try:
+            first()
             os.setgroups([])
             os.setgid(NOBODY)
             os.setuid(NOBODY)
@@ -135,3 +143,50 @@ def as_nobody(call: Callable[[], Any]) -> Any:
         outcome = pickle.load(pipe)
     os.waitpid(child, 0)
     return outcome
+
+
+AGENT_CONF = """
+[DEFAULT]
+host = {host}
+instances_path = {folder}/instances
+update_resources_interval = -1
+[agent]
+state_dir = {place}/state
+run_dir = {place}/run
+nova_conf =
+confirm_spacing = 0
+{probe}
+[libvirt]
+connection_uri = test:///default
+images_type = lvm
+images_volume_group = {group}
+[state]
+source = none
+[placement]
+auth_type = admin_token
+endpoint = {url}
+token = {token}
+"""
+
+
+class OnceAgent:
+    """Single audits of one host's agent; ``place`` has its configuration, its state and its report."""
+
+    def __init__(self, rig: ProbeSocket, name: str, url: str, *, uuid: str, owner: int, probe: str = "") -> None:
+        self.place = rig.folder / name
+        for folder in (self.place, self.place / "state", self.place / "run"):
+            folder.mkdir()
+            os.chown(folder, owner, owner)
+        self.conf = self.place / "stocktake.conf"
+        fields = {"folder": rig.folder, "place": self.place, "group": "vg0", "url": url, "token": TOKEN}
+        self.conf.write_text(AGENT_CONF.format(host=f"probe-{uuid}", probe=probe, **fields))
+        (self.place / "state" / "compute_id").write_text(f"{uuid}\n")
+
+    def once(self) -> dict[str, Any]:
+        """Run one audit in this process, and return the report. Only a forked process may call this."""
+        daemon.run(["--config-file", str(self.conf), "--once"], queue.SimpleQueue())
+        return self.report()
+
+    def report(self) -> dict[str, Any]:
+        """Return the last report."""
+        return json.loads((self.place / "run" / "report.json").read_text())

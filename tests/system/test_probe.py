@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import threading
@@ -19,7 +20,9 @@ from agent.sources.probe.runner import ProbeRunner
 from agent.sources.storage.lvm import Lvm, SubprocessRunner
 from tests.rigs import lvm as rigs
 from tests.rigs.lvm_layouts import every_kind
-from tests.rigs.probe_socket import ProbeSocket, as_nobody, probe_socket
+from tests.rigs.mounts import Mounts
+from tests.rigs.placement import new_uuid
+from tests.rigs.probe_socket import NOBODY, OnceAgent, ProbeSocket, as_nobody, probe_socket
 from tests.rigs.wait import until
 
 pytestmark = [
@@ -187,3 +190,63 @@ def test_the_probe_reports_an_lvm2_that_is_not_installed(own: ProbeSocket, tmp_p
     own.serve(("unshare", "--mount", "sh", "-c", f'mount --bind {tmp_path} /usr/sbin && exec "$@"', "sh", *own.probe()))
     with direct:
         through(own)
+
+
+#: What differs between two audits of an unchanged host.
+OF_ONE_AUDIT = re.compile(
+    r"(^|_)(at|s|ms|id|since|times?|seen|duration|sightings|pid|requests|generation|until)$|^http|^process"
+)
+
+
+def without_times(value):
+    """Return the document without the keys of OF_ONE_AUDIT, at all depths."""
+    if isinstance(value, dict):
+        return {key: without_times(inner) for key, inner in value.items() if not OF_ONE_AUDIT.search(key)}
+    return [without_times(inner) for inner in value] if isinstance(value, list) else value
+
+
+def test_the_report_without_privileges_equals_roots_but_for_times(own: ProbeSocket, tmp_path, placement, monkeypatch):
+    # A file system of its own: the free space of the host's own file system changes all the time.
+    with (
+        contextlib.closing(Mounts()) as mounts,
+        contextlib.closing(rigs.make_group(tmp_path, "vg0", 8 << 30)) as group,
+    ):
+        mounts.tmpfs(own.folder / "instances", 1)
+        rigs.lay_out(group, every_kind())
+        own.serve(environment=group.environment)
+        same = {"url": placement.server.url, "uuid": new_uuid()}
+        root_agent = OnceAgent(own, "root", owner=0, **same)
+        plain = OnceAgent(own, "nobody", owner=NOBODY, probe=f"probe_socket = {own.path}", **same)
+        for name, value in group.environment.items():
+            monkeypatch.setenv(name, value)
+        creator = OnceAgent(own, "creator", owner=0, **same)
+        report = as_nobody(plain.once, first=lambda: (creator.once(), root_agent.once()))
+        ours, roots = (
+            json.dumps(without_times(found), indent=1).splitlines() for found in (report, root_agent.report())
+        )
+        assert any("DISK_GB" in line for line in roots)
+        assert [pair for pair in zip(ours, roots, strict=True) if pair[0] != pair[1]] == []
+
+
+def test_nonsense_of_the_probe_is_one_finding_and_changes_no_inventory(own: ProbeSocket, tmp_path, placement):
+    with contextlib.closing(rigs.make_group(tmp_path, "vg0", 8 << 30)) as group:
+        uuid = new_uuid()
+        agent = OnceAgent(own, "a", placement.server.url, uuid=uuid, owner=NOBODY, probe=f"probe_socket = {own.path}")
+        warm = OnceAgent(own, "warm", "http://127.0.0.1:9", uuid=new_uuid(), owner=0)
+
+        def audit() -> tuple[list[tuple[str, str]], dict]:
+            report = as_nobody(agent.once, first=warm.once)
+            found = [(finding["code"], finding["actual"]) for finding in report["audit"]["findings"]]
+            return found, placement.done("GET", f"/resource_providers/{uuid}/inventories")["inventories"]
+
+        own.serve(environment=group.environment)
+        before, inventories = audit()
+        assert inventories["DISK_GB"]["total"] > 0
+        own.serve(("sh", "-c", "read -r line; echo hello"))
+        during, frozen = audit()
+        ((code, text),) = [found for found in during if found not in before]
+        assert code == "source-unavailable"
+        assert "gave no usable answer: the answer is not JSON" in text
+        assert frozen == inventories
+        own.serve(environment=group.environment)
+        assert audit() == (before, inventories)

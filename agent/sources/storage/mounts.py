@@ -19,6 +19,8 @@ from agent.model.host.storage import FileSystemIdentity
 
 MOUNTS = Path("/proc/self/mountinfo")
 BY_UUID = Path("/dev/disk/by-uuid")
+# udev's files about devices. Every user may read them, and a sandbox that hides /dev (PrivateDevices=) leaves them.
+UDEV_DATA = Path("/run/udev/data")
 BTRFS = Path("/sys/fs/btrfs")
 # Only these file systems store their UUID in the superblock; tmpfs and overlay create a new UUID at each mount.
 _WITH_UUID = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "bcachefs"})
@@ -92,9 +94,19 @@ def _of_kernel(path: str, descriptor: int) -> str | None:
 
 
 def _of_udev(descriptor: int) -> str | None:
-    """Return the UUID as udev found it: the name of udev's link to the device of the file system."""
+    """Return the UUID as udev found it: the name of udev's link to the device, or the entry in udev's file about it."""
     device = os.fstat(descriptor).st_dev
-    return next((name for name in _names(BY_UUID) if _device_number(BY_UUID / name) == device), None)
+    linked = next((name for name in _names(BY_UUID) if _device_number(BY_UUID / name) == device), None)
+    return linked or _of_udev_data(UDEV_DATA / f"b{os.major(device)}:{os.minor(device)}")
+
+
+def _of_udev_data(path: Path) -> str | None:
+    try:
+        lines = path.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return None
+    # udev makes the link's name from this value.
+    return next((line.partition("=")[2] for line in lines if line.startswith("E:ID_FS_UUID_ENC=")), None) or None
 
 
 def _of_btrfs(device: str) -> str | None:

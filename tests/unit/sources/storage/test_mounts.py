@@ -87,6 +87,12 @@ def test_the_uuid_is_read_from_udev_links_on_an_older_kernel(
     assert identity is not None
     assert identity.uuid == UUID
     (links / UUID).unlink()
+    monkeypatch.setattr(under_test, "UDEV_DATA", tmp_path)
+    number = os.stat(device).st_rdev
+    data = tmp_path / f"b{os.major(number)}:{os.minor(number)}"
+    data.write_text(f"S:disk/by-uuid/x\nE:ID_FS_TYPE=ext4\nE:ID_FS_UUID_ENC={UUID}\n")
+    assert measure_identified(str(tmp_path / "m")).identity == identity
+    data.write_text("E:ID_FS_TYPE=ext4\n")
     unknown = measure_identified(str(tmp_path / "m")).identity
     assert unknown == dataclasses.replace(identity, uuid=None)
 
