@@ -30,6 +30,8 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root"),
     pytest.mark.skipif(shutil.which("systemd-socket-activate") is None, reason="systemd-socket-activate is missing"),
 ]
+#: Root with the capabilities of stocktake-probe@.service and no others.
+WITH_THE_UNITS_CAPABILITIES = ("setpriv", "--no-new-privs", "--bounding-set=-all,+sys_admin,+dac_read_search")
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +64,7 @@ def whole_answer(connection) -> dict:
 def test_lvm_facts_of_an_agent_without_privileges_equal_those_of_root(own: ProbeSocket, tmp_path) -> None:
     with contextlib.closing(rigs.make_group(tmp_path, "vg0")) as group:
         rigs.lay_out(group, every_kind())
-        own.serve(environment=group.environment)
+        own.serve((*WITH_THE_UNITS_CAPABILITIES, *own.probe()), group.environment)
         direct = Lvm(("vg0",), 30.0, group.runner).read(Deadline.after(30.0))
         assert len(direct.volumes) > 10
         assert as_nobody(lambda: through(own)) == direct
