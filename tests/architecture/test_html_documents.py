@@ -32,7 +32,7 @@ def _prose(path: pathlib.Path) -> str:
 def _listed(page: pathlib.Path, folder: pathlib.Path) -> set[pathlib.Path]:
     """Return the pages in the tables of contents of this page."""
     names = [
-        line
+        line.partition("<")[2].rstrip(">") or line
         for block in TREE.findall(page.read_text())
         for line in block.splitlines()
         if line and not line.startswith(":")
