@@ -101,6 +101,8 @@ def test_the_drop_in_takes_every_capability_from_the_agent():
     lines = (ROOT / "systemd" / "unprivileged.conf").read_text().splitlines()
     # An empty value clears the list of the unit.
     assert {"User=stocktake", "CapabilityBoundingSet=", "PrivateDevices=yes"} <= set(lines)
+    # A later filter changes an earlier one: the agent gives its files to the group of their folder.
+    assert lines.index("SystemCallFilter=~@resources @privileged") < lines.index("SystemCallFilter=@chown")
     assert "libvirt" not in "".join(line for line in lines if line.startswith(("SupplementaryGroups", "Group")))
 
 
