@@ -43,6 +43,7 @@ GUEST = "lab-guest"
 LEAK = "lab-leak"
 GATEWAY = "10.0.2.2"
 PACKAGES = "/tmp/packages"
+AUDIT_NOW = "systemctl kill -s USR1 --kill-whom=main stocktake-agent"
 AMOUNTS = {"VCPU": 1, "MEMORY_MB": 64, "DISK_GB": 1}
 NOVA_CONF = """[DEFAULT]
 host = {host}
@@ -220,7 +221,7 @@ def observe(lab: Lab, cloud: Cloud) -> None:
 def see_leak(lab: Lab, cloud: Cloud, url: str) -> str:
     """Plant a leak; return the finding's id after the log, the findings and the metrics have it."""
     cloud.plant(url)
-    lab.run("systemctl kill -s USR1 --kill-whom=main stocktake-agent")
+    lab.run(AUDIT_NOW)
     lab.until(
         "journalctl -u stocktake-agent --no-pager | grep -q 'finding appeared.*allocation-leaked'",
         "the leak in the log",
@@ -236,7 +237,7 @@ def see_leak(lab: Lab, cloud: Cloud, url: str) -> str:
 def confirmed(lab: Lab) -> None:
     """Wait until the agent has confirmed the leak."""
     lab.until(
-        "stocktake findings --last --code allocation-leaked --confirmed -f value | grep -q leaked",
+        f"{AUDIT_NOW} && stocktake findings --last --code allocation-leaked --confirmed -f value | grep -q leaked",
         "the leak is confirmed",
     )
 
@@ -309,7 +310,7 @@ def first_hour(lab: Lab, cloud: Cloud, url: str, old: Path, new: Path) -> None:
     with lab.step(f"heal finding {leak[:8]}, then undo"):
         heal_and_undo(lab, cloud)
     with lab.step("a volume that nobody knows is found"):
-        lab.run("lvcreate -q -y -n by-hand -L 100M guests && systemctl kill -s USR1 --kill-whom=main stocktake-agent")
+        lab.run(f"lvcreate -q -y -n by-hand -L 100M guests && {AUDIT_NOW}")
         lab.until("stocktake findings --last --code volume-foreign -f value | grep -q by-hand", "the volume is found")
     with lab.step(f"upgrade to {new.name}: identity, findings and journal are kept"):
         replace(lab, new, _version(new))
