@@ -23,7 +23,7 @@ from tests.cloud import computes, moves, operations, operators
 from tests.cloud.checks import check, check_healed
 from tests.cloud.cloud import FLAVORS, HOSTS, Cloud, Interrupted
 from tests.cloud.host_agent import NO_SOURCE, HostAgent, settings_of
-from tests.cloud.mishaps import MISHAPS, Mishap, deleted_without_allocation, mended
+from tests.cloud.mishaps import MISHAPS, Mishap, deleted_without_allocation, mended, wrong_record
 from tests.cloud.operations import Fault, Steps
 
 # Verb and weight: most events are steps of running operations, so that many operations overlap.
@@ -517,7 +517,7 @@ class Episode:
         agent.weather.interlude = lambda: self._go_on(dice) if dice.random() < haste else None
         agent.weather.moment = lambda: self._step(dice) if dice.random() < haste else None
         agent.weather.fails = lambda: broken and dice.random() < 0.2
-        agent.weather.silent = dice.choice((STATE, LIBVIRT)) if dice.random() < 0.1 else NO_SOURCE
+        agent.weather.silent = dice.choice((STATE, LIBVIRT)) if dice.random() < 0.25 else NO_SOURCE
         try:
             yield
         finally:
@@ -564,7 +564,7 @@ class Episode:
         agents = [agent for agent in self.agents.values() if agent.host not in self.cloud.retired]
         for _ in range(3):
             self._minute(agents, heals=False)
-        self._mishap(dice, MISHAPS if dice.random() < 0.5 else (deleted_without_allocation,))
+        self._mishap(dice, dice.choice((MISHAPS, (deleted_without_allocation,), (wrong_record,))))
         for _ in range(dice.choice((1, 2, 3))):
             self.cloud.seconds += dice.choice((1, 60, 90))
             for agent in agents:

@@ -78,10 +78,11 @@ def by_hand(agent: HostAgent, dice: random.Random) -> str:
 
     Some operators begin with the consumer that has the most findings, and some only look at the plan.
     """
-    reported = Counter(seen.finding.consumer_uuid for seen in agent.findings() if seen.finding.consumer_uuid)
+    known = [sighting.finding for sighting in agent.history.history.sightings if sighting.finding]
+    reported = Counter(finding.consumer_uuid for finding in known if finding.consumer_uuid)
     about = dice.choice((None, *sorted(reported))) if reported else None
     if reported and dice.random() < 0.5:
         about = max(sorted(reported), key=lambda uuid: reported[uuid])
-    named = [s.finding for s in agent.findings() if about is not None and s.finding.consumer_uuid == about]
+    named = [finding for finding in known if about is not None and finding.consumer_uuid == about]
     agent.heal_by_hand(frozenset(finding.id for finding in named), approves=dice.random() < 0.7)
     return about or "all findings"
