@@ -35,6 +35,7 @@ def _sentences(facts: FleetFacts) -> tuple[str, ...]:
         for each in class_sums(view.rows)
         if each.not_known
     ]
+    texts += _lost_sources(facts)
     if silent := view.counts[Condition.SILENT]:
         texts.append(f"{counted(silent, 'host is', 'hosts are')} silent: each sum counts the last state.")
     if stale := sum(bool(row.seen and any(n for _, n in row.seen.unknown or ())) for row in view.rows):
@@ -42,6 +43,18 @@ def _sentences(facts: FleetFacts) -> tuple[str, ...]:
     if held := view.sums.held_back:
         texts.append(f"The agents hold back {counted(held, 'write', 'writes')} to Placement.")
     return (*texts, *_about_reports(facts))
+
+
+def _lost_sources(facts: FleetFacts) -> list[str]:
+    """Return a sentence for each source that hosts could not read, with the names of the hosts."""
+    lost: dict[str, list[str]] = {}
+    for row in facts.view.rows:
+        for source in (row.seen.sources_lost if row.seen else None) or ():
+            lost.setdefault(source, []).append(row.host)
+    return [
+        f"{counted(len(names), 'host', 'hosts')} could not read {source} in the last audit: {some(names, _MOST_NAMED)}."
+        for source, names in sorted(lost.items())
+    ]
 
 
 def _names(facts: FleetFacts, key: str) -> str:

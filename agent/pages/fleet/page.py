@@ -14,7 +14,8 @@ from agent.pages.fleet.verdict import headline, verdict
 from agent.pages.fleet.wording import hosts
 from agent.pages.fleet.worst import sold_twice, wasted, worst
 from agent.pages.page import Page
-from agent.pages.times import utc
+from agent.pages.times import age_s, utc
+from agent.text.amounts import age_text
 
 #: The sections in the order in which the page shows them.
 SECTIONS = (
@@ -35,6 +36,12 @@ SECTIONS = (
 )
 
 
+def _later(facts: FleetFacts) -> str:
+    """Return how long after the state the page was made, so that an old page does not look like the present."""
+    seconds = age_s(facts.at.isoformat(), facts.made)
+    return f", {age_text(seconds)} after that state" if seconds is not None and seconds >= 60 else ""
+
+
 def fleet_page(facts: FleetFacts) -> Page:
     """Return the page of the fleet. Its heading is the answer to the first question: what is the cloud missing."""
     about = (
@@ -42,7 +49,7 @@ def fleet_page(facts: FleetFacts) -> Page:
         hosts(len(facts.view.rows)),
         f"made from {facts.source}",
         f"state of {facts.at:%Y-%m-%d %H:%M:%S} UTC; ages count from then",
-        f"page made {utc(facts.made)}",
+        f"page made {utc(facts.made)}{_later(facts)}",
         *((f"Stocktake {facts.version}",) if facts.version else ()),
     )
     return Page(

@@ -68,7 +68,7 @@ def _worst_table(rows: Sequence[HostRow], facts: FleetFacts) -> Table:
         caption=f"{caption}; free are VCPU/GiB RAM/GiB disk",
         columns=tuple(Column(heading=heading, is_word=heading in _WORDS) for heading in headings),
         rows=tuple(_worst_row(number, row, facts, has_places) for number, row in enumerate(shown, start=1)),
-        search="Find a host, a code or a state",
+        search=f"Find a host, a code or a state in these {len(shown)} rows",
         foot=and_more(len(shown), len(rows), "hosts that are not clean; stocktake watch shows all of them"),
     )
 

@@ -44,7 +44,7 @@ def host_page(facts: HostFacts) -> Page:
         f"role {report.role}",
         f"provider {report.provider_uuid or 'not known'}",
         *((f"Stocktake {facts.version}",) if facts.version else ()),
-        f"page made {utc(facts.now)}",
+        f"page made {utc(facts.now)}; ages count from then",
         *(f"simulated: {what}" for what in report.simulated),
     )
     return Page(

@@ -49,6 +49,22 @@ def test_the_page_stays_below_1_mb_and_12000_elements(number):
     assert elements(page) <= 12_000
 
 
+def test_the_page_names_the_hosts_that_could_not_read_a_source_and_the_source():
+    page = page_of(200)
+    assert "2 hosts could not read placement in the last audit: compute-0090, compute-0190." in page
+
+
+@pytest.mark.parametrize(
+    ("minutes", "age"), [(0, ""), (3, ", 3 min after that state"), (5760, ", 4 d after that state")]
+)
+def test_the_page_says_how_old_its_state_was_when_it_was_made(minutes, age):
+    made = Folder(source="a test", made=fleet.AT + datetime.timedelta(minutes=minutes))
+    page = fleet_page(gathered((("f", one) for one in fleet.documents(4)), made))
+    assert [text for text in page.about if text.startswith("page made")] == [
+        f"page made {made.made:%Y-%m-%d %H:%M:%S} UTC{age}"
+    ]
+
+
 def test_each_host_of_the_worst_50_has_a_row_that_its_square_links_to():
     page = page_of(800)
     targets = set(re.findall(r'href="#(host-\d+)"', page))
