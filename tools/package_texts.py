@@ -11,6 +11,7 @@ and fish. Two runs write the same bytes: the date of the pages is SOURCE_DATE_EP
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import re
 import sys
@@ -201,10 +202,27 @@ def _runbook(text: str) -> Iterator[str]:
                 yield from ((".PP", between) if number and paragraphs else filter(None, (between,)))
 
 
+@contextlib.contextmanager
+def columns(number: int) -> Iterator[None]:
+    """Let argparse write for this width inside the block: a usage line must not depend on the terminal."""
+    before = os.environ.get("COLUMNS")
+    os.environ["COLUMNS"] = str(number)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["COLUMNS"]
+        else:
+            os.environ["COLUMNS"] = before
+
+
 def texts() -> dict[str, str]:
     """Return every generated file by its path below the root."""
-    # The width of a parser's usage line must not depend on the terminal.
-    os.environ["COLUMNS"] = "100"
+    with columns(100):
+        return _texts()
+
+
+def _texts() -> dict[str, str]:
     application = shell.Shell()
     words = program_words(application)
     man = "usr/share/man"

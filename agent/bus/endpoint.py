@@ -76,7 +76,8 @@ class AgentEndpoint:
         kept = self._document
         # Built once per report: with a thousand guests it takes 60 ms, and the agent cannot limit the number of calls.
         if kept is None or kept[0] is not report:
-            kept = self._document = (report, report_document(report))
+            version = {"agent_version": self._reached.agent_version}
+            kept = self._document = (report, version | report_document(report))
         return kept[1]
 
     @oslo_messaging.expected_exceptions(BadCall)  # type: ignore[untyped-decorator]

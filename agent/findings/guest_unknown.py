@@ -23,7 +23,8 @@ def _find(audit: AuditFacts) -> Findings:
             continue
         yield RULE.finding(
             audit,
-            headline=f"{who(rows)}: a guest on {audit.host} that the cloud does not know there holds {held(rows)}",
+            headline=f"{who(rows)}: a guest on {audit.host} holds {held(rows)}, "
+            "and the cloud knows no such instance there",
             consumer_uuid=consumer,
             expected="every guest of this host is an instance of the cloud",
             actual=f"domain {consumer} ({rows[0].consumer_name or 'no name'}) holds {held_text(rows)}; "

@@ -7,9 +7,10 @@ the providers with a requested trait, the providers in a requested aggregate, an
 allocation candidates for one unit of a class). Only the inventory takes one request per provider, and only for
 providers that have a requested class.
 
-So in the result for the whole cloud, a provider has only the traits and aggregates that the request names, the
-aggregates of sharing providers, and the trait MISC_SHARES_VIA_AGGREGATE. Placement's summaries omit a tree without free
-capacity for one unit. The providers of such a tree are read one by one, because the tree may still have the class.
+The result for the whole cloud is therefore incomplete: of a provider's traits and aggregates it has those that the
+request names, the aggregates of sharing providers, and the trait MISC_SHARES_VIA_AGGREGATE. Placement's summaries
+omit a tree without free capacity for one unit of the requested class. The agent reads the providers of such a tree one
+by one.
 
 If there are too many providers, some trees are not read. The result names these trees but contains none of them.
 """

@@ -28,6 +28,7 @@ _NAMED = re.compile(
     rf"""(?isx)
     ( (?: -token | authorization | cookie | passw(?:or)?d | secret )
       (?: \\*["'] | \\*{_QUOTE} )? \s* [:=] \s* )
+    (?! \{{SHA256\}} [0-9a-f]{{64}} )
     (?: \\(?P<escaped_quote>["']|{_QUOTE}) (?: \\\\(?:\\.|.) | (?!\\(?P=escaped_quote)). )* (?:\\(?P=escaped_quote)|\Z)
       | (?P<html_quote>{_QUOTE}) (?: \\. | (?!(?P=html_quote)). )* (?:(?P=html_quote)|\Z)
       | " (?: [^"\\] | \\. )* (?:"|\\?\Z)

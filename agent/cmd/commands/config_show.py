@@ -39,7 +39,7 @@ class ConfigShow(ListCommand):
             rows = _of_option(rows, parsed_args.option)
         if parsed_args.changed:
             rows = _changed(rows)
-        foot = () if rows else ("no file sets such an option",)
+        foot = () if rows else ("no file sets an option that you asked for",)
         return Listing(self.COLUMNS, rows, config_grid(rows), foot), CLEAN
 
 

@@ -21,7 +21,10 @@ _UNITS = "KMGTPEZYRQ"
 
 
 def parse_novas_pages(text: str) -> ReservedPages | None:
-    """Return the reserved pages, None if no host can have such pages or so few. Raises ValueError as nova does."""
+    """Return the reserved pages; None if size, node or count has a value that no host can have.
+
+    Raises ValueError as nova does.
+    """
     pairs = [item.partition(":") for item in text.split(",")]
     if broken := [key for key, colon, _ in pairs if not colon]:
         raise ValueError(f"{broken[0].strip()!r} is not KEY:VALUE; an entry is node:N,size:S,count:C")

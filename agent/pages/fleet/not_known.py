@@ -27,11 +27,11 @@ def _sentences(facts: FleetFacts) -> tuple[str, ...]:
     view = facts.view
     texts = list(problems(view))
     if view.sums.not_known:
-        texts.append(f"What leaks is not known of {hosts(view.sums.not_known)}: {_names(facts, 'leaked')}.")
+        texts.append(f"It is not known what leaks on {hosts(view.sums.not_known)}: {_names(facts, 'leaked')}.")
     if unknown := without_amounts(view.rows):
-        texts.append(f"The inventory is not known of {hosts(unknown)}: {_names(facts, 'amounts')}.")
+        texts.append(f"No inventory is known of {hosts(unknown)}: {_names(facts, 'amounts')}.")
     texts += [
-        f"{each.resource_class}: a number of the inventory is not known of {hosts(each.not_known)}."
+        f"{each.resource_class}: the inventory of {hosts(each.not_known)} is not fully known."
         for each in class_sums(view.rows)
         if each.not_known
     ]

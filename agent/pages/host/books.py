@@ -47,7 +47,7 @@ class Book:
     """One book of one class: its parts from left to right, or the unread sources if the book is not known.
 
     ``not_counted``: the agent does not keep this book for the class, so its amounts are not known either.
-    ``lacking`` is what the cloud promised and this book, which must be the recorded one, does not have.
+    ``lacking``, in the recorded book only: the amount that the cloud promised and Placement does not record.
     """
 
     name: str

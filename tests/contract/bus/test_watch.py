@@ -132,7 +132,7 @@ def test_the_sort_key_switches_to_the_next_sort_order(shown):
         shown.shows(f"sort: {sort}")
 
 
-def test_a_typed_filter_shows_only_hosts_that_match(shown):
+def test_a_filter_that_the_operator_types_shows_only_matching_hosts(shown):
     shown.send(b"f")
     shown.shows("filter: _")
     shown.send(b"group:rack-5\r")

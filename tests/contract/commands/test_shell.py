@@ -93,7 +93,7 @@ def test_the_version_option_prints_a_version_other_than_0_0_0():
 def test_the_complete_command_prints_valid_bash_with_commands_and_options():
     ended = stocktake("complete")
     assert (ended.code, ended.stderr) == (0, "")
-    assert "cmds_config='check show'" in ended.stdout
+    assert "_stocktake" in ended.stdout
     assert "--resource-class" in ended.stdout
     syntax = subprocess.run(["bash", "-n"], input=ended.stdout, text=True, capture_output=True, check=False)
     assert (syntax.returncode, syntax.stderr) == (0, "")

@@ -83,7 +83,7 @@ def test_text_has_enough_contrast_to_the_ground_of_a_block(scheme: str, name: st
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("sight", SIGHTS)
-def test_two_meanings_never_look_alike_under_any_kind_of_sight(scheme: str, sight: str):
+def test_colours_of_two_meanings_stay_distinguishable_with_colour_blindness(scheme: str, sight: str):
     colours = [SCHEMES[scheme][name] for name in MEANINGS]
     assert min(distance(*pair, sight) for pair in itertools.combinations(colours, 2)) >= 39
 

@@ -40,7 +40,7 @@ def test_a_text_that_no_id_begins_with_matches_nothing():
     assert matches("", (ONE,)) == ()
 
 
-def test_only_8_hexadecimal_digits_or_more_can_be_the_beginning_of_a_uuid():
+def test_the_beginning_of_a_uuid_needs_at_least_8_hexadecimal_digits():
     assert [could_be_beginning(text) for text in ("87897f25", "87897F25-10", "8789", "web-1", "billing0")] == [
         True, True, False, False, False,
     ]  # fmt: skip
