@@ -409,6 +409,10 @@ def text_of(board: Board) -> str:
         built = built.with_panel(_panel(row).id(number).grid_pos(GridPos(h=h, w=w, x=x, y=y)))
         x, height = x + w, h
     document = json.loads(JSONEncoder(sort_keys=True).encode(built.build()))
+    # The SDK of Grafana 11.6 writes these keys into every variable; the schema of Grafana 13 does not know them.
+    for variable in document["templating"]["list"]:
+        for key in ("auto", "auto_count", "auto_min"):
+            variable.pop(key, None)
     document["schemaVersion"] = 41
     return json.dumps(document, indent=1, sort_keys=True) + "\n"
 
