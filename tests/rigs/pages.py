@@ -3,12 +3,12 @@
 import dataclasses
 import re
 
-from agent.model.report import AuditReport, LedgerRow, Outcome, SourceStatus, StorageRow, Verdict
+from agent.model.report import AuditReport, Outcome, SourceStatus, StorageRow, Verdict
 from agent.pages.blocks import Picture
 from agent.pages.host.facts import Change, HostFacts, Option
 from agent.pages.page import Page
 from agent.pages.shapes import TYPE, WIDTH, text_width
-from tests.rigs.screens import HOST, SCREEN
+from tests.rigs.screens import SCREEN, ledger_row
 
 NOW = "2026-11-22T03:12:00Z"
 GIB = 1 << 30
@@ -114,23 +114,8 @@ def dead(report: AuditReport = SCREEN) -> AuditReport:
     )
 
 
-def _books(number: int, name: str, resource_class: str, amount: int) -> LedgerRow:
-    uuid = f"{number:08x}-3b92-5d58-9d51-d1d8bc0d5770"
-    return LedgerRow(
-        consumer_uuid=uuid,
-        consumer_key=uuid,
-        consumer_name=name,
-        consumer_kind="instance",
-        cause="instance",
-        provider="compute-1",
-        provider_uuid=HOST,
-        resource_class=resource_class,
-        promised=amount,
-        held=amount,
-        recorded=amount,
-        verdict=Verdict.AGREED,
-        source=f"nova instances {uuid}",
-    )
+def _uuid(number: int) -> str:
+    return f"{number:08x}-3b92-5d58-9d51-d1d8bc0d5770"
 
 
 def large(guests: int, volumes: int = 0, names: tuple[str, ...] = ()) -> AuditReport:
@@ -140,7 +125,7 @@ def large(guests: int, volumes: int = 0, names: tuple[str, ...] = ()) -> AuditRe
         return names[number % len(names)] if names else f"guest-{number}"
 
     ledger = tuple(
-        _books(number, name(number), resource_class, amount)
+        ledger_row(_uuid(number), name(number), resource_class, (amount, amount, amount), Verdict.AGREED)
         for number in range(guests)
         for resource_class, amount in (("VCPU", 4), ("MEMORY_MB", 8192), ("DISK_GB", 40))
     )

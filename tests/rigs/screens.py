@@ -147,7 +147,10 @@ FINDINGS = (
 )
 
 
-def _row(uuid: str, name: str, resource_class: str, books: tuple, verdict: Verdict, **changes: object) -> LedgerRow:
+def ledger_row(
+    uuid: str, name: str, resource_class: str, books: tuple, verdict: Verdict, **changes: object
+) -> LedgerRow:
+    """Return a row of an instance of compute-1; ``books`` are the promised, the held and the recorded amount."""
     promised, held, recorded = books
     plain = LedgerRow(
         consumer_uuid=uuid,
@@ -170,22 +173,22 @@ def _row(uuid: str, name: str, resource_class: str, books: tuple, verdict: Verdi
 def _ledger() -> tuple[LedgerRow, ...]:
     rows = []
     for uuid, name in zip(WEB, NAMES, strict=True):
-        rows.append(_row(uuid, name, "VCPU", (4, 4, 4), Verdict.AGREED))
-        rows.append(_row(uuid, name, "MEMORY_MB", (8192, 8192, 8192), Verdict.AGREED))
+        rows.append(ledger_row(uuid, name, "VCPU", (4, 4, 4), Verdict.AGREED))
+        rows.append(ledger_row(uuid, name, "MEMORY_MB", (8192, 8192, 8192), Verdict.AGREED))
     for uuid, name, vcpus, mib, verdict in (
         (BILLING, "billing", 8, 16384, Verdict.ALLOCATION_STALE_MOVE),
         (DELETED, "old-shop", 4, 8192, Verdict.ALLOCATION_LEAKED),
     ):
         left = {"cause": "recorded-only", "source": f"placement allocations {uuid}"}
-        rows.append(_row(uuid, name, "VCPU", (None, None, vcpus), verdict, **left))
-        rows.append(_row(uuid, name, "MEMORY_MB", (None, None, mib), verdict, **left))
-    rows.append(_row(MISSING, "dev-3", "VCPU", (2, 2, None), Verdict.ALLOCATION_MISSING))
+        rows.append(ledger_row(uuid, name, "VCPU", (None, None, vcpus), verdict, **left))
+        rows.append(ledger_row(uuid, name, "MEMORY_MB", (None, None, mib), verdict, **left))
+    rows.append(ledger_row(MISSING, "dev-3", "VCPU", (2, 2, None), Verdict.ALLOCATION_MISSING))
     by_hand = {"consumer_uuid": None, "consumer_kind": "volume", "cause": "foreign-volume", "size_bytes": 128849018880}
     key = "guests/backup-by-hand"
     source = f"lvm {key}"
-    rows.append(_row(key, "", "DISK_GB", (None, 120, None), Verdict.UNMANAGED, source=source, **by_hand))
+    rows.append(ledger_row(key, "", "DISK_GB", (None, 120, None), Verdict.UNMANAGED, source=source, **by_hand))
     kept = {"consumer_uuid": None, "consumer_kind": "host", "cause": "host-reserved", "source": "configuration"}
-    rows.append(_row("reserved_host_memory_mb", "", "MEMORY_MB", (None, 512, None), Verdict.RESERVED, **kept))
+    rows.append(ledger_row("reserved_host_memory_mb", "", "MEMORY_MB", (None, 512, None), Verdict.RESERVED, **kept))
     return tuple(rows)
 
 
