@@ -8,11 +8,11 @@ import os
 import sys
 from collections.abc import Iterator
 
-from agent.cmd.fleet_facts import installed_version
 from agent.cmd.report_facts import facts_of
 from agent.demo.cast import HOSTS
 from agent.demo.cloud import DemoCloud
 from agent.demo.outcome import DemoRun
+from agent.host_files.installed import installed_version
 from agent.pages.fleet.gathered import Folder, gathered
 from agent.pages.fleet.page import fleet_page
 from agent.pages.host.page import host_page

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import datetime
-from importlib.metadata import PackageNotFoundError, version
 
 from agent.cmd.watching.expected_lists import from_file
 from agent.errors import SourceError
 from agent.fleet.expected import ExpectedHost
 from agent.fleet.view import ExpectedHosts, FleetView
+from agent.host_files.installed import installed_version
 from agent.host_files.report_folder import read_folder, report_files
 from agent.pages.fleet.facts import FleetFacts
 from agent.pages.fleet.gathered import Folder, gathered
@@ -48,11 +48,3 @@ def _expected(file: str) -> tuple[ExpectedHost, ...]:
         return from_file(file)()
     except SourceError as error:
         raise UsageError(f"--expected {file}: {error.message}") from error
-
-
-def installed_version() -> str:
-    """Return the version of this program, "" without an installed package."""
-    try:
-        return version("stocktake")
-    except PackageNotFoundError:
-        return ""

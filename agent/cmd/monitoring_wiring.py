@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -48,6 +47,7 @@ def monitoring_from(
 
 def _metrics(loaded: Loaded, control: LoopControl, requests: Callable[[], RequestCounts]) -> MetricsPage:
     """Return the page of metrics; only this function imports prometheus-client (2 MiB)."""
+    from agent.host_files.installed import installed_version
     from agent.host_files.journal_tail import JournalTail
     from agent.monitoring.metrics.page import MetricsControl, MetricsPage
     from agent.monitoring.metrics.text import BusCounts
@@ -63,15 +63,8 @@ def _metrics(loaded: Loaded, control: LoopControl, requests: Callable[[], Reques
         bus=bus,
         interval_s=control.interval_s,
         running_s=control.running_s,
-        version=_version(),
+        version=installed_version() or "unknown",
         state_source=str(loaded.value("state", "source") or ""),
     )
     journal = JournalTail(agent_options_from(loaded).state_dir)
     return MetricsPage(seen, journal, metrics_options_from(loaded).textfile)
-
-
-def _version() -> str:
-    try:
-        return importlib.metadata.version("stocktake")
-    except importlib.metadata.PackageNotFoundError:
-        return "unknown"

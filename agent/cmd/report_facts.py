@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import datetime
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from agent.cmd.daemon_report import DaemonReport
@@ -13,6 +12,7 @@ from agent.config.agent_options import agent_options_from
 from agent.config.load import load
 from agent.config.loaded import DEFAULT_ORIGIN, Loaded
 from agent.errors import AgentError
+from agent.host_files.installed import installed_version
 from agent.host_files.journal import Entry, FileJournal
 from agent.model.report import AuditReport
 from agent.pages.host.facts import Change, HostFacts, Option
@@ -45,7 +45,7 @@ def facts_of(
         problems=last.problems if last else (),
         stale=last.stale if last else "",
         impacts={code: impact_of(code) for code in {seen.finding.code for seen in report.findings}},
-        version=_version(),
+        version=installed_version(),
     )
 
 
@@ -91,10 +91,3 @@ def _change(entry: Entry) -> Change:
 def _options(loaded: Loaded) -> tuple[Option, ...]:
     rows: list[Any] = [row for row in loaded.rows() if row.origin != DEFAULT_ORIGIN]
     return tuple(Option(group=row.group, name=row.option, value=row.value, origin=row.origin) for row in rows)
-
-
-def _version() -> str:
-    try:
-        return version("stocktake")
-    except PackageNotFoundError:
-        return ""

@@ -5,11 +5,11 @@ Nothing here raises an error: an entry without a name is better than no entry.
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import pwd
 from pathlib import Path
 
+from agent.host_files.installed import installed_version
 from agent.model.heal import Actor
 
 LOGIN_UID = "/proc/self/loginuid"
@@ -26,7 +26,7 @@ def this_actor(program: str) -> Actor:
         login_uid=_login_uid(),
         sudo_user=os.environ.get("SUDO_USER", "")[:LONGEST_NAME] or None,
         program=program,
-        version=_version(),
+        version=installed_version() or "unknown",
         host=os.uname().nodename,
         pid=os.getpid(),
     )
@@ -45,10 +45,3 @@ def _login_uid() -> int | None:
     except (OSError, ValueError):
         return None
     return None if uid == NO_LOGIN else uid
-
-
-def _version() -> str:
-    try:
-        return importlib.metadata.version("stocktake")
-    except importlib.metadata.PackageNotFoundError:
-        return "unknown"

@@ -1,0 +1,13 @@
+"""Read the version of the installed program."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+
+
+def installed_version() -> str:
+    """Return the version of this program, "" without an installed package."""
+    try:
+        return version("stocktake")
+    except PackageNotFoundError:
+        return ""
