@@ -23,6 +23,8 @@ from tests.cloud.placement_model import PlacementModel, Stock
 FIRST_REPORT_S = 5
 # Audits come each minute. It takes a minute to prove nova-compute's silence; two more audits find, and two heal.
 GONE_S = 420
+# How many audits must find a consumer's allocations unchanged, and the seconds between two audits that count.
+STEADY_LOOKS, LOOKS_APART_S = 3, 10
 # The rules of heal beside a nova-compute, in seconds: after its start, for three of its audits, and between the first
 # and the last of three audits of the agent, which are at least 10 s apart.
 STARTED_S, NOVA_AUDITS_S, STEADY_S = 60, 180, 20
@@ -143,7 +145,7 @@ class Intruded(AssertionError):
 class Healing(NamedTuple):
     """One write of a companion's heal; ``began`` are the starts of all audits of the agent, the present one last.
 
-    ``written`` is when other clients last wrote each consumer's allocations.
+    ``written`` is when other clients last wrote each consumer's allocations, ``looks`` when the audits read them.
     """
 
     host: str
@@ -151,6 +153,7 @@ class Healing(NamedTuple):
     min_age_s: float
     began: Sequence[int]
     written: Mapping[str, int]
+    looks: Sequence[int]
     is_current: bool
 
 
@@ -165,9 +168,21 @@ def check_beside(cloud: Cloud, heals: Healing) -> None:
     if heals.is_current:
         _check_rows(cloud, heals)
     written = heals.written.get(heals.consumer)
-    if written is not None and written <= began and now - written < max(STEADY_S, heals.min_age_s):
-        raise Intruded(f"the allocations of {heals.consumer} changed {now - written} s ago")
+    if written is not None and written <= began:
+        if now - written < max(STEADY_S, heals.min_age_s):
+            raise Intruded(f"the allocations of {heals.consumer} changed {now - written} s ago")
+        if (seen := _looks_since(written, heals.looks)) < STEADY_LOOKS:
+            raise Intruded(f"{seen} audits in a row had found the present allocations of {heals.consumer}")
     _check_started(cloud, heals)
+
+
+def _looks_since(written: int, looks: Sequence[int]) -> int:
+    """Return how many of the audits' reads since the write count: those at least LOOKS_APART_S after the one before."""
+    count, last = 0, written - LOOKS_APART_S
+    for second in looks:
+        if second >= max(written, last + LOOKS_APART_S):
+            count, last = count + 1, second
+    return count
 
 
 def _check_rows(cloud: Cloud, heals: Healing) -> None:

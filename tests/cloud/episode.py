@@ -54,7 +54,7 @@ AUDITS_TO_HEAL = 3
 # another host then removes its own part of the consumer.
 AUDITS_BESIDE_NOVA = 10
 # The share of steps between two reads of an audit at which an operator writes what an agent reports.
-REWRITTEN = 0.02
+REWRITTEN = 0.05
 # With a limit of one change for each run of heal.
 AUDITS_WITH_LIMITS = 25
 # The share of quiet times that are long enough for a full read of Placement.
@@ -423,6 +423,8 @@ class Episode:
         agent = self.agents[dice.choice(HOSTS)]
         for _ in range(dice.choice((2, 3, 4))):
             self.cloud.seconds += dice.choice((11, 60))
+            if dice.random() < 0.3:
+                self._reboot(dice)
             self._audit_of(agent, dice)
 
     def _vigil(self, dice: random.Random) -> None:
@@ -443,12 +445,12 @@ class Episode:
 
     def _restart_compute(self, agent: HostAgent, dice: random.Random) -> None:
         """Start nova-compute if it is down; sometimes stop it before, for minutes in which the agent audits."""
-        if dice.random() < 0.2 and computes.is_alive(self.cloud, agent.host):
+        if dice.random() < 0.35 and computes.is_alive(self.cloud, agent.host):
             computes.stop(self.cloud, agent.host)
             for _ in range(4):
                 self.cloud.seconds += 60
                 self._audit_of(agent, dice)
-        if dice.random() < 0.5 and not computes.is_alive(self.cloud, agent.host):
+        if dice.random() < 0.8 and not computes.is_alive(self.cloud, agent.host):
             computes.start(self.cloud, self._model, agent.host)
             self._tell(f"nova-compute of {agent.host}: {self.cloud.lives[agent.host]}")
 

@@ -191,6 +191,7 @@ class HostAgent:
             self.settings, heal=dataclasses.replace(self.settings.heal, enabled=False)
         )
         self._began: list[int] = []
+        self._looked: list[int] = []
         self._written: dict[str, int] = {}
         self._holders: set[str] = set()
         self.allocations.was_rewritten = self._was_rewritten
@@ -244,7 +245,9 @@ class HostAgent:
         heal = self.settings.heal
         check_beside(
             self.cloud,
-            Healing(self.host, consumer, heal.min_age_s, self._began, self._written, self.feed.is_current),
+            Healing(
+                self.host, consumer, heal.min_age_s, self._began, self._written, self._looks(), self.feed.is_current
+            ),
         )
 
     def crash(self) -> None:
@@ -265,10 +268,16 @@ class HostAgent:
         return self.result
 
     def _begin_audit(self) -> None:
+        self._looked = self._looks()
         self.audits += 1
         self._began.append(self.cloud.seconds)
         self.unread = {}
         self.weather.read_at = {}
+
+    def _looks(self) -> list[int]:
+        """Return when the audits so far first read the allocations on the host."""
+        read_at = self.weather.read_at.get(self._allocations_path)
+        return self._looked if read_at is None else [*self._looked, read_at]
 
     def _note(self, result: AuditResult) -> None:
         """Keep since when, and by how many audits in a row, each finding has been reported."""

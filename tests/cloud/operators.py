@@ -58,7 +58,8 @@ def reboot(cloud: Cloud, agents: Iterable[HostAgent], busy: Iterable[str], dice:
 
 def tidy_up(cloud: Cloud) -> None:
     """Write each consumer's allocations as they should be, where no operation is running; other services end theirs."""
-    for consumer in [uuid for uuid, _ in cloud.needs if uuid not in cloud.instances]:
+    novas = cloud.instances.keys() | {migration.uuid for migration in cloud.migrations.values()}
+    for consumer in [uuid for uuid, _ in cloud.needs if uuid not in novas]:
         cloud.free(consumer)
     for consumer in consumers(cloud):
         found = cloud.placement.held(consumer)
