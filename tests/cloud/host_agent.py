@@ -275,9 +275,10 @@ class HostAgent:
         self.weather.read_at = {}
 
     def _looks(self) -> list[int]:
-        """Return when the audits so far first read the allocations on the host."""
-        read_at = self.weather.read_at.get(self._allocations_path)
-        return self._looked if read_at is None else [*self._looked, read_at]
+        """Return when each audit so far first read the allocations on the host; when it began if it read none."""
+        if not self._began:
+            return []
+        return [*self._looked, self.weather.read_at.get(self._allocations_path, self._began[-1])]
 
     def _note(self, result: AuditResult) -> None:
         """Keep since when, and by how many audits in a row, each finding has been reported."""
