@@ -43,7 +43,7 @@ def generated_pages() -> dict[str, str]:
         "reference/options.rst": options_page(),
         "reference/events.md": events_page(),
         "reference/metrics.md": metrics_page(),
-        "reference/exit-codes.md": exit_codes_page(),
+        "reference/exit-codes-by-command.md": exit_codes_page(),
         "runbooks/index.md": runbooks_index(),
     }
 
@@ -125,8 +125,8 @@ def exit_codes_page() -> str:
         for code, meaning in HELP_TEXTS[entry.name].exits
     ]
     return (
-        "# Exit codes\n\n1, 78 and 127 mean the same in every command. "
-        "[Operating](../operating.md#exit-codes) says what to do about each code.\n\n"
+        "# Exit codes by command\n\n1, 78 and 127 mean the same in every command. "
+        "[Exit codes](exit-codes.md) says what to do about each code.\n\n"
         + _table(("Code", "Name"), ((str(code), names[code]) for code in sorted(names)))
         + "\n## By command\n\n"
         + _table(("Command", "Code", "Meaning"), rows)

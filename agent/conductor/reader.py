@@ -77,8 +77,8 @@ class ConductorState:
     def light(self, last: NovaState, consumers: frozenset[str], deadline: Deadline) -> LightState:
         """See StateSource. Makes four calls if nova-compute has just reported and no instance elsewhere is looked up.
 
-        Does not read compute nodes, boot disks, PCI devices and finished evacuations: docs/operating.md says how
-        long a change of these may stay unseen.
+        Does not read compute nodes, boot disks, PCI devices and finished evacuations: docs/explanation/
+        what-the-cloud-pays.md says how long a change of these may stay unseen.
         """
         questions = Questions(self._client, deadline)
         services = questions.services(last.host)

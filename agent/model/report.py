@@ -135,7 +135,7 @@ class SourceStatus:
     read has ever succeeded. ``denied``: the source rejected the agent's credentials, so retries do not help.
     ``behind_s``: for the source of nova's state, the age in seconds of the services' heartbeat that it read. It is None
     if the age is unknown, and for every other source. ``read``: ``light`` or ``full`` for the source of nova's state
-    (docs/operating.md), None for every other source.
+    (docs/explanation/what-the-cloud-pays.md), None for every other source.
     ``asked``: False if the agent did not try to read the source, because the agent could not read another source;
     ``not_asked_because`` names that source. ``lost_since``: the time (ISO 8601 UTC) of the first of the failed reads in
     a row, ``losses`` the number of audits in a row that could not read the source. ``reason``: why the read failed, as

@@ -28,8 +28,13 @@ OTHERS_FILES = {
     *("schemas/inventory.py", "policies/reshaper.py", "handlers/allocation.py", "reshaper.py", "lib.py", "discover.py"),
     # Pages that tools/docs makes.
     *("overview.md", "contributing.md", "contributor/contributing.md", "runbooks/index.md", "events.md", "metrics.md"),
-    *("reference/events.md", "reference/metrics.md", "reference/exit-codes.md", "reference/commands/index.md"),
-    *("../monitoring.md", "../operating.md"),
+    *(
+        "reference/events.md",
+        "reference/metrics.md",
+        "reference/exit-codes-by-command.md",
+        "reference/commands/index.md",
+    ),
+    *("../monitoring.md",),
     *("allocation.py", "attribute_cache.py", "driver.py", "handlers/util.py", "waitress.py", "gunicorn.py", "cites.py"),
 }
 PATH = re.compile(r"(?<![\w./*-])((?:[\w.-]+/)*[A-Za-z][\w-]*\.(?:py|md))(?![\w/])")

@@ -59,8 +59,8 @@ def _first_column(document: str, head: str) -> list[str]:
     return [name for row in table.splitlines()[2:] for name in re.findall(r"`([a-z-]+)`", row.split("|")[1])]
 
 
-def test_operating_md_lists_every_repair_of_the_heal_command():
-    assert sorted(_first_column("docs/operating.md", "Finding")) == sorted(repair.code for repair in REPAIRS)
+def test_the_heal_page_lists_every_repair_of_the_heal_command():
+    assert sorted(_first_column("docs/reference/heal.md", "Finding")) == sorted(repair.code for repair in REPAIRS)
 
 
 def test_configuration_md_lists_exactly_the_codes_that_the_daemon_may_repair():
@@ -69,12 +69,12 @@ def test_configuration_md_lists_exactly_the_codes_that_the_daemon_may_repair():
     assert re.findall(r"`([a-z-]+)`", codes) == sorted(DAEMON_CODES)
 
 
-def test_operating_md_lists_the_guards_of_heal_in_their_order_of_evaluation():
-    assert _first_column("docs/operating.md", "Name") == [*(guard.name for guard in GUARDS), REPAIR]
+def test_the_heal_page_lists_the_guards_in_their_order_of_evaluation():
+    assert _first_column("docs/reference/heal.md", "Name") == [*(guard.name for guard in GUARDS), REPAIR]
 
 
-def test_operating_md_lists_each_json_key_and_remedy_kind_of_why_obstacles():
-    row = (ROOT / "docs/operating.md").read_text().partition("\n| `obstacles` |")[2].partition("\n")[0]
+def test_the_page_of_why_lists_each_json_key_and_remedy_kind_of_why_obstacles():
+    row = (ROOT / "docs/reference/why.md").read_text().partition("\n| `obstacles` |")[2].partition("\n")[0]
     keys = [field.name for part in (Obstacle, Remedy) for field in dataclasses.fields(part)]
     assert set(re.findall(r"`([a-z_-]+)`", row)) == {*keys, *(kind.value for kind in RemedyKind)}
 

@@ -93,15 +93,15 @@ def test_a_link_to_a_file_outside_the_documents_keeps_only_its_label():
     text = "[the licence](../LICENSE), [here](#a), [a book](findings.md#x)\n```\n[code](../LICENSE)\n```\n"
     shown = site_stage.relinked(
         text,
-        "docs/operating.md",
-        {"docs/operating.md": "operating.md", "docs/findings.md": "contributor/contributing.md"},
+        "docs/security.md",
+        {"docs/security.md": "security.md", "docs/findings.md": "contributor/contributing.md"},
     )
     assert shown == "the licence, [here](#a), [a book](contributor/contributing.md#x)\n```\n[code](../LICENSE)\n```\n"
 
 
 def test_a_link_to_a_file_that_does_not_exist_stays_for_sphinx_to_reject():
     text = "[a page](nowhere.html)\n"
-    assert site_stage.relinked(text, "docs/operating.md", {"docs/operating.md": "operating.md"}) == text
+    assert site_stage.relinked(text, "docs/security.md", {"docs/security.md": "security.md"}) == text
 
 
 def test_the_program_that_builds_the_documents_starts_without_sphinx_and_says_its_usage():

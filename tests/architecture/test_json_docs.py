@@ -1,4 +1,4 @@
-"""docs/operating.md names every key of real JSON documents, and no other key.
+"""docs/reference/json.md names every key of real JSON documents, and no other key.
 
 The first cell of a row has keys (`a`), or keys of nested objects (`a`: `b`, `c` means a.b and a.c).
 """
@@ -121,7 +121,7 @@ BY_NAME = {
 }
 # Versioned objects of nova: nova defines their keys.
 OF_NOVA = {("The resource view", "numa_topology"), ("The resource view", "pci_stats")}
-# Commands without a table in this section: `why` has a table elsewhere, `watch` has one in docs/messages.md, and the
+# Commands without a table on this page: `why` has a table elsewhere, `watch` has one in docs/messages.md, and the
 # other two print no JSON.
 NO_TABLE = {"report", "watch", "why", "help", "complete"}
 OUTCOME = WriteAttempt(result=Result.DONE, words="changed as planned", entry_id="aaaaaaaaaaaa")
@@ -132,8 +132,7 @@ STORE_STEP = StoreStep(path="store.json", before=mark(300), after=mark(251, OF_R
 
 def _tables() -> dict[str, set[str]]:
     """Return the key paths of each table, by the table's heading."""
-    section = (ROOT / "docs/operating.md").read_text().partition("\n## The JSON documents\n")[2].partition("\n## ")[0]
-    pieces = re.split(r"^### (.*)$", section, flags=re.MULTILINE)
+    pieces = re.split(r"^## (.*)$", (ROOT / "docs/reference/json.md").read_text(), flags=re.MULTILINE)
     return {
         heading.strip("`"): {path for cell in re.findall(r"^\| (`.*?) \| ", text, re.MULTILINE) for path in _cell(cell)}
         for heading, text in zip(pieces[1::2], pieces[2::2], strict=True)

@@ -134,7 +134,7 @@ class Watch:
 
 
 def _what_counts(state: NovaState, consumers: frozenset[str]) -> tuple[object, ...]:
-    """Return what a light audit must have as it is now; docs/operating.md lists what may be older."""
+    """Return what a light audit must have as it is now; docs/explanation/what-the-cloud-pays.md lists the rest."""
     moving = {move.instance_uuid for move in state.migrations if move.in_progress}
     mine = [i for i in state.instances if (i.host == state.host and not i.deleted) or i.uuid in moving | consumers]
     return (tuple(mine), state.migrations, state.service, state.heartbeat, state.now, state.pulse_at)

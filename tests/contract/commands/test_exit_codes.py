@@ -1,4 +1,4 @@
-"""The table of exit codes in docs/operating.md, cell by cell: a world for each cell, a run, and its code.
+"""The table of exit codes in docs/reference/exit-codes.md, cell by cell: a world for each cell, a run, and its code.
 
 All worlds share one Placement. A world that a run changes is made for that run alone.
 """
@@ -134,7 +134,7 @@ READING = [
 
 
 @pytest.mark.parametrize(("name", "more", "command", "code"), READING)
-def test_read_only_commands_have_the_exit_codes_of_the_operating_guide(shared, name, more, command, code):
+def test_read_only_commands_have_the_exit_codes_of_the_table(shared, name, more, command, code):
     ended = shared(name).run(*command, more=more)
     assert ended.code == code, ended.stderr
     assert bool(ended.stdout) == (code != 75 and not (command == ("adopt",) and more == NO_PLACEMENT))
@@ -205,8 +205,8 @@ def test_status_has_the_exit_code_of_the_daemons_last_audit(tmp_path, outcome, c
     assert stocktake_here("--config-file", path, "status").code == code
 
 
-def test_these_tests_cover_the_exit_codes_that_the_operating_guide_lists():
-    table = (ROOT / "docs/operating.md").read_text().partition("| Command | 0 | 2 | 3 | 4 | 5 | 75 |\n")[2]
+def test_these_tests_cover_the_exit_codes_that_the_reference_lists():
+    table = (ROOT / "docs/reference/exit-codes.md").read_text().partition("| Command | 0 | 2 | 3 | 4 | 5 | 75 |\n")[2]
     rows = [line.split("|") for line in table.partition("\n\n")[0].splitlines()[1:]]
     used = {name: {code for _, _, command, code in READING if command[0] == name} for name in ("ledger", "audit")}
     ledger, audit = (next(row for row in rows if f"`{name}`" in row[1]) for name in ("ledger", "audit"))

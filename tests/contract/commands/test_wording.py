@@ -156,10 +156,6 @@ def _rival(_: Path) -> str:
     return " ".join((ROOT / "agent/provider_tree/rival.py").read_text().split())
 
 
-def _operating(_: Path) -> str:
-    return " ".join((ROOT / "docs/operating.md").read_text().split())
-
-
 # (the earlier wording, as a regular expression; a sentence of now, as a regular expression; what prints that sentence)
 WORDS = [
     (
