@@ -40,11 +40,11 @@ COMMANDS = sorted({command for document in DOCUMENTS for command in _commands(do
 
 
 @pytest.mark.parametrize("code", sorted(rule.code for rule in BUILTIN))
-def test_findings_md_says_how_each_finding_is_seen(code: str):
+def test_findings_md_says_how_the_agent_detects_each_finding(code: str):
     assert "**How it is seen.**" in _finding_sections().get(code, "")
 
 
-def test_the_table_in_findings_md_is_what_its_maker_makes():
+def test_the_table_in_findings_md_equals_the_output_of_its_generator():
     """If this fails, run ``tools/make_findings_table.py``."""
     assert make_findings_table.rows() in (ROOT / "docs/findings.md").read_text()
 
@@ -63,7 +63,7 @@ def test_the_heal_page_lists_every_repair_of_the_heal_command():
     assert sorted(_first_column("docs/reference/heal.md", "Finding")) == sorted(repair.code for repair in REPAIRS)
 
 
-def test_configuration_md_lists_exactly_the_codes_that_the_daemon_may_repair():
+def test_configuration_md_lists_exactly_the_finding_codes_the_daemon_may_repair():
     row = (ROOT / "docs/configuration.md").read_text().partition("\n| `codes` | ")[2].partition("\n")[0]
     codes = row.partition("any of ")[2].partition(". ")[0]
     assert re.findall(r"`([a-z-]+)`", codes) == sorted(DAEMON_CODES)
@@ -73,13 +73,13 @@ def test_the_heal_page_lists_the_guards_in_their_order_of_evaluation():
     assert _first_column("docs/reference/heal.md", "Name") == [*(guard.name for guard in GUARDS), REPAIR]
 
 
-def test_the_page_of_why_lists_each_json_key_and_remedy_kind_of_why_obstacles():
+def test_the_why_page_lists_the_json_keys_and_remedy_kinds_of_the_why_command():
     row = (ROOT / "docs/reference/why.md").read_text().partition("\n| `obstacles` |")[2].partition("\n")[0]
     keys = [field.name for part in (Obstacle, Remedy) for field in dataclasses.fields(part)]
     assert set(re.findall(r"`([a-z_-]+)`", row)) == {*keys, *(kind.value for kind in RemedyKind)}
 
 
-def test_configuration_md_lists_each_option_whose_empty_value_has_a_meaning():
+def test_configuration_md_lists_each_option_that_may_be_set_to_an_empty_value():
     table = (ROOT / "docs/configuration.md").read_text().partition("\n| Option | Empty means |")[2].partition("\n\n")[0]
     assert set(re.findall(r"^\| `\[(\w+)\] (\w+)`", table, flags=re.MULTILINE)) == set(MEANS_NONE)
 

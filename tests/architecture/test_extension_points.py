@@ -73,7 +73,7 @@ def test_each_extension_module_has_a_test_file(package: str, module: str):
 
 
 @pytest.mark.parametrize(("package", "name"), [("findings", "code"), ("repairs", "code"), ("guards", "name")])
-def test_builtin_findings_and_repairs_and_guards_are_named_like_their_modules(package: str, name: str):
+def test_each_builtin_finding_and_repair_and_guard_is_named_like_its_module(package: str, name: str):
     files = {module.replace("_", "-") for owner, module in CONTRIBUTORS if owner == package}
     assert {getattr(entry, name) for entry in _builtin(package)} == files
 

@@ -47,7 +47,7 @@ def test_every_page_is_in_exactly_one_table_of_contents(staged: pathlib.Path):
     assert sorted(listed) == sorted(set(pages) - {staged / "index.md"})
 
 
-def test_every_link_of_the_staged_pages_leads_to_a_staged_file(staged: pathlib.Path):
+def test_every_link_of_the_generated_sphinx_pages_leads_to_an_existing_page(staged: pathlib.Path):
     dead = [
         f"{page.relative_to(staged)}: {target}"
         for page in staged.rglob("*.md")
@@ -58,22 +58,22 @@ def test_every_link_of_the_staged_pages_leads_to_a_staged_file(staged: pathlib.P
     assert dead == []
 
 
-def test_each_finding_and_each_alert_has_its_page_in_the_runbooks_index(staged: pathlib.Path):
+def test_the_runbooks_index_lists_the_page_of_each_finding_and_each_alert(staged: pathlib.Path):
     names = {*(rule.code for rule in BUILTIN), *site_pages.alert_severities()}
     assert len(names) > len(BUILTIN) > 0
     assert {path.stem for path in _listed(staged / "runbooks/index.md", staged) if path.is_file()} == names
 
 
-def test_a_runbook_in_the_documents_is_the_agents_own_file(staged: pathlib.Path):
+def test_a_runbook_in_the_sphinx_pages_equals_the_agents_runbook_file(staged: pathlib.Path):
     page = "allocation-leaked.md"
     assert (staged / "runbooks" / page).read_text() == (ROOT / "agent/runbooks" / page).read_text()
 
 
-def test_generated_references_are_not_kept_in_the_repository():
+def test_generated_reference_pages_are_not_committed_to_the_repository():
     assert [page for page in site_pages.generated_pages() if (ROOT / "docs" / page).exists()] == []
 
 
-def test_the_references_list_each_command_event_and_metric(staged: pathlib.Path):
+def test_the_reference_pages_list_each_command_and_log_event_and_metric(staged: pathlib.Path):
     reference = staged / "reference"
     pages = {path.stem for path in (reference / "commands").glob("*.md")}
     assert pages == {"index", *(entry.name.replace(" ", "-") for entry in COMMANDS)}
@@ -82,7 +82,7 @@ def test_the_references_list_each_command_event_and_metric(staged: pathlib.Path)
     assert [name for name in CATALOG if f"`{PREFIX}{name}" not in metrics] == []
 
 
-def test_a_command_page_has_arguments_examples_and_exit_codes(staged: pathlib.Path):
+def test_a_command_page_has_arguments_and_examples_and_exit_codes(staged: pathlib.Path):
     page = (staged / "reference/commands/heal").with_suffix(".md").read_text()
     assert "| `--plan DIGEST` |" in page
     assert "| `stocktake heal --plan 4d1b0c9a7e55 --yes` |" in page
@@ -99,18 +99,18 @@ def test_a_link_to_a_file_outside_the_documents_keeps_only_its_label():
     assert shown == "the licence, [here](#a), [a book](contributor/contributing.md#x)\n```\n[code](../LICENSE)\n```\n"
 
 
-def test_a_link_to_a_file_that_does_not_exist_stays_for_sphinx_to_reject():
+def test_a_link_to_a_missing_file_stays_so_that_sphinx_can_reject_the_link():
     text = "[a page](nowhere.html)\n"
     assert site_stage.relinked(text, "docs/security.md", {"docs/security.md": "security.md"}) == text
 
 
-def test_the_program_that_builds_the_documents_starts_without_sphinx_and_says_its_usage():
+def test_the_documents_builder_prints_its_usage_even_if_sphinx_is_missing():
     done = subprocess.run([ROOT / "tools/docs"], capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout) == (1, "")
     assert "tools/docs FOLDER" in done.stderr
 
 
-def test_no_requirement_of_the_documents_is_a_run_time_requirement():
+def test_no_requirement_for_building_documents_is_a_run_time_requirement():
     parsed = configparser.ConfigParser()
     parsed.read(ROOT / "setup.cfg")
     names = {re.split(r"[>=!]", line)[0] for line in parsed["extras"]["docs"].split()}

@@ -54,13 +54,13 @@ def asking(modules: set[str]) -> set[str]:
     return {module for module in modules if module.startswith(ASKING)}
 
 
-def test_the_answer_from_the_daemons_report_imports_nothing_that_asks_a_source():
+def test_option_last_imports_no_module_that_reads_a_source():
     reached = reached_from("agent.cmd.daemon_report")
     assert {"agent.host_files.reports", "agent.host_files.saved_report", "agent.config.load"} <= reached
     assert asking(reached) == set()
 
 
-def test_the_search_finds_what_a_command_with_an_audit_of_its_own_imports():
+def test_the_import_search_finds_the_source_modules_of_the_audit_command():
     assert {"agent.audit.run", "agent.cmd.wiring", "agent.sources.storage.lvm"} <= asking(
         reached_from("agent.cmd.audited")
     )

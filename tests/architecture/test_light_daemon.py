@@ -28,18 +28,18 @@ def reached_from(start: str) -> tuple[set[str], set[str]]:
     return known, libraries
 
 
-def test_no_module_that_the_daemon_imports_imports_rich_or_jinja2():
+def test_the_daemon_imports_neither_rich_nor_jinja2_even_indirectly():
     modules, libraries = reached_from("agent.cmd.daemon")
     assert {"agent.audit.run", "agent.healing.after_audit", "agent.cmd.wiring"} <= modules
     assert {"keystoneauth1", "oslo_log"} <= libraries
     assert libraries & DRAWING == set()
 
 
-def test_the_search_finds_rich_in_what_a_command_imports():
+def test_the_import_search_finds_that_the_findings_command_imports_rich():
     assert "rich" in reached_from("agent.cmd.commands.findings")[1]
 
 
-def test_a_process_with_the_parts_of_the_daemon_has_not_loaded_rich_or_jinja2():
+def test_a_process_that_imports_the_daemon_has_not_loaded_rich_or_jinja2():
     program = (
         "import sys; import agent.cmd.daemon, agent.cmd.wiring, "
         "agent.cmd.bus_wiring, agent.daemon.assembly, agent.healing.after_audit, agent.bus.service; "
@@ -49,7 +49,7 @@ def test_a_process_with_the_parts_of_the_daemon_has_not_loaded_rich_or_jinja2():
     assert done.stdout == "[]\n"
 
 
-def test_a_process_with_the_parts_of_the_daemon_has_loaded_no_guards_repairs_and_heal():
+def test_a_process_that_imports_the_daemon_has_not_loaded_the_heal_modules():
     """Heal is off by default: agent/healing/after_audit.py imports these modules when heal first runs."""
     program = (
         "import sys; import agent.cmd.daemon, agent.cmd.wiring, agent.daemon.assembly, agent.healing.after_audit; "

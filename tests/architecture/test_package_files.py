@@ -22,7 +22,7 @@ def texts() -> dict[str, str]:
     return package_texts.texts()
 
 
-def test_two_runs_generate_the_same_texts(texts):
+def test_two_runs_of_the_package_generator_write_equal_texts(texts):
     assert package_texts.texts() == texts
 
 
@@ -34,46 +34,46 @@ def test_every_command_has_a_manual_page_with_its_options(texts):
     assert all(f"\\fB{entry.name}\\fR" in texts[f"{MAN}/man1/stocktake.1"] for entry in COMMANDS)
 
 
-def test_manual_page_of_findings_has_every_code_with_its_meaning(texts):
+def test_the_manual_page_of_findings_has_every_finding_code_with_its_meaning(texts):
     page = texts[f"{MAN}/man7/stocktake-findings.7"]
     sections = re.findall(r"^\.SH ([a-z\\-]+)\n(?:.*\n)*?\.SS Meaning$", page, re.MULTILINE)
     assert [name.replace("\\", "") for name in sections] == sorted(rule.code for rule in BUILTIN)
 
 
-def test_manual_page_of_configuration_has_every_option(texts):
+def test_the_manual_page_of_configuration_has_every_option(texts):
     page = texts[f"{MAN}/man5/stocktake.conf.5"]
     missing = [opt.dest for _, found in list_opts() for opt in found if f"\\fB{opt.dest}\\fR" not in page]
     assert missing == []
 
 
 @pytest.mark.parametrize("name", ["man1/stocktake.1", "man8/stocktake-agent.8", "man7/stocktake-findings.7"])
-def test_manual_page_has_no_markdown_left(texts, name):
+def test_a_manual_page_contains_no_markdown(texts, name):
     assert not re.search(r"```|\]\(", texts[f"{MAN}/{name}"])
 
 
 @pytest.mark.parametrize("script", SHELL_SCRIPTS, ids=lambda path: path.name)
-def test_maintainer_script_is_valid_for_sh(script):
+def test_each_maintainer_script_of_the_package_is_valid_for_sh(script):
     subprocess.run(["sh", "-n", script], check=True, timeout=10)
 
 
 @pytest.mark.parametrize("tool", ["package", "lab-test"])
-def test_tool_is_valid_for_bash(tool):
+def test_each_bash_script_of_the_package_tools_is_valid_for_bash(tool):
     subprocess.run(["bash", "-n", ROOT / "tools" / tool], check=True, timeout=10)
 
 
-def test_every_file_that_the_package_takes_exists():
+def test_every_file_that_the_debian_package_installs_exists():
     lines = (PACKAGING / "debian/stocktake.install").read_text().splitlines()
     rules = (PACKAGING / "debian/rules").read_text()
     taken = [line.split()[0] for line in lines] + re.findall(r" ((?:packaging|systemd)/[\w.]+)", rules)
     assert [name for name in taken if not glob.glob(str(ROOT / name))] == []
 
 
-def test_installed_configuration_is_that_of_an_observer():
+def test_the_package_installs_a_configuration_with_role_observer():
     options = [line for line in (PACKAGING / "stocktake.conf").read_text().splitlines() if line and line[0] != "#"]
     assert options == ["[agent]", "role = observer"]
 
 
-def test_every_requirement_is_pinned_for_the_package():
+def test_the_package_pins_a_version_of_every_requirement():
     pinned = {_plain(line) for line in (PACKAGING / "constraints.txt").read_text().splitlines() if "==" in line}
     wanted = {_plain(line) for line in (ROOT / "requirements.txt").read_text().splitlines() if line[0] != "#"}
     assert wanted - pinned == set()

@@ -27,7 +27,7 @@ def _tests(row: list[str]) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row[0] for row in ROWS])
-def test_each_row_of_the_outcome_table_is_complete_and_names_existing_tests(row: list[str]):
+def test_each_row_of_the_placement_outcome_table_names_existing_tests(row: list[str]):
     assert len(row) == 6
     assert all(row)
     assert _tests(row), "names no test"
@@ -39,16 +39,16 @@ def test_each_row_of_the_outcome_table_is_complete_and_names_existing_tests(row:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row[0] for row in ROWS])
-def test_error_classes_named_in_the_outcome_table_exist(row: list[str]):
+def test_error_classes_named_in_the_placement_outcome_table_exist(row: list[str]):
     named = re.match(r"[A-Z]\w+", row[1])
     assert named is None or issubclass(getattr(errors, named[0]), errors.PlacementError)
 
 
-def test_rows_of_the_outcome_table_describe_distinct_situations():
+def test_rows_of_the_placement_outcome_table_describe_different_situations():
     assert len({row[0] for row in ROWS}) == len(ROWS) > 50
 
 
-def test_every_tested_failure_case_has_a_row_in_the_outcome_table():
+def test_every_tested_placement_failure_has_a_row_in_the_outcome_table():
     text = (ROOT / FAILURES).read_text()
     cases = set(re.findall(r'^    "([\w-]+)": (?:Case|Unwritten)\(', text, re.MULTILINE))
     assert len(cases) > 20

@@ -24,18 +24,18 @@ def test_error(broken): pass
 
 
 @pytest.mark.parametrize("test", [test for column in (*COLUMNS, *SMALL) for test in column.tests])
-def test_each_test_of_a_column_exists(test):
+def test_each_test_named_for_a_column_of_the_version_table_exists(test):
     file, _, name = test.partition("::")
     assert f"def {name or 'test_'}" in (ROOT / file).read_text()
 
 
-def test_every_older_release_has_its_turn_within_as_many_days():
+def test_one_older_release_is_tested_a_day_until_all_of_them_were_tested():
     first = datetime.date(2026, 11, 23)
     turns = {in_turn(first + datetime.timedelta(days=day)) for day in range(len(RELEASES) - 1)}
     assert turns == set(RELEASES) - {NEWEST}
 
 
-def test_a_cell_counts_the_results_of_its_files_and_keeps_the_notes(tmp_path):
+def test_a_cell_of_the_version_table_counts_test_results_and_keeps_their_notes(tmp_path):
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     (tmp_path / "test_reader.py").write_text(OUTCOMES)
     (tmp_path / "test_writer.py").write_text("def test_other(): assert False\n")
@@ -62,7 +62,7 @@ def test_a_cell_counts_the_results_of_its_files_and_keeps_the_notes(tmp_path):
     assert found.verdict == "RED: 2 of 4"
 
 
-def test_the_table_has_a_line_for_each_release_and_numbers_each_note_once():
+def test_the_version_table_has_a_line_per_release_and_numbers_each_note_once():
     green, noted = Cell(7, (), ()), Cell(7, (), ("no shelf",))
     first = Row(RELEASES[0], {"conductor": noted, "SQL": noted, "record written": Cell(1, ("a::b",), ()), "why": green})
     second = Row(RELEASES[1], {}, problem="no network")

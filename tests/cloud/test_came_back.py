@@ -24,7 +24,7 @@ def elsewhere(view) -> set[str]:
     return {allocation.provider_uuid for allocation in record.allocations} - {HERE}
 
 
-def test_the_record_of_a_recreated_consumer_with_a_finding_is_read_again():
+def test_the_reader_rereads_the_record_of_a_recreated_consumer_with_a_finding():
     model = world()
     reader = TreeReader(ModelClient(model))
     assert elsewhere(reader.view(ViewRequest(**REQUEST))) == {ELSEWHERE}
@@ -33,7 +33,7 @@ def test_the_record_of_a_recreated_consumer_with_a_finding_is_read_again():
     assert elsewhere(reader.view(ViewRequest(**REQUEST, reported=(CONSUMER,)))) == set()
 
 
-def test_new_consumers_are_read_before_consumers_with_findings():
+def test_the_reader_reads_new_consumers_before_consumers_with_findings():
     model = world()
     reader = TreeReader(ModelClient(model))
     reader.view(ViewRequest(**REQUEST))

@@ -128,7 +128,7 @@ def test_the_next_audit_restores_a_changed_inventory_or_a_deleted_provider(place
     assert "CUSTOM_OWNER_STOCKTAKE" in placement.traits(host.provider_uuid)
 
 
-def test_an_audit_of_an_unchanged_host_sends_exactly_one_placement_request(placement, host):
+def test_an_audit_of_an_unchanged_host_sends_exactly_one_request_to_placement(placement, host):
     with cell_of(host, *both(host)):
         host.agent("--once")
         for name, flavor in (("i1", FLAVOR_A), ("i2", FLAVOR_B)):
@@ -142,7 +142,7 @@ def test_an_audit_of_an_unchanged_host_sends_exactly_one_placement_request(place
     assert report["audit"]["placement"]["requests"] == 1
 
 
-def test_a_repeated_foreign_write_is_reported_and_not_overwritten(placement, host):
+def test_a_value_that_another_client_keeps_changing_is_reported_not_overwritten(placement, host):
     with cell_of(host, *both(host)), host.daemon() as daemon:
         daemon.settled()
         for _ in range(2):

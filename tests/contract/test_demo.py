@@ -55,7 +55,7 @@ def test_the_json_document_of_the_demo_has_all_six_stories(document):
     assert [(s["number"], s["shown"]) for s in document["stories"]] == [(n, True) for n in range(1, 7)]
 
 
-def test_demo_html_writes_the_page_of_the_fleet_and_of_each_host(document, pages):
+def test_demo_with_option_html_writes_pages_of_the_fleet_and_of_each_host(document, pages):
     written = {file.name: file.read_text() for file in pages.iterdir()}
     assert sorted(written) == ["demo-stocktake-demo-1.html", "demo-stocktake-demo-2.html", "demo.html"]
     # What story 1 and story 5 say, on the page of the fleet: 8 VCPU of the first host, 71 of the second.
@@ -109,7 +109,7 @@ def test_in_demo_story_5_leaked_allocations_make_free_vcpu_and_disk_gb_negative(
     assert [row["promised"] for row in incoming] == [8]
 
 
-def test_the_demo_says_why_no_host_has_the_role_companion(document):
+def test_the_demo_explains_why_no_demo_host_has_role_companion(document):
     (said,) = [line for line in document["simulated"] if line.startswith("nova-compute: ")]
     assert "both agents have role owner" in said
     assert "Beside a running nova-compute the role is companion" in said

@@ -76,7 +76,7 @@ def shot_of(name: str) -> pathlib.Path | None:
 
 
 @pytest.mark.parametrize(("world", "medium", "width"), CASES, ids=str)
-def test_the_fleets_page_is_harmless_and_readable(started, files, world, medium, width):
+def test_the_fleet_page_loads_nothing_else_and_no_text_overlaps_or_is_cut(started, files, world, medium, width):
     rules = browser.WCAG if IS_ALL or width == 1280 or world != "800" else ()
     look = browser.seen(started, files[world], medium, width, shot_of(f"{world}-{medium}-{width}"), rules)
     assert (look.dialogs, look.messages, look.reports) == ([], [], [])
@@ -86,7 +86,7 @@ def test_the_fleets_page_is_harmless_and_readable(started, files, world, medium,
     assert look.elements <= 12_000
 
 
-def test_a_square_of_the_map_leads_to_the_row_of_its_host(started, files):
+def test_a_square_of_the_fleet_map_links_to_the_row_of_its_host(started, files):
     look = browser.Look()
     with browser.opened(started, files["800"], look) as page:
         page.locator("svg.picture a").nth(12).click()

@@ -96,7 +96,7 @@ def host(tmp_path: Path, placement: Rest, monkeypatch: pytest.MonkeyPatch) -> It
             placement.release(uuid(name))
 
 
-def test_heal_by_hand_removes_leak_and_stale_move_beside_nova_compute(host):
+def test_heal_by_hand_removes_a_leak_and_a_stale_move_beside_nova_compute(host):
     here = host.agent.provider_uuid
     host.rest.allocate({here: OF_B}, uuid("gone"))
     host.rest.allocate({here: OF_B, host.other: OF_B}, uuid("away"))
@@ -154,7 +154,7 @@ def test_heal_reads_the_migrations_of_the_instance_between_two_other_hosts(host)
     assert elsewhere.uuid in why
 
 
-def test_heal_leaves_a_leak_to_nova_compute_for_three_nova_compute_audits(host):
+def test_heal_leaves_a_leak_to_nova_compute_for_three_of_nova_computes_audits(host):
     host.agent.configure({"DEFAULT": {"update_resources_interval": 60}})
     host.rest.allocate({host.agent.provider_uuid: OF_B}, uuid("gone"))
     host.cell(host.instance("gone", deleted=True, vm_state="deleted"))
@@ -163,7 +163,7 @@ def test_heal_leaves_a_leak_to_nova_compute_for_three_nova_compute_audits(host):
     assert refusal["why"].endswith("and three of nova-compute's audits take 180 s")
 
 
-def test_a_finding_counts_from_1_again_if_another_client_rewrote_its_allocation(host):
+def test_audits_are_counted_anew_after_another_client_rewrites_an_allocation(host):
     """Equal amounts, but another generation: nova removed the allocation and set it again, as in a move."""
     here, consumer = host.agent.provider_uuid, uuid("gone")
     host.rest.allocate({here: OF_B}, consumer)
@@ -184,7 +184,7 @@ def sightings(host: Beside) -> list[Any]:
 
 
 @pytest.mark.parametrize("role", ["observer", "companion", "owner"])
-def test_a_remedy_names_heal_only_in_roles_that_heal(host, role):
+def test_a_remedy_names_the_heal_command_only_in_roles_that_may_heal(host, role):
     host.rest.allocate({host.agent.provider_uuid: OF_B, host.other: OF_B}, uuid("away"))
     host.cell(host.instance("away", host="cmp2", node="cmp2"))
     host.agent.configure({"agent": {"role": role}})

@@ -83,7 +83,7 @@ def test_an_allocation_that_resembles_a_leak_is_never_reported(tmp_path: Path, p
     assert about(codes_by_consumer(reports), consumers) == set()
 
 
-def test_a_host_with_all_leaks_and_lookalikes_reports_all_leaks_and_only_them(tmp_path: Path, placement: Rest, engine):
+def test_a_host_with_all_leaks_and_lookalikes_reports_only_the_leaks(tmp_path: Path, placement: Rest, engine):
     cases = (*LEAKS, *LOOK_ALIKES)
     with leak_cloud(tmp_path, placement, engine, tuple(guest for case in cases for guest in case.guests)) as cloud:
         planted = {case.name: case.plant(cloud, case.name) for case in cases}

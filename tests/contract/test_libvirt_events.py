@@ -107,7 +107,7 @@ class TestInProcess:
         (warning,) = [record for record in caplog.records if record.levelname == "WARNING"]
         assert str(path) in warning.error
 
-    def test_a_device_event_requests_an_audit_only_if_the_agent_counts_that_kind(self, watch, monkeypatch):
+    def test_a_device_event_requests_an_audit_only_for_devices_the_agent_counts(self, watch, monkeypatch):
         _source, reasons, listener = watch("test:///default")
         seen(reasons, CONNECTED)
         connection = libvirt.open("test:///default")

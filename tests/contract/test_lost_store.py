@@ -97,7 +97,7 @@ def test_the_next_run_leaves_disk_gb_unchanged_if_instances_path_is_unmounted(pl
     assert changed(host) == []
 
 
-def test_explain_of_disk_gb_reports_that_the_instance_store_has_changed(host, mounts):
+def test_explain_of_disk_gb_says_that_the_store_of_the_disks_may_have_changed(host, mounts):
     once(host)
     mounts.unmount(instances(host))
     said = host.stocktake("explain", "DISK_GB").stdout

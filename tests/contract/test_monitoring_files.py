@@ -47,12 +47,12 @@ def test_each_alert_rule_has_promtool_tests_of_firing_and_of_staying_silent():
     assert lacking == []
 
 
-def test_amtool_accepts_the_example_of_inhibitions():
+def test_amtool_accepts_the_example_of_alert_inhibitions():
     code, text = said("amtool", "check-config", "alertmanager-inhibit.example.yaml")
     assert code == 0, text
 
 
-def test_the_mixin_has_the_rules_and_dashboards_of_the_plain_files():
+def test_the_jsonnet_mixin_has_the_same_rules_and_dashboards_as_the_plain_files():
     code, text = said("jsonnet", "-e", "local m = import 'mixin.libsonnet'; [m.prometheusAlerts, m.grafanaDashboards]")
     assert code == 0, text
     alerts, dashboards = json.loads(text)
@@ -131,7 +131,7 @@ def test_in_a_real_prometheus_no_alert_rule_fires_for_a_healthy_agent(scraped):
     assert [labels for labels in firing if labels.get("instance") == instance] == []
 
 
-def test_the_alerts_name_the_runbooks_of_a_site_after_runbook_base_has_run(tmp_path):
+def test_after_tool_runbook_base_the_alerts_link_to_the_runbooks_of_the_site(tmp_path):
     rules = tmp_path / "rules.yaml"
     rules.write_text(RULES.read_text())
     code, text = said(ROOT / "tools/runbook-base", "https://wiki.example.org/stocktake/", rules, "--suffix", ".html")

@@ -92,7 +92,7 @@ def keep_figures(line: str) -> None:
 
 
 @pytest.mark.parametrize(("world", "medium", "width"), CASES, ids=str)
-def test_a_hosts_page_is_harmless_and_readable(started, files, world, medium, width):
+def test_a_host_page_loads_nothing_else_and_no_text_overlaps_or_is_cut(started, files, world, medium, width):
     rules = browser.WCAG if IS_ALL or world not in LONG else ()
     look = browser.seen(started, files[world], medium, width, shot_of(f"{world}-{medium}-{width}"), rules)
     keep_figures(f"{world},{medium},{width},{look.elements},{look.load_ms:.0f}")
@@ -103,7 +103,7 @@ def test_a_hosts_page_is_harmless_and_readable(started, files, world, medium, wi
     assert look.elements <= 8_000
 
 
-def test_search_hides_the_rows_without_the_words_and_copy_selects_the_command(started, files):
+def test_search_hides_rows_without_the_words_and_copy_selects_the_command(started, files):
     look = browser.Look()
     with browser.opened(started, files["few"], look) as page:
         page.fill("#find-ledger-rows", "old-shop vcpu")
@@ -114,7 +114,7 @@ def test_search_hides_the_rows_without_the_words_and_copy_selects_the_command(st
     assert (look.messages, look.reports) == ([], [])
 
 
-def test_the_browser_refuses_a_script_that_somebody_adds_to_the_file(started, files, tmp_path):
+def test_the_browser_refuses_a_script_that_was_added_to_the_page_later(started, files, tmp_path):
     """The policy in the head of the page has hashes: without it, this test would see the dialog."""
     changed = tmp_path / "changed.html"
     added = "<script>alert(1)</script><img src=x onerror=alert(2)><p style='color:red'>x</p></main>"
@@ -126,14 +126,14 @@ def test_the_browser_refuses_a_script_that_somebody_adds_to_the_file(started, fi
     assert len(look.reports) >= 3
 
 
-def test_paper_shows_the_numbers_of_each_picture_and_no_button(started, files):
+def test_a_printed_page_shows_the_numbers_of_each_picture_and_no_buttons(started, files):
     look = browser.Look()
     with browser.opened(started, files["few"], look, "print") as page:
         assert page.locator("details table:visible").count() == page.locator("details").count() > 0
         assert page.locator("button:visible, input:visible").count() == 0
 
 
-def test_without_script_the_page_shows_no_control_that_would_do_nothing(started, files):
+def test_without_javascript_the_page_shows_no_button_and_no_search_field(started, files):
     context = started.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(files["few"].as_uri())

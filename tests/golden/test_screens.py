@@ -141,14 +141,14 @@ CUT = re.compile(r"~|\u2026$")
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", SCREENS)
-def test_a_screen_fits_its_terminal_except_for_lines_to_copy(name: str, width: int) -> None:
+def test_a_screen_fits_its_terminal_except_for_commands_to_copy(name: str, width: int) -> None:
     wide = [line for line in drawn(SCREENS[name], Look(width=width)).splitlines() if len(line) > width]
     assert [line for line in wide if not line.startswith(TO_COPY)] == []
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", SCREENS)
-def test_a_narrow_screen_breaks_no_word_of_the_unlimited_one(name: str, width: int) -> None:
+def test_a_narrow_screen_breaks_no_word_of_the_screen_without_a_width_limit(name: str, width: int) -> None:
     """A word stays whole; a uuid may become its first 8 digits, and a name or a long text may be cut with a mark."""
     whole = set(drawn(SCREENS[name]).split())
     short = {uuid[:8] for word in whole for uuid in UUID.findall(word)}
@@ -165,7 +165,7 @@ def test_commands_to_copy_are_the_same_at_each_width(name: str, width: int) -> N
 
 
 @pytest.mark.parametrize("name", SCREENS)
-def test_colours_change_nothing_but_the_colours_of_words(name: str) -> None:
+def test_colours_do_not_change_the_text_of_a_screen(name: str) -> None:
     plain, coloured = drawn(SCREENS[name], Look(width=80)), drawn(SCREENS[name], Look(width=80, colour=True))
     assert "\x1b" not in plain
     assert ESCAPE.sub("", coloured) == plain
@@ -175,7 +175,7 @@ def test_colours_change_nothing_but_the_colours_of_words(name: str) -> None:
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 @pytest.mark.parametrize("name", SCREENS)
-def test_a_screen_in_an_older_encoding_fits_its_terminal_too(name: str, encoding: str) -> None:
+def test_a_screen_in_an_encoding_without_unicode_also_fits_its_terminal(name: str, encoding: str) -> None:
     text = drawn(SCREENS[name], Look(width=80, encoding=encoding))
     text.encode(encoding)
     assert [line for line in text.splitlines() if len(line) > 80 and not line.startswith(TO_COPY)] == []

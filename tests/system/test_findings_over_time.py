@@ -193,7 +193,7 @@ def states(report: dict[str, Any], of: str = "consumer-on-several-providers") ->
 
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
-def test_a_restarted_daemon_keeps_its_findings_and_reports_nothing_about_them(spread, end):
+def test_a_restarted_daemon_keeps_its_findings_and_does_not_log_them_as_new(spread, end):
     with spread.daemon() as daemon:
         daemon.settled()
         until(lambda: states(daemon.audit_now()) == ["confirmed"] * CONSUMERS, PATIENCE_S, "25 confirmed findings")
@@ -224,7 +224,7 @@ def reported(daemon: Daemon) -> list[str]:
     return [record["message"] for record in daemon.records() if record["message"] in events]
 
 
-def test_after_a_restart_without_placement_no_audit_is_clean(spread):
+def test_without_placement_after_a_restart_the_audit_is_partial_and_not_clean(spread):
     with spread.daemon() as daemon:
         daemon.settled()
         until(lambda: states(daemon.audit_now()) == ["confirmed"] * CONSUMERS, PATIENCE_S, "25 confirmed findings")

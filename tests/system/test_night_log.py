@@ -270,7 +270,7 @@ def receive(stream: socket.socket, log: Path) -> None:
         r"^<4>.* audit running for_s=\d+ in=placement",
     ],
 )
-def test_the_log_has_a_line_that_answers_each_listed_question_of_an_operator(night, pattern):
+def test_the_log_answers_each_listed_question_of_an_operator(night, pattern):
     assert night.line(pattern)
 
 
@@ -281,7 +281,7 @@ def test_every_log_line_of_the_daemon_has_the_priority_of_its_level(night):
         assert level is None or int(level.group(1)) == PREFIX[level.group(2)], line
 
 
-def test_every_log_line_of_the_daemon_is_short_and_has_an_agents_logger(night):
+def test_every_log_line_of_the_daemon_is_short_and_from_a_logger_of_the_agent(night):
     own = [line for line in night.lines if line not in night.report]
     for line in own:
         assert len(line.encode()) <= 1000, line
@@ -295,7 +295,7 @@ def test_the_report_for_sigusr2_is_in_the_journal_with_a_priority_on_each_line(n
     assert "audit-worker" in report
 
 
-def test_the_log_of_a_reload_names_ten_changed_options_and_counts_the_others(night):
+def test_the_reload_log_line_names_ten_changed_options_and_counts_the_others(night):
     line = night.line("configuration reloaded changed=.*and")
     changed = re.search(r'changed="([^"]*)"', line).group(1).split("; ")
     assert len(changed) == 11

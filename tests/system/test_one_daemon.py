@@ -39,7 +39,7 @@ def test_after_kill_9_of_the_daemon_the_next_one_starts(agent):
     assert (agent.folder / "run" / "agent.lock").read_text().split()[0] == str(agent.process.pid) != str(first)
 
 
-def test_a_run_with_option_once_keeps_the_running_daemons_report_and_says_so(agent):
+def test_a_run_with_option_once_does_not_replace_the_running_daemons_report(agent):
     path = agent.folder / "run" / "report.json"
     before = os.stat(path).st_ino
     once = agent.once()

@@ -137,13 +137,15 @@ NONSENSE = {
 
 
 @pytest.mark.parametrize(("body", "why"), NONSENSE.values(), ids=NONSENSE)
-def test_a_program_in_the_probes_place_leaves_lvm_unread(own: ProbeSocket, body: str, why: str) -> None:
+def test_lvm_is_unread_if_the_probe_is_replaced_by_a_program_that_misbehaves(
+    own: ProbeSocket, body: str, why: str
+) -> None:
     own.serve(("sh", "-c", f"read -r line; {body}"))
     with pytest.raises(SourceUnavailable, match=why):
         through(own, deadline_s=1.5 if "time" in why else 30.0)
 
 
-def test_a_socket_without_a_server_leaves_lvm_unread(own: ProbeSocket) -> None:
+def test_lvm_is_unread_if_no_server_listens_on_the_probe_socket(own: ProbeSocket) -> None:
     with pytest.raises(SourceUnavailable, match="cannot be asked: No such file or directory"):
         through(own)
 
@@ -153,7 +155,7 @@ def test_a_socket_without_a_server_leaves_lvm_unread(own: ProbeSocket) -> None:
     [(signal.SIGKILL, 30.0, "without an answer"), (signal.SIGSTOP, 6.0, "did not answer in time")],
     ids=["killed", "frozen"],
 )
-def test_a_probe_that_is_stopped_leaves_one_read_without_lvm(
+def test_killing_or_freezing_the_probe_makes_one_lvm_read_fail(
     own: ProbeSocket, tmp_path, number, deadline_s, why
 ) -> None:
     """lvm2 is a script that waits, so that the signal meets the probe in the middle of its work."""
@@ -178,7 +180,7 @@ def test_a_probe_that_is_stopped_leaves_one_read_without_lvm(
         assert [found.name for found in through(own).groups] == ["vg0"]
 
 
-def test_the_probe_reports_an_lvm2_that_hangs_and_leaves_no_process(own: ProbeSocket, tmp_path) -> None:
+def test_the_probe_reports_that_lvm2_hangs_and_leaves_no_process_running(own: ProbeSocket, tmp_path) -> None:
     hold = rigs.script(tmp_path / "bin", "vgs", f"echo $$ > {own.folder}/pid; echo stuck >&2; exec sleep 60")
     own.serve(environment={"PATH": f"{hold.parent}:/usr/bin:/bin"})
     with pytest.raises(SourceUnavailable, match=r"vgs did not answer within 6.0 s and was killed.*stuck"):
@@ -207,7 +209,9 @@ def without_times(value):
     return [without_times(inner) for inner in value] if isinstance(value, list) else value
 
 
-def test_the_report_without_privileges_equals_roots_but_for_times(own: ProbeSocket, tmp_path, placement, monkeypatch):
+def test_the_report_of_an_agent_without_root_equals_that_of_root_except_times(
+    own: ProbeSocket, tmp_path, placement, monkeypatch
+):
     # A file system of its own: the free space of the host's own file system changes all the time.
     with (
         contextlib.closing(Mounts()) as mounts,
@@ -230,7 +234,7 @@ def test_the_report_without_privileges_equals_roots_but_for_times(own: ProbeSock
         assert [pair for pair in zip(ours, roots, strict=True) if pair[0] != pair[1]] == []
 
 
-def test_nonsense_of_the_probe_is_one_finding_and_changes_no_inventory(own: ProbeSocket, tmp_path, placement):
+def test_an_invalid_probe_answer_causes_one_finding_and_no_inventory_change(own: ProbeSocket, tmp_path, placement):
     with contextlib.closing(rigs.make_group(tmp_path, "vg0", 8 << 30)) as group:
         uuid = new_uuid()
         agent = OnceAgent(own, "a", placement.server.url, uuid=uuid, owner=NOBODY, probe=f"probe_socket = {own.path}")

@@ -232,7 +232,7 @@ def test_sighup_with_an_invalid_file_keeps_the_old_settings(daemon):
     assert "Traceback" not in daemon.log()
 
 
-def test_sigusr2_reports_the_condition_of_the_daemon(daemon):
+def test_sigusr2_makes_the_daemon_write_a_report_about_its_own_state(daemon):
     daemon.start()
     daemon.send(signal.SIGUSR2)
     daemon.until_line("dump waiting=() healthy=True")

@@ -98,7 +98,7 @@ def assert_no_secret_in(written, host):
     assert [text for text in written if MARK in text] == []
 
 
-def test_no_secret_is_in_anything_that_the_daemon_or_a_command_writes(tmp_path):
+def test_neither_the_daemon_nor_any_command_writes_a_secret(tmp_path):
     host = host_without_servers(tmp_path, "password")
     with host.daemon() as daemon:
         daemon.first_audit()
@@ -117,7 +117,7 @@ def test_no_secret_is_in_anything_that_the_daemon_or_a_command_writes(tmp_path):
 
 
 @pytest.mark.parametrize("auth_type", ["v3applicationcredential", "v3token"])
-def test_no_secret_of_another_kind_of_login_is_in_the_log_of_an_audit(tmp_path, auth_type):
+def test_an_audit_logs_no_secret_of_the_application_credential_or_token_login(tmp_path, auth_type):
     host = host_without_servers(tmp_path, auth_type)
     ended = host.agent("--once")
     shown = host.stocktake("config", "show", "-f", "json")

@@ -78,12 +78,12 @@ def units(tmp_path) -> pathlib.Path:
 
 
 @NEEDS_ANALYZE
-def test_systemd_rates_the_agent_without_privileges_at_most_1_5(units):
+def test_systemd_analyze_rates_the_unprivileged_agent_at_most_1_5(units):
     assert exposure(units, UNIT.name) <= 1.5
 
 
 @NEEDS_ANALYZE
-def test_systemd_rates_the_probe_at_most_4(units):
+def test_systemd_analyze_rates_the_probe_at_most_4(units):
     assert exposure(units, "stocktake-probe@.service") <= 4
 
 
@@ -97,7 +97,7 @@ def test_systemd_analyze_accepts_every_line_of_the_units_of_the_probe(units, tmp
     assert [line for line in lines if "stocktake" in line or "unprivileged" in line] == []
 
 
-def test_the_drop_in_takes_every_capability_from_the_agent():
+def test_the_systemd_drop_in_removes_every_capability_of_the_agent():
     lines = (ROOT / "systemd" / "unprivileged.conf").read_text().splitlines()
     # An empty value clears the list of the unit.
     assert {"User=stocktake", "CapabilityBoundingSet=", "PrivateDevices=yes"} <= set(lines)
@@ -111,7 +111,7 @@ def test_the_probes_socket_admits_only_root_and_the_agents_group():
     assert {"SocketUser=root", "SocketGroup=stocktake", "SocketMode=0660", "Accept=yes"} <= lines
 
 
-def test_the_probes_unit_has_two_capabilities_no_network_and_a_minute():
+def test_the_probe_unit_has_two_capabilities_and_no_network_and_a_time_limit():
     lines = set((ROOT / "systemd" / "stocktake-probe@.service").read_text().splitlines())
     assert {
         "CapabilityBoundingSet=CAP_SYS_ADMIN CAP_DAC_READ_SEARCH",

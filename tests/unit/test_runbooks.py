@@ -66,7 +66,7 @@ def test_a_runbook_page_has_at_most_400_words(page):
 
 
 @each_page
-def test_every_command_of_the_agent_in_a_page_parses(page):
+def test_every_command_of_the_agent_in_a_runbook_page_can_be_parsed(page):
     for command in _commands(page):
         program, *words = shlex.split(command)
         if program == PROGRAM and words != ["--version"]:
@@ -75,7 +75,7 @@ def test_every_command_of_the_agent_in_a_page_parses(page):
 
 
 @each_page
-def test_every_command_in_a_page_is_a_command_for_bash(page):
+def test_every_command_in_a_runbook_page_is_valid_bash(page):
     lines = "\n".join(_commands(page))
     assert lines
     done = subprocess.run(["bash", "-n"], input=lines, capture_output=True, text=True, check=False)
@@ -91,5 +91,5 @@ def test_setup_cfg_installs_every_page_where_runbook_url_expects_it():
 
 
 @pytest.mark.parametrize("name", ["allocation-stale-move", "StocktakeAgentDown"])
-def test_explain_finds_the_page_of_a_code_and_of_an_alert(name):
+def test_explain_finds_the_runbook_page_of_a_finding_code_and_of_an_alert(name):
     assert page_of(name) == (AGENT / "runbooks" / f"{name}.md").read_text()

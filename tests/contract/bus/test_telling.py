@@ -75,7 +75,7 @@ def test_two_bus_listeners_receive_the_same_host_state(broker, host):
     assert states == (host_state(REPORT, sending),) * 2
 
 
-def test_a_changed_audit_result_is_sent_at_once_and_an_equal_result_is_skipped(broker, host):
+def test_a_changed_audit_result_is_sent_at_once_and_an_unchanged_one_is_not(broker, host):
     with listener(broker.url) as watcher, agent(broker.url, host) as told:
         told.audited(REPORT)
         heard(watcher)
@@ -155,7 +155,7 @@ def test_a_bad_rpc_call_raises_the_matching_error_and_triggers_no_audit(
         assert told.reasons == []
 
 
-def test_messages_do_not_accumulate_in_queues_without_a_reader(broker, host):
+def test_messages_do_not_accumulate_in_broker_queues_without_a_reader(broker, host):
     with agent(broker.url, host, interval_s=1.0) as told, bus(broker.url) as opened:
         client = caller(opened, host)
         answered(client, "ping")

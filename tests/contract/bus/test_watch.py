@@ -101,7 +101,7 @@ def shown(broker, folder):
         yield screen
 
 
-def test_broken_silent_and_never_seen_hosts_are_on_the_first_screen(shown):
+def test_watch_shows_broken_and_silent_and_never_seen_hosts_on_its_first_screen(shown):
     lines = shown.display()
     rows = [line.split() for line in lines if line[1:].startswith(("NEVER", "SILENT", "ERROR"))]
     assert [(row[-len(row)].lstrip(">"), row[1]) for row in rows] == [
@@ -117,7 +117,7 @@ def test_broken_silent_and_never_seen_hosts_are_on_the_first_screen(shown):
     assert all(len(line) <= 80 for line in lines)
 
 
-def test_the_key_for_all_hosts_shows_clean_hosts_too(shown):
+def test_the_key_for_all_hosts_adds_clean_hosts_to_the_screen_of_watch(shown):
     shown.send(b"a")
     shown.shows("CLEAN", f"of {HOSTS + 1}")
     shown.send(b"\x1b[F")
@@ -162,7 +162,7 @@ def test_the_screen_is_redrawn_to_the_new_size_of_the_terminal(shown):
     [(b"q", 0), (b"\x03", 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)],
     ids=["q", "ctrl-c", "term", "hup"],
 )
-def test_watch_restores_the_terminal_settings_when_watch_ends(broker, folder, end, code):
+def test_watch_restores_the_terminal_settings_when_it_ends(broker, folder, end, code):
     with watching(configured(folder, broker.url)) as screen:
         screen.shows("0 hosts", "q quit")
         assert screen.settings() != screen.settings_before
@@ -176,7 +176,7 @@ def test_watch_restores_the_terminal_settings_when_watch_ends(broker, folder, en
         assert screen.raw.rfind(SHOWS_CURSOR) > screen.raw.rfind(b"\x1b[?25l")
 
 
-def test_names_that_contain_escape_sequences_do_not_reach_the_terminal(broker, folder):
+def test_escape_sequences_in_names_do_not_reach_the_terminal(broker, folder):
     headline = {
         "code": "allocation-leaked",
         "severity": "error",
@@ -196,7 +196,7 @@ def test_names_that_contain_escape_sequences_do_not_reach_the_terminal(broker, f
 
 
 @pytest.mark.parametrize("variable", ["NO_COLOR", "TERM"])
-def test_watch_prints_no_colours_with_no_color_or_a_dumb_terminal(broker, folder, variable):
+def test_watch_prints_no_colours_if_no_color_is_set_or_the_terminal_is_dumb(broker, folder, variable):
     value = {"NO_COLOR": "1", "TERM": "dumb"}[variable]
     documents = [broken("compute-1")]
     with (
@@ -242,7 +242,7 @@ ONCE = [
     ("fail_on", "code"),
     [(None, 0), ("error,silent", 0), ("error,never", 3)],
 )
-def test_watch_once_exits_3_only_if_a_condition_of_option_fail_on_holds(broker, folder, fail_on, code):
+def test_watch_once_exits_3_only_if_a_condition_of_option_fail_on_is_met(broker, folder, fail_on, code):
     expected = str(listed(folder, "compute-1", "compute-4"))
     more = () if fail_on is None else ("--fail-on", fail_on)
     with synthetic_fleet(broker.url, ONCE):
@@ -268,7 +268,7 @@ def test_watch_once_prints_csv_with_a_row_for_each_host(broker, folder):
     assert [row[1] for row in rows] == ["compute-1", "compute-2", "compute-3"]
 
 
-def test_watch_once_writes_the_page_of_the_fleet_that_only_its_owner_reads(broker, folder):
+def test_watch_once_writes_the_fleet_page_that_only_its_owner_can_read(broker, folder):
     page = folder / "once.html"
     expected = str(listed(folder, "compute-1", "compute-4"))
     with synthetic_fleet(broker.url, ONCE):
@@ -282,21 +282,21 @@ def test_watch_once_writes_the_page_of_the_fleet_that_only_its_owner_reads(broke
     assert "0 silent, 1 never seen" in text
 
 
-def test_watch_once_writes_the_page_to_stdout_instead_of_the_table(broker, folder):
+def test_watch_once_writes_the_fleet_page_to_stdout_instead_of_the_table(broker, folder):
     with synthetic_fleet(broker.url, ONCE):
         done = once(configured(folder, broker.url), "--html", "-")
     assert done.stdout.startswith("<!doctype html>")
     assert done.stdout.endswith("</html>\n")
 
 
-def test_watch_ends_with_75_if_the_page_cannot_be_written(broker, folder):
+def test_watch_exits_75_if_the_fleet_page_cannot_be_written(broker, folder):
     with synthetic_fleet(broker.url, ONCE):
         done = once(configured(folder, broker.url), "--html", str(folder / "no-such-folder" / "page.html"))
     assert done.returncode == 75
     assert "cannot be written" in done.stderr
 
 
-def test_the_live_screen_leaves_the_page_of_its_last_state(broker, folder):
+def test_when_watch_ends_its_html_page_shows_the_last_state_of_the_fleet(broker, folder):
     page, url = folder / "live.html", broker.virtual_host("page")
     with (
         synthetic_fleet(url, ONCE),
@@ -314,7 +314,7 @@ def other_broker(tmp_path_factory):
         yield started
 
 
-def test_a_broker_that_dies_is_reported_and_its_hosts_keep_their_rows(broker, other_broker, folder):
+def test_watch_reports_a_dead_broker_and_keeps_the_rows_of_its_hosts(broker, other_broker, folder):
     cells = [
         f"--cell=one={configured(folder, broker.url, 'one')}",
         f"--cell=two={configured(folder, other_broker.url, 'two')}",

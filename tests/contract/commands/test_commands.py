@@ -78,7 +78,7 @@ def test_audit_json_document_lists_findings_and_sources_and_planned_writes(host)
     assert [write["kind"] for write in document["plan"]["writes"]] == ["put-inventories", "put-traits"]
 
 
-def test_audit_text_has_a_block_for_each_cause_and_names_the_symptoms_below(host):
+def test_audit_text_has_a_block_for_each_cause_that_also_names_its_symptoms(host):
     ended = host.run("audit")
     assert (ended.code, ended.stderr) == (3, "")
     assert ended.stdout.startswith(f"audit of {host.agent.name} at ")
@@ -94,7 +94,7 @@ def test_audit_text_has_a_block_for_each_cause_and_names_the_symptoms_below(host
 
 
 @pytest.mark.parametrize("columns", ["80", "132"])
-def test_audit_text_fits_the_terminal_except_for_lines_to_copy(host, columns):
+def test_audit_text_fits_the_terminal_except_for_commands_to_copy(host, columns):
     said = host.run_apart("audit", COLUMNS=columns).stdout.splitlines()
     whole = ("  fix: ", " hand: ", "inspect: ", " docs: ")
     assert [line for line in said if len(line) > int(columns) and not line.startswith(whole)] == []
@@ -111,7 +111,7 @@ FINDING_COLUMNS = [
 ]  # fmt: skip
 
 
-def test_findings_lists_all_findings_with_their_first_command(host):
+def test_findings_lists_all_findings_with_the_first_command_of_each_remedy(host):
     code, rows = host.json("findings")
     assert (code, listed(rows)) == (3, EXPECTED_CODES)
     assert {tuple(row) for row in rows} == {tuple(FINDING_COLUMNS)}
@@ -137,7 +137,7 @@ def test_findings_lists_all_findings_with_their_first_command(host):
         (("--consumer", "NAME", "--causes"), ["allocation-stale-move"]),
     ],
 )
-def test_findings_exits_3_if_a_finding_passes_all_filters_else_0(host, filters, found):
+def test_findings_exits_3_if_at_least_one_finding_passes_all_filters_else_0(host, filters, found):
     known = {"LEAKED": host.leaked, "NAME": f"moved-{host.agent.name}"}
     code, rows = host.json("findings", *(known.get(word, word) for word in filters))
     assert (code, listed(rows)) == (3 if found else 0, found)
@@ -190,7 +190,7 @@ def by_class(rows, resource_class):
     return {row["consumer_uuid"]: row for row in rows if row["resource_class"] == resource_class}
 
 
-def test_ledger_json_shows_amounts_by_source_and_a_verdict_for_each_consumer(host):
+def test_ledger_json_shows_three_books_and_a_verdict_for_each_consumer(host):
     code, rows = host.json("ledger")
     assert code == 0
     assert list(rows[0])[: len(LEDGER_KEYS)] == LEDGER_KEYS
@@ -246,7 +246,7 @@ def test_a_narrow_ledger_table_leaves_out_columns_and_breaks_no_word(host):
     assert host.evacuated[:8] in chosen
 
 
-def test_ledger_with_only_differing_omits_and_counts_rows_that_need_no_action(host):
+def test_ledger_option_only_differing_omits_and_counts_rows_without_a_problem(host):
     code, rows = host.json("ledger", "--only-differing")
     assert code == 0
     assert {row["verdict"] for row in rows} == {"allocation-leaked", "allocation-stale-move", "guest-unknown"}

@@ -106,7 +106,7 @@ def test_a_broker_is_ok_if_it_accepts_a_message_from_the_configured_user(host, b
     assert ("accepts messages" if ok else "refuses user 'stranger'") in rows["message broker"][1]
 
 
-def test_an_address_of_metrics_is_ok_if_nothing_or_an_agent_listens_there(host):
+def test_a_metrics_address_is_ok_if_it_is_free_or_used_by_an_agent(host):
     address = f"tcp://127.0.0.1:{free_port()}"
     host.configure({"DEFAULT": {"update_resources_interval": -1}, "metrics": {"uri": address}})
     _, rows = checked(host)
@@ -118,7 +118,7 @@ def test_an_address_of_metrics_is_ok_if_nothing_or_an_agent_listens_there(host):
     assert rows["health address"] == (True, f"an agent answers at unix://{host.folder}/run/health.sock")
 
 
-def test_an_address_of_metrics_is_not_ok_if_another_program_listens_there(host, placement):
+def test_a_metrics_address_is_not_ok_if_another_program_uses_it(host, placement):
     address = placement.server.url.replace("http", "tcp")
     host.configure({"metrics": {"uri": address}})
     code, rows = checked(host)
@@ -127,7 +127,7 @@ def test_an_address_of_metrics_is_not_ok_if_another_program_listens_there(host, 
 
 
 @pytest.mark.parametrize(("token", "ok"), [(TOKEN, True), ("wrong", False)])
-def test_a_host_without_an_identity_asks_placement_for_its_name(host, token, ok):
+def test_a_host_without_an_identity_is_checked_by_its_name_in_placement(host, token, ok):
     host.provider_uuid = ""
     (host.folder / "compute_id").unlink()
     host.configure({"placement": {"token": token}})

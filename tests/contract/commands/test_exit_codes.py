@@ -140,7 +140,7 @@ def test_read_only_commands_have_the_exit_codes_of_the_table(shared, name, more,
     assert bool(ended.stdout) == (code != 75 and not (command == ("adopt",) and more == NO_PLACEMENT))
 
 
-def test_heal_exits_75_if_the_named_finding_must_wait_and_5_if_heal_refuses(shared):
+def test_heal_exits_75_if_the_named_finding_must_wait_and_5_if_heal_refuses_it(shared):
     world = shared("wrong")
     waits = world.run("heal", "--finding", world.finding("allocation-leaked"), more=YOUNG)
     assert waits.code == 75
@@ -165,7 +165,7 @@ def test_audit_and_findings_exit_5_if_another_service_writes_the_provider(tmp_pa
     assert [world.run(name).code for name in ("audit", "findings", "ledger")] == [5, 5, 0]
 
 
-def test_heal_exits_4_if_the_whole_plan_is_done_even_if_other_findings_remain(tmp_path, rest):
+def test_heal_exits_4_after_a_completed_plan_even_if_other_findings_remain(tmp_path, rest):
     world = _wrong(tmp_path, rest)
     plan = world.plan("heal", more=OLD)
     assert world.run("heal", "--plan", "0" * 12, "--yes", more=OLD).code == 5
@@ -205,7 +205,7 @@ def test_status_has_the_exit_code_of_the_daemons_last_audit(tmp_path, outcome, c
     assert stocktake_here("--config-file", path, "status").code == code
 
 
-def test_these_tests_cover_the_exit_codes_that_the_reference_lists():
+def test_these_tests_cover_all_exit_codes_that_the_reference_lists():
     table = (ROOT / "docs/reference/exit-codes.md").read_text().partition("| Command | 0 | 2 | 3 | 4 | 5 | 75 |\n")[2]
     rows = [line.split("|") for line in table.partition("\n\n")[0].splitlines()[1:]]
     used = {name: {code for _, _, command, code in READING if command[0] == name} for name in ("ledger", "audit")}

@@ -79,22 +79,22 @@ def test_a_command_that_fails_prints_a_json_error_object(config, command, ends):
     assert "Traceback" not in error["message"]
 
 
-def test_every_command_with_a_json_format_is_among_the_cases():
+def test_these_tests_cover_every_command_that_has_a_json_format():
     assert set(NAMES) - {"config check", "config show"} <= {command[0] for command in DEAD}
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_wrong_command_line_prints_an_error_object_of_kind_arguments(config, name):
+def test_a_wrong_command_line_prints_a_json_error_object_of_kind_arguments(config, name):
     ended = stocktake_here("--config-file", config, *name.split(), "--nonsense", "-f", "json")
     error_of(ended, 127, "arguments")
 
 
 @pytest.mark.parametrize("name", sorted({command[0] for command in DEAD} | {"config show"}))
-def test_a_missing_configuration_file_prints_an_error_object(tmp_path, name):
+def test_a_missing_configuration_file_prints_a_json_error_object(tmp_path, name):
     more = {"explain": ["VCPU"], "undo": ["3f9c"], "why": ["--resource", "VCPU=1"]}.get(name, [])
     ended = stocktake_here("--config-file", tmp_path / "none.conf", *name.split(), *more, "-f", "json")
     assert error_of(ended, 78, "configuration")["message"] == f"{tmp_path}/none.conf: there is no such file"
 
 
-def test_an_error_object_is_all_that_a_process_writes_to_stdout(config):
+def test_a_failing_process_writes_only_the_json_error_object_to_stdout(config):
     error_of(stocktake("--config-file", config, "ledger", "-f", "json"), 75, "unavailable")

@@ -44,7 +44,7 @@ def test_an_evacuated_instance_is_found_by_its_name(host):
     assert host.json("explain", f"moved-{host.agent.name}")[1]["consumer"] == host.evacuated
 
 
-def test_classes_are_found_in_lower_case(host):
+def test_a_resource_class_is_found_by_its_name_in_lower_case(host):
     assert host.json("explain", "memory_mb")[1]["resource_class"] == "MEMORY_MB"
     assert {row["resource_class"] for row in host.json("ledger", "--resource-class", "vcpu")[1]} == {"VCPU"}
     assert host.run("why", "--resource", "vcpu=1", "--forbidden", "hw_cpu_x86_avx512f").code == 0
@@ -71,14 +71,14 @@ def test_a_name_that_two_instances_have_exits_127_and_prints_both_uuids(tmp_path
     assert ended.stderr == f"stocktake: several consumers are meant by billing: {both}\n"
 
 
-def test_a_text_that_names_nothing_exits_127_with_the_nearest_names(host):
+def test_an_unknown_name_exits_127_and_suggests_the_most_similar_names(host):
     ended = host.run("explain", f"web-l-{host.agent.name}")
     assert ended.code == 127
     near = ended.stderr.partition("; nearest: ")[2].strip().split(", ")
     assert (f"web-1-{host.agent.name}" in near, len(near) <= 3) == (True, True)
 
 
-def test_a_finding_that_does_not_exist_exits_127(host):
+def test_an_unknown_finding_id_exits_127(host):
     assert host.run("heal", "--finding", "00000000").code == 127
     short = host.run("heal", "--finding", host.json("audit")[1]["findings"][0]["id"][:5])
     assert (short.code, "needs at least 8 characters" in short.stderr) == (127, True)

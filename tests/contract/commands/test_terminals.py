@@ -47,7 +47,7 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_fits_a_real_terminal_of_80_columns(host, command):
+def test_command_output_fits_a_real_terminal_of_80_columns(host, command):
     """A line that the terminal itself wraps is as long as the terminal: only lines to copy may be."""
     _, written = typed(80, "--config-file", host.agent.config_file, *command)
     plain = re.sub(rb"\x1b\[[0-9;]*m", b"", written).decode()
@@ -129,7 +129,7 @@ def test_a_command_has_the_same_exit_code_for_every_encoding_of_stdout(reported,
     assert b"evil" in done.stdout
 
 
-def test_each_fix_line_of_audit_at_80_columns_is_a_command_that_runs(host, tmp_path):
+def test_each_fix_command_that_audit_prints_at_80_columns_can_be_run(host, tmp_path):
     said = host.run_apart("audit", COLUMNS="80").stdout
     fixes = [line.removeprefix("  fix: ") for line in said.splitlines() if line.startswith("  fix: ")]
     program = tmp_path / "stocktake"

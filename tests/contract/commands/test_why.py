@@ -81,7 +81,7 @@ def test_why_subtracts_currently_recorded_allocations_from_the_capacity(host, re
             rest.release(consumer)
 
 
-def test_why_lists_the_amount_of_the_requested_class_that_each_finding_takes(host, rest):
+def test_why_lists_the_amount_of_the_requested_class_that_each_finding_uses_up(host, rest):
     """Of the host's 60 VCPU a deleted instance has 4, a moved instance 8, and two unknown consumers 32."""
     stray = rest.allocate({host.agent.provider_uuid: {"VCPU": 16}})
     other = rest.allocate({host.agent.provider_uuid: {"VCPU": 16}})

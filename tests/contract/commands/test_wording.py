@@ -229,7 +229,7 @@ WORDS = [
 
 
 @pytest.mark.parametrize(("_earlier", "now", "run"), WORDS, ids=[now[:40] for _, now, _ in WORDS])
-def test_the_current_wording_of_each_sentence_is_printed(tmp_path, monkeypatch, _earlier, now, run):
+def test_each_sentence_is_printed_in_its_current_wording(tmp_path, monkeypatch, _earlier, now, run):
     monkeypatch.delenv("COLUMNS", raising=False)
     printed = run(tmp_path)
     assert re.search(now, printed, re.MULTILINE), printed
@@ -243,7 +243,7 @@ def test_the_earlier_wording_of_each_sentence_is_in_no_source_or_document(earlie
     assert found == []
 
 
-def test_an_audit_that_could_not_write_does_not_say_nothing_to_write(tmp_path):
+def test_an_audit_that_cannot_write_prints_the_reason_not_nothing_to_write(tmp_path):
     more = tmp_path / "more.conf"
     more.write_text("[placement]\nendpoint_override = http://127.0.0.1:1\n")
     printed = _ran("--config-file", _configured(tmp_path), "--config-file", more, "audit")

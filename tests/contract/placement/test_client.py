@@ -226,7 +226,7 @@ def test_a_failed_or_malformed_response_raises_placement_unavailable(rest, tmp_p
     assert "admin" not in str(raised.value)
 
 
-def test_a_failing_get_is_sent_three_times(rest, tmp_path):
+def test_a_failing_get_request_is_sent_three_times(rest, tmp_path):
     for fault in (Refuse(), Answer(503)):
         transport = ScriptedAdapter(always(fault))
         client = client_of(tmp_path, rest.server.url, transport, **QUICK)
@@ -236,7 +236,7 @@ def test_a_failing_get_is_sent_three_times(rest, tmp_path):
 
 
 @pytest.mark.parametrize("fault", [Refuse(), Answer(503), LoseAnswer()])
-def test_a_failing_write_is_sent_only_once(rest, tmp_path, fault):
+def test_a_failing_write_request_is_sent_only_once(rest, tmp_path, fault):
     transport = ScriptedAdapter(on_write(1, fault))
     client = client_of(tmp_path, rest.server.url, transport, **QUICK)
     uuid = rest.make_provider()

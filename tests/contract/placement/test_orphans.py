@@ -52,7 +52,7 @@ def test_the_reader_sends_no_request_if_there_are_no_orphaned_compute_nodes(read
     assert seen == []
 
 
-def test_a_reread_of_an_orphaned_tree_takes_2_requests_if_it_has_allocations(reader, placement, orphan):
+def test_rereading_an_orphaned_tree_with_allocations_takes_two_requests(reader, placement, orphan):
     root, _, consumer = orphan
     reader.orphans(NOTHING, frozenset({root}))
     assert reader.orphans(NOTHING, frozenset({root})).requests == 2

@@ -143,7 +143,7 @@ def test_s151_sharing_providers_of_many_aggregates_are_read_in_several_requests(
     suspects=st.frozensets(st.text("abcdef", min_size=1, max_size=3), max_size=3),
     most=st.integers(1, 5),
 )
-def test_successive_groups_of_limited_size_together_cover_all_consumers(holders, suspects, most):
+def test_successive_reads_of_limited_size_together_cover_all_consumers(holders, suspects, most):
     after, seen = "", set()
     for _ in range(len(holders) + 1):
         some, after = window(holders, suspects, most, after)
@@ -198,7 +198,7 @@ def test_the_tree_is_published_although_a_sharing_provider_is_too_large_to_read(
     assert "; the agent does not report the guests' allocations on this provider; the daemon" in found.actual
 
 
-def test_every_audit_reports_an_oversized_sharing_provider_but_few_reread_it(rest, crowded):
+def test_each_audit_reports_an_oversized_sharing_provider_but_rarely_rereads_it(rest, crowded):
     told = [crowded.one.audit(full_read_every=2).report for _ in range(9)]
     assert {len([s for s in r.findings if s.finding.code == "source-unavailable"]) for r in told} == {1}
     # The first audit, and the one in any 2 x 10 audits that reads everything again.

@@ -195,7 +195,7 @@ def test_the_writer_creates_a_sharing_provider_as_a_second_root_provider(rest, c
     assert brought_about(client, tree)[1].done == ()
 
 
-def test_a_second_root_is_not_created_until_the_agent_has_looked_up_its_uuid(rest, client):
+def test_a_second_root_is_not_created_until_the_agent_has_searched_for_its_uuid(rest, client):
     root, disk = rest.make_provider(), new_uuid()
     tree = DesiredTree(providers=(wanted(root), wanted(disk, None, DISK)))
     plan = diff(tree, TreeReader(client).view(looking_at(root)))

@@ -307,7 +307,7 @@ def test_the_result_of_the_writer_contains_the_number_of_sent_requests(rest, wri
     assert applied.requests == len(seen) == 2
 
 
-def test_a_foreign_write_between_two_writes_of_the_agent_raises_a_conflict(rest, tmp_path):
+def test_another_clients_write_between_two_writes_of_the_agent_is_a_conflict(rest, tmp_path):
     uuid = rest.make_provider()
     foreign = Meanwhile(lambda: rest.set_traits(uuid, "HW_CPU_X86_SSE"))
     writer = scripted(rest, tmp_path, on_write(2, foreign))

@@ -136,7 +136,7 @@ def test_a_conductor_read_is_timestamped_with_the_agents_clock_in_utc(filled, so
     assert before <= now <= datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
 
 
-def test_the_conductor_pulse_is_the_heartbeat_of_a_read_if_one_conductor_runs(filled, source):
+def test_the_heartbeat_that_heal_waits_for_equals_the_heartbeat_of_a_full_read(filled, source):
     """Heal waits until the pulse is new enough, then reads the rows: both must judge by the same services."""
     ago = datetime.datetime.now(datetime.UTC).replace(tzinfo=None, microsecond=0) - datetime.timedelta(seconds=20)
     with filled.engine.begin() as connection:
@@ -157,7 +157,7 @@ def test_unchanged_instances_are_cached_and_changed_instances_are_read(filled, s
     )
 
 
-def test_a_repeated_read_takes_seven_rpc_calls_for_any_number_of_instances(filled, client, source):
+def test_a_repeated_read_makes_seven_rpc_calls_for_any_number_of_instances(filled, client, source):
     with filled.engine.begin() as connection:
         cell.set_columns(connection, "compute_nodes", {"id": 3}, deleted=3)
         cell.set_columns(connection, "instances", {"node": "old-name.example.org"}, node=NODE)

@@ -245,7 +245,7 @@ def test_heal_refuses_a_repair_if_no_newer_service_heartbeat_arrives_in_time(wor
     assert world.held(uuid) == HELD
 
 
-def test_heal_removes_a_stale_allocation_despite_a_replica_lag_of_one_second(world):
+def test_heal_removes_a_stale_allocation_even_if_the_replica_lags_one_second(world):
     uuid = world.shelved()
     world.servers.applies(delay_s=1)
     world.rest.allocate({world.root: HELD}, uuid)

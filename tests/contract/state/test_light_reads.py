@@ -63,7 +63,7 @@ def report_of_compute(connection, age_s):
     )
 
 
-def test_a_light_read_of_unchanged_rows_keeps_the_state_sign_and_renews_values(filled, source):
+def test_a_light_read_of_unchanged_rows_returns_the_same_row_digests(filled, source):
     last = full(source)
     first, second = light(source, last), light(source, last)
     again = first.renewed(last)
@@ -161,11 +161,11 @@ def test_the_next_light_read_detects_each_kind_of_instance_change(filled, source
     assert unseen(filled, source, VISIBLE) == []
 
 
-def test_a_light_sql_read_also_detects_changes_that_leave_updated_at_alone(filled, sql):
+def test_a_light_sql_read_also_detects_changes_that_do_not_set_updated_at(filled, sql):
     assert unseen(filled, sql, ONLY_SQL) == []
 
 
-def test_a_light_conductor_read_takes_four_calls_for_any_number_of_instances(filled, client, conductor):
+def test_a_light_conductor_read_makes_four_calls_for_any_number_of_instances(filled, client, conductor):
     with filled.engine.begin() as connection:
         report_of_compute(connection, 5)
         cell.set_columns(connection, "compute_nodes", {"id": 3}, deleted=3)
@@ -199,7 +199,7 @@ def test_a_light_read_gets_conductor_heartbeats_if_nova_computes_is_not_new(fill
     assert found.service.last_seen_up is not None
 
 
-def test_a_state_sign_is_not_settled_until_some_time_after_the_newest_save(filled, conductor):
+def test_row_digests_count_as_settled_only_some_time_after_the_newest_save(filled, conductor):
     last = full(conductor)
 
     def settled_after(seconds):

@@ -264,7 +264,7 @@ def test_s158_an_orphaned_provider_is_kept_while_it_has_allocations(world):
     assert world.once()["outcome"] == "clean"
 
 
-def test_s69_a_provider_is_kept_if_its_node_row_now_names_another_host(world):
+def test_s69_a_provider_is_kept_if_its_compute_node_row_names_another_host(world):
     old = world.node(20, f"old-{world.agent.name}")
     world.add(old)
     world.orphan_provider(old)

@@ -106,7 +106,7 @@ def test_a_finding_ends_without_libvirt_if_its_consumer_has_no_allocation():
     assert checks(freed).missing(leaked) == ()
 
 
-def test_only_findings_about_an_unparsable_guest_are_unknown():
+def test_an_unparsable_guest_makes_only_findings_about_that_guest_unknown():
     odd = OddDomain(uuid=facts.uuid("i1"), name="i1", reason="no name")
     world = facts.snapshot(libvirt=dataclasses.replace(facts.host(), odd_domains=(odd,)))
     unknown = finding_of("guest-unknown", consumer_uuid=facts.uuid("i1"))
@@ -114,7 +114,7 @@ def test_only_findings_about_an_unparsable_guest_are_unknown():
     assert checks(world).missing(dataclasses.replace(unknown, consumer_uuid=facts.uuid("i2"))) == ()
 
 
-def test_only_findings_about_an_unparsable_nova_row_are_unknown():
+def test_an_unparsable_nova_row_makes_only_findings_about_that_row_unknown():
     state = dataclasses.replace(facts.state(), unreadable=(f"instance {facts.uuid('i1')}: no vm_state",))
     found = checks(facts.snapshot(nova=state))
     unknown = finding_of("guest-unknown", consumer_uuid=facts.uuid("i1"))
@@ -122,7 +122,7 @@ def test_only_findings_about_an_unparsable_nova_row_are_unknown():
     assert found.missing(dataclasses.replace(unknown, consumer_uuid=facts.uuid("i2"))) == ()
 
 
-def test_findings_below_a_folder_that_cannot_be_read_are_unknown():
+def test_findings_about_files_of_an_unreadable_folder_are_unknown():
     files = dataclasses.replace(facts.filesystem(16), unread=(("/srv/nova", "Permission denied"),))
     found = checks(facts.snapshot(files=files))
     leftover = finding_of("image-leftover", subject="/srv/nova/a")
@@ -153,7 +153,7 @@ def test_a_finding_about_a_consumer_is_unknown_until_its_record_is_read():
         (Role.OBSERVER, Publish.NEVER, 0, False, None, (WRITES,)),
     ],
 )
-def test_a_write_refused_finding_is_unknown_after_an_audit_that_did_not_write(
+def test_a_write_refused_finding_is_unknown_after_an_audit_that_wrote_nothing(
     role, publish, attempts, held, error, expected
 ):
     task = SimpleNamespace(

@@ -76,14 +76,14 @@ def task(store: Store, *, publish: Publish = Publish.BY_ROLE, lock=contextlib.nu
     )
 
 
-def test_a_new_process_first_reads_consumers_that_have_remembered_findings():
+def test_a_new_process_first_reads_the_consumers_of_its_saved_findings():
     memory = with_history(task(Store(history(LEAKED, SEVERAL, VOLUME))), AuditMemory(suspects=("old",)))
     assert memory.suspects == ("old", "several", "leaked")
     assert memory.reported == ("several", "leaked")
     assert consumers_of(history(VOLUME).sightings) == ()
 
 
-def test_a_finding_of_an_older_version_gets_severity_and_sources_of_its_rule():
+def test_a_finding_saved_without_severity_or_sources_gets_those_of_its_rule():
     old = Sighting(id="5f0f", code="over-capacity", first_seen_at=NOW, last_seen_at=NOW, times=2, evidence_digest="d")
     loaded = with_history(task(Store(History(sightings=(old,)))), AuditMemory()).history
     assert loaded is not None
@@ -105,7 +105,7 @@ def test_an_audit_loads_findings_that_another_process_saved_meanwhile():
     assert later.unsaved_history
 
 
-def test_the_finding_history_is_not_saved_if_only_timestamps_changed():
+def test_the_findings_history_is_not_saved_if_only_timestamps_changed():
     store, before = Store(), history(LEAKED, now="2026-11-21T11:00:00.000Z")
     memory = AuditMemory(history=before, audits=1)
     only_times = seen_again(before)
@@ -127,7 +127,7 @@ def test_the_finding_history_is_not_saved_if_only_timestamps_changed():
     assert store.saved == [], "only the count of a loss changed"
 
 
-def test_the_first_audit_of_a_process_saves_and_a_dry_run_never_does():
+def test_a_process_saves_its_history_in_the_first_audit_but_never_in_a_dry_run():
     store, known = Store(), history(LEAKED)
     save_history(task(store), AuditMemory(history=known, audits=0), known, known, frozenset())
     assert store.saved == [known]
@@ -137,7 +137,7 @@ def test_the_first_audit_of_a_process_saves_and_a_dry_run_never_does():
 
 
 @pytest.mark.parametrize("failure", ["lock", "disk"])
-def test_a_history_that_could_not_be_saved_is_saved_by_the_next_audit(failure):
+def test_the_next_audit_saves_a_findings_history_that_could_not_be_saved(failure):
     @contextlib.contextmanager
     def held():
         raise LockHeld("/run/lock", "is held")

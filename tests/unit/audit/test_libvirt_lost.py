@@ -95,7 +95,7 @@ def source(report: AuditReport, name: str) -> SourceStatus:
     return next(status for status in report.sources if status.name == name)
 
 
-def test_a_dead_libvirt_without_compute_id_is_one_finding_of_growing_severity():
+def test_a_lost_libvirt_on_a_host_without_compute_id_becomes_one_error_finding():
     agent = Agent()
     told = []
     for second in (0, 60, 120, 299, 300):

@@ -34,7 +34,7 @@ def plain(code: str, **changes) -> Finding:
     return Finding(code=code, severity=Severity.ERROR, remedy="", expected="", actual="", **changes)
 
 
-def test_an_evacuated_instance_still_counted_on_its_source_has_one_root_finding():
+def test_three_findings_about_one_evacuated_instance_are_reported_as_one_cause():
     held = {"VCPU": 8, "MEMORY_MB": 128, "DISK_GB": 1}
     world = facts.snapshot(
         placement=view_of(record("away", here=held, there=held)),
@@ -68,7 +68,7 @@ def crowd(leaked: int, rightful: int):
 
 
 @pytest.mark.parametrize(("leaked", "rightful", "is_symptom"), [(3, 4, True), (2, 4, True), (1, 6, False)])
-def test_over_capacity_is_a_symptom_only_of_leaks_as_large_as_the_excess(leaked, rightful, is_symptom):
+def test_over_capacity_is_a_symptom_of_leaks_only_if_they_explain_the_excess(leaked, rightful, is_symptom):
     found = caused(crowd(leaked, rightful), ONE_TO_ONE)
     (over,), (leak,) = found["over-capacity"], found["allocation-leaked"]
     assert over.caused_by == ((leak.finding.id,) if is_symptom else ())
@@ -92,7 +92,7 @@ def stranger_world(vcpus: int, used: int):
         (UnmanagedPolicy.REPORT, 6, False),
     ],
 )
-def test_over_capacity_is_a_symptom_of_a_foreign_guest_counted_in_reserved(policy, used, is_symptom):
+def test_over_capacity_can_be_a_symptom_of_a_foreign_guest_in_reserved(policy, used, is_symptom):
     found = caused(stranger_world(1, used), dataclasses.replace(ONE_TO_ONE, unknown_guests=policy))
     (over,) = [one for one in found["over-capacity"] if one.finding.resource_class == "VCPU"]
     (guest,) = found["guest-unknown"]
@@ -122,7 +122,7 @@ def test_a_usage_unlisted_finding_is_the_cause_of_over_capacity_of_its_class():
     assert found[hidden.id].symptoms == (here.id,)
 
 
-def test_a_chain_of_causes_has_one_root_which_lists_every_symptom():
+def test_the_first_cause_of_a_chain_lists_all_other_findings_as_symptoms():
     twin = plain("hostname-duplicated", provider_uuid="other", facts=(("provider_name", "cmp1"),))
     conflict = plain("provider-name-conflict", provider_uuid="other", facts=(("provider_name", "cmp1"),))
     refused = plain("write-refused", provider_uuid="own", facts=(("provider_name", "cmp1"),))
@@ -146,13 +146,13 @@ def test_a_trait_that_a_rival_writes_is_a_symptom_of_the_rival_writer_finding():
     assert [one.caused_by for one in found] == [(rival.id,), ()]
 
 
-def test_a_finding_that_this_audit_could_not_check_can_be_the_root():
+def test_a_finding_that_this_audit_could_not_check_can_be_a_cause():
     root = seen(plain("allocation-leaked", consumer_uuid="c"), state=FindingState.UNKNOWN)
     several = seen(plain("consumer-on-several-providers", consumer_uuid="c"))
     assert [one.caused_by for one in with_causes((root, several))] == [(), (root.finding.id,)]
 
 
-def test_a_symptom_whose_root_is_gone_is_a_root_itself():
+def test_a_symptom_whose_cause_has_ended_becomes_a_cause_itself():
     several = seen(plain("consumer-on-several-providers", consumer_uuid="c"), caused_by=("gone",))
     assert with_causes((several,))[0].caused_by == ()
     other = seen(plain("allocation-leaked", consumer_uuid="another"), symptoms=("gone",))

@@ -78,7 +78,7 @@ def since(told):
     return [seen.stands_since for seen in told.findings]
 
 
-def test_a_finding_whose_evidence_changes_gets_a_new_start_time():
+def test_a_finding_whose_evidence_changes_counts_its_time_from_the_change():
     assert since(after(([PLAIN], True), ([PLAIN], True), ([PLAIN], True))) == [FIRST]
     changed = after(([PLAIN], True), ([OTHER], True), ([OTHER], True))
     assert since(changed) == [SECOND]
@@ -100,7 +100,7 @@ def test_option_confirm_audits_sets_how_many_audits_confirm_a_finding(at, expect
     assert confirmed(after(([PLAIN], True), ([PLAIN], True), at=at)) == expected
 
 
-def test_a_new_finding_based_on_cached_allocations_is_withheld_and_rechecked():
+def test_a_new_finding_based_on_cached_allocations_waits_for_a_fresh_read():
     told = look(History(), RECORDED, PLAIN, fresh=False)
     assert [seen.finding.code for seen in told.findings] == ["volume-foreign"]
     assert [sighting.code for sighting in told.history.sightings] == ["volume-foreign"]
@@ -108,11 +108,11 @@ def test_a_new_finding_based_on_cached_allocations_is_withheld_and_rechecked():
 
 
 @pytest.mark.parametrize(("finding", "fresh"), [(RECORDED, True), (PLAIN, False)])
-def test_a_recheck_is_requested_only_for_a_withheld_finding(finding, fresh):
+def test_a_fresh_read_is_requested_only_for_a_finding_that_waits_for_one(finding, fresh):
     assert not look(History(), finding, fresh=fresh).recheck_recorded
 
 
-def test_the_consumer_of_an_allocation_finding_is_listed_until_confirmation():
+def test_the_consumer_of_a_recorded_finding_is_reread_until_confirmation():
     once = look(History(), RECORDED, PLAIN)
     assert once.unconfirmed_recorded == ("c1",)
     assert look(once.history, RECORDED, PLAIN).unconfirmed_recorded == ()
@@ -125,7 +125,7 @@ def test_the_finding_history_keeps_first_seen_at_and_removes_ended_findings():
     assert [seen.first_seen_at for seen in told.findings] == [FIRST]
 
 
-def test_the_sighting_count_of_a_finding_stops_at_option_confirm_audits():
+def test_the_number_of_audits_with_a_finding_is_counted_to_confirm_audits_only():
     told = after(*[([PLAIN], True)] * 5)
     assert [sighting.times for sighting in told.history.sightings] == [2]
 
@@ -173,7 +173,7 @@ def test_a_finding_keeps_its_last_checked_text_while_its_source_is_unread():
     assert (seen.state, seen.finding) == (FindingState.UNKNOWN, finding)
 
 
-def test_the_state_of_a_finding_is_seen_then_confirmed_also_with_new_evidence():
+def test_a_confirmed_finding_stays_confirmed_if_its_evidence_changes():
     states, history = [], History()
     for finding in (PLAIN, PLAIN, OTHER):
         told = look(history, finding)
@@ -225,7 +225,7 @@ def test_two_audits_confirm_a_finding_only_if_10_to_180_s_lie_between_them(secon
     assert told == expected
 
 
-def test_the_sighting_count_of_a_confirmed_finding_starts_again_after_a_reboot():
+def test_a_confirmed_finding_counts_its_audits_anew_after_a_reboot():
     before = look(look(History(), PLAIN, second=100).history, PLAIN, second=160)
     assert confirmed(before) == [True]
     (after_it,) = look(before.history, PLAIN, second=170, boot="another").findings
@@ -263,6 +263,6 @@ def test_a_finding_seen_again_is_confirmed_if_10_to_180_s_have_passed():
         ("allocation-leaked", {"placement", "state"}, Checks(), ()),
     ],
 )
-def test_a_finding_without_its_text_ends_only_after_an_audit_without_gaps(code, rests_on, checks, because):
+def test_a_finding_saved_without_text_ends_only_after_a_complete_audit(code, rests_on, checks, because):
     without_text = dataclasses.replace(PLAIN, code=code, rests_on=frozenset(rests_on), saved_id="5f0f")
     assert checks.missing(without_text) == because

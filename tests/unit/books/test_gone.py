@@ -115,7 +115,7 @@ def test_a_change_written_by_the_agent_is_not_attributed_to_another_writer():
         {"finding_id": "root", "consumer_uuid": None},
     ],
 )
-def test_a_repair_is_the_end_reason_with_its_journal_entry_and_actor(changes):
+def test_the_end_reason_of_a_repaired_finding_names_the_journal_entry_and_user(changes):
     repair = REPAIR._replace(**changes)
     found = gone(sighting(caused_by=("root",)), Present(repairs=(repair,)))
     assert (found.reason, found.entry_id, found.actor) == (GoneReason.HEALED, "3f9c", REPAIR.actor)
@@ -125,7 +125,7 @@ def test_a_repair_is_the_end_reason_with_its_journal_entry_and_actor(changes):
 @pytest.mark.parametrize(
     "changes", [{"at": BEFORE}, {"finding_id": "another", "consumer_uuid": "another"}, {"finding_id": None}]
 )
-def test_an_earlier_repair_or_one_of_another_consumer_is_not_the_end_reason(changes):
+def test_a_repair_of_earlier_or_of_another_consumer_is_not_the_end_reason(changes):
     repair = REPAIR._replace(**({"consumer_uuid": None} | changes))
     assert reason(sighting(LEAKED, vcpu(recorded=8)), repairs=(repair,))[0] is GoneReason.PLACEMENT_CHANGED
 
@@ -135,7 +135,7 @@ def test_a_source_unavailable_finding_ends_because_the_source_was_read_again():
     assert reason(sighting(lost)) == (GoneReason.SOURCE_BACK, "libvirt was read again")
 
 
-def test_a_configuration_change_precedes_changed_amounts_as_the_end_reason():
+def test_a_changed_configuration_is_the_end_reason_before_changed_amounts():
     changed = Reconfigured(AFTER, "the configuration changed: role owner -> observer")
     assert reason(sighting(), reconfigured=changed) == (GoneReason.CONFIGURATION_CHANGED, changed.words)
     earlier = changed._replace(at=SEEN_AT)
@@ -171,7 +171,7 @@ def row(key: str, name: str, recorded: int | None, place: ProviderKey = ROOT) ->
     )
 
 
-def test_amounts_are_stored_per_consumer_and_summed_over_own_providers():
+def test_amounts_are_stored_per_consumer_and_summed_over_the_hosts_providers():
     rows = (row("a", "VCPU", 2), row("b", "VCPU", 3), row("b", "DISK_GB", 9, ProviderKey("shared", "s")))
     found = booked_by(rows)
     assert found["b"] == (Booked("b", "VCPU", None, None, 3), Booked("b", "DISK_GB", None, None, 9, shared=True))
@@ -190,7 +190,7 @@ def test_a_finding_stores_the_amounts_of_its_consumer_or_else_of_its_class():
     assert noted == [[2], [2], [5], []]
 
 
-def test_a_removed_volume_of_an_instance_ends_its_finding_by_a_change_of_the_host():
+def test_removing_an_instance_volume_is_the_end_reason_of_its_finding():
     volume = Claim(
         consumer=Consumer(key="vg0/c1_disk", kind="volume"),
         cause=Cause.VOLUME_ORPHANED,

@@ -19,7 +19,7 @@ def history(*sightings: Sighting, read_until: int = 100, **changes: object) -> H
     return History(sightings=sightings, boot="this", read_until=read_until, **changes)
 
 
-def test_merged_findings_have_the_earliest_first_and_the_latest_last_sighting():
+def test_a_merged_finding_has_the_earliest_start_and_the_latest_end_of_two():
     ours = history(one(first_seen_at=T3, last_seen_at=T3, times=1, stands_since=T3))
     theirs = history(one(first_seen_at=T1, last_seen_at=T4, times=2, confirmed=True, stands_since=T1), read_until=160)
     (found,) = merged(ours, theirs).sightings
@@ -27,13 +27,13 @@ def test_merged_findings_have_the_earliest_first_and_the_latest_last_sighting():
     assert (found.confirmed, found.stands_since) == (True, T1)
 
 
-def test_the_larger_sighting_count_is_used_only_if_the_evidence_is_equal():
+def test_audit_counts_of_a_finding_are_merged_only_if_the_evidence_is_equal():
     theirs = history(one(times=3, evidence_digest="old"), read_until=50)
     (found,) = merged(history(one(times=1)), theirs).sightings
     assert (found.times, found.evidence_digest) == (1, "d")
 
 
-def test_the_sighting_count_is_0_if_the_newer_audit_could_not_check_the_finding():
+def test_a_finding_unchecked_by_the_newer_audit_counts_0_audits_after_the_merge():
     newer = history(one(times=0, unknown_because=("placement",)), read_until=160)
     older = history(one(times=2, confirmed=True))
     for found in (merged(newer, older), merged(older, newer)):
@@ -41,38 +41,38 @@ def test_the_sighting_count_is_0_if_the_newer_audit_could_not_check_the_finding(
         assert (sighting.times, sighting.confirmed, sighting.unknown_because) == (0, True, ("placement",))
 
 
-def test_findings_of_one_history_stay_unless_this_processs_audits_ended_them():
+def test_a_merge_keeps_findings_unless_audits_of_this_process_ended_them():
     ours, theirs = history(one("a")), history(one("b"), one("c"))
     assert [s.id for s in merged(ours, theirs).sightings] == ["a", "b", "c"]
     assert [s.id for s in merged(ours, theirs, frozenset({"b"})).sightings] == ["a", "c"]
 
 
-def test_a_finding_missing_in_the_other_processs_later_audit_counts_from_0():
+def test_a_finding_absent_from_the_other_processs_later_audit_counts_0_audits():
     ours = history(one(times=2, counted_at=100, confirmed=True))
     (found,) = merged(ours, history(read_until=160)).sightings
     assert (found.times, found.confirmed) == (0, True)
 
 
-def test_a_finding_that_only_one_process_found_keeps_its_last_audits_count():
+def test_a_finding_of_only_one_process_keeps_its_audit_count_in_a_merge():
     ours = history(one(times=1, counted_at=100))
     assert merged(ours, history(read_until=40)) == ours
     theirs = history(one(times=1, counted_at=160), read_until=160)
     assert merged(history(), theirs).sightings == theirs.sightings
 
 
-def test_a_finding_with_several_sightings_counts_from_0_if_one_process_lacks_it():
+def test_a_confirmed_finding_counts_0_audits_if_one_process_lacks_the_finding():
     long = history(one(times=2, counted_at=160, confirmed=True), read_until=160)
     for found in (merged(long, history()), merged(history(), long)):
         assert [(s.times, s.confirmed) for s in found.sightings] == [(0, True)]
 
 
-def test_an_earlier_finding_missing_in_this_processs_later_audit_counts_from_0():
+def test_an_earlier_finding_absent_from_this_processs_later_audit_counts_0():
     theirs = history(one(times=1, counted_at=100))
     (found,) = merged(history(read_until=160), theirs).sightings
     assert found.times == 0
 
 
-def test_sighting_counts_from_before_a_reboot_are_not_used():
+def test_a_merge_ignores_audit_counts_from_before_a_reboot():
     theirs = dataclasses.replace(history(one(times=1, counted_at=900), read_until=900), boot="earlier")
     (found,) = merged(history(), theirs).sightings
     assert found.times == 0
@@ -80,7 +80,7 @@ def test_sighting_counts_from_before_a_reboot_are_not_used():
     assert merged(ours, dataclasses.replace(history(read_until=900), boot="earlier")) == ours
 
 
-def test_a_sighting_count_that_ended_before_the_newer_one_began_is_not_added():
+def test_a_merge_does_not_add_audit_counts_of_two_separate_appearances():
     older = history(one(first_seen_at=T1, last_seen_at=T2, times=3, counted_at=90, stands_since=T1))
     newer = history(one(first_seen_at=T1, last_seen_at=T4, times=1, counted_at=160, stands_since=T4), read_until=160)
     for found in (merged(newer, older), merged(older, newer)):
@@ -89,7 +89,7 @@ def test_a_sighting_count_that_ended_before_the_newer_one_began_is_not_added():
         assert (sighting.first_seen_at, sighting.last_seen_at) == (T1, T4)
 
 
-def test_a_merge_takes_all_data_but_findings_from_this_processs_own_history():
+def test_a_merge_takes_everything_except_findings_from_this_process():
     ours = history(root_uuid="ours", settings_digest="ours")
     found = merged(ours, history(read_until=200, root_uuid="theirs", settings_digest="theirs"))
     assert (found.root_uuid, found.settings_digest, found.read_until) == ("ours", "ours", 200)

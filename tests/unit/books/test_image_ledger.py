@@ -161,7 +161,7 @@ def test_a_disk_file_of_several_guests_belongs_to_the_lowest_guest_uuid():
     assert by_path(image_store_rows(read))[used][1] == min(map(uuid, "abc"))
 
 
-def test_if_files_exceed_the_used_store_size_image_cache_rows_are_reduced():
+def test_image_cache_rows_shrink_if_files_exceed_the_used_size_of_the_store():
     read = world(
         store(
             (f"{ROOT}/_base/a", 2 * GIB),

@@ -47,7 +47,7 @@ def lines(ledger):
 I1, S = uuid("i1"), uuid("stranger")
 
 
-def test_an_instance_has_claims_from_nova_and_libvirt_and_placement():
+def test_an_instance_has_amounts_from_nova_and_libvirt_and_placement():
     kept = written(WORLD)
     amounts = {("DISK_GB", 1), ("MEMORY_MB", 128), ("VCPU", 1)}
     assert lines(kept.promised) == {(I1, Cause.INSTANCE, name, amount) for name, amount in amounts}
@@ -56,7 +56,7 @@ def test_an_instance_has_claims_from_nova_and_libvirt_and_placement():
     assert kept.unmanaged.claims == ()
 
 
-def test_every_claim_states_the_source_from_which_it_was_read():
+def test_every_amount_in_the_ledger_names_the_source_it_was_read_from():
     kept = written(WORLD)
     by_book = [{str(c.source) for c in ledger.claims} for ledger in (kept.promised, kept.held, kept.recorded)]
     assert by_book == [
@@ -101,7 +101,7 @@ def test_a_guest_that_nova_may_expect_on_this_host_is_not_a_foreign_guest(world)
     assert kept.unmanaged.claims == ()
 
 
-def test_the_disk_of_a_foreign_guest_is_an_unmanaged_claim():
+def test_the_disk_of_a_foreign_guest_counts_as_unmanaged_use():
     used = Disk(target="vda", kind="block", source="/dev/vg0/by-hand")
     world = snapshot(libvirt=host(domain("stranger", disks=(used,))), lvm=group(20, volume("by-hand", 2.5)))
     kept = written(world, lvm_settings())
@@ -119,7 +119,7 @@ def test_resources_that_a_foreign_guest_has_allocated_are_not_unmanaged_use():
     ("lost", "unknown"),
     [(STATE, "state_known"), (LIBVIRT, "host_known"), (PLACEMENT, "recorded_known")],
 )
-def test_claims_of_an_unreadable_source_are_empty_and_marked_as_unknown(lost, unknown):
+def test_amounts_of_an_unreadable_source_are_absent_and_marked_as_unknown(lost, unknown):
     kept = written(without(WORLD, lost))
     flags = {"state_known": True, "host_known": True, "recorded_known": True, unknown: False}
     assert {name: getattr(kept, name) for name in flags} == flags
@@ -127,7 +127,7 @@ def test_claims_of_an_unreadable_source_are_empty_and_marked_as_unknown(lost, un
     assert empty.claims == ()
 
 
-def test_without_a_node_name_nova_yields_no_claims_and_is_marked_as_unknown():
+def test_without_a_node_name_nova_yields_no_amounts_and_is_marked_as_unknown():
     kept = written(WORLD, node=None)
     assert kept.promised.claims == ()
     assert not kept.state_known
@@ -136,7 +136,7 @@ def test_without_a_node_name_nova_yields_no_claims_and_is_marked_as_unknown():
 METADATA = Flavor(id=0, name="m1", vcpus=2, memory_mib=256, root_gib=5, ephemeral_gib=1, swap_mib=512)
 
 
-def test_without_a_nova_state_source_promised_claims_are_read_from_libvirt():
+def test_without_a_nova_state_source_promised_amounts_are_read_from_libvirt():
     guests = host(domain("i1"), domain("i2", nova_flavor=METADATA, managed_by_nova=True))
     kept = written(snapshot(nova=state(kind=StateKind.NONE), libvirt=guests))
     assert lines(kept.promised) == {
@@ -148,7 +148,7 @@ def test_without_a_nova_state_source_promised_claims_are_read_from_libvirt():
     }
 
 
-def test_promised_claims_are_unknown_if_neither_nova_nor_libvirt_could_be_read():
+def test_promised_amounts_are_unknown_if_nova_and_libvirt_could_not_be_read():
     kept = written(snapshot(nova=state(kind=StateKind.NONE), libvirt=host(domain()), lost=[LIBVIRT]))
     assert not kept.state_known
     assert kept.promised.claims == ()
@@ -165,13 +165,13 @@ NOTICED = {
 
 
 @pytest.mark.parametrize("changes", NOTICED.values(), ids=NOTICED.keys())
-def test_a_changed_instance_or_guest_or_volume_changes_the_digest_of_claims(changes):
+def test_the_ledger_digest_changes_with_an_instance_or_a_guest_or_a_volume(changes):
     assert digest(written(snapshot(**settled_world(**changes)), lvm_settings())) != digest(
         written(WORLD, lvm_settings())
     )
 
 
-def test_the_digest_of_claims_ignores_recorded_allocations():
+def test_the_ledger_digest_ignores_recorded_allocations():
     nova = state(instance(task_state="migrating"), migrations=(migration(kind="live-migration"),))
     moved = snapshot(**settled_world(nova=nova))
     held_by_move = snapshot(**settled_world(nova=nova, placement=view(allocations(uuid("migration-1"), VCPU=1))))
@@ -179,12 +179,12 @@ def test_the_digest_of_claims_ignores_recorded_allocations():
     assert written(moved).promised != written(held_by_move).promised
 
 
-def test_the_key_of_the_root_provider_differs_from_that_of_a_child_provider():
+def test_the_root_provider_and_a_child_provider_have_different_keys():
     assert provider_key(view(), ROOT_UUID) == ("root", "")
     assert provider_key(view(), uuid("child")) == ("provider", uuid("child"))
 
 
-def test_a_recorded_claim_on_a_child_provider_has_the_key_of_that_provider():
+def test_an_allocation_on_a_child_provider_has_the_key_of_that_provider():
     on_child = tuple(dataclasses.replace(a, provider_uuid=uuid("child")) for a in allocations(I1, VGPU=1))
     kept = written(snapshot(placement=view(on_child)))
     assert [c.provider_key for c in kept.recorded.claims] == [("provider", uuid("child"))]

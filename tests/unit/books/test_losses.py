@@ -38,7 +38,7 @@ def test_a_lost_source_is_an_error_after_three_audits_and_300_s():
     assert told == [[False], [False], [True]], "two audits are not enough, however long they are apart"
 
 
-def test_a_loss_of_a_source_counts_from_its_first_audit_until_a_successful_read():
+def test_the_loss_of_a_source_lasts_from_its_first_failed_audit_to_a_good_read():
     losses, _ = life((0, LIBVIRT_FAILED), (60, LIBVIRT_FAILED), (120, LIBVIRT_FAILED))
     assert losses == (Loss(LIBVIRT, "at 0", 0, 3, is_error=False),)
     losses, _ = life((0, LIBVIRT_FAILED), (60, ()), (120, LIBVIRT_FAILED))
@@ -51,7 +51,7 @@ def test_denied_credentials_are_an_error_at_once_until_the_source_is_read():
     assert told == [[True], [True], [], [False]]
 
 
-def test_a_lost_source_stays_an_error_after_a_reboot_although_its_time_restarts():
+def test_the_loss_of_a_source_stays_an_error_after_a_reboot():
     moments = tuple((second, LIBVIRT_FAILED) for second in (1000, 1100, 1300, 5))
     losses, told = life(*moments, boots="aaab")
     assert told[2:] == [[True], [True]]
@@ -77,7 +77,7 @@ def test_a_lost_source_that_no_write_depends_on_stays_a_warning(settings, source
     assert (source in weighty(settings)) is is_heavy
 
 
-def test_a_loss_neither_begins_nor_ends_if_the_audit_does_not_read_the_source():
+def test_an_audit_that_does_not_read_a_source_leaves_its_loss_unchanged():
     failed, not_asked = (Failed(PLACEMENT, denied=False),), (Failed(PLACEMENT, denied=False, asked=False),)
     assert life((0, not_asked))[0] == ()
     losses, _ = life((0, failed), (60, not_asked), (120, not_asked))

@@ -210,7 +210,7 @@ def test_usage_is_assigned_to_a_migration_that_is_a_consumer_in_placement():
     assert (by_migration.consumer_uuid, by_migration.consumer_kind) == (uuid("migration-1"), "migration")
 
 
-def test_a_same_host_resize_assigns_both_flavors_to_different_consumers():
+def test_a_same_host_resize_assigns_each_flavor_to_another_consumer():
     world = moving("i1", migration(dest_host="cmp1", dest_node=NODE), **resized(task_state="resize_prep"))
     taken = occupied(world, NODE, frozenset({uuid("i1"), uuid("migration-1")})).occupancies
     assert {(o.cause, o.flavor.name, o.consumer_uuid) for o in taken} == {

@@ -114,7 +114,7 @@ def test_used_and_free_amounts_are_unknown_if_placement_is_unreadable():
     assert set(rows) == {"DISK_GB", "MEMORY_MB", "VCPU"}
 
 
-def test_a_provider_place_has_the_parent_that_placement_records():
+def test_a_provider_row_names_the_parent_that_placement_records():
     child = Provider(uuid=I1, name="child", parent_uuid=ROOT_UUID, generation=1)
     held = view(provider=root(inventory("VCPU", 4)))
     world = snapshot(placement=dataclasses.replace(held, providers=(*held.providers, child)))
@@ -122,7 +122,7 @@ def test_a_provider_place_has_the_parent_that_placement_records():
     assert set(places) == {ProviderPlace(NODE, ROOT_UUID, None), ProviderPlace("child", I1, ROOT_UUID)}
 
 
-def test_a_provider_that_placement_lacks_has_its_wanted_parent():
+def test_a_provider_missing_in_placement_has_its_wanted_parent():
     (place,) = provider_places(None, decided(snapshot(lost=[PLACEMENT])).tree)
     assert (place.uuid, place.parent_uuid) == (ROOT_UUID, None)
 
@@ -172,7 +172,7 @@ def test_every_verdict_is_unknown_if_the_state_source_is_unreadable():
     assert {r.promised for r in ledger(world)} == {None}
 
 
-def test_an_inventory_that_the_agent_cannot_decide_now_is_not_decided():
+def test_the_row_of_an_inventory_that_cannot_be_decided_is_marked_undecided():
     world = snapshot(placement=view(provider=root(inventory("VCPU", 8), inventory("DISK_GB", 20))), lvm=group(20))
     chosen = lvm_settings()
 

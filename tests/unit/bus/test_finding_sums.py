@@ -58,7 +58,7 @@ def test_unknown_findings_are_counted_by_code_with_the_oldest_check():
     assert found["confirmed"] == {"allocation-leaked": 2}
 
 
-def test_causes_by_code_counts_only_findings_without_a_cause():
+def test_the_number_of_causes_counts_only_findings_that_no_other_finding_causes():
     root = seen("allocation-stale-move")
     symptom = seen("over-capacity", caused_by=(root.finding.id,))
     found = sums(root, symptom)
@@ -120,7 +120,7 @@ def test_a_symptom_is_not_the_worst_finding_while_its_cause_is_reported():
     assert sums(root, symptom)["worst"]["code"] == "guest-unknown"
 
 
-def test_without_a_headline_the_start_of_the_actual_state_is_the_headline():
+def test_the_most_urgent_finding_without_a_headline_shows_its_state_instead():
     assert sums(seen())["worst"]["headline"] == "8 VCPU"
     assert len(sums(seen(actual="x" * 9000))["worst"]["headline"]) == 160
 

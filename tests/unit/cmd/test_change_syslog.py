@@ -61,14 +61,14 @@ def syslog_at(path):
         yield server
 
 
-def test_only_a_change_that_was_made_is_announced(tmp_path):
+def test_only_a_change_that_was_made_is_sent_to_syslog(tmp_path):
     journal = FileJournal(str(tmp_path), lambda: "2026-11-22T03:11:07.000Z")
     (line,) = announced(journal, CHANGE, *Result)
     assert [entry.result for entry in journal.read().entries] == list(Result)
     assert journal.read().entries[1].id in line
 
 
-def test_a_change_is_announced_even_if_its_outcome_cannot_be_written():
+def test_a_change_is_sent_to_syslog_even_if_its_outcome_cannot_be_journaled():
     lines = []
     announcing = AnnouncingJournal(Refusing(), lambda: "alice", lines.append)
     with pytest.raises(SourceUnavailable):
@@ -76,7 +76,7 @@ def test_a_change_is_announced_even_if_its_outcome_cannot_be_written():
     assert len(lines) == 1
 
 
-def test_the_line_about_a_change_says_who_changed_what_and_how_to_undo_it():
+def test_the_syslog_line_of_a_change_says_who_changed_what_and_how_to_undo_it():
     assert change_line(CHANGE, "3f9c00000000", "alice (sudo), stocktake heal") == (
         f'finding healed code=allocation-stale-move subject="consumer {CONSUMER}" actor="alice (sudo), stocktake heal"'
         f' entry_id=3f9c00000000 after="8 VCPU on {THERE}"'
@@ -92,18 +92,18 @@ def test_the_syslog_line_of_a_change_begins_with_what_the_command_did(change, te
     assert change_line(change, "3f9c", "alice").startswith(text)
 
 
-def test_a_line_about_a_change_of_many_consumers_is_short():
+def test_the_syslog_line_of_a_change_of_many_consumers_is_short():
     many = {"consumers": [consumer((HERE, f"CUSTOM_{n}", n)) for n in range(1000)]}
     line = change_line(Change(kind="reshape", why="w", before=many, after=many, provider_uuid=HERE), "3f9c", "a" * 5000)
     assert size_bytes(line) <= LINE_BYTES
 
 
-def test_a_consumer_without_allocations_is_logged_as_no_allocation():
+def test_syslog_shows_a_consumer_without_allocations_as_no_allocation():
     assert state_text(consumer()) == "no allocation"
     assert json.loads(state_text({"name": "b"})) == {"name": "b"}
 
 
-def test_a_line_reaches_syslog_with_identifier_facility_and_priority(tmp_path):
+def test_a_syslog_line_has_an_identifier_and_a_facility_and_a_priority(tmp_path):
     with syslog_at(tmp_path / "log") as server:
         to_syslog("finding healed before=\u00e9")
         text = server.recv(4096).decode()

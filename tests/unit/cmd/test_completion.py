@@ -43,7 +43,7 @@ def words() -> ProgramWords:
     return program_words(Shell())
 
 
-def test_words_have_every_command_and_every_finding_code(words):
+def test_completion_knows_every_command_and_every_finding_code(words):
     assert [each.name for each in words.commands] == [entry.name for entry in COMMANDS]
     (code,) = [o for c in words.commands if c.name == "findings" for o in c.options if "--code" in o.flags]
     assert code.values is Values.LISTED
@@ -51,7 +51,7 @@ def test_words_have_every_command_and_every_finding_code(words):
 
 
 @EVERY
-def test_bash_completes(tmp_path: Path, words, typed, word):
+def test_bash_completes_commands_and_options_and_values(tmp_path: Path, words, typed, word):
     script = tmp_path / "stocktake"
     script.write_text(bash_script("stocktake", words))
     assert _printed("bash", "--norc", "-c", _BASH, "bash", str(script), typed) == [word]
@@ -59,7 +59,7 @@ def test_bash_completes(tmp_path: Path, words, typed, word):
 
 @pytest.mark.skipif(shutil.which("fish") is None, reason="no fish here")
 @EVERY
-def test_fish_completes(tmp_path: Path, words, typed, word):
+def test_fish_completes_commands_and_options_and_values(tmp_path: Path, words, typed, word):
     script = tmp_path / "stocktake.fish"
     script.write_text(fish_script("stocktake", words))
     ask = f"source {script}; complete -C '{typed}'"
@@ -69,7 +69,7 @@ def test_fish_completes(tmp_path: Path, words, typed, word):
 
 
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="no zsh here")
-def test_zsh_completes(tmp_path: Path, words):
+def test_zsh_completes_commands_and_options_and_values(tmp_path: Path, words):
     (tmp_path / "_stocktake").write_text(zsh_script("stocktake", words))
     environment = {"PATH": os.environ["PATH"], "TERM": "vt100", "HOME": str(tmp_path), "ZDOTDIR": str(tmp_path)}
     setup = f"PS1='> ' RPS1='' fpath=({tmp_path} $fpath); autoload -Uz compinit; compinit -u -d {tmp_path}/dump\n"
@@ -80,7 +80,7 @@ def test_zsh_completes(tmp_path: Path, words):
             _completes_in_zsh(zsh, typed, word)
 
 
-def test_words_for_scripts_stay_as_they_were(capsys):
+def test_the_completion_output_for_scripts_keeps_its_format(capsys):
     """``--shell none`` prints one line for each command: other programs may read these lines."""
     assert Shell().run(["complete", "--shell", "none"]) == 0
     out = capsys.readouterr().out

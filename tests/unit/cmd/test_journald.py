@@ -77,13 +77,13 @@ def test_a_missing_stderr_is_not_taken_for_a_stream_to_journald(monkeypatch):
         assert not journald.is_read_by_journald()
 
 
-def test_a_log_file_beside_the_journal_has_no_prefixes(stderr, tmp_path):
+def test_lines_in_a_log_file_have_no_priority_prefix(stderr, tmp_path):
     shown = logged(stderr, tmp_path, f"log_file = {tmp_path}/log\nuse_stderr = true\n")
     assert shown
     assert not [line for line in (tmp_path / "log").read_text().splitlines() if line.startswith("<")]
 
 
-def test_the_log_lines_of_a_command_have_priorities_too(stderr, tmp_path):
+def test_log_lines_of_a_command_sent_to_journald_also_have_a_priority_prefix(stderr, tmp_path):
     shown = logged(stderr, tmp_path, setup=setup_command_logging)
     assert shown
     assert all(re.match("<[234]>", line) for line in shown)

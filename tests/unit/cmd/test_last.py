@@ -63,7 +63,7 @@ def whole(report: AuditReport) -> AuditReport:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_with_option_last_the_first_line_has_the_reports_time_and_age(host, name):
+def test_with_option_last_the_first_line_has_the_time_and_age_of_the_report(host, name):
     report = host.reported(whole(REPORT))
     done = host.run(*COMMANDS[name])
     first = done.stdout.splitlines()[0]
@@ -92,7 +92,7 @@ def test_with_option_last_json_output_equals_the_daemons_last_audit(host):
     assert document(host, "explain", LEAKED)["started_at"] == report.started_at
 
 
-def test_with_option_last_sources_the_daemon_could_not_read_cause_exit_code_2(host):
+def test_with_option_last_a_source_unread_by_the_daemon_causes_exit_code_2(host):
     host.reported()
     done = host.run("ledger")
     assert done.code == 2
@@ -115,12 +115,12 @@ def test_with_option_last_a_command_exits_75_if_there_is_no_report(host, name):
     assert "does not exist, so no daemon has reported since boot" in done.stderr
 
 
-def test_with_option_last_a_command_exits_75_if_the_audit_could_read_nothing(host):
+def test_with_option_last_a_command_exits_75_if_the_daemon_could_read_nothing(host):
     host.reported(dataclasses.replace(REPORT, outcome=Outcome.UNREADABLE))
     assert host.run("ledger").code == 75
 
 
-def test_an_unreadable_row_is_left_out_and_named_and_the_exit_code_is_2(host):
+def test_with_option_last_an_unreadable_row_is_left_out_and_named_with_exit_2(host):
     host.reported(whole(REPORT))
     path = host.folder / "report.json"
     written = json.loads(path.read_text())
@@ -131,7 +131,7 @@ def test_an_unreadable_row_is_left_out_and_named_and_the_exit_code_is_2(host):
     assert f"{path}: the answer leaves out an unreadable row: traits[0]: trait is not text" in done.stderr
 
 
-def test_a_table_of_chosen_columns_begins_with_the_line_about_the_report(host):
+def test_with_option_last_a_table_of_chosen_columns_begins_with_the_reports_age(host):
     host.reported(whole(REPORT))
     lines = host.run("traits", "-c", "trait").stdout.splitlines()
     assert lines[0].startswith("from the daemon's report of ")

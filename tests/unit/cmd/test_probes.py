@@ -33,12 +33,12 @@ def failing(error: Exception) -> Probe:
         (KeyError("x"), "this is a bug: KeyError: 'x'"),
     ],
 )
-def test_a_probe_that_raises_an_error_is_not_ok_and_says_why(error, words):
+def test_a_probe_that_raises_an_error_is_reported_as_failed_with_the_error(error, words):
     (found,) = answers([failing(error)])
     assert (found.what, found.ok, found.words) == ("part", False, words)
 
 
-def test_the_answers_are_in_the_order_of_the_probes():
+def test_the_results_are_listed_in_the_order_of_the_probes():
     found = answers([Probe(what=name, ask=lambda _deadline, name=name: f"I am {name}") for name in "abc"])
     assert [(each.what, each.ok, each.words) for each in found] == [(name, True, f"I am {name}") for name in "abc"]
     assert all(0 <= each.took_ms < 10_000 for each in found)
@@ -54,7 +54,7 @@ def test_all_probes_run_at_the_same_time():
     assert [each.words for each in answers([Probe(what=name, ask=ask) for name in "abc"])] == ["met the others"] * 3
 
 
-def test_a_hanging_probe_is_abandoned_and_the_other_probes_still_answer():
+def test_a_hanging_probe_is_abandoned_and_all_other_probes_are_reported():
     hangs = threading.Event()
     found = answers([Probe(what="dead", ask=lambda _deadline: str(hangs.wait())), failing(OSError("x"))], limit_s=0.1)
     hangs.set()
@@ -77,7 +77,7 @@ def test_only_configured_services_have_a_probe(tmp_path: Path):
     }
 
 
-def test_a_folder_of_the_text_file_that_is_gone_is_not_ok(tmp_path: Path):
+def test_a_missing_folder_of_the_metrics_text_file_is_not_ok(tmp_path: Path):
     folder = tmp_path / "node"
     folder.mkdir()
     probes = tuple(monitoring_probes(load_ours(tmp_path, f"{ALONE}[metrics]\ntextfile = {folder}/a.prom\n")))
@@ -92,7 +92,7 @@ def folders(tmp_path: Path, state_dir: Path) -> Answer:
     return answers(tuple(folder_probes(load_ours(tmp_path, text))))[0]
 
 
-def test_a_folder_that_exists_or_could_be_created_is_ok_and_is_not_created(tmp_path: Path):
+def test_a_folder_that_exists_or_can_be_created_is_ok_and_is_not_created(tmp_path: Path):
     assert folders(tmp_path, tmp_path).words.startswith(f"{tmp_path} can be written, ")
     missing = tmp_path / "a" / "b"
     assert folders(tmp_path, missing).words.startswith(f"{missing} does not exist yet, ")
@@ -120,7 +120,7 @@ def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return configured
 
 
-def test_each_volume_group_is_a_row_with_its_size_and_free_space(groups):
+def test_each_volume_group_is_listed_with_its_size_and_free_space(groups):
     assert [(each.what, each.ok, each.words) for each in groups("vg0,vg1")] == [
         ("volume group vg0", True, "0.2 GiB, 0.2 GiB free"),
         ("volume group vg1", True, "0.1 GiB, 0.1 GiB free"),

@@ -39,7 +39,7 @@ def test_the_page_is_written_to_a_file_that_only_its_owner_may_read(host):
     assert "<h1>Resources of compute-1</h1>" in page_of(host)
 
 
-def test_findings_do_not_change_the_exit_code(host):
+def test_findings_do_not_change_the_exit_code_of_the_report_command(host):
     host.reported(SCREEN)
     assert report(host).code == 0
 
@@ -61,7 +61,7 @@ def test_the_page_replaces_an_older_page_and_leaves_no_other_file(host):
     assert stat.S_IMODE((host.folder / "page.html").stat().st_mode) == 0o600
 
 
-def test_an_unread_source_makes_the_exit_code_2_and_is_named_in_the_page(host):
+def test_an_unread_source_is_named_in_the_page_and_makes_the_exit_code_2(host):
     host.reported(UNREAD)
     done = report(host)
     assert done.code == 2
@@ -69,32 +69,32 @@ def test_an_unread_source_makes_the_exit_code_2_and_is_named_in_the_page(host):
     assert "placement was not read" in page_of(host)
 
 
-def test_a_report_in_which_every_source_is_dead_still_makes_a_page(host):
+def test_the_report_command_makes_a_page_even_if_no_source_was_read(host):
     host.reported(dead())
     assert report(host).code == 2
     shown = [text for text in Elements(page_of(host)).texts if text.strip() == "?"]
     assert len(shown) >= 10
 
 
-def test_an_old_report_makes_the_exit_code_2_and_the_page_says_how_old(host):
+def test_the_page_of_an_old_report_shows_the_age_and_the_exit_code_is_2(host):
     host.reported(CALM, age_s=7200.0)
     assert report(host).code == 2
     assert "more than 3 intervals of 60 s" in page_of(host)
 
 
-def test_without_a_report_the_command_exits_75_and_writes_no_file(host):
+def test_without_a_report_the_report_command_exits_75_and_writes_no_file(host):
     assert report(host).code == 75
     assert not (host.folder / "page.html").exists()
 
 
-def test_a_file_that_cannot_be_written_makes_the_exit_code_75(host):
+def test_the_report_command_exits_75_if_the_page_cannot_be_written(host):
     host.reported(CALM)
     done = report(host, "missing/page.html")
     assert done.code == 75
     assert "missing/page.html cannot be written: No such file or directory" in done.stderr
 
 
-def test_the_page_has_the_journals_changes_and_the_options_that_a_file_sets(host):
+def test_the_page_has_the_journals_changes_and_all_options_set_in_files(host):
     host.reported(CALM)
     journal = FileJournal(str(host.folder / "state"), now=lambda: "2999-01-01T00:00:00Z")
     entry = journal.begin(Change(kind="allocations", why="leaked", before={}, after={}, code="allocation-leaked"))

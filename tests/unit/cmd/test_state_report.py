@@ -36,7 +36,7 @@ def section(text, title):
     return rest.partition("\n" + "=" * 72 + "\n====")[0].splitlines()[1:]
 
 
-def test_the_report_has_the_sections_of_oslo_reports_and_of_the_agent(tmp_path):
+def test_the_sigusr2_report_has_the_sections_of_oslo_reports_and_of_the_agent(tmp_path):
     text = report_text(CONDITION, loaded(tmp_path), "1.2.3", NOW)
     assert [title for title in SECTIONS if section(text, title)] == list(SECTIONS)
     assert "version = 1.2.3" in "\n".join(section(text, "Package"))
@@ -56,7 +56,7 @@ def test_the_report_contains_the_process_id_of_the_agent(tmp_path):
     assert f"Process {pid} " in "\n".join(section(text, "Processes"))
 
 
-def test_each_frame_of_a_thread_is_one_line_of_the_report(tmp_path):
+def test_each_frame_of_a_thread_is_one_line_of_the_sigusr2_report(tmp_path):
     stop = threading.Event()
     thread = threading.Thread(target=stop.wait, name="the-waiting-one")
     thread.start()
@@ -112,7 +112,7 @@ def test_the_report_goes_to_a_new_file_in_the_configured_folder(tmp_path, capfd,
     assert [r.file for r in caplog.records if r.msg == events.STATE_DUMP] == [str(path)]
 
 
-def test_a_report_goes_to_stderr_if_its_file_cannot_be_written(tmp_path, capfd, caplog):
+def test_the_sigusr2_report_goes_to_stderr_if_its_file_cannot_be_written(tmp_path, capfd, caplog):
     with caplog.at_level("INFO"):
         write_state_report(CONDITION, loaded(tmp_path, f"[oslo_reports]\nlog_dir = {tmp_path}/absent\n"), "1")
     assert "Live findings" in capfd.readouterr().err
@@ -120,7 +120,7 @@ def test_a_report_goes_to_stderr_if_its_file_cannot_be_written(tmp_path, capfd, 
     assert record.error == f"{tmp_path}/absent: No such file or directory"
 
 
-def test_a_child_that_has_ended_and_was_not_reaped_does_not_end_the_report():
+def test_an_ended_child_process_does_not_stop_the_sigusr2_report():
     """psutil raises for a zombie among the children of the process."""
     child = subprocess.Popen(["true"])
     until(lambda: "Z" in Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[0], 30, "a zombie")

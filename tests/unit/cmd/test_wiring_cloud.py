@@ -47,7 +47,7 @@ def test_the_source_of_nova_data_is_closed_when_the_wire_context_exits(tmp_path)
         state.read("h", frozenset(), Deadline.after(5))
 
 
-def test_only_audits_of_the_same_command_share_reads_that_arrive_late(tmp_path):
+def test_a_late_read_is_reused_by_audits_of_one_command_but_not_of_the_daemon(tmp_path):
     loaded = load_ours(tmp_path, f"{ALONE}[libvirt]\nconnection_uri = test:///default\n")
     with wire(loaded, Caller()) as wired:
         assert wired.parts.late() is wired.parts.late()
@@ -55,7 +55,7 @@ def test_only_audits_of_the_same_command_share_reads_that_arrive_late(tmp_path):
         assert wired.parts.late() is not wired.parts.late()
 
 
-def test_a_wait_for_a_source_names_the_source_and_its_address(tmp_path):
+def test_a_notice_about_a_slow_read_names_the_source_and_its_address(tmp_path):
     watched = []
 
     def watch(what, at_most_s):

@@ -49,7 +49,7 @@ def test_the_changes_of_a_reload_have_each_option_with_its_old_and_new_value(tmp
     )
 
 
-def test_a_reload_of_an_equal_configuration_has_no_changes(tmp_path):
+def test_a_reload_of_an_unchanged_configuration_reports_no_changes(tmp_path):
     running = load_ours(tmp_path, ALONE)
     assert changes(running, reload(running)) == ()
 

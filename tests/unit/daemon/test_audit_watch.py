@@ -32,5 +32,5 @@ def test_a_long_audit_outside_a_read_is_logged_as_such(caplog):
     assert checked(caplog, (150, "")) == [(150, NO_READ)]
 
 
-def test_an_audit_that_ends_in_time_is_not_logged(caplog):
+def test_an_audit_that_ends_in_time_is_not_logged_as_long(caplog):
     assert checked(caplog, (119.9, "placement"), (0, ""), (60, "placement")) == []

@@ -73,7 +73,7 @@ def test_stocktake_heal_accepts_each_heal_command_in_the_same_role(code, role):
 
 
 @pytest.mark.parametrize(("code", "role"), CASES, ids=IDS)
-def test_each_finding_has_remedies_with_words_and_the_text_joins_them(code, role):
+def test_each_finding_has_remedies_in_words_and_its_text_joins_these_words(code, role):
     for _, found in of_code(code, role):
         assert found.remedies
         assert found.remedy == joined(found.remedies)
@@ -109,14 +109,14 @@ NAMED = [
 
 
 @pytest.mark.parametrize(("code", "headline"), NAMED, ids=[code for code, _ in NAMED])
-def test_the_headline_begins_with_the_name_that_people_use(code, headline):
+def test_the_headline_begins_with_the_name_that_operators_know(code, headline):
     assert headline in [found.headline for _, found in of_code(code, Role.OWNER)]
 
 
 HOSTILE = "$(touch /x)'\"`; \\ \u202e\n" + "n" * 4096
 
 
-def test_a_hostile_name_stays_in_the_headline_and_never_reaches_a_command():
+def test_a_hostile_name_may_be_in_the_headline_but_never_in_a_command():
     planted = Planted(
         world=facts.snapshot(libvirt=facts.host(dataclasses.replace(facts.domain("stranger"), name=HOSTILE)))
     )
@@ -126,7 +126,7 @@ def test_a_hostile_name_stays_in_the_headline_and_never_reaches_a_command():
     assert all("touch" not in (remedy.command or "") for remedy in found.remedies)
 
 
-def test_a_hostile_volume_path_is_one_quoted_word_of_its_command():
+def test_a_hostile_volume_path_is_one_quoted_argument_of_a_command():
     world = facts.snapshot(lvm=facts.group(20, facts.volume("a b;$(touch x)'", 2)))
     planted = Planted(world=world, settings=facts.lvm_settings())
     (found,) = (f for f in planted.decision(Role.OWNER).findings if f.code == "volume-foreign")

@@ -38,12 +38,12 @@ TABLE = {
 }  # fmt: skip
 
 
-def test_each_rule_rests_on_the_sources_of_the_reviewed_table():
+def test_each_finding_rule_depends_on_the_sources_in_the_reviewed_table():
     expected = {code: frozenset(sources) for sources, codes in TABLE.items() for code in codes}
     assert {rule.code: rule.rests_on for rule in BUILTIN} == expected
 
 
-def test_each_finding_rests_on_at_least_the_sources_of_its_rule():
+def test_each_finding_depends_on_at_least_the_sources_of_its_rule():
     rules = {rule.code: rule.rests_on for rule in BUILTIN}
     found = [f for code in PLANTED for make in PLANTED[code] for f in make().decision(Role.OWNER).findings]
     pinned = {f.id for f in found if f.code == "over-capacity" and f.subject.startswith("cell ")}
@@ -52,12 +52,12 @@ def test_each_finding_rests_on_at_least_the_sources_of_its_rule():
     assert {f.rests_on for f in found if f.id in pinned} == {frozenset({STATE, LIBVIRT})}
 
 
-def test_a_finding_about_a_store_also_rests_on_the_source_of_that_store():
+def test_a_finding_about_a_store_also_depends_on_the_source_of_that_store():
     found = [f for make in PLANTED["store-changed"] for f in make().decision(Role.OWNER).findings]
     assert {f.rests_on for f in found if f.code == "store-changed"} == {frozenset({PLACEMENT, LIBVIRT, FILESYSTEM})}
 
 
-def test_unplaced_disk_space_also_rests_on_lvm():
+def test_a_finding_about_unplaced_disk_space_also_depends_on_lvm():
     root = facts.root(facts.inventory("DISK_GB", 1))
     world = facts.snapshot(
         lvm=facts.group(20, facts.volume("v", 2)), placement=facts.view(provider=root, typed_consumers=True)

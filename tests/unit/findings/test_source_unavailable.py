@@ -85,13 +85,13 @@ def test_the_finding_names_the_error_and_the_consequence(source, chosen, consequ
     assert "tries again at the next audit" in found.remedy
 
 
-def test_the_finding_about_placement_names_the_classes_that_stay_for_the_log():
+def test_the_finding_about_placement_has_a_log_fact_with_classes_left_unchanged():
     (found,) = findings(losing(PLACEMENT), CODE)
     assert dict(found.facts) == {"frozen": "nothing is written; DISK_GB, MEMORY_MB, VCPU stay"}
 
 
 @pytest.mark.parametrize(("source", "chosen", "consequence"), list(CONSEQUENCE.values())[1:], ids=list(CONSEQUENCE)[1:])
-def test_the_finding_has_the_consequence_as_a_fact_for_the_log(source, chosen, consequence):
+def test_the_finding_has_a_fact_for_the_log_that_states_the_consequence(source, chosen, consequence):
     (found,) = (f for f in findings(losing(source, placement=BEFORE), CODE, chosen) if f.subject == source)
     assert dict(found.facts) == {"frozen": consequence}
 

@@ -23,12 +23,12 @@ from tests.rigs.fleet_hosts import broken, cell, clean, expected, seen, view
         ("an outcome of a newer agent", {}, Condition.UNRATED),
     ],
 )
-def test_the_condition_is_the_worst_of_outcome_and_severities(outcome, severities, condition):
+def test_a_hosts_condition_is_the_worst_of_its_outcome_and_finding_severities(outcome, severities, condition):
     assert told_condition(outcome, tuple(severities.items()), ()) is condition
 
 
 @pytest.mark.parametrize(("findings", "condition"), [((), Condition.CLEAN), ((("x", 2),), Condition.UNRATED)])
-def test_findings_without_severities_give_the_condition_unrated(findings, condition):
+def test_findings_without_a_severity_give_a_host_the_condition_unrated(findings, condition):
     assert told_condition("findings", None, findings) is condition
 
 
@@ -59,16 +59,16 @@ def test_conditions_are_ranked_from_never_seen_to_clean():
         (broken(severities=None), 0, {"warning"}),
     ],
 )
-def test_a_host_fulfils_the_expected_conditions_of_option_fail_on(document, age_s, words):
+def test_a_host_meets_the_expected_conditions_of_option_fail_on(document, age_s, words):
     held = holding(view(cell(seen(document, age_s))).rows)
     assert held == words
     assert held <= set(FAIL_ON)
 
 
-def test_an_expected_host_without_a_message_fulfils_fail_on_never():
+def test_an_expected_host_without_a_message_meets_the_fail_on_condition_never():
     assert holding(view(cell(expected=expected("compute-9"))).rows) == {"never"}
 
 
-def test_a_host_whose_first_message_may_still_come_fulfils_no_condition():
+def test_a_host_whose_first_message_is_not_yet_due_meets_no_condition():
     just_begun = cell(expected=expected("compute-9"), began_at=9_999.0)
     assert holding(view(just_begun).rows) == frozenset()

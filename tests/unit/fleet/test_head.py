@@ -14,13 +14,13 @@ def test_the_title_counts_expected_hosts_that_sent_a_message():
     assert title(found) == "Stocktake fleet  cell-2  2 of 3 expected  2026-11-22 03:11:07 UTC"
 
 
-def test_the_title_counts_hosts_missing_in_the_list_of_expected_hosts():
+def test_the_title_counts_hosts_that_are_not_in_the_list_of_expected_hosts():
     found = view(cell(seen(clean("a")), seen(clean("b")), expected=expected("a")))
     assert "1 of 1 expected, 1 not expected" in title(found)
 
 
 @pytest.mark.parametrize(("hosts", "words"), [((), "0 hosts"), (("a",), "1 host"), (("a", "b"), "2 hosts")])
-def test_the_title_counts_hosts_without_a_list_of_expected_hosts(hosts, words):
+def test_without_a_list_of_expected_hosts_the_title_counts_all_hosts(hosts, words):
     assert f"  {words}  " in title(view(cell(*(seen(clean(host)) for host in hosts))))
 
 
@@ -44,7 +44,7 @@ def test_the_counts_add_up_to_the_number_of_hosts():
     assert sum(int(part.split()[0]) for part in counts(found).split(", ")) == len(found.rows)
 
 
-def test_the_sums_name_leaks_writes_and_hosts_that_are_not_known():
+def test_the_sums_name_leaks_and_held_back_writes_and_hosts_not_known():
     leaked = {"VCPU": 94, "MEMORY_MB": 376 * 1024, "DISK_GB": 8294}
     found = view(
         cell(seen(broken("a", leaked=leaked, missing={"VCPU": 2}, held_back=2)), seen(clean("b", leaked=None)))
@@ -71,5 +71,5 @@ def test_each_broker_or_list_or_message_that_was_not_read_has_a_problem_line():
     )
 
 
-def test_a_fleet_whose_hosts_are_all_known_has_no_problem_lines():
+def test_there_are_no_problem_lines_if_the_state_of_every_host_is_known():
     assert problems(view(cell(seen(clean()), expected=expected("compute-1")))) == ()

@@ -26,19 +26,19 @@ MIXED = view(
 )
 
 
-def test_each_condition_has_its_own_character():
+def test_each_host_condition_has_its_own_character_in_the_overview_line():
     assert shown(MIXED, 80) == ".-+##!!?x"
 
 
 @pytest.mark.parametrize(
     ("cells", "line"), [(9, ".-+##!!?x"), (8, "-##?x"), (5, "-##?x"), (3, "+#x"), (1, "x"), (0, "x")]
 )
-def test_a_character_of_the_strip_shows_the_worst_of_its_hosts(cells, line):
+def test_a_character_for_several_hosts_shows_the_worst_of_these_hosts(cells, line):
     assert shown(MIXED, cells) == line
 
 
 @pytest.mark.parametrize("hosts", [0, 1, 79, 80, 81, 800, 9_999])
-def test_the_strip_covers_every_host_and_is_not_wider_than_the_terminal(hosts):
+def test_the_overview_line_covers_every_host_and_fits_the_terminal(hosts):
     fleet = view(cell(*(seen(clean(f"h-{number:05d}")) for number in range(hosts))))
     cells = len(shown(fleet, 80))
     assert cells <= 80

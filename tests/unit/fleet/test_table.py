@@ -73,7 +73,7 @@ def test_a_silent_host_shows_its_last_message_and_what_the_message_said():
     assert what(broken(), 367).endswith("; before: allocation-leaked: billing: deleted, and 8 VCPU are counted")
 
 
-def test_findings_that_are_not_known_show_since_when():
+def test_the_row_shows_since_when_the_findings_of_a_host_are_not_known():
     known = {"unknown_since": "2026-11-22T03:05:00.000Z"}
     assert what(broken(number=3, unknown={"allocation-leaked": 3}, **known)).startswith(
         "allocation-leaked x3, not known since 03:05: "

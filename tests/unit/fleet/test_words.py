@@ -21,7 +21,7 @@ from tests.rigs.fleet_hosts import AT
         (8_640_000, "100d"),
     ],
 )
-def test_a_duration_is_one_whole_unit_rounded_down(seconds, text):
+def test_a_duration_is_shown_as_one_whole_unit_rounded_down(seconds, text):
     assert duration(seconds) == text
 
 

@@ -308,7 +308,7 @@ def test_a_refusal_that_ends_by_itself_is_a_wait_with_its_remaining_seconds(name
         assert found.seconds == known
 
 
-def test_in_role_owner_no_guard_for_a_running_nova_compute_refuses():
+def test_in_role_owner_the_guards_about_nova_compute_refuse_nothing():
     """The same facts that role companion refuses: in role owner no nova-compute runs on the host."""
     for name, _, wrong in WRONG_BESIDE_NOVA:
         case = with_settings(wrong(beside_nova(right())), role=Role.OWNER)
@@ -342,7 +342,7 @@ OWN_PART = [
 
 
 @pytest.mark.parametrize("change", [change for _, change in OWN_PART], ids=[name for name, _ in OWN_PART])
-def test_only_guard_own_part_refuses_a_write_beyond_this_hosts_allocation(change):
+def test_only_guard_own_part_refuses_a_write_outside_the_hosts_own_allocation(change):
     held = record("gone", here={"VCPU": 1}, there={"VCPU": 4})
     gone = facts.instance("gone", deleted=True, vm_state="deleted")
     case = case_of(scene_of(facts.snapshot(placement=view_of(held), nova=facts.state(gone)), held))

@@ -33,6 +33,6 @@ def test_undone_repairs_are_known_by_finding_and_by_consumer(tmp_path):
     assert read(tmp_path / "none") == Undone()
 
 
-def test_an_unreadable_journal_does_not_count_as_a_journal_without_an_undo(tmp_path):
+def test_an_unreadable_journal_is_not_taken_for_a_journal_without_undo(tmp_path):
     (tmp_path / "journal.jsonl").mkdir()
     assert read(tmp_path).unread_because.startswith("journal: ")

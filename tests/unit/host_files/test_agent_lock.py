@@ -47,7 +47,7 @@ def test_the_lock_is_free_again_after_its_holder_was_killed(holder, tmp_path):
     lock.release()
 
 
-def test_a_file_that_an_ended_daemon_left_names_no_holder(tmp_path):
+def test_a_lock_file_left_by_an_ended_daemon_names_no_lock_holder(tmp_path):
     (tmp_path / "agent.lock").write_text(f"{os.getppid()} {SINCE}\n")
     assert AgentLock(str(tmp_path)).holder() is None
     assert wake(str(tmp_path)) is None
@@ -58,7 +58,7 @@ def test_the_start_time_of_an_earlier_lock_holder_is_not_shown(holder, tmp_path)
     assert AgentLock(str(tmp_path)).holder() == Holder(holder.pid, None)
 
 
-def test_wake_sends_usr1_to_the_process_that_holds_the_lock(holder, tmp_path):
+def test_the_wake_function_sends_usr1_to_the_process_that_holds_the_lock(holder, tmp_path):
     assert wake(str(tmp_path)) == Holder(holder.pid, SINCE)
     assert holder.stdout.readline() == "woken\n"
 

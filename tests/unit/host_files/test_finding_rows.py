@@ -66,14 +66,14 @@ FINDING = dataclasses.replace(
 )
 
 
-def test_a_saved_finding_keeps_twenty_claims_and_the_digest_of_all_claims():
+def test_a_saved_finding_keeps_twenty_pieces_of_evidence_and_the_full_digest():
     finding = dataclasses.replace(FINDING, evidence=FINDING.evidence * 20)
     found = reread(sighting(finding))
     assert found.finding is not None
     assert (len(found.finding.evidence), found.evidence_digest, found.id) == (20, "d", finding.id)
 
 
-def test_beyond_the_limit_only_the_most_severe_and_oldest_findings_keep_texts(monkeypatch):
+def test_above_the_limit_only_the_most_severe_and_oldest_findings_keep_texts(monkeypatch):
     monkeypatch.setattr(finding_rows, "MOST_TEXTS", 2)
     error = dataclasses.replace(FINDING, severity=Severity.ERROR, subject="error")
     old, new = (dataclasses.replace(FINDING, subject=name) for name in ("old", "new"))
@@ -94,7 +94,7 @@ def test_beyond_the_limit_only_the_most_severe_and_oldest_findings_keep_texts(mo
         {"booked": [["c", "VCPU", "many", None, None, False]]},
     ],
 )
-def test_a_finding_whose_text_cannot_be_read_stays_live_without_the_text(tmp_path, caplog, damage):
+def test_a_finding_whose_text_cannot_be_read_is_kept_without_the_text(tmp_path, caplog, damage):
     FindingsFile(str(tmp_path)).save(History(sightings=(sighting(FINDING),)))
     path = tmp_path / "findings.json"
     document = json.loads(path.read_text())
@@ -174,7 +174,7 @@ def test_the_times_of_a_newer_report_replace_those_of_the_findings_file(tmp_path
         ({"times": 2, "stands_since": T2}, 0),
     ],
 )
-def test_a_sighting_count_older_than_the_report_is_not_used_with_its_time(tmp_path, row, times):
+def test_an_audit_count_that_the_newer_report_contradicts_is_reset_to_0(tmp_path, row, times):
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500)
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     seen = SeenFinding(finding=FINDING, confirmed=True, first_seen_at=T1, stands_since=T1, last_seen_at=T3)
@@ -183,7 +183,7 @@ def test_a_sighting_count_older_than_the_report_is_not_used_with_its_time(tmp_pa
     assert (found.read_until, found.sightings[0].times) == (620, times)
 
 
-def test_a_finding_that_the_report_lacks_counts_from_0_after_a_restart(tmp_path):
+def test_a_finding_missing_in_the_report_counts_0_audits_after_a_restart(tmp_path):
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500)
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     last_report(tmp_path, findings=())
@@ -195,7 +195,7 @@ def test_a_finding_that_the_report_lacks_counts_from_0_after_a_restart(tmp_path)
     ("status", "lasts"),
     [({}, True), ({"ok": True, "lost_since": None}, False), ({"lost_since": T2}, False), ({"name": "lvm"}, True)],
 )
-def test_a_loss_that_had_ended_by_the_newer_report_does_not_last(tmp_path, status, lasts):
+def test_a_source_loss_is_dropped_after_a_restart_if_the_report_shows_it_ended(tmp_path, status, lasts):
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500, losses=(LOSS,))
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     lost = dataclasses.replace(reports.REPORT.sources[0], name="libvirt", ok=False, lost_since=T1, losses=3)
@@ -204,14 +204,14 @@ def test_a_loss_that_had_ended_by_the_newer_report_does_not_last(tmp_path, statu
 
 
 @pytest.mark.parametrize("alive_since", [440, 560, None])
-def test_nova_compute_is_alive_since_when_the_newer_report_says(tmp_path, alive_since):
+def test_after_a_restart_nova_compute_is_alive_since_the_time_in_the_report(tmp_path, alive_since):
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500, nova_alive_since=440)
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     last_report(tmp_path, nova_alive_since=alive_since)
     assert FindingsFile(str(tmp_path), str(tmp_path)).load().nova_alive_since == alive_since
 
 
-def test_a_finding_that_the_last_audit_could_not_check_keeps_its_time(tmp_path):
+def test_a_finding_that_the_last_audit_could_not_check_keeps_its_last_seen_time(tmp_path):
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500)
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     unknown = SeenFinding(
@@ -265,7 +265,7 @@ store.save(found)
 """
 
 
-def test_the_last_agent_version_without_finding_texts_can_use_the_same_file(tmp_path):
+def test_an_older_agent_version_can_read_and_write_the_same_findings_file(tmp_path):
     FindingsFile(str(tmp_path)).save(
         History(sightings=(sighting(FINDING),), boot="this", read_until=500, losses=(LOSS,))
     )

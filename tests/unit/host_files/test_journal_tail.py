@@ -18,7 +18,7 @@ def test_a_missing_journal_has_no_entries(tmp_path):
     assert JournalTail(str(tmp_path)).read() == JournalCounts()
 
 
-def test_changes_before_the_start_count_only_if_their_outcome_is_missing(tmp_path):
+def test_a_change_before_the_start_counts_only_while_its_outcome_is_missing(tmp_path):
     written = journal(tmp_path)
     written.end(written.begin(CHANGE), Result.DONE)
     written.begin(CHANGE)
@@ -51,7 +51,7 @@ def test_changes_are_counted_even_if_the_journal_was_replaced_or_torn(tmp_path):
     assert tail.read().new_changes == (("allocation-leaked", "done", 1),)
 
 
-def test_a_line_nested_too_deep_is_skipped(tmp_path):
+def test_a_line_nested_too_deeply_is_skipped(tmp_path):
     written, tail = journal(tmp_path), JournalTail(str(tmp_path))
     tail.read()
     with (tmp_path / "journal.jsonl").open("wb") as file:
@@ -74,7 +74,7 @@ def test_outcomes_of_a_restored_journal_are_not_counted_as_new(tmp_path):
     assert tail.read().new_changes == (("allocation-leaked", "done", 1),)
 
 
-def test_a_journal_that_was_gone_for_an_audit_has_no_new_outcomes(tmp_path):
+def test_a_journal_that_was_missing_during_an_audit_has_no_new_outcomes(tmp_path):
     written, tail = journal(tmp_path), JournalTail(str(tmp_path))
     written.end(written.begin(CHANGE), Result.DONE)
     written.begin(CHANGE)
@@ -85,7 +85,7 @@ def test_a_journal_that_was_gone_for_an_audit_has_no_new_outcomes(tmp_path):
     assert tail.read() == JournalCounts(open_entries=1)
 
 
-def test_open_entries_of_a_rotated_journal_are_forgotten(tmp_path):
+def test_a_rotated_journal_has_no_open_entries(tmp_path):
     written, tail = journal(tmp_path), JournalTail(str(tmp_path))
     written.begin(CHANGE)
     assert tail.read() == JournalCounts(open_entries=1)

@@ -93,12 +93,12 @@ def test_the_message_bus_check_warns_and_then_fails_while_the_broker_is_lost(fai
         (Loop(is_alive=False, running_s=1.0), "fail"),
     ],
 )
-def test_the_audit_loop_check_warns_of_a_long_audit_and_fails_like_the_watchdog(loop, status):
+def test_the_audit_loop_check_warns_of_a_long_audit_and_fails_with_the_watchdog(loop, status):
     overall, found = checks(after(report()), loop=loop)
     assert (overall, found["audit_loop"]) == (status, status)
 
 
-def test_a_check_without_news_expires_and_makes_the_state_warn():
+def test_a_check_without_a_recent_result_expires_and_the_state_warns():
     state = after(report())
     assert checks(state, now=300.0, expire_s=300.0)[0] == "pass"
     overall, found = checks(state, now=300.1, expire_s=300.0)
@@ -106,7 +106,7 @@ def test_a_check_without_news_expires_and_makes_the_state_warn():
     assert checks(state, now=1e9, expire_s=None)[0] == "pass"
 
 
-def test_a_reload_clears_the_checks_and_losses_go_on_counting():
+def test_a_reload_clears_the_checks_but_not_the_count_of_source_losses():
     gone = report(source("placement", ok=False))
     state = without_checks(after(gone, gone))
     assert checks(state) == ("pass", {"audit_loop": "pass"})

@@ -40,7 +40,7 @@ def connected(server):
     return socket.create_connection(server.server_address[:2], timeout=30)
 
 
-def test_a_page_is_answered_to_get_and_head(tcp):
+def test_a_page_answers_get_and_head_requests(tcp):
     answer, body = ask(tcp, "GET", "/a?x=1", Accept="text/plain")
     assert (answer.status, body, answer.headers["X-One"]) == (200, "accept text/plain\n", "1")
     answer, body = ask(tcp, "HEAD", "/a")
@@ -54,11 +54,11 @@ def test_methods_other_than_get_and_head_are_rejected(tcp, method):
     assert (answer.status, answer.headers["Allow"]) == (405, "GET, HEAD")
 
 
-def test_an_unknown_path_is_not_found(tcp):
+def test_an_unknown_path_is_answered_with_not_found(tcp):
     assert ask(tcp, "GET", "/b")[0].status == 404
 
 
-def test_a_request_of_more_than_8_kib_is_not_answered(tcp):
+def test_a_request_of_more_than_8_kib_gets_no_answer(tcp):
     answer, _ = ask(tcp, "GET", "/a", Padding="x" * 7000)
     assert answer.status == 200
     with connected(tcp) as client:
@@ -88,7 +88,7 @@ def test_a_slow_request_ends_at_its_deadline(tcp, monkeypatch):
         assert 0.25 < time.monotonic() - began < 20
 
 
-def test_a_fifth_connection_gets_503_and_a_later_one_is_served(tcp):
+def test_a_fifth_connection_is_answered_with_503_and_a_later_one_is_served(tcp):
     slow = [connected(tcp) for _ in range(4)]
     until(lambda: tcp._free._value == 0, 30, "four connections are served")
     with connected(tcp) as fifth:
@@ -114,7 +114,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_a_unix_socket_has_its_mode_and_its_file_is_removed_at_the_end(folder):
+def test_a_unix_socket_has_the_configured_mode_and_is_removed_at_the_end(folder):
     server = HttpServer(Address(path="s.sock"), PAGES, mode=0o640)
     server.start()
     assert stat.S_IMODE(os.stat("s.sock").st_mode) == 0o640
@@ -123,7 +123,7 @@ def test_a_unix_socket_has_its_mode_and_its_file_is_removed_at_the_end(folder):
     assert not os.path.exists("s.sock")
 
 
-def test_only_the_owner_may_connect_until_the_socket_has_its_mode(folder, monkeypatch):
+def test_only_the_owner_can_connect_before_the_socket_has_its_mode(folder, monkeypatch):
     seen, chmod, before = [], os.chmod, os.umask(0)
     try:
         with monkeypatch.context() as patch:
@@ -148,7 +148,7 @@ def test_a_socket_that_cannot_get_its_mode_is_closed_and_removed(folder, monkeyp
     HttpServer(Address(path="s.sock"), PAGES).end()
 
 
-def test_a_stale_socket_file_is_replaced_and_a_live_one_is_not(folder):
+def test_a_stale_socket_file_is_replaced_but_the_socket_of_a_live_server_is_not(folder):
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind("s.sock")
     server = HttpServer(Address(path="s.sock"), PAGES)
@@ -159,7 +159,7 @@ def test_a_stale_socket_file_is_replaced_and_a_live_one_is_not(folder):
     server.end()
 
 
-def test_a_file_that_is_no_socket_is_kept(folder):
+def test_a_file_that_is_not_a_socket_is_not_replaced(folder):
     (folder / "s.sock").write_text("mine")
     with pytest.raises(OSError, match="no socket"):
         HttpServer(Address(path="s.sock"), PAGES)

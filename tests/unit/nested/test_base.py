@@ -80,7 +80,7 @@ LEFT = {
 
 
 @pytest.mark.parametrize(("placement", "expected"), LEFT.values(), ids=LEFT.keys())
-def test_vgpu_is_still_on_the_root_only_if_offered_and_allocated_there(placement, expected):
+def test_vgpu_counts_as_still_on_the_root_only_if_offered_and_allocated_there(placement, expected):
     assert still_on_root(MediatedDevices(), snapshot(placement=placement)) == expected
 
 

@@ -99,6 +99,6 @@ def test_devices_without_a_spec_or_with_a_pci_domain_over_16_bits_have_no_pool()
     assert pools((device("10000:81:00.0"), *FUNCTIONS), specs({"vendor_id": "10de"}), frozenset()) == ()
 
 
-def test_physical_network_null_in_the_device_spec_stays_null_in_the_pool_tags():
+def test_a_physical_network_of_null_in_device_spec_stays_null_in_pool_tags():
     (found,) = pools((device(GPU),), specs({"vendor_id": "10de", "physical_network": None}), frozenset())
     assert record(found)["tags"]["physical_network"] is None

@@ -61,7 +61,7 @@ def test_vcpus_used_counts_only_running_and_paused_guests():
     assert seen(snapshot(libvirt=host(domain("on", vcpus=3), paused, off))).vcpus_used == 5
 
 
-def test_s76_vcpus_counts_shared_cpus_s77_vcpus_is_unknown_if_a_cpu_is_missing():
+def test_s76_s77_vcpus_is_the_shared_cpu_count_or_unknown_if_a_cpu_is_missing():
     assert seen(snapshot()).vcpus == 4
     found = seen(snapshot(), settings(cpu_shared_set=(3, 4)))
     assert (found.vcpus, found.cells) == (None, None)

@@ -21,7 +21,7 @@ PARTS = st.lists(
 
 
 @given(PARTS, st.floats(0, 800), st.floats(0, 960))
-def test_segments_follow_each_other_and_fill_the_width(parts, left, width):
+def test_bar_segments_are_drawn_side_by_side_and_fill_the_width(parts, left, width):
     found = segments(parts, left, width)
     shown = [part for part in parts if part.amount]
     if not shown or width <= 0:
@@ -37,25 +37,25 @@ def test_segments_follow_each_other_and_fill_the_width(parts, left, width):
 
 
 @given(PARTS, st.floats(200, 960))
-def test_no_segment_is_too_narrow_to_be_seen(parts, width):
+def test_no_bar_segment_is_too_narrow_to_be_seen(parts, width):
     assert all(segment.width >= LEAST - 1e-6 for segment in segments(parts, 0, width))
 
 
 @given(PARTS, st.floats(200, 960))
-def test_a_larger_part_never_has_a_narrower_segment(parts, width):
+def test_a_larger_amount_never_has_a_narrower_segment(parts, width):
     found = sorted(segments(parts, 0, width), key=lambda segment: segment.part.amount)
     assert all(one.width <= other.width + 1e-6 for one, other in itertools.pairwise(found))
 
 
 @given(PARTS, st.floats(0, 0.2))
-def test_merging_keeps_the_sum_of_each_meaning(parts, least):
+def test_merging_small_parts_keeps_the_sum_of_each_part_type(parts, least):
     def sums(listed):
         return {meaning: sum(part.amount for part in listed if part.meaning is meaning) for meaning in Meaning}
 
     assert sums(merged(parts, least)) == sums(parts)
 
 
-def test_small_parts_of_one_meaning_become_one_part():
+def test_small_parts_of_the_same_type_are_merged_into_one_part():
     small = [Part(name=f"v{n}", meaning=Meaning.FOREIGN, amount=1) for n in range(5)]
     large = Part(name="instance", meaning=Meaning.COUNTED, amount=10_000)
     assert [(part.name, part.amount) for part in merged([large, *small], 0.005)] == [
@@ -75,7 +75,7 @@ def test_a_name_inside_a_segment_is_never_wider_than_the_segment(parts, width):
 
 
 @given(PARTS)
-def test_a_name_over_a_pattern_stands_on_a_plate(parts):
+def test_a_name_on_a_patterned_segment_has_a_plain_background(parts):
     assume(any(part.meaning is Meaning.FOREIGN and part.amount for part in parts))
     for segment in segments(parts, 0, 960):
         shapes = list(names([segment], 0, 0))

@@ -64,29 +64,29 @@ def distance(one: str, other: str, sight: str) -> float:
     return sum((a - b) ** 2 for a, b in pairs) ** 0.5
 
 
-def test_the_style_sheet_has_the_variables_of_each_scheme():
+def test_the_style_sheet_has_the_colour_variables_of_each_colour_scheme():
     assert all({*MEANINGS, "page", "text", "faint", "raised", "link"} <= each.keys() for each in SCHEMES.values())
     assert SCHEMES["light"]["page"] == SCHEMES["print"]["page"] == "#FFFFFF"
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("name", [*MEANINGS, "text", "faint", "link"])
-def test_each_colour_of_text_or_meaning_has_enough_contrast_to_the_page(scheme: str, name: str):
+def test_each_text_colour_and_part_colour_has_enough_contrast_to_the_page(scheme: str, name: str):
     assert contrast(SCHEMES[scheme][name], SCHEMES[scheme]["page"]) >= 4.5
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("name", [*MEANINGS, "text", "faint", "link"])
-def test_text_has_enough_contrast_to_the_ground_of_a_block(scheme: str, name: str):
+def test_text_has_enough_contrast_to_the_background_of_a_block(scheme: str, name: str):
     assert contrast(SCHEMES[scheme][name], SCHEMES[scheme]["raised"]) >= 4.5
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("sight", SIGHTS)
-def test_colours_of_two_meanings_stay_distinguishable_with_colour_blindness(scheme: str, sight: str):
+def test_colours_of_two_part_types_are_distinguishable_with_colour_blindness(scheme: str, sight: str):
     colours = [SCHEMES[scheme][name] for name in MEANINGS]
     assert min(distance(*pair, sight) for pair in itertools.combinations(colours, 2)) >= 39
 
 
-def test_a_frame_line_can_be_seen_on_the_page():
+def test_a_frame_line_has_enough_contrast_to_the_page():
     assert all(contrast(each["line"], each["page"]) >= 3 for each in SCHEMES.values())

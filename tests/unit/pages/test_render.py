@@ -100,7 +100,7 @@ def page(text: str) -> Page:
     return Page(title=text, heading=text, about=(text,), sections=(section,))
 
 
-def test_the_policy_allows_exactly_the_style_and_the_script_of_the_page():
+def test_the_content_security_policy_allows_only_the_pages_own_style_and_script():
     text = rendered(page("web-1"))
     policy = next(each["content"] for tag, each in Elements(text).found if tag == "meta" and "http-equiv" in each)
     for kind, element in (("style", "style"), ("script", "script")):
@@ -111,7 +111,7 @@ def test_the_policy_allows_exactly_the_style_and_the_script_of_the_page():
     assert policy.endswith("; img-src data:; base-uri 'none'; form-action 'none'")
 
 
-def test_the_policy_is_the_first_element_of_the_head():
+def test_the_content_security_policy_is_the_first_element_of_the_head():
     tags = [tag for tag, _ in Elements(rendered(page("web-1"))).found]
     assert tags[:3] == ["html", "head", "meta"]
 
@@ -124,7 +124,7 @@ def test_a_hostile_name_adds_no_element_and_no_attribute_to_the_page(text: str):
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_no_element_has_a_style_a_handler_or_a_link_out_of_the_page(text: str):
+def test_no_element_has_inline_style_or_an_event_handler_or_an_external_link(text: str):
     for tag, attributes in Elements(rendered(page(text))).found:
         assert tag not in {"img", "link", "iframe", "object", "embed", "image", "use"}
         assert not [name for name in attributes if name == "style" or name.startswith("on") or name == "src"]
@@ -142,7 +142,7 @@ def test_control_characters_in_a_name_are_shown_as_escapes(name: str, shown: str
     text.encode()
 
 
-def test_a_page_has_one_h1_a_language_and_no_id_twice():
+def test_a_page_has_one_h1_and_a_language_and_no_duplicate_id():
     found = Elements(rendered(page("web-1"))).found
     tags = [tag for tag, _ in found]
     ids = [each["id"] for _, each in found if "id" in each]
@@ -150,7 +150,7 @@ def test_a_page_has_one_h1_a_language_and_no_id_twice():
     assert len(ids) == len(set(ids))
 
 
-def test_every_reference_of_a_label_names_an_element_of_the_page():
+def test_every_label_refers_to_an_element_of_the_page():
     found = Elements(rendered(page("web-1"))).found
     ids = {each["id"] for _, each in found if "id" in each}
     names = [each.get("aria-labelledby") for _, each in found] + [each.get("for") for _, each in found]

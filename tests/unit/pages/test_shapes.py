@@ -10,17 +10,17 @@ from agent.pages.shapes import fitted, label, number, text_width
 
 
 @given(st.text(max_size=300), st.floats(0, 900))
-def test_a_fitted_text_is_never_wider_than_its_room(text, width):
+def test_a_text_cut_to_a_width_is_never_wider_than_that_width(text, width):
     assert text_width(fitted(text, width)) <= width
     assert fitted(text, width).isprintable()
 
 
-def test_a_text_that_fits_stays_whole():
+def test_a_text_that_fits_is_not_cut():
     assert fitted("web-1", 100) == "web-1"
     assert fitted("a-very-long-name", 60) == "a-v..."
 
 
-def test_a_wide_character_takes_the_whole_size_of_the_type():
+def test_a_wide_character_counts_with_the_full_font_size():
     assert text_width("\u5b57", 14) == 14
     assert text_width(string.ascii_letters, 10) == pytest.approx(52 * 6.2)
 

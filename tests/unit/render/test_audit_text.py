@@ -38,7 +38,7 @@ def source(**changes):
     return said
 
 
-def test_the_source_line_marks_a_light_read_and_accepts_reports_without_the_key():
+def test_the_source_line_of_the_audit_text_marks_a_light_read():
     assert source(ok=True, read="light") == "read: state 5000 ms (light read)"
     assert source(ok=True, read="full") == source(ok=True, read=...) == "read: state 5000 ms"
 

@@ -47,7 +47,7 @@ def test_copyable_lines_are_never_wrapped_and_labels_are_aligned():
     ]
 
 
-def test_tones_are_drawn_as_colours_only_if_colours_are_on():
+def test_words_are_coloured_only_if_colours_are_on():
     said = [line(toned("error", "ERROR"), " of ", toned("anything"))]
     assert drawn(said) == "ERROR of anything\n"
     assert drawn(said, Look(colour=True)) == "\x1b[1;31mERROR\x1b[0m of anything\n"

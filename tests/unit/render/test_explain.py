@@ -326,7 +326,7 @@ def test_the_held_disk_of_a_consumer_is_shown_as_not_read_if_lvm_was_not_read():
     assert [each["unread_books"] for each in document(found)["rows"]] == [{"held": ["lvm"]}, {}]
 
 
-def test_promised_is_shown_as_not_read_only_if_no_instance_has_such_an_amount():
+def test_promised_is_not_known_only_if_no_source_shows_a_promised_amount():
     sources = (source("placement"), source("state"), source("libvirt", "down"))
     ledger = (row(GUESTS[0], (None, None, 4)), row(GUESTS[1], (4, None, 4)))
     not_known = "- in promised: not known, because sources were not read (libvirt)"

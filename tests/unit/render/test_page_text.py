@@ -25,7 +25,7 @@ The end.
 """
 
 
-def test_paragraphs_and_items_are_joined_and_code_and_tables_stay_as_they_are():
+def test_lines_of_paragraphs_are_joined_but_code_and_tables_stay_unchanged():
     assert shown(page_blocks(PAGE)) == [
         "# allocation-leaked",
         "",
@@ -43,7 +43,7 @@ def test_paragraphs_and_items_are_joined_and_code_and_tables_stay_as_they_are():
     ]
 
 
-def test_a_page_fits_a_narrow_terminal_except_for_its_commands():
+def test_a_runbook_page_fits_a_narrow_terminal_except_for_its_commands():
     said = shown(page_blocks(PAGE), 30)
     assert [line for line in said if len(line) > 30] == [f"  # {COMMAND}"]
     assert said[2:5] == ["Placement still counts an", "instance that was deleted.", "Nobody uses this amount."]

@@ -101,6 +101,6 @@ def test_law_a_fitted_table_fits_the_terminal_or_has_its_least_possible_width(ro
     ("width", "name"),
     [(21, "guests/backup-by-hand"), (18, "gu~/backup-by-hand"), (15, "~backup-by-hand"), (14, "backup-~y-hand")],
 )
-def test_a_narrow_column_cuts_the_group_of_a_volume_before_its_name(width, name):
+def test_a_narrow_column_shortens_the_volume_group_before_the_volume_name(width, name):
     grid = Grid(columns=(Column("name", "NAME", Kind.NAME),), rows=(("guests/backup-by-hand",),))
     assert fitted(grid, width, len, str.split).rows == ((name,),)

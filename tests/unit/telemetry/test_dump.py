@@ -13,20 +13,20 @@ def told(condition):
     return dict(sections(condition, NOW))
 
 
-def test_a_daemon_before_its_first_audit_has_empty_sections():
+def test_the_sigusr2_report_before_the_first_audit_has_empty_sections():
     found = told(Condition(waiting=("start-up",), report=None))
     assert found["Audit queue"] == "start-up"
     assert [found[name] for name in ("Last audit", "Sources", "Live findings")] == ["none"] * 3
     assert "audit loop: waits" in found["Health"]
 
 
-def test_a_finding_has_its_code_its_state_and_its_age():
+def test_the_sigusr2_report_shows_the_code_and_state_and_age_of_a_finding():
     finding = seen(leak(), FindingState.UNKNOWN, "placement")
     found = told(Condition(waiting=(), report=report_of(finding)))
     assert found["Live findings"] == f"error allocation-stale-move unknown, 240 s old, id {finding.finding.id}"
 
 
-def test_a_finding_without_a_valid_start_time_has_an_unknown_age():
+def test_a_finding_without_a_valid_start_time_is_shown_with_an_unknown_age():
     finding = replace(seen(leak()), first_seen_at="long ago")
     assert "of unknown age" in told(Condition(waiting=(), report=report_of(finding)))["Live findings"]
 
@@ -59,7 +59,7 @@ def test_the_health_section_shows_the_read_of_a_long_audit_and_the_watchdog():
     ]
 
 
-def test_the_counters_section_lists_the_counters_of_the_process():
+def test_the_counters_section_lists_the_counters_of_the_daemon():
     found = told(Condition(waiting=(), report=None, counters={"audits": 61, "writes": 2}))
     assert found["Counters"].splitlines() == ["audits: 61", "writes: 2"]
 

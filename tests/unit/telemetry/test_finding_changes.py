@@ -49,7 +49,7 @@ def test_nothing_is_reported_about_a_finding_while_it_cannot_be_checked():
     assert reader.told[0].gone is GONE
 
 
-def test_a_finding_that_is_missing_in_a_report_without_a_reason_is_not_gone():
+def test_a_missing_finding_is_logged_as_gone_only_if_the_report_has_a_reason():
     reader = Reader()
     reader.audit(found(CONFIRMED))
     assert reader.audit(EMPTY) == []
@@ -79,13 +79,13 @@ def test_a_confirmation_is_reported_once_despite_a_source_loss_and_new_amounts()
     assert told == [["appeared"], ["confirmed"], [], [], ["changed"]]
 
 
-def test_a_finding_saved_without_text_is_not_reported_as_changed_when_checked():
+def test_a_finding_saved_without_text_is_not_logged_as_changed_when_rechecked():
     without = replace(CONFIRMED, finding=replace(LEAK, actual="the agent knows only", saved_id=LEAK.id))
     assert Reader().audit(found(CONFIRMED, first=True, remembered=(without,))) == []
 
 
 @pytest.mark.parametrize("outcome", [Outcome.CRASHED, Outcome.CANCELLED])
-def test_a_crashed_audit_reports_no_change_of_findings(outcome):
+def test_a_crashed_audit_logs_no_change_of_findings(outcome):
     reader = Reader()
     reader.audit(found(CONFIRMED))
     assert reader.audit(found(UNKNOWN, outcome=outcome)) == []

@@ -23,30 +23,30 @@ def subject(finding=LEAK, **changes):
     return subjects_of(report_of(finding, **changes))[finding.finding.id]
 
 
-def test_a_consumer_has_its_kind_its_name_and_its_uuid():
+def test_a_log_line_names_the_kind_and_the_name_and_the_uuid_of_a_consumer():
     assert subject(ledger=(row("instance", "billing"),)) == f"instance billing {UUID}"
 
 
-def test_a_consumer_that_has_a_name_in_nova_is_called_an_instance():
+def test_a_consumer_that_has_a_name_in_nova_is_logged_as_an_instance():
     assert subject(names=(ConsumerName("billing", UUID),)) == f"instance billing {UUID}"
 
 
-def test_a_consumer_of_unknown_kind_and_name_is_a_consumer():
+def test_a_consumer_without_a_known_kind_or_name_is_logged_as_a_consumer():
     assert subject(ledger=(row("unknown", ""),)) == f"consumer {UUID}"
 
 
-def test_a_name_that_is_the_uuid_is_shown_once():
+def test_a_name_that_equals_the_uuid_is_logged_once():
     assert subject(ledger=(row("instance", UUID),)) == f"instance {UUID}"
 
 
-def test_a_finding_about_no_consumer_has_its_own_subject_or_the_provider():
+def test_a_finding_about_no_consumer_is_logged_with_its_subject_or_provider():
     assert subject(seen(unavailable("lvm", "no answer"))) == "lvm"
     about_the_root = seen(replace(unavailable("", "no answer")))
     assert subject(about_the_root) == f"provider node-1 {ROOT}"
     assert subject(seen(replace(about_the_root.finding, provider_uuid=None))) == "host-1"
 
 
-def test_a_finding_that_is_gone_keeps_the_name_that_it_had():
+def test_a_finding_that_ended_is_logged_with_its_last_known_name():
     before = subjects_of(report_of(LEAK, ledger=(row("instance", "billing"),)))
     ended = gone(LEAK, GoneReason.HEALED, "changed as planned")
     assert subjects_of(report_of(gone=(ended,)), before)[LEAK.finding.id] == f"instance billing {UUID}"

@@ -14,7 +14,7 @@ HOSTS = [uuid(number) for number in range(10_000)]
 
 
 @given(st.text(), st.text())
-def test_phase_is_at_least_zero_and_below_one(identity, salt):
+def test_the_phase_of_a_host_is_at_least_zero_and_below_one(identity, salt):
     assert 0.0 <= phase(identity, salt) < 1.0
 
 
@@ -36,7 +36,7 @@ def test_phases_of_ten_thousand_hosts_are_spread_evenly(slots):
     assert chi < slots - 1 + 5 * (2 * (slots - 1)) ** 0.5
 
 
-def test_phases_with_different_salts_are_independent():
+def test_phases_of_one_host_with_different_salts_are_independent():
     both = sum(int(phase(host, "one") * 10) == int(phase(host, "two") * 10) for host in HOSTS)
     assert 800 < both < 1200
 

@@ -54,7 +54,7 @@ def test_if_the_repair_plan_is_now_empty_heal_prints_why_and_no_digest() -> None
     ]
 
 
-def test_a_plan_lists_changes_with_findings_they_end_then_waits_then_refusals() -> None:
+def test_a_heal_plan_lists_changes_first_then_waiting_and_then_refused_findings() -> None:
     waits = {**ACTION, "guard": "max-percent", "why": "this run has changed 1 of 10", "waits": True, "wait_s": None}
     refused = {**ACTION, "guard": "role", "why": "role observer changes nothing", "waits": False, "wait_s": None}
     command = "stocktake heal --plan 4d1b0c9a7e55 --yes"
@@ -97,7 +97,7 @@ def test_a_plan_without_changes_says_why_and_when_to_try_again(refusals: list[He
     assert nothing_because(refusals, 300.0) == words
 
 
-def test_heal_advises_to_try_again_when_the_last_known_wait_ends() -> None:
+def test_heal_advises_to_try_again_when_the_longest_known_wait_ends() -> None:
     assert try_again_s([young(10), young(115.2), refusal("confirmed", waits=True)]) == 116
     assert try_again_s([refusal("confirmed", waits=True), refusal(wait_s=7.0)]) is None
 
@@ -110,7 +110,7 @@ def test_a_finding_below_one_second_old_is_called_new(now: str, age: str) -> Non
     assert f"  confirmed, {age}  [87897f25]" in printed(document(ACTION), scenery)[1]
 
 
-def test_the_heading_says_how_much_of_the_age_counts_for_heal() -> None:
+def test_a_plan_line_shows_for_how_long_the_finding_was_seen_without_a_gap() -> None:
     finding = {"state": "confirmed", "confirmed": True, "first_seen_at": "2026-11-21T10:00:00.000Z",
                "stands_since": "2026-11-21T10:05:22.000Z", "consumer_uuid": "6f0d", "id": "1"}  # fmt: skip
     scenery = Scenery(findings={ACTION["finding_id"]: finding}, now="2026-11-21T10:06:00.000Z")

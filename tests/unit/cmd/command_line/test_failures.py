@@ -40,7 +40,7 @@ def test_each_failure_is_one_json_object_with_the_exit_code_of_the_process(error
     assert err == f"stocktake: {document['error']['message']}\n"
 
 
-def test_several_mistakes_are_listed_one_by_one(capsys):
+def test_several_mistakes_in_a_command_line_are_listed_one_by_one(capsys):
     ended(run(ConfigError("one", "two")), ["audit", "-f", "json"])
     out, err = capsys.readouterr()
     assert json.loads(out)["error"]["problems"] == ["one", "two"]
@@ -55,7 +55,7 @@ def test_several_mistakes_are_listed_one_by_one(capsys):
 
 
 @pytest.mark.parametrize("words", [["audit"], ["audit", "-f", "text"], ["ledger", "-f", "csv"], ["explain", "json"]])
-def test_stdout_stays_empty_after_a_failure_without_json(words, capsys):
+def test_a_failing_command_without_option_json_leaves_stdout_empty(words, capsys):
     assert ended(run(UsageError("no")), words) == 127
     assert capsys.readouterr() == ("", "stocktake: no\n")
 
@@ -72,10 +72,10 @@ def test_stdout_stays_empty_after_a_failure_without_json(words, capsys):
         ["--fo", "json"],
     ],
 )
-def test_each_spelling_of_the_json_format_is_recognized(words):
+def test_each_way_to_write_the_option_format_json_is_recognized(words):
     assert wants_json(["ledger", *words, "--nonsense"])
 
 
 @pytest.mark.parametrize("words", [["--fit-width", "json"], ["--finding", "json"], ["--f", "json"], ["json"], []])
-def test_another_option_with_the_value_json_does_not_select_json_output(words):
+def test_an_argument_json_of_another_option_does_not_select_json_output(words):
     assert not wants_json(["ledger", *words])

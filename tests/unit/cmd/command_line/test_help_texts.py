@@ -19,7 +19,7 @@ def test_each_command_has_examples_and_exit_codes():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_help_of_a_command_has_a_sentence_examples_and_exit_codes(name):
+def test_the_help_of_a_command_has_a_description_and_examples_and_exit_codes(name):
     said = stocktake_here(*name.split(), "--help")
     assert said.code == 0
     usage, sentence, *_ = said.stdout.split("\n\n")

@@ -26,11 +26,11 @@ ALL_READ = replace(NAMED, sources=REPORT.sources[:1])
     [GUEST, GUEST.upper(), GUEST.replace("-", ""), "22222222-0000-4000-8000-000000000001"[:36], "web-1",
      "instance-0000002a", "guests/web-1_disk"],
 )  # fmt: skip
-def test_a_consumer_is_found_by_uuid_name_domain_and_volume(typed):
+def test_a_consumer_is_found_by_uuid_or_name_or_libvirt_domain_or_volume(typed):
     assert consumer_of(NAMED, typed) == GUEST
 
 
-def test_a_volume_without_an_instance_is_found_as_group_and_volume():
+def test_a_volume_without_an_instance_is_found_by_its_group_and_volume_name():
     assert consumer_of(NAMED, FOREIGN) == FOREIGN
 
 

@@ -50,7 +50,7 @@ def test_explain_of_an_unknown_name_is_an_error_with_the_three_nearest_names(wha
     assert len(nearest.split(", ")) <= 3
 
 
-def test_explain_exits_0_or_2_for_any_findings():
+def test_the_exit_code_of_explain_depends_on_the_sources_and_not_on_findings():
     assert answer(ALL_READ, "VCPU").code == 0
     assert answer(REPORT, "VCPU").code == 2, "the cloud's state was not read"
     unchecked = replace(FINDING, state=FindingState.UNKNOWN, unknown_because=("state",))

@@ -36,6 +36,6 @@ def test_the_entries_that_match_every_filter_are_selected(asked, ids):
     assert [found.id for found in selected(ENTRIES, asked)] == [f"e{number}" for number in ids]
 
 
-def test_an_entry_whose_time_cannot_be_read_counts_as_new():
+def test_a_journal_entry_with_an_unreadable_time_counts_as_recent():
     odd = Entry(id="odd", at="in autumn", change=ENTRIES[0].change)
     assert selected((odd,), Selection(since=NOON)) == (odd,)

@@ -66,18 +66,18 @@ def test_a_wait_shorter_than_two_seconds_is_not_shown(shown):
     assert shown.after(5.0) == ""
 
 
-def test_a_wait_of_two_seconds_names_the_source_and_the_time_that_is_left(lines):
+def test_after_two_seconds_a_wait_names_its_source_and_the_remaining_time(lines):
     with lines.progress.waiting(PLACEMENT, 30.0):
         said = lines.after(AFTER_S)
     assert said == f"stocktake: waiting for {PLACEMENT}, at most 28 s more; Ctrl-C ends\n"
 
 
-def test_a_wait_without_a_limit_names_no_time(lines):
+def test_a_wait_without_a_limit_shows_no_remaining_time(lines):
     with lines.progress.waiting("libvirt (qemu:///system)", math.inf):
         assert lines.after(3.0) == "stocktake: waiting for libvirt (qemu:///system); Ctrl-C ends\n"
 
 
-def test_a_log_file_gets_one_line_for_each_source(lines):
+def test_waits_are_written_to_a_file_as_one_line_per_source(lines):
     for source in (PLACEMENT, PLACEMENT, "libvirt"):
         with lines.progress.waiting(source, 30.0):
             lines.after(AFTER_S)
@@ -85,7 +85,7 @@ def test_a_log_file_gets_one_line_for_each_source(lines):
     assert [line.split()[3].rstrip(",") for line in lines.out.getvalue().splitlines()] == ["placement", "libvirt"]
 
 
-def test_on_a_terminal_the_line_is_written_again_and_removed_at_the_end(one_line):
+def test_on_a_terminal_the_wait_line_is_updated_and_removed_at_the_end(one_line):
     with one_line.progress.waiting(PLACEMENT, 30.0):
         first = one_line.after(AFTER_S)
         second = one_line.after(1.0).removeprefix(first)
@@ -128,11 +128,11 @@ def test_a_closed_output_stream_does_not_end_the_command(lines):
         (True, io.StringIO(), Form.NOTHING),
     ],
 )
-def test_waits_are_shown_in_a_form_that_fits_the_stream_and_not_with_quiet(quiet, out, form):
+def test_waits_are_shown_in_a_form_that_fits_the_stream_unless_quiet_is_set(quiet, out, form):
     assert form_for(argparse.Namespace(quiet=quiet), out) is form
 
 
-def test_the_thread_shows_a_wait_and_ends_with_the_command():
+def test_the_thread_that_shows_a_wait_ends_with_the_command():
     out = io.StringIO()
     progress = Progress(out, Form.LINES, monotonic=iter([0.0, *[60.0] * 1000]).__next__)
     with progress.waiting("libvirt", 90.0):

@@ -37,13 +37,13 @@ def test_the_screen_has_as_many_lines_as_the_terminal_and_none_is_too_wide(colum
 
 
 @pytest.mark.parametrize(("columns", "lines"), SIZES[:4])
-def test_details_fit_the_screen(columns, lines):
+def test_the_details_of_a_host_fit_the_screen(columns, lines):
     shown = drawn(FLEET, Ui(selected=("", "\u65e5\u672c"), detail_top=0), Size(columns, lines))
     assert len(shown) == lines
     assert max(map(cell_len, shown)) <= columns
 
 
-def test_details_scroll_to_their_last_line_and_not_beyond():
+def test_details_of_a_host_scroll_to_their_last_line_and_not_beyond():
     ui = Ui(selected=("", LONG), detail_top=999)
     shown = drawn(FLEET, ui, Size(80, 14))
     assert shown[-2].startswith("run there")
@@ -94,7 +94,7 @@ def test_three_problems_are_shown_above_the_table_and_the_rest_is_counted():
     assert shown[4] == "and 2 more problems"
 
 
-def test_the_column_of_cells_is_shown_only_for_several_cells():
+def test_the_cell_column_is_shown_only_if_several_cells_are_watched():
     one, other = (cell(seen(broken("a")), name=name) for name in ("cell-1", "cell-2"))
     assert any("CELL" in line for line in drawn(view(one, other), Ui(), Size(80, 24)))
     assert not any("CELL" in line for line in drawn(view(one), Ui(), Size(80, 24)))

@@ -23,12 +23,12 @@ from agent.cmd.watching.keys import keys_in, rest_key
         (b"\xffa\xc3\x1b[A", ["\ufffd", "a", "\ufffd", "up"]),
     ],
 )
-def test_bytes_of_a_terminal_are_named_keys(data, keys):
+def test_bytes_from_the_terminal_are_read_as_named_keys(data, keys):
     assert keys_in(data) == (keys, b"")
 
 
 @pytest.mark.parametrize("rest", [b"\x1b", b"\x1b[", b"\x1b[1", b"\x1bO", "é".encode()[:1]])
-def test_an_unfinished_sequence_waits_for_its_other_bytes(rest):
+def test_an_incomplete_escape_sequence_waits_for_the_rest_of_its_bytes(rest):
     assert keys_in(b"s" + rest) == (["s"], rest)
 
 
@@ -37,7 +37,7 @@ def test_an_escape_byte_alone_is_the_escape_key():
 
 
 @given(st.binary(max_size=40), st.integers(0, 40))
-def test_keys_do_not_depend_on_how_the_bytes_are_divided(data, at):
+def test_keys_are_read_correctly_however_the_input_bytes_are_split(data, at):
     whole, rest = keys_in(data)
     first, between = keys_in(data[:at])
     second, end = keys_in(between + data[at:])

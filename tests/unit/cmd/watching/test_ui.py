@@ -50,14 +50,14 @@ def test_keys_move_the_selection_and_the_page_follows(keys, host, top):
     assert (selected(ui), ui.top) == (host, top)
 
 
-def test_the_selection_follows_a_host_whose_place_changes():
+def test_the_selection_stays_on_its_host_when_the_host_moves_in_the_table():
     ui = after("down", "down")
     others = [row for row in rows(ui) if row.host not in ("host-00", "host-01")]
     ui = placed(ui, others, PAGE)
     assert (ui.index, others[ui.index].host) == (0, "host-02")
 
 
-def test_a_selected_host_that_leaves_gives_its_place_to_the_next_one():
+def test_when_the_selected_host_leaves_the_table_the_next_host_is_selected():
     ui = after("down", "down")
     others = [row for row in rows(ui) if row.host != "host-02"]
     assert others[placed(ui, others, PAGE).index].host == "host-03"
@@ -74,7 +74,7 @@ def test_an_empty_table_has_no_selected_row():
     assert pressed(Ui(), "u", (), PAGE)[1] is Action.NOTHING
 
 
-def test_the_key_s_changes_the_sort_and_shows_the_top():
+def test_the_key_s_changes_the_sort_order_and_scrolls_to_the_top():
     ui = after("end", "s")
     assert (ui.choice.sort, ui.top, ui.selected) == ("host", 0, None)
 
@@ -84,7 +84,7 @@ def test_the_key_a_shows_clean_hosts_and_hides_them_again():
     assert len(rows(after("a", "a"))) == 30
 
 
-def test_a_filter_is_typed_and_applied_with_enter():
+def test_the_enter_key_applies_a_typed_filter():
     ui = after("f", *"host-03x", "backspace")
     assert (ui.typed, len(rows(ui))) == ("host-03", 30)
     ui = after("enter", ui=ui)
@@ -93,12 +93,12 @@ def test_a_filter_is_typed_and_applied_with_enter():
     assert after("f", "clear", "enter", ui=ui).choice.words == ()
 
 
-def test_escape_leaves_the_filter_as_it_was():
+def test_the_escape_key_leaves_the_filter_unchanged():
     ui = after("f", *"host-03", "enter", "f", *"q", "escape")
     assert (ui.typed, ui.choice.words) == (None, ("host-03",))
 
 
-def test_letters_in_a_filter_are_no_commands():
+def test_letters_typed_into_a_filter_are_not_taken_as_command_keys():
     ui = after("f")
     for key in "qusa":
         ui, action = pressed(ui, key, rows(ui), PAGE)
@@ -106,7 +106,7 @@ def test_letters_in_a_filter_are_no_commands():
     assert ui.typed == "qusa"
 
 
-def test_enter_opens_the_details_and_closes_them():
+def test_the_enter_key_opens_the_details_and_closes_them_again():
     ui = after("down", "enter")
     assert ui.detail_top == 0
     assert after("down", "down", "up", ui=ui).detail_top == 1
@@ -124,5 +124,5 @@ def test_the_status_message_disappears_with_the_next_key():
     assert pressed(replace(Ui(), message="the audit begins now"), "down", FLEET.rows, PAGE)[0].message == ""
 
 
-def test_the_first_screen_uses_option_all_of_the_command_line():
+def test_the_first_screen_obeys_option_all_of_the_command_line():
     assert after(ui=Ui(choice=Choice(with_quiet=True))).choice.with_quiet

@@ -13,7 +13,7 @@ def access_of(tmp_path, text: str) -> SourceAccess:
     return settings_from(load_ours(tmp_path, ALONE + text)).access
 
 
-def test_a_nova_conf_names_keystone_and_the_broker_without_their_passwords(tmp_path):
+def test_the_addresses_of_keystone_and_broker_are_shown_without_passwords(tmp_path):
     found = settings_from(load_beside_nova(tmp_path, "")).access
     assert found == SourceAccess(
         auth_url="http://192.0.2.5/identity", broker=Server(host="192.0.2.5", port=5672), libvirt_uri="qemu:///system"
@@ -30,7 +30,7 @@ def test_a_nova_conf_names_keystone_and_the_broker_without_their_passwords(tmp_p
         ("rabbit:///", None),
     ],
 )
-def test_the_broker_is_the_first_host_of_transport_url(tmp_path, url, server):
+def test_the_broker_address_is_the_first_host_in_transport_url(tmp_path, url, server):
     text = f"[DEFAULT]\ntransport_url = {url}\n[state]\nsource = conductor\n"
     assert access_of(tmp_path, text).broker == server
 
@@ -49,7 +49,7 @@ def test_the_broker_is_the_first_host_of_transport_url(tmp_path, url, server):
         ("sqlite:////var/lib/cell.db", DatabaseAccess(name="/var/lib/cell.db")),
     ],
 )
-def test_the_database_of_the_cell_is_known_without_its_password(tmp_path, url, database):
+def test_the_address_of_the_cell_database_is_shown_without_its_password(tmp_path, url, database):
     found = access_of(tmp_path, f"[state]\nsource = sql\nconnection = {url}\n")
     assert found.database == database
     assert found.broker is None
@@ -67,7 +67,7 @@ def test_no_url_of_placement_or_libvirt_contains_a_user(tmp_path):
     assert found.libvirt_uri == "qemu+tls://host.example.org/system"
 
 
-def test_operators_reach_ceph_with_the_pool_and_user_of_the_guests_disks(tmp_path):
+def test_remedies_for_ceph_use_the_pool_and_user_of_the_guests_disks(tmp_path):
     text = "[libvirt]\nimages_type = rbd\nimages_rbd_pool = vms\nrbd_user = nova\nimages_rbd_ceph_conf = /etc/c.conf\n"
     assert access_of(tmp_path, text).ceph == CephAccess(pool="vms", user="nova", conf="/etc/c.conf")
 

@@ -66,7 +66,7 @@ def series(state, name, **labels):
     return shown(state).get(f"stocktake_{name}{{{wanted}}}" if wanted else f"stocktake_{name}")
 
 
-def test_findings_of_a_lost_source_keep_their_series_and_count_as_unknown():
+def test_findings_of_an_unread_source_keep_their_series_and_count_as_unknown():
     unknown = replace(FINDING, state=FindingState.UNKNOWN, unknown_because=("lvm",))
     lost = replace(WHOLE, findings=(unknown,), sources=sources("lvm"), outcome=Outcome.PARTIAL)
     labels = {"code": "volume-foreign", "severity": "warning", "confirmed": "true"}
@@ -97,7 +97,7 @@ def test_amounts_keep_their_last_values_while_their_source_is_unread():
     assert now['stocktake_source_errors_total{reason="timeout",source="placement"}'] == 1.0
 
 
-def test_a_class_that_cannot_be_decided_keeps_whether_it_differs():
+def test_a_class_that_cannot_be_decided_keeps_its_metric_resource_differs():
     inventory = tuple(replace(row, wanted=row.recorded, is_decided=False) for row in WHOLE.inventory if row.recorded)
     disk = replace(WHOLE.inventory[0], wanted=replace(VCPU, total=1), recorded=VCPU)
     labels = {"hostname": "compute-17.example.org", "provider_kind": "root", "resourcetype": "VCPU"}
@@ -111,14 +111,14 @@ def test_a_class_that_cannot_be_decided_keeps_whether_it_differs():
 
 
 @pytest.mark.parametrize("source", ["state", "libvirt"])
-def test_no_byte_of_a_store_becomes_unaccounted_because_its_owner_is_unread(source):
+def test_bytes_do_not_become_unaccounted_if_the_source_of_their_owner_is_unread(source):
     unknown = tuple(replace(row, owner_kind="unknown", owner="guests/scratch") for row in WHOLE.storage)
     before, now = after(WHOLE), after(WHOLE, replace(WHOLE, sources=sources(source), storage=unknown))
     assert now.groups["stores"] == before.groups["stores"]
     assert "stores" not in after(replace(WHOLE, sources=sources(source), storage=unknown)).groups
 
 
-def test_the_store_of_an_unread_source_keeps_its_values_while_others_get_new_values():
+def test_only_the_stores_of_an_unread_source_keep_their_earlier_values():
     files = replace(WHOLE.storage[0], store="/srv", store_bytes=100, size_bytes=100)
     both = replace(WHOLE, storage=(*WHOLE.storage, files))
     later = replace(WHOLE, storage=(replace(files, store_bytes=50, size_bytes=50),), sources=sources("lvm"))
@@ -138,14 +138,14 @@ def of_disk(state, book):
     return series(state, "book_amount", book=book, hostname="compute-17.example.org", resourcetype="DISK_GB")
 
 
-def test_the_held_disk_keeps_its_value_while_lvm_is_unread():
+def test_the_held_amount_of_disk_keeps_its_value_while_lvm_is_unread():
     before = replace(WHOLE, ledger=(*WHOLE.ledger, held_disk(promised=40, held=38, recorded=40)))
     lost = replace(before, sources=sources("lvm"), ledger=(held_disk(promised=50, held=None, recorded=50),))
     assert [of_disk(after(before, lost), book) for book in ("promised", "held", "recorded")] == [50.0, 38.0, 50.0]
     assert of_disk(after(lost), "held") is None
 
 
-def test_a_class_whose_use_no_source_shows_has_no_held_amount():
+def test_a_class_has_no_held_amount_if_no_source_shows_its_use():
     files = replace(WHOLE, ledger=(*WHOLE.ledger, held_disk(promised=40, held=None, recorded=40)))
     assert [of_disk(after(files), book) for book in ("promised", "held", "recorded")] == [40.0, None, 40.0]
     reserve = held_disk(promised=None, held=2, recorded=None, verdict=Verdict.RESERVED)
@@ -157,7 +157,7 @@ def test_a_class_whose_use_no_source_shows_has_no_held_amount():
     assert series(after(leaked), "book_amount", book="held", **labels) == 0.0
 
 
-def test_without_a_cloud_nothing_is_promised_only_if_libvirt_was_read():
+def test_without_a_nova_source_promised_amounts_exist_only_after_a_libvirt_read():
     assert WHOLE.nova_versions is None
     labels = {"book": "promised", "hostname": "compute-17.example.org", "resourcetype": "VCPU"}
     recorded = replace(WHOLE.ledger[0], promised=None, held=None, recorded=4)
@@ -166,32 +166,32 @@ def test_without_a_cloud_nothing_is_promised_only_if_libvirt_was_read():
     assert series(after(WHOLE, lost), "book_amount", **labels) == series(after(WHOLE), "book_amount", **labels) != 0
 
 
-def test_no_leak_is_reported_as_0_before_libvirt_was_read_once():
+def test_leaks_are_not_reported_as_0_before_the_first_read_of_libvirt():
     labels = {"hostname": "compute-17.example.org", "resourcetype": "VCPU"}
     lost = replace(WHOLE, sources=sources("libvirt"))
     assert series(after(lost), "resource_leaked", **labels) is None
     assert series(after(WHOLE, lost), "resource_leaked", **labels) == 0.0
 
 
-def test_guests_without_the_cloud_stay_unmanaged_while_the_state_is_unread():
+def test_unmanaged_guests_stay_unmanaged_while_the_nova_state_is_unread():
     foreign = replace(WHOLE, ledger=(replace(WHOLE.ledger[0], cause="foreign-guest", promised=None),))
     labels = {"cause": "foreign-guest", "hostname": "compute-17.example.org", "resourcetype": "VCPU"}
     unread = replace(foreign, ledger=WHOLE.ledger, sources=sources("state"))
     assert series(after(foreign, unread), "resource_unmanaged", **labels) == 4.0
 
 
-def test_an_unread_source_has_no_amounts_before_its_first_read():
+def test_amounts_of_a_source_are_absent_until_its_first_read():
     found = shown(after(replace(WHOLE, sources=sources("placement"), inventory=())))
     assert not [key for key in found if key.startswith(("stocktake_resource_used", "stocktake_resource_leaked"))]
 
 
-def test_a_source_that_the_audit_did_not_read_keeps_its_last_state():
+def test_a_source_that_an_audit_skips_keeps_its_last_state():
     lost = replace(WHOLE, sources=sources("placement", asked=False))
     assert series(after(WHOLE, lost), "source_up", source="placement") == 1.0
     assert series(after(lost), "source_up", source="placement") is None
 
 
-def test_the_last_complete_audit_is_the_last_that_read_every_source():
+def test_only_an_audit_that_read_every_source_counts_as_complete():
     later = replace(END, at=END.at + 60)
     state = after(replace(WHOLE, sources=sources("lvm")), state=after(WHOLE), end=later)
     assert series(state, "audit_last_complete_timestamp_seconds") == END.at
@@ -260,7 +260,7 @@ def crowded():
     return replace(WHOLE, inventory=rows, storage=storage, thin_pools=pools)
 
 
-def test_classes_stores_and_pools_above_the_limits_are_counted_and_not_shown():
+def test_classes_and_stores_and_pools_above_the_limits_are_only_counted():
     state = after(crowded())
     classes = {sample.labels[2] for sample in state.gauges["resource_inventory"]}
     assert {"VCPU", "DISK_GB"} < classes

@@ -49,7 +49,7 @@ def test_the_page_stays_below_1_mb_and_12000_elements(number):
     assert elements(page) <= 12_000
 
 
-def test_the_page_names_the_hosts_that_could_not_read_a_source_and_the_source():
+def test_the_page_names_the_hosts_that_could_not_read_a_source_and_that_source():
     page = page_of(200)
     assert "2 hosts could not read placement in the last audit: compute-0090, compute-0190." in page
 
@@ -57,7 +57,7 @@ def test_the_page_names_the_hosts_that_could_not_read_a_source_and_the_source():
 @pytest.mark.parametrize(
     ("minutes", "age"), [(0, ""), (3, ", 3 min after that state"), (5760, ", 4 d after that state")]
 )
-def test_the_page_says_how_old_its_state_was_when_it_was_made(minutes, age):
+def test_the_page_shows_the_age_of_the_state_at_the_time_of_writing(minutes, age):
     made = Folder(source="a test", made=fleet.AT + datetime.timedelta(minutes=minutes))
     page = fleet_page(gathered((("f", one) for one in fleet.documents(4)), made))
     assert [text for text in page.about if text.startswith("page made")] == [
@@ -72,7 +72,7 @@ def test_each_host_of_the_worst_50_has_a_row_that_its_square_links_to():
     assert len(targets) == 50
 
 
-def test_hostile_names_in_reports_never_become_tags(tmp_path):
+def test_hostile_names_in_reports_never_become_html_elements(tmp_path):
     for number, name in enumerate(HOSTILE):
         document = json.loads(report_to_json(fleet.report(number, fleet.foreign(number), fleet.orphan(number))))
         document["audit"]["host"] = name
@@ -117,7 +117,7 @@ ODD |= {
 
 
 @pytest.mark.parametrize("content", ODD.values(), ids=ODD.keys())
-def test_a_file_that_is_no_report_is_named_and_the_others_count(tmp_path, content):
+def test_a_file_that_is_not_a_report_is_named_and_all_other_reports_count(tmp_path, content):
     (tmp_path / "odd.json").write_bytes(content)
     (tmp_path / "good.json").write_text(report_to_json(fleet.report(2, fleet.leaked(2))))
     facts = facts_of_folder(str(tmp_path), None)
@@ -134,14 +134,14 @@ def test_a_file_that_is_no_report_is_named_and_the_others_count(tmp_path, conten
      ("agent_version",), ("ledger",), ("audit", "findings", 1, "consumer_uuid")],
     ids=str,
 )  # fmt: skip
-def test_a_report_with_an_odd_part_never_crashes_the_page(tmp_path, path, value):
+def test_an_unexpected_value_in_a_report_never_crashes_the_page(tmp_path, path, value):
     (tmp_path / "odd.json").write_bytes(_wrong(*path, value=value))
     facts = facts_of_folder(str(tmp_path), None)
     rendered(fleet_page(facts))
     assert len(facts.view.rows) + len(facts.unreadable) == 1
 
 
-def test_a_pipe_a_folder_and_a_missing_link_in_the_folder_are_named(tmp_path):
+def test_a_pipe_and_a_folder_and_a_broken_link_named_like_reports_are_listed(tmp_path):
     os.mkfifo(tmp_path / "pipe.json")
     (tmp_path / "link.json").symlink_to(tmp_path / "nowhere")
     (tmp_path / "host-a").mkdir()
@@ -154,7 +154,7 @@ def test_a_pipe_a_folder_and_a_missing_link_in_the_folder_are_named(tmp_path):
     assert [row.host for row in facts.view.rows] == [fleet.name(1)]
 
 
-def test_the_page_of_messages_says_what_messages_do_not_have():
+def test_the_page_made_from_messages_says_which_data_messages_do_not_have():
     view = fleet_hosts.view(
         fleet_hosts.cell(
             fleet_hosts.seen(fleet_hosts.broken("compute-1", "consumer-on-several-providers")),
@@ -170,7 +170,7 @@ def test_the_page_of_messages_says_what_messages_do_not_have():
     assert "1 silent, 1 never seen" in page
 
 
-def test_a_report_document_keeps_its_own_keys():
+def test_a_row_made_from_a_report_without_a_version_has_version_unknown():
     """The page reads ``agent_version`` where a report has it, and never needs it."""
     document = report_document(fleet.report(1))
     facts = gathered([("a", document)], FOLDER)

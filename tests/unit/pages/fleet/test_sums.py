@@ -60,7 +60,7 @@ def test_any_order_of_reports_gives_the_same_page(made, chance: random.Random):
 
 
 @given(reports())
-def test_sums_equal_those_of_a_plain_loop_over_the_reports(made):
+def test_the_sums_on_the_page_equal_the_sums_over_all_reports(made):
     facts = facts_of(*made)
     leaked: Counter[str] = Counter()
     used: Counter[str] = Counter()
@@ -103,7 +103,7 @@ def test_the_heading_names_the_hosts_that_are_not_known():
         ((fleet.report(1), fleet.unread(2)), "The cloud is missing nothing: no leak on 1 host; not known of 1 host"),
     ],
 )
-def test_the_heading_without_leaks_never_calls_an_unread_host_clean(made, words):
+def test_the_heading_says_no_leak_only_for_hosts_that_could_be_read(made, words):
     assert headline(facts_of(*made)) == words
 
 
@@ -121,7 +121,7 @@ def test_a_report_15_minutes_older_than_the_newest_makes_its_host_silent():
     assert {row.host for row in facts.view.rows if row.condition is Condition.SILENT} == {fleet.name(2)}
 
 
-def test_a_report_from_the_future_does_not_make_the_others_silent():
+def test_a_report_with_a_time_in_the_future_makes_no_other_host_silent():
     ahead = fleet.report(2, started_at=fleet.iso(MADE + datetime.timedelta(days=9)))
     facts = facts_of(fleet.report(1), ahead)
     assert {row.condition for row in facts.view.rows} == {Condition.CLEAN}
@@ -134,7 +134,7 @@ def test_the_consumer_of_two_hosts_is_one_row_with_both_hosts():
     assert f"{fleet.name(1)}, {fleet.name(2)}" in page
 
 
-def test_a_host_over_its_capacity_takes_no_free_amount_of_other_hosts():
+def test_a_host_over_its_capacity_does_not_reduce_the_free_sum_of_other_hosts():
     over = fleet.report(1, *(fleet.leaked(1, number) for number in range(15)))
     (vcpu, *_) = class_sums(facts_of(over, fleet.report(2)).view.rows)
     used = [85 + 15 * 8, 86]

@@ -13,7 +13,7 @@ def blocks_of(report, **changes):
     return findings(facts(report, **changes)).blocks
 
 
-def test_each_cause_has_a_block_and_names_what_else_it_causes():
+def test_each_cause_has_a_block_that_names_its_symptoms():
     blocks = blocks_of(SCREEN)
     assert [block.code for block in blocks] == [
         "allocation-leaked",
@@ -24,7 +24,7 @@ def test_each_cause_has_a_block_and_names_what_else_it_causes():
     assert blocks[2].also.startswith("also caused: consumer-on-several-providers [")
 
 
-def test_a_block_has_the_commands_the_impact_and_the_age_of_its_finding():
+def test_a_finding_block_has_commands_and_the_impact_and_the_age():
     block = blocks_of(SCREEN)[0]
     assert (block.severity, block.meaning, block.who.split()[0]) == ("error", Meaning.WRONG, "old-shop")
     assert block.impact == "The scheduler refuses instances."
@@ -59,7 +59,7 @@ def test_warnings_follow_errors_and_an_older_finding_comes_first():
     assert severities == sorted(severities, key=[each.value for each in Severity].index)
 
 
-def test_a_page_shows_a_limited_number_of_blocks_and_counts_the_rest():
+def test_a_page_shows_a_limited_number_of_finding_blocks_and_counts_the_rest():
     seen = SCREEN.findings[-1]
     many = tuple(
         dataclasses.replace(seen, finding=dataclasses.replace(seen.finding, subject=f"v{n}", code=f"code-{n}"))
@@ -70,13 +70,13 @@ def test_a_page_shows_a_limited_number_of_blocks_and_counts_the_rest():
     assert blocks[-1] == Paragraph(text="and 10 more: stocktake findings")
 
 
-def test_no_finding_is_no_promise_while_a_source_is_unread():
+def test_an_empty_list_of_findings_names_the_sources_that_were_not_read():
     assert blocks_of(dead())[0].text == (
         "No findings. There may be some, because placement, state, libvirt and lvm were not read."
     )
     assert blocks_of(dataclasses.replace(SCREEN, findings=()))[0].text == "No findings."
 
 
-def test_every_block_is_a_finding_with_an_id_of_its_own():
+def test_every_finding_block_of_a_page_has_a_unique_id():
     ids = [block.id for block in blocks_of(SCREEN) if isinstance(block, FindingBlock)]
     assert len(set(ids)) == len(ids) == 4

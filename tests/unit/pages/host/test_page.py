@@ -27,7 +27,7 @@ def texts_of(table: Table) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("report", [SCREEN, UNREAD, dead()], ids=["read", "placement unread", "dead"])
-def test_the_sections_are_the_same_whatever_could_be_read(report):
+def test_a_page_has_the_same_sections_whichever_sources_could_be_read(report):
     page = host_page(facts(report))
     assert [each.id for each in page.sections] == ORDER
     assert all(each.blocks for each in page.sections)
@@ -35,7 +35,7 @@ def test_the_sections_are_the_same_whatever_could_be_read(report):
     assert "audit of 2026-11-22 03:11:07 UTC (53 s ago)" in page.about
 
 
-def test_a_page_of_dead_sources_shows_question_marks_and_no_amount():
+def test_a_page_without_any_read_source_shows_question_marks_and_no_amounts():
     report = dead()
     page = host_page(facts(report, view=None, cell_usages=None, changes=None, options=None, unread=("no journal",)))
     text = " ".join(Elements(rendered(page)).texts)
@@ -45,13 +45,13 @@ def test_a_page_of_dead_sources_shows_question_marks_and_no_amount():
     assert {each.id for each in pictures(page)} == {"capacity-picture", "storage-picture", "sources-picture"}
 
 
-def test_a_page_of_1000_guests_and_20000_volumes_keeps_its_bounds():
+def test_a_page_of_1000_guests_and_20000_volumes_stays_within_its_size_limits():
     text = rendered(host_page(facts(large(1000, 20_000))))
     assert len(text.encode()) < 1_000_000
     assert len(Elements(text).found) <= 8_000
 
 
-def test_a_page_of_hostile_names_keeps_its_bounds_and_its_pictures_inside():
+def test_a_page_with_hostile_names_stays_within_its_limits_and_pictures():
     page = host_page(facts(large(300, 500, HOSTILE_NAMES)))
     text = rendered(page)
     assert len(text.encode()) < 1_000_000
@@ -62,7 +62,7 @@ def test_a_page_of_hostile_names_keeps_its_bounds_and_its_pictures_inside():
         assert not [name for name in attributes if name.startswith("on") or name == "style"]
 
 
-def test_no_id_of_a_page_is_used_twice():
+def test_every_element_id_of_a_page_is_unique():
     ids = [each["id"] for _, each in Elements(rendered(host_page(facts()))).found if "id" in each]
     assert len(ids) == len(set(ids))
 
@@ -82,7 +82,7 @@ def test_the_ledger_shows_a_book_that_was_not_read_as_a_question_mark():
     assert {row[place].text for row in table.rows} == {"?"}
 
 
-def test_the_largest_strangers_of_the_stores_are_listed_by_size():
+def test_the_largest_foreign_volumes_of_the_stores_are_listed_by_size():
     _, table = section(SCREEN, "storage").blocks
     assert texts_of(table) == [
         ["120.0 GiB", "128849018880", "foreign", "guests/backup-by-hand", "linear volume backup-by-hand", "vg guests"]
@@ -90,7 +90,7 @@ def test_the_largest_strangers_of_the_stores_are_listed_by_size():
     assert section(large(0, 100), "storage").blocks[1].foot == "and 30 more: stocktake ledger --storage"
 
 
-def test_the_provider_section_lists_what_would_be_written():
+def test_the_provider_section_lists_the_planned_writes():
     _, inventories, traits = section(SCREEN, "providers").blocks
     assert texts_of(inventories)[0][2:] == ["MEMORY_MB", "differs", "reserved 0 MiB -> 512 MiB"]
     assert [row[1:] for row in texts_of(traits)] == [
@@ -99,7 +99,7 @@ def test_the_provider_section_lists_what_would_be_written():
     ]
 
 
-def test_the_journal_lists_the_newest_change_first_and_how_to_undo_it():
+def test_the_journal_lists_the_newest_change_first_with_its_undo_command():
     (table,) = section(SCREEN, "journal").blocks
     rows = texts_of(table)
     assert [row[-1] for row in rows] == ["", "stocktake undo 9b22aa55", "undone by 9b22aa55"]
@@ -107,7 +107,7 @@ def test_the_journal_lists_the_newest_change_first_and_how_to_undo_it():
     assert len(CHANGES) == len(rows)
 
 
-def test_a_journal_that_was_not_read_is_no_empty_journal():
+def test_an_unreadable_journal_is_not_shown_as_an_empty_journal():
     (said,) = section(SCREEN, "journal", changes=None, unread=("the journal is closed",)).blocks
     assert said.text == "The journal was not read: the journal is closed"
 
@@ -117,7 +117,7 @@ def test_the_configuration_shows_options_with_masked_secrets_and_their_files():
     assert texts_of(table)[1] == ["[placement] password", "****", "/etc/nova/nova.conf"]
 
 
-def test_the_last_section_names_everything_that_is_not_known():
+def test_the_last_section_of_the_page_lists_all_data_that_could_not_be_read():
     (known,) = section(UNREAD, "unknown", problems=("ledger[3]: bad",), unread=("journal: torn",)).blocks
     assert isinstance(known, Sentences)
     assert known.texts == (
@@ -131,12 +131,12 @@ def test_the_last_section_names_everything_that_is_not_known():
     )
 
 
-def test_the_last_section_says_so_if_everything_is_known():
+def test_the_last_section_says_that_everything_is_known_if_that_is_so():
     (said,) = section(dataclasses.replace(SCREEN, findings=(), plan=type(SCREEN.plan)()), "unknown").blocks
     assert said.text.startswith("Nothing: ")
 
 
-def test_a_page_names_no_other_file_and_no_address():
+def test_a_page_contains_no_link_to_another_file_and_no_web_address():
     text = rendered(host_page(facts()))
     assert re.findall(r"https?:|//\w", text) == []
     assert set(re.findall(r"url\(([^)]*)\)", text)) == {"#p-foreign", "#p-reserved", "#p-moving", "#p-unread"}

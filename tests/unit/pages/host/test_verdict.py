@@ -12,14 +12,14 @@ def blocks_of(report):
     return verdict(facts(report)).blocks
 
 
-def test_the_sentence_counts_causes_and_amounts_and_says_how_old_the_reads_are():
+def test_the_first_sentence_has_the_causes_and_amounts_and_the_age_of_the_reads():
     assert blocks_of(SCREEN)[0] == Paragraph(
         text="compute-1: 4 causes; 12 VCPU, 24576 MiB of MEMORY_MB are wasted, 2 VCPU are sold twice, "
         "0 bytes unaccounted; all sources read 53 s ago"
     )
 
 
-def test_a_host_in_order_has_three_calm_numbers():
+def test_a_host_without_problems_shows_three_numbers_without_a_warning():
     calm = dataclasses.replace(SCREEN, findings=(), ledger=())
     sentence, figures = blocks_of(calm)
     assert sentence.text == (
@@ -32,7 +32,7 @@ def test_a_host_in_order_has_three_calm_numbers():
     ]
 
 
-def test_an_unread_source_makes_its_numbers_a_question_mark_with_the_sources_name():
+def test_an_unread_source_turns_its_numbers_into_a_question_mark_and_is_named():
     sentence, figures, note = blocks_of(UNREAD)
     assert isinstance(figures, Figures)
     assert {each.amounts for each in figures.figures} == {("?",)}
@@ -43,7 +43,7 @@ def test_an_unread_source_makes_its_numbers_a_question_mark_with_the_sources_nam
     )
 
 
-def test_a_host_with_dead_sources_shows_no_zero():
+def test_a_host_without_any_read_source_shows_no_zero():
     sentence, figures, *notes = blocks_of(dead())
     assert {each.amounts for each in figures.figures} == {("?",)}
     assert len(notes) == 4
