@@ -1,4 +1,4 @@
-"""HTML pages that an operator can send to others: one file, no request to anywhere, readable without script.
+"""Make HTML pages that an operator can send to others: each page is one file, which loads nothing and needs no script.
 
 Begin with page.py: a page is a frozen ``Page`` of sections, and a section is a tuple of blocks (blocks.py): paragraphs,
 notes, numbers, findings, tables and pictures. How a page is composed:
@@ -14,8 +14,8 @@ notes, numbers, findings, tables and pictures. How a page is composed:
 4. ``write_page(file, text)`` of output.py writes the file atomically with mode 0600, or to stdout for ``-``.
 
 A new kind of block is a frozen class in blocks.py with its own ``kind``, and a macro of the same name in
-templates/blocks.html. Styles are in templates/style.css, the script in templates/page.js; the policy in the page's head
-has the hashes of both, so neither may contain anything that Jinja2 replaces.
+templates/blocks.html. Styles are in templates/style.css, the script in templates/page.js; the Content-Security-Policy
+in the page's head has the hashes of style and script, so neither file may contain anything that Jinja2 replaces.
 
 Not here: what the numbers mean (books, findings), and reading the clock, the journal or the configuration (cmd). No
 module that the daemon imports may import this package, because the package imports Jinja2.

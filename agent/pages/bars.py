@@ -1,8 +1,8 @@
 """Divide a bar into segments, and draw it. Pure.
 
-The widths of the segments are in proportion to their amounts, except that a segment is never too narrow to be seen:
-what it gains, the wider segments lose. Segments are in the order of their parts and never overlap, and together they
-have the width of the sum.
+The width of a segment is in proportion to the amount of its part, but a segment is never too narrow to be seen: the
+wider segments of the bar become narrower instead. The segments have the order of the parts, do not overlap, and
+together fill the whole bar.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from agent.pages.blocks import Meaning, Shape
 from agent.pages.shapes import TYPE, Box, fitted, label, plate, rectangle, text_width
 
-#: The least width of a segment, in units.
+#: The least width of a segment, in the units of a picture.
 LEAST = 3.0
-#: The height of a bar, and the distance from its top to the base line of a text inside.
+#: The height of a bar, and the distance from the top of the bar to the base line of a text in the bar, in units.
 HEIGHT = 22.0
 BASE = 16.0
 _SOLID = frozenset({Meaning.COUNTED, Meaning.WRONG})
@@ -32,7 +32,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """The place of a part in the bar, in units."""
+    """The rectangle of one part in the bar: its left edge and its width, in units."""
 
     part: Part
     left: float
@@ -40,7 +40,7 @@ class Segment:
 
 
 def segments(parts: Sequence[Part], left: float, width: float) -> tuple[Segment, ...]:
-    """Divide ``width`` units, from ``left`` on, among the parts that are not zero."""
+    """Divide a bar of ``width`` units, which begins at ``left``, among the parts whose amount is not zero."""
     shown = [part for part in parts if part.amount > 0]
     total = sum(part.amount for part in shown)
     if not shown or width <= 0:
@@ -54,7 +54,10 @@ def segments(parts: Sequence[Part], left: float, width: float) -> tuple[Segment,
 
 
 def merged(parts: Sequence[Part], least: float) -> tuple[Part, ...]:
-    """Merge the parts with less than ``least`` of the sum into one part for each meaning, which follows the others."""
+    """Merge the small parts of each meaning into one part behind the large parts.
+
+    A part is small if its share of the sum is less than ``least`` (0 to 1).
+    """
     total = sum(part.amount for part in parts)
     large = [part for part in parts if part.amount >= least * total]
     small: dict[Meaning, list[Part]] = {}
@@ -69,17 +72,20 @@ def merged(parts: Sequence[Part], least: float) -> tuple[Part, ...]:
 
 
 def drawn(found: Sequence[Segment], top: float, texts: Sequence[str], gap: float = 0.0) -> Iterator[Shape]:
-    """Yield the bar's shapes. ``texts`` has the pointer's text of each segment; ``gap`` units stay between segments."""
+    """Yield the bar's shapes.
+
+    ``texts`` has the tooltip of each segment; ``gap`` is the empty space between segments, in units.
+    """
     for segment, text in zip(found, texts, strict=True):
         width = max(1.0, segment.width - gap)
-        # An outline is drawn half outside of its rectangle: it must not reach into the next segment.
+        # SVG draws half of an outline outside of its rectangle; the outline must not reach into the next segment.
         edge = 1.0 if segment.part.meaning is Meaning.WRONG and width > 2 * LEAST else 0.0
         box = Box(segment.left + edge, top + edge, width - 2 * edge, HEIGHT - 2 * edge)
         yield rectangle(segment.part.meaning, box, text)
 
 
 def names(found: Sequence[Segment], top: float, least: float) -> Iterator[Shape]:
-    """Yield the names of the segments that are at least ``least`` units wide, each on a readable ground."""
+    """Yield the names of the segments that are at least ``least`` units wide, on a readable background."""
     for segment in found:
         text = fitted(segment.part.name, segment.width - 12) if segment.width >= least else ""
         if not text:
@@ -94,7 +100,7 @@ def names(found: Sequence[Segment], top: float, least: float) -> Iterator[Shape]
 
 
 def unread_bar(left: float, top: float, width: float, text: str) -> Iterator[Shape]:
-    """Yield a bar of crossed hatch for what was not read, with a text on it."""
+    """Yield a cross-hatched bar, which stands for an amount that was not read, with ``text`` on the bar."""
     yield rectangle(Meaning.UNREAD, Box(left, top, width, HEIGHT), text)
     shown = fitted(f"? {text}", width - 20)
     if shown:
@@ -103,7 +109,7 @@ def unread_bar(left: float, top: float, width: float, text: str) -> Iterator[Sha
 
 
 def _visible(widths: Sequence[float]) -> list[float]:
-    """Return the widths with at least ``LEAST`` each, and the same sum; unchanged if the sum is too small for that."""
+    """Return the widths, each raised to at least ``LEAST``, with the same sum; unchanged if the bar is too short."""
     total = sum(widths)
     if total < LEAST * len(widths) * 2:
         return list(widths)

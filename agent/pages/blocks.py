@@ -13,9 +13,9 @@ from typing import ClassVar
 class Meaning(Enum):
     """What a colour means. The value is the name of the style in templates/style.css.
 
-    COUNTED: as it should be. MOVING: counted, of a move or a hold. WRONG: leaked or unknown. FOREIGN: does not belong
-    to the cloud. RESERVED: reserved, block storage, caches. LACKING: should be there and is not. FREE: nobody uses it.
-    UNREAD: not read, so not known.
+    COUNTED: used as it should be. MOVING: used by a running move, or kept for the revert of a resize. WRONG: leaked, or
+    of an unknown owner. FOREIGN: used by something outside of the cloud. RESERVED: reserved, block storage or caches.
+    LACKING: promised but not recorded. FREE: not in use. UNREAD: not known, because the source was not read.
     """
 
     COUNTED = "counted"
@@ -87,10 +87,12 @@ class Sentences:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """One large number with its name: ``amounts`` has a text per class with unit, or ``?`` if it is not known.
+    """One large number with its name.
 
-    ``meaning`` is COUNTED if the number is as it should be. ``text`` says below the number what it counts, or why it is
-    not known.
+    ``amounts`` has a text with the unit for each resource class, or ``?`` if the number is not known.
+
+    ``meaning`` is COUNTED if the number is as it should be. ``text`` is shown below the number and says what the number
+    counts, or why the number is not known.
     """
 
     name: str
@@ -109,7 +111,11 @@ class Figures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """One cell of a table. ``href`` is "" or ``#`` with the id of a place in the page; ``place`` is the cell's id."""
+    """One cell of a table.
+
+    ``href`` is the target of the cell's link (``#`` and an id in the page), "" without a link; ``place`` is the cell's
+    own id.
+    """
 
     text: str
     meaning: Meaning | None = None
@@ -119,9 +125,11 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column's heading. Numbers are aligned at the right, a code is drawn in type of one width, a word is not broken.
+    """A column's heading.
 
-    The words of any other column may be broken anywhere: a tenant may have chosen a name of 200 letters.
+    Numbers are right-aligned, a code has a monospaced font, and a word is never broken over lines.
+
+    In any other column the browser may break a word anywhere, because a tenant may have chosen a name of 200 letters.
     """
 
     heading: str
@@ -145,7 +153,10 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """A line to paste into a shell, with a button that copies the line. ``label`` is ``fix``, ``inspect`` or so."""
+    """A line to paste into a shell, with a button that copies the line.
+
+    ``label`` says what the command is for, such as ``fix`` or ``inspect``.
+    """
 
     label: str
     words: str
@@ -154,7 +165,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingBlock:
-    """A finding, or several alike ones: a headline, what is wrong, its impact, commands, and what else it causes.
+    """One finding, or several alike findings: what is wrong, the impact, the commands, and the findings they cause.
 
     ``members`` has a line for each finding if the block stands for several.
     """
@@ -189,10 +200,12 @@ class Shape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """A drawing, 960 units wide and ``height`` units high. ``title`` says what it shows, ``conclusion`` what follows.
+    """A drawing, 960 units wide and ``height`` units high.
 
-    ``legend`` has (meaning, word) for each pattern in use. ``table`` has the numbers of the picture. ``role`` is
-    ``group`` for a drawing with links, because an image has no parts.
+    ``title`` names what it shows, ``conclusion`` what the reader can conclude.
+
+    ``legend`` has (meaning, word) for each pattern in use. ``table`` has the numbers of the picture. ``role`` (ARIA) is
+    ``group`` for a drawing with links: screen readers do not offer the links inside an ``img``.
     """
 
     kind: ClassVar[str] = "picture"

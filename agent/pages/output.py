@@ -9,12 +9,12 @@ from agent.errors import SourceUnavailable
 from agent.host_files.atomic import replace_file
 
 STDOUT = "-"
-# The page has the names that tenants gave their instances.
+# Only the owner may read the file, because the page contains the names that tenants gave their instances.
 MODE = 0o600
 
 
 def write_page(file: str, text: str, stdout: TextIO) -> None:
-    """Write the page to ``file`` at once, or to ``stdout`` if the file is ``-``. Raises SourceUnavailable."""
+    """Write the page atomically to ``file``, or to ``stdout`` if ``file`` is ``-``. Raises SourceUnavailable."""
     if file == STDOUT:
         stdout.write(text)
         return

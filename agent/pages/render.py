@@ -1,7 +1,7 @@
 r"""Fill in the template of a page. This is the only module that imports Jinja2.
 
-Jinja2 escapes each text, and raises on a name that a template misspells. Control characters, marks that change the
-direction of text, and lone surrogates are shown as ``\uXXXX``: a tenant chooses the names of instances.
+Jinja2 escapes each text, and raises an error if a template uses an undefined name. Control characters, marks that
+change the direction of text, and lone surrogates are shown as ``\uXXXX``: a tenant chooses the names of instances.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _STYLE, _SCRIPT = "style.css", "page.js"
 
 
 def rendered(page: Page) -> str:
-    """Return the page's HTML: one file that needs no other."""
+    """Return the page's HTML, which needs no other file."""
     environment = _environment()
     policy = "; ".join(
         (
@@ -35,7 +35,7 @@ def rendered(page: Page) -> str:
 
 
 def style() -> str:
-    """Return the style sheet that every page contains."""
+    """Return the text of the style sheet, which every page contains."""
     return _source(_environment(), _STYLE)
 
 
@@ -53,7 +53,7 @@ def _environment() -> jinja2.Environment:
 
 
 def _visible(value: object) -> object:
-    """Return a text with its control characters escaped. What a template itself made stays as it is."""
+    """Return a text with its control characters escaped; text that a template itself produced stays unchanged."""
     return printable(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 

@@ -1,7 +1,7 @@
-"""Make the shapes of pictures: rectangles with the look of a meaning, labels, lines. Lengths are in units of 960. Pure.
+"""Make the shapes of pictures: rectangles, labels, lines. Lengths are in units; a picture is 960 units wide. Pure.
 
-Nobody can measure a text here, so the width of a text is estimated, generously: a character takes 0.62 of the size of
-the type, and a wide character of East Asia a whole size.
+Only the browser knows the real width of a text, so the module uses an upper estimate: a character takes 0.62 of the
+font size, and a wide East Asian character the whole font size.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from agent.pages.blocks import Meaning, Shape
 from agent.text.wording import printable
 
 WIDTH = 960.0
-#: The size of a picture's type in units; no picture has smaller type.
+#: The font size of the texts in a picture, in units; no picture has a smaller font.
 TYPE = 14.0
 _PER_CHARACTER = 0.62
 _WIDE = frozenset({"W", "F"})
@@ -34,7 +34,7 @@ def number(value: float) -> str:
 
 
 def rectangle(meaning: Meaning, box: Box, title: str = "") -> Shape:
-    """Return a rectangle in the colour and pattern of the meaning. ``title`` is what a pointer over it shows."""
+    """Return a rectangle in the colour and pattern of the meaning. ``title`` is the tooltip of the rectangle."""
     children = (Shape(tag="title", text=title),) if title else ()
     return Shape(tag="rect", attributes=(*_sides(box), ("class", meaning.value)), children=children)
 
@@ -45,7 +45,7 @@ def plate(box: Box) -> Shape:
 
 
 def outline(box: Box, look: str = "thin") -> Shape:
-    """Return a rectangle without a fill; ``look`` is ``thin`` or ``thick``."""
+    """Return the outline of a rectangle, without a fill; ``look`` is ``thin`` or ``thick``."""
     return Shape(tag="rect", attributes=(*_sides(box), ("class", f"outline {look}")))
 
 

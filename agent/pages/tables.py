@@ -11,9 +11,9 @@ from agent.render.layout import Grid, Kind
 from agent.text.amounts import beside_its_class, number_text
 from agent.text.wording import printable
 
-#: The text of a cell whose value is not known. It is never 0.
+#: The text of a cell whose value is not known; an unknown value is never shown as 0.
 NOT_KNOWN = "?"
-#: A longer text is cut: a tenant may have chosen a name of thousands of characters.
+#: A text with more characters is cut: a tenant may have chosen a name of thousands of characters.
 MOST_CHARACTERS = 200
 
 
@@ -29,7 +29,7 @@ def cut(value: str, most: int = MOST_CHARACTERS) -> str:
 
 
 def was_unread(sources: Sequence[str]) -> str:
-    """Return ``lvm was not read``, ``placement and lvm were not read``; "a source" if none is named."""
+    """Return ``lvm was not read``, ``placement and lvm were not read``; ``a source was not read`` without names."""
     *most, last = tuple(sources) or ("a source",)
     names = f"{', '.join(most)} and {last}" if most else last
     return f"{names} {'were' if most else 'was'} not read"
@@ -41,12 +41,12 @@ def number(value: float | None) -> Cell:
 
 
 def amount(resource_class: str, value: float | None, *, none: str = "") -> Cell:
-    """Return a cell with an amount, for a row that names its class; ``none`` is the text without an amount."""
+    """Return a cell with an amount of the resource class that the row names; ``none`` is the text for None."""
     return Cell(text=none if value is None else beside_its_class(resource_class, value))
 
 
 def of_grid(table_id: str, caption: str, grid: Grid, without: Collection[str] = (), search: str = "") -> Table:
-    """Return the table of a command as a table of a page; ``without`` are the names of columns to leave out."""
+    """Return the table that a command prints as a table of a page; ``without`` names the columns to leave out."""
     places = [place for place, column in enumerate(grid.columns) if column.name not in without]
     return Table(
         id=table_id,

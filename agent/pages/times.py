@@ -1,4 +1,4 @@
-"""Write times for a page: always UTC, always with the age. Pure."""
+"""Write times for a page in UTC, with their age. Pure."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from agent.text.amounts import age_text
 
 
 def utc(time: str) -> str:
-    """Return an ISO 8601 time as ``2026-11-22 03:11:07 UTC``; a text that is no such time is returned unchanged."""
+    """Return an ISO 8601 time as ``2026-11-22 03:11:07 UTC``; any other text is returned unchanged."""
     moment = moment_of(time)
     return time if moment is None else f"{moment.astimezone(datetime.UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def with_age(time: str, now: str) -> str:
-    """Return the time with its age: ``2026-11-22 03:11:07 UTC (4 min ago)``; ``in the future`` if it is later."""
+    """Return the time with its age at ``now``: ``2026-11-22 03:11:07 UTC (4 min ago)``, or ``(in the future)``."""
     seconds = age_s(time, now)
     if seconds is None:
         return utc(time)
@@ -22,13 +22,16 @@ def with_age(time: str, now: str) -> str:
 
 
 def age_s(time: str, now: str) -> float | None:
-    """Return the seconds from ``time`` until ``now``, negative if it is later; None if one of them is no time."""
+    """Return the seconds from ``time`` until ``now``, negative if ``time`` is later; None if a text is not a time."""
     earlier, later = moment_of(time), moment_of(now)
     return None if earlier is None or later is None else (later - earlier).total_seconds()
 
 
 def moment_of(time: str) -> datetime.datetime | None:
-    """Return the moment that an ISO 8601 text names; a time without a zone is UTC. None if the text is no time."""
+    """Return the moment that an ISO 8601 text names; a text without a time zone means UTC.
+
+    None if the text is not a time.
+    """
     try:
         moment = datetime.datetime.fromisoformat(time)
     except ValueError:

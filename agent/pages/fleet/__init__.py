@@ -5,5 +5,6 @@ Begin with page.py, which lists the sections in the order of the page. Every sec
 says about consumers, orphans and stores. gathered.py turns one report after another into these facts. The order of the
 hosts never changes the page.
 
-A host that is silent, never seen or not readable is counted, and each sum says how many hosts it leaves out.
+A host that is silent, was never seen or could not be read is still counted as a host, and each sum says how many hosts
+it leaves out.
 """

@@ -21,7 +21,7 @@ _HEAD, _ROW, _FOOT, _BETWEEN = 26.0, 28.0, 22.0, 20.0
 _BAR, _BASE = 22.0, 16.0
 _BLOCK = _HEAD + 2 * _ROW + _FOOT + _BETWEEN
 _LEAST = 3.0
-#: From this number of GiB on, an amount is written in TiB.
+#: An amount of at least this many GiB is written in TiB.
 _TIB = 8192
 _GIB = {"MEMORY_MB": (1024.0, "GiB"), "DISK_GB": (1.0, "GiB")}
 _HEADING = "The cloud's capacity"
@@ -61,7 +61,7 @@ def _picture(sums: Sequence[ClassSums]) -> Picture:
 
 
 def conclusion(each: ClassSums) -> str:
-    """Return one sentence about a class."""
+    """Return one sentence about the sums of a class, for the picture's conclusion."""
     name = each.resource_class
     parts = [f"{_text(name, each.used)} of {_text(name, each.capacity)} recorded"]
     if each.wasted:

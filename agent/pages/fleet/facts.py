@@ -14,8 +14,8 @@ from agent.fleet.view import FleetView, HostRow
 class Spread:
     """A consumer with allocations on several hosts, as one host reports the consumer.
 
-    ``amounts`` are what the consumer has on this host, ``others`` the uuids of the other providers. ``since`` is ISO
-    8601.
+    ``amounts`` are what the consumer has on this host, ``others`` the uuids of the consumer's other providers.
+    ``since`` (ISO 8601) is when the agent first saw this.
     """
 
     consumer_uuid: str
@@ -27,7 +27,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Orphan:
-    """An orphaned provider or compute node of one host: the finding's code, its subject, a sentence and its time."""
+    """An orphaned provider or compute node of one host: the finding's code, subject, sentence and first time seen."""
 
     code: str
     what: str
@@ -37,7 +37,7 @@ class Orphan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stranger:
-    """Something in a store that is not the cloud's, or whose owner is not known."""
+    """A volume or file in a store that does not belong to the cloud, or whose owner is not known."""
 
     store: str
     kind: str
@@ -47,11 +47,11 @@ class Stranger:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostDetails:
-    """What a report says beyond a message on the bus.
+    """The facts of a report that an agent's message on the bus does not contain.
 
-    ``strangers`` are the largest ones; ``stranger_bytes`` are all their bytes by kind, and ``strangers_left_out`` how
-    many are not in the list. ``stores_unread`` are the storage sources that the audit could not read. ``rows_left_out``
-    is the number of the report's rows that this program cannot read.
+    ``strangers`` are only the largest strangers of the host; ``strangers_left_out`` is the number of the others, and
+    ``stranger_bytes`` the bytes of all of them by kind of owner. ``stores_unread`` are the storage sources that the
+    audit could not read. ``rows_left_out`` is the number of the report's rows that this program cannot read.
     """
 
     provider_uuid: str | None = None
@@ -68,7 +68,7 @@ class HostDetails:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreadable:
-    """A file that is no report, and why."""
+    """A file that is not a readable report, and the reason."""
 
     file: str
     why: str
@@ -78,9 +78,10 @@ class Unreadable:
 class FleetFacts:
     """Everything that the page of the fleet shows.
 
-    ``view`` has a row for each host. ``details`` are by host; None if the page is made from messages, which do not have
-    them. ``unreadable`` are files that are no report, ``older`` the number of reports that a later one of the same host
-    replaced. ``source`` says in words from what the page is made. ``made`` is when, ISO 8601 UTC.
+    ``view`` has a row for each host. ``details`` maps each host to its details; None if the page is made from messages
+    on the bus, which have no details. ``unreadable`` are files that are no readable report. ``older`` is the number of
+    reports that are left out because a later report of the same host was read. ``source`` names in words what the page
+    is made from. ``made`` is when the page was made, ISO 8601 UTC.
     """
 
     view: FleetView
@@ -93,9 +94,9 @@ class FleetFacts:
 
     @property
     def at(self) -> datetime.datetime:
-        """The moment of the state that the page shows."""
+        """The moment for which the page shows the state of the fleet."""
         return self.view.moment.at
 
     def details_of(self, row: HostRow) -> HostDetails | None:
-        """Return what the host's report says beyond its row; None if there is no report."""
+        """Return the details from the host's report; None if there is no report."""
         return None if self.details is None else self.details.get(row.host)

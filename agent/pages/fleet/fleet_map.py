@@ -20,11 +20,11 @@ from agent.pages.fleet.worst import places
 from agent.pages.page import Section
 from agent.pages.shapes import WIDTH, number
 
-#: A square's side with the gap, how many squares are in a row, and how many squares the map shows.
+#: The width of a square with its gap in units, the number of squares in a row, and the most squares of the map.
 SIDE = 15.0
 A_ROW = 64
 MOST = 10_000
-#: Up to this number, each square is a shape of its own with a text.
+#: Up to this number of hosts, each square is a shape of its own with a tooltip.
 MOST_SQUARES = 2_000
 _FILLS = {
     Meaning.COUNTED: "in-counted",
@@ -54,7 +54,7 @@ def _picture(rows: Sequence[HostRow], facts: FleetFacts) -> Picture:
         height=number_of_rows(len(shown)) * SIDE,
         shapes=(Shape(tag="defs", children=tuple(_pattern(each) for each in used)), *shapes),
         table=_table(used, facts),
-        # An image may not contain links.
+        # Links are not allowed inside an element with the ARIA role ``img``.
         role="group",
     )
 

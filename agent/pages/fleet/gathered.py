@@ -1,6 +1,7 @@
 """Gather the facts of the fleet from one report after another. Pure: the reports come from an iterator.
 
-Only what report_file.py keeps of a report stays in memory. If a host has several reports, the latest one counts.
+Of each report, only the part that report_file.py extracts stays in memory. If a host has several reports, the latest
+report counts.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folder:
-    """What the page says of the folder. ``expected`` are the hosts that should have a report, None without a list."""
+    """Facts about the folder of reports.
+
+    ``expected``: the hosts that should have a report, None if there is no such list.
+    """
 
     source: str
     made: datetime.datetime
@@ -30,9 +34,11 @@ class Folder:
 
 
 def gathered(files: Iterable[tuple[str, Document | SourceError]], folder: Folder) -> FleetFacts:
-    """Return the facts of all reports. The moment of the state is the newest audit, at the latest now.
+    """Return the facts of all reports.
 
-    ``files`` has the name of each file, and its document or why the file cannot be read.
+    The page shows the state at the time of the newest audit, but not later than ``folder.made``.
+
+    ``files`` has the name of each file, and its document or the error of reading the file.
     """
     latest: dict[str, tuple[HostReport, str]] = {}
     unreadable: list[Unreadable] = []
@@ -75,7 +81,7 @@ def _report(document: Document | SourceError) -> HostReport:
 
 
 def _not_later(report: HostReport, newest: float) -> HostReport:
-    """Return the report; one from the future (a wrong clock) is taken as audited now."""
+    """Return the report; if its audit time is in the future (a wrong clock), the time becomes ``newest``."""
     if report.audited_s <= newest + SLACK_S:
         return report
     return dataclasses.replace(report, seen=dataclasses.replace(report.seen, received_at=newest, outcome_since=newest))

@@ -1,4 +1,4 @@
-"""Sections: orphaned providers and compute nodes, and what is in the stores without being the cloud's. Pure."""
+"""Sections: orphaned providers and compute nodes, and volumes and files that do not belong to the cloud. Pure."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def orphans(facts: FleetFacts) -> Section:
 
 
 def strangers(facts: FleetFacts) -> Section:
-    """Return the section of volumes and files that are not the cloud's, or whose owner is not known."""
+    """Return the section of volumes and files that do not belong to the cloud, or whose owner is not known."""
     heading = "Strangers in stores"
     if facts.details is None:
         text = _counted(facts, _STRANGE_CODES, "No host reports a stranger in a store.", "have no sizes")
@@ -108,7 +108,10 @@ def _stranger_row(host: str, each: Stranger) -> tuple[Cell, ...]:
 
 
 def _counted(facts: FleetFacts, codes: tuple[str, ...], none: str, lacks: str) -> str:
-    """Return in words how many findings with these codes there are, for a page that is made from messages."""
+    """Return a sentence with the number of findings of these codes.
+
+    The page uses this sentence if it is made from messages, which have no details.
+    """
     parts = []
     for code in codes:
         affected = [(row.host, number) for row in facts.view.rows if (number := _number(row, code))]

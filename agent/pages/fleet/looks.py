@@ -56,7 +56,7 @@ EXPLAINED = MappingProxyType(
         Condition.CLEAN: "no findings",
     }
 )
-#: A filled square needs no glyph to show that a host is clean.
+#: These characters are not drawn: the colour of the square alone shows that a host is clean or awaited.
 NO_GLYPH = frozenset({" ", "."})
 
 

@@ -12,7 +12,7 @@ from agent.pages.fleet.facts import FleetFacts
 from agent.pages.fleet.wording import MOST_NAME, hosts
 from agent.pages.page import Section
 
-#: More groups than this are one column together.
+#: Each of the largest groups has a column of its own, up to this number; all other groups share one column.
 MOST_GROUPS = 14
 MOST_CODES = 60
 NONE = "\u00b7"
@@ -37,7 +37,7 @@ def matrix(facts: FleetFacts) -> Section:
 
 
 def group_of(row: HostRow) -> str:
-    """Return the host's group, else its cell."""
+    """Return the name of the host's group; its cell if the host has no group."""
     return row.group or row.cell
 
 

@@ -37,13 +37,13 @@ SECTIONS = (
 
 
 def _later(facts: FleetFacts) -> str:
-    """Return how long after the state the page was made, so that an old page does not look like the present."""
+    """Return a text that says how much older the state is than the page; "" for less than a minute."""
     seconds = age_s(facts.at.isoformat(), facts.made)
     return f", {age_text(seconds)} after that state" if seconds is not None and seconds >= 60 else ""
 
 
 def fleet_page(facts: FleetFacts) -> Page:
-    """Return the page of the fleet. Its heading is the answer to the first question: what is the cloud missing."""
+    """Return the page of the fleet. Its heading says in one sentence what the cloud is missing."""
     about = (
         "Stocktake fleet",
         hosts(len(facts.view.rows)),

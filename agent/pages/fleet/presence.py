@@ -27,7 +27,7 @@ from agent.pages.page import Section
 MOST_LISTED = 40
 MOST_OLDEST = 20
 MOST_AGENTS = 60
-#: The upper bounds of the ages, in seconds, and their names.
+#: The rows of the table of ages: the greatest age in seconds, and the name of the row.
 AGES = ((60, "up to 1 min"), (300, "1 to 5 min"), (900, "5 to 15 min"), (3600, "15 to 60 min"), (86_400, "1 to 24 h"))
 _OLDER = "more than 24 h"
 _NOTHING = "nothing has come"
@@ -36,7 +36,7 @@ _MISSING = (Condition.NEVER, Condition.SILENT, Condition.AWAITED)
 
 
 def presence(facts: FleetFacts) -> Section:
-    """Return the section of the hosts from which nothing comes."""
+    """Return the section of the silent, never seen and awaited hosts."""
     rows = [row for kind in _MISSING for row in facts.view.rows if row.condition is kind]
     blocks: list[Block] = [Paragraph(text=_expected(facts))]
     if rows:

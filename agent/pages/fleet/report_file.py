@@ -1,7 +1,8 @@
 """Keep of one report file what the page of the fleet needs: the row of the host, and lists of a limited length. Pure.
 
 The row is made from the host's message on the bus as the agent would have sent it, so the page and ``stocktake watch``
-judge a host by the same rules. Most of a report are rows that the page does not need; they are not even parsed.
+judge a host by the same rules. A report consists mostly of rows that the page does not need, so these rows are not
+parsed.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ Document = Mapping[str, Any]
 STRANGE_KINDS = frozenset({"leftover", "orphaned", "foreign", "unknown"})
 SPREAD_CODE = "consumer-on-several-providers"
 ORPHAN_CODES = frozenset({"provider-orphaned", "compute-node-orphaned"})
-#: How many consumers, orphans and strangers of one host are kept; the others are counted.
+#: The most consumers, orphans and strangers of one host that are kept; of the others only the number is kept.
 MOST_LISTED = 50
 #: The maximum number of characters of a text that is kept.
 MOST_TEXT = 300
-#: The seconds between two audits that decide, in a folder of reports, whether a host is silent: nobody gathers reports
-#: within a minute. With this interval a host is silent if its report is 15 minutes older than the newest report.
+#: The audit interval in seconds that is assumed for all reports: the files of a fleet are rarely gathered within one
+#: minute. With this value, a host counts as silent if its report is 15 minutes older than the newest report.
 INTERVAL_S = 300.0
 _STORE_SOURCES = (LVM, FILESYSTEM, IMAGES, CEPH)
 _UNUSED = ("ledger", "traits", "evacuations", "names", "providers")

@@ -1,7 +1,7 @@
-"""Sum the fleet up by resource class: capacity, recorded, wasted, free before and after heal. Pure.
+"""Sum the amounts of all hosts for each resource class: capacity, recorded, wasted, free before and after heal. Pure.
 
-A sum leaves out a host whose numbers are not known, and counts that host. All amounts are of the hosts' own providers:
-messages do not say whether two child providers of a class can serve one request.
+A host whose numbers are not known is left out of the sum and counted in ``not_known``. All amounts are of the hosts'
+root providers: the agents' messages do not say whether two child providers can serve one request together.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ FIRST_CLASSES = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")
 class ClassSums:
     """One resource class, summed over ``hosts`` hosts, in the unit of the class.
 
-    ``capacity`` is (total - reserved) * ratio. ``used`` is what Placement counts, ``wasted`` the part of it that leaks.
-    ``free`` is what the scheduler can still give away: a host over its capacity has 0, and is one of ``over`` hosts
-    that are ``excess`` above their capacity. ``free_after`` is the same without the leaks. ``not_known`` is the number
-    of hosts that have the class and whose numbers are not known.
+    ``capacity`` is (total - reserved) * ratio. ``used`` is what Placement counts as allocated, ``wasted`` the leaked
+    part of ``used``. ``free`` is what the scheduler can still allocate; a host over its capacity adds 0. ``over`` is
+    the number of such hosts, ``excess`` the amount by which they exceed their capacity. ``free_after`` is ``free`` as
+    it would be without the leaks. ``not_known`` is the number of hosts that have the class and whose numbers are not
+    known.
     """
 
     resource_class: str
@@ -37,7 +38,7 @@ class ClassSums:
     not_known: int = 0
 
     def plus(self, amount: RootAmount, leaked: int) -> ClassSums:
-        """Return the sums with one more host."""
+        """Return the sums with the amounts of one more host; ``leaked`` is the leaked part of its used amount."""
         total, reserved, ratio, used = amount.total, amount.reserved, amount.ratio, amount.used
         if total is None or reserved is None or ratio is None or used is None:
             return replace(self, not_known=self.not_known + 1)
@@ -69,12 +70,12 @@ def class_sums(rows: Iterable[HostRow]) -> tuple[ClassSums, ...]:
 
 
 def class_order(name: str) -> tuple[int, str]:
-    """Return the place of a class in every list."""
+    """Return a key that sorts VCPU, PCPU, MEMORY_MB and DISK_GB first, and then by name."""
     return (FIRST_CLASSES.index(name) if name in FIRST_CLASSES else len(FIRST_CLASSES), name)
 
 
 def largest_share(leaked: Mapping[str, int], sums: Iterable[ClassSums]) -> tuple[str, float, float] | None:
-    """Return the class of which the largest part leaks, the amount that leaks, and the capacity; None if none leaks."""
+    """Return the class with the largest leaked share, its leaked amount and its capacity; None if no class leaks."""
     shares = [
         (leaked[each.resource_class] / each.capacity, each)
         for each in sums

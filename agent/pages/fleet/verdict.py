@@ -27,7 +27,7 @@ def verdict(facts: FleetFacts) -> Section:
 
 
 def headline(facts: FleetFacts) -> str:
-    """Return the page in one sentence; hosts that are not known are always in it."""
+    """Return the conclusion of the page in one sentence, which always names the number of hosts that are not known."""
     unknown = not_known(facts)
     rest = f"; not known of {hosts(unknown)}" if unknown else ""
     if not any(_is_known(row.seen) for row in facts.view.rows):
@@ -42,7 +42,7 @@ def headline(facts: FleetFacts) -> str:
 
 
 def not_known(facts: FleetFacts) -> int:
-    """Return the number of hosts that are in no sum of leaks, unreadable files included."""
+    """Return the number of hosts whose leaks are not known, and of files that could not be read."""
     return facts.view.sums.not_known + len(facts.unreadable)
 
 
@@ -112,7 +112,7 @@ def _hosts(facts: FleetFacts) -> Figure:
 
 def _unknown(facts: FleetFacts) -> Figure:
     counts = facts.view.counts
-    # A host with an error and an unread source has the condition ERROR, which is the more urgent one.
+    # The condition of a host does not show this: a host with an error and an unread source has the condition ERROR.
     unread = sum(row.condition is not Condition.SILENT and _lacks_a_source(row.seen) for row in facts.view.rows)
     kinds = (
         (counts[Condition.NEVER], "never seen"),

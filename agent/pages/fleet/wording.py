@@ -15,7 +15,7 @@ from agent.pages.times import moment_of
 from agent.text.amounts import age_text
 
 NONE = "-"
-#: Longer names of hosts and groups are cut in the middle, because their columns are never broken.
+#: Longer names of hosts and groups are cut in the middle, because the browser must not break these columns.
 MOST_NAME = 48
 
 
@@ -25,7 +25,7 @@ def hosts(number: int) -> str:
 
 
 def counted(number: int, one: str, many: str) -> str:
-    """Return the number with the noun: ``1 host``, ``14 hosts``."""
+    """Return the number with the noun in the singular or plural: ``1 host``, ``14 hosts``."""
     return f"{number} {one if number == 1 else many}"
 
 
@@ -40,7 +40,7 @@ def listed_amounts(found: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def share(part: float, whole: float) -> str:
-    """Return a share as ``1.2 %``; above 0 it is at least ``<0.1 %``."""
+    """Return ``part / whole`` as ``1.2 %``; a share between 0 and 0.1 % is written ``<0.1 %``."""
     percent = 100.0 * part / whole if whole > 0 else 0.0
     return "<0.1 %" if 0 < percent < 0.1 else f"{percent:.1f} %"
 
@@ -61,13 +61,13 @@ def stamp(at: datetime.datetime, now: datetime.datetime) -> str:
 
 
 def stamp_of(text: str, now: datetime.datetime) -> str:
-    """Return an agent's time (ISO 8601) as ``stamp`` does; the text itself if it is no time, ``?`` if it is empty."""
+    """Return a time in ISO 8601 as ``stamp`` writes it; any other text unchanged, and ``?`` for an empty text."""
     moment = moment_of(text)
     return stamp(moment, now) if moment else text or UNKNOWN
 
 
 def since(row: HostRow, facts: FleetFacts) -> str:
-    """Return since when the host has been in its condition: its oldest finding, or its last message."""
+    """Return since when the host has been in its condition: since its oldest finding, or since its last message."""
     if row.for_s is None:
         return NONE
     text = stamp(facts.at - datetime.timedelta(seconds=min(row.for_s, 1e9)), facts.at)
@@ -75,7 +75,7 @@ def since(row: HostRow, facts: FleetFacts) -> str:
 
 
 def state_age_s(row: HostRow, facts: FleetFacts) -> float | None:
-    """Return how old the audit is from which the row comes, in seconds; None if nothing has come from the host."""
+    """Return the age in seconds of the audit that the row shows; None if the host has sent nothing."""
     if row.seen is None or row.age_s is None:
         return None
     audited = moment_of(row.seen.audited_at)
@@ -84,12 +84,12 @@ def state_age_s(row: HostRow, facts: FleetFacts) -> float | None:
 
 
 def short_age(seconds: float | None) -> str:
-    """Return ``12s``, ``6m``, ``2h``, ``3d``; ``-`` if nothing has come from the host."""
+    """Return ``12s``, ``6m``, ``2h``, ``3d``; ``-`` if the host has sent nothing."""
     return NONE if seconds is None else duration(seconds)
 
 
 def about(row: HostRow, facts: FleetFacts) -> str:
-    """Return in words what is wrong with the host; for a page of reports, without the words about messages."""
+    """Return in words what is wrong with the host. A page made from reports does not speak of messages."""
     if facts.details is not None and row.condition is Condition.NEVER:
         return "expected, and there is no report of it"
     if facts.details is not None and row.condition is Condition.SILENT:
@@ -108,18 +108,18 @@ def name(text: str) -> str:
 
 
 def host_cell(row: HostRow, places: Mapping[tuple[str, str], str] | None = None) -> Cell:
-    """Return the cell with the host's name, with a link to its row if it has one in ``places``."""
+    """Return the cell with the host's name; the name links to the host's row if ``places`` has the id of that row."""
     target = (places or {}).get(row.key, "")
     shown = name(row.host)
     return Cell(text=f"{shown} (disabled)" if row.disabled else shown, href=f"#{target}" if target else "")
 
 
 def and_more(shown: int, total: int, noun: str) -> str:
-    """Return the foot of a table that leaves rows out, "" if it shows all."""
+    """Return ``and 3 more hosts``, the foot of a table that leaves rows out; "" if the table shows all rows."""
     return f"and {total - shown} more {noun}" if total > shown else ""
 
 
 def some(names: Sequence[str], most: int) -> str:
-    """Return the first names, and how many more there are."""
+    """Return the first ``most`` names, and the number of the others: ``a, b and 3 more``."""
     rest = len(names) - most
     return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")

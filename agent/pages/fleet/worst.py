@@ -1,4 +1,7 @@
-"""Sections: the worst hosts, with since when, what and how much; the hosts that waste and sell twice most. Pure."""
+"""Sections: the worst hosts and what is wrong with them; the hosts with the most wasted and twice-sold resources.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ from agent.pages.fleet.wording import (
 )
 from agent.pages.page import Section
 
-#: How many hosts the table of the worst hosts has, and how many each table of amounts.
+#: The most hosts in the table of the worst hosts, and in each table of amounts.
 MOST_WORST = 50
 MOST_LISTED = 20
 _WORDS = frozenset({"free", "state", "host", "group", "since (UTC)"})
@@ -41,7 +44,7 @@ def worst(facts: FleetFacts) -> Section:
 
 
 def wasted(facts: FleetFacts) -> Section:
-    """Return the section of the hosts that waste most."""
+    """Return the section of the hosts that waste the most resources."""
     block = _amount_table(facts, "wasted", LEAKING)
     return Section(id="wasted", heading="Hosts that waste most", blocks=(block,))
 
@@ -53,7 +56,7 @@ def sold_twice(facts: FleetFacts) -> Section:
 
 
 def places(facts: FleetFacts) -> Mapping[tuple[str, str], str]:
-    """Return the id of the row of each host in the table of the worst hosts."""
+    """Return, for each host in the table of the worst hosts, the HTML id of its row."""
     rows = chosen(facts.view.rows, Choice())[:MOST_WORST]
     return {row.key: f"host-{number}" for number, row in enumerate(rows, start=1)}
 

@@ -1,4 +1,4 @@
-"""The three books of each resource class, divided into parts by what they mean. Pure.
+"""Divide each book of each resource class into parts: instances, moves, reserve, unmanaged use, wrong. Pure.
 
 The books are promised (nova's database), held (libvirt, storage) and recorded (Placement's allocations).
 """
@@ -46,8 +46,8 @@ _WRONG = frozenset(
 class Book:
     """One book of one class: its parts from left to right, or the unread sources if the book is not known.
 
-    ``not_counted``: the agent does not keep this book for the class, so its amounts are not known either.
-    ``lacking``, in the recorded book only: the amount that the cloud promised and Placement does not record.
+    ``not_counted``: the agent does not count this class in this book, so the amounts are not known. ``lacking``, in the
+    recorded book only: the amount that the cloud promised and Placement does not record.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Book:
 
     @property
     def is_known(self) -> bool:
-        """Whether the book has amounts."""
+        """Whether the amounts of the book are known."""
         return not self.unread and not self.not_counted
 
     @property
@@ -69,9 +69,9 @@ class Book:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassBooks:
-    """One resource class: the capacity of the host's providers, None if it is not known, and the three books.
+    """One resource class: its three books, and the capacity of the host's providers (None if not known).
 
-    ``is_offered``: Placement has an inventory of the class; without one, the capacity is what the agent wants there.
+    ``is_offered``: Placement has an inventory of the class. Otherwise ``capacity`` is what the agent would publish.
     """
 
     resource_class: str
@@ -81,7 +81,10 @@ class ClassBooks:
 
     @property
     def free(self) -> float | None:
-        """What the scheduler can still give away: capacity less recorded; None if not known, or not in Placement."""
+        """What the scheduler can still allocate: capacity minus recorded.
+
+        None if unknown, or if Placement has no inventory.
+        """
         recorded = next((book for book in self.books if book.name == "recorded"), None)
         if not self.is_offered or self.capacity is None or recorded is None or not recorded.is_known:
             return None
@@ -115,7 +118,7 @@ def class_place(name: str) -> tuple[int, str]:
 
 
 def unread_classes(facts: HostFacts) -> tuple[ClassBooks, ...]:
-    """Return the classes of every host without amounts, for an audit that could read no class; () if it read all."""
+    """Return VCPU, MEMORY_MB and DISK_GB with unknown amounts; () if the audit could read every source."""
     unread = tuple(source.name for source in facts.unread_sources)
     books = tuple(Book(name=name, unread=unread) for name in BOOKS)
     classes = ("VCPU", "MEMORY_MB", "DISK_GB") if unread else ()
@@ -128,7 +131,7 @@ def _class_of(row: InventoryRow) -> str:
 
 
 def _capacity(rows: Iterable[InventoryRow]) -> float | None:
-    """Return the sum of the recorded capacities, or of the wanted ones if Placement has none."""
+    """Return the sum of the capacities. An inventory that Placement does not have counts as the agent wants it."""
     shown = [row.recorded or row.wanted for row in rows]
     return sum(each.capacity for each in shown if each) if shown else None
 

@@ -1,6 +1,7 @@
 """The NUMA cells of the host and its PCI pools, from the resource view of the report. Pure.
 
-Another version of the agent may have written the report: a cell or a pool of an unknown form is left out.
+Another version of the agent may have written the report: a cell or pool in a format that this version does not know is
+left out.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """How much of something is used: ``used`` (None if it is not known) of ``total``, in ``unit``.
+    """How much of a resource is used: ``used`` of ``total``, in ``unit``. ``used`` is None if it is not known.
 
-    ``what`` names it, and ``short`` names it below a narrow bar.
+    ``what`` is the name of the resource, and ``short`` a shorter name for the label below a narrow bar.
     """
 
     what: str
@@ -31,7 +32,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumaCell:
-    """One NUMA cell: dedicated CPUs, memory in MiB, and the pages of each size."""
+    """One NUMA cell, with the use of its dedicated CPUs, of its memory (MiB) and of its pages of each size."""
 
     id: int
     shares: tuple[Share, ...]
@@ -49,7 +50,10 @@ class Pool:
 
 
 def cells_of(facts: HostFacts) -> tuple[NumaCell, ...] | None:
-    """Return the cells by id; () if the host has no NUMA topology in nova's sense, None if that is not known."""
+    """Return the cells, sorted by id.
+
+    Return () if nova sees no NUMA topology on the host, None if the report has no such data.
+    """
     if facts.view is None:
         return None
     topology = facts.view.get("numa_topology")

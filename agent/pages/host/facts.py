@@ -14,7 +14,10 @@ _MOST_CHARACTERS = 80
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One entry of the journal. ``at`` is ISO 8601 UTC; ``undone_by`` are the first digits of the undoing entries."""
+    """One entry of the journal.
+
+    ``at`` is ISO 8601 UTC; ``undone_by`` has the first digits of the ids of the entries that undid this entry.
+    """
 
     id: str
     at: str
@@ -41,10 +44,10 @@ class Option:
 class HostFacts:
     """Everything that the page of one host shows.
 
-    ``now`` is ISO 8601. ``view`` and ``cell_usages`` are those keys of the report's document, None if they are not
-    known. ``changes`` and ``options`` are None if they could not be read; ``unread`` says why. ``problems`` has a
-    sentence for each row of the report that could not be read. ``impacts`` has the impact of each finding code.
-    ``stale`` says that the report is old, "" if it is not.
+    ``now`` is ISO 8601. ``view`` (the host's resource view) and ``cell_usages`` come from the report's document; None
+    if the document lacks them. ``changes`` and ``options`` are None if they could not be read; ``unread`` says why.
+    ``problems`` has a sentence for each row of the report that could not be read. ``impacts`` maps each finding code to
+    the text of its impact. ``stale`` is a sentence that the report is old, "" if it is not.
     """
 
     report: AuditReport
@@ -70,5 +73,5 @@ class HostFacts:
         return tuple(source for source in self.report.sources if not source.ok)
 
     def missing(self, *names: str) -> tuple[str, ...]:
-        """Return those of the named sources that the audit could not read, or that no source of the report names."""
+        """Return the names of the given sources that the audit could not read."""
         return tuple(source.name for source in self.unread_sources if source.name in names)

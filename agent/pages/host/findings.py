@@ -1,4 +1,4 @@
-"""Section 2, the findings: a block for each cause, the most urgent first, with commands to copy. Pure."""
+"""Section 2, the findings: a block for each finding that no other finding causes, with commands to copy. Pure."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from agent.pages.times import with_age
 from agent.render.reading_order import names_of
 from agent.text.wording import alike
 
-#: How many digits of an id a page shows; every command accepts them.
+#: How many digits of an id a page shows; every command accepts an id that is shortened to these digits.
 ID_DIGITS = 8
-#: The page shows at most this many blocks, and at most this many lines of one block for many findings.
+#: The most blocks that the page shows, and the most findings that one block lists.
 MOST_BLOCKS = 40
 MOST_MEMBERS = 30
 MEANINGS = {Severity.ERROR: Meaning.WRONG, Severity.WARNING: Meaning.FOREIGN, Severity.INFO: Meaning.RESERVED}

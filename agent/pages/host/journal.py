@@ -1,4 +1,4 @@
-"""Section 11, the journal: who changed what in the last 30 days, and how to put it back. Pure."""
+"""Section 11, the journal: who changed what in the last 30 days, and the command that undoes each change. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Section 5, the ledger: each consumer's amounts in the three books, those that differ first. Pure."""
+"""Section 5, the ledger: each consumer's amounts promised, held and recorded; rows with differences come first.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from agent.render.ledger_grid import is_differing, ledger_grid, reading_place
 
 MOST_ROWS = 200
 _WITHOUT = ("source", "provider")
-# These verdicts have a colour of their own: the use is not the cloud's, or reserved.
+# Rows with these verdicts have colours of their own: use that does not belong to the cloud, and reserved amounts.
 _CALM = {
     Verdict.UNMANAGED: Meaning.FOREIGN,
     Verdict.OTHER_SERVICE: Meaning.FOREIGN,
@@ -43,7 +46,7 @@ def ledger(facts: HostFacts) -> Section:
 
 
 def _marked(cells: tuple[Cell, ...], place: int, row: LedgerRow) -> tuple[Cell, ...]:
-    """Return the cells with the meaning of the row's verdict, whose cell is at ``place``."""
+    """Return the cells, with the colour of the row's verdict; ``place`` is the index of the verdict's cell."""
     differs = Meaning.UNREAD if row.verdict is Verdict.UNKNOWN else Meaning.WRONG
     meaning = _CALM.get(row.verdict, Meaning.COUNTED if not is_differing(row) else differs)
     return (*cells[:place], replace(cells[place], meaning=meaning), *cells[place + 1 :])

@@ -1,6 +1,7 @@
 """The three numbers at the top of a host's page: sold twice, wasted, unaccounted. Pure.
 
-All amounts are in the unit of their resource class. A number is not known while a source that it rests on is unread.
+All amounts are in the unit of their resource class. A number is not known if the audit could not read a source that the
+number depends on.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ _OWN_RESERVE = "reserved_host"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loss:
-    """One number: amounts by resource class, without zeros. ``missing`` are the unread sources that it rests on.
+    """One number: amounts by resource class, without zeros. ``missing``: the unread sources that the number depends on.
 
-    ``size_bytes`` is only for the bytes of stores without an owner; None for the numbers that have no such bytes. While
-    a source is missing, the amounts are what the last check knew, and there may be more.
+    ``size_bytes`` are the bytes in stores without an owner, None for a number that does not count bytes. While a source
+    is missing, the amounts are those of the last successful check, and the real amounts may be larger.
     """
 
     amounts: Mapping[str, int] = field(default_factory=dict)
@@ -41,7 +42,7 @@ class Loss:
 
     @property
     def is_known(self) -> bool:
-        """Whether every source was read."""
+        """Whether the audit read every source that the number depends on."""
         return not self.missing
 
     @property
@@ -54,9 +55,9 @@ class Loss:
 class Losses:
     """The three numbers of a host.
 
-    ``sold_twice``: promised or used without an allocation or a reserve, so the scheduler may give it away again.
-    ``wasted``: recorded for consumers that use nothing. ``unaccounted``: bytes without an owner, and what Placement
-    records for consumers that the cloud does not know.
+    ``sold_twice``: amounts promised or used without an allocation or a reserve, so the scheduler may allocate them
+    again. ``wasted``: amounts recorded for consumers that use nothing. ``unaccounted``: bytes without an owner, and
+    amounts that Placement records for consumers that nova does not know.
     """
 
     sold_twice: Loss
@@ -65,7 +66,7 @@ class Losses:
 
 
 def losses_of(report: AuditReport) -> Losses:
-    """Return the three numbers of the audit."""
+    """Return the three numbers, computed from the audit's report."""
     return Losses(
         sold_twice=Loss(
             amounts=_sum(amounts_of(report, _MISSING, "promised"), uncovered(report)),
@@ -83,8 +84,8 @@ def losses_of(report: AuditReport) -> Losses:
 def amounts_of(report: AuditReport, codes: frozenset[str], book: str) -> dict[str, int]:
     """Return the amounts of one book, by class, of the consumers of live findings with these codes.
 
-    If the ledger has no such amount of a consumer, because the book was not read, the finding's evidence has the amount
-    that the last check saw.
+    If the ledger has no amount of a consumer because the book was not read, the amount of the last check is taken from
+    the finding's evidence.
     """
     rows: dict[str, list[LedgerRow]] = defaultdict(list)
     for row in report.ledger:
@@ -139,7 +140,7 @@ def uncovered(report: AuditReport) -> dict[str, int]:
 
 
 def without_owner(report: AuditReport) -> int:
-    """Return the bytes of all stores that no row gives to an owner, and the bytes of rows whose owner is not known."""
+    """Return the bytes of all stores without a known owner: bytes in no row, and rows whose owner is unknown."""
     stores: dict[str, list[int]] = {}
     for row in report.storage:
         store = stores.setdefault(row.store, [row.store_bytes, 0])
@@ -168,7 +169,7 @@ def _own_reserve(row: InventoryRow) -> int:
 
 
 def _reserve(recorded: _Recorded, rows: Iterable[LedgerRow]) -> int:
-    """Return the amount of use that the recorded reserve covers beside the host's own reserve."""
+    """Return how much unmanaged use Placement's ``reserved`` covers: ``reserved`` minus the host's own reserve."""
     rest = max(0, recorded.reserved - recorded.own)
     is_size = all(row.size_bytes is not None for row in rows)
     return rest if is_size else math.floor(rest * recorded.ratio + 1e-9)

@@ -28,14 +28,14 @@ KINDS = (
     ("unknown", Meaning.WRONG),
     (FREE, Meaning.FREE),
 )
-#: The bytes of a store that no row has.
+#: The kind of the bytes of a store that belong to no row of the report.
 UNACCOUNTED = "unaccounted"
 _MEANINGS = dict(KINDS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store:
-    """One store; the parts add up to ``size_bytes``, in the order of KINDS."""
+    """One store. ``parts`` are in the order of KINDS, and their sum is ``size_bytes``."""
 
     name: str
     size_bytes: int
@@ -43,7 +43,7 @@ class Store:
 
 
 def stores_of(rows: tuple[StorageRow, ...]) -> tuple[Store, ...]:
-    """Return the stores by name. A kind that this version does not know counts as unknown."""
+    """Return the stores, sorted by name. A kind of owner that this version does not know counts as unknown."""
     sums: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     sizes: dict[str, int] = {}
     for row in rows:

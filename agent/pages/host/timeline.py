@@ -1,4 +1,4 @@
-"""Section 7, the time line: since when each finding is there, and the changes of the last 30 days. Pure."""
+"""Section 7, the time line: since when each finding has existed, and the changes of the last 30 days. Pure."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The providers of the host's tree: the host's own provider first, each followed by its children by name. Pure.
 
-The report of an older agent does not name the parents: every provider then counts as a child of the host's own.
+The report of an older agent does not name parents; every other provider then counts as a child of the host's own
+provider.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from agent.text.amounts import beside_its_class
 class Node:
     """One provider. ``depth`` is 0 for the root. ``parent`` is the uuid of the parent, "" for the root.
 
-    ``classes`` are (class, used, inventory) as texts; ``differs`` says what is not as wanted.
+    ``classes`` are (class, used, inventory) as texts; ``differs`` says how the provider differs from what the agent
+    wants.
 
     ``is_unread``: Placement was not read, so nothing was compared.
     """
@@ -33,7 +35,7 @@ class Node:
 
 
 def nodes_of(report: AuditReport) -> tuple[Node, ...]:
-    """Return the providers, () if the audit knows none."""
+    """Return the providers of the host's tree, () if the report has none."""
     names: dict[str, str] = {}
     rows: dict[str, list[InventoryRow]] = defaultdict(list)
     traits: Counter[str] = Counter()
@@ -84,7 +86,7 @@ def _ordered(report: AuditReport, names: dict[str, str]) -> list[tuple[str, str,
         new = [child for child in children[uuid] if child not in seen]
         seen.update(new)
         waiting += [(child, uuid, depth + 1) for child in reversed(new)]
-    # Providers whose parents are each other's children belong to no tree; nothing is left out of the page.
+    # Providers that are each other's ancestors (a loop) belong to no tree; the page still shows them.
     return [*found, *((uuid, root, 1) for uuid in sorted(names) if uuid not in seen)]
 
 

@@ -26,7 +26,7 @@ def verdict(facts: HostFacts) -> Section:
 
 
 def sentence(facts: HostFacts, losses: Losses) -> str:
-    """Return the page in one sentence: causes, the three numbers, and how old the reads are."""
+    """Return the conclusion in one sentence: the number of causes, the three numbers, and the age of the data."""
     causes = sum(not seen.caused_by for seen in facts.report.findings)
     found = "no causes" if causes == 0 else f"{causes} cause{'' if causes == 1 else 's'}"
     parts = (
@@ -38,7 +38,7 @@ def sentence(facts: HostFacts, losses: Losses) -> str:
 
 
 def amounts(loss: Loss) -> tuple[str, ...]:
-    """Return the amounts as texts, each with its unit; ``?`` if the number is not known."""
+    """Return the amounts of the number as texts, each with its unit; ``?`` if the number is not known."""
     if not loss.is_known:
         return (NOT_KNOWN,)
     sizes = (size_text(loss.size_bytes),) if loss.size_bytes else ()

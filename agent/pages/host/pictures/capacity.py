@@ -1,4 +1,4 @@
-"""Picture of the capacity: one block a resource class, with a bar for each of the three books. Pure."""
+"""Picture of the capacity: for each resource class a bar for promised, held and recorded. Pure."""
 
 from __future__ import annotations
 

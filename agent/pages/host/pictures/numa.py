@@ -1,4 +1,4 @@
-"""Picture of the NUMA cells: one column a cell, a bar for each kind of resource. Pure."""
+"""Picture of the NUMA cells: one column for each cell, with a bar for each kind of resource. Pure."""
 
 from __future__ import annotations
 

@@ -39,12 +39,12 @@ def sources_picture(sources: Sequence[SourceStatus]) -> Picture:
 
 
 def ms_text(duration_ms: float) -> str:
-    """Return a duration in ms, below 10 ms with one decimal."""
+    """Return the duration as a text in ms, with one decimal if it is below 10 ms."""
     return f"{duration_ms:.0f} ms" if duration_ms >= 10 else f"{duration_ms:.1f} ms"
 
 
 def why_unread(source: SourceStatus) -> str:
-    """Return why the source was not read."""
+    """Return the reason why the audit could not read the source."""
     if not source.asked:
         return f"not asked, because {source.not_asked_because or 'another source'} is unread"
     return source.error or "no answer"

@@ -1,4 +1,4 @@
-"""Picture of the storage: one bar a store, divided by the kind of owner. Pure."""
+"""Picture of the storage: one bar for each store, divided by the kind of owner. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MERGED_BELOW, _NAMED_FROM = 0.005, 0.08
 
 
 def storage_picture(stores: Sequence[Store], unread: Sequence[str]) -> Picture:
-    """Return the picture of the stores; ``unread`` are the storage sources that were not read."""
+    """Return the picture of the stores; ``unread`` names the storage sources that the audit could not read."""
     shapes: list[Shape] = []
     for place, store in enumerate(stores):
         shapes.extend(_block(store, place * _BLOCK))

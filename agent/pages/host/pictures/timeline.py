@@ -26,13 +26,13 @@ _DAY = datetime.timedelta(days=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """The x axis: from ``start`` to ``end``, from the left to the right edge."""
+    """The x axis: the left edge of the picture is the moment ``start``, the right edge the moment ``end``."""
 
     start: datetime.datetime
     end: datetime.datetime
 
     def x(self, moment: datetime.datetime) -> float:
-        """Return where the moment is, at an edge if it is outside."""
+        """Return the moment's x coordinate in units; a moment outside of the axis is at the nearer edge."""
         length = (self.end - self.start).total_seconds()
         share = (moment - self.start).total_seconds() / length if length > 0 else 1.0
         return _LEFT + min(1.0, max(0.0, share)) * (_RIGHT - _LEFT)
@@ -41,7 +41,7 @@ class Scale:
 def timeline_picture(
     found: Sequence[SeenFinding], changes: Sequence[Change], names: Mapping[str, str], now: str
 ) -> Picture:
-    """Return the picture of findings in the given order, and of the journal's changes."""
+    """Return the picture with a bar for each finding, in the given order, and the marks of the journal's changes."""
     shown = found[:MOST_ROWS]
     scale = scale_of([seen.first_seen_at for seen in found] or [change.at for change in changes], now)
     marks = list(_changes(changes, scale))
@@ -63,7 +63,7 @@ def timeline_picture(
 
 
 def scale_of(times: Sequence[str], now: str) -> Scale:
-    """Return the axis from the earliest of the times until now: at least a minute, at most 30 days."""
+    """Return the axis from the earliest of the times until now. It covers at least a minute and at most 30 days."""
     end = moment_of(now) or datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
     moments = [moment for text in times if (moment := moment_of(text)) is not None]
     start = min((*moments, end - datetime.timedelta(minutes=1)))
@@ -89,13 +89,16 @@ def _finding(seen: SeenFinding, names: Mapping[str, str], scale: Scale, top: flo
 
 
 def _short(seen: SeenFinding, names: Mapping[str, str]) -> str:
-    """Return the consumer's name, or the first digits of its uuid, or what else the finding is about."""
+    """Return the consumer's name or the first digits of its uuid; without a consumer, the finding's subject."""
     consumer = seen.finding.consumer_uuid
     return who(seen, names) if consumer is None else names.get(consumer) or consumer[:8]
 
 
 def _changes(changes: Sequence[Change], scale: Scale) -> Iterator[tuple[int, Shape]]:
-    """Yield the marks of the changes, each with its lane, of at most three; changes without room have no mark."""
+    """Yield the mark of each change and its lane.
+
+    There are three lanes; a change that finds no room in them has no mark.
+    """
     ends = [0.0] * _MOST_LANES
     for change in sorted(changes, key=lambda each: each.at):
         moment = moment_of(change.at)

@@ -11,7 +11,7 @@ from agent.pages.tables import NOT_KNOWN, cut
 
 _LINE, _PAD, _BETWEEN = 18.0, 10.0, 12.0
 _EDGE = 2.0
-# The share of a column that a box takes; the rest is room for the lines to the children.
+# The share of the column's width that a box takes; the rest is room for the lines to the children.
 _SHARE = 0.84
 _MOST_COLUMNS = 4
 MOST_BOXES = 60
@@ -19,7 +19,7 @@ _MOST_CLASSES = 4
 
 
 def tree_picture(nodes: Sequence[Node]) -> Picture:
-    """Return the picture of the nodes, which are in the order root, first child, its children, second child."""
+    """Return the picture of the nodes. ``nodes`` lists each provider directly before its children."""
     shown = nodes[:MOST_BOXES]
     columns = min(_MOST_COLUMNS, max(node.depth for node in shown) + 1)
     boxes = _boxes(shown, max(2, columns))
@@ -41,7 +41,10 @@ def tree_picture(nodes: Sequence[Node]) -> Picture:
 
 
 def _boxes(nodes: Sequence[Node], columns: int) -> dict[str, Box]:
-    """Return the place of each box: the first child is beside its parent, every later child below what came before."""
+    """Return the place of each box.
+
+    A first child is to the right of its parent, a later child is below the subtrees drawn before.
+    """
     step = (WIDTH - 2 * _EDGE) / (columns - 1 + _SHARE)
     found: dict[str, Box] = {}
     bottoms = [_EDGE] * columns
@@ -85,7 +88,7 @@ def _drawn(node: Node, box: Box) -> Iterator[Shape]:
     yield outline(box, "thick" if node.differs else "thin")
     for place, text in enumerate(_texts(node)):
         look = "strong" if place == 0 else ""
-        # Strong type is wider than the estimate for plain type.
+        # Bold text is wider than the estimate for plain text.
         room = (box.width - 24) * (0.92 if place == 0 else 1.0)
         yield label(fitted(text, room), box.left + 12, box.top + _PAD + 12 + place * _LINE, look=look)
 
