@@ -1,4 +1,4 @@
-"""Run one audit in a command's own process, with the daemon's code. The audit reads everything, writes only on request.
+"""Run one audit in a command's own process, with the daemon's code. It reads all sources, and writes only on request.
 
 The audit reads the findings' history, and changes the history only if the audit publishes. Each source that could not
 be read causes one line on stderr, because stdout has only the command's output.
@@ -32,7 +32,7 @@ from agent.model.report import AuditReport
 from agent.telemetry.event_log import emit
 from agent.telemetry.lines import audit_line
 
-# These libraries log every retry. The command prints one line with the final error instead.
+# These libraries log every retry; a command silences them and prints one line with the final error.
 CHATTY = ("keystoneauth", "urllib3")
 
 
@@ -55,7 +55,10 @@ def command_logging(options: argparse.Namespace, loaded: Loaded) -> None:
 
 @contextlib.contextmanager
 def wired_for(options: argparse.Namespace, loaded: Loaded, command: str) -> Iterator[Wired]:
-    """Build all parts for a command, and show its waits on stderr; close them after the block. Raises ConfigError."""
+    """Build all parts for a command, which shows its waits on stderr; close the parts after the block.
+
+    Raises ConfigError.
+    """
     with (
         waits_shown(options) as watch,
         wiring.wire(loaded, Caller(program=f"stocktake {command}", watch=watch)) as wired,

@@ -1,4 +1,4 @@
-"""Build the broker connection if one is configured; a host without a broker never loads oslo.messaging (9 MiB)."""
+"""Build the connection to a configured message broker; a host without a broker never loads oslo.messaging (9 MiB)."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def argument_parser() -> argparse.ArgumentParser:
-    """Return the parser of the daemon's arguments; its manual page is made from the parser too."""
+    """Return the parser of the daemon's arguments. The daemon's manual page is generated from this parser."""
     parser = _Parser(
         prog=PROGRAM, allow_abbrev=False, description="Audit this host and keep its providers in Placement correct."
     )
@@ -124,7 +124,7 @@ def running_agent(loaded: Loaded) -> Holder | None:
     """Take the lock that allows one daemon per host; return the daemon that has the lock, None if this process has it.
 
     If the run directory cannot be used, this process runs without the lock: a host without an agent would be worse than
-    a host with two agents, and these two write in turn.
+    a host with two agents, which cannot write at the same time (write lock).
     """
     from agent.cmd.wiring import SystemClock
     from agent.config.agent_options import agent_options_from
@@ -277,7 +277,7 @@ def _say(line: str) -> None:
 
 
 def leave(code: int) -> NoReturn:
-    """Exit at once. A normal exit would join idle threads, and wait forever for a thread that hangs in libvirt."""
+    """Exit at once. A normal exit would wait for all threads to end, forever if a thread hangs in libvirt."""
     logging.shutdown()
     for stream in (sys.stdout, sys.stderr):
         try:

@@ -24,7 +24,7 @@ from agent.text.amounts import number_text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DaemonReport:
-    """The daemon's last report: ``audit`` is its document as ``stocktake audit`` prints it.
+    """The daemon's last report. ``audit`` is the document of its audit, as ``stocktake audit`` prints it.
 
     ``code`` is the least exit code of an answer from this report: 2 if the report is old or has unreadable rows.
     ``head`` is the first line of an answer for people. ``document`` is the whole file; ``problems`` has a sentence for
@@ -41,7 +41,7 @@ class DaemonReport:
 
 
 def read_last(options: argparse.Namespace) -> tuple[Document, LastReport]:
-    """Return the report's document, and its age and problems; print to stderr what is wrong with the report.
+    """Return the report's document, and the report's age and problems; print the problems to stderr.
 
     Raises AgentError (75) if there is no readable report.
     """
@@ -57,7 +57,7 @@ def read_last(options: argparse.Namespace) -> tuple[Document, LastReport]:
 
 
 def daemon_report(options: argparse.Namespace) -> DaemonReport:
-    """Return the daemon's last report as the report of an audit, and say on stderr what the report lacks.
+    """Return the daemon's last report in the form of an audit's report; print to stderr what the report lacks.
 
     Raises AgentError or NoDocument (75) if there is no readable report, or if its audit could read too little.
     """
@@ -69,7 +69,7 @@ def daemon_report(options: argparse.Namespace) -> DaemonReport:
 
 
 def last_saved(options: argparse.Namespace) -> DaemonReport:
-    """Return the daemon's last report, also if its audit could read nothing; stderr says which rows it lacks.
+    """Return the daemon's last report, even if its audit could read nothing; print unreadable rows to stderr.
 
     Raises AgentError (75) if there is no readable report.
     """

@@ -37,7 +37,7 @@ from agent.sources.storage.lvm import Lvm
 from agent.why.answer import why
 from agent.why.model import TreeAnswer
 
-# The demo prints why it has no host in role companion, the role of most hosts.
+# The demo prints this text, which says why no host of the demo has role companion, the role of most hosts.
 _NO_NOVA_COMPUTE = (
     "nova-compute: none runs here, so both agents have role owner, and the inventories in the stories are theirs. "
     "Beside a running nova-compute the role is companion, in which nova-compute writes the inventory; a stand-in for "

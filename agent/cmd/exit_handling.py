@@ -42,7 +42,10 @@ def ended(run: Callable[[], int], words: Sequence[str] = ()) -> int:
 
 
 def wants_json(words: Sequence[str]) -> bool:
-    """Return whether the command line asks for JSON. The answer is needed even if no parser accepts the line."""
+    """Return whether the command line asks for JSON.
+
+    The line may be one that the parser rejects, so this function does not use the parser.
+    """
     before = ("", *words)
     for previous, word in zip(before, words, strict=False):
         name, _, value = word.partition("=")
@@ -75,7 +78,7 @@ def _is_format(word: str) -> bool:
 
 def _failed(failure: Failure, words: Sequence[str]) -> int:
     as_json = wants_json(words)
-    # An operator who pressed ^C in a terminal needs no message.
+    # An operator who pressed Ctrl-C in a terminal needs no message.
     if as_json or failure.kind is not FailureKind.INTERRUPTED:
         for line in failure.lines:
             to_stderr(line)

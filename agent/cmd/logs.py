@@ -50,7 +50,7 @@ LIBRARIES = (
 JSON_VALUE_BYTES = 4096
 
 _audit_id: contextvars.ContextVar[str | None] = contextvars.ContextVar("audit_id", default=None)
-# In bytes: the longest prefix for journald, and the usual prefix of oslo.log: time, process id, level, logger.
+# The bytes of the longest prefix for journald, and of oslo.log's usual prefix (time, process id, level, logger).
 _JOURNALD_BYTES, _USUAL_PREFIX_BYTES = 3, 75
 _OURS = ("stocktake.", "agent.")
 # Fields that text lines do not show as ``name=value``; oslo.log's project and version do not describe the agent.
@@ -99,8 +99,8 @@ class FieldsFormatter(formatters.ContextFormatter):
         text = record.getMessage()
         if not is_ours(record):
             audit_id = message("", {"audit": fields["audit"]})
-            # A library logs the addresses that it asks, with the password of such an address; and oslo.log appends the
-            # text of the exception that is being handled.
+            # A library may log a URL with a password, and oslo.log appends the text of the exception that is being
+            # handled.
             return blotted(self._line(record, printable(text) + audit_id))
         limit = LINE_BYTES - _JOURNALD_BYTES
         shown = message(text, fields, limit - _USUAL_PREFIX_BYTES)
@@ -112,7 +112,8 @@ class FieldsFormatter(formatters.ContextFormatter):
         shown = stdlib.makeLogRecord(record.__dict__)
         shown.msg, shown.args = text, None
         if is_ours(record) and record.levelno > stdlib.INFO:
-            # From WARNING up, oslo.log would append the exception being handled; the field ``error`` already has it.
+            # From level WARNING up, oslo.log would append the exception that is being handled; the field ``error``
+            # already has its text.
             shown.levelno = stdlib.INFO
         return _printable_lines(super().format(shown))
 
@@ -135,7 +136,7 @@ class JsonFormatter(formatters.JSONFormatter):
     """
 
     def format(self, record: stdlib.LogRecord) -> str:
-        """Return one line, whatever the record contains. The record stays unchanged for other handlers."""
+        """Return one line for any record. The record stays unchanged for other handlers."""
         shown = stdlib.makeLogRecord(record.__dict__)
         for name in getattr(record, "extra_keys", ()):
             setattr(shown, name, _bounded(getattr(record, name)))

@@ -4,7 +4,8 @@ Without root, a process cannot read the state directory, LVM's devices and perha
 what it can read, and ends with exit code 2 (partial). The host's identity may be in a ``compute_id`` file that this
 user may not read; the command then invents no identity, and sends no request to Placement.
 
-This module treats a user who may write the state directory like root: a test, or a service that runs as another user.
+This module treats a user who may write the state directory like root: such a user is a test, or a service that does not
+run as root.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from agent.model.report import AuditReport, SourceStatus
 from agent.model.snapshot import LVM, PLACEMENT
 
 _TITLES = {LVM: "LVM"}
-# How libvirt, LVM and the file system say that this user may not read.
+# Matches the errors by which libvirt, LVM and the file system deny access to this user.
 _DENIED = re.compile("permission denied|access denied|authentication (failed|unavailable)|not permitted", re.IGNORECASE)
 
 
@@ -90,7 +91,7 @@ def _is_usable(folder: str) -> bool:
 
 
 class _NoHistory:
-    """Implements HistoryStore without a file."""
+    """A HistoryStore that stores nothing, for a process that may not read the state directory."""
 
     def load(self) -> History:
         """Return an empty history."""

@@ -26,7 +26,7 @@ class Entry:
 
     @property
     def value(self) -> str:
-        """The place of the command's class, as ``module:class``, for load() and for cliff's messages."""
+        """The location of the command's class as ``module:class``, for load() and for cliff's messages."""
         return f"{PACKAGE}.{self.name.replace(' ', '_')}:{self.name.title().replace(' ', '')}"
 
     def load(self) -> type[Command]:

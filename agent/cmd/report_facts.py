@@ -1,4 +1,4 @@
-"""Gather what the page of a host shows beside the audit's report: journal, changed options, impacts of findings."""
+"""Gather what a host's page shows in addition to the audit's report: journal, changed options, impacts of findings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from agent.pages.host.facts import Change, HostFacts, Option
 from agent.pages.times import moment_of
 from agent.render.documents import Document
 
-#: The page shows the entries of the journal of this many days.
+#: The page shows the journal's entries of this many days.
 DAYS = 30
 _IMPACT = "## Impact"
 
@@ -27,7 +27,7 @@ _IMPACT = "## Impact"
 def facts_of(
     options: argparse.Namespace, report: AuditReport, document: Document, now: str, last: DaemonReport | None = None
 ) -> HostFacts:
-    """Return everything that the page shows; ``last`` is the daemon's report if ``report`` is from there.
+    """Return everything that the page shows; ``last`` is the daemon's last report if ``report`` comes from it.
 
     Raises ConfigError if the configuration cannot be read.
     """
@@ -56,7 +56,7 @@ def impact_of(code: str) -> str:
 
 
 def _changes(loaded: Loaded, now: str) -> tuple[tuple[Change, ...] | None, tuple[str, ...]]:
-    """Return the journal's entries of the last days, None if it cannot be read, and a sentence for each problem."""
+    """Return the journal's entries of the last DAYS days (None if unreadable), and a sentence for each problem."""
     try:
         read = FileJournal(agent_options_from(loaded).state_dir, now=str).read()
     except AgentError as error:

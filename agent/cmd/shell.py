@@ -1,8 +1,8 @@
 """Run ``stocktake``, the operators' program: a cliff application with an explicit list of commands.
 
 This module blocks eventlet before any oslo module can be imported. The application raises errors, and ``exit_handling``
-turns them into exit codes: cliff itself would log the errors and exit with 1 or 2, codes with other meanings here.
-Nothing large is imported before a command runs, so that ``--help`` prints at once.
+turns them into exit codes: cliff itself would log the errors and exit with 1 or 2, which have other meanings in this
+program. Nothing large is imported before a command runs, so that ``--help`` prints at once.
 """
 
 from __future__ import annotations

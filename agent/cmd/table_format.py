@@ -34,7 +34,8 @@ class TableFormatter(ListFormatter):
             metavar="N",
             help="the width of the table in columns (default: $COLUMNS or the terminal's width; in a pipe no limit)",
         )
-        # This option has no effect: a table always fits. Scripts may pass it, because cliff's table formatter has it.
+        # The option has no effect, because a table always fits. Scripts may pass the option, which cliff's own
+        # formatter has.
         group.add_argument("--fit-width", action="store_true", help=argparse.SUPPRESS)
         group.add_argument("--print-empty", action="store_true", help="print the header of a table without rows")
 

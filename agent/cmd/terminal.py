@@ -40,7 +40,7 @@ def width_of(stdout: TextIO, environ: Mapping[str, str]) -> int | None:
 
 
 def wrapping_width(stdout: TextIO) -> int:
-    """Return the columns for a text that the caller wraps itself: a very large number if nothing is to be wrapped."""
+    """Return the width in columns for a text that the caller wraps itself; a very large number means no wrapping."""
     return width_of(stdout, os.environ) or UNLIMITED
 
 

@@ -24,7 +24,7 @@ def refuse_unreadable(report: AuditReport, closed: Closed | None) -> None:
 
 
 def unread_lines(report: AuditReport, closed: Closed | None) -> tuple[str, ...]:
-    """Return lines for stderr: one for each unread source, but a single one for all sources that only root can read."""
+    """Return lines for stderr: one line for each unread source, and one for all sources that only root can read."""
     if closed is None:
         return tuple(f"some data could not be read: {line}" for line in unread(report))
     shown = tuple(source for source in report.sources if not closed.hides(source))

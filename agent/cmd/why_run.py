@@ -100,8 +100,8 @@ def _without_root(result: AuditResult, closed: Closed, question: Question) -> Au
 def code_of(report: WhyReport) -> int:
     """Return the exit code: 2 if the answer is incomplete, else 0 if the request fits and 3 if it does not.
 
-    The answer is incomplete if a source could not be read. It is also incomplete if the request fits in no provider
-    tree for certain, but may fit in a tree that was not read or whose search was given up.
+    The answer is incomplete if a source could not be read. The answer is also incomplete if no provider tree is known
+    to fit, but the request may fit in a tree that was not read or whose search was given up.
     """
     if report.unknown or report.is_open:
         return PARTIAL
@@ -189,7 +189,7 @@ def _why_unread(report: AuditReport, source: str) -> str:
 
 
 def _what_helps(report: AuditReport) -> str:
-    """Return "" if the uuid of this host's provider is known, else why it is unknown and how to supply it."""
+    """Return "" if the uuid of this host's provider is known, else why it is unknown and what the operator can do."""
     if report.provider_uuid is not None:
         return ""
     others = "".join(f"; {line}" for line in unread(report) if not line.startswith(PLACEMENT))

@@ -31,14 +31,14 @@ MOST_SLIPS = 2
 
 
 def parsable(words: Words) -> Words:
-    """Return the words without an incomplete uuid in ``in_tree``, so that the parser can check the other words."""
+    """Return the words, without ``in_tree`` if it is not a whole uuid, so that the parser can check the other words."""
     return replace(words, in_tree=None) if _is_beginning(words) else words
 
 
 def with_whole_uuid(client: PlacementClient, words: Words) -> Words:
     """Return the words with the whole uuid of the provider whose uuid begins with ``in_tree``.
 
-    Raises UsageError if no uuid or several uuids begin so, PlacementError if Placement cannot be read.
+    Raises UsageError if no uuid or several uuids begin with the text, PlacementError if Placement cannot be read.
     """
     if not _is_beginning(words):
         return words

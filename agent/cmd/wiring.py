@@ -85,7 +85,7 @@ class SystemClock:
         return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
     def monotonic(self) -> float:
-        """Return the monotonic time in seconds."""
+        """Return the time of the monotonic clock in seconds."""
         return time.monotonic()
 
     def boot(self) -> str:
@@ -265,7 +265,7 @@ def _notes(findings: FindingsFile, state_dir: str, role: Role) -> tuple[str, ...
 def journal_of(loaded: Loaded, program: str) -> Journal:
     """Return the journal in the state directory, for the changes of ``program``.
 
-    The journal opens no file before its first use. A command's changes also go to syslog; the daemon logs its changes.
+    The journal opens its file at the first use. A command's changes also go to syslog; the daemon logs its own changes.
     """
     state_dir = agent_options_from(loaded).state_dir
     journal = FileJournal(state_dir, SystemClock().now, actor=lambda: this_actor(program))
@@ -356,7 +356,7 @@ def _conductor(loaded: Loaded, resources: contextlib.ExitStack) -> Cloud:
 
 
 def runner_for(loaded: Loaded, source: str) -> Runner:
-    """Return what runs the commands of this source: stocktake-probe if configured, else child processes."""
+    """Return the runner of the source's commands: stocktake-probe if configured, else child processes."""
     path = probe_socket(loaded)
     return SubprocessRunner() if path is None else ProbeRunner(path, source)
 

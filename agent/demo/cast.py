@@ -1,7 +1,8 @@
 """Define the demo's two hosts, their guests and the five problems, as constants.
 
-Placement records these amounts. First host: 16 vCPUs for four guests, 8 vCPUs for an instance that was evacuated.
-Second host: 91 of 48 vCPUs (24 CPUs, ratio 2.0) and 7,832 of 500 GiB of disk, so -43 vCPUs and -7,332 GiB are free.
+Placement records these allocations. First host: 16 vCPUs of four guests, and 8 vCPUs of an instance that was evacuated.
+Second host: 91 vCPUs of a capacity of 48 (24 CPUs, ratio 2.0) and 7,832 GiB of disk of a capacity of 500 GiB, so -43
+vCPUs and -7,332 GiB are free.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ USER = str(uuid.uuid5(_NAMES, "user"))
 
 
 def known_uuid(name: str) -> str:
-    """Return the uuid for this name in the demo's cloud; it is the same in each run."""
+    """Return the uuid for this name in the demo's cloud, which is the same in each run."""
     return str(uuid.uuid5(_NAMES, name))
 
 

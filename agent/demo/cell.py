@@ -2,7 +2,8 @@
 
 Only the demo and the tests use this module: an agent never writes to a cell database. The tables come from
 ``cell_schema.json``, which ``tools/make_cell_schema.py`` creates with nova's own migrations. The functions take the
-types that the agent's reader of nova's database returns: a test can compare written and read values with ``==``.
+same types that the agent's reader of nova's database returns, so a test can compare written and read values with
+``==``.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ INDEX_PREFIX = 100
 # The nova-conductor whose heartbeat shows that the cell is current. The id must differ from all other services' ids.
 HEART_HOST = "cell-conductor"
 HEART_ID = 900_000
-# Its service version: that of the schema's release.
+# The service version of this nova-conductor, which belongs to the same nova release as the schema.
 HEART_VERSION = 74
 
 
-# The tables' description; the tests replace it, and HEART_VERSION, by that of another nova release.
+# The description of the tables. The tests replace SCHEMA and HEART_VERSION by those of another nova release.
 SCHEMA: Traversable = importlib.resources.files(__package__).joinpath("cell_schema.json")
 
 

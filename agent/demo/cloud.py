@@ -49,7 +49,7 @@ class DemoCloud:
 
     @property
     def has_real_groups(self) -> bool:
-        """Whether at least one volume group is real, so that lvm2 can report that group."""
+        """Whether at least one volume group is real; lvm2 reports only real groups."""
         return any(isinstance(group, VolumeGroupRig) for group in self.groups)
 
 
@@ -234,7 +234,7 @@ def _resize(at: datetime.datetime) -> Migration:
 
 
 def _second_host_as_it_was(cloud: DemoCloud) -> None:
-    """Create the second host's provider with its earlier, larger inventory, and allocations that fit this inventory.
+    """Create the second host's provider with its earlier, larger inventory, and with allocations that fit into it.
 
     Story 5 (negative free capacity) needs the larger inventory first. Placement rejects allocations above the capacity,
     but the agent may later reduce the inventory below the existing allocations.

@@ -24,8 +24,8 @@ from agent.render.reading_order import names_in
 def demo_document(ran: DemoRun, commands: Mapping[str, str]) -> Document:
     """Return the JSON document; the keys ``audit``, ``ledger`` and ``inventory`` are about the first host.
 
-    ``inventory`` is the inventory in Placement after the run. ``commands`` maps each host's name to the beginning of
-    its ``stocktake`` command lines; the mapping is empty without --keep.
+    The value of ``inventory`` is the inventory in Placement after the run. ``commands`` maps each host's name to the
+    beginning of its ``stocktake`` command lines; the mapping is empty without --keep.
     """
     return {
         "schema_version": SCHEMA_VERSION,

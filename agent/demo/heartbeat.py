@@ -15,7 +15,7 @@ from pathlib import Path
 
 from agent.demo.cell import HEART_HOST
 
-# Twice as often as a nova service, whose report_interval is 10 s by default.
+# Seconds between two heartbeats: half of the 10 s of nova's services (the default of report_interval).
 EVERY_S = 5.0
 _BEAT = "UPDATE services SET last_seen_up = datetime('now') WHERE host = ? AND deleted = 0"
 
@@ -34,7 +34,7 @@ def _beat_on(path: Path) -> None:
 
 
 def _beat(path: Path) -> None:
-    # mode=rw: otherwise SQLite would create a missing file.
+    # ``mode=rw`` opens only an existing file; without it SQLite would create a missing file.
     location = f"file:{urllib.parse.quote(str(path))}?mode=rw"
     with contextlib.closing(sqlite3.connect(location, uri=True, timeout=1)) as cell, cell:
         cell.execute(_BEAT, (HEART_HOST,))

@@ -30,7 +30,7 @@ class Interrupted(BaseException):
 
 
 class Interruptions:
-    """A context manager that handles the signals in ENDINGS; a signal that is already ignored (nohup) stays ignored."""
+    """A context manager that handles the signals in ENDINGS. A signal that is already ignored (nohup) stays ignored."""
 
     def __init__(self) -> None:
         self._before: dict[int, Any] = {}

@@ -57,7 +57,7 @@ def kept_clouds() -> Iterator[Kept]:
 
 
 def _is_ours(pid: int, folder: Path) -> bool:
-    """Return whether the process is still the demo's Placement: its command line names the folder."""
+    """Return whether the process is still the demo's Placement server: then its command line names the folder."""
     try:
         return str(folder).encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
@@ -75,7 +75,7 @@ def _end_process(pid: int) -> None:
 
 
 def _is_backed_by(device: str, folder: Path) -> bool:
-    """Return whether the loop device still uses a file of the folder: by now another program may use the device."""
+    """Return whether the loop device still uses a file of the folder; another program may use the device by now."""
     try:
         backing = Path(f"/sys/block/{Path(device).name}/loop/backing_file").read_text(encoding="utf-8").strip()
     except OSError:

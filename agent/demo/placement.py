@@ -74,7 +74,8 @@ def start_placement(
     signal may interrupt only this wait. ``cell``: a SQLite cell database, into which the server process writes a
     nova-conductor's heartbeat. ``python``: the interpreter of the environment with Placement.
 
-    If the server does not start, raises PlacementUnavailable with the end of its log. No exception leaves a process.
+    If the server does not start, raises PlacementUnavailable with the end of its log. After any exception, no process
+    is left running.
     """
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
@@ -90,7 +91,7 @@ def start_placement(
             stdin=subprocess.PIPE if lifetime is Lifetime.WITH_US else subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            # In its own session the server gets no Ctrl-C of the operator: it must run until the demo stops it.
+            # A session of its own keeps the operator's Ctrl-C from the server, which must run until the demo stops it.
             start_new_session=True,
         )
     try:

@@ -52,7 +52,8 @@ def main(argv: list[str] | None = None) -> int:
     if options.until_stdin_closes:
         threading.Thread(target=_end_with_parent, daemon=True).start()
     if options.cell is not None:
-        # The tests run this module in the environments of older Placements, whose SQLAlchemy this import cannot use.
+        # Import late: the tests run this module in environments of older Placement releases, whose SQLAlchemy is too
+        # old for this import.
         from agent.demo.heartbeat import keep_alive
 
         keep_alive(options.cell)
@@ -130,7 +131,7 @@ def _logged(application: Application, write: Callable[[str], object]) -> Applica
 
 
 def _line(environ: dict[str, Any], status: str) -> str:
-    # For example: GET /resource_providers?name=cmp1 200 1.39 req-5d1c
+    # An example of a line: GET /resource_providers?name=cmp1 200 1.39 req-5d1c
     query = environ.get("QUERY_STRING")
     path = environ["PATH_INFO"] + (f"?{query}" if query else "")
     microversion = environ.get("HTTP_OPENSTACK_API_VERSION", "-").rpartition(" ")[2]

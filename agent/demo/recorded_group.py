@@ -45,7 +45,7 @@ class RecordedGroup:
 
     @property
     def runner(self) -> Runner:
-        """Return this object, because its ``run`` replaces vgs and lvs."""
+        """Return this object: its method ``run`` replaces the commands vgs and lvs."""
         return self
 
     def add_volume(self, name: str, size_bytes: int) -> None:

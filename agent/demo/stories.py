@@ -149,7 +149,7 @@ def _no_valid_host(seen: Seen) -> Story:
 
 
 def _is_max_unit(first: Obstacle) -> bool:
-    """Return whether the obstacle is that ``cast.ASKED_VCPUS`` exceed max_unit, the first host's number of CPUs."""
+    """Return whether ``cast.ASKED_VCPUS`` is refused because it exceeds max_unit, the first host's number of CPUs."""
     return (first.constraint, first.wanted, first.available) == (Constraint.MAX_UNIT, cast.ASKED_VCPUS, cast.FIRST.cpus)
 
 
@@ -241,7 +241,10 @@ def leak_summary(report: AuditReport) -> str:
 
 
 def _overdrawn(seen: SeenFinding) -> str:
-    """Return the amounts of an over-capacity finding. Other sentences of the story name the leaked consumers."""
+    """Return the amounts of an over-capacity finding as text.
+
+    Another sentence of the story names the leaked consumers.
+    """
     facts, name = dict(seen.finding.facts), seen.finding.resource_class or ""
     used, free, leaked = (amount(name, float(facts[fact] or 0)) for fact in ("used", "free", "leaked_amount"))
     return f"{name}: {used} used, of which {leaked} leaked; free: {free}"

@@ -22,11 +22,11 @@ from agent.demo.recorded_group import NoVolumeGroup, RecordedGroup
 from agent.sources.storage.lvm import Runner, SubprocessRunner
 
 _COMMAND_S = 30.0
-_SECTOR_BYTES = 512  # lvcreate accepts whole sectors only
+_SECTOR_BYTES = 512  # lvcreate accepts only sizes in whole sectors.
 _LOOP_CONTROL = pathlib.Path("/dev/loop-control")
 _LOOP_CTL_GET_FREE = 0x4C82  # linux/loop.h
 _LOOP_MAJOR = 7
-# The kernel names a free device, and losetup opens the device later: another process may open it in between.
+# How often to try another loop device: another process may take a device between the kernel's answer and losetup.
 _LOOP_TRIES = 20
 
 _LVM_CONF = """\
@@ -176,7 +176,8 @@ class VolumeGroupRig:
 
     def _close_device(self) -> None:
         if (device := self.device) is not None:
-            # A failed vgremove must not prevent detaching the device: removing the file removes the group too.
+            # Even after a failed vgremove the device must be detached; the removal of the file then removes the group
+            # too.
             with contextlib.suppress(NoVolumeGroup):
                 self._run("vgremove", "-f", "-y", self.name)
             self._run("losetup", "--detach", device)
@@ -226,7 +227,7 @@ def _reasons(stderr: str) -> str:
 
 
 class _Busy(NoVolumeGroup):
-    """Another process took the loop device first."""
+    """Raised if another process has taken the loop device first."""
 
 
 def _free_loop_devices() -> Iterator[str]:

@@ -42,8 +42,8 @@ def _headline(audit: AuditFacts, row: Row) -> str:
     return f"{who((row,))}: Placement counts {counted} on {audit.host}; the instance's flavor asks for {asked}"
 
 
-# No remedy names nova-manage: placement heal_allocations --force replaces all allocations of the consumer, also those
-# of devices and sharing providers (nova/cmd/manage.py), and knows no CPU policy of an image.
+# No remedy names nova-manage: ``placement heal_allocations --force`` replaces all allocations of the consumer, also the
+# allocations of devices and sharing providers (nova/cmd/manage.py), and ignores the CPU policy of the image.
 def _remedies(audit: AuditFacts, consumer: str) -> tuple[Remedy, ...]:
     has_cloud = audit.state is not None and audit.state.kind.has_cloud
     return (
@@ -54,7 +54,10 @@ def _remedies(audit: AuditFacts, consumer: str) -> tuple[Remedy, ...]:
 
 
 def _instead(row: Row, others: Sequence[Row]) -> str:
-    """Return "; instead, Placement records 2 PCPU" after "Placement records nothing"; "" if it records the class."""
+    """Return the continuation of "Placement records nothing": "; instead, Placement records 2 PCPU".
+
+    Return "" if Placement records the row's class.
+    """
     if row.recorded is not None:
         return ""
     surplus = [_recorded(other) for other in others if other.promised is None and other.recorded is not None]
@@ -62,7 +65,10 @@ def _instead(row: Row, others: Sequence[Row]) -> str:
 
 
 def _in_place_of(row: Row, others: Sequence[Row]) -> str:
-    """Return "; instead, this instance was promised 2 PCPU" to follow "no VCPU for ID"; "" if the class is promised."""
+    """Return the continuation of "no VCPU for ID": "; instead, this instance was promised 2 PCPU".
+
+    Return "" if the row's class is promised.
+    """
     if row.promised is not None:
         return ""
     lacking = [amount_text(o.resource_class, o.promised) for o in others if o.promised and o.recorded is None]

@@ -29,7 +29,7 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def _lives(rows: tuple[Row, ...]) -> str:
-    """Return where the instance is, in few words for the headline."""
+    """Return a short text for the headline that says where the instance is."""
     row, instance = rows[0], rows[0].instance
     if row.migration is not None:
         return f"the migration is {row.migration.status}"

@@ -33,7 +33,7 @@ HEALERS = frozenset({Role.OWNER, Role.COMPANION})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFacts:
-    """All facts of one audit that a rule may read. ``state`` is None while the cloud's state is unknown.
+    """All facts of one audit that a rule may read. ``state`` (nova's rows) is None while the cloud's state is unknown.
 
     ``refused``: writes of this audit that Placement rejected permanently; empty before the agent tries the writes.
     ``unknown_traits``: standard traits that this Placement does not know.
@@ -127,7 +127,8 @@ class Rule:
             rests_on=self.rests_on if rests_on is None else rests_on,
             headline=fitted(headline),
         )
-        # The id of a finding depends on what it is about, never on its remedies. So the remedies can name the id.
+        # The id of a finding depends on the subject of the finding, never on its remedies. So the remedies can contain
+        # the id.
         possible = tuple(self._possible(audit, found, remedies))
         return dataclasses.replace(found, remedies=possible, remedy=joined(possible))
 
@@ -146,12 +147,12 @@ def joined(remedies: Iterable[Remedy]) -> str:
 
 
 def rows_by_consumer(audit: AuditFacts, verdict: Verdict) -> dict[str, tuple[Row, ...]]:
-    """Return the ledger rows with that verdict, grouped by consumer."""
+    """Return the audit's ledger rows with this verdict, grouped by the uuid of the consumer."""
     return by_consumer(row for row in audit.rows if row.verdict is verdict)
 
 
 def by_consumer(rows: Iterable[Row]) -> dict[str, tuple[Row, ...]]:
-    """Return the ledger rows, grouped by consumer."""
+    """Return the ledger rows, grouped by the uuid of the consumer."""
     grouped: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         grouped[row.key].append(row)
@@ -164,7 +165,7 @@ def claims_of(rows: Iterable[Row]) -> tuple[Claim, ...]:
 
 
 def amount_text(resource_class: str, amount: float | None) -> str:
-    """Return the amount with its unit and class, or "nothing" for None."""
+    """Return the amount as text with its unit and resource class, or "nothing" for None."""
     return "nothing" if amount is None else with_class(resource_class, amount)
 
 

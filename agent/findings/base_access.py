@@ -19,7 +19,7 @@ from agent.model.snapshot import CEPH, FILESYSTEM, IMAGE_CACHE, IMAGES, LIBVIRT,
 _HTTPS = 443
 # The sources that read the folder of the guests' disks.
 _PATHS = frozenset({IMAGES, FILESYSTEM, IMAGE_CACHE})
-# How the errors of OpenSSL, requests and this agent's hints name TLS.
+# Matches an error about TLS: the words that OpenSSL, the library requests and the agent's own hints use.
 _TLS = re.compile(r"\bSSL|\bTLS|certificate", re.IGNORECASE)
 
 
@@ -38,7 +38,10 @@ def looks(source: str, error: AgentError, audit: AuditFacts) -> tuple[Remedy, ..
 
 
 def path_look(path: str) -> Remedy:
-    """Return the remedy that shows whether the path can be read. ``timeout`` ends it if the file server is dead."""
+    """Return the remedy that shows whether the path can be read.
+
+    The command ``timeout`` ends the check if the file server does not answer.
+    """
     return inspect("see whether the path can be read", line("timeout", "10", "stat", "-f", path))
 
 

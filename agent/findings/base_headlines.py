@@ -1,4 +1,4 @@
-"""Parts of headlines: the consumer's name, amounts without the class's name, and bytes that people can read."""
+"""Parts of headlines: the consumer's name, amounts without the class's name, and sizes in readable units."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def who(rows: tuple[Row, ...]) -> str:
 
 
 def size_text(size_bytes: int) -> str:
-    """Return the size in a unit that suits its magnitude: "7.5 GiB". The finding's ``actual`` has the exact bytes."""
+    """Return the size in a suitable unit: "7.5 GiB". The finding's text ``actual`` has the exact number of bytes."""
     size, unit = float(size_bytes), 0
     while size >= _STEP and unit < len(_SIZES) - 1:
         size, unit = size / _STEP, unit + 1

@@ -13,7 +13,10 @@ listed = functools.partial(some_of, most=8)
 
 
 def view_of(audit: AuditFacts) -> PciView | None:
-    """Return the PCI view: devices, specs and providers. None unless this audit read all PCI devices from libvirt."""
+    """Return the PCI view: devices, specs and providers.
+
+    None if this audit could not read all PCI devices from libvirt.
+    """
     host = audit.snapshot.host.value
     if host is None or not audit.snapshot.fresh(LIBVIRT) or unknown_because(host):
         return None

@@ -1,4 +1,4 @@
-"""For findings about allocations: name the allocations' providers, and the remedies that remove the allocations.
+"""For findings about allocations: name the providers of the allocations, and build the remedies that remove them.
 
 heal removes allocations from this host's own provider tree only. The operator removes allocations on a sharing
 provider by hand.
@@ -42,7 +42,7 @@ def unset_here(audit: AuditFacts, rows: tuple[Row, ...]) -> str | None:
 
 
 def heal_here(audit: AuditFacts, rows: tuple[Row, ...], words: str) -> tuple[Remedy, ...]:
-    """Return the remedy heal; none if the consumer only has allocations on a sharing provider, which heal leaves."""
+    """Return the remedy ``stocktake heal``; () if all allocations are on a sharing provider."""
     tree = {provider.uuid for provider in audit.view.providers} if audit.view else set()
     return (heal(words),) if tree & set(_places(audit, rows)) else ()
 

@@ -23,12 +23,12 @@ _NOVA_COMPUTE = "*nova-compute.service"
 
 
 def heal(words: str) -> Remedy:
-    """Return the remedy ``stocktake heal``; ``Rule.finding`` adds the command, in the roles that make the repair."""
+    """Return the remedy ``stocktake heal``. ``Rule.finding`` adds the command in the roles that make the repair."""
     return Remedy(kind=RemedyKind.HEAL, words=words)
 
 
 def inspect(words: str, command: str | None = None) -> Remedy:
-    """Return a remedy that changes nothing: it shows the operator what a decision needs."""
+    """Return a remedy that changes nothing but shows the operator the facts that a decision needs."""
     return Remedy(kind=RemedyKind.INSPECT, words=words, command=command)
 
 
@@ -43,23 +43,23 @@ def wait(words: str) -> Remedy:
 
 
 def line(*words: str | None) -> str | None:
-    """Return these words as one shell command, each quoted; None if one of them is not known."""
+    """Return the words, each quoted, as one shell command; None if a word is not known."""
     known = [word for word in words if word]
     return shlex.join(known) if len(known) == len(words) else None
 
 
 def openstack(*words: str | None) -> str | None:
-    """Return the command ``openstack`` with these words; None if one of them is not known."""
+    """Return the command ``openstack`` with these words; None if a word is not known."""
     return line("openstack", *words)
 
 
 def virsh(audit: AuditFacts, *words: str | None) -> str | None:
-    """Return the command ``virsh`` for this host's libvirt; None if one of the words is not known."""
+    """Return the command ``virsh`` with these words for this host's libvirt; None if a word is not known."""
     return line("virsh", "-c", audit.settings.access.libvirt_uri, *words)
 
 
 def unset(consumer: str | None, providers: Iterable[str | None]) -> str | None:
-    """Return the command that removes the consumer's allocations on these providers and keeps its other ones."""
+    """Return the command that removes the consumer's allocations on these providers and keeps its other allocations."""
     options = [word for provider in providers for word in ("--provider", provider)]
     return openstack("resource", "provider", "allocation", "unset", *options, consumer) if options else None
 

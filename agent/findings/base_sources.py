@@ -34,7 +34,10 @@ def consequence(source: str, audit: AuditFacts) -> str:
 
 
 def frozen(source: str, audit: AuditFacts) -> str:
-    """Return the same as ``consequence``, for the log; if Placement is unread, with the classes that stay unchanged."""
+    """Return the text of ``consequence`` for the log.
+
+    If Placement is unread, the text names the unchanged classes too.
+    """
     text = consequence(source, audit)
     if source != PLACEMENT or audit.tree is None:
         return text
@@ -61,7 +64,7 @@ def _children(lost: frozenset[str], audit: AuditFacts) -> list[str]:
 
 
 def reserves(lost: frozenset[str], audit: AuditFacts) -> list[str]:
-    """Return a list of one text with the classes whose ``reserved`` the agent does not lower; [] without classes."""
+    """Return a list with one text about the classes whose ``reserved`` the agent does not lower; [] without classes."""
     kept = (
         resource
         for resource in RESOURCES

@@ -1,4 +1,4 @@
-"""Report the logical volumes of one kind with their exact sizes, for volume-foreign and volume-orphaned."""
+"""Find the logical volumes of one kind, for volume-foreign and volume-orphaned; the findings name the exact sizes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def volume_findings(audit: AuditFacts, rule: Rule, kind: OwnerKind, *, expected:
     """Yield one finding for each volume of the kind, in every audited volume group.
 
     The agent reserves a volume's size only in the group that DISK_GB counts, and only if ``[lvm] foreign_volumes`` is
-    ``reserve``. ``what`` says in the headline what the volume is.
+    ``reserve``. ``what`` names in the headline the kind of volume.
     """
     policy = audit.settings.foreign_volumes
     if policy is UnmanagedPolicy.IGNORE:

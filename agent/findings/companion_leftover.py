@@ -32,7 +32,10 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def _why(audit: AuditFacts, cause: Cause) -> str | None:
-    """Return why the consumer should not exist. None in role companion, and in role observer if it may be needed."""
+    """Return why the consumer should not exist.
+
+    Return None in role companion, and in role observer if the consumer may be needed.
+    """
     if audit.settings.role is Role.OWNER:
         return f"in role owner, the agent counts the {cause.value} use in reserved"
     if audit.settings.role is Role.COMPANION or not _all_read(audit):

@@ -47,7 +47,10 @@ def _find(audit: AuditFacts) -> Findings:
 def _spread(
     records: tuple[ConsumerRecord, ...], own_uuids: frozenset[str]
 ) -> tuple[tuple[ConsumerRecord, list[Allocation], list[Allocation]], ...]:
-    """Return (record, allocations in this host's tree, allocations of the same classes elsewhere) where both exist."""
+    """Return (record, allocations in this host's tree, allocations of the same classes elsewhere).
+
+    Consumers without allocations in both places are left out.
+    """
     sides = ((record, *_sides(own_uuids, record)) for record in records)
     return tuple((record, here, elsewhere) for record, here, elsewhere in sides if elsewhere)
 
@@ -88,7 +91,10 @@ def _headline(audit: AuditFacts, record: ConsumerRecord, instance: Instance | No
 def _remedies(
     audit: AuditFacts, consumer: str, instance: Instance | None, providers: tuple[list[str], list[str]]
 ) -> tuple[Remedy, ...]:
-    """Return the remedies. None removes the allocations on the instance's host, because these allocations are right."""
+    """Return the remedies.
+
+    No remedy removes the allocations on the host where the instance is, because they are right.
+    """
     own, others = providers
     if instance is not None and instance.deleted:
         return (
@@ -123,7 +129,7 @@ def _remedies(
 
 
 def _heal_there(audit: AuditFacts, consumer: str, instance: Instance, others: list[str]) -> tuple[Remedy, ...]:
-    """Return the remedy that an operator of the other host has: the finding of that host's agent, by its id.
+    """Return the remedy for the operator of the other host: the id of the finding that the agent there reports.
 
     An agent computes a finding's id from what the finding is about, so the id on the other host is known here. With
     allocations on several other providers, the other agent's finding may be about any of them.

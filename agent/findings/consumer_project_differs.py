@@ -28,7 +28,10 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def _differs(record: ConsumerRecord, instance: Instance) -> bool:
-    """Whether Placement's record and the instance differ in project or user. A value that either lacks is ignored."""
+    """Whether Placement's record and the instance differ in project or user.
+
+    A value that the record or the instance lacks is ignored.
+    """
     pairs = ((record.project_id, instance.project_id), (record.user_id, instance.user_id))
     return any(booked is not None and own is not None and booked != own for booked, own in pairs)
 

@@ -1,6 +1,7 @@
 """cpu-offline: a configured CPU set names CPUs that are not online, or that the host does not have (scenarios 77, 79).
 
-In this case nova-compute's whole audit fails. This agent leaves VCPU and PCPU unchanged and publishes everything else.
+In this case nova-compute's whole resource update fails. This agent leaves VCPU and PCPU unchanged and publishes
+everything else.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def _remedies(missing: MissingCpus, offline: str, absent: str) -> tuple[Remedy, ...]:
-    """Return the remedies. The operator cannot bring absent CPUs online, so must remove absent CPUs from the option."""
+    """Return the remedies. Nobody can bring absent CPUs online, so the operator must remove them from the option."""
     look = inspect("see which CPUs the host has", line("lscpu", "--all", "--extended=CPU,NODE,ONLINE"))
     bring = (by_hand("bring the CPUs online", line("chcpu", "-e", offline)),) if offline else ()
     named = f"CPUs {absent}" if absent else f"CPUs {offline}"

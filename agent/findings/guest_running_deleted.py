@@ -1,7 +1,8 @@
 """guest-running-deleted: a guest is still defined on this host, but the cloud has deleted its instance.
 
 Usually the instance's allocation is gone already, so the scheduler sees resources as free that the guest still takes.
-By default nova-compute destroys such guests; where nova-compute does not, only this finding reports the guest.
+By default nova-compute destroys such guests. Where nova-compute does not destroy the guest, only this finding reports
+it.
 """
 
 from __future__ import annotations

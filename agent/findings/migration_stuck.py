@@ -1,4 +1,4 @@
-"""migration-stuck: a migration is unfinished, but its instance's migration_context does not name it.
+"""migration-stuck: a migration is unfinished, but the migration_context of its instance does not name the migration.
 
 The agent counts no resources for this migration. nova-compute's periodic audit sets the migration's status to error;
 the agent does not change the status.

@@ -4,9 +4,9 @@ Placement accepts (200) an inventory that is smaller than its usage, so only thi
 rule checks the root provider and child providers. The finding names the leaked consumers, which should have no
 allocation on this host at all.
 
-The rule skips providers of PCI devices. Their total is never below the allocated amount (nested/pci.py,
-findings/pci_device_lost.py). Their ``reserved`` may exceed the free amount: ``reserved`` only prevents further
-allocations.
+The rule skips providers of PCI devices. The total of such a provider is never below the allocated amount
+(nested/pci.py, findings/pci_device_lost.py), and its ``reserved`` may exceed the free amount, because there
+``reserved`` only prevents further allocations.
 
 For a CPU that is pinned twice, the rule compares the pinnings in nova's database, not those of libvirt. The usage
 cannot show such a CPU, because the ledger counts both guests in full.
@@ -45,7 +45,10 @@ _Rows = Mapping[tuple[ProviderKey, str], tuple[Row, ...]]
 
 
 class _Place(NamedTuple):
-    """One class on one provider; ``rows`` are its ledger rows. ``where`` names a child provider; "" for the root."""
+    """One resource class on one provider.
+
+    ``rows`` are the ledger rows of both; ``where`` names a child provider, "" for the root.
+    """
 
     provider_uuid: str
     where: str
@@ -130,7 +133,7 @@ def _of_withdrawn(audit: AuditFacts, place: _Place) -> Findings:
 
 
 def _inventories(wanted: DesiredProvider, observed: Provider | None) -> list[Inventory]:
-    """Return the inventories that the agent wants; for a class that it cannot decide now, Placement's inventory."""
+    """Return the inventories that the agent wants, or Placement's for a class that the agent cannot decide."""
     frozen = {f.name for f in wanted.frozen}
     kept = [i for i in (observed.inventories if observed else ()) if i.resource_class in frozen]
     return sorted([*wanted.inventories, *kept], key=lambda i: i.resource_class)
@@ -179,7 +182,10 @@ def _finding(audit: AuditFacts, inventory: Inventory, place: _Place, overflow: i
 
 
 def _is_reserved(audit: AuditFacts, row: Row) -> bool:
-    """Return whether the agent reserves the row's unmanaged use, which lowers the capacity; role companion does not."""
+    """Return whether the agent reserves the row's unmanaged use.
+
+    The reserve lowers the capacity; role companion has none.
+    """
     if audit.settings.role is Role.COMPANION:
         return False
     return any(is_reserved(claim, audit.settings) for claim in row.claims)

@@ -71,7 +71,7 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def _homes(tree: DesiredTree, view: PciView) -> Mapping[str, _Home]:
-    """Map PCI addresses to the functions' ``_Home``, without those whose provider the agent cannot decide now."""
+    """Map PCI addresses to the functions' ``_Home``, without functions whose provider the agent cannot decide now."""
     children = {child.key.name: child for child in tree.providers if child.key.kind == KIND}
     return {
         match.device.address: _Home(child.name, child.uuid, offer.classes[0])
@@ -98,7 +98,7 @@ def _held(claims: Iterable[Claim]) -> Counter[tuple[ProviderKey, str]]:
 
 
 def _wrong(functions: Mapping[str, _Home], held: Counter[tuple[ProviderKey, str]]) -> Mapping[_Home, int]:
-    """Return how many functions the guest has of each home (provider and class) where another amount is allocated."""
+    """Return, for each home (provider and class) with a wrong allocation, how many of its functions the guest has."""
     taken = Counter(functions.values())
     return {home: amount for home, amount in sorted(taken.items()) if held[home.key, home.resource_class] != amount}
 
@@ -151,7 +151,7 @@ def _remedies(audit: AuditFacts, consumer: str, wrong: Mapping[_Home, int]) -> t
 
 
 def _allocation_set(audit: AuditFacts, consumer: str, wrong: Mapping[_Home, int]) -> str | None:
-    """Return the command that writes all allocations of the consumer, with the right ones for its devices.
+    """Return the command that writes all allocations of the consumer, with corrected allocations for its devices.
 
     The command replaces all allocations, and Placement requires project and user. So there is no command unless this
     audit read the consumer's whole record.
@@ -180,7 +180,7 @@ _UNREAD = (
     "provider allocation set), those that Placement has and"
 )
 _BY_HAND = "write the instance's allocations with those of its devices; the command replaces all its allocations"
-# nova/compute/resource_tracker.py:_update_to_placement allocates PCI devices in each update.
+# nova-compute allocates PCI devices in each update (nova/compute/resource_tracker.py:_update_to_placement).
 _BESIDE_NOVA = (
     wait(
         "nova-compute of this host adds the allocation itself in its next update, if its nova.conf has [pci] "

@@ -1,8 +1,8 @@
 """pci-spec-unmatched: an entry of ``[pci] device_spec`` matches no device.
 
 nova-compute does not report this mistake. Usually a card moved to another slot and its address changed, or the virtual
-functions were not created after a boot. Another cause: each device belongs to the first entry that matches the device,
-so earlier entries can take all devices of a later entry.
+functions were not created after a boot. Another cause: a device belongs to the first entry that matches it, so earlier
+entries can take all devices that a later entry matches.
 """
 
 from __future__ import annotations

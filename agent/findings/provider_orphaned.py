@@ -36,7 +36,7 @@ def _find(audit: AuditFacts) -> Findings:
 
 def _finding(audit: AuditFacts, tree: DetachedTree, name: str, why: str | None) -> Finding:
     children = len(tree.providers) - 1
-    # For example "provider UUID and 2 below it are still in Placement".
+    # An example of the text: "provider UUID and 2 below it are still in Placement".
     are_still = f"and {children} below it are still" if children else "is still"
     return RULE.finding(
         audit,
@@ -66,7 +66,7 @@ def _remedies(tree: DetachedTree, why: str | None) -> tuple[Remedy, ...]:
     )
 
 
-# The remedies name the commands for so many consumers; the command for the provider lists all.
+# The remedies name commands for at most this many consumers; the command for the provider lists all consumers.
 _NAMED = 3
 
 RULE = Rule(code="provider-orphaned", severity=Severity.WARNING, find=_find, rests_on=frozenset({PLACEMENT, STATE}))

@@ -84,7 +84,7 @@ def _device(family: NestedFamily, name: str, consumer: str) -> str:
     return f"see the device of guest {consumer}: {name} belongs to the {family.name} provider of that device"
 
 
-# The remedies name the commands for at most so many guests; ``actual`` lists all guests.
+# The remedies name commands for at most this many guests; the finding's text ``actual`` lists all guests.
 _NAMED = 3
 
 RULE = Rule(

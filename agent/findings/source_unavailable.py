@@ -1,4 +1,4 @@
-"""source-unavailable: the agent could not read a source, or a part of it; dependent values stay as published."""
+"""source-unavailable: the agent could not read a source or a part of a source; dependent values stay as published."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _HOLDERS = (
 
 def _find(audit: AuditFacts) -> Findings:
     for reading in audit.snapshot.readings:
-        # A source that answered with old data is reported as source-stale. A source that the agent did not
-        # ask gets no finding: the finding about the unread source says why the agent did not ask.
+        # A source that answered with old data is reported as source-stale. If the agent did not ask a source because
+        # another source was unread, only the other source gets a finding.
         if reading.error is not None and reading.asked and not isinstance(reading.error, SourceStale):
             shown, stays = looks(reading.source, reading.error, audit), consequence(reading.source, audit)
             still = frozen(reading.source, audit)
@@ -67,5 +67,5 @@ def _finding(
     )
 
 
-# The finding is about the read itself, so no source has to be read to check it.
+# The finding is about the read itself, so the agent can check the finding without reading any source.
 RULE = Rule(code="source-unavailable", severity=Severity.WARNING, find=_find, rests_on=frozenset())

@@ -59,5 +59,5 @@ def _remedies(now: StoreMark) -> tuple[Remedy, ...]:
     )
 
 
-# _find adds the store's own source, which depends on the configuration, to each finding.
+# ``_find`` adds the source that reads the store, which depends on the configuration, to each finding.
 RULE = Rule(code="store-changed", severity=Severity.ERROR, find=_find, rests_on=frozenset({PLACEMENT, LIBVIRT}))

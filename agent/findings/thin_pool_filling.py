@@ -1,8 +1,8 @@
 """thin-pool-filling: the data or the metadata of a thin pool is nearly full.
 
-A full pool stops the writes of every guest in it; full metadata may destroy the pool. The text does not contain the
-fill level, because the level changes with each write, and a finding is confirmed only if several audits report equal
-text. Only the severity depends on the level: from 95 % on, the finding is an error.
+A full pool stops the writes of every guest in the pool; full metadata may destroy the pool. The finding's text does not
+contain the fill level: the level changes with each write, and a finding is confirmed only if several audits report
+equal text. Only the severity depends on the level: from 95 % on, the finding is an error.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """thin-pool-overcommitted: a pool's thin volumes exceed the pool's size plus the free space of its volume group.
 
-lvm2 itself warns about this condition when a thin volume is created. A full pool stops the writes of every guest
+lvm2 too warns about this condition, but only when a thin volume is created. A full pool stops the writes of every guest
 with a volume in the pool, including guests that use less than their volume's size.
 """
 

@@ -1,4 +1,4 @@
-"""unmanaged-use-unplaced: Placement lacks allocations for a part of what guests and volumes unknown to the cloud use.
+"""unmanaged-use-unplaced: Placement lacks allocations for use by guests and volumes that the cloud does not know.
 
 Only role companion, which creates such allocations, has this finding. Placement rejects an allocation above max_unit
 or above the free capacity, so the scheduler still sees the rejected amount as free. In role owner the agent adds the

@@ -1,4 +1,4 @@
-"""usage-unlisted: Placement's usage of a class on a provider exceeds the sum of the allocations it lists."""
+"""usage-unlisted: Placement's usage of a class on a provider exceeds the sum of Placement's own list of allocations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""write-refused: Placement permanently rejects a write. The agent makes all writes that do not depend on this one.
+"""write-refused: Placement permanently rejects a write. The agent still makes all writes that do not depend on it.
 
 Placement's error and the request id are in the remedy, because the agent compares the other texts of a finding from
 audit to audit, and every request has a new id. If an older Placement does not know a trait, the agent writes all other

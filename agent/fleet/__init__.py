@@ -1,4 +1,4 @@
-"""What ``stocktake watch`` knows of a fleet: each host's last message; rows, numbers and texts made from the messages.
+"""The state of a fleet for ``stocktake watch``: each host's last message, and the rows, sums and texts made from them.
 
 Begin with ``view.py``: ``fleet_view`` turns the messages and the expected hosts into one frozen ``FleetView``, from
 which every output is made. ``host.py`` reads one message, ``conditions.py`` decides how bad a host is, ``ordering.py``

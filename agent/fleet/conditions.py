@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 
-#: Numbers by name, such as the number of findings by code.
+#: Pairs (name, number), such as the number of findings for each code.
 Counts = tuple[tuple[str, int], ...]
 
 
@@ -48,7 +48,7 @@ GLYPHS = {
     Condition.AWAITED: " ",
     Condition.CLEAN: ".",
 }
-#: Conditions of hosts that need no look: the table leaves these hosts out unless the operator asks for all.
+#: Conditions that need no attention: the table leaves out such hosts unless the operator asks for all hosts.
 QUIET = frozenset({Condition.CLEAN, Condition.AWAITED})
 
 _OF_OUTCOME = {
@@ -61,10 +61,10 @@ _OF_SEVERITY = (("error", Condition.ERROR), ("warning", Condition.WARNING), ("in
 
 
 def told_condition(outcome: str, severities: Counts | None, findings: Counts | None) -> Condition:
-    """Return the condition that a host's message describes: the worst one of its outcome and its findings."""
+    """Return the condition that a host's message describes: the worst of its audit's outcome and its findings."""
     by_outcome = _OF_OUTCOME.get(outcome, Condition.CLEAN)
     if by_outcome is Condition.CLEAN and outcome not in ("clean", "findings"):
-        # An outcome that only a newer agent knows: the operator should look at that host.
+        # Only a newer agent knows this outcome, so the operator should look at the host.
         by_outcome = Condition.UNRATED
     return min(by_outcome, _of_findings(severities, findings), key=RANKS.__getitem__)
 

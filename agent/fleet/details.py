@@ -1,4 +1,4 @@
-"""Describe one host in words: all that ``watch`` knows of the host, and commands to run on that host. Pure."""
+"""Describe one host in words: all that ``watch`` knows about the host, and commands to run on the host. Pure."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def details(row: HostRow, at: datetime.datetime) -> tuple[Line, ...]:
 
 
 def commands(row: HostRow) -> tuple[str, ...]:
-    """Return commands for the operator to run on the host, which show more. None of these commands changes anything."""
+    """Return commands that show the operator more about the host when run there; the commands change nothing."""
     found = _COMMANDS.get(row.condition, _OTHER_COMMANDS)
     worst = row.seen.worst if row.seen else None
     return (*found, f"stocktake explain {worst.code}") if worst and _is_code(worst.code) else found
 
 
 def _is_code(text: str) -> bool:
-    """Return whether ``text`` has a finding code's form, so that no sender can put other characters into a command."""
+    """Return whether ``text`` looks like a finding code. Any other text of a message must not get into a command."""
     return text.isascii() and text.replace("-", "").isalnum()
 
 

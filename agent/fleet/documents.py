@@ -26,7 +26,7 @@ COLUMNS = (
     *(f"{kind}_{name}" for kind in ("used", "free") for name, _ in _CLASSES), "held_back", "heal_enabled",
     "heal_waiting", "role", "agent_version", "interval_s", "audited_at",
 )  # fmt: skip
-#: The keys of a host that come from its message.
+#: The keys of a host's object whose values come from the host's message.
 MESSAGE_KEYS = (
     "outcome", "error", "sources_lost", "guests", "findings", "severities", "confirmed", "not_known", "not_known_since",
     "causes", "worst", "leaked", "missing", "held_back", "heal_enabled", "heal_waiting", "resources", "role",
@@ -52,7 +52,7 @@ def fleet_document(view: FleetView) -> Document:
 
 
 def host_document(row: HostRow, at: datetime.datetime) -> Document:
-    """Return one host. Keys that come from its message are null for a host that has sent none."""
+    """Return one host. The keys that come from a message are null if the host has sent no message."""
     return {
         "cell": row.cell or None,
         "host": row.host,

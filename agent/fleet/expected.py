@@ -25,7 +25,7 @@ def hosts_from_text(text: str) -> tuple[ExpectedHost, ...]:
     """Return the hosts, sorted. A line has one host, and optionally its group as the second word; # begins a comment.
 
     Raises SourceInconsistent, which names the line's number, if a line has more than two words or a word above 255
-    characters, or if a line names a host again.
+    characters, or if two lines name the same host.
     """
     found: dict[str, ExpectedHost] = {}
     for number, line in enumerate(text.splitlines(), start=1):

@@ -1,4 +1,4 @@
-"""Decide which conditions hold, of those that ``stocktake watch --once --fail-on`` can fail on. Pure."""
+"""Decide which of the conditions for ``stocktake watch --once --fail-on`` hold. Pure."""
 
 from __future__ import annotations
 

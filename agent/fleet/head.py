@@ -28,7 +28,7 @@ def title(view: FleetView) -> str:
 
 
 def problems(view: FleetView) -> tuple[str, ...]:
-    """Return one line for each thing that ``watch`` does not know: a broker that is away, an unread list of hosts."""
+    """Return one line for each gap in the view: an unreachable broker, or a list of hosts that could not be read."""
     away = tuple(_away(cell, view) for cell in view.cells if cell.away)
     lists = tuple(f"list of expected hosts not read: {printable(problem)}" for problem in view.problems)
     odd, left_out = (sum(getattr(cell, name) for cell in view.cells) for name in ("odd", "left_out"))
@@ -50,7 +50,7 @@ def counts(view: FleetView) -> str:
 
 
 def sums(view: FleetView) -> str:
-    """Return what leaks and what is missing in the whole fleet, and how many hosts are in none of these sums."""
+    """Return the leaked and missing amounts of the whole fleet, and the number of hosts that these sums leave out."""
     found = view.sums
     parts = [f"leaked {amounts_text(found.leaked) or 'nothing'}"]
     if missing := amounts_text(found.missing):

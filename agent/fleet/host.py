@@ -1,4 +1,4 @@
-"""Read one message with a host's state: keep the values that a row needs, never the message. Pure.
+"""Read one message with a host's state: keep the values that a row needs and drop the message. Pure.
 
 Any client of the broker may send messages, and so may agents of other versions. A message that is not a host's state
 is rejected as a whole, and control characters in names are escaped. A key that an older agent does not send is None,
@@ -20,7 +20,7 @@ from agent.text.wording import printable
 
 #: The ``schema_version`` of the messages that this module reads.
 READS = 1
-#: Intervals without a message after which a host counts as silent.
+#: The number of audit intervals without a message after which a host counts as silent.
 PATIENCE = 3
 #: Seconds by which a message may be late before its host counts as silent: the broker and both machines cause delays.
 SLACK_S = 5.0
@@ -33,7 +33,7 @@ MOST_TEXT = 400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RootAmount:
-    """One resource class of a host's own provider; each number is None if the agent does not know the number."""
+    """One resource class of a host's root provider. A number is None if the agent does not know the number."""
 
     resource_class: str
     total: float | None
@@ -57,10 +57,10 @@ class HostSeen:
     """The last message of one host; None is a value that the agent does not know or does not send.
 
     ``received_at`` and ``outcome_since`` are in monotonic seconds. ``outcome_since`` is when the first of the messages
-    in a row with this outcome arrived. ``told`` is the host's condition according to this message. ``oldest_age_s`` is
-    the age of the oldest finding at the time of sending. ``causes`` are numbers of findings by code, without findings
-    that another finding causes. ``leaked`` and ``missing`` are amounts by class. ``heal_waiting`` is the number of
-    findings that wait for heal.
+    in a row with this outcome arrived. ``told`` is the host's condition as this message describes it. ``oldest_age_s``
+    is the age of the oldest finding at the time of sending. ``causes`` are numbers of findings by code, without
+    findings that another finding causes. ``leaked`` and ``missing`` are amounts by class. ``heal_waiting`` is the
+    number of findings that wait for heal.
     """
 
     host: str
@@ -99,13 +99,13 @@ class HostSeen:
         return now - self.received_at > PATIENCE * self.interval_s + SLACK_S
 
     def after(self, before: HostSeen | None) -> HostSeen:
-        """Return this message; take ``outcome_since`` from the host's previous message if it has the same outcome."""
+        """Return this message. If the previous message had the same outcome, its ``outcome_since`` is kept."""
         if before is None or before.outcome != self.outcome:
             return self
         return dataclasses.replace(self, outcome_since=before.outcome_since)
 
     def amount(self, resource_class: str) -> RootAmount | None:
-        """Return the amounts of this class on the host's own provider; None if the provider does not have the class."""
+        """Return the amounts of this class on the host's root provider; None if that provider lacks the class."""
         return next((each for each in self.amounts or () if each.resource_class == resource_class), None)
 
 
@@ -227,7 +227,7 @@ def _counts(document: Mapping[str, Any], key: str) -> Counts | None:
 
 
 def _seconds_between(first: object, last: object) -> float | None:
-    """Return the seconds between two times. Both are of the sender's clock, so a wrong clock does not matter."""
+    """Return the seconds between two times. Both come from the sender's clock, so a wrong clock does no harm."""
     if first is None or last is None:
         return None
     since, until = (datetime.datetime.fromisoformat(_text(value)) for value in (first, last))
@@ -241,7 +241,7 @@ def _worst(value: Mapping[str, Any] | None) -> Worst | None:
 
 
 def _amounts(document: Mapping[str, Any]) -> tuple[RootAmount, ...]:
-    """Return the amounts of the host's own provider; its child providers have other classes."""
+    """Return the amounts of the host's root provider; the child providers have other classes."""
     root = document["provider_uuid"]
     rows = [row for row in document["resources"] if row["provider_uuid"] == root]
     return tuple(_amount(row) for row in _few(rows))

@@ -13,7 +13,7 @@ from agent.fleet.view import HostRow
 #: Unknown amounts sort after known ones.
 _UNKNOWN = float("inf")
 _SHOWN = ("VCPU", "MEMORY_MB", "DISK_GB")
-#: The fields that a word of the filter may name, as in ``sev:error``.
+#: The fields that a word of the filter may name before a colon, as in ``sev:error``.
 FIELDS = ("sev", "code", "group", "cell")
 
 
@@ -90,7 +90,7 @@ def _least_free_first(row: HostRow) -> tuple[Any, ...]:
     return *(_UNKNOWN if each is None or each.free is None else each.free for each in free), row.host, row.cell
 
 
-#: The orders by name, in the order in which the key ``s`` goes through them.
+#: The sort keys by name. The key ``s`` on the screen selects them one after the other in this order.
 SORTS: Mapping[str, Callable[[HostRow], tuple[Any, ...]]] = MappingProxyType(
     {
         "worst": _worst_first,

@@ -1,4 +1,7 @@
-"""Make the heat strip: one line in which each character stands for the same number of hosts, sorted by name. Pure."""
+"""Make the heat strip: one line in which each character (cell) stands for some hosts, in the order of their names.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -19,5 +22,5 @@ def strip(rows: Sequence[HostRow], most_cells: int) -> tuple[Condition, ...]:
 
 
 def hosts_per_cell(hosts: int, most_cells: int) -> int:
-    """Return the number of hosts for which one cell of the strip stands."""
+    """Return how many hosts one cell (character) of the strip stands for."""
     return max(1, -(-hosts // max(1, most_cells)))

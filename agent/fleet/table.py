@@ -1,6 +1,6 @@
 """Make the cells of one row of the table, and decide which columns fit. Pure.
 
-If the columns do not fit, FREE is left out; every other column always stays. WHAT takes the remaining width.
+If the columns do not fit, the column FREE is left out; all other columns stay. WHAT takes the remaining width.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from agent.fleet.words import ABSENT, UNKNOWN, amount_texts, clock, clock_of, du
 HOST_WIDTH = 24
 CUT = "~"
 GAP = 2
-#: FREE is shown only if WHAT keeps this many characters, or all that WHAT needs. WHAT never gets less than LEAST_WHAT.
+#: The column FREE is shown only if WHAT still has this width, or the width of its longest text. WHAT is never narrower
+#: than LEAST_WHAT.
 WHAT_NEEDS = 34
 LEAST_WHAT = 10
-#: From this width on, LEAKED shows every resource class, and not only the first class.
+#: In a table of at least this width, LEAKED shows every resource class, not only the first.
 WIDE = 160
 
 LABELS = {
@@ -113,7 +114,7 @@ def _told(seen: HostSeen, at: datetime.datetime) -> str:
 
 
 def _causes(seen: HostSeen, at: datetime.datetime) -> str:
-    """Return the worst cause's code, how often it occurs, the number of other and of unknown ones, and its headline."""
+    """Return the worst cause (code, number, headline), and the numbers of other causes and of unknown findings."""
     if seen.worst is None:
         return ", ".join(_times(code, number) for code, number in seen.findings or () if number)
     causes = dict(seen.causes or seen.findings or ())

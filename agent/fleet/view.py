@@ -23,7 +23,7 @@ USUAL_INTERVAL_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Away:
-    """Why a broker counts as away: ``since`` when the broker cannot be reached, and the ``error``."""
+    """The outage of a broker: ``since`` when the broker has been unreachable, and the ``error``."""
 
     since: datetime.datetime
     error: str
@@ -44,10 +44,10 @@ class ExpectedHosts:
 class CellSeen:
     """What one broker has sent. ``name`` is "" if there is only one cell.
 
-    ``away`` is None while the broker can be reached. ``expected`` is None if the operator wants no expected hosts, or
-    gave one list for all cells. ``odd`` counts the hosts whose messages cannot be parsed, ``left_out`` the hosts
-    beyond the maximum number of hosts. ``began_at`` (monotonic seconds) and ``began`` (UTC) are when ``watch`` began to
-    wait for messages.
+    ``away`` is None while the broker can be reached. ``expected`` is None if the operator wants no list of expected
+    hosts, or gave one list for all cells. ``odd`` counts the hosts whose messages cannot be parsed, ``left_out`` the
+    hosts beyond the maximum number of hosts. ``began_at`` (monotonic seconds) and ``began`` (UTC) are when ``watch``
+    began to wait for messages.
     """
 
     name: str
@@ -65,7 +65,7 @@ class CellSeen:
 class Moment:
     """When a view was made: ``now`` in monotonic seconds, ``at`` in UTC.
 
-    ``waited``: the wait for messages is over, so an expected host that has sent nothing has the condition NEVER.
+    ``waited``: whether the wait for messages is over; then an expected host without a message has the condition NEVER.
     """
 
     now: float
@@ -75,7 +75,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostRow:
-    """One host. ``seen`` is its last message, None if the host has sent none since ``began``, the start of the wait.
+    """One host. ``seen`` is its last message, None if the host has sent no message since ``watch`` began to wait.
 
     ``is_expected`` is None if no list of expected hosts is known. ``age_s`` is the age of the last message. ``for_s``:
     for how many seconds the condition has lasted; None if the host is clean or has sent nothing. ``for_at_least``: the
@@ -172,7 +172,10 @@ def _by_host(expected: ExpectedHosts | None) -> Mapping[str, ExpectedHost] | Non
 
 
 def row_of_message(cell: str, seen: HostSeen, at: datetime.datetime) -> HostRow:
-    """Return the row of a host whose message arrived at the time ``at``; lists of expected hosts are not considered."""
+    """Return the row of a host at the arrival of its message, at the time ``at``.
+
+    Lists of expected hosts do not matter here.
+    """
     arrived = CellSeen(name=cell, broker="", hosts=(seen,), began_at=seen.received_at, began=at)
     return _heard_row(arrived, seen, None, seen.received_at)
 
@@ -206,7 +209,10 @@ def _heard_row(cell: CellSeen, seen: HostSeen, listed: Mapping[str, ExpectedHost
 def _unheard_rows(
     cell: str, cells: tuple[CellSeen, ...], listed: Mapping[str, ExpectedHost] | None, moment: Moment
 ) -> Iterator[HostRow]:
-    """Yield the rows of the listed hosts that have sent nothing. ``cells``: the cells in which these hosts may be."""
+    """Yield the rows of the listed hosts that have sent nothing.
+
+    ``cells`` are all cells to which these hosts may belong.
+    """
     heard = {seen.host for each in cells for seen in each.hosts}
     unheard = [each for host, each in (listed or {}).items() if host not in heard]
     if not unheard:

@@ -11,11 +11,11 @@ from agent.text.amounts import number_text
 
 UNKNOWN = "?"
 ABSENT = "-"
-#: The classes of which a row shows amounts, each with the divisor to the unit that the row shows, and that unit.
+#: The classes whose amounts a row shows: (class, divisor from Placement's unit to the shown unit, shown unit).
 SHOWN = (("VCPU", 1, "VCPU"), ("MEMORY_MB", 1024, "GiB RAM"), ("DISK_GB", 1, "GiB disk"))
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
-#: From this number of GiB on, a sum is written in TiB.
+#: A sum of at least this many GiB is written in TiB.
 _TIB = 8192
 
 
@@ -34,7 +34,7 @@ def clock(at: datetime.datetime, now: datetime.datetime) -> str:
 
 
 def clock_of(text: str, now: datetime.datetime) -> str:
-    """Return an agent's time (ISO 8601) as ``clock`` does; the text itself if it is not a time."""
+    """Return a time in ISO 8601 as ``clock`` writes it; any other text unchanged."""
     try:
         return clock(datetime.datetime.fromisoformat(text).astimezone(datetime.UTC), now)
     except (ValueError, OverflowError):
@@ -42,14 +42,14 @@ def clock_of(text: str, now: datetime.datetime) -> str:
 
 
 def free_text(seen: HostSeen | None) -> str:
-    """Return free VCPU, GiB of RAM and GiB of disk of the host's own provider: ``-43/59/-7332``."""
+    """Return the free VCPU, GiB of RAM and GiB of disk of the host's root provider: ``-43/59/-7332``."""
     if seen is None or seen.amounts is None:
         return UNKNOWN
     return "/".join(_free(seen.amount(name), divisor) for name, divisor, _ in SHOWN)
 
 
 def used_text(amount: RootAmount | None, divisor: int) -> str:
-    """Return how much of a class Placement counts as used: ``12``; ``?`` if unknown, ``-`` without an amount."""
+    """Return how much of a class is used in Placement: ``12``; ``?`` if unknown, ``-`` if the host lacks the class."""
     if amount is None:
         return ABSENT
     return UNKNOWN if amount.used is None else number_text(math.floor(amount.used / divisor))
@@ -62,12 +62,12 @@ def _free(amount: RootAmount | None, divisor: int) -> str:
 
 
 def amounts_text(amounts: Mapping[str, int]) -> str:
-    """Return ``94 VCPU, 376 GiB RAM, 8.1 TiB disk``, other classes after these; ``0`` amounts are left out."""
+    """Return ``94 VCPU, 376 GiB RAM, 8.1 TiB disk``, other classes after these; amounts of 0 are left out."""
     return ", ".join(amount_texts(amounts))
 
 
 def amount_texts(amounts: Mapping[str, int]) -> list[str]:
-    """Return the parts of ``amounts_text``."""
+    """Return one text for each amount, in the order of ``amounts_text``."""
     found = [_amount(amounts[name], divisor, unit) for name, divisor, unit in SHOWN if amounts.get(name)]
     names = {name for name, _, _ in SHOWN}
     return found + [f"{amount} {name}" for name, amount in sorted(amounts.items()) if amount and name not in names]
@@ -83,7 +83,7 @@ def _amount(amount: int, divisor: int, unit: str) -> str:
 
 
 def _rounded(gib: float) -> str:
-    """Return whole GiB; below 10 GiB one decimal, so that a small amount never becomes 0."""
+    """Return GiB as a whole number; below 10 GiB with one decimal, so that a small amount is not shown as 0."""
     if gib >= 10 or gib.is_integer():
         return f"{gib:.0f}"
     return f"{gib:.1f}" if gib >= 0.1 else "<0.1"

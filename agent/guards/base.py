@@ -3,8 +3,8 @@
 A guard returns None, or the reason to refuse: a text, with the numbers that it compared. A guard never changes an
 action, and does not rely on the checks of other guards. ``beside_nova`` lets a guard refuse in role companion only.
 
-A refusal either lasts until the operator or nova changes something, or ends by itself: ``Guard.waits`` says which. heal
-calls a refusal that ends by itself "waiting".
+A refusal either lasts until the operator or nova changes something, or ends by itself: ``Guard.waits`` says which. In
+heal's output a refusal that ends by itself is called "waiting".
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from agent.repairs.base import AnyRepair, Scene
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardedFinding:
-    """One finding that heal should repair.
+    """One finding that heal was asked to repair, as the guards see it.
 
     ``repair`` is None if the finding's code has no repair. ``action`` is the proposed change, None before there is a
     proposal. ``chosen`` are the actions that this run already contains.
@@ -42,7 +42,7 @@ class GuardedFinding:
 
     @property
     def age_s(self) -> float:
-        """The age of the present evidence in seconds; negative if the clock was set back since then."""
+        """The age of the finding's present evidence in seconds; negative if the clock was set back."""
         since = self.seen.stands_since or self.seen.first_seen_at
         now, first = (datetime.datetime.fromisoformat(text) for text in (self.scene.now, since))
         return (now - first).total_seconds()
@@ -50,7 +50,7 @@ class GuardedFinding:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """The refusal ends by itself, after ``seconds``; None: with a later audit or run, after an unknown time."""
+    """The refusal ends by itself after ``seconds``; None means with a later audit or run, after an unknown time."""
 
     seconds: float | None = None
 
@@ -76,7 +76,7 @@ def next_run(heal: HealSettings) -> str:
 class Guard:
     """One guard rail. ``refuses`` returns the reason to refuse the repair; None lets it pass.
 
-    ``waits`` is asked about a refused repair. It returns None if the refusal does not end by itself.
+    ``waits`` says how long the refusal of a repair lasts: None if the refusal does not end by itself.
     """
 
     name: str
@@ -85,7 +85,7 @@ class Guard:
 
 
 def beside_nova(refuses: Callable[[GuardedFinding], str | None]) -> Callable[[GuardedFinding], str | None]:
-    """Return ``refuses``, limited to role companion: only in this role does nova-compute run on the host."""
+    """Return ``refuses`` limited to role companion, because only in this role nova-compute runs on the host."""
 
     def in_companion(guarded: GuardedFinding) -> str | None:
         return refuses(guarded) if guarded.scene.settings.role is Role.COMPANION else None

@@ -1,6 +1,7 @@
 """identity: refuse unless compute node record, provider name and ``compute_id`` file all name this host's provider.
 
-With a cloned disk, a renamed host or a restored database, another host's allocations look leaked to this host's agent.
+After a cloned disk, a renamed host or a restored database, the allocations of another host can look leaked to this
+host's agent.
 """
 
 from __future__ import annotations

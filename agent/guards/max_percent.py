@@ -1,6 +1,6 @@
 """max-percent: limit the changes of one run to a small part of the host's consumers, but always allow one change.
 
-A reshape counts as one change for this limit too (max_consumers.py).
+A reshape counts as one change, as in max_consumers.py.
 """
 
 from __future__ import annotations

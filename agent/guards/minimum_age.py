@@ -1,8 +1,9 @@
 """minimum-age: refuse a finding whose evidence is younger than ``[heal] min_age``.
 
-Two audits may be one second apart, but the build of an instance takes longer between its write to Placement and its
-write to nova's database. The age counts from the first audit that saw the present evidence. The age of the finding
-itself proves nothing: while a source cannot be read, the agent keeps reporting an older finding about the consumer.
+During the build of an instance, more than a second passes between the write to Placement and the write to nova's
+database, and two audits may be only a second apart. The age counts from the first audit that saw the present evidence.
+The age of the finding itself proves nothing: while a source cannot be read, the agent keeps an older finding about the
+consumer.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from agent.guards.base import Guard, GuardedFinding, Wait
 def _refuses(guarded: GuardedFinding) -> str | None:
     wanted = guarded.scene.settings.heal.min_age_s
     age_s = guarded.age_s
-    # The age is negative if the host's clock was set back; the real age is then unknown.
+    # The age is negative if the host's clock was set back. The real age is then unknown, so the guard refuses.
     if age_s >= 0 and wanted <= age_s:
         return None
     return f"the evidence was first seen {age_s:.0f} s ago; [heal] min_age is {wanted:.0f} s"

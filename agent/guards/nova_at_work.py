@@ -31,7 +31,7 @@ def _waits(guarded: GuardedFinding) -> Wait | None:
 
 
 class _Work(NamedTuple):
-    """What nova does with the instance, or why that is unknown; ``wait`` is None if waiting cannot help."""
+    """What nova does with the instance, or why this is unknown. ``wait`` is None if the refusal lasts."""
 
     words: str
     wait: Wait | None = None

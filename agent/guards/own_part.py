@@ -1,4 +1,4 @@
-"""own-part: a change must keep a consumer's allocations outside this host's tree, and use the generation heal read.
+"""own-part: refuse a change of allocations outside this host's tree, or one based on another generation than heal read.
 
 A reshape must stay in this host's tree and only move amounts: it changes no consumer's total of any class.
 """

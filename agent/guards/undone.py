@@ -1,9 +1,9 @@
 """undone: the daemon does not repeat a repair that an operator undid with ``stocktake undo``.
 
 A finding and the finding that causes it have the same repair, so the guard also asks about causes and symptoms. These
-may have ended since, so the guard also asks about the consumer: while an operator's undo of the consumer's allocations
-stands in the journal, the daemon does not change them. An operator may repeat the repair with ``stocktake heal``: this
-guard applies to the daemon only.
+findings may have ended since, so the guard also asks about the consumer: while the journal has an operator's undo of
+the consumer's allocations, the daemon does not change these allocations. An operator may repeat the repair with
+``stocktake heal``: this guard applies to the daemon only.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ def _others(task: AuditTask, state: NovaState | None) -> tuple[NovaState, ...]:
     hosts = {row.host for row in (state.nodes if state else ()) if not row.deleted} - {task.settings.host}
     found = []
     for host in sorted(hosts):
-        # If the first read waits until its deadline, ``reading`` does not read the state of any further host.
+        # If the read of one host's state waits until its deadline, ``reading`` reads no further hosts.
         its = reading(task, STATE, partial(current_state, task, frozenset(), host=host))
         if its.value is not None:
             found.append(its.value)

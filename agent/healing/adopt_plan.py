@@ -89,7 +89,8 @@ def _names(facts: AdoptFacts, uuid: str) -> tuple[NameStep, ...]:
 def _is_still_named_after(old: str, new: str, child: Provider) -> bool:
     """Return whether nova or the agent created the child, and the child's name still begins with the root's old name.
 
-    If the new name begins with ``old_``, so does a renamed child's name; its new prefix shows that it is renamed.
+    If the new root name itself begins with ``old_``, a renamed child's name does too. The child's name then begins with
+    the whole new root name, which shows that the child is already renamed.
     """
     is_renamed = new.startswith(f"{old}_") and child.name.startswith(f"{new}_")
     return child.name.startswith(f"{old}_") and not is_renamed and bool(child.traits & {AGENT_OWNER, RIVAL})

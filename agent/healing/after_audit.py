@@ -38,7 +38,10 @@ class AuditThenHeal:
         return self._healing()(task, result)
 
     def _healing(self) -> DaemonHeal:
-        """Return the object that heals. Its modules, guards and repairs take a megabyte, which most daemons save."""
+        """Return the object that heals, created at its first use.
+
+        Its modules take a megabyte of memory, which a daemon that does not heal saves.
+        """
         if self._heal is None:
             from agent.healing.daemon_heal import DaemonHeal
 
@@ -47,5 +50,5 @@ class AuditThenHeal:
 
 
 def with_progress(result: AuditResult, progress: HealProgress) -> AuditResult:
-    """Return the result with what heal has still to do."""
+    """Return the audit's result, with the findings that heal has still to repair."""
     return dataclasses.replace(result, report=dataclasses.replace(result.report, heal=progress))

@@ -1,6 +1,7 @@
 """Convert a consumer's record to the journal's JSON and back, and describe where the consumer's instance is.
 
-An undo checks that this description is still true: if the instance has moved, its old allocations may be a leak. Pure.
+An undo checks that this description is still true: if the instance has moved, the restored allocations could be a leak.
+Pure.
 """
 
 from __future__ import annotations

@@ -59,7 +59,10 @@ class DaemonHeal:
 
 
 def may_change(found: Iterable[SeenFinding], settings: Settings) -> bool:
-    """Return whether guard confirmed may let one of the findings pass; without one, heal reads nothing further."""
+    """Return whether the guard ``confirmed`` may let a finding pass.
+
+    If it lets none pass, heal reads nothing further.
+    """
     return any(seen.times >= settings.confirm_audits for seen in found)
 
 

@@ -37,10 +37,10 @@ KIND = "allocations"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """A plan, the requested findings (``asked``), and the facts on which the plan rests.
+    """A plan, the requested findings (``asked``), and the facts on which the plan is based.
 
-    ``tree`` is None if Placement was not read. The audit read the rows in nova's database of all ``consumers``.
-    ``migrations`` are those of the Scene.
+    ``tree`` is None if Placement was not read. ``consumers`` are all consumers whose rows in nova's database the audit
+    read. ``migrations`` are as in ``Scene`` (agent/repairs/base.py).
     """
 
     asked: tuple[SeenFinding, ...]
@@ -115,7 +115,7 @@ def prepared(
 def _migrations(
     task: AuditTask, state: NovaState | None, consumers: tuple[str, ...]
 ) -> Mapping[str, tuple[Migration, ...] | None]:
-    """Return all migrations of the consumers' instances for guard nova-at-work, which judges in role companion only."""
+    """Return all migrations of the consumers' instances. Only the guard nova-at-work, in role companion, needs them."""
     if task.settings.role is not Role.COMPANION or state is None or not state.kind.has_cloud:
         return {}
     instances = instances_of(state, consumers)
@@ -135,7 +135,7 @@ def seconds_since(result: AuditResult, now: str, monotonic: float) -> float:
 
 
 def _nova_alive_s(result: AuditResult) -> int | None:
-    """Return for how many seconds audits in a row have found nova-compute alive; None if it is not alive."""
+    """Return for how many seconds each audit has found nova-compute alive; None if nova-compute is not alive."""
     history = result.memory.history
     if history is None or history.read_until is None or history.nova_alive_since is None:
         return None
@@ -158,8 +158,8 @@ def run_heal(task: AuditTask, wanted: Prepared) -> tuple[Healed, ...]:
     journal, actions = task.parts.journal, wanted.plan.actions
     if journal is None or not actions:
         return ()
-    # ``proven`` may wait for a heartbeat. It runs before the lock is taken, so that other writers do not wait too. If
-    # the state was not read, the plan has only reshapes, which do not depend on the state.
+    # ``proven`` may wait for a heartbeat. The wait comes before the lock is taken, so that other writers do not wait
+    # too. If the state was not read, the plan has only reshapes, which do not depend on the state.
     proof = proven(task, wanted.state) if wanted.state else Proven(None)
     if isinstance(proof, WriteAttempt):
         return tuple(Healed(action=action, outcome=proof) for action in actions)

@@ -1,4 +1,4 @@
-"""The log lines of the daemon's heal: what it changed, what waits, what it refused.
+"""The log lines of the daemon's heal: what heal changed, which findings wait, and what heal refused.
 
 A change of an allocation is a WARNING, with the state before and after the change and the command for its undo. A
 finding that only waits is logged once for each guard, at INFO: the operator need not act. Other refusals are logged
@@ -81,7 +81,7 @@ def _attempt(each: Healed) -> Line:
 
 
 def _states(action: AnyAction) -> tuple[str, str]:
-    """Return what stood before and after the change, in words."""
+    """Return the consumer's allocations before and after the change as text."""
     if not isinstance(action, ReshapeAction):
         before, after = record_json(action.before), after_json(action.before, action.write)
         return state_text({"consumer": before}), state_text({"consumer": after})

@@ -28,7 +28,7 @@ _ORDER = {repair.code: number for number, repair in enumerate(REPAIRS)}
 def asked_for(findings: tuple[SeenFinding, ...], codes: frozenset[str], ids: frozenset[str]) -> tuple[SeenFinding, ...]:
     """Return the findings with these ``ids``, or with these ``codes`` if ``ids`` is empty; by repair, then by age.
 
-    If an id is that of a symptom, the findings that cause the symptom take its place.
+    If an id names a symptom (a finding that other findings cause), the causes of the symptom take its place.
     """
     roots = {root for s in findings if s.finding.id in ids for root in (s.caused_by or (s.finding.id,))}
     wanted = [s for s in findings if (s.finding.id in roots if ids else s.finding.code in codes)]
@@ -64,13 +64,13 @@ def heal_plan(scene: Scene, asked: tuple[SeenFinding, ...]) -> HealPlan:
 
 
 def _causes(asked: tuple[SeenFinding, ...]) -> tuple[SeenFinding, ...]:
-    """Return the findings without those whose cause is among them."""
+    """Return the findings, without each finding whose cause is also in ``asked``."""
     ids = {seen.finding.id for seen in asked}
     return tuple(seen for seen in asked if ids.isdisjoint(seen.caused_by))
 
 
 def _with_symptoms(actions: list[AnyAction], findings: tuple[SeenFinding, ...]) -> tuple[AnyAction, ...]:
-    """Return the actions, each with the symptoms that it ends: a symptom ends with the last of all its causes."""
+    """Return the actions, each with the symptoms that it ends. A symptom ends only when all its causes have ended."""
     place = {action.finding_id: number for number, action in enumerate(actions)}
     ends: dict[int, list[str]] = defaultdict(list)
     for seen in findings:

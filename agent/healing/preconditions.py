@@ -44,12 +44,13 @@ def not_now(
     changes: Sequence[ConsumerChange],
     tree: TreeFingerprint | TreeShape | None,
 ) -> WriteAttempt | None:
-    """Return why the write must not be done: a consumer or the tree changed since the decision. None if neither did.
+    """Return why the write must not be done: a consumer or the tree changed since the decision. Else return None.
 
     ``tree`` is None if the write does not depend on the tree.
     """
     try:
-        # The read that shows another client's write must be the last: of a settled consumer the consumer itself.
+        # The last read must be the one that would show another client's write. For a settled consumer that is the read
+        # of the consumer itself.
         if isinstance(tree, TreeShape) and has_moved(task, tree):
             return refused(TREE_CHANGED)
         for change in changes:
@@ -66,20 +67,23 @@ def not_now(
 def _is_rewritten(now: ConsumerRecord, before: ConsumerRecord) -> bool:
     """Return whether Placement may have written the record between the two answers, although its content is the same.
 
-    If ``before`` says when it was written, ``now`` must say the same.
+    If ``before`` has the time of Placement's last write, ``now`` must have the same time.
     """
     return before.written is not None and (now.written is None or now.written.at != before.written.at)
 
 
 def is_settled(before: ConsumerRecord) -> bool:
-    """Return whether the record is old enough that any later write certainly changes the time in ``written``."""
+    """Return whether the record is so old that any later write certainly changes its ``written`` time."""
     return before.is_older_than(0.0)
 
 
 def fate_of(
     clock: Clock, allocations: AllocationWriter, changes: Sequence[ConsumerChange], lost: PlacementError
 ) -> Fate:
-    """Return what became of the write. Reads the consumers up to three times: Placement may still be writing."""
+    """Return whether Placement did the write.
+
+    Reads the consumers up to three times, as Placement may still be writing.
+    """
     for attempt in range(1, READ_ATTEMPTS + 1):
         clock.wait(0.2 * attempt)
         fate = _fate(allocations, changes, lost)

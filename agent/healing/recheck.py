@@ -24,10 +24,11 @@ from agent.healing.attempt import WriteAttempt, out_of_reach, refused
 from agent.model.nova import AllMigrations, Instance, Migration, NovaState, Pulse
 from agent.model.snapshot import STATE
 
-# Services report every 10 s (report_interval). The wait usually needs new reports of two services (decisive_heartbeat).
+# nova's services report every 10 s (report_interval). The wait usually needs new reports of two services
+# (decisive_heartbeat).
 WAIT_S = 30.0
 POLL_S = 1.0
-# Heartbeats have whole seconds, which some databases round, and come from machines whose clocks may differ.
+# The margin in seconds: heartbeats have whole seconds, which some databases round, and the services' clocks may differ.
 MARGIN = datetime.timedelta(seconds=2)
 
 
@@ -120,7 +121,7 @@ def all_migrations(task: AuditTask, instances: Set[str]) -> AllMigrations:
 
 
 def instances_of(state: NovaState, consumers: Iterable[str]) -> frozenset[str]:
-    """Return the instances that these consumers are, or whose migration they are, by the rows of ``state``."""
+    """Return the instances of these consumers. The consumer of a migration stands for the migrated instance."""
     wanted = frozenset(consumers)
     migrations = (*state.migrations, *state.finished_evacuations)
     uuids = wanted | {m.instance_uuid for m in migrations if m.uuid in wanted}

@@ -77,7 +77,7 @@ def _body(reshaping: Reshaping, tree: TreeFingerprint, made: dict[str, int]) -> 
 
 
 def _removed(reshaper: Reshaper, reshaping: Reshaping) -> str:
-    """Delete obsolete children; return a text about those not deleted. They do no harm, as they have no inventory."""
+    """Delete obsolete children; return a text about the children not deleted, which are harmless without inventory."""
     message = ""
     for provider in reversed(reshaping.providers):
         if provider.after is None and provider.before is not None:

@@ -1,6 +1,6 @@
 """Convert a reshape to the journal's JSON and back: each provider's whole inventory, each consumer's allocations.
 
-``before`` and ``after`` have the same members, so the undo of an undo has the same form as the first entry.
+The JSON of the states before and after has the same keys, so an undo can itself be undone in the same way.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalledConsumer:
-    """One consumer of an entry: its record before the change, its record after it (JSON), where its instance was."""
+    """One consumer of an entry: its record before and after the change (JSON), and where its instance was."""
 
     before: ConsumerRecord
     after: Document

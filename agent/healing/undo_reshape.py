@@ -34,7 +34,7 @@ from agent.ports import AllocationWriter, ViewRequest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Now:
-    """The present state: Placement's tree, the reshaped consumers in the order of the journal entry, nova's rows."""
+    """The present state: Placement's tree, nova's rows, and the reshaped consumers in the journal entry's order."""
 
     view: PlacementView
     records: tuple[ConsumerRecord, ...]

@@ -1,8 +1,8 @@
 """Decide the health of the agent from the reports of its audits: one check per source, and checks of the agent itself.
 
 The document has the form of nova's health checks (nova spec "per-process healthchecks"): an object with one object per
-check, not the arrays of the draft for application/health+json. Findings never change the health: a restart of the agent
-repairs no leak. Pure: times are arguments.
+check, not the arrays of the draft for application/health+json. Findings never change the health, because a monitoring
+system may restart an unhealthy agent, and a restart repairs no leak. Pure: times are arguments.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from agent.model.report import AuditReport, SourceStatus
 from agent.model.snapshot import CEPH, FILESYSTEM, IMAGES, LIBVIRT, LVM, PLACEMENT, PMEM, STATE
 
-#: Audits in a row that must fail before a check fails; until then the check warns.
+#: A check fails after this number of failed audits in a row; before that, the check warns.
 FAIL_AFTER = 3
 #: If an audit runs for this many seconds, the check ``audit_loop`` warns. It fails if ``Loop.is_alive`` is False.
 LONG_AUDIT_S = 120.0
@@ -51,7 +51,7 @@ class BusState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthState:
-    """The checks by name, and for each check how many audits in a row failed; a reload does not reset this number."""
+    """The checks by name, and the number of failed audits in a row for each check, which a reload does not reset."""
 
     checks: Mapping[str, Check] = field(default_factory=dict)
     losses: Mapping[str, int] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class HealthState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loop:
-    """The worker at this moment: whether the watchdog's condition holds, and the seconds that its audit has run."""
+    """The worker thread: whether it is alive by the watchdog's rule, and for how many seconds its audit has run."""
 
     is_alive: bool
     running_s: float
@@ -114,8 +114,8 @@ def document(
 ) -> tuple[Status, dict[str, Any]]:
     """Return the agent's status and the JSON document.
 
-    A check that was not updated for more than ``expire_s`` seconds shows a warning; with None, no check does. ``bus``
-    is None if no message bus is configured.
+    A check that was not updated for more than ``expire_s`` seconds warns; if ``expire_s`` is None, checks do not
+    expire. ``bus`` is None if no message bus is configured.
     """
     checks = {"audit_loop": _loop(loop, moment), **state.checks}
     if bus is not None:
@@ -137,7 +137,7 @@ def document(
 
 
 def _source(sources: Iterable[SourceStatus], names: Iterable[str]) -> str | None:
-    """Return the error of the first of these sources that was not read; "" if all were read, None if none was asked."""
+    """Return the first unread source's error; "" if all of these sources were read, None if none of them was asked."""
     asked = [source for source in sources if source.name in names and source.asked]
     if not asked:
         return None

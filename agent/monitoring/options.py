@@ -11,8 +11,8 @@ from agent.monitoring.address import Address
 class HealthOptions:
     """[healthcheck]: the ``addresses`` to serve, and for how long an answer is valid.
 
-    A check without news expires after ``ttl_s`` seconds, or after three audit intervals if these are longer (0: never).
-    ``cache_control`` is in seconds (0: no header, -1: no-cache).
+    A check that no audit updates expires after ``ttl_s`` seconds (0: never), or after three audit intervals if that is
+    longer. ``cache_control`` is in seconds (0: no header, -1: no-cache).
     """
 
     addresses: tuple[Address, ...] = ()

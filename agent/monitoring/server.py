@@ -92,7 +92,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(answer.body)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
-        """Answer an error with its name only; a method other than GET and HEAD gets 405, not 501."""
+        """Send an error response that has only the error's name; a method other than GET and HEAD gets 405, not 501."""
         code = 405 if code == HTTPStatus.NOT_IMPLEMENTED else code
         body = f"{HTTPStatus(code).phrase.lower()}\n".encode()
         self.send_response(code)
@@ -105,10 +105,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Log nothing: a line for each scrape would fill the log."""
+        """Log nothing, because a line for each scrape would fill the log."""
 
     def address_string(self) -> str:
-        """Return a constant: the base class would look up a name, and a unix socket's peer has no address."""
+        """Return a constant. The base class would look up a name, and the client of a unix socket has no address."""
         return "-"
 
 
@@ -138,7 +138,8 @@ class HttpServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
         if not self._address.is_unix:
             super().server_bind()
             return
-        # Linux gives the file the mode of the socket. A umask would change what other threads create meanwhile.
+        # Linux creates the socket's file with the mode of the socket. A changed umask would affect files that other
+        # threads create at the same time.
         os.fchmod(self.fileno(), 0o600)
         super().server_bind()
         try:
@@ -173,7 +174,7 @@ class HttpServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
             return
         try:
             super().process_request(request, client_address)
-        except RuntimeError:  # no further thread can be started
+        except RuntimeError:  # The process could not start a further thread.
             self._free.release()
             self.shutdown_request(request)
 
@@ -185,11 +186,14 @@ class HttpServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
             self._free.release()
 
     def handle_error(self, *_: object) -> None:
-        """Ignore the error of one connection: a client that leaves early is no event."""
+        """Ignore the error of one connection: a client that disconnects early needs no log line."""
 
 
 def _remove_stale(path: str) -> None:
-    """Remove a socket file whose server is gone. Raises OSError if a server answers there or the file is no socket."""
+    """Remove a socket file whose server is gone.
+
+    Raises OSError if a server uses the socket or the file is not a socket.
+    """
     try:
         if not stat.S_ISSOCK(os.lstat(path).st_mode):
             raise OSError(errno.EEXIST, "the file exists and is no socket", path)

@@ -24,7 +24,7 @@ from agent.telemetry.finding_changes import FindingChange
 from agent.telemetry.lasting_problem import LastingProblem
 
 RETRY_S = 60.0
-# Who may read the report may connect: 0660 for 0640.
+# The users who may read the report may connect to the socket: mode 0660 for a report with mode 0640.
 _SOCKET_MODE = MODE | (MODE & 0o444) >> 1
 
 
@@ -32,8 +32,8 @@ _SOCKET_MODE = MODE | (MODE & 0o444) >> 1
 class MonitorControl:
     """What the monitoring servers read from the daemon at each request; any thread may call these functions.
 
-    ``loop`` is the worker's state, ``bus`` the message bus's (None: none is configured), ``interval_s`` the present
-    audit interval (None: no periodic audits), ``now`` the time as ISO 8601 UTC.
+    ``loop`` is the state of the worker, ``bus`` the state of the message bus (None: no bus is configured),
+    ``interval_s`` the present audit interval (None: no periodic audits), ``now`` the time as ISO 8601 UTC.
     """
 
     loop: Callable[[], Loop]
@@ -46,17 +46,20 @@ class Metrics(Protocol):
     """The metrics, if any are configured."""
 
     def audited(self, report: AuditReport, changed: tuple[FindingChange, ...]) -> None:
-        """Take an audit's report into the metrics."""
+        """Update the metrics from an audit's report."""
 
     def reloaded(self, *, is_successful: bool) -> None:
-        """Keep whether the last reload was successful."""
+        """Record whether the last reload was successful."""
 
     def answer(self, accept: str) -> Answer:
         """Return the answer to GET /metrics."""
 
 
 class Monitor:
-    """The servers and their pages: health on every address, and /metrics on the addresses ``metrics_at``."""
+    """The servers and their pages.
+
+    Every address serves the health, and the addresses ``metrics_at`` also serve /metrics.
+    """
 
     def __init__(
         self,
@@ -86,21 +89,21 @@ class Monitor:
             self._binder.start()
 
     def audited(self, report: AuditReport, changed: tuple[FindingChange, ...]) -> None:
-        """Keep the health and the metrics that follow from an audit's report. Called on the worker's thread."""
-        # The health comes first: an error in the metrics must not leave the health of an earlier audit.
+        """Update the health and the metrics from an audit's report. Called on the worker's thread."""
+        # The health is updated first, so that an error in the metrics does not leave the health of an earlier audit.
         self._state = after_audit(self._state, report, self._moment())
         self._is_ready = True
         if self._metrics is not None:
             self._metrics.audited(report, changed)
 
     def reloaded(self) -> None:
-        """Forget the checks: the next audit sets them under the new configuration."""
+        """Remove all checks after a reload; the next audit sets the checks of the new configuration."""
         self._state = without_checks(self._state)
         if self._metrics is not None:
             self._metrics.reloaded(is_successful=True)
 
     def reload_refused(self) -> None:
-        """Keep for the metrics that the last reload was refused."""
+        """Record in the metrics that the last reload was refused."""
         if self._metrics is not None:
             self._metrics.reloaded(is_successful=False)
 
@@ -126,12 +129,13 @@ class Monitor:
             server.start()
             self._servers[address] = server
             if self._stopped.is_set():
-                # ``stop`` may have closed the other servers before this server was among them.
+                # ``stop`` may have closed all known servers before this server was added to them.
                 server.end()
 
     def _own_pages(self, address: Address) -> dict[str, Page]:
         pages: dict[str, Page] = {"/health": self._health, "/livez": self._livez, "/readyz": self._readyz}
-        # The report has the names that tenants gave their instances, and TCP has no access control.
+        # Only unix sockets serve the report: it has names that tenants gave their instances, and TCP has no access
+        # control.
         return {**pages, "/report.json": self._report} if address.is_unix else pages
 
     def _health(self, _accept: str) -> Answer:

@@ -1,4 +1,4 @@
-"""Read from the agent's configuration what stocktake-probe may read and whom it answers."""
+"""Read from the agent's configuration which data stocktake-probe may read and which user may call stocktake-probe."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from agent.privileged.verbs import Scope
 
 
 def configured(files: Sequence[str], folders: Sequence[str]) -> tuple[Scope, str]:
-    """Return what the probe may read, and the name of the user that it answers besides root.
+    """Return what the probe may read, and the name of the user who may call the probe (root always may).
 
-    Raises Untrusted if others than root may write a file, ConfigError if the configuration is wrong.
+    Raises Untrusted if users other than root may write a file, ConfigError if the configuration is wrong.
     """
-    # Before parsing: a file that others may write must not even name further files.
+    # The check precedes the parsing: a file that other users may write must not even name further files to read.
     check_files(find_files(files, folders).paths)
     loaded = load(files, folders)
     check_files(loaded.nova_files)

@@ -29,15 +29,15 @@ from agent.sources.probe.protocol import (
 
 PROGRAM = "stocktake-probe"
 STARTED = time.monotonic()
-#: The seconds that a caller has to send its line.
+#: The seconds within which a caller must send its request line.
 ASKING_S = 10.0
-#: The seconds after the deadline in which the process writes its answer.
+#: The seconds that the process has after the request's deadline to write its answer.
 ANSWERING_S = 1.0
 OK, BAD_USE = 0, 127
 
 
 def main() -> int:
-    """Entry point of the console script; return the exit code."""
+    """Run the program ``stocktake-probe`` (entry point of the console script) and return its exit code."""
     arguments = _parse(sys.argv[1:])
     signal.setitimer(signal.ITIMER_REAL, ASKING_S)
     try:
@@ -76,7 +76,7 @@ def _serve(connection: socket.socket, files: Sequence[str], folders: Sequence[st
     except (Untrusted, BadMessage) as error:
         line = answer_line(_refused(str(error)))
     except ConfigError as error:
-        # The problems may quote values, which only root may read.
+        # The problems may quote values of options, which the caller may not see, so they go to the log only.
         line = answer_line(_refused("the configuration is wrong: stocktake config check says why"))
         sys.stderr.write("".join(f"{PROGRAM}: {problem}\n" for problem in error.problems))
     try:
@@ -91,15 +91,15 @@ def _refused(why: str) -> Answer:
 
 
 def _answer(connection: socket.socket, files: Sequence[str], folders: Sequence[str]) -> Answer:
-    # The line is taken before the caller is checked, because the kernel resets a connection that is closed with unread
-    # input, and the caller would then lose the reason. Nothing looks into the line before the check.
+    # The line is received before the caller is checked, because the kernel resets a connection that is closed with
+    # unread input, and the caller would then lose the reason of a refusal. The line is parsed only after the check.
     line = _request_line(connection)
     from agent.privileged.configuration import configured
 
     scope, user = configured(files, folders)
     check_peer(connection, user)
     request = parse_request(line)
-    # The time that this program needed to start counts, because the caller has been waiting since then.
+    # The deadline counts from the start of this process, because the caller has been waiting since then.
     deadline = Deadline(STARTED + request.deadline_s, request.deadline_s)
     signal.setitimer(signal.ITIMER_REAL, deadline.left_s() + ANSWERING_S)
     from agent.privileged.verbs import answer

@@ -1,7 +1,7 @@
 """Decide which configuration files and which callers stocktake-probe accepts.
 
-The probe runs as root, and its configuration says what it reads. So nobody but root may be able to change a
-configuration file, or to put another file in its place.
+The probe runs as root, and its configuration says what it reads. So only root may be able to change a configuration
+file or to replace the file.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import struct
 from collections.abc import Iterable, Iterator
 
 ROOT = 0
-_CREDENTIALS = struct.Struct("3i")  # struct ucred: pid, uid, gid (unix(7))
+_CREDENTIALS = struct.Struct("3i")  # struct ucred: pid, uid, gid of the caller (unix(7))
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -25,7 +25,8 @@ class Untrusted(Exception):
 def check_peer(connection: socket.socket, user: str) -> None:
     """Raise Untrusted unless the process that connected runs as root or as ``user``.
 
-    The kernel recorded the user when the process connected. A ``user`` that this host does not have allows nobody.
+    The kernel recorded the user when the process connected. If this host has no account ``user``, only root is
+    accepted.
     """
     raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     _, uid, _ = _CREDENTIALS.unpack(raw)
@@ -34,7 +35,7 @@ def check_peer(connection: socket.socket, user: str) -> None:
 
 
 def check_files(paths: Iterable[str]) -> None:
-    """Raise Untrusted if anybody but root may change one of these files, or replace it by another file."""
+    """Raise Untrusted if a user other than root may change or replace one of these files."""
     for path in paths:
         real = os.path.realpath(path)
         for part in (real, *_folders(real), *_folders(os.path.abspath(path))):

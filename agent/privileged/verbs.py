@@ -1,4 +1,4 @@
-"""Do what a verb says: run one command of a storage source, with the arguments that the configuration gives."""
+"""Carry out a request's verb: run one command of a storage source, with arguments from the configuration only."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Scope:
 
 
 def answer(verb: Verb, scope: Scope, runner: Runner, deadline: Deadline) -> Answer:
-    """Return the answer to one request. Raises Untrusted if the configuration does not ask for this source."""
+    """Return the answer to one request. Raises Untrusted if the configuration does not use this source."""
     try:
         completed = _RUN[verb](scope, runner, deadline)
     except TimeoutError as error:
@@ -44,7 +44,7 @@ def _groups(scope: Scope, runner: Runner, deadline: Deadline) -> Completed:
 
 
 def _volumes(scope: Scope, runner: Runner, deadline: Deadline) -> Completed:
-    """Run vgs, then lvs for the configured groups that exist: lvs fails if it is asked for a group that is gone."""
+    """Run vgs, then lvs for the configured groups that exist. lvs would fail for a group that does not exist."""
     report = _groups(scope, runner, deadline)
     if report.returncode != 0:
         return report

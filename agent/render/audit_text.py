@@ -29,7 +29,7 @@ def audit_blocks(audit: Document, names: Mapping[str, str]) -> Iterator[Block]:
 
 
 def _how_to_write(audit: Document) -> Iterator[Block]:
-    """Yield the command that carries out the plan, if this audit was not asked to write and its role may write."""
+    """Yield the command that carries out the plan, if the audit was a dry run and the agent's role allows writes."""
     tried = audit["published"] or audit["writes_done"] or audit["error"]
     refused = audit["role"] == Role.OBSERVER.value or audit["outcome"] == Outcome.REFUSED.value
     if audit["plan"]["writes"] and not (tried or refused or _placement_unread(audit)):
@@ -38,7 +38,10 @@ def _how_to_write(audit: Document) -> Iterator[Block]:
 
 
 def head_lines(audit: Document, now: str) -> Iterator[Line]:
-    """Yield outcome and counts, what is not known, role and writes, sources, then the notes. ``now`` is ISO 8601."""
+    """Yield the lines about outcome, counts, unknown facts, role, writes and sources, then the notes.
+
+    ``now`` is ISO 8601.
+    """
     yield line(
         f"audit of {audit['node'] or audit['host']} at {audit['started_at']}: ",
         toned(audit["outcome"]),
@@ -59,7 +62,7 @@ def head_lines(audit: Document, now: str) -> Iterator[Line]:
 
 
 def _cost(audit: Document) -> str:
-    """Return the audit's duration and its requests to Placement; an older agent did not count tried requests."""
+    """Return the audit's duration and its requests to Placement. Reports of older agents lack the tried requests."""
     cost = audit["placement"]
     asked, tried = cost["requests"], cost.get("tried", 0)
     requests = (
@@ -103,7 +106,7 @@ def _took(source: Document) -> str:
 
 
 def _ms(timed: Document) -> str:
-    """Return the duration in milliseconds; below 10 ms with one decimal."""
+    """Return the duration as text in milliseconds, with one decimal if it is below 10 ms."""
     duration = timed["duration_ms"]
     return f"{number_text(round(duration, 0 if duration >= 10 else 1))} ms"
 
@@ -188,7 +191,10 @@ def _what(write: Document) -> str:
 
 
 def _traits(write: Document) -> str:
-    """Return the number of traits and the changed traits. All traits would be too long: a provider has nearly 100."""
+    """Return the number of traits and the changed traits.
+
+    A list of all traits would be too long: a provider has nearly 100.
+    """
     signs = {"+": write["added"], "-": write["removed"]}
     changed = ", ".join(f"{sign}{name}" for sign, names in signs.items() for name in names)
     return f"+{len(write['added'])} -{len(write['removed'])} traits, {len(write['traits'])} in all: {changed or 'none'}"

@@ -12,7 +12,7 @@ from agent.render.layout import Column, Grid, Kind
 from agent.text.amounts import number_text
 from agent.text.wording import printable
 
-#: What a table shows in place of a value that is not known. A cell without a value to show is empty.
+#: What a table shows in place of a value that is not known. A cell is empty if there is no value.
 NOT_KNOWN = "-"
 
 
@@ -43,7 +43,7 @@ def table_cell(value: object) -> str:
 
 
 def plain_grid(names: Sequence[str], rows: Iterable[Sequence[object]]) -> Grid:
-    """Return a table of these columns with their plain values. A narrow terminal does not leave out a column."""
+    """Return a table of these columns with their plain values; all columns stay, even on a narrow terminal."""
     listed = [list(row) for row in rows]
     kinds = (_kind([row[at] for row in listed]) for at in range(len(names)))
     return Grid(

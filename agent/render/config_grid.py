@@ -6,12 +6,15 @@ from collections.abc import Sequence
 
 from agent.render.layout import Column, Grid, Kind
 
-#: What the text formats show for an option that is not set. In json and yaml the value is null.
+#: What the text formats show for an option without a value. In json and yaml the value is null.
 UNSET = "(unset)"
 
 
 def config_grid(rows: Sequence[tuple[str, str, str | None, str]]) -> Grid:
-    """Return the table of group, option, value and origin. A long value is cut, or wrapped if there is only one row."""
+    """Return the table of group, option, value and origin.
+
+    A long value is cut; if the table has only one row, the value is wrapped.
+    """
     kind = Kind.TEXT if len(rows) == 1 else Kind.CUT
     return Grid(
         columns=(

@@ -94,7 +94,7 @@ def _audit_document(report: AuditReport, findings: list[Document]) -> Document:
 
 
 def audit_keys(report: AuditReport, *names: str) -> Document:
-    """Return only these keys of ``audit_document``, for the JSON documents of other commands."""
+    """Return those keys of ``audit_document`` that the JSON documents of other commands share."""
     audit = audit_document(report)
     return {name: audit[name] for name in names}
 
@@ -136,7 +136,10 @@ def remedy_document(remedy: Remedy) -> Document:
 
 
 def gone_document(gone: GoneFinding) -> Document:
-    """Return one finding that is gone, with the reason, and for a repair its journal entry and its actor."""
+    """Return one finding that is gone, with the reason.
+
+    If a repair ended the finding: also the repair's journal entry and actor.
+    """
     finding = gone.seen.finding
     return {
         "id": finding.id,
@@ -262,7 +265,7 @@ def report_to_json(report: AuditReport) -> str:
 
 
 def report_parts(report: AuditReport, agent_version: str = "") -> Iterator[str]:
-    """Yield the report file's text in parts: as one value and one text, thousands of findings take 50 MiB more.
+    """Yield the report file's text in parts: thousands of findings would take 50 MiB more memory as one text.
 
     The daemon's file also has ``agent_version``, for the page of the fleet. Raises ValueError on a number that is not
     finite.
@@ -281,7 +284,7 @@ def report_parts(report: AuditReport, agent_version: str = "") -> Iterator[str]:
 
 
 def _cell_usage(usage: CellUsage) -> Document:
-    """Return how many CPUs, how much memory and how many pages the guests use of one NUMA cell."""
+    """Return what the guests use of one NUMA cell: the CPUs, the memory and the pages."""
     return {
         "id": usage.id,
         "cpus": usage.cpus,
@@ -296,8 +299,8 @@ def _saved_ledger_rows(rows: Iterable[LedgerRow]) -> list[Document]:
     return [_ledger_row(row) | {"outside_tree": row.outside_tree, "settling": row.settling} for row in rows]
 
 
-# Ledger and storage rows are nearly all of the text. On an unchanged host these rows equal the last audit's rows, so
-# their text is cached: with 1,000 guests this saves 16 of 85 ms.
+# Nearly the whole text of a report is ledger and storage rows. On an unchanged host these rows equal the rows of the
+# last audit, so their text is cached: with 1,000 guests this saves 16 of 85 ms.
 @for_equal_arguments
 def _ledger_text(rows: tuple[LedgerRow, ...]) -> str:
     return _text(_saved_ledger_rows(rows))

@@ -20,15 +20,17 @@ from agent.render.layout import PLAIN, UNLIMITED, Block, Column, Grid, Kind, Lin
 from agent.render.table_fit import GAP, Fitted, fitted
 from agent.text.wording import printable
 
-# Phrases in which a line must not end: a command in quotes, an option with its group, the words of a command line, a
-# finding's code with its id, its state with its age, a field with its value, a change, a number with what it counts.
+# Matches phrases inside which a line must not break: a command in quotes, an option with its group, the words of a
+# command line, a finding's code with its id, a state with its age, a field with its value, a change, a number with its
+# noun.
 _GLUED = re.compile(
     r"""`[^`]*`|"(?:stocktake|openstack)\ [^"]*"|\[[A-Za-z0-9_.-]+\]\ [a-z0-9_]+(?:\ =\ \S+)?|--[a-z][a-z-]*\ (?!--)\S+
     |[a-z-]+\ \[[0-9a-f]{8}\]|(?:seen|confirmed|unknown),\ (?:new|\d+\ [a-z]+)|\b[a-z]+_[a-z]+\ -?\d[\d.]*|\S+\ ->\ \S+
     |\b\d+\ [A-Za-z][A-Za-z0-9_]*\b""",
     re.VERBOSE,
 )
-# Stands for a blank inside such a phrase while the line is wrapped. ``printable`` escapes this character elsewhere.
+# This character replaces a blank inside such a phrase while the line is wrapped. In all other texts ``printable``
+# escapes the character.
 _GLUE = "\ue000"
 _STYLES = {
     Tone.PLAIN: "",
@@ -139,7 +141,8 @@ class _Pen:
 
     def _shown(self, text: Text) -> Iterator[str]:
         if not self._look.colour:
-            # rich would return the same, ten times slower: an audit of a host with many leaks has thousands of lines.
+            # rich would return the same text, but takes ten times as long, and an audit of a host with many leaks has
+            # thousands of lines.
             yield text.plain.replace(_GLUE, " ").rstrip(" ")
             return
         text.rstrip()
@@ -150,17 +153,18 @@ class _Pen:
 
 def _cell(column: Column, cell: str) -> Text:
     style = _STYLES[tone_of(cell)] if column.toned else ""
-    # A word that is longer than its column sticks out. rich would wrap nothing if ``wrap`` got ``overflow="ignore"``.
+    # A word that is longer than its column is shown whole. This overflow is set on the text, because with
+    # ``wrap(overflow="ignore")`` rich would wrap nothing.
     return Text.assemble((_glued(cell), style), overflow="ignore")
 
 
 def _glued(text: str) -> str:
-    """Return the text with the blanks inside commands and option names replaced, so that no line ends at these."""
+    """Return the text with the blanks inside the phrases of _GLUED replaced, so that no line breaks at them."""
     return _GLUED.sub(lambda found: found[0].replace(" ", _GLUE), text)
 
 
 def _encodable(text: str, encoding: str) -> str:
-    """Return the text with each character that the stream cannot show as an escape, before anything is aligned."""
+    """Return the text; characters that the stream cannot show are escaped here, before the text is aligned."""
     return text if text.isascii() else text.encode(encoding, "backslashreplace").decode(encoding)
 
 

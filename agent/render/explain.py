@@ -26,12 +26,13 @@ from agent.model.report import AuditReport, EvacuationNote, LedgerRow, SourceSta
 from agent.model.snapshot import FILESYSTEM, LIBVIRT, LVM, PLACEMENT, STATE
 from agent.text.wording import MEANINGS, NOT_COMPARED, ON_CHILDREN, UNDECIDED
 
-# The books in the order of the output. Recorded is first, because Placement subtracts its amount from the capacity.
+# The books in the order of the output. The recorded book comes first, because its amount reduces the free capacity.
 BOOKS = ("recorded", "promised", "held")
-# Without its _SOURCE, a book is unknown. Without a source in _STORAGE, the held book of the class is incomplete.
+# A book is unknown if its source in _SOURCE was not read. The held book of a class is incomplete if its source in
+# _STORAGE was not read.
 _SOURCE = {"recorded": PLACEMENT, "promised": STATE, "held": LIBVIRT}
 _STORAGE = {"DISK_GB": (LVM, FILESYSTEM)}
-# In a book's sum, rows with one of these verdicts show only their cause, which says more than the verdict.
+# The parts of a book name rows with one of these verdicts by their cause alone, which says more than the verdict.
 _PLAIN = frozenset({Verdict.AGREED, Verdict.RESERVED, Verdict.UNMANAGED})
 _WITH_CAUSE = frozenset({Verdict.SETTLING, Verdict.UNKNOWN})
 # The books (lists of amounts) that the agent has only for classes that a module of agent/resources computes.
@@ -44,7 +45,7 @@ Unread = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """The sum of all amounts of a book that have the same ``reason``, and the keys of the consumers that use them."""
+    """The sum of all amounts of a book with the same ``reason``, and the keys of the consumers with these amounts."""
 
     reason: str
     amount: int
@@ -77,7 +78,7 @@ class Book:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evacuated:
-    """A finished evacuation of an instance from this host, which adds 0 to this host's books.
+    """A finished evacuation of an instance from this host, which itself adds nothing to this host's books.
 
     ``amount`` is how much of the class the instance uses on its new host, None if unknown.
     ``recorded`` is the amount that Placement still records for the instance on this host, None if 0 or unknown.
@@ -123,7 +124,8 @@ class ConsumerExplanation:
 
 Explanation = ClassExplanation | ConsumerExplanation
 
-# Returns whether a module of agent/resources computes the class for the root provider (agent.resources.owned).
+# The type of the function ``owned`` (agent.resources): whether a module of agent/resources computes the class for the
+# root provider.
 Owned = Callable[[str], bool]
 
 
@@ -158,7 +160,7 @@ def explain_consumer(report: AuditReport, consumer: str, owned: Owned) -> Consum
     notes = tuple(note for note in report.evacuations if wanted in (note.instance_uuid, note.migration_uuid))
     if not (scope.ledger or scope.findings or notes):
         raise LookupError(consumer)
-    # Pass the whole report to unread_books: other consumers' rows show whether the promised book is known.
+    # unread_books needs the whole report, because other consumers' rows show whether the promised book is known.
     return ConsumerExplanation(
         consumer=wanted,
         not_counted=all_uncounted(scope, owned),
@@ -170,7 +172,7 @@ def explain_consumer(report: AuditReport, consumer: str, owned: Owned) -> Consum
 
 
 def scope_of_class(report: AuditReport, resource_class: str) -> AuditReport:
-    """Return the report reduced to that class."""
+    """Return the report, reduced to the rows, findings and withheld writes of the class."""
     held_back = tuple(held for held in report.plan.held_back if held.what == resource_class)
     return dataclasses.replace(
         report,
@@ -229,7 +231,7 @@ def known_classes(report: AuditReport) -> frozenset[str]:
 
 
 def is_class_name(text: str, report: AuditReport) -> bool:
-    """Return whether ``text`` can be a class name: only letters, digits, "_", and not the uuid or key of a consumer."""
+    """Return whether ``text`` can be a class name: only letters, digits and "_", and no consumer's uuid or key."""
     if any(text in (row.consumer_key, row.consumer_uuid) for row in report.ledger):
         return False
     return bool(_CLASS_NAME.match(text)) and canonical(text) == text
@@ -289,10 +291,14 @@ def _is_about_class(seen: SeenFinding, resource_class: str) -> bool:
 
 
 def _is_about_consumer(seen: SeenFinding, consumer: str, own: Mapping[str, str]) -> bool:
-    """Return whether the finding concerns the consumer; ``own`` has the codes of findings about this consumer by id."""
+    """Return whether the finding concerns the consumer.
+
+    ``own`` maps the ids of findings about this consumer to codes.
+    """
     finding = seen.finding
     if finding.code == "over-capacity" and finding.resource_class is not None:
-        # The evidence lists every consumer of the class. Only a consumer that wrongly uses the class is a cause.
+        # The evidence of such a finding lists every consumer of the class, but only a wrong consumer causes the
+        # finding.
         return any(root in own for root in seen.caused_by) or (
             not seen.caused_by and any(code in LEAKING for code in own.values())
         )
@@ -354,8 +360,8 @@ def _why_unread(source: SourceStatus) -> str:
 def _is_known(book: str, report: AuditReport) -> bool:
     failed = _errors(report)
     if book == "promised" and LIBVIRT in failed:
-        # The promised book needs libvirt. Without nova, libvirt's domains define what is promised. With nova, libvirt
-        # names the node, and without the node's name no row of nova can be matched to this host.
+        # The promised book needs libvirt too. Without nova, libvirt's domains define what is promised. With nova,
+        # libvirt names the node, and without the node's name no row of nova can be assigned to this host.
         return STATE not in failed and any(row.promised is not None for row in report.ledger)
     return _SOURCE[book] not in failed
 

@@ -61,7 +61,10 @@ def _book(book: Book) -> Document:
 
 
 def _unread(books: Unread) -> Document:
-    """Return the sources that could not be read, by book. For these books, null in a row means "unknown"."""
+    """Return the sources that could not be read, by book.
+
+    For the books in this object, null in a row means "unknown".
+    """
     return {book: list(sources) for book, sources in books.items()}
 
 

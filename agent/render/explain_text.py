@@ -1,7 +1,7 @@
 """Word an explanation for people: the sums of the three books, who uses how much, and the arithmetic. Pure.
 
-An amount is the first word of its line, and a line has at most one uuid. Where the agent read an amount is behind
-``Detail.SOURCES``, because the operator rarely needs it.
+An amount is the first word of its line, and a line has at most one uuid. Only ``Detail.SOURCES`` shows where the agent
+read each amount, because the operator rarely needs this.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _LEAVE_OUT = ("provider", "cause", "held", "promised")
 
 
 class Detail(enum.Enum):
-    """How much the text says."""
+    """How much detail the text has."""
 
     BRIEF = "brief"
     SOURCES = "sources"
@@ -117,7 +117,7 @@ def _wrong(explanation: ClassExplanation) -> str:
 
 
 def _exactly(book: Book) -> str:
-    """Return the exact size, which may be less than the amount, because each consumer's amount is rounded up.
+    """Return a text with the exact size, which may be below the amount, because each consumer's amount is rounded up.
 
     Ten small volumes that take 3 GiB together count as 10 GiB. If only some rows have a size, the text names their sum.
     """
@@ -218,7 +218,7 @@ def _held_by_placement(wanted: Inventory, row: InventoryRow) -> str:
     if row.recorded == wanted:
         return "Placement records the same"
     if row.recorded is None:
-        # used is None if and only if Placement could not be read.
+        # ``used`` is None only if Placement could not be read.
         return "Placement could not be read" if row.used is None else "Placement has no such class on this provider yet"
     differing = ((field, getattr(row.recorded, field), getattr(wanted, field)) for field in _FIELDS)
     return "Placement records " + ", ".join(
@@ -229,7 +229,7 @@ def _held_by_placement(wanted: Inventory, row: InventoryRow) -> str:
 
 
 def _sources(rows: Sequence[LedgerRow]) -> Iterator[Block]:
-    """Yield two lines for each row: what the books have of the consumer, and where the agent read the amounts."""
+    """Yield two lines for each row: the consumer's amounts in the books, and where the agent read the amounts."""
     if rows:
         yield ""
         yield "consumers:"

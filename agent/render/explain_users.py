@@ -1,7 +1,7 @@
-"""Show who uses how much of one resource class: one table for each book, differing consumers first. Pure.
+"""Show how much of one resource class each consumer uses: one table for each book, differing consumers first. Pure.
 
 The three books are *promised* (nova's database), *held* (libvirt, storage) and *recorded* (Placement's allocations).
-Books that have the same users with the same amounts share one table.
+Books with the same consumers and the same amounts share one table.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _COLUMNS = (
     Column("why", "", Kind.TEXT),
 )
 _INDENT = 4
-# The verdicts of rows that nobody needs to look at one by one.
+# The verdicts of rows that the operator need not see one by one.
 _TOGETHER = (*IN_ORDER, Verdict.UNKNOWN)
 _PLURALS = {"instance": "instances", "recorded-only": "consumers"}
 _Cells = tuple[str, str, str, str]
@@ -71,7 +71,7 @@ def _rows(explanation: ClassExplanation, book: Book) -> list[LedgerRow]:
 
 
 def _users_of(explanation: ClassExplanation, book: Book) -> tuple[_Cells, ...]:
-    """Return a row for each consumer that differs, and one for all consumers with the same cause and verdict."""
+    """Return a row for each consumer that differs, and one row for all others with the same cause and verdict."""
     grouped: dict[tuple[bool, str, Verdict], list[LedgerRow]] = defaultdict(list)
     for row in _rows(explanation, book):
         grouped[row.verdict in _TOGETHER, row.cause, row.verdict].append(row)
@@ -109,7 +109,7 @@ def _why(row: LedgerRow, explanation: ClassExplanation) -> str:
     if row.verdict in IN_ORDER:
         return row.settling
     if row.verdict is Verdict.UNKNOWN:
-        # For a class whose books the agent does not keep, a line below the tables has the reason.
+        # If the agent does not keep the books of the class, a line below the tables already gives the reason.
         return "" if explanation.not_counted else "a source that the verdict needs could not be read"
     host = _hosts(explanation).get(row.consumer_key)
     if row.verdict is Verdict.ALLOCATION_STALE_MOVE and host:

@@ -19,7 +19,7 @@ from agent.text.wording import alike
 
 #: The number of an id's digits that texts show. Every command accepts these digits in place of the whole id.
 ID_DIGITS = 8
-# Findings of which an operator cannot judge the actual value without the expected one.
+# Codes of findings whose actual value an operator can judge only beside the expected value.
 _OF_TWO_VALUES = frozenset(
     {
         "allocation-differs",
@@ -72,14 +72,14 @@ def seconds_between(earlier: str | None, later: str) -> float | None:
 
 
 def age_words(seconds: float | None) -> str:
-    """Return ``, 4 min`` for a line that begins with the state: ``, new`` below a second, "" if the age is unknown."""
+    """Return ``, 4 min`` to follow the state in a line; ``, new`` for less than a second, "" if the age is unknown."""
     if seconds is None:
         return ""
     return f", {age_text(seconds)}" if seconds >= 1 else ", new"
 
 
 def finding_blocks(findings: Iterable[Document], names: Mapping[str, str], now: str) -> Iterator[Block]:
-    """Yield the blocks of the causes, most urgent first, each after an empty line, with their symptoms below them.
+    """Yield the blocks of the causes, most urgent first, each with its symptoms; an empty line precedes each block.
 
     A symptom of several causes is shown once, below the first of them. More than ``FEW`` causes with the same code,
     severity, state and kinds of remedies share one block (agent/text/wording.py).
@@ -105,7 +105,7 @@ def finding_block(
     if finding["code"] in _OF_TWO_VALUES:
         yield labelled("want", _sentence(finding["expected"]))
     for remedy in _remedies(finding):
-        # The first line of a change by hand says on which condition the operator may run the command.
+        # For a change by hand, the first line is kept: it says on which condition the operator may run the command.
         yield from _what_to_do(remedy)[0 if remedy["kind"] == RemedyKind.HAND.value else -1 :]
     yield copyable("docs", f"stocktake explain {finding['code']}")
     if symptoms:
@@ -122,7 +122,7 @@ def _group_block(
 ) -> Iterator[Line]:
     """Yield one block for many findings of one kind: a line each, and one command that repairs all of them.
 
-    Without such a command, each finding's first command stands below its line.
+    If no command repairs all of them, the first command of each finding follows the line of the finding.
     """
     first = findings[0]
     ages = sorted(age for age in (age_s(finding, now) for finding in findings) if age is not None)
@@ -162,7 +162,7 @@ def _short_headline(finding: Document, names: Mapping[str, str]) -> str:
 def finding_details(
     finding: Document, names: Mapping[str, str], now: str, others: Mapping[str, Document]
 ) -> Iterator[Line]:
-    """Yield the block of one finding with everything that a person may want to know about it.
+    """Yield the block of one finding with all its details.
 
     ``others`` are the findings of the same audit by id, among them the causes and the symptoms of this finding.
     """
@@ -179,7 +179,7 @@ def finding_details(
 
 
 def unknown_lines(findings: Iterable[Document], now: str) -> Iterator[Line]:
-    """Yield a line for each set of unread sources: how many findings rest on it, when last checked, and their codes."""
+    """Yield a line for each set of unread sources: how many findings need them, the last check, and the codes."""
     by_source: dict[tuple[str, ...], list[Document]] = {}
     for finding in findings:
         if state_of(finding) == FindingState.UNKNOWN.value:
@@ -233,9 +233,9 @@ def _remedies(finding: Document) -> Sequence[Document]:
 
 
 def _what_to_do(remedy: Document) -> tuple[Line, ...]:
-    """Return what the command does and when to use it, and below it the line to copy; only words without a command.
+    """Return a line about what the command does and when to use it, then the line to copy, if there is a command.
 
-    The words come first, because an operator may copy a line before reading on.
+    The explanation comes first, because an operator may run a command before reading further.
     """
     label = _LABELS.get(remedy["kind"], "how")
     if remedy["command"]:

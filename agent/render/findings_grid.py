@@ -53,8 +53,9 @@ def in_list_order(findings: Iterable[Document], names: Mapping[str, str]) -> lis
 def finding_row(finding: Document) -> tuple[Any, ...]:
     """Return the value of each column.
 
-    ``fix`` is the finding's ``stocktake heal``, ``inspect`` the first command that changes nothing, ``hand`` the first
-    command that changes something and for which the operator must check a condition. None: there is no such command.
+    ``fix`` is the command ``stocktake heal`` for the finding. ``inspect`` is the first command that changes nothing.
+    ``hand`` is the first command that changes something after the operator has checked a condition. None: there is no
+    such command.
     """
     commands = {column: _first_command(finding, kind) for column, kind in _COMMANDS.items()}
     values = {**finding, "state": state_of(finding), **commands}

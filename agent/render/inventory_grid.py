@@ -48,12 +48,15 @@ def inventory_grid(rows: Sequence[Document]) -> Grid:
 
 
 def diff_grid(rows: Sequence[Document]) -> Grid:
-    """Return the table of what the agent would change in Placement; ``differs`` is the result of ``difference``."""
+    """Return the table of the inventories that the agent would change in Placement.
+
+    The column ``differs`` comes from ``difference``.
+    """
     return Grid(columns=_DIFF, rows=tuple(_diff(row) for row in rows), leave_out=("provider_uuid",))
 
 
 def diff_foot(rows: Sequence[Document]) -> Iterator[Line]:
-    """Yield what the words and arrows of the table mean, or that nothing differs."""
+    """Yield lines that explain the words and arrows of the table, or one line that nothing differs."""
     words = {row["differs"] for row in rows}
     if words <= {""}:
         yield line("nothing differs")
@@ -96,7 +99,7 @@ def _diff(row: Document) -> tuple[str, ...]:
 
 
 def _changes(row: Document) -> Iterator[str]:
-    """Yield the wanted values of an inventory that Placement does not have, or each field that differs."""
+    """Yield each field that differs; if Placement does not have the inventory, yield the wanted values."""
     name, differs = str(row["resource_class"]), row["differs"]
     for field in FIELDS:
         there, here = row[f"recorded_{field}"], row[field]

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from agent.model.finding import FindingState, Severity
 from agent.model.report import Outcome, Verdict
 
-# The first columns of a finding's lines: the label, right-aligned, then a colon and a blank.
+# The columns of the label at the beginning of a finding's lines: right-aligned, followed by a colon and a blank.
 LABEL_WIDTH = 5
 MARGIN = LABEL_WIDTH + 2
 
-#: The width of a drawing that wraps and cuts nothing, for a pipe or a file.
+#: The width in columns for output to a pipe or a file, where nothing is wrapped or cut.
 UNLIMITED = 1_000_000
 
 
@@ -33,7 +33,10 @@ PLAIN = Look()
 
 
 class Tone(enum.Enum):
-    """What a word means for the operator; the terminal shows a colour for it. The word alone must say the same."""
+    """What a word means for the operator; the terminal shows a colour for it.
+
+    The word alone must convey the same without colour.
+    """
 
     PLAIN = "plain"
     BAD = "bad"
@@ -106,7 +109,7 @@ class Line:
 
 
 class Kind(enum.Enum):
-    """How a column of a table gets narrower. WORD and NUMBER never do.
+    """How a column of a table is made narrower. Columns of the kinds WORD and NUMBER keep their width.
 
     UUID: a uuid is shortened to its first 8 digits. NAME: a name is cut in its middle. TEXT: a text is wrapped at its
     blanks. CUT: a text is cut at its end. A NUMBER is aligned to the right.
@@ -122,9 +125,12 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a table. ``name`` is the column's name for ``-c``. ``toned``: the cells are words with a tone.
+    """One column of a table. ``name`` is the column's name for ``-c``.
 
-    ``readable`` is the width below which the table leaves out another column instead; 0: the usual width of the kind.
+    ``toned``: the cells are words that get a colour by their meaning (Tone).
+
+    If the column would become narrower than ``readable``, the table leaves out another column instead; 0 means the
+    usual width for the kind.
     """
 
     name: str
@@ -152,7 +158,7 @@ Block = str | Line | Grid
 
 
 def toned(word: str, shown: str = "") -> Span:
-    """Return the word in its tone, or ``shown`` in the tone of ``word``."""
+    """Return a span with the tone of ``word``; its text is ``shown`` if that is given, else ``word``."""
     return Span(shown or word, tone_of(word))
 
 
@@ -162,7 +168,10 @@ def line(*parts: str | Span, hang: int = 0) -> Line:
 
 
 def labelled(label: str, text: str) -> Line:
-    """Return ``label: text`` with the text in the column of a finding's sentences; the text may be wrapped."""
+    """Return ``label: text`` as a line of a finding.
+
+    The texts of all labels are aligned, and the text may be wrapped.
+    """
     return Line((Span(f"{label:>{LABEL_WIDTH}}: {text}"),), MARGIN)
 
 

@@ -17,7 +17,7 @@ from agent.render.status import LastReport
 OK, WARNING, CRITICAL, UNKNOWN = 0, 1, 2, 3
 _WORDS = {OK: "OK", WARNING: "WARNING", CRITICAL: "CRITICAL", UNKNOWN: "UNKNOWN"}
 _BROKEN = frozenset({Outcome.REFUSED, Outcome.CRASHED})
-#: The interval in seconds by which the age is judged if no timer triggers audits.
+#: The assumed audit interval in seconds for judging the report's age if no timer triggers audits.
 _WITHOUT_TIMER_S = 60.0
 _MOST_CODES = 3
 

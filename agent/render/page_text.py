@@ -10,7 +10,7 @@ from agent.render.layout import Block, Line, Span
 _FENCE = "```"
 # A list item with its marker: "- text", "12. text".
 _ITEM = re.compile(r"\s*(?:[-*]|\d+\.) ")
-# A line that a paragraph does not continue: a heading, a row of a table, a list item.
+# Matches a line that does not continue a paragraph: a heading, a table row, a list item.
 _OWN_LINE = re.compile(r"#|\||\s*(?:[-*]|\d+\.) ")
 
 

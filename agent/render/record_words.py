@@ -17,9 +17,9 @@ RECORD_KINDS: dict[type[RecordWrite], str] = {
 
 
 def record_document(write: RecordWrite) -> Document:
-    """Return the kind of write, the uuid of record and provider, the node's name, and the written fields with values.
+    """Return the kind of the write, the uuid, the node's name, and the written fields with their values.
 
-    A compute node record has the same uuid as its resource provider.
+    The uuid is that of the compute node record and of its resource provider.
     """
     record = write.record
     match write:

@@ -1,7 +1,7 @@
 """Decide what ``stocktake status`` shows of the daemon's last report: age, staleness, findings, free amounts. Pure.
 
-Another version of the program may have written the report file. A row of an unknown form is left out, and ``problems``
-names that row. For a document of an unknown form, ``last_report`` raises SourceInconsistent and no other exception.
+Another version of the program may have written the report file. A row in an unknown format is left out and named in
+``problems``. For a document in an unknown format, ``last_report`` raises SourceInconsistent and no other exception.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from agent.text.wording import alike, some_of
 
 # After this many intervals without a new report, the report is stale.
 PATIENCE = 3
-# The exceptions that may come from rendering a value of an unknown form.
+# The exceptions that the rendering of a value in an unknown format may raise.
 _OTHER_SHAPE = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError)
 _TEXTS = ("code", "severity", "subject", "id", "expected", "actual", "remedy")
 _LEDGER_NAMES = ("consumer_uuid", "consumer_name")
@@ -64,7 +64,7 @@ class LastReport:
 
 
 def last_report(report: Document, path: str, now: str, interval_s: float | None) -> LastReport:
-    """Check the report; ``now`` is in ISO 8601. Raises SourceInconsistent if anything but a single row is invalid."""
+    """Check the report; ``now`` is ISO 8601. Invalid rows are left out; any other error raises SourceInconsistent."""
     as_a_whole = _without_rows(report)
     if where := unbounded(as_a_whole):
         raise SourceInconsistent("report", f"{path}: {where} is not a 64-bit number")
@@ -93,7 +93,7 @@ def last_report(report: Document, path: str, now: str, interval_s: float | None)
             | {row["consumer_uuid"]: row["consumer_name"] for row in ledger.good if row["consumer_uuid"]},
             problems=problems,
         )
-        # Render everything once, so that a bad value raises here and printing cannot fail half-way.
+        # Render everything once here, so that an invalid value raises an error now and not in the middle of the output.
         status_blocks(found)
         status_document(found)
     except _OTHER_SHAPE as error:
@@ -102,7 +102,10 @@ def last_report(report: Document, path: str, now: str, interval_s: float | None)
 
 
 def _without_rows(report: Document) -> Document:
-    """Return the report without its rows. Each row is checked separately, so that a bad number drops only one row."""
+    """Return the report without its rows.
+
+    The rows are checked one by one, so that an invalid number removes only its own row.
+    """
     rest = {name: value for name, value in report.items() if not isinstance(value, list)}
     return {**rest, "audit": {name: value for name, value in report["audit"].items() if name != "findings"}}
 
@@ -128,7 +131,7 @@ def _rows(name: str, rows: object, show: Callable[[Document], object]) -> Rows[D
 
 def _check_finding(finding: Document, now: str) -> None:
     _check_texts(finding, _TEXTS, _TEXTS_OR_NULL)
-    # Printing and sorting use these functions. An invalid finding must raise already here.
+    # Printing and sorting call these functions later; an invalid finding must raise an error already here.
     tuple(finding_block(finding, names_in_evidence([finding]), now))
     tuple(unknown_lines([finding], now))
     in_reading_order([finding], {})

@@ -19,7 +19,7 @@ _COLUMNS = (
     Column("what", "WHAT", Kind.TEXT),
     Column("source", "SOURCE", Kind.TEXT),
 )
-# The name of the store is also in the sums below the table, so a narrow table may leave out this column too.
+# The name of the store is also in the sums below the table, so a narrow table may leave out the column ``store`` too.
 _LEAVE_OUT = ("source", "what", "size_bytes", "store")
 
 

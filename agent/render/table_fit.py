@@ -1,4 +1,6 @@
-"""Decide how a table fits a width: which uuids get shorter, which columns are left out, how wide each column is. Pure.
+"""Decide how a table fits a width: which uuids are shortened, which columns are left out, and how wide each column is.
+
+Pure.
 
 If the table is too wide, these steps follow in this order: uuids are cut to their first 8 digits; columns are left out
 in the order that the table names; texts are wrapped and names are cut. A word, an amount or a path is never broken, so
@@ -16,7 +18,8 @@ from agent.render.layout import Column, Grid, Kind
 #: The number of spaces between two columns.
 GAP = 2
 SHORT_UUID = 8
-#: A text in fewer terminal columns than this is hard to read, so the table leaves out one of its columns instead.
+#: The least width in terminal columns of a readable text. The table leaves out a column rather than make a text
+#: narrower.
 READABLE_TEXT = 30
 READABLE_NAME = 16
 LEAST_NAME = 8
@@ -43,7 +46,7 @@ class Fitted:
 
 @dataclass(frozen=True, slots=True)
 class _Wish:
-    """Widths of one column: the least possible, a readable one, that of its longest word, that of its longest cell."""
+    """The widths of one column: the least possible, a readable one, and those of its longest word and longest cell."""
 
     least: int
     readable: int
@@ -105,7 +108,7 @@ def _wish(column: Column, cells: Sequence[str], measure: Measure, words: Words) 
 
 
 def _kept(grid: Grid, wishes: Sequence[_Wish], room: int) -> list[int]:
-    """Return the indexes of the columns that stay: as many columns as are readable in ``room`` terminal columns."""
+    """Return the indexes of the table columns that stay: as many as are readable in ``room`` terminal columns."""
     places = {column.name: place for place, column in enumerate(grid.columns)}
     kept = list(range(len(grid.columns)))
     for name in grid.leave_out:
@@ -116,7 +119,7 @@ def _kept(grid: Grid, wishes: Sequence[_Wish], room: int) -> list[int]:
 
 
 def _widths(columns: Sequence[Column], wishes: Sequence[_Wish], room: int) -> tuple[int, ...]:
-    """Return the widths: each column gets its least width; in three rounds first names, then texts get more."""
+    """Return the widths. Each column gets its least width; three rounds give more width to names, then to texts."""
     widths = [wish.least for wish in wishes]
     spare = room - _total(widths)
     for goal in ("readable", "whole", "natural"):
@@ -140,7 +143,7 @@ def _cut(cell: str, kind: Kind, width: int, measure: Measure, mark: str) -> str:
         return f"{_head(cell, width - len(mark), measure)}{mark}"
     start, slash, end = cell.rpartition("/")
     if slash and measure(end) < width:
-        # A volume's name tells the operator more than the volume group, which many volumes have in common.
+        # The group is cut first, because the volume's name says more: many volumes are in the same group.
         return f"{_head(start, width - 2 - measure(end), measure)}~/{end}" if measure(end) < width - 1 else f"~{end}"
     cell = end if slash else cell
     tail = _head(cell[::-1], (width - 1) // 2, measure)[::-1]

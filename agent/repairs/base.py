@@ -35,15 +35,15 @@ AT_REST = frozenset({"active", "stopped", "paused", "suspended", "shelved", "res
 class Scene:
     """All facts of one run of heal: an audit's facts, rows and findings, and what heal read after the audit.
 
-    ``identity`` is the root provider's uuid that the audit used, ``persisted`` the uuid in the host's files now (None:
-    no file contains one). ``records`` are whole consumer records that heal read after the audit. ``now`` is ISO 8601
-    UTC. ``has_moved`` is True if the generation of a provider of this host's tree has changed since the audit; heal
-    checks this after it has read the records. ``read_ago_s`` is the time in seconds from the start of the audit to the
-    end of these reads. ``undone`` are the repairs that the daemon must not repeat, because an operator undid them; if
-    an operator requests the repair, ``undone`` is empty. ``nova_alive_s`` is the time in seconds for which
-    audits in a row have found nova-compute of this host alive; None if nova-compute is not alive. ``migrations`` maps
-    the uuids of instances to all their migrations between any hosts, which heal reads in role companion for the
-    instances of the records; None if this read failed.
+    ``identity`` is the root provider's uuid that the audit used, ``persisted`` the uuid in the host's files now (None
+    if no file contains a uuid). ``records`` are whole consumer records that heal read after the audit. ``now`` is ISO
+    8601 UTC. ``has_moved`` is True if the generation of a provider of this host's tree has changed since the audit;
+    heal checks this after it has read the records. ``read_ago_s`` is the time in seconds from the start of the audit to
+    the end of these reads. ``undone`` are the repairs that the daemon must not repeat, because an operator undid them;
+    if an operator requests the repair, ``undone`` is empty. ``nova_alive_s`` is the time in seconds for which audits in
+    a row have found nova-compute of this host alive; None if nova-compute is not alive. ``migrations`` maps the uuids
+    of instances to all their migrations between any hosts, which heal reads in role companion for the instances of the
+    records; None if this read failed.
     """
 
     snapshot: Snapshot
@@ -84,21 +84,21 @@ class Scene:
         return next((r for r in self.records if r.consumer_uuid == consumer_uuid), None)
 
     def rows_of(self, consumer_uuid: str, verdict: Verdict) -> tuple[Row, ...]:
-        """Return that consumer's ledger rows with that verdict."""
+        """Return the consumer's ledger rows with this verdict."""
         return tuple(row for row in self.rows if row.key == consumer_uuid and row.verdict is verdict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declined:
-    """The reason why a repair proposes no change."""
+    """The reason why a repair declines, that is, proposes no change."""
 
     why: str
 
 
 class BesideNova(enum.Enum):
-    """Who repairs findings of a code in role companion, where nova-compute runs on the same host.
+    """Who repairs findings of a code in role companion, in which nova-compute runs on the same host.
 
-    AGENT: the agent, because nova-compute never does. AFTER_NOVA: the agent, if nova-compute has not
+    AGENT: the agent, because nova-compute never repairs such findings. AFTER_NOVA: the agent, if nova-compute has not
     repaired the finding in three of its own audits. NOVA_REPAIRS: nova-compute alone.
     """
 
@@ -140,7 +140,7 @@ class Repair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeRepair:
-    """The repair of findings of one code by a reshape: Placement changes all providers and consumers, or none of them.
+    """The repair of findings of one code by a reshape: Placement changes all providers and consumers, or nothing.
 
     ``consumers`` returns all consumers of the reshape: heal must read their whole records first.
     """

@@ -1,4 +1,6 @@
-"""For repairs that allocate VCPU or PCPU: why it is not certain which of the two classes the instance needs. Pure.
+"""For repairs that allocate VCPU or PCPU: find out whether it is certain which of both classes the instance needs.
+
+Pure.
 
 The agent decides by the flavor and by its own ``cpu_dedicated_set``. But the scheduler also reads the image's property
 hw_cpu_policy (nova/scheduler/utils.py:ResourceRequest), and beside a running nova-compute, nova-compute's configuration
@@ -19,9 +21,10 @@ _PINNED = frozenset({"dedicated", "mixed"})
 
 
 def cpus_unclear(scene: Scene, instance: Instance, rows: Iterable[Row]) -> str | None:
-    """Return why these rows of the instance may name the wrong CPU class, None if two more sources agree with them.
+    """Return why the instance's ledger rows may name the wrong CPU class; None if two other sources confirm the class.
 
-    The sources are nova's NUMA cells of the instance and the provider's inventory; ``guest_differs`` asks libvirt.
+    These sources are nova's NUMA cells of the instance and the provider's inventory. ``guest_differs`` checks a third
+    source, libvirt.
     """
     promised = {row.resource_class for row in rows if row.promised}
     if not _CPUS & promised:

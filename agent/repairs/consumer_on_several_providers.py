@@ -1,7 +1,7 @@
 """consumer-on-several-providers: remove the allocations on this host of a consumer whose instance lives elsewhere.
 
-If the instance lives on this host, the other host's allocations are wrong. Then the repair declines: the agent of the
-other host must remove these allocations, because only that agent knows the state of its host.
+If the instance lives on this host, the other host's allocations are wrong. The repair then declines: the agent of the
+other host must remove the other host's allocations, because only that agent knows the state of its host.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""migration-finished-but-counted: the same repair as allocation-stale-move, whose findings always accompany these."""
+"""migration-finished-but-counted: the repair of allocation-stale-move, a finding that accompanies each of these."""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 The repair is an ordinary change of one consumer, not a reshape: the audits publish the devices' providers and
 inventories anyway, so no inventory has to move at the same time. While one of the providers is not published, the
-repair declines. Like nova-compute, the repair corrects only allocations on providers whose functions the guest takes.
+repair declines. Like nova-compute, the repair corrects only allocations on the providers of PCI functions that the
+guest has.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from agent.text.amounts import with_class
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Wanted:
-    """The amount of one class that the consumer should have allocated on one existing provider."""
+    """The amount of one class that should be allocated to the consumer on one existing provider."""
 
     provider: Provider
     offered: Inventory
@@ -63,7 +64,7 @@ def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAct
 
 
 def _guest(scene: Scene, record: ConsumerRecord) -> Domain | Declined:
-    """Return the consumer's guest; decline if the instance has no allocation on this host or is being moved."""
+    """Return the consumer's guest, or Declined if the instance has no allocation on this host or is being moved."""
     host = scene.snapshot.host.value
     if host is None or unknown_because(host):
         return Declined(why="the agent does not know all PCI devices of this host")

@@ -111,7 +111,7 @@ def _change(move: _Move, record: ConsumerRecord | None, consumer_uuid: str) -> C
     amounts = {(a.provider_uuid, a.resource_class): a.amount for a in record.allocations}
     leaving = amounts.pop((move.root.uuid, name), 0)
     if not leaving:
-        # After the audit, another run moved the allocation, or somebody removed the allocation.
+        # Since the audit, another run has moved the allocation, or another client has removed it.
         return Declined(why=f"consumer {consumer_uuid} has no {name} on the root any more")
     wanted = {(move.targets[key].uuid, name): amount for key, amount in belongs.items()}
     coming = [amount - amounts.get(place, 0) for place, amount in wanted.items()]

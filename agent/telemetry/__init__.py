@@ -1,9 +1,9 @@
-"""What the agent logs: which changes an audit logs, the texts of the events, and a dump of the process.
+"""What the agent logs: the changes that an audit found, the texts of the events, and a dump of the process.
 
-Begin with audit_log.py: it compares a report with what was logged before, and returns the lines to log.
-finding_changes.py decides which changes of findings the log and the notifications report. events.py lists the constant
-texts with their levels and loggers; event_log.py logs them. finding_lines.py, source_lines.py and lines.py build the
-lines of an audit, and text_form.py writes their fields within 1,000 bytes. dump.py logs every thread's stack.
+Begin with audit_log.py: the module compares a report with the lines that were logged before, and returns the lines to
+log. finding_changes.py decides which changes of findings the log and the notifications report. events.py lists the
+constant texts with their levels and loggers; event_log.py logs them. finding_lines.py, source_lines.py and lines.py
+build the lines of an audit, and text_form.py writes their fields within 1,000 bytes. dump.py logs every thread's stack.
 lasting_problem.py logs a repeated failure only if its cause is new.
 
 What does not belong here: the set-up of oslo.log (agent/cmd/logs.py), documents and text for people

@@ -1,8 +1,9 @@
 """Decide which lines an audit adds to the log.
 
 The log reports changes, not states. A finding that stays the same is not logged again (finding_changes.py decides). A
-condition that repeats is counted and logged again with growing gaps. Once per summary interval, one line reports
-counts. The three lines of nova-compute that operators grep for keep their text and fields.
+condition that ends and begins repeatedly is counted, and logged again only at its 1st, 2nd, 4th, … beginning. Once per
+summary interval, one line reports counts. The three lines of nova-compute that operators grep for keep their text and
+fields.
 
 The module keeps no state: the caller passes a frozen LogState (what was logged so far) and gets the next LogState.
 """
@@ -33,8 +34,8 @@ from agent.telemetry.lines import audit_line, counted, held_back_lines, nova_spe
 from agent.telemetry.source_lines import Loss, source_lines
 from agent.telemetry.subjects import subjects_of
 
-# The parts of an error text that differ even if the same error occurs again: the request id and the time of the next
-# request (agent/errors.py, agent/placement/http/client.py). They are removed before two errors are compared.
+# The parts of an error text that differ each time the same error occurs: the request id and the time of the next
+# request (agent/errors.py, agent/placement/http/client.py). These parts are removed before two errors are compared.
 _OF_ONE_REQUEST = re.compile(r" \[req-[^\]\s]*\]|nothing is sent before \S+")
 
 _OUTCOME_LEVELS = {
@@ -47,7 +48,7 @@ _OUTCOME_LEVELS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """What audits did, as numbers: since the last summary line in the log, or since the start of the process."""
+    """Numbers about audits: since the last summary line in the log, or since the start of the process."""
 
     audits: int = 0
     requests: int = 0
@@ -86,11 +87,12 @@ class LogState:
     """What has been logged so far.
 
     A condition is a finding, an outcome or an unreadable source. ``spells`` counts how often each condition began since
-    the last summary; the log reports only its 1st, 2nd, 4th, … beginning. ``error`` is the last audit's error, and how
-    many audits in a row had it. ``changed`` are the changes of findings that the last audit logged. ``unknown`` are the
-    findings that the log reported as unknown, because a source was lost. ``subjects`` say what each finding is about,
-    by its id. ``microversion`` is Placement's newest, ``nova_versions`` are those of nova's services. ``counts`` are
-    for the next summary, ``total`` is since the start of the process.
+    the last summary; the log reports only its 1st, 2nd, 4th, … beginning. ``error`` is the last audit's error and the
+    number of audits in a row with this error. ``changed`` are the changes of findings that the last audit logged.
+    ``unknown`` are the findings that the log reported as unknown, because a source was lost. ``subjects`` maps the id
+    of each finding to a text about its subject. ``microversion`` is Placement's newest microversion, ``nova_versions``
+    are the versions of nova's services. ``counts`` are the numbers since the last summary line, ``total`` those since
+    the start of the process.
     """
 
     findings: Mapping[str, ReportedFinding] = field(default_factory=dict)

@@ -1,6 +1,6 @@
 """Describe a running daemon in words, for the report that SIGUSR2 causes: queue, audit, sources, findings. Pure.
 
-The report contains no secrets: its stacks have no values of variables, and no section has the value of an option.
+The report contains no secrets: its stack traces have no values of variables, and no section has the value of an option.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Condition:
     ``waiting``: the reasons for the next audit. ``running_s``: how many seconds the running audit has run, 0 between
     audits; ``reading``: the source that this audit is reading, empty outside a read. ``is_healthy``: whether the agent
     feeds systemd's watchdog. ``misses``: how many reads of libvirt in a row have timed out. ``bus_failures``: how many
-    times in a row the broker did not accept a message. ``counters``: what the audits of this process did.
+    times in a row the broker did not accept a message. ``counters``: numbers about the audits of this process.
     """
 
     waiting: tuple[str, ...]

@@ -1,8 +1,8 @@
 """The constant texts of the agent's log lines with their levels and loggers, for grep and for alert rules.
 
 The level says who must read a line. ERROR: the agent does not do its work, or the host has a confirmed error. WARNING:
-an operator should read the line in working hours; a change that heal, undo or adopt made is always a WARNING.
-INFO: a change after which nobody needs to act. The level of an event is constant, or depends on what ``Varies`` names.
+an operator should read the line in working hours; a change that heal, undo or adopt made is always a WARNING. INFO: a
+change that needs no action. The level of an event is constant, or depends on what ``Varies`` names.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Varies(enum.Enum):
 class Event(str):
     """The constant text of a log line, with its level and its logger.
 
-    The class is a ``str``, so that the logging module, JSON and tests use an event like its text.
+    The class derives from ``str``, so that the logging module, JSON and tests can use an event as a plain text.
     """
 
     __slots__ = ("level", "logger")
@@ -87,7 +87,7 @@ FIRST_AUDIT_DONE: Final = Event("first audit done", INFO, Logger.AUDIT)
 OUTCOME_CHANGED: Final = Event("outcome changed", Varies.OUTCOME, Logger.AUDIT)
 SUMMARY: Final = Event("summary", INFO, Logger.AUDIT)
 
-# nova-compute's lines, word for word; the values are % arguments.
+# The texts of nova-compute's log lines, word for word; the values are % arguments.
 HYPERVISOR_VIEW: Final = Event(
     "Hypervisor/Node resource view: name=%(node)s free_ram=%(free_ram)sMB free_disk=%(free_disk)sGB"
     " free_vcpus=%(free_vcpus)s pci_devices=%(pci_devices)s",
@@ -105,7 +105,7 @@ FINAL_VIEW: Final = Event(
     Logger.AUDIT,
 )
 
-# Changes that heal, undo and adopt made.
+# Events about changes that heal, undo and adopt made.
 FINDING_HEALED: Final = Event("finding healed", WARNING, Logger.HEAL)
 CHANGE_UNDONE: Final = Event("change undone", WARNING, Logger.HEAL)
 IDENTITY_ADOPTED: Final = Event("identity adopted", WARNING, Logger.HEAL)
@@ -128,7 +128,7 @@ RELOAD_REFUSED: Final = Event("reload refused, old configuration kept", ERROR, L
 RESTART_NEEDED: Final = Event("option needs a restart", WARNING, Logger.CONFIG)
 CONFIGURATION_NOTICE: Final = Event("configuration notice", WARNING, Logger.CONFIG)
 
-# The process and its files.
+# Events about the agent's process and its files.
 STARTING: Final = Event("agent starting", INFO, Logger.AGENT)
 STARTED: Final = Event("agent started", INFO, Logger.AGENT)
 START_FAILED: Final = Event("agent start failed", ERROR, Logger.AGENT)

@@ -2,11 +2,11 @@
 
 The log and the notifications report the same changes. A finding is gone only if the report says so: a finding that an
 audit could not check stays in the report, and nothing is reported about it. In the first audit of a process, the
-findings that an earlier process knew are the baseline, so that a restart reports only what changed since.
+findings that an earlier process knew are the baseline, so that a restart reports only the changes since then.
 
-A flapping finding is reported at its 1st, 2nd, 4th, … appearance. A finding whose numbers drift is reported with
-growing gaps. Each reported appearance gets exactly one "gone", so a reader who adds up the reports ends with the right
-set of findings.
+A flapping finding is reported at its 1st, 2nd, 4th, … appearance. Changes of a finding whose numbers change all the
+time are reported at growing intervals. Each reported "appeared" is followed by exactly one "gone", so a reader who adds
+up the reports always knows the present findings.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from agent.model.finding import FindingState, GoneFinding, SeenFinding
 from agent.model.report import AuditReport, Outcome
 
-#: After a reported change of a finding, its changes are not reported for this many seconds; doubles up to GAP_CAP_S.
+#: Seconds after a reported change of a finding in which its further changes are not reported. The gap doubles with each
+#: report, up to GAP_CAP_S.
 GAP_FIRST_S = 60.0
 GAP_CAP_S = 3600.0
 
@@ -38,7 +39,7 @@ class Change(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingChange:
-    """One change of a finding. If the finding is gone, ``seen`` is the finding as last reported, ``gone`` says why."""
+    """One change of a finding. If the finding is gone, ``seen`` is its last report and ``gone`` the reason."""
 
     change: Change
     seen: SeenFinding
@@ -50,7 +51,7 @@ class ReportedFinding:
     """A finding as last reported.
 
     ``reported_at`` is the time of the last report in monotonic seconds; no change is reported for ``gap_s`` after it.
-    ``quiet``: the finding came and went so often that this appearance was not reported.
+    ``quiet``: this appearance was not reported, because the finding had appeared too often.
     """
 
     seen: SeenFinding
@@ -62,7 +63,7 @@ class ReportedFinding:
 def changes(
     before: Mapping[str, ReportedFinding], report: AuditReport, now: float, spells: Counter[str]
 ) -> tuple[dict[str, ReportedFinding], tuple[FindingChange, ...]]:
-    """Return what has now been reported of each live finding, by id, and the changes that this audit reports.
+    """Return each live finding as last reported, by id, and the changes that this audit reports.
 
     ``now`` is in monotonic seconds. ``spells`` counts how often each finding appeared; the function increments it.
     """
@@ -79,7 +80,7 @@ def changes(
         old = known.pop(gone.seen.finding.id, None)
         if old is not None and not old.quiet:
             reported.append(FindingChange(change=Change.GONE, seen=old.seen, gone=gone))
-    # Whatever is left was neither found nor checked, so it is not gone.
+    # The findings left in ``known`` were neither found nor checked, so they are not gone.
     return known | after, tuple(reported)
 
 
@@ -121,7 +122,7 @@ def _change(old: ReportedFinding, seen: SeenFinding) -> Change | None:
     if old.quiet:
         return Change.APPEARED
     was, now_is = old.seen.finding, seen.finding
-    # A finding that an older version saved without its text has nothing to compare.
+    # An older version of the agent saved findings without their texts; such a finding has no text to compare.
     is_told = not was.saved_id
     if is_told and (was.expected, was.actual, was.severity) != (now_is.expected, now_is.actual, now_is.severity):
         return Change.CHANGED

@@ -1,4 +1,4 @@
-"""The log lines about findings: what changed, and which findings are not known while a source is unread."""
+"""The log lines about findings: their changes, and the findings that are not known while a source is unread."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _EVENTS = {
 _LEVELS = {Severity.ERROR: levels.ERROR, Severity.WARNING: levels.WARNING, Severity.INFO: levels.INFO}
 SOURCE_UNAVAILABLE = "source-unavailable"
 
-#: The findings that were logged as unknown because a source was lost: source's name -> ids of the findings.
+#: Maps the name of a lost source to the ids of the findings that were logged as unknown because of the loss.
 Unknown = Mapping[str, frozenset[str]]
 
 
@@ -36,7 +36,8 @@ def change_lines(
 ) -> tuple[Line, ...]:
     """Return a line for each change.
 
-    By the finding's id, ``before`` has the finding as last reported, and ``subjects`` has what the finding is about.
+    The keys of ``before`` and ``subjects`` are finding ids: ``before`` has the findings as last reported, ``subjects``
+    texts that say what each finding is about.
     """
     return tuple(
         _gone_line(change.seen, change.gone, subjects.get(change.seen.finding.id))
@@ -88,7 +89,7 @@ def finding_fields(seen: SeenFinding, subject: str | None) -> dict[str, Any]:
 def unknown_lines(
     before: Unknown, report: AuditReport, spells: Counter[str]
 ) -> tuple[dict[str, frozenset[str]], tuple[Line, ...]]:
-    """Return the findings that are unknown now, by source, and a line for each source lost or read again."""
+    """Return the findings that are unknown now, by unread source, and a line for each source lost or read again."""
     if report.outcome in OUTCOMES_WITHOUT_FINDINGS:
         return dict(before), ()
     unread = {source.name for source in report.sources if not source.ok}

@@ -15,7 +15,7 @@ class LastingProblem:
         self.cause = ""
 
     def occurred(self, cause: str) -> None:
-        """Log a warning, unless the problem had the same cause last time."""
+        """Log a warning, unless the same cause was logged last."""
         if cause != self.cause:
             log_event(self._event, **self._fields, error=cause)
         self.cause = cause

@@ -1,4 +1,4 @@
-"""The log lines of an audit about what it wrote and counted, and three lines in nova-compute's own wording."""
+"""The log lines about an audit's writes and counts, and three lines in nova-compute's own wording."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def written(report: AuditReport) -> tuple[Line, ...]:
 
 
 def held_back_lines(before: tuple[HeldBack, ...], report: AuditReport, spells: Counter[str]) -> tuple[Line, ...]:
-    """Return a line for each reason of writes that are newly held back, with all writes that the reason holds back.
+    """Return a line for each new reason that holds writes back; the line names all writes that the reason holds back.
 
     While a source is lost, many writes are held back for one reason; one line names all these writes. The line has
     ``provider_uuid`` only if all these writes are to the same provider.
@@ -139,7 +139,7 @@ def views(summary: HostSummary) -> tuple[Line, ...]:
         "used_disk": summary.used_disk_gib,
     }
     words = {name: "unknown" if value is None else value for name, value in known.items()}
-    # nova does not log the line of usable vcpus if the host has none (all CPUs are dedicated).
+    # Like nova, log no line about usable vcpus if the host has none, because all CPUs are dedicated.
     usable = (events.USABLE_VCPUS,) if summary.total_vcpus else ()
     texts = (events.HYPERVISOR_VIEW, *usable, events.FINAL_VIEW)
     return tuple(Line(event=text, fields={}, words=words) for text in texts)

@@ -1,7 +1,8 @@
-"""Name the OpenStack release of a nova service, and what a cloud with old services lacks. Pure.
+"""Name the OpenStack release of a nova service, and the features that a cloud with old services lacks. Pure.
 
-nova's SERVICE_VERSION (nova/objects/service.py) counts changes, and each service writes it into its row. The table has
-the version of each release that tools/matrix runs; a version in between belongs to the development of the next release.
+nova's SERVICE_VERSION (nova/objects/service.py) counts changes, and each service writes this number into its row in
+nova's database. The table below has the number of each release that tools/matrix runs; a number between two releases
+belongs to the development of the later release.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ _RELEASES: tuple[tuple[int, str], ...] = (
     (74, "OpenStack 2026.2"),
 )
 _NEWER = "newer than OpenStack 2026.2, not tested"
-# nova's migration ab450ba04102 adds these indexes. The agent's statements work without them.
+# From this service version on, nova's database has the indexes of migration ab450ba04102. The agent's statements work
+# without these indexes.
 _INDEXES_SINCE = 74
 _INDEXES = "indexes of migrations by source and by destination (OpenStack 2026.2)"
 
@@ -31,6 +33,6 @@ def with_release(version: int) -> str:
 
 
 def missing_in(versions: NovaVersions) -> tuple[str, ...]:
-    """Return what the cell lacks, as far as the oldest known service tells; the agent does without it."""
+    """Return the features that the cell lacks, judged by its oldest service; the agent works without these features."""
     known = (*versions.conductors, *(() if versions.compute is None else (versions.compute,)))
     return (_INDEXES,) if known and min(known) < _INDEXES_SINCE else ()

@@ -1,4 +1,4 @@
-"""The log lines about sources that audits cannot read: when a source is lost, how long, and when it is back."""
+"""The log lines about sources that audits cannot read: a source is lost, is still lost, or is read again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agent.telemetry.event_log import Line
 from agent.telemetry.finding_changes import begins, worth_reporting
 
 SOURCE_UNAVAILABLE = "source-unavailable"
-# The codes of findings about a source; ``subject`` is the source's name, and the fact ``frozen`` the consequence.
+# The codes of findings about a source. Their ``subject`` is the source's name, their fact ``frozen`` the consequence.
 _ABOUT_A_SOURCE = frozenset({SOURCE_UNAVAILABLE, "source-stale"})
 
 
@@ -22,7 +22,7 @@ _ABOUT_A_SOURCE = frozenset({SOURCE_UNAVAILABLE, "source-stale"})
 class Loss:
     """A source that audits could not read. ``times`` counts the consecutive audits that could not read the source.
 
-    ``since`` is the time of the first of these audits, ISO 8601 UTC, ``began`` the same in monotonic seconds.
+    ``since`` is the time of the first of these audits in ISO 8601 UTC, ``began`` the same time in monotonic seconds.
     ``quiet``: the loss has not been logged. ``denied``: Placement refused the agent's credentials. ``error``: a line of
     this loss was logged at ERROR.
     """
@@ -40,7 +40,7 @@ def source_lines(
 ) -> tuple[dict[str, Loss], tuple[Line, ...]]:
     """Return the losses after this audit, and the lines to log; ``now`` is in monotonic seconds.
 
-    A source that the audit did not ask, because another source is unread, is neither lost nor back.
+    A source that the audit did not ask, because another source was unread, counts neither as lost nor as read.
     """
     about = {f.finding.subject: f.finding for f in report.findings if f.finding.code in _ABOUT_A_SOURCE}
     after = dict(before)

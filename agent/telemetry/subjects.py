@@ -1,4 +1,4 @@
-"""Say what a finding is about, as people and programs name it: an instance's name with its whole uuid. Pure."""
+"""Return what a finding is about, as text for people and programs: an instance's name with its whole uuid. Pure."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from agent.model.finding import Finding
 from agent.model.report import AuditReport
 from agent.render.reading_order import names_of
 
-# The kinds of the ledger that do not say what a consumer is.
+# The consumer kinds of ledger rows that do not say what the consumer is.
 _VAGUE = frozenset({"", "unknown"})
 
 
 def subjects_of(report: AuditReport, before: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the subject of each finding of the report, those that are gone included, by the finding's id.
+    """Return the subject of each finding of the report, also of findings that are gone, by the finding's id.
 
     ``before`` has the subjects of earlier audits, because this audit may not know the consumer of a gone finding.
     """

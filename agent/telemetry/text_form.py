@@ -1,8 +1,8 @@
 """Write the fields of a log line as ``name=value``: in a fixed order, and within a number of bytes. Pure.
 
-An operator reads the line in a terminal or in systemd's journal. So the fields that say what happened come first, the
-ids come after them, and the command to type is at the end. Long values are cut; uuids and commands are
-never cut. The JSON form of the log has the complete values.
+An operator reads the line in a terminal or in systemd's journal. So the fields that say what happened come first, then
+the ids, and the command to type is at the end. Long values are cut; uuids and commands are never cut. The JSON form of
+the log has the complete values.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from agent.text.wording import printable
 
-#: The most bytes of UTF-8 in a line of the text form, and in one value of the line.
+#: The most bytes (UTF-8) of a line in text form, and of one value in the line.
 LINE_BYTES = 1000
 VALUE_BYTES = 300
 #: How many items of a list are shown.
@@ -27,7 +27,7 @@ FIRST = (
 LAST = ("finding_id", "consumer_uuid", "provider_uuid", "first_seen_at", "undo", "fix", "audit")
 # A line that is still too long loses the fields outside FIRST and LAST, and then these fields, in this order.
 _EXPENDABLE = ("caused_by", "expected", "actual", "error", "reason", "subject")
-# Values that an operator copies. A command is at the end of the line and whole.
+# Fields whose values are never cut, because an operator copies them. A command is at the end of the line.
 _WHOLE = frozenset(
     {"finding_id", "consumer_uuid", "provider_uuid", "entry_id", "first_seen_at", "audit", "undo", "fix"}
 )
@@ -35,14 +35,14 @@ _WHOLE = frozenset(
 _WIDE = {"changed": 700}
 # The field of the first name is left out if the line has the field of the second name, which says the same.
 _REPEATED = {"remedy": "fix", "problems": "error"}
-# The limits of one value that are tried until the line is short enough.
+# The limits in bytes for one value that are tried in this order until the line is short enough.
 _TIGHTER = (240, 180, 120, 90, 60, 40)
 
 _BARE = re.compile(r"[^\s\"=]+\Z")
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
-# The end that stays visible however long the value is: a uuid, or the status and the request id of an answer.
+# The end of a value that is never cut off: a uuid, or the HTTP status and the request id of a response.
 _END = re.compile(rf"\s*({_UUID.pattern}|\(HTTP \d+\)(?: \[req-[\w-]{{1,60}}\])?)\s*\Z", re.IGNORECASE)
-# The size of a quoted blank: each character is measured behind a blank, so that it is measured in quotation marks.
+# The bytes of a quoted blank. Each character is measured together with a blank, which forces the quotation marks.
 _QUOTED_BLANK = 3
 _MARK = "\N{HORIZONTAL ELLIPSIS} (+{})"
 
@@ -53,7 +53,7 @@ class _Pair:
     value: object
 
     def text(self, limit: int) -> str:
-        """Return `` name=value`` with a value of at most ``limit`` bytes, unless the value must be whole."""
+        """Return `` name=value``; a value of more than ``limit`` bytes is cut, unless the field is in _WHOLE."""
         if self.name in _WHOLE:
             return f" {self.name}={quoted(str(self.value))}"
         return f" {self.name}={shortened(self.value, _WIDE.get(self.name, limit) if limit == VALUE_BYTES else limit)}"
@@ -76,7 +76,7 @@ def message(text: str, fields: Mapping[str, object], limit: int = LINE_BYTES) ->
 
 
 def shortened(value: object, limit: int) -> str:
-    """Return the value as it stands after ``name=``, within ``limit`` bytes; of a list, the first three items."""
+    """Return the text of the value behind ``name=``, at most ``limit`` bytes; of a list only the first three items."""
     if not isinstance(value, list | tuple):
         return quoted(clipped(str(value), limit))
     if not value:
@@ -89,7 +89,7 @@ def shortened(value: object, limit: int) -> str:
 
 
 def clipped(text: str, limit: int) -> str:
-    """Return the text; if it takes more than ``limit`` bytes, its beginning to the end of a word, and a mark ``(+N)``.
+    """Return the text, cut at the end of a word and marked ``(+N)`` if it takes more than ``limit`` bytes.
 
     N counts the bytes that are left out. A uuid is never cut. A uuid at the end of the text is always shown, and so are
     the HTTP status and the request id at the end of an error.
@@ -117,9 +117,9 @@ def size_bytes(text: str) -> int:
 
 
 def _whole_words(text: str, room: int) -> int:
-    """Return how many characters of the text fit into ``room`` bytes, without a part of a uuid or of a word.
+    """Return how many characters of the text fit into ``room`` bytes if no uuid and no word is split.
 
-    A word that would leave more than half of the room empty is cut.
+    A long word is split if more than half of the room would stay empty otherwise.
     """
     count = used = 0
     for character in text[: max(room, 0)]:
@@ -156,7 +156,7 @@ def _ordered(fields: Mapping[str, object]) -> list[_Pair]:
 
 
 def _most_important(pairs: Sequence[_Pair], room: int) -> list[str]:
-    """Return the texts of the fields that fit, each as short as possible, and the number of fields left out."""
+    """Return the texts of the fields that fit, each as short as possible, and a text with the number of the others."""
     texts = {pair.name: pair.text(_TIGHTER[-1]) for pair in pairs}
     others = [name for name in texts if name not in {*FIRST, *LAST}]
     expendable = [*reversed(others), *(name for name in _EXPENDABLE if name in texts)]

@@ -16,7 +16,7 @@ from agent.model.resource_request import OfferedProvider, RequestGroup
 from agent.why.forest import OfferedTree
 from agent.why.model import Constraint
 
-# (class, amount) of each class that a ``Slot`` requests.
+# The pairs (resource class, amount) that a ``Slot`` requests.
 Amounts = tuple[tuple[str, int], ...]
 
 
@@ -39,7 +39,7 @@ class Refusal:
 class Slot:
     """What a single provider must satisfy: a whole granular group, or one class of the unnumbered group.
 
-    ``domain``: the providers of which each alone can satisfy the slot.
+    ``domain``: all providers that can each satisfy the slot alone.
     """
 
     group: RequestGroup
@@ -72,7 +72,7 @@ def parts_of(group: RequestGroup) -> tuple[Amounts, ...]:
 
 def is_served(group: RequestGroup, amounts: Amounts, offered: OfferedProvider, tree: OfferedTree) -> bool:
     """Whether the provider can satisfy these amounts of the group: no constraint refuses the provider."""
-    # The class is checked first, because most providers do not have it.
+    # The resource class is checked first, because most providers do not have the class.
     for resource_class, amount in amounts:
         inventory = offered.provider.inventory(resource_class)
         if inventory is None:
@@ -105,7 +105,7 @@ def not_granted(inventory: Inventory | None, used: int, amount: int) -> Iterator
         yield Constraint.MAX_UNIT
     if amount % inventory.step_size:
         yield Constraint.STEP_SIZE
-    # capacity is a float: Placement, too, compares used + amount with a float.
+    # ``capacity`` stays a float, because Placement also compares used + amount with a float.
     if used + amount > inventory.capacity:
         yield Constraint.CAPACITY
 
@@ -140,7 +140,7 @@ def _is_in_tree(group: RequestGroup, offered: OfferedProvider, tree: OfferedTree
 
 
 def _is_member(group: RequestGroup, offered: OfferedProvider) -> bool:
-    """Whether the provider itself, without the root, is in an aggregate of each set that the group names."""
+    """Whether the provider itself, whatever its root, is in an aggregate of each set that the group names."""
     return all(offered.provider.aggregates & choice for choice in group.member_of)
 
 

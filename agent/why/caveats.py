@@ -1,8 +1,8 @@
 """Find the trees that fit, but that Placement may not offer because of two defects of Placement or its database.
 
-First, MySQL and MariaDB store an allocation ratio in single precision and multiply with that value. Then 5 × 1.4 is
-less than 7, and Placement refuses the last unit (measured with Placement 16.0.0 and MariaDB 10.11). The API does not
-show which database Placement uses. The second defect is described at ``is_kept_for_one_tree``. Pure.
+First, MySQL and MariaDB store an allocation ratio in single precision and multiply with that value. With such a ratio,
+5 × 1.4 is less than 7, so Placement refuses the seventh unit (measured with Placement 16.0.0 and MariaDB 10.11). The
+API does not show which database Placement uses. The second defect is described at ``is_kept_for_one_tree``. Pure.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def single(ratio: float) -> float:
 
 
 def in_single_precision(tree: OfferedTree) -> OfferedTree | None:
-    """Return the tree with the ratios as MySQL stores them, None if no capacity loses a unit by these ratios."""
+    """Return the tree with the ratios as MySQL stores them; None if these ratios make no capacity smaller by a unit."""
     if not any(_loses(offered) for offered in tree.reach):
         return None
     own, shared = (tuple(map(_with_single_ratios, some)) for some in (tree.own, tree.shared))
@@ -43,8 +43,8 @@ def _with_single_ratios(offered: OfferedProvider) -> OfferedProvider:
 def is_kept_for_one_tree(slots: tuple[Slot, ...], tree: OfferedTree) -> bool:
     """Whether only sharing providers satisfy the unnumbered group, and the request has other groups too.
 
-    Then the unnumbered group has equal candidates in all trees. Placement keeps only one of the equal candidates before
-    it checks the other groups, so it may offer only one of the trees.
+    Then the unnumbered group has equal candidates in all trees. Placement keeps only one of several equal candidates
+    before Placement checks the other groups, so the response may contain only one of the trees.
     """
     unnumbered = [slot for slot in slots if not slot.is_granular]
     return 0 < len(unnumbered) < len(slots) and not any(tree.owns(o) for slot in unnumbered for o in slot.domain)

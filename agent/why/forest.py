@@ -35,7 +35,7 @@ class OfferedTree:
         return self.own + self.shared
 
     def owns(self, offered: OfferedProvider) -> bool:
-        """Whether the provider belongs to the tree, and does not merely share with the tree."""
+        """Whether the provider is one of the tree's own providers, not a sharing provider of another tree."""
         return offered.root_uuid == self.root.provider.uuid
 
 

@@ -1,11 +1,11 @@
-"""If this host's first obstacle is too little capacity, name the audit's findings on capacity that no instance has.
+"""If this host lacks capacity, name the audit's findings about capacity that is taken although no instance has it.
 
 Placement counts such capacity as used or reserved, but nova's database promises it to no instance. There are two cases.
-An allocation in Placement is larger than nova's promise. Or something that nova does not know uses the host, and the
+An allocation in Placement is larger than nova's promise. Or a guest or volume unknown to nova uses the host, and the
 agent reports this use to Placement: in ``reserved`` or as an allocation of the agent's own consumers.
 
-A ledger row has the use of one class by one consumer. If the code of a finding is the row's verdict, the row counts for
-that finding only. Findings that sum up others (over-capacity) have no consumer, so no row counts for them. Pure.
+A ledger row has the use of one class by one consumer. A row whose verdict is the code of a finding counts for that
+finding only. Findings that sum up others (over-capacity) have no consumer, so no row counts for them. Pure.
 """
 
 from __future__ import annotations
@@ -55,7 +55,10 @@ def _of_code(
 
 
 def _is_there(row: LedgerRow, obstacle: Obstacle) -> bool:
-    """Whether the row has the obstacle's class and provider. An obstacle without one is about this host's tree."""
+    """Whether the row has the obstacle's class and provider.
+
+    An obstacle without a provider is about this host's whole tree.
+    """
     if row.resource_class != obstacle.resource_class:
         return False
     return not row.outside_tree if obstacle.provider_uuid is None else row.provider_uuid == obstacle.provider_uuid
@@ -80,7 +83,7 @@ def _unpromised(row: LedgerRow, kept: frozenset[tuple[str, str]]) -> int:
 
 
 def _about(row: LedgerRow, findings: Iterable[SeenFinding]) -> list[SeenFinding]:
-    """Return the findings on this consumer and class. If some have the row's verdict as code, return only these."""
+    """Return the findings about the row's consumer and class; if the code of some is the row's verdict, only these."""
     about = [
         seen
         for seen in findings

@@ -160,7 +160,8 @@ def _amounts(shape: GuestShape) -> tuple[tuple[int, str], ...]:
 def _takes(shape: GuestShape, room: CellRoom, count: int) -> bool:
     most = _memory_room(shape, room)
     has_memory = most is None or shape.memory_mib // count <= most
-    # room.cpus is negative if usage exceeds capacity. max() lets such a cell still take a guest with only pinned CPUs.
+    # ``room.cpus`` is negative if the usage exceeds the capacity. With max(), such a cell can still take a guest that
+    # has only pinned CPUs.
     has_cpus = shape.cpus // count <= max(room.cpus, 0) and shape.pinned // count <= room.pinnable
     return has_memory and has_cpus and _takes_pages(shape, room, count)
 
@@ -294,7 +295,7 @@ def _page_text(page: int | str) -> str:
 
 
 def _counted(number: int, units: str) -> str:
-    """Return ``8 CPUs to pin to`` or ``1 CPU to pin to``; ``units`` is the plural form."""
+    """Return the number with its noun: ``8 CPUs to pin to`` or ``1 CPU to pin to``; ``units`` is the plural form."""
     return f"{number} {units.replace('s', '', 1) if number == 1 else units}"
 
 

@@ -79,7 +79,7 @@ def _numbers(refusal: Refusal, inventory: Inventory, used: int) -> tuple[int, st
 
 
 def _remedies(refusal: Refusal, inventory: Inventory, used: int) -> Iterator[Remedy]:
-    """Yield the changes. Each of them alone removes all refusals of this request by this inventory."""
+    """Yield the possible changes. Each change alone makes this inventory accept the requested amount."""
     # More capacity helps only if no other constraint refuses the amount.
     if list(not_granted(inventory, used, refusal.amount)) == [Constraint.CAPACITY]:
         yield from _capacity_remedies(refusal, inventory, used)
@@ -162,7 +162,8 @@ def _change_words(remedy: Remedy, refusal: Refusal, inventory: Inventory) -> str
 
 def _if_own(resource_class: str) -> str:
     """Return the nova option to lower, and a warning about the part of ``reserved`` that the agent itself adds."""
-    # The agent adds what is in use on the host without nova's knowledge. A lower option does not remove that part.
+    # The agent adds to ``reserved`` what guests and volumes unknown to nova use. A lower option does not remove that
+    # part.
     option = _RESERVED_OPTIONS.get(resource_class)
     named = f"option {option}; " if option else ""
     return f" ({named}the next audit again adds what the agent reserves, see stocktake explain {resource_class})"

@@ -1,7 +1,8 @@
 """Find the rules about several groups together that refuse a request although each group alone has a provider.
 
-For each rule, the module repeats the search without the rule. It reports the rule if the request then fits. If this
-yields no rule, the module reports each rule that refuses the request on its own, or, if none does, all rules. Pure.
+For each rule, the module repeats the search without the rule; if the request then fits, the module reports the rule. If
+the request never fits, the module reports each rule that refuses the request on its own. If no rule does so either, the
+module reports all rules. Pure.
 """
 
 from __future__ import annotations
@@ -117,7 +118,10 @@ def _sum_of(problem: Problem, resource_class: str) -> Obstacle:
 
 
 def _free(givers: list[OfferedProvider], resource_class: str, asked: int) -> Iterator[Remedy]:
-    """Yield the remedy to free what the only giver lacks; nothing if less is in use or ``asked`` exceeds max_unit."""
+    """Yield the remedy to free what the only provider lacks.
+
+    Yield nothing if less than that amount is in use, or if ``asked`` exceeds max_unit.
+    """
     short = asked - _left(givers[0], resource_class)
     inventory = givers[0].provider.inventory(resource_class)
     if inventory and asked <= inventory.max_unit and 0 < short <= givers[0].used_of(resource_class):

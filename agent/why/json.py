@@ -63,7 +63,10 @@ def _group(group: RequestGroup) -> Document:
 
 
 def _tree(report: WhyReport, tree: TreeAnswer) -> Document:
-    """Return the answer of one tree. ``fits`` is Placement's answer alone, without the host's own obstacles."""
+    """Return the answer of one tree.
+
+    ``fits`` says whether Placement would offer the tree; the host's own obstacles do not count.
+    """
     return {
         "root_uuid": tree.root_uuid,
         "root_name": tree.root_name,

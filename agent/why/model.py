@@ -45,7 +45,7 @@ class RemedyKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remedy:
-    """One change that alone removes one obstacle.
+    """One change that is enough to remove one obstacle.
 
     ``number`` is the new amount to request (ASK), the amount to free (FREE), the least ratio (RATIO) or the largest
     ``reserved`` (RESERVED). ``name`` is a trait or the uuid of an aggregate. ``provider_uuid`` is None for ASK.
@@ -62,12 +62,11 @@ class Remedy:
 class Obstacle:
     """One constraint that refuses the request.
 
-    ``words``: one sentence with the numbers.
-    ``change``: the smallest change that would remove the obstacle, as one sentence; "" if there is no such change. The
-    change is a setting, a smaller request, resources to free, or two of these together.
-    ``suffix``: the suffix of the request group, "" for the unnumbered group.
-    ``wanted``, ``available``: the requested number and the available or allowed one; None if there are no numbers.
-    ``remedies``: the alternatives that ``change`` names. Each of them alone is enough.
+    ``words``: one sentence with the numbers. ``change``: the smallest change that would remove the obstacle, as one
+    sentence; "" if there is no such change. The change is a setting, a smaller request, resources to free, or two of
+    these together. ``suffix``: the suffix of the request group, "" for the unnumbered group. ``wanted``, ``available``:
+    the requested number and the available or allowed number; None if there are no numbers. ``remedies``: the
+    alternatives that ``change`` names. Each of them alone is enough.
     """
 
     constraint: Constraint

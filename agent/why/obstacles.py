@@ -16,7 +16,7 @@ from agent.why.forest import OfferedTree
 from agent.why.inventory import inventory_obstacle, left
 from agent.why.model import Constraint, Obstacle, Remedy, RemedyKind
 
-# While the service is disabled, nova sets this trait again, so removing the trait does not help.
+# While the compute service is disabled, nova sets this trait again, so removing the trait does not help.
 _ENABLE = {"COMPUTE_STATUS_DISABLED": "enable the compute service of {name} (openstack compute service set --enable)"}
 _FAR = {Constraint.RESOURCE_CLASS: 100, Constraint.IN_TREE: 50}
 
@@ -155,9 +155,10 @@ def trait_missing(constraint: Constraint, suffix: str, offered: OfferedProvider,
 def trait_of_none(
     choice: frozenset[str], givers: Sequence[OfferedProvider], none_of_them: str, tree: OfferedTree
 ) -> Obstacle:
-    """Return the obstacle that no provider of ``givers`` has a trait of ``choice``; the unnumbered group requires one.
+    """Return the obstacle that the unnumbered group requires a trait of ``choice`` that none of ``givers`` has.
 
-    ``none_of_them``: "none of the providers that …". The suggested change adds the trait to the first of ``givers``.
+    ``none_of_them`` is the beginning of the sentence: "none of the providers that …". The suggested change adds the
+    trait to the first of ``givers``.
     """
     obstacle = trait_missing(Constraint.REQUIRED_TRAIT, "", givers[0], choice)
     elsewhere = [offered.provider.name for offered in tree.reach if choice & offered.provider.traits]
@@ -180,13 +181,13 @@ def _trait_present(constraint: Constraint, suffix: str, offered: OfferedProvider
 
 
 def _if_standard(traits: Iterable[str], words: str) -> str:
-    """Return ``words`` if all traits are standard ones, else ""."""
+    """Return ``words`` if all traits are standard traits (not CUSTOM_), else ""."""
     # A standard trait states a capability of the machine or its driver. Setting the trait does not add the capability.
     return "" if any(trait.startswith("CUSTOM_") for trait in traits) else words
 
 
 def _aggregates_missing(group: RequestGroup, offered: OfferedProvider, tree: OfferedTree) -> Iterator[Obstacle]:
-    """Yield an obstacle for each set of aggregates of which the provider is in none."""
+    """Yield an obstacle for each required set of aggregates if the provider is in no aggregate of the set."""
     # If the root's membership counts too, the provider or the root must be in an aggregate of each set. The obstacles
     # name whichever of the two lacks fewer sets.
     judged = min(judged_for_membership(group, offered, tree), key=lambda o: len(_sets_missing(group, o)))

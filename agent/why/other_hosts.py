@@ -14,7 +14,9 @@ from agent.why.model import Answer, Constraint, Obstacle, Remedy, RemedyKind, Tr
 
 
 def with_advice_for_others(answer: Answer, own_uuid: str | None) -> Answer:
-    """Return the answer; for every tree but that of ``own_uuid``, more capacity is not advised but said to be possible.
+    """Return the answer.
+
+    For all trees except that of ``own_uuid``, the advice names more capacity only as a possibility.
 
     The remedies of these trees keep only the requests for another amount: these do not depend on allocations that may
     be wrong.

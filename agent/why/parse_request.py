@@ -5,8 +5,8 @@ that Placement would answer with 400 raises UsageError. agent/cmd/why_validate.p
 traits exist.
 
 A group without a suffix may take from several providers of a tree, a group with a suffix from one provider only.
-``in:A,B`` means any of the names, for traits and for aggregates. ``A,B`` means all of the names for traits, and is an
-error for aggregates.
+``in:A,B`` means any of the names, for traits and for aggregates. ``A,B`` means all of the names for traits; for
+aggregates ``A,B`` is an error.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ def _amounts(text: str) -> tuple[tuple[str, int], ...]:
 def _amount(resource_class: str, text: str) -> int:
     if not (text.isascii() and text.isdecimal()):
         raise UsageError(f"{resource_class}={text}: the amount must be a whole number between 1 and {MOST}")
-    # A number may have thousands of digits, and int() raises an error for those.
+    # int() raises an error for a number of thousands of digits, which the text may contain.
     amount = int(text) if len(text) < 20 else MOST + 1
     if not 1 <= amount <= MOST:
         raise UsageError(f"{resource_class}={text[:20]}: the amount must be between 1 and {MOST}")

@@ -29,7 +29,7 @@ class CellRoom:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoldingFinding:
-    """The findings with one code that say why this host has too little of the first obstacle's resource class.
+    """The findings with one code that explain why this host has too little of the resource class of the first obstacle.
 
     ``amount``, in the unit of the class: what Placement counts as taken although the cloud promised it to no instance.
     ``findings``: the number of findings. ``confirmed``: whether all of them are confirmed. ``healable``: whether
@@ -96,7 +96,7 @@ class WhyReport:
 
     @property
     def is_open(self) -> bool:
-        """Whether no tree is known to fit, but a tree that was not read, or for which the search gave up, may fit."""
+        """Whether no tree is known to fit, but a tree may fit that was not read or for which the search gave up."""
         asked = self.answer.trees if self.is_whole else (self.own,)
         return not self.fits and (bool(self.unread) or any(tree and is_undecided(tree) for tree in asked))
 

@@ -42,8 +42,9 @@ class SearchResult(enum.Enum):
 class Problem:
     """The slots of a request in one tree, and the rules that the slots must respect together.
 
-    ``required``: of each set of traits, the providers of the unnumbered group must together have at least one.
-    ``same_subtree``: each set has the suffixes of groups whose providers must be in the subtree of one of them.
+    ``required``: sets of traits; the providers of the unnumbered group must together have at least one trait of each
+    set.
+    ``same_subtree``: sets of group suffixes; one provider of the groups in a set must have the others in its subtree.
     ``parent_of``: by the uuid of each offered provider, the uuid of its parent.
     """
 
@@ -203,7 +204,10 @@ class _Walk:
         )
 
     def _wastes_little(self) -> bool:
-        """Return False if more of a class is free in amounts too small for any later slot than ``_slack`` allows."""
+        """Return False if too much free capacity of a class is in providers with too little for any later slot.
+
+        ``_slack`` is the most that may stay free for each class.
+        """
         for index, least in enumerate(self._least[len(self._chosen)]):
             lost = sum(rooms[index] for rooms in self._rooms.values() if rooms[index] < least)
             if least and lost > self._slack[index]:
@@ -240,7 +244,7 @@ def _rooms(offered: OfferedProvider, contested: Sequence[str]) -> list[int]:
 
 
 def _least_to_come(slots: Sequence[Slot], contested: Sequence[str]) -> list[list[int]]:
-    """Return, for each number of filled slots, the least amount of each class that any other slot requests, or 0."""
+    """Return, for each number of filled slots, the least amount of each class that a later slot requests, else 0."""
     return [
         [min((s.asked[name] for s in slots[depth:] if name in s.asked), default=0) for name in contested]
         for depth in range(len(slots) + 1)
@@ -268,7 +272,7 @@ def _fewest_first(slot: Slot) -> tuple[object, ...]:
 
 
 def _are_twins(one: Slot, other: Slot, problem: Problem) -> bool:
-    """Whether both slots are granular groups and exchanging their providers changes nothing."""
+    """Whether the slots are granular groups with equal demands: exchanging their providers changes nothing."""
     return (
         one.is_granular
         and other.is_granular

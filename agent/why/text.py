@@ -15,7 +15,7 @@ from agent.text.wording import some_of, wrapped
 from agent.why.model import Constraint, Obstacle, TreeAnswer
 from agent.why.report import HoldingFinding, WhyReport, is_undecided
 
-# Of the hosts that do not fit, at most this many are listed, each with its first obstacle.
+# The text lists at most this many hosts that do not fit, each with its first obstacle.
 MOST_NEAREST = 5
 # Fields of Placement's inventory, in Placement's own spelling.
 _NAMES = {
@@ -74,7 +74,7 @@ def _own(report: WhyReport) -> Iterator[str]:
         yield f"  {_obstacle_text(own.obstacles[0])}"
         yield from _change("  smallest change: ", own.obstacles[0])
         if report.holding:
-            name = report.holding[0].resource_class  # all entries of ``holding`` have the same class
+            name = report.holding[0].resource_class  # All entries of ``holding`` are about the same resource class.
             held = ", ".join(map(_held_text, report.holding))
             yield f"  {name} taken on this host but promised to no instance: {held}; see stocktake explain {name}"
         for obstacle in own.obstacles[1:]:

@@ -77,7 +77,8 @@ def _run(
         try:
             if digest is None:
                 return planned(task)
-            # Take the lock before the read, so that no audit of the daemon runs between the read and the change.
+            # Take the write lock before the read, so that no audit of the daemon can write between the read and the
+            # change.
             with task.parts.lock.hold():
                 return _carried_out(task, planned(task), digest)
         except (SourceError, PlacementError, LockHeld) as error:

@@ -1,7 +1,7 @@
 """Decide the exit code of a run of heal, from the plan, the outcomes and what could not be read.
 
-The code is about what the operator asked for. Other findings, and findings that must wait, do not count unless the
-operator named them.
+The code says what became of the repairs that the operator asked for. Other findings, and findings that must wait, do
+not count unless the operator named them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Render a run of ``stocktake heal`` as a JSON document (heal_text.py has the text). adopt and undo use some of it."""
+"""Render a run of ``stocktake heal`` as a JSON document. heal_text.py renders the text; adopt and undo share a part."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agent.healing.reshape_journal import after_document, before_json
 from agent.model.heal import AnyAction, HealRefusal, ReshapeAction
 from agent.render.documents import Document, audit_keys
 
-#: How many characters of a finding's id and of a digest the text prints. Every command accepts such a beginning.
+#: How many characters of a finding's id and of a digest the text prints. Every command accepts the shortened form.
 ID_SHOWN, DIGEST_SHOWN = 8, 12
 
 

@@ -114,7 +114,7 @@ def healed(options: argparse.Namespace, ordered: Ordered) -> HealRun:
 
 
 def _prepare(loaded: Loaded, ordered: Ordered) -> None:
-    """Make the state directory. Heal cannot change anything without the directory, but it can print a plan.
+    """Create the state directory. Without the directory, heal changes nothing, but heal can still print a plan.
 
     If the directory cannot be made and the operator has approved a plan, raises ConfigError or FolderUnavailable.
     """
@@ -153,7 +153,7 @@ def _audited_once(task: AuditTask, memory: AuditMemory) -> AuditResult:
 
 
 def _without_own_files(task: AuditTask) -> AuditResult:
-    """Run one audit. Without the saved history, further audits would confirm nothing for later runs."""
+    """Run only one audit: as this process cannot save the history, more audits would confirm nothing for later runs."""
     result = _audited_once(task, AuditMemory())
     return dataclasses.replace(result, report=dataclasses.replace(result.report, own_files_read=False))
 
@@ -164,7 +164,8 @@ def _remember(task: AuditTask, result: AuditResult) -> None:
         return
     try:
         with task.parts.lock.hold():
-            # Replace only what this run's audits decide. Keep all that the daemon has saved since the start of the run.
+            # Replace only the part of the history that this run's audits decide; keep what the daemon has saved since
+            # the run began.
             stored = task.parts.history.load()
             own = merged(seen, stored, result.memory.ended)
             task.parts.history.save(dataclasses.replace(own, added=stored.added, left=stored.left))
@@ -205,16 +206,17 @@ def _run(task: AuditTask, result: AuditResult, ordered: Ordered) -> HealRun:
 
 
 def _started_by_hand(task: AuditTask) -> AuditTask:
-    """Return the task for guards that say when the next run begins: only the operator starts the next run."""
+    """Return the task with the settings of an operator's run: guards then say that the operator starts the next run."""
     heal = dataclasses.replace(task.settings.heal, interval_s=None)
     return dataclasses.replace(task, settings=dataclasses.replace(task.settings, heal=heal))
 
 
 def _decided_again(task: AuditTask, run: HealRun) -> HealRun:
-    """If every action failed because Placement's data had changed since the audit, audit and carry out the plan again.
+    """Audit and plan again if every action failed because Placement's data had changed since the audit.
 
-    Carry out the plan at most ``conflict_rounds`` times; stop when the new plan is not the approved plan. For example,
-    Placement rejects a reshape if nova made an allocation after the audit, and nova schedules instances all the time.
+    The plan is carried out at most ``conflict_rounds`` times, and only while the new plan equals the approved plan. For
+    example, Placement rejects a reshape if nova made an allocation after the audit, and nova schedules instances all
+    the time.
     """
     for conflict in range(1, task.settings.conflict_rounds):
         if not run.healed or not all(each.outcome.moved for each in run.healed):

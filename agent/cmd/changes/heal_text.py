@@ -57,7 +57,7 @@ def heal_blocks(document: Document, scenery: Scenery) -> Iterator[Block]:
 
 
 def _waits(group: Sequence[Document], scenery: Scenery) -> Iterator[Line]:
-    """Yield one wait, or many waits that differ only in the finding."""
+    """Yield the lines about one waiting finding, or about several findings that wait for the same reason."""
     first = group[0]
     if len(group) == 1:
         yield _heading("wait", first, scenery, first["guard"])
@@ -91,7 +91,7 @@ def _whom(about: Document, scenery: Scenery) -> str:
 
 
 def _without_a_gap(finding: Document, now: str) -> str:
-    """Return ``, 38 s of it without a gap`` if not all of the finding's age counts for heal; else ""."""
+    """Return ``, 38 s of it without a gap`` if heal counts only a part of the finding's age; else ""."""
     counts = seconds_between(finding.get("stands_since"), now)
     age = seconds_between(finding["first_seen_at"], now)
     if counts is None or age is None or age - counts < 1:
@@ -104,7 +104,7 @@ def _below(text: str) -> Line:
 
 
 def _end(document: Document) -> Iterator[Line]:
-    """Yield the reason why nothing was or will be changed, or else the command that carries out the plan."""
+    """Yield the last lines: the reason why nothing is changed, or the command that carries out the plan."""
     if document["undecided"]:
         names = ", ".join(each["source"] for each in document["unread"])
         yield line(f"nothing done: it is not known whether the plan has changed, because {names} could not be read")

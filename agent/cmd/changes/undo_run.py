@@ -31,7 +31,8 @@ class Undone:
 def undone(options: argparse.Namespace, typed: str) -> Undone:
     """Undo the entry whose id is or begins with ``typed``.
 
-    Raises ConfigError, SourceUnavailable if the journal cannot be read, and UsageError if not exactly one entry fits.
+    Raises ConfigError, SourceUnavailable if the journal cannot be read, and UsageError if no entry or several entries
+    match.
     """
     loaded = loaded_for(options)
     require_root(loaded)
@@ -47,9 +48,9 @@ def undone(options: argparse.Namespace, typed: str) -> Undone:
 
 
 def entry_of(entries: tuple[Entry, ...], typed: str) -> Entry:
-    """Return the entry whose id is or begins with ``typed``. Raises UsageError if not exactly one entry fits."""
+    """Return the entry whose id is or begins with ``typed``. Raises UsageError if no entry or several entries match."""
     if not typed:
-        # A script may pass an empty variable.
+        # An empty id would match every entry; a script may pass an empty variable.
         raise UsageError("no entry id was passed: `stocktake journal` lists the ids")
     by_id = {entry.id: entry for entry in entries}
     found = only_match("journal entry", typed, by_id, LEAST_OF_ENTRY)

@@ -1,7 +1,7 @@
 """Decide how each failure of a command appears: its exit code, its kind, its message and its list of problems.
 
-Every failure ends a command without its document (its result on stdout). With ``-f json`` the command then prints an
-error object (``error_document``) instead, so that a program that reads stdout always gets JSON. Pure.
+A command that fails prints no document (the document is its result on stdout). With ``-f json`` the command then prints
+an error object (``error_document``) instead, so that a program that reads stdout always gets JSON. Pure.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ INTERRUPTED = 130
 
 
 class FailureKind(enum.Enum):
-    """Why there is no document. Programs compare these values: never change a value."""
+    """Why a command failed. Programs compare these values, so a value never changes."""
 
     ARGUMENTS = "arguments"
     CONFIGURATION = "configuration"
@@ -56,7 +56,10 @@ class NoDocument(Exception):
 
 
 def failure_of(error: BaseException) -> Failure:
-    """Return the failure with which this error ends the command. An error that no case below names counts as a bug."""
+    """Return how a command fails that raised this error.
+
+    An error of a type that no case below names counts as a bug.
+    """
     match error:
         case NoDocument():
             return error.failure

@@ -232,7 +232,7 @@ HELP_TEXTS: Mapping[str, HelpText] = {
 
 
 def epilog_of(name: str) -> str | None:
-    """Return the examples and exit codes for the help of the command, None if it has no entry."""
+    """Return the examples and exit codes for the command's help, None if HELP_TEXTS lacks the command."""
     text = HELP_TEXTS.get(name)
     return None if text is None else "\n".join((*_examples(text), "", "exit codes:", *_exits(text)))
 

@@ -1,6 +1,6 @@
-"""Parse a command line with argparse; a mistake raises UsageError, which proposes the most similar option.
+"""Parse a command line with argparse; a mistake raises UsageError, whose message suggests the most similar option.
 
-argparse itself would print its usage to stderr and exit with code 2, which in this program means a partial audit.
+argparse itself would print a usage text to stderr and exit with code 2, which in this program means a partial audit.
 cliff's own parser would add a text about plug-ins to each help.
 """
 

@@ -35,7 +35,7 @@ TEXT = "text"
 JSON = "json"
 TABLE = "table"
 VALUE = "value"
-# Formats that have neither null nor lists; scripts read them line by line. The other formats have their own escapes.
+# Formats without null and lists, which scripts read line by line. In the other formats cliff escapes the values.
 FLAT = ("csv", VALUE)
 Row = Sequence[Any]
 
@@ -43,7 +43,7 @@ Row = Sequence[Any]
 class Listing(NamedTuple):
     """The columns and rows of a list. A value that is not known is None.
 
-    ``people`` is the short form for a terminal, with the same rows in the same order. ``foot`` are the lines below the
+    ``people`` has the same rows in the same order in a short form for a terminal. ``foot`` has the lines below the
     table.
     """
 
@@ -53,7 +53,7 @@ class Listing(NamedTuple):
     foot: tuple[Block, ...] = ()
 
 
-# Names and options of an argument, for ``ArgumentParser.add_argument``.
+# The positional and keyword parameters of a call of ``ArgumentParser.add_argument``.
 Argument = tuple[tuple[str, ...], Mapping[str, Any]]
 
 
@@ -193,7 +193,10 @@ class ListCommand(BaseCommand, Lister, DisplayCommandBase, ParserOwner):  # type
         return order
 
     def _know_columns(self, parsed_args: argparse.Namespace) -> None:
-        """Replace typed column names, in any letter case, by the columns' own. Raises UsageError if one is unknown."""
+        """Replace typed column names, in any letter case, by the real names.
+
+        Raises UsageError for an unknown column.
+        """
         columns = self.columns(parsed_args)
         asked = [*parsed_args.columns, *parsed_args.sort_columns]
         unknown = [name for name in asked if _column(name) not in columns]

@@ -37,9 +37,9 @@ class ConfigCheck(DocumentCommand):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Write each problem to stderr and return 78 if there is one, 2 if a part does not answer, else 0.
+        """Write each problem to stderr. Return 78 if there is a problem, 2 if a part does not answer, else 0.
 
-        A line with "note:" is not a problem.
+        A line that begins with "note:" is not a problem and does not change the code.
         """
         from agent.cmd.exit_handling import to_stderr
         from agent.config.build import notices
@@ -80,7 +80,7 @@ def _checked(options: argparse.Namespace) -> tuple[Loaded | None, tuple[str, ...
 
 
 def _live(options: argparse.Namespace, loaded: Loaded) -> tuple[Answer, ...]:
-    """Ask every part outside the agent. The libraries do not log their retries to stderr."""
+    """Ask every part outside the agent whether it answers, while the libraries do not log their retries to stderr."""
     from agent.cmd.audited import command_logging
     from agent.cmd.probes import probes_for
     from agent.cmd.probes.probe import LIMIT_S, answers

@@ -114,7 +114,8 @@ def _shown(command: Demo, *, keep: bool, form: str, page: str | None) -> DemoRun
                 _answer(command, ran, form, _commands(built))
                 sys.stderr.write(f"the demo's cloud stays in {kept.folder}; remove it: {_program()} demo --end\n")
         if keep:
-            # Cancel the clean-up only after the print: until then the operator cannot know how to remove the cloud.
+            # Cancel the clean-up (--keep) only after the print, because the printed text tells the operator how to
+            # remove the cloud.
             standing.pop_all()
     if not keep:
         progress("done")
@@ -136,7 +137,10 @@ def _write_pages(file: str, built: DemoCloud, ran: DemoRun, progress: _Progress)
 
 
 class _Progress:
-    """Writes one line to stderr for each step. During the write, a new or deferred signal raises Interrupted."""
+    """Writes one line to stderr for each step.
+
+    While the line is written, a signal raises Interrupted, also a signal that came earlier.
+    """
 
     def __init__(self, interruptions: Interruptions) -> None:
         self._interruptions = interruptions
@@ -162,7 +166,7 @@ def _program() -> str:
     """Return the command that starts this program from any working directory."""
     called = sys.argv[0]
     found = shutil.which(Path(called).name)
-    # If the shell found the script through PATH, argv[0] is the full path, and the bare name is enough.
+    # If a search of PATH finds the running script, the bare name of the program is enough.
     if found is not None and os.path.abspath(found) == os.path.abspath(called):
         return Path(called).name
     return os.path.abspath(called) if os.sep in called else called
@@ -173,7 +177,7 @@ def _commands(built: DemoCloud) -> dict[str, str]:
     from agent.demo.cast import HOSTS
 
     # Write "env VAR=value", not "VAR=value": if the folder's path contains a space, shlex.join quotes the whole word,
-    # and without env the shell would take that word for the command.
+    # and without env the shell would run the quoted word as a command.
     view = ["env", f"LVM_SYSTEM_DIR={built.lvm_folder}"] if built.has_real_groups else []
     return {host.name: shlex.join([*view, _program(), "--config-file", str(built.config_file(host))]) for host in HOSTS}
 

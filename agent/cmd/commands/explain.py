@@ -1,4 +1,4 @@
-"""``stocktake explain WHAT``: how the agent computes a class's amounts, what a finding means, facts of a consumer."""
+"""``stocktake explain WHAT``: explain a class's amounts, a finding's meaning, or the facts about a consumer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Explain(ReportingCommand, DocumentCommand):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Return 0 if the answer is complete, 2 if the agent could not read a source that the answer rests on.
+        """Return 0 if the answer is complete, 2 if the agent could not read a source that the answer needs.
 
         Raises UsageError (127) if nothing has this name.
         """

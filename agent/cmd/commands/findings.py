@@ -56,7 +56,7 @@ class Findings(ReportingCommand, ListCommand):
     )
 
     def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing, int]:
-        """Return the list of findings that pass all filters, and the exit code: 0 none, 3 some, 2 not known.
+        """Return the list of findings that pass all filters, and the exit code: 0 no finding, 3 findings, 2 unknown.
 
         Raises UsageError on an unknown finding code, and on a consumer's name that several consumers have.
         """
@@ -109,7 +109,7 @@ def _foot(found: Sequence[Document], shown: Sequence[Document], now: str) -> tup
 
 
 def _code(report: AuditReport, shown: Sequence[Document]) -> int:
-    """Return 2 if a source is unread or a listed finding has the state unknown, 3 if any is listed, else 0."""
+    """Return 2 if a source is unread or a listed finding has the state unknown, 3 if any finding is listed, else 0."""
     from agent.exit_codes import CLEAN, FINDINGS, REFUSED, answer_code, first_of
     from agent.model.report import Outcome
     from agent.render.finding_text import state_of

@@ -95,7 +95,7 @@ class Ledger(ReportingCommand, ListCommand):
 
 
 def _unread(report: AuditReport, resource_class: str | None) -> tuple[str, ...]:
-    """Return the unread sources on which the requested rows rest; one class rests on fewer sources than all classes."""
+    """Return the unread sources that the requested rows need; rows of one class need fewer sources than all rows."""
     from agent.render.explain import unread, unread_books
 
     if resource_class is None:

@@ -1,4 +1,4 @@
-"""``stocktake report``: write an HTML page about this host, or about the fleet, for people who have no shell there."""
+"""``stocktake report``: write an HTML page about this host or the fleet, for people without a shell on the host."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Report(BaseCommand):
         return code or (CLEAN if is_whole else PARTIAL)
 
     def _fleet(self, parsed_args: argparse.Namespace) -> int:
-        """Write the page of the fleet; return 2 if a file of the folder is no report, or if there is none."""
+        """Write the page of the fleet; return 2 if a file of the folder is not a report, or if there is no report."""
         from agent.cmd.fleet_facts import facts_of_folder
         from agent.exit_codes import CLEAN, PARTIAL
         from agent.pages.fleet.page import fleet_page

@@ -46,7 +46,7 @@ class ReportingCommand(BaseCommand):
         return audited(self.app.options, command, publish or Publish.NEVER)
 
     def audit_document(self, report: AuditReport) -> Document:
-        """Return the document of the audit whose report ``report_of`` returned."""
+        """Return the JSON document of the audit whose report ``report_of`` has returned."""
         from agent.render.documents import audit_document
 
         return audit_document(report) if self._last is None else self._last.audit

@@ -1,4 +1,7 @@
-"""``stocktake status``: show the daemon's last report from the report file. It works while all services are down."""
+"""``stocktake status``: show the daemon's last report from the report file.
+
+The command works while all services are down.
+"""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class Traits(ReportingCommand, ListCommand):
         report = self.report_of(parsed_args, "traits")
         unread = [source.name for source in report.sources if source.name in (PLACEMENT, LIBVIRT) and not source.ok]
         known = any(source.name == PLACEMENT and source.ok for source in report.sources)
-        # Without an answer from Placement, the agent does not know which traits Placement records.
+        # If Placement did not answer, the agent does not know which traits Placement records, so the cells are empty.
         found = [row if known else {**row, "recorded": None} for row in trait_rows(report)]
         shown = [row for row in found if not parsed_args.diff or (known and row["wanted"] != row["recorded"])]
         rows = tuple(tuple(row[name] for name in self.COLUMNS) for row in shown)

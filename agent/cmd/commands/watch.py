@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 #: The default of ``--timeout``: how long ``--once`` waits for the first answer.
 TIMEOUT_S = 5.0
-#: The same number as SETTLED_S in agent/cmd/watching/once.py, for the help.
+#: For the help text: seconds, equal to SETTLED_S in agent/cmd/watching/once.py, which is slow to import.
 SETTLED_S = 2.0
 LONGEST_S = 86_400
 CSV = "csv"
@@ -98,7 +98,7 @@ class Watch(BaseCommand):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Show messages until the operator ends the command, or once; return the exit code.
+        """Show the messages until the operator ends the command (with --once: show them once); return the exit code.
 
         Raises UsageError; ConfigError if transport_url is not set; SourceUnavailable (exit code 75) if no broker can be
         reached.

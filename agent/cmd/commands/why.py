@@ -1,4 +1,4 @@
-"""``stocktake why``: the constraint that refuses a request, its numbers, and the smallest change that would help."""
+"""``stocktake why``: find the constraint that refuses a request, and the smallest change that would help."""
 
 from __future__ import annotations
 

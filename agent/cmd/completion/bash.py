@@ -1,4 +1,4 @@
-"""The completion script for bash. The script needs nothing but bash: the package bash-completion only loads it."""
+"""The completion script for bash. The script works in bash alone; the package bash-completion can load the script."""
 
 from __future__ import annotations
 

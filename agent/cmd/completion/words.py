@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 
 class Values(enum.Enum):
-    """What follows an option: nothing, one of the listed words, a file, a folder, or a text that no shell knows."""
+    """What follows an option: nothing, one of the listed words, a file, a folder, or a text without completion."""
 
     NOTHING = enum.auto()
     LISTED = enum.auto()
@@ -47,7 +47,10 @@ class ProgramWords:
 
     @property
     def first_words(self) -> tuple[tuple[str, str], ...]:
-        """The first word of each command with its summary; a word that begins several commands lists these."""
+        """(first word of a command, its summary).
+
+        For a word that begins several commands, the summary lists the commands.
+        """
         found: dict[str, str] = {}
         for command in self.commands:
             first, _, second = command.name.partition(" ")
@@ -60,7 +63,7 @@ class ProgramWords:
 
     @property
     def second_words(self) -> dict[str, tuple[tuple[str, str], ...]]:
-        """The second words of the commands of two words, with their summaries, by the first word."""
+        """For each first word of the commands with two words: (second word, the command's summary) of each command."""
         pairs = [(each.name.partition(" "), each.summary) for each in self.commands if " " in each.name]
         firsts = dict.fromkeys(first for (first, _, _), _ in pairs)
         return {word: tuple((second, text) for (first, _, second), text in pairs if first == word) for word in firsts}
@@ -76,7 +79,7 @@ def options_of(parser: argparse.ArgumentParser, codes: tuple[str, ...]) -> tuple
 
 
 def operands_of(parser: argparse.ArgumentParser, codes: tuple[str, ...], commands: Iterable[str]) -> tuple[str, ...]:
-    """Return the words that can stand for the parser's positional arguments, as far as they are known."""
+    """Return the words that the operator can type for the parser's positional arguments, as far as they are known."""
     known = {"WHAT": codes, "COMMAND": tuple(commands)}
     return tuple(_operands(parser, known))
 

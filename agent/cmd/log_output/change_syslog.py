@@ -29,7 +29,7 @@ _ADOPTED = frozenset({"compute-id-file", "provider-name", "record", "store"})
 class AnnouncingJournal:
     """A journal that also passes each change that was made to ``announce``, as one line of text.
 
-    ``actor`` returns who makes the changes, in words.
+    ``actor`` returns a text that names the operator who makes the changes.
     """
 
     def __init__(self, journal: Journal, actor: Callable[[], str], announce: Callable[[str], None]) -> None:
@@ -77,7 +77,7 @@ def to_syslog(line: str) -> None:
     """Send a line to the machine's syslog, facility user, priority warning. Without a syslog server, do nothing.
 
     The journal file has the change, and the command's output must not depend on syslog. So no failure is reported. The
-    standard library's handler is not used: while the server does not read, the handler's second try blocks for ever.
+    standard library's handler is not used: if the server does not read, the handler blocks forever at its second try.
     """
     priority = (SysLogHandler.LOG_USER << 3) | SysLogHandler.LOG_WARNING
     text = f"<{priority}>{IDENTIFIER}[{os.getpid()}]: {line}"

@@ -16,7 +16,7 @@ _DEBUG = 7
 
 
 class JournaldFormatter(logging.Formatter):
-    """Another formatter's text with the prefix of the record's priority before each line, tracebacks included."""
+    """Formats a record with another formatter. Each line, also of a traceback, begins with the record's priority."""
 
     def __init__(self, inner: logging.Formatter) -> None:
         super().__init__()

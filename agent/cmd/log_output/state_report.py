@@ -62,7 +62,7 @@ def report_text(condition: Condition, loaded: Loaded, version: str, now: str) ->
 
 
 class _Version:
-    """What oslo.reports asks a program's version object."""
+    """The version object that oslo.reports reads, with the method names that the library requires."""
 
     def __init__(self, version: str) -> None:
         self._version = version

@@ -1,6 +1,6 @@
 """Explain a finding code: print its runbook of agent/runbooks, or else what the finding's own module says.
 
-The page needs neither configuration nor root, so that an operator can read it on any machine.
+The command then needs neither a configuration nor root, so an operator can read the page on any machine.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def page_of(code: str) -> str | None:
 
 
 def known_codes() -> frozenset[str]:
-    """Return every finding code and every other name that has a page."""
+    """Return every finding code and the name of every alert that has a page."""
     from agent.findings import BUILTIN
 
     return frozenset(rule.code for rule in BUILTIN) | {file.name.removesuffix(".md") for file in _files()}
@@ -46,7 +46,7 @@ def _files() -> tuple[Traversable, ...]:
 
 
 def _page_of_rule(code: str) -> str | None:
-    """Return a short page from the rule and the docstring of its module, which is named like the code."""
+    """Return a short page made from the code's rule and from the docstring of the module with the code's name."""
     from agent.findings import BUILTIN
 
     rule = next((rule for rule in BUILTIN if rule.code == code), None)

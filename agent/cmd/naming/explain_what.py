@@ -1,7 +1,7 @@
-"""Decide what WHAT in ``stocktake explain WHAT`` means: a class, else a finding, else a consumer.
+"""Find what the argument WHAT of ``stocktake explain WHAT`` names: a class, else a finding, else a consumer.
 
-explain_code.py explains a finding code, without an audit. A class name has no hyphen and a code has at least one, so
-no WHAT is both a class and a code.
+explain_code.py explains a finding code, without an audit. The name of a class has no hyphen, and a code has at least
+one hyphen, so no argument names both.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _of(explanation: Explanation, detail: Detail, code: int) -> Answer:
 
 
 def _of_finding(report: AuditReport, seen: SeenFinding) -> Answer:
-    # A finding that this audit could not check rests on a source that was not read.
+    # If this audit could not check the finding, the answer is incomplete: a source that the finding needs was not read.
     missing = seen.unknown_because if seen.state is FindingState.UNKNOWN else ()
     others = {each.finding.id: finding_document(each) for each in report.findings}
     blocks = tuple(finding_details(others[seen.finding.id], names_of(report), report.started_at, others))
@@ -90,7 +90,7 @@ def _finding(report: AuditReport, what: str) -> SeenFinding | None:
 
 def _consumer(report: AuditReport, what: str) -> str:
     consumer = consumer_of(report, what)
-    # A uuid, or a name that stands for a uuid, cannot mean anything but a consumer.
+    # A uuid, or a name that was translated to a uuid, can only mean a consumer.
     if unread(report) or consumer != what or could_be_beginning(what) or _is_known(report, consumer):
         return require_consumer(report, consumer)
     words = {name.lower(): name for name in (*known_classes(report), *known_codes(), *known_names(report))}

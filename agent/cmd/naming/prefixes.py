@@ -1,7 +1,7 @@
-"""Find the known id of which the operator typed the whole or the beginning. Pure.
+"""Find the known id that the operator typed, in full or only its beginning. Pure.
 
 Upper case and hyphens make no difference. A beginning needs at least 8 characters, so that a truncated or empty id from
-a script does not match an id by chance. The ids of journal entries are short: their beginnings need at least 4.
+a script matches no id by chance. The ids of journal entries are short: their beginnings need at least 4.
 """
 
 from __future__ import annotations

@@ -33,5 +33,5 @@ FAMILIES: tuple[Callable[[Loaded], Iterable[Probe]], ...] = (
 
 
 def probes_for(loaded: Loaded) -> tuple[Probe, ...]:
-    """Return every probe for this configuration, in the order of the output; no probe asks anything yet."""
+    """Return every probe for this configuration, in the order of the output; the probes have not been asked yet."""
     return tuple(probe for family in FAMILIES for probe in family(loaded))

@@ -1,4 +1,4 @@
-"""The probe of the message broker: one message that no program receives."""
+"""The probe of the message broker: send one message that no program receives."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def _broker(options: BusOptions, _deadline: Deadline) -> str:
     try:
         reach(bus)
     except Exception as error:
-        # oslo.messaging also raises exceptions of other libraries. Complaints words them without the password.
+        # oslo.messaging also raises exceptions of other libraries. ``Complaints`` turns them into errors without the
+        # password.
         raise Complaints(options, TOPIC).undelivered(error) from error
     finally:
         bus.close()

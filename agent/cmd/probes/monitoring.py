@@ -1,4 +1,4 @@
-"""Probes of what monitoring systems read: the sockets of [healthcheck] and [metrics], and the text file."""
+"""Probes of the interfaces for monitoring systems: the sockets of [healthcheck] and [metrics], and the text file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ def monitoring_probes(loaded: Loaded) -> Iterator[Probe]:
 
 
 def _address(address: Address, deadline: Deadline) -> str:
-    """Return who serves the address: an agent, or nobody yet. Raises OSError if another program does."""
+    """Return whether an agent or no program serves the address.
+
+    Raises OSError if another program serves the address.
+    """
     try:
         connected = _connected(address, deadline.left_s())
     except (FileNotFoundError, ConnectionRefusedError):

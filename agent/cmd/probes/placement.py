@@ -43,7 +43,10 @@ def _root(client: PlacementClient, _deadline: Deadline) -> str:
 
 
 def _provider(client: PlacementClient, find: Callable[[], Identity | None], host: str, _deadline: Deadline) -> str:
-    """Return which provider Placement has. Every request but the one for the root document needs an accepted user."""
+    """Return a sentence about this host's provider.
+
+    Unlike the request for the root document, this request needs a valid user.
+    """
     identity = find()
     if identity is None:
         with contextlib.closing(client):

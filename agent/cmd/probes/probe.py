@@ -1,4 +1,4 @@
-"""Define a question to a part outside the agent, such as libvirt, and ask all such questions at the same time."""
+"""Define a probe, a question to a part outside the agent such as libvirt, and run all probes at the same time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The result of a probe. ``ok``: the part answered. ``words``: the answer, or the reason why there is no answer.
+    """The result of a probe. ``ok``: whether the part answered. ``words``: the answer, or why there is no answer.
 
     ``took_ms`` is how long the question took, in milliseconds.
     """
@@ -54,7 +54,7 @@ class _Asked:
         self._thread.start()
 
     def answer(self) -> Answer:
-        """Wait for the answer until shortly after the deadline; return the answer, or one that says that none came."""
+        """Wait for the answer until shortly after the deadline. Without an answer, return an Answer that says so."""
         self._thread.join(self._deadline.left_s() + _LAST_WORDS_S)
         return self._answer or self._of(f"no answer within {self._deadline.allowed_s:g} s", ok=False)
 

@@ -1,7 +1,7 @@
 """Say on stderr for which source a command waits, once the source has not answered for two seconds.
 
-On a terminal, this is one line, which is rewritten twice a second and removed when the source answers. Elsewhere, for
-example in a log file, each source gets one line. stdout gets nothing.
+On a terminal, one line is rewritten twice a second and removed when the source answers. Elsewhere, for example in a log
+file, each source gets one line. stdout gets nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from agent.cmd.waits.caller import Watch
 from agent.text.wording import printable
 
 AFTER_S = 2.0
-#: The time between two looks at the wait. The first line comes at most this long after AFTER_S.
+#: The seconds between two updates. The first line appears at most this long after AFTER_S.
 _TICK_S = 0.5
 _PREFIX = "stocktake: "
 
@@ -81,7 +81,7 @@ class Progress:
 
     @contextlib.contextmanager
     def waiting(self, what: str, at_most_s: float) -> Iterator[None]:
-        """Show in the block, after two seconds, that the command waits for ``what``, and for at most how long."""
+        """Show in the block, after two seconds, that the command waits for ``what``, at most ``at_most_s`` seconds."""
         now = self._monotonic()
         with self._lock:
             before, self._wait = self._wait, Wait(what, now, now + at_most_s)
@@ -98,13 +98,13 @@ class Progress:
         self._over.set()
 
     def show(self) -> None:
-        """Show the present wait if it is due. The thread calls this twice a second."""
+        """Show the present wait if it has lasted long enough. The thread calls this method twice a second."""
         with self._lock:
             wait, now = self._wait, self._monotonic()
             if wait is None or now - wait.began < AFTER_S:
                 return
             if self._form is Form.ONE_LINE:
-                # A line that wraps could not be removed again.
+                # The line must fit the terminal, because a wrapped line could not be removed again.
                 self._rewrite(wait.line_within(max(20, shutil.get_terminal_size().columns - 1), now))
             elif wait.what not in self._named:
                 self._named.add(wait.what)
@@ -129,7 +129,7 @@ class Progress:
             self._shown = 0
 
     def _write(self, text: str) -> None:
-        # A reader of stderr that has gone must not end the command.
+        # If the reader of stderr has exited, the command still continues.
         with contextlib.suppress(OSError, ValueError):
             self._out.write(text)
             self._out.flush()

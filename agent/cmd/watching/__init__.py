@@ -1,4 +1,4 @@
-"""``stocktake watch``: receive the messages of all cells, and show them on a terminal, in a pipe, or once.
+"""``stocktake watch``: receive the messages of all cells, and show them live, as lines in a pipe, or once.
 
 Begin with ``run.py``, which decides between the three forms: ``live.py`` redraws a terminal and obeys keys,
 ``stream.py`` prints each message to a pipe, ``once.py`` asks all agents, waits and prints. ``cells.py`` has one

@@ -1,4 +1,4 @@
-"""Watch one cell over its message broker: receive the agents' messages, and notice when the broker is away and back.
+"""Watch one cell over its message broker: receive the agents' messages, and detect the broker's outages.
 
 oslo.messaging reconnects by itself without telling the caller. So a thread sends a probe, a message that nobody
 receives, every PROBE_S seconds to learn whether the broker accepts messages. After an outage the thread asks all agents
@@ -32,7 +32,7 @@ UNDECIDED, UP, AWAY = "undecided", "up", "away"
 class CellParts:
     """The parts for watching one cell. ``expected`` is None if the operator wants no list of this cell's hosts.
 
-    ``told`` is called with a sentence when the broker goes away and when it is back.
+    ``told`` is called with a sentence when the broker becomes unreachable, and when it is reachable again.
     """
 
     name: str

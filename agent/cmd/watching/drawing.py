@@ -22,9 +22,9 @@ from agent.fleet.table import CUT, GAP, HEAD, LEAST_WHAT, Cells, cells_of, colum
 from agent.fleet.view import FleetView, HostRow
 from agent.render.layout import Line, Span, Tone
 
-#: The columns of the heat strip if the output has no width.
+#: The width in columns of the heat strip (one character a host) if the output has no width.
 USUAL_STRIP = 80
-#: The most lines about brokers that are away and lists that were not read; one more line counts the other problems.
+#: The most lines about unreachable brokers and unread lists; one more line counts the other problems.
 MOST_PROBLEMS = 3
 #: The most columns that the filter takes in the line with the keys.
 MOST_FILTER = 24
@@ -84,7 +84,7 @@ def report_lines(view: FleetView, rows: Sequence[HostRow], width: int | None) ->
 
 
 def _screen_head(view: FleetView, size: Size) -> list[Line]:
-    """Return the head, without its last lines if the screen is low."""
+    """Return the head of the screen; on a screen with few lines, the last lines of the head are left out."""
     return _head(view, size.columns)[: max(1, size.lines - 2 - LEAST_ROWS)]
 
 
@@ -117,7 +117,7 @@ def _table(view: FleetView, rows: Sequence[HostRow], width: int | None, selected
         mark = ">" if selected is not None and number == selected + 1 else " " * margin
         texts = [_padded(getattr(each, name), widths[name], right=name in _RIGHT) for name in columns]
         sev, rest = texts[0], (" " * GAP).join(("", *texts[1:])).rstrip()
-        # The line is cut only if the terminal is too narrow for the columns that are never left out.
+        # The line is cut only if the terminal is too narrow even for the columns that the table always shows.
         rest = _fit(rest, None if room is None else room - len(sev))
         yield Line((Span(mark), Span(sev, TONES[row.condition] if row else Tone.PLAIN), Span(rest)))
 

@@ -1,7 +1,7 @@
 """Read every 300 s which hosts should send messages: from a cell's nova-compute services, or from a file.
 
-If a list cannot be read again, ``watch`` keeps the list that was last read, and shows the problem: an unknown list is
-not an empty list.
+If a later read fails, ``watch`` keeps the last list that was read and shows the problem, because an unknown list is not
+an empty list.
 """
 
 from __future__ import annotations

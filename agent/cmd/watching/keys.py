@@ -29,7 +29,7 @@ def keys_in(data: bytes) -> tuple[list[str], bytes]:
             if found is None and _UNFINISHED.match(data):
                 return keys, data
             if found is None:
-                # The terminal sends ESC and a letter for Alt with the letter: return the letter.
+                # For Alt with a letter, the terminal sends ESC and the letter. Ignore this ESC and return the letter.
                 data = data[1:]
                 continue
             keys += [_SPECIAL[found.group()]] if found.group() in _SPECIAL else []

@@ -30,9 +30,9 @@ from agent.fleet.view import FleetView, HostRow
 from agent.render.draw import drawn
 from agent.render.layout import Look
 
-#: The program makes a new view of the fleet, and draws it, once in this number of seconds.
+#: The seconds between two new views of the fleet, each of which is drawn.
 REDRAW_S = 1.0
-#: A held key repeats 30 times a second. Between two draws for keys, at least this number of seconds passes.
+#: The least seconds between two draws that keys cause, because a held key repeats 30 times a second.
 KEY_GAP_S = 0.05
 
 
@@ -105,7 +105,10 @@ class LiveScreen:
         return Action.NOTHING
 
     def _rows(self) -> list[HostRow]:
-        """Return the rows that the operator chose to see, sorted; select and sort only for a new view or choice."""
+        """Return the rows that the operator chose to see, sorted.
+
+        They are computed again only for a new view or choice.
+        """
         view, choice, rows = self._sorted
         if view is not self._view or choice != self._ui.choice:
             rows = chosen(self._view.rows, self._ui.choice)

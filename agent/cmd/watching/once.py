@@ -32,7 +32,7 @@ _STDOUT = "-"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """What ``--once`` does. ``timeout_s``: the longest wait for the first answer. ``fail_on``: words of FAIL_ON.
+    """The options of ``--once``. ``timeout_s``: the longest wait for the first answer. ``fail_on``: words of FAIL_ON.
 
     ``waiting`` shows on stderr what the command waits for. ``page`` is the file for the page of the fleet; ``-`` writes
     the page to stdout instead of the table.

@@ -12,7 +12,7 @@ from agent.cmd.watching.setup import Watched
 from agent.errors import SourceUnavailable
 from agent.fleet.view import FleetView
 
-#: Seconds from one page to the next, and from the start to the second page: the first is written before hosts answer.
+#: The seconds from one page to the next. The first page is written at the start, before any host has answered.
 EVERY_S = 60.0
 SOON_S = 10.0
 
@@ -32,8 +32,8 @@ def write_view(file: str, view: FleetView) -> None:
 def page_kept(file: str | None, watched: Watched) -> Iterator[None]:
     """Write the page again and again while the block runs, and once more at its end; do nothing without a file.
 
-    Raises SourceUnavailable if the first page cannot be written. A later failure is told on stderr at the end of the
-    block, because the block may own the terminal.
+    Raises SourceUnavailable if the first page cannot be written. A later failure is printed to stderr at the end of the
+    block, because the block may use the whole terminal.
     """
     if file is None:
         yield
@@ -62,7 +62,7 @@ class _Keeper:
         self._thread.start()
 
     def end(self) -> None:
-        """End the thread, write the last page, and tell on stderr if it could not be written."""
+        """End the thread and write the last page; if the page cannot be written, print the error to stderr."""
         self._closing.set()
         self._thread.join()
         self._write()

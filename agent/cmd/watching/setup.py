@@ -94,7 +94,7 @@ class Watched:
         return tuple(each for each in found if each is not None)
 
     def view(self, *, waited: bool = False) -> FleetView:
-        """Return the whole fleet now. ``waited`` says that the time for the hosts' answers is over."""
+        """Return the present view of the whole fleet. ``waited``: whether the time for the hosts' answers is over."""
         moment = Moment(now=time.monotonic(), at=datetime.datetime.now(datetime.UTC), waited=waited)
         everywhere = self.everywhere.value if self.everywhere else None
         return fleet_view((cell.seen() for cell in self.cells), everywhere, moment)

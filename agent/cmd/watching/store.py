@@ -69,7 +69,7 @@ class HostStore:
                 if len(self._left_out) < MOST_ODD:
                     self._left_out.add(seen.host)
                 return None
-            # Two threads may work on two messages of one host.
+            # Two threads may handle two messages of one host at the same time; the later message must win.
             if before is None or before.received_at <= received_at:
                 self._hosts[seen.host] = seen.after(before)
         return seen

@@ -21,14 +21,14 @@ from agent.fleet.host import HostSeen
 from agent.fleet.lines import line, missing_line
 from agent.fleet.view import HostRow, row_of_message
 
-#: Seconds between two looks for hosts that are missing.
+#: Seconds between two checks for hosts that have become silent or late.
 LOOK_S = 2.0
 MISSING = frozenset({Condition.SILENT, Condition.NEVER})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heard:
-    """A valid message of one cell: the document as it came, and what ``watch`` keeps of the document."""
+    """A valid message of one cell: the document as received, and the HostSeen that was read from the document."""
 
     cell: str
     document: Any
@@ -46,7 +46,7 @@ class Printer(Protocol):
 
 
 class Lines:
-    """One line of text for each message, and one when a host has gone silent."""
+    """Prints one line of text for each message, and one line when a host becomes silent."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -61,7 +61,7 @@ class Lines:
 
 
 class JsonLines:
-    """Each message, with all its keys, as one line of JSON."""
+    """Prints each message, with all its keys, as one line of JSON."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -83,7 +83,7 @@ class JsonLines:
 
 
 class CsvLines:
-    """A line with the names of the columns, then one row for each message and for each host that is missing."""
+    """Prints a line with the columns' names, then a row for each message and for each silent or late host."""
 
     def __init__(self, out: TextIO) -> None:
         self._writer = csv.writer(out, lineterminator="\n")
@@ -116,7 +116,7 @@ class Stream:
         return listen
 
     def run(self, watched: Watched) -> int:
-        """Print what comes until an interrupt; return the exit code.
+        """Print each message that arrives until an interrupt; return the exit code.
 
         Each message is flushed, so that the reader of the pipe gets it at once. An interrupt is the usual end, so
         the command prints nothing about it: with JSON, every line stays a message.
@@ -141,7 +141,7 @@ class Stream:
             self._out.flush()
 
     def _look(self, watched: Watched) -> None:
-        """Print each host that has become silent or late since the last look."""
+        """Print each host that has become silent or late since the last check."""
         for row in watched.view().rows:
             if row.condition in MISSING and row.key not in self._missing:
                 self._missing.add(row.key)

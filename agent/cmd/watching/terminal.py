@@ -1,4 +1,4 @@
-"""Set up a terminal for single keys, wait for keys and signals, and restore the terminal in every case.
+"""Set up a terminal for single key presses, wait for keys and signals, and always restore the terminal.
 
 In cbreak mode the terminal passes each key on at once and does not echo the key; Ctrl-C still sends its signal. The
 signal handler only collects the signal's number, so no signal can interrupt the code that restores the terminal.
@@ -87,7 +87,7 @@ class Terminal:
             if key.fd != self._number:
                 continue
             if not data:
-                # No data: the other end of the terminal is closed.
+                # A read without data means that the other end of the terminal is closed.
                 self._signals.append(signal.SIGHUP)
                 self._selector.unregister(key.fd)
                 continue

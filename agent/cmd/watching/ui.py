@@ -15,7 +15,7 @@ MOST_FILTER = 200
 
 
 class Action(enum.Enum):
-    """What the screen must do after a key, beside drawing."""
+    """What the screen must do after a key, in addition to drawing."""
 
     NOTHING = "nothing"
     QUIT = "quit"
@@ -44,7 +44,7 @@ class Ui:
 def placed(ui: Ui, rows: Sequence[HostRow], page: int) -> Ui:
     """Return the Ui with ``index`` and ``top`` for these rows, so that the selected row is on a page of ``page`` rows.
 
-    If the selected host is no longer in the rows, the selection stays at its place, on the row that is there now.
+    If the selected host is no longer in the rows, the row that is now at the same index is selected.
     """
     last = max(0, len(rows) - 1)
     index = 0 if ui.selected is None else min(ui.index, last)
@@ -77,7 +77,7 @@ def pressed(ui: Ui, key: str, rows: Sequence[HostRow], page: int) -> tuple[Ui, A
 
 def _moved(ui: Ui, index: int, rows: Sequence[HostRow]) -> Ui:
     index = min(max(0, index), max(0, len(rows) - 1))
-    # On the first row, the selection has no host: it stays on the first row, whichever host moves there.
+    # A selection of the first row names no host, so the first row stays selected, whichever host moves there.
     return replace(ui, index=index, selected=rows[index].key if index and rows else None)
 
 

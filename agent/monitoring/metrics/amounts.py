@@ -1,8 +1,9 @@
 """Gauges of amounts: inventories, books, leaks, stores, thin pools, guests and NUMA cells. Pure.
 
-The three books are *promised* (nova's database), *held* (libvirt, storage) and *recorded* (Placement's allocations).
-A function returns None if the audit could not know its values; the caller then keeps the values of an earlier audit.
-``before`` are these values: a function that returns some new values returns the others with them.
+The three books are *promised* (nova's database), *held* (libvirt, storage) and *recorded* (Placement's allocations). A
+function returns None if the audit could not know its values; the caller then keeps the values of an earlier audit.
+``before`` has the values of the earlier audit; a function that knows only some new values returns the other values from
+``before``.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from agent.monitoring.metrics.values import Sample, Samples
 
 #: The three books, each with the source that the audit must have read.
 BOOKS = {"promised": STATE, "held": LIBVIRT, "recorded": PLACEMENT}
-#: The classes whose held amount libvirt shows: without a guest, the host holds 0 of them.
+#: The classes whose held amount libvirt knows: if the host has no guest, the held amount is 0.
 _OF_GUESTS = frozenset({"VCPU", "PCPU", "MEMORY_MB"})
 _STORES = (LVM, IMAGES, FILESYSTEM, CEPH)
 _KIB = 1024
@@ -47,14 +48,15 @@ def resources(report: AuditReport) -> Samples | None:
 def differs(report: AuditReport, before: Samples) -> Samples | None:
     """Return whether the wanted inventory differs from Placement's, by class.
 
-    A class keeps its value while the agent cannot decide which inventory it wants. None without libvirt or Placement.
+    A class keeps its value while the agent cannot decide which inventory it wants. None if libvirt or Placement was not
+    read.
     """
     if not (was_read(report, PLACEMENT) and was_read(report, LIBVIRT)):
         return None
     found: dict[tuple[str, ...], float | None] = {}
     kept = {sample.labels: sample.value for sample in before.get("resource_differs", ())}
     rows = [(row, shown) for row in report.inventory if (shown := row.wanted or row.recorded) is not None]
-    # The undecided rows come last: their class has one value for all child providers.
+    # The rows of undecided inventories come last, because a class has only one value for all child providers.
     for row, shown in sorted(rows, key=lambda pair: not pair[0].is_decided):
         labels = (_hostname(report), _kind(report, row), shown.resource_class)
         is_other = row.wanted is not None and row.wanted != row.recorded
@@ -95,13 +97,14 @@ def book(report: AuditReport, name: str, before: Samples) -> Samples | None:
 
     The book *held* has no value of a class whose use no source shows, such as disks in files.
     """
-    # Without a cloud, the book *promised* has libvirt's guests.
+    # Without a cloud ([state] source = none), the promised amounts come from libvirt's guests.
     without_cloud = name == "promised" and report.nova_versions is None
     if not was_read(report, BOOKS[name]) or (without_cloud and not was_read(report, LIBVIRT)):
         return None
     rows = list(_in_tree(report))
     if name == "held":
-        # A reserve comes from the configuration, so it does not prove that a source reports the use of the class.
+        # The amount of a reserve row comes from the configuration, so the row does not show that a source reports the
+        # class's use.
         seen = {row.resource_class for row in rows if row.held is not None and row.verdict is not Verdict.RESERVED}
         rows = [row for row in rows if row.resource_class in seen | _OF_GUESTS]
     sums: dict[str, float] = defaultdict(float)
@@ -109,7 +112,7 @@ def book(report: AuditReport, name: str, before: Samples) -> Samples | None:
         sums[row.resource_class] += getattr(row, name) or 0
     samples = {Sample((_hostname(report), resource_class, name), value) for resource_class, value in sums.items()}
     if name == "held" and _is_lost(report, LVM):
-        # Volume groups show the held DISK_GB.
+        # LVM shows the held DISK_GB, so the earlier value is kept while LVM is unread.
         samples = {one for one in samples if one.labels[1] != "DISK_GB"}
         samples |= {one for one in before.get("book_amount", ()) if one.labels[1] == "DISK_GB"}
     return {"book_amount": tuple(sorted(samples))}
@@ -118,8 +121,8 @@ def book(report: AuditReport, name: str, before: Samples) -> Samples | None:
 def leaks(report: AuditReport, before: Samples) -> Samples | None:
     """Return the leaked and the missing amounts by class; None if the audit could not look for such findings.
 
-    While libvirt is unread, the audit finds no new leak, but earlier findings remain. So 0 is known only after an
-    earlier audit.
+    While libvirt is unread, an audit finds no new leak, but findings of earlier audits remain. So the value 0 is only
+    reported if an earlier audit with libvirt has set the value.
     """
     is_read = was_read(report, PLACEMENT) and was_read(report, STATE)
     if not is_read or not (before or was_read(report, LIBVIRT)):

@@ -1,6 +1,7 @@
-"""What only grows: audits, requests, conflicts, writes, changes of findings, changes by heal. Pure.
+"""Metrics that only grow: counts of audits, requests, conflicts, writes, finding changes and changes by heal. Pure.
 
-Every label set of a closed list exists from the start with 0, so that an alert rule needs no ``absent()``.
+Every combination of labels from closed lists exists from the start with the value 0, so that an alert rule needs no
+``absent()``.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _REASON_BY_START = {"look-again": "look_again", "libvirt": "event", "signal": "s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counters:
-    """Sums by metric and labels, the duration of audits, and (number, seconds) of reads by source."""
+    """Counts by metric and labels, the durations of audits, and the (number, total seconds) of reads by source."""
 
     sums: Mapping[Key, float] = field(default_factory=dict)
     audits: Histogram = field(default_factory=lambda: Histogram(bounds=AUDIT_BUCKETS))

@@ -1,4 +1,4 @@
-"""Keep the metrics of the daemon: take each audit's report, answer /metrics, and replace the text file.
+"""Keep the daemon's metrics: update them from each audit's report, answer /metrics, and replace the text file.
 
 The agent renders the text of a report's metrics once. A scrape only adds the metrics of the running audit and of the
 process, so scrapes do not slow audits down. The worker's thread replaces the state as a whole; other threads read it.
@@ -22,13 +22,13 @@ from agent.telemetry import events
 from agent.telemetry.finding_changes import FindingChange
 from agent.telemetry.lasting_problem import LastingProblem
 
-# node_exporter, which reads the file, runs as another user.
+# Every user may read the file, because node_exporter, which reads it, runs as another user.
 _FILE_MODE = 0o644
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricsControl:
-    """What the metrics read from the daemon: ``running_s`` at each scrape, the rest after an audit or a reload.
+    """Functions that read the daemon's state: ``running_s`` at each scrape, the others after an audit or a reload.
 
     ``interval_s`` is the audit interval (None: no periodic audits), ``bus`` the message bus's counts (None: no bus).
     """

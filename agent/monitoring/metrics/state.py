@@ -1,7 +1,8 @@
 """Turn the metrics before an audit and the audit's report into the metrics after the audit. Pure.
 
-While a source is unread, the values that rest on the source keep what the last audit with that source set, and
-``source_up`` and ``findings_known`` say so. The number of series has an upper limit; ``left_out`` counts the rest.
+While a source is unread, the values that need the source stay as the last audit that read the source set them. The
+metrics ``source_up`` and ``findings_known`` show this. The number of series has an upper limit; ``left_out`` counts the
+rest.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _CAPS: Mapping[str, tuple[int, int]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEnd:
-    """What the daemon knows beside the report: when the audit ended, and what is configured.
+    """Facts about an audit that are not in its report: when the audit ended, and what is configured.
 
     ``at`` is in seconds since the epoch. ``interval_s`` is None without periodic audits. ``changed`` are the changes of
     findings that the log reported.
@@ -52,7 +53,7 @@ class AuditEnd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricState:
-    """All counters, and the gauges by group; a group is replaced as a whole by an audit that knows its values."""
+    """All counters, and the gauges by group. An audit that knows the values of a group replaces the whole group."""
 
     counters: Counters = field(default_factory=counters.at_start)
     groups: Mapping[str, Samples] = field(default_factory=dict)
@@ -62,7 +63,7 @@ class MetricState:
 
     @property
     def gauges(self) -> dict[str, tuple[Sample, ...]]:
-        """All gauges that follow from audits, by metric."""
+        """All gauges whose values come from audits, by metric."""
         found: dict[str, tuple[Sample, ...]] = {}
         for samples in self.groups.values():
             for name, rows in samples.items():
@@ -142,7 +143,7 @@ def _complete(report: AuditReport, end: AuditEnd) -> Samples | None:
 
 
 def _sources(before: Samples, report: AuditReport, end: AuditEnd) -> Samples:
-    """Return the state of each source; a source that was not asked keeps its state."""
+    """Return the gauges about each source; the gauges of a source that was not asked stay unchanged."""
     up = {sample.labels: sample.value for sample in before.get("source_up", ())}
     read = {sample.labels: sample.value for sample in before.get("source_last_read_timestamp_seconds", ())}
     for source in report.sources:

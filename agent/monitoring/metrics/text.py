@@ -32,7 +32,7 @@ OPENMETRICS_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BusCounts:
-    """The message bus: tries in a row that failed, notifications that wait, and those that were dropped."""
+    """The message bus: failed tries in a row, waiting notifications, and dropped notifications."""
 
     failures: int
     waiting: int
@@ -61,12 +61,12 @@ class _Families(Collector):
 
 
 def rendered(scene: Scene, *, as_openmetrics: bool) -> bytes:
-    """Return the text of all families that follow from the last report."""
+    """Return the text of all metric families whose values come from the last report."""
     return _text(families(scene), as_openmetrics=as_openmetrics)
 
 
 def of_now(running_s: float, *, as_openmetrics: bool) -> bytes:
-    """Return the text of what changes between two audits: the running audit and the process."""
+    """Return the text of the metrics that change between two audits: about the running audit and the process."""
     registry = CollectorRegistry()
     registry.register(_Families([_gauge("audit_running_seconds", [Sample((), running_s)])]))
     ProcessCollector(registry=registry)
@@ -91,7 +91,7 @@ def _of_registry(registry: CollectorRegistry, *, as_openmetrics: bool) -> bytes:
 
 
 def families(scene: Scene) -> Iterator[Metric]:
-    """Yield all families that follow from the last report, in the order of the catalog."""
+    """Yield all metric families whose values come from the last report, in the order of the catalog."""
     found = {metric.name.removeprefix(PREFIX): metric for metric in _unordered(scene)}
     yield from (found[name] for name in CATALOG if name in found)
 

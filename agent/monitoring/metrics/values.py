@@ -20,7 +20,7 @@ Samples = Mapping[str, tuple[Sample, ...]]
 
 
 def capped(samples: Iterable[Sample], most: int, position: int, first: tuple[str, ...] = ()) -> tuple[Sample, ...]:
-    """Return the samples of at most ``most`` values of the label at ``position``.
+    """Return the samples, limited to ``most`` different values of the label at ``position``.
 
     Values in ``first`` are kept before other values; the other values are kept in alphabetical order.
     """
