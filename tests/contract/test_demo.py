@@ -15,6 +15,7 @@ import pytest
 
 from tests.rigs.lvm import make_group, script
 from tests.rigs.programs import COMMAND, FORKED
+from tests.rigs.schemas import complaints
 from tests.rigs.source_tree import ROOT
 from tests.rigs.wait import until
 
@@ -119,6 +120,15 @@ def test_top_level_keys_of_the_demos_json_document_repeat_the_first_hosts_data(d
     first = document["hosts"]["stocktake-demo-1"]
     assert {name: document[name] for name in ("audit", "ledger", "inventory")} == first
     assert set(document["hosts"]) == {"stocktake-demo-1", "stocktake-demo-2"}
+
+
+def test_the_audits_and_rows_of_the_demo_fit_their_json_schemas(document):
+    for host in document["hosts"].values():
+        assert {name: complaints(name, host[name]) for name in ("audit", "ledger", "inventory")} == {
+            "audit": [],
+            "ledger": [],
+            "inventory": [],
+        }
 
 
 def kept_command(said: str, host: str, asked: str) -> str:

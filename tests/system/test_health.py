@@ -11,6 +11,7 @@ import pytest
 from tests.rigs.agent_process import Agent
 from tests.rigs.host import PATIENCE_S
 from tests.rigs.mariadb import free_port
+from tests.rigs.schemas import complaints
 from tests.rigs.wait import until
 
 
@@ -62,7 +63,12 @@ def test_the_daemon_answers_health_checks_on_a_unix_socket_and_a_tcp_port(agent)
     checks = json.loads(shown)["checks"]
     assert {"audit_loop", "placement", "libvirt", "storage", "write_lock", "identity"} <= set(checks)
     assert checks["libvirt"]["status"] == "pass"
-    assert json.loads(get(over_unix, "/report.json")[1])["audit"]["host"] == agent.host
+    report = json.loads(get(over_unix, "/report.json")[1])
+    assert report["audit"]["host"] == agent.host
+    assert {"health": complaints("health", json.loads(shown)), "report": complaints("report", report)} == {
+        "health": [],
+        "report": [],
+    }
     assert get(over_tcp, "/report.json")[0].status == 404
 
     until(lambda: health()["status"] == "fail", PATIENCE_S, "Placement's third loss")

@@ -1,0 +1,84 @@
+"""The JSON Schema files in etc/schemas are those that their maker writes, and the documents of the program fit them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from agent.cmd.command_line.failures import error_document, failure_of
+from agent.errors import ConfigError
+from agent.render.documents import inventory_rows, ledger_rows, report_document, storage_rows, trait_rows
+from agent.render.findings_grid import COLUMNS, finding_row
+from tests.rigs.json_documents import full_report, heal_answer, status_answer, undo_answer
+from tests.rigs.schemas import FOLDER, complaints
+from tools import make_schemas
+from tools.schema_changes import DOCUMENTS
+
+
+def _examples() -> dict[str, Any]:
+    report = full_report()
+    whole = report_document(report)
+    return {
+        "report": whole,
+        "audit": whole["audit"],
+        "status": status_answer(),
+        "findings": [dict(zip(COLUMNS, finding_row(each), strict=True)) for each in whole["audit"]["findings"]],
+        "ledger": ledger_rows(report),
+        "ledger-storage": storage_rows(report.storage),
+        "inventory": inventory_rows(report.inventory),
+        "traits": trait_rows(report),
+        "heal": heal_answer(),
+        "undo": undo_answer(),
+        "error": error_document(failure_of(ConfigError("one", "two"))),
+    }
+
+
+def test_the_schema_files_are_what_their_maker_writes():
+    """If this fails, run ``tools/make_schemas.py``."""
+    assert {path.name: path.read_text() for path in FOLDER.iterdir()} == make_schemas.files()
+
+
+@pytest.mark.parametrize("name", sorted(DOCUMENTS))
+def test_each_schema_file_is_a_valid_json_schema(name: str):
+    Draft202012Validator.check_schema(json.loads((FOLDER / f"{name}.schema.json").read_text()))
+
+
+@pytest.mark.parametrize("name", sorted(_examples()))
+def test_a_document_of_the_program_fits_its_schema(name: str):
+    assert complaints(name, _examples()[name]) == []
+
+
+@pytest.mark.parametrize("name", ["audit", "report", "heal"])
+def test_a_schema_rejects_a_document_without_one_of_its_keys(name: str):
+    document = _examples()[name]
+    assert [key for key in document if complaints(name, {k: v for k, v in document.items() if k != key}) == []] == []
+
+
+def test_a_schema_rejects_a_finding_whose_severity_is_not_in_the_closed_list():
+    document = _examples()["audit"]
+    document["findings"][0]["severity"] = "fatal"
+    assert complaints("audit", document) == [
+        "$.findings[0].severity: 'fatal' is not one of ['error', 'warning', 'info']"
+    ]
+
+
+def test_each_key_of_a_printed_document_has_its_meaning_in_the_schema():
+    bare = [
+        f"{name}: {key}"
+        for name in DOCUMENTS
+        for key, value in _properties(json.loads((FOLDER / f"{name}.schema.json").read_text()))
+        if "description" not in value
+    ]
+    assert bare == []
+
+
+def _properties(value: Any) -> list[tuple[str, Any]]:
+    if isinstance(value, list):
+        return [pair for part in value for pair in _properties(part)]
+    if not isinstance(value, dict):
+        return []
+    own = list(value["properties"].items()) if isinstance(value.get("properties"), dict) and "type" in value else []
+    return [*own, *(pair for part in value.values() for pair in _properties(part))]
