@@ -239,7 +239,7 @@ class EventSource(Protocol):
     """Requests audits from a thread of its own."""
 
     def start(self, notify: Callable[[str], None]) -> None:
-        """Start the source. It calls ``notify`` with a reason to audit, from any thread; ``notify`` returns at once."""
+        """Start the source: it calls ``notify`` with a reason to audit, from any thread. ``notify`` returns at once."""
         ...
 
     def stop(self) -> None:

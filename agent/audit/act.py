@@ -150,7 +150,7 @@ def _decide(task: AuditTask, memory: AuditMemory, snapshot: Snapshot, before: Co
 
 
 def _reads_of(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> AuditReads:
-    """Return when this audit read its sources and what it could check, for the decision which findings are live."""
+    """Return the times of this audit's reads and what this audit could check; both decide which findings are live."""
     clock, settings, view = task.parts.clock, task.settings, snapshot.placement.value
     return AuditReads(
         now=clock.now(),
@@ -168,7 +168,8 @@ def _reads_of(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> Audit
 def _generations(view: PlacementView | None) -> dict[str, int | None]:
     """Return the generation of each consumer with an allocation on this host.
 
-    Beside a running nova-compute, a finding that heal may repair must rest on allocations that nobody changes.
+    Beside a running nova-compute, heal repairs a finding only if the consumer's generation stayed the same for some
+    audits.
     """
     allocations = view.allocations if view is not None else ()
     return {allocation.consumer_uuid: allocation.consumer_generation for allocation in allocations}
@@ -250,7 +251,7 @@ def _conflicts(*errors: AgentError) -> tuple[ConflictKind, ...]:
 
 
 def _refusal(applied: Applied) -> AgentError | None:
-    """Return why the plan was not carried out completely, or None. The request id is omitted, because it would vary."""
+    """Return why the plan was not carried out completely, or None. The text has no request id, so it stays the same."""
     if not applied.refused:
         return None
     count = len(applied.refused)
@@ -278,7 +279,8 @@ def _counted(acted: Acted, applied: Acknowledged | None) -> Acted:
 def _read_again(task: AuditTask, memory: AuditMemory, acted: Acted) -> Acted:
     """Read Placement and decide again. Keep the readings of the other sources, made after the first Placement read.
 
-    Read allocations even if no generation changed: a consumer's deletion may cause the conflict, but changes none.
+    Read allocations even if no provider's generation changed: deleting a consumer can cause a conflict, but changes no
+    provider's generation.
     """
     memory = dataclasses.replace(memory, recheck_recorded=True)
     read = read_placement(task, memory, Turn.ALLOCATIONS)

@@ -80,7 +80,7 @@ def _codes(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> Iterable
         yield _UNLISTED, PLACEMENT
     unread = [reading.source for reading in snapshot.readings if not reading.ok]
     if task.settings.role is Role.OBSERVER and unread:
-        # Any unread source may have what the agent's own consumer stands for.
+        # The use that the agent's own consumer stands for may be in the source that was not read.
         yield _LEFTOVER, unread[0]
     if task.settings.role is Role.OWNER and (memory.written is None or not task.owns()):
         # In role owner this finding needs the agent's last write of the tree, which a new process does not have.

@@ -42,7 +42,7 @@ def current_state(
 def state_for_a_change(
     task: AuditTask, consumers: frozenset[str], node_uuid: str | None = None, *, host: str | None = None
 ) -> NovaState:
-    """Return the cloud's state for a change that no audit makes (heal, undo, adopt). Raises as ``current_state``."""
+    """Return the cloud's state for a change by heal, undo or adopt. Raises the same errors as ``current_state``."""
     with task.parts.reading(STATE):
         return current_state(task, consumers, node_uuid, host=host)
 

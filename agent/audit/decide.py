@@ -129,7 +129,7 @@ def with_refusals(decision: Decision, refused: tuple[RefusedWrite, ...], unknown
 def _facts(
     snapshot: Snapshot, settings: Settings, subject: Subject, found: Compared, tree: DesiredTree | None
 ) -> AuditFacts:
-    """Return the input of the findings' rules. The caller sets fields such as ``rival`` and ``left`` afterwards."""
+    """Return the input of the findings' rules. The caller sets the other fields afterwards, such as ``rival``."""
     facts = AuditFacts(
         snapshot=snapshot,
         settings=settings,
@@ -236,7 +236,8 @@ def _plan(
     gone = orphan_plan(facts.snapshot, facts.settings, subject, facts.left, confirmed)
     return dataclasses.replace(
         plan,
-        # Remove the allocations that role companion wrote, after writing inventories whose ``reserved`` replaces them.
+        # Remove the allocations that role companion wrote, but only after writing inventories whose ``reserved`` counts
+        # the same use.
         allocations=released(facts.snapshot, facts.settings, tree),
         records=(*own.records, *gone.records),
         removals=gone.removals,

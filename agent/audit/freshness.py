@@ -28,8 +28,9 @@ def oldest_s(settings: Settings) -> float:
 def standing(before: Standing | None, heartbeat: datetime.datetime | None, monotonic: float) -> Standing | None:
     """Return the heartbeat and since when it is unchanged: since now (``monotonic``) if the heartbeat is new.
 
-    If the read returned no heartbeat (None) or an older one, the result is ``before``: a light read may show another
-    service's heartbeat than a full read, and with each change between the two, frozen rows would look new.
+    If the read returned no heartbeat (None) or an older one, the result is ``before``. A light read may return the
+    heartbeat of another service than a full read. If a change between these two counted as new, outdated rows would
+    look current.
     """
     if heartbeat is None:
         return before

@@ -60,7 +60,7 @@ def save_history(
 ) -> AuditMemory:
     """Return the memory with the history ``after``; save it if it changed. ``before`` is the history before this audit.
 
-    ``ended``: the findings that the audits of this process ended since the last save.
+    ``ended``: the findings that audits of this process found to be gone since the last save.
     """
     memory = dataclasses.replace(memory, history=after, ended=ended)
     # The first audit of a process saves even if only points in time changed: this process may run no other audit.
@@ -89,9 +89,10 @@ def saved(parts: Parts, memory: AuditMemory) -> AuditMemory:
 
 
 def _content(history: History) -> tuple[object, ...]:
-    """Return the history without its points in time that change in every audit."""
+    """Return the history without the times that change in every audit."""
     found = [
-        # If a count starts again with equal evidence, only ``stands_since`` changes.
+        # ``stands_since`` belongs to the content: if the count of audits starts again with equal evidence, no other
+        # value here changes.
         (s.id, s.times, s.stands_since, s.evidence_digest, s.confirmed, _severity(s), s.caused_by)
         for s in history.sightings
     ]

@@ -22,10 +22,11 @@ from agent.model.placement import PlacementView
 from agent.model.report import Verdict
 from agent.model.snapshot import StateRead
 
-# Nova writes some columns of an instance without touching the row's time (instance_extra), mostly during a move. So the
-# agent reads in full while an instance has a task or a move, and for this time if flavors or a context of a move stay.
+# Nova writes some columns (of instance_extra) without a new ``updated_at`` of the instance, mostly during a move. So
+# the agent reads in full while an instance has a task or moves. If flavors or the migration context of the move remain
+# in the row, the agent also reads in full until the row's last change is this old.
 JUST_MOVED = datetime.timedelta(minutes=10)
-# Findings without a consumer that no row of nova can change. Every other finding makes the next audit read in full.
+# Codes of findings that do not depend on nova's rows. Every other finding makes the next audit read in full.
 NOT_ABOUT_THE_CLOUD = frozenset(
     {
         "capabilities-incomplete",
@@ -118,11 +119,11 @@ def guests_changed(last: FullState | None, host: HostFacts | None) -> bool:
 
 
 def why_not_enough(findings: Iterable[Finding], memory: AuditMemory, *, is_writing: bool) -> str:
-    """Return why an audit with a light read may not act on its decision; empty if it decided what the last one did."""
+    """Return why an audit with a light read may not act on its decision; empty if the last audit found the same."""
     if is_writing:
         return "the audit is about to write"
     sightings = memory.history.sightings if memory.history else ()
-    # The last audit did not find the findings that it could not check.
+    # Leave out findings that the last audit could not check and only kept.
     known = {sighting.id for sighting in sightings if not sighting.unknown_because}
     return "" if {finding.id for finding in findings} == known else "the findings changed"
 
@@ -140,7 +141,7 @@ def what_rests_on(findings: Iterable[SeenFinding], rows: Iterable[Row]) -> str:
 
 
 def kept(last: FullState | None, how: StateRead, state: NovaState | None, beside: Beside) -> FullState | None:
-    """Return the last full read for the next audit, None if the state was not read; ``last``: before this audit."""
+    """Return the last full read for the next audit, None if the state was not read. ``last`` is this audit's value."""
     if state is None:
         return None
     if how.is_light and last is not None:
@@ -167,7 +168,7 @@ def _rows(state: NovaState) -> tuple[object, ...]:
 
 
 def _unseen_changes(state: NovaState, now: datetime.datetime | None) -> str:
-    """Return which instance might change in a way that a light read does not see; empty if there is none."""
+    """Return which instance might change in a way that a light read does not detect; empty if there is none."""
     for move in state.migrations:
         if move.under_way:
             return f"migration {move.uuid} is under way"

@@ -129,7 +129,7 @@ class Clock(Protocol):
         ...
 
     def wait(self, seconds: float) -> None:
-        """Wait for that time; return earlier if a stop is requested."""
+        """Wait for this number of seconds; return earlier if a stop is requested."""
         ...
 
 
@@ -149,8 +149,8 @@ class Parts:
     request to Placement inside its ``with`` block. Each read of a source runs inside a ``reading`` block with the name
     of the source; the read may be abandoned if the agent stops. ``notes`` returns problems of the agent's own files.
     ``late`` returns the late readings (see AuditTask) with which an audit begins: none in the daemon; in a command the
-    late readings of the command's earlier audits.
-    ``tried`` returns how many requests to Placement the process has sent or tried.
+    late readings of the command's earlier audits. ``tried`` returns how many requests to Placement the process has sent
+    or tried to send.
     """
 
     state: StateSource

@@ -95,7 +95,7 @@ def read(task: AuditTask, memory: AuditMemory) -> Snapshot:
 
 
 def _why_not_asked(task: AuditTask, snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot; if Placement was not asked, its error names the source that is unread."""
+    """Return the snapshot. If the agent did not ask Placement, the error of Placement's reading says why."""
     if snapshot.placement.asked:
         return snapshot
     unread = [reading.source for reading in (snapshot.host, snapshot.nova) if not reading.ok]
@@ -135,7 +135,7 @@ def with_full_state(task: AuditTask, memory: AuditMemory, snapshot: Snapshot, wh
 def _with_other_nodes(
     task: AuditTask, memory: AuditMemory, placement: Reading[PlacementView], nova: Reading[NovaState]
 ) -> tuple[Reading[PlacementView], Reading[NovaState]]:
-    """Return both readings, with orphaned nodes added, and the node of another provider that has this host's name."""
+    """Return both readings, with the orphaned nodes, and with the node of a provider that has this host's name."""
     view = placement.value
     if view and view.name_holder:
         # Another provider has this host's name. The compute node row with its uuid shows which host it belongs to.

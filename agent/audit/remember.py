@@ -138,7 +138,7 @@ def _named(memory: AuditMemory, before: History, findings: tuple[Finding, ...]) 
 
 
 def _with_roots(history: History, live: tuple[SeenFinding, ...]) -> History:
-    """Return the history with each finding's roots: later audits can then say that a root's repair ended a symptom."""
+    """Return the history with each finding's causes, so that a later audit can say which repair ended a finding."""
     roots = {seen.finding.id: seen.caused_by for seen in live}
     if all(sighting.caused_by == roots[sighting.id] for sighting in history.sightings):
         return history
@@ -195,7 +195,7 @@ def _shared_due_in(task: AuditTask, memory: AuditMemory, acted: Acted, confirmed
 
 
 def _full_state(memory: AuditMemory, acted: Acted, found: Found) -> FullState | None:
-    """Return the last full read for the next audit; None after a write, because the audit had read before it wrote."""
+    """Return the last full read for the next audit; None after a write, because that read is older than the write."""
     snapshot = acted.snapshot
     if acted.done:
         return None

@@ -64,7 +64,7 @@ _TAKERS: Mapping[str, tuple[frozenset[str], ...]] = {
 
 
 def with_causes(findings: tuple[SeenFinding, ...]) -> tuple[SeenFinding, ...]:
-    """Return the findings of one audit, in the same order, with ``caused_by`` and ``symptoms``.
+    """Return the findings of one audit, in the same order, with ``caused_by`` and ``symptoms`` set.
 
     A finding that this audit could not check (state unknown) may be a root or a symptom, too.
     """
@@ -138,7 +138,7 @@ def _unlisted(root: Finding, symptom: Finding) -> float:
 
 
 def _amount(claims: Iterable[Claim], ratio: float) -> float:
-    """Return the capacity that the claims take. A size in bytes is physical use: it takes ``ratio`` times its size."""
+    """Return the capacity that the claims take: the rounded-up GiB of a claim in bytes count ``ratio`` times."""
     found = tuple(claims)
     size_bytes = sum(claim.size_bytes or 0 for claim in found)
     return sum(claim.amount for claim in found if claim.size_bytes is None) + bytes_to_gib_ceil(size_bytes) * ratio

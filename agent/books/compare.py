@@ -117,7 +117,7 @@ def _stood_for(known: Known, consumer: str, resource_class: str) -> tuple[Claim,
 
 
 def _provider(place: ProviderKey, books: _Claims) -> ProviderKey:
-    """Return ``place``. But if it is CHILD and only one child has allocations of the consumer, return that child."""
+    """Return ``place``, or the only child with allocations of the consumer if ``place`` is CHILD."""
     holding = {claim.provider_key for claim in books.get("recorded", ())} if place == CHILD else set()
     return holding.pop() if len(holding) == 1 else place
 

@@ -116,7 +116,7 @@ def _of_books(sighting: Sighting, finding: Finding, now: Present) -> tuple[GoneR
 
 
 def _whose(book: str, finding: Finding, now: Present) -> str:
-    """Return text: another program changed Placement; "" if this agent wrote the consumer or provider."""
+    """Return ", not by this agent" for a change of Placement that this agent did not make, else ""."""
     if book != PLACEMENT or {finding.consumer_uuid, finding.provider_uuid} & now.wrote:
         return ""
     return ", not by this agent"

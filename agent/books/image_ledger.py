@@ -55,7 +55,8 @@ class OwnedFiles:
 class _Guests:
     """The possible owners of a folder or file; ``users`` are (file, uuid of the domain that has it as a disk).
 
-    ``known``: all possible owners are known. Only then does an instance's folder without an owner count as a leftover.
+    ``known``: whether all possible owners are known. Only then does an instance's folder without an owner count as a
+    leftover.
     """
 
     instances: frozenset[str]

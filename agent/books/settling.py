@@ -1,7 +1,7 @@
-"""Say what makes a consumer's rows settle: nova's task, build or move that is in progress. Pure.
+"""Name what nova has in progress for a consumer with the verdict ``settling``: a task, a build or a move. Pure.
 
 The verdict ``settling`` says that the agent draws no conclusion yet. An operator wants to know how long this can last,
-so the reason names what nova has to end.
+so the text names what nova must finish first.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _JUST_CHANGED = "nova changed its row less than 10 s before the agent read the r
 
 
 def settling_because(row: Row, state: NovaState | None) -> str:
-    """Return what nova has not ended yet, such as ``live-migration to compute-2 has status running``.
+    """Return what nova has not finished yet, such as ``live-migration to compute-2 has status running``.
 
     Return "" if the row's verdict is not SETTLING, or if nova's rows do not show the reason.
     """
@@ -36,7 +36,7 @@ def _newest(instance: Instance | None, state: NovaState) -> Migration | None:
 
 
 def _of_migration(migration: Migration, host: str) -> str:
-    """Name the other host of the migration: the host where an operator can see the rest of the move."""
+    """Return the migration's kind, its status and its other host, where an operator can see the rest of the move."""
     to, of = migration.dest_host or "a host that nova has not chosen yet", migration.source_host or "an unknown host"
     where = f"from {of}" if migration.dest_host == host and migration.source_host != host else f"to {to}"
     return f"{migration.kind} {where} has status {migration.status}"

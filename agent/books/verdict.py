@@ -116,7 +116,7 @@ def _is_broken(known: Known, item: ConsumerClass) -> bool:
 def _expected(known: Known, item: ConsumerClass) -> Verdict:
     """Return the verdict about a consumer to which the cloud promised resources of this host."""
     if item.promised is None and not owned(item.resource_class):
-        return Verdict.UNKNOWN  # nothing to compare: not promised, and no module of agent/resources decides the class
+        return Verdict.UNKNOWN  # nothing to compare: no promise, and no module of agent/resources decides the class
     settling = _is_settling(known.occupancies[item.consumer])
     found = _of_the_settled(known, item, settling=settling)
     # If nova's row just changed, the allocation may be outdated, because the agent read Placement before that row.
@@ -226,8 +226,8 @@ def _is_under_way(known: Known, item: ConsumerClass) -> bool:
 def _of_no_instance(known: Known, item: ConsumerClass) -> Verdict:
     """Return the verdict about a consumer for which no instance's row was found; its consumer type decides.
 
-    The consumer may be a migration whose row was read. nova's foreign key requires a row of its instance too, so the
-    instance's row was only not read, and the instance may be on this host.
+    The consumer may be a migration whose row was read. A foreign key of nova's database ensures that its instance has a
+    row too. So the instance exists although its row was not read, and the instance may be on this host.
     """
     record = known.records.get(item.consumer)
     if record is None:

@@ -26,7 +26,7 @@ _DATABASE_AWAY = frozenset(
 
 
 class RemoteFailure(SourceUnavailable):
-    """A remote method of nova raised an exception: ``kind`` is its class name, ``words`` its message."""
+    """A remote method of nova raised an exception: ``kind`` is the exception's class name, ``words`` its message."""
 
     def __init__(self, kind: str, words: str) -> None:
         super().__init__(STATE, f"nova-conductor: {kind}: {words}" if words else f"nova-conductor: {kind}")

@@ -33,7 +33,7 @@ class Questions:
         return () if answer is None else (wire.service_row(wire.object_fields(answer, "Service")),)
 
     def conductors(self) -> tuple[Row, ...]:
-        """Return the cell's undeleted nova-conductor services. At least the one that answers has a recent heartbeat."""
+        """Return the cell's undeleted nova-conductor services. The service that answers has a recent heartbeat."""
         answer = self._ask("ServiceList", "get_by_binary", ["nova-conductor"], include_disabled=True)
         return wire.rows(answer, "ServiceList", wire.service_row)
 

@@ -19,7 +19,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-#: The maximum number of reasons per kind (the text before the colon). A kind with more is named without its reasons.
+#: The maximum number of reasons per kind (the text before the colon). A kind with more reasons is reported by its name
+#: only.
 REASONS_PER_KIND = 8
 #: The maximum number of different kinds of waiting reasons; every further kind is replaced by OTHER_KIND.
 KINDS = 32

@@ -1,6 +1,6 @@
 """Allow one daemon per host: a lock on ``agent.lock`` in the run directory, which the daemon holds for its life.
 
-The lock is a POSIX record lock. The kernel releases the lock when the process ends, however it ends, and tells which
+The lock is a POSIX record lock. The kernel releases the lock when the process ends, however it ends, and reports which
 process holds the lock. The agent does not trust the pid in the file: a process killed between its lock and its first
 write would leave the pid of an older process in the file, and ``wake`` would signal a wrong process. The lock would
 also end if the holder opened the file a second time and closed it. So only this module opens the file, and the daemon

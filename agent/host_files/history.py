@@ -51,7 +51,7 @@ _NO_FILE: tuple[int, ...] = ()
 
 
 def _stamp(path: str) -> tuple[int, ...]:
-    """Return what changes with each save of the file; the same value as without a file if there is none."""
+    """Return a value that differs after each save of the file; _NO_FILE if there is no file."""
     try:
         found = os.stat(path)
     except OSError:

@@ -56,7 +56,7 @@ def _sighting(sighting: Sighting, row: Mapping[str, Json]) -> Sighting:
 
 
 def _lasts(loss: Loss, status: dict[str, Json] | None) -> bool:
-    """Return whether the source is still lost, and not lost again; True if the report has no status of the source."""
+    """Return whether the report shows the same loss of the source; True if the report has no status of the source."""
     return status is None or (status.get("ok") is not True and status.get("lost_since") == loss.since)
 
 

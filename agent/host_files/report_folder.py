@@ -1,7 +1,7 @@
 """Read a folder of report files, one after another: ``*.json`` in the folder, and ``report.json`` in its folders.
 
-Somebody gathered these files from many hosts, so each one may be truncated, huge, or something else. A file that cannot
-be read yields its error, and the next file follows.
+An operator gathered these files from many hosts, so each file may be truncated, huge, or no report at all. A file that
+cannot be read yields its error, and the next file follows.
 """
 
 from __future__ import annotations

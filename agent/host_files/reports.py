@@ -43,7 +43,7 @@ def read_report(run_dir: str) -> Document:
 
 
 def read_report_text(run_dir: str) -> str:
-    """Return the text of the last report. Raises SourceUnavailable if there is none, SourceInconsistent if no text."""
+    """Return the text of the last report. Raises SourceUnavailable, or SourceInconsistent if the file is not UTF-8."""
     path = report_path(run_dir)
     try:
         with open_regular(path) as file:

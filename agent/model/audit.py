@@ -92,13 +92,14 @@ class WrittenProvider:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FullState:
-    """The last full read of the state, and what the other sources said at that time.
+    """The last full read of the cloud's state, and what the other sources said at that time.
 
-    ``sign`` was read directly before ``state``; None if the audit made no light read. ``consumers`` and ``node_uuid``
-    are the arguments of the full read. ``domains`` and ``allocations`` are the guests and Placement's allocations that
-    the same audit read, None if it could not read them. ``saw_change``: the last audit saw that something had changed,
-    so the next audit reads in full again, in case the last audit saw only half of the change.
-    ``rests``: findings or rows of the last audit rest on the state, so the next audit reads in full.
+    ``sign`` has the values by which a light read finds changes, read directly before ``state``; None without a light
+    read. ``consumers`` and ``node_uuid`` are the arguments of the full read. ``domains`` and ``allocations`` are the
+    guests and Placement's allocations that the same audit read, None if it could not read them. ``saw_change``: the
+    last audit saw that something had changed, so the next audit reads in full again, in case the last audit saw only
+    half of the change. ``rests``: the finding or row of the last audit that makes the next audit read in full, in
+    words; "" if there is none.
     """
 
     state: NovaState

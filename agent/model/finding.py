@@ -21,7 +21,7 @@ STEADY_AUDITS = 3
 OVERWROTE = "overwrote"
 #: Findings about sources that could not be read. They rest on nothing: the failed read itself is what they report.
 ABOUT_READS = frozenset({"source-unavailable", "source-stale"})
-#: Findings about allocations that Placement counts and nobody uses.
+#: Findings about allocations that Placement counts although no instance or guest uses them.
 LEAKING = frozenset({"allocation-leaked", "allocation-stale-move", "companion-leftover"})
 _FINDINGS = uuid.UUID("0f4cba20-5b4e-4f05-8a4b-6c0d3c9f2f11")
 

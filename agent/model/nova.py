@@ -302,7 +302,7 @@ class StateSign:
     is_settled: bool = True
 
     def changed_since(self, before: StateSign) -> tuple[str, ...]:
-        """Return the names of the parts whose values differ, without parts that only one of the two signs has."""
+        """Return the names of the parts that both signs have and whose values differ."""
         known = dict(before.parts)
         return tuple(name for name, value in self.parts if name in known and known[name] != value)
 

@@ -52,7 +52,7 @@ class Reading(Generic[T]):
 
     @property
     def asked(self) -> bool:
-        """Whether the agent tried to read the source; False if a source that the agent must read before is unread."""
+        """Whether the agent tried to read the source; False if a source that the agent must read first is unread."""
         return not isinstance(self.error, PlacementNotAsked)
 
 
@@ -63,8 +63,8 @@ AnyReading: TypeAlias = Reading[PlacementView] | Reading[NovaState] | Reading[Ho
 class StateRead:
     """How an audit read the state. ``why_full``: why it read in full; empty if the light read was enough.
 
-    ``sign`` is the light read's sign, None if the audit made no light read. ``consumers`` are those that it asked for.
-    ``saw_change``: whether something changed since the last audit, or might have changed.
+    ``sign`` is the light read's StateSign, None without a light read. ``consumers`` are the consumers that the read
+    asked for. ``saw_change``: whether something changed since the last audit, or might have changed.
     """
 
     why_full: str = "no light read was made"

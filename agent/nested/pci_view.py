@@ -116,7 +116,8 @@ def pci_view(snapshot: Snapshot, settings: Settings) -> PciView:
         conflicts=found,
         frozen=frozen,
         observed=observed,
-        # If a virtual function's parent is unknown, any device that seems gone may be the parent. None counts as gone.
+        # If a virtual function's parent is unknown, any device that seems gone may be the parent. So no device counts
+        # as gone.
         gone={} if any(conflict.address is None for conflict in found) else gone,
         allocations=allocated,
         from_files=from_files,

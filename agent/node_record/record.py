@@ -77,7 +77,7 @@ def record_plan(
 
 
 def _other_row(state: NovaState, root_uuid: str, node: str, stored: NodeRecord | None) -> str | None:
-    """Return why this record must not be written: it would duplicate (scenario 62) or replace another row; or None."""
+    """Return why this record must not be written (it would duplicate or replace another row), else None."""
     for row in state.nodes:
         if row.deleted:
             continue

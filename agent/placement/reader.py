@@ -41,10 +41,10 @@ from agent.ports import ViewRequest
 
 T = TypeVar("T")
 
-#: Limit of entries (provider, inventory, trait, aggregate, allocation) in one tree, because of the daemon's memory.
-#: Its peak is 78 MiB with a few entries, 135 MiB with 12,000, 148 MiB with 15,000 and 205 MiB with 30,000 (about 5 KiB
-#: for each allocation and its row in the report). 3,900 consumers with allocations of three classes each are 11,700
-#: entries; 1,000 child providers with one class, one trait and one aggregate each are 4,000.
+#: Limit of entries (provider, inventory, trait, aggregate, allocation) in one tree, because of the daemon's memory. The
+#: peak of the memory is 78 MiB with a few entries, 135 MiB with 12,000, 148 MiB with 15,000 and 205 MiB with 30,000
+#: (about 5 KiB for each allocation and its row in the report). 3,900 consumers with allocations of three classes each
+#: are 11,700 entries; 1,000 child providers with one class, one trait and one aggregate each are 4,000.
 MOST_ENTRIES = 12_000
 
 

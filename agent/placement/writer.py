@@ -93,7 +93,8 @@ class _Course:
         if isinstance(write, CreateProvider):
             self.unmade.add(write.provider_uuid)
         if isinstance(write, CreateProvider | PutInventories):
-            # The plan may move a class to a new child. Without this write both would offer the class: create no child.
+            # The plan may move a class from this provider to a new child. Without this write both providers would offer
+            # the class, so create no child.
             self.childless.add(write.provider_uuid)
 
     def applied(self, requests: int) -> Applied:

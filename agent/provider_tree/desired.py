@@ -92,7 +92,7 @@ def _observed_classes(provider: Provider | None) -> frozenset[str]:
 
 
 def classes_of(resource: Resource, snapshot: Snapshot) -> list[str]:
-    """Return the fixed classes of ``resource`` and its classes that the root has; its name if it has no class."""
+    """Return the fixed classes of ``resource`` and its classes on the root; without any class, the resource's name."""
     observed = _observed_classes(snapshot.observed_root)
     return sorted(resource.classes | {name for name in observed if resource.owns(name)}) or [resource.name]
 

@@ -77,7 +77,7 @@ def _deletes(wanted: DesiredTree, view: PlacementView, placed: Places, held: lis
 
 
 def _undeletable(used: list[str], left: list[str]) -> str | None:
-    # Placement rejects (409) the delete of a provider with allocations or children. The plan does not delete ``left``.
+    # Placement rejects (409) the delete of a provider with allocations or children. ``left`` are children that stay.
     if used:
         return f"the provider must be deleted, but has allocations of {', '.join(used)}"
     return f"the provider must be deleted, but has children: {', '.join(left)}" if left else None

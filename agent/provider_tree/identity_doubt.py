@@ -2,8 +2,9 @@
 
 If a provider or a compute node row with this host's uuid has another name or another host, the agent writes nothing. If
 a row has this host's node name and another uuid, the agent reports the row and does not write the compute node record.
-It still writes to Placement: a ``compute_id`` file counts more than the row. If nova made guests on this host, but the
-database has no service and no compute node of it, the agent writes nothing: the database is another cloud's or is old.
+The agent still writes to Placement, because a ``compute_id`` file counts more than the row. If nova made guests on this
+host, but the database has no service and no compute node of it, the agent writes nothing: the database is another
+cloud's or is old.
 
 If a host was renamed, cloned or reinstalled, or ``[DEFAULT] host`` is misspelt, uuid and name do not belong together.
 nova-compute then refuses to start; the agent continues to audit and reports a finding (scenario 92).

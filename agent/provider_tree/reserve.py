@@ -61,7 +61,7 @@ def _reserve(claims: list[Claim], inventory: Inventory) -> int:
     if any(claim.size_bytes is not None for claim in claims):
         return bytes_to_gib_ceil(sum(claim.size_bytes or 0 for claim in claims))
     if inventory.allocation_ratio <= 0:
-        return 0  # Placement accepts a ratio of 0: the class then has no capacity that could be reserved
+        return 0  # Placement accepts a ratio of 0: the class then has no capacity that could be reserved.
     # str() yields the ratio as it is written: 21 / 1.4 is 15, but a little more in binary floating point.
     return math.ceil(sum(claim.amount for claim in claims) / Fraction(str(inventory.allocation_ratio)))
 

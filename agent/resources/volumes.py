@@ -156,7 +156,7 @@ def _share_out(
 def _claimed(
     volumes: Iterable[Volume], instances: frozenset[str] | None, users: Mapping[str, str] | None
 ) -> dict[str, _Owner]:
-    """Return, by path, the owners that follow from a volume's own name or use. A hidden volume has no own owner."""
+    """Return, by path, the owners that follow from a volume's own name or use. Hidden volumes are left out."""
     found = ((volume.path, _claim(volume, instances, users)) for volume in volumes if not volume.hidden)
     return {path: owner for path, owner in found if owner is not None}
 
@@ -217,7 +217,7 @@ def _target(volume: Volume, split: frozenset[str]) -> str | None:
 
 
 def _user(volume: Volume) -> str | None:
-    """Return the path of the volume whose owner owns this one too: a hidden part's parent, or a snapshot's origin."""
+    """Return the path of the volume with the same owner: a hidden part's parent, or a snapshot's origin."""
     name = volume.parent if volume.hidden else volume.origin
     return None if name is None else f"{volume.group}/{name}"
 

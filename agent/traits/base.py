@@ -29,7 +29,7 @@ def known(names: Iterable[str]) -> frozenset[str]:
 
 
 def wish_of(answers: Mapping[str, bool]) -> Wish:
-    """Return a wish that sets the True names and clears the False names, without names of no standard trait."""
+    """Return a wish that sets the True names and clears the False names; only standard traits get into the wish."""
     wanted = known(name for name, there in answers.items() if there)
     return Wish(wanted=wanted, unwanted=known(answers) - wanted)
 

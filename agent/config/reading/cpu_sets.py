@@ -1,9 +1,9 @@
-"""Read three CPU lists, which say what CPUs count as VCPU and as PCPU. Some lists must not be set together.
+"""Read three CPU lists, which say which CPUs count as VCPU or as PCPU. Some lists must not be set together.
 
 nova-compute accepts a list that names a CPU twice, and numbers that are not plain digits (``+1``, ``1_0``). In
 Stocktake's own files such a list is an error, because the operator probably meant another CPU; in nova.conf such a list
-causes a notice. Only the audit checks whether the CPUs
-exist and are online, so a missing CPU does not prevent the start.
+causes a notice. Only the audit checks whether the CPUs exist and are online, so a missing CPU does not prevent the
+start of the agent.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from agent.config.loaded import Loaded
 from agent.config.problems import refuse
 from agent.model.settings import PmemLabel
 
-# Maximum length of a label: the name of its resource class, this prefix and the label, has at most 255 characters.
+# Maximum length of a label: the name of a resource class has at most 255 characters, and begins with this prefix.
 _LONGEST = 255 - len("CUSTOM_PMEM_NAMESPACE_")
 
 

@@ -1,4 +1,4 @@
-"""TLS options of [placement] that nova-compute takes from nova.conf without effect; each causes a notice."""
+"""Check TLS options of [placement] without effect: in Stocktake's own files an error, in nova.conf a notice."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def tls_files(loaded: Loaded) -> None:
 
 
 def cafile_notices(loaded: Loaded) -> Iterator[str]:
-    """Yield a notice for a CA's file in nova.conf that does not exist (agent/placement/http/access.py: not needed)."""
+    """Yield a notice if nova.conf names a CA file that does not exist; only an https URL needs the file."""
     path = loaded.value(*_CAFILE)
     if path and not os.path.exists(path):
         problem = f"{loaded.quote(*_CAFILE)}: there is no such file"

@@ -85,7 +85,7 @@ class PlacementClient:
 
     @property
     def tried(self) -> int:
-        """The number of requests sent or tried: also those that failed before they were sent, such as for a token."""
+        """The number of requests sent or tried, with those that failed before they were sent (without a token)."""
         return self._session.sent + self._unsent
 
     @property
@@ -146,7 +146,7 @@ class PlacementClient:
 
     def get(self, path: str, microversion: Microversion, parse: Callable[[object], T], bound: Bound = OWN) -> T:
         """Send a GET; return what ``parse`` makes of the answer; ``bound`` limits its size. Raises PlacementError."""
-        self.maximum()  # may read the root document: called outside the block, so that ``bound`` does not limit it
+        self.maximum()  # outside the block below: this may read the root document, to which ``bound`` must not apply
         with transport.bounded(bound):
             return self._parsed("GET", path, microversion, None, parse)
 

@@ -30,7 +30,7 @@ T = TypeVar("T")
 class QuestionTime:
     """Limits the time of one client's questions. Only one thread may use it; its own second thread sends requests.
 
-    ``unanswered`` limits the time of all questions together that count as ``lost``.
+    ``unanswered`` limits the total time of all questions without an answer (``lost``).
     """
 
     def __init__(self, unanswered: UnansweredTime) -> None:

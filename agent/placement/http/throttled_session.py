@@ -34,7 +34,7 @@ Watch = Callable[[str, float], AbstractContextManager[object]]
 
 
 def unwatched(_server: str, _at_most_s: float) -> AbstractContextManager[object]:
-    """Return a context that does nothing: nobody watches the wait."""
+    """Return a context that does nothing, for a client whose waits are not watched."""
     return nullcontext()
 
 

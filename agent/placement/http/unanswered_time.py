@@ -13,7 +13,7 @@ _TOO_SHORT_S = 0.25
 
 
 class UnansweredTime:
-    """The time that requests without an answer may take together. Without a limit, only each one's time-out applies."""
+    """The total time that requests without an answer may take; without a limit, each request has only its time-out."""
 
     def __init__(self, limit_s: float = math.inf) -> None:
         self.limit_s = limit_s

@@ -1,4 +1,4 @@
-"""Open connections to libvirt, and tell whether an error means a lost connection or only a failed call.
+"""Open connections to libvirt, and decide whether an error means a lost connection or only a failed call.
 
 The Python binding prints every error to stderr unless an error handler is registered. The event loop must be registered
 before the first connection is opened: a connection opened earlier has neither events nor keep-alive. A registered loop

@@ -1,8 +1,9 @@
 """Build the result of a light read from rows; both sources use this module. Pure.
 
-A sign that contains the newest ``updated_at`` of some rows is settled only if that time lies some seconds back: times
-have whole seconds, and each of nova's services writes its own clock's time. A row that changes after a settled sign
-therefore gets a newer time, even if the clock of the service that writes it is somewhat slow.
+A sign is a small value that differs if rows have changed. A sign that contains the newest ``updated_at`` of some rows
+is settled only if that time lies some seconds back: times have whole seconds, and each of nova's services writes its
+own clock's time. A row that changes after a settled sign therefore gets a newer time, even if the clock of the service
+that writes the row is somewhat slow.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from agent.sources.nova.rows import only_service
 
 # How far the clocks of nova's services may differ. nova itself marks services as down if they differ by a minute.
 CLOCKS_DIFFER_BY = datetime.timedelta(seconds=20)
-# The columns of a service that an operator or a new start of the service changes; not the heartbeat.
+# The columns of a service row that an operator or a restart of the service changes; not the heartbeat.
 _OF_SERVICE = ("id", "version", "disabled", "forced_down", "deleted")
 
 
 def light_state(host: str, services: tuple[Row, ...], pulse: Pulse, now: object, sign: StateSign) -> LightState:
-    """Return the light read; its sign also contains what an operator can change about the service.
+    """Return the light read. Its sign (see StateSign) also contains the columns of the service in ``_OF_SERVICE``.
 
     Raises SourceInconsistent if the row of the service or the clock is broken.
     """

@@ -237,7 +237,7 @@ def _cell_rows(statements: _Statements, database: CellDatabase, wanted: _Wanted)
 def _signs_elsewhere(
     statements: _Statements, last: NovaState, consumers: frozenset[str]
 ) -> tuple[tuple[str, object], ...]:
-    """Return the signs of the rows that a full read selects by uuid: instances elsewhere, and recorded migrations."""
+    """Return number and checksum of the rows that a full read selects by uuid: instances elsewhere, and migrations."""
     here = {each.uuid for each in last.instances if each.host == last.host and not each.deleted}
     moves = {move.instance_uuid for move in (*last.migrations, *last.finished_evacuations)}
     others = (consumers | moves) - here

@@ -76,7 +76,7 @@ def _connected(path: str, deadline: Deadline) -> Iterator[socket.socket]:
 
 
 def _pieces(connection: socket.socket, deadline: Deadline) -> Iterator[bytes]:
-    """Yield what the probe sends until it closes the connection; stop as soon as that is more than an answer may be."""
+    """Yield what the probe sends until it closes the connection; stop as soon as the answer is larger than allowed."""
     received = 0
     while received <= MOST_ANSWER_BYTES:
         left_s = deadline.left_s()

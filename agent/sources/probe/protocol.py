@@ -20,7 +20,7 @@ LONGEST_DEADLINE_S = 60.0
 
 
 class Verb(StrEnum):
-    """What the probe can be asked for."""
+    """The requests that the probe answers."""
 
     LVM_GROUPS = "lvm-groups"
     LVM_VOLUMES = "lvm-volumes"
@@ -31,10 +31,10 @@ class Verb(StrEnum):
 class Kind(StrEnum):
     """The kinds of answers; each is the one key of its document."""
 
-    COMPLETED = "completed"  # a command ended: stdout, stderr, returncode
-    TIMED_OUT = "timed_out"  # the command did not end in time and was killed: its last line on stderr
-    NOT_STARTED = "not_started"  # the command could not be started: errno
-    REFUSED = "refused"  # the probe does not do this: why
+    COMPLETED = "completed"  # the command ended; the value has its stdout, stderr and returncode.
+    TIMED_OUT = "timed_out"  # the command was killed at the time-out; the value is its last line on stderr.
+    NOT_STARTED = "not_started"  # the command could not be started; the value is the errno.
+    REFUSED = "refused"  # the probe refuses the request; the value is the reason.
 
 
 class BadMessage(Exception):

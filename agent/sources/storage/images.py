@@ -30,8 +30,9 @@ from agent.sources.storage.filesystem import measure
 from agent.sources.storage.image_walk import cache_bytes, walk
 from agent.sources.storage.shared_storage import shared_because
 
-# Measure again at this age, because a growing file leaves its folder's modification time as it is (50 µs per file).
-# Only one size affects Placement: the reserve for the image cache, in GiB. nova checks its cache every 40 minutes.
+# Measure again at this age, because a growing file does not change its folder's modification time. A measurement takes
+# 50 µs per file. Only one size affects Placement: the reserve for the image cache, in GiB. nova checks its cache every
+# 40 minutes.
 MAX_AGE_S = 600.0
 
 

@@ -227,7 +227,7 @@ class _Parents:
         return min(self._pools, default=None) if name in self._spares else None
 
     def origin_of(self, name: str) -> str | None:
-        """Return the volume of which ``name`` is a snapshot, or None. A cache's own hidden part is no such origin."""
+        """Return the volume of which ``name`` is a snapshot, or None; never a cached volume's own hidden part."""
         origin = self._origins[name]
         is_part = origin.startswith("[") and self.of(_bare(origin)) == name
         return None if is_part else _bare(origin) or None
