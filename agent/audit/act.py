@@ -44,9 +44,9 @@ class Acted:
     """The last decision of an audit, the snapshot behind the decision, and the results of the audit's writes.
 
     ``done`` has the acknowledged writes of all rounds, ``refused`` the writes that Placement rejected in the last
-    round. ``conflicts`` has the kind of every 409, in order. ``round_s`` is the duration of the last round's writes,
-    ``tried_at`` their start in monotonic seconds. ``hold_s`` is the delay in seconds before the first write of the next
-    periodic audit.
+    round. ``conflicts`` has the kind of every 409, in order. ``round_s`` is the duration of the last round's writes in
+    seconds, ``tried_at`` the start of these writes in monotonic seconds. ``hold_s`` is the delay in seconds before the
+    first write of the next periodic audit.
     """
 
     snapshot: Snapshot
@@ -216,7 +216,7 @@ def _beside_the_tree(task: AuditTask, acted: Acted) -> Acted:
 
 
 def _removed(task: AuditTask, acted: Acted) -> Acted:
-    """Delete orphaned nodes' providers after their compute node records. A provider with new allocations stays."""
+    """Delete the providers of orphaned nodes, after the nodes' records. A provider with new allocations stays."""
     if not acted.decision.plan.removals:
         return acted
     refused, published = acted.refused, acted.published

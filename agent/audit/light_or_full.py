@@ -141,7 +141,7 @@ def what_rests_on(findings: Iterable[SeenFinding], rows: Iterable[Row]) -> str:
 
 
 def kept(last: FullState | None, how: StateRead, state: NovaState | None, beside: Beside) -> FullState | None:
-    """Return the last full read for the next audit, None if the state was not read. ``last`` is this audit's value."""
+    """Return the full read for the next audit: this audit's own, else ``last``; None if the state was not read."""
     if state is None:
         return None
     if how.is_light and last is not None:
@@ -159,10 +159,10 @@ def kept(last: FullState | None, how: StateRead, state: NovaState | None, beside
 
 
 def _rows(state: NovaState) -> tuple[object, ...]:
-    """Return the rows of two full reads that must be equal, or else something changed near the second read.
+    """Return the rows that two full reads are compared by: a difference means that something changed near the second.
 
-    The sign is older than the rows. An instance that arrives between the two and leaves before the next audit makes no
-    difference between the signs of both audits; only the rows show it.
+    The sign (StateSign) was read before the rows. If an instance arrives after the sign was read and leaves before the
+    next audit, both audits have equal signs; only the rows show the change.
     """
     return (state.instances, state.migrations, state.finished_evacuations)
 

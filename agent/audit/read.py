@@ -197,7 +197,8 @@ def _with_removable(
 ) -> Reading[NovaState]:
     """Add the compute node rows with the uuids of left providers that could be deleted: a row may be another host's.
 
-    A left provider stayed in Placement when the agent deleted its compute node record. Its uuid may be in use again.
+    A left provider stayed in Placement when the agent deleted its compute node record. The provider's uuid may be in
+    use again.
     """
     trees = {tree.uuid: tree for tree in (view.orphans if view else ()) if tree.providers}
     for left in memory.history.left if memory.history else ():

@@ -105,7 +105,7 @@ def remember(task: AuditTask, memory: AuditMemory, acted: Acted) -> tuple[Found,
 
 
 def _reads(task: AuditTask, acted: Acted) -> AuditReads:
-    """Return when the audit read its sources and what it could check, now that its writes are done."""
+    """Return the times of the audit's reads and what the audit could check, now that its writes are done."""
     reads = acted.decision.reads
     checks = with_writes(reads.checks, task, acted.decision.plan, acted.attempts, acted.error)
     return dataclasses.replace(reads, checks=checks)

@@ -1,9 +1,9 @@
 """Say why a finding is gone: a repair, a source that is read again, a new configuration or identity, a changed book.
 
 The three books are *promised* (nova's database), *held* (libvirt, storage) and *recorded* (Placement's allocations).
-The first reason that holds counts. A book changed if its amounts of the finding's consumers differ from the amounts
-that the audit noted when it last saw the finding. Only the books whose sources the finding rests on are compared,
-because only these were certainly read both times. Pure.
+The first reason that holds counts. A book changed if its amounts of the finding's consumers differ from the amounts at
+the time when an audit last saw the finding. Only the books whose sources the finding rests on are compared, because
+only these were certainly read both times. Pure.
 """
 
 from __future__ import annotations

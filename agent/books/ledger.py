@@ -90,9 +90,10 @@ def promise_of(snapshot: Snapshot, node: str | None) -> NovaState | None:
 
 
 def digest(written: Books) -> str:
-    """Return a digest of the promised and held books, which changes with the instances and guests and their sizes.
+    """Return a digest of the promised and held books. It changes with the instances, the guests and their sizes.
 
-    The digest omits the consumer of a promised claim: Placement's allocations decide if it is instance or migration.
+    The digest omits the consumer of a promised claim, because Placement's allocations decide whether this consumer is
+    the instance or its migration.
     """
     promised = sorted((c.instance_uuid or "", c.resource_class, c.amount) for c in written.promised.claims)
     held = sorted((c.consumer.key, c.resource_class, c.amount, c.cause.value) for c in written.held.claims)

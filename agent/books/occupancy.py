@@ -150,7 +150,7 @@ def _to_here(migration: Migration, host: str, node: str) -> bool:
 
 
 def moving(instance: Instance) -> bool:
-    """Return whether the instance is moving by its vm_state and task_state: only then does nova count its migration."""
+    """Return whether vm_state and task_state show a move of the instance: only then does nova count its migration."""
     if instance.vm_state == "resized":
         return True
     if instance.vm_state in ("active", "stopped") and instance.task_state in _RESIZE_TASKS | _REBUILD_TASKS:

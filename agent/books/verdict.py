@@ -145,8 +145,8 @@ def _from_shared(known: Known, item: ConsumerClass) -> Verdict | None:
     """Return AGREED if a sharing provider serves the promised amount (DISK_GB on shared storage), else None.
 
     A sharing provider is possible only if a provider of this host's tree is in an aggregate and the consumer has an
-    allocation in the tree. It serves the amount if the consumer's allocations outside the tree add up to this amount.
-    Return UNKNOWN if these allocations were not read.
+    allocation in the tree. The sharing provider serves the amount if the consumer's allocations outside the tree add up
+    to this amount. Return UNKNOWN if these allocations were not read.
     """
     if not known.may_share or item.consumer not in known.holders:
         return None

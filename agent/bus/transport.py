@@ -8,8 +8,8 @@ forever, so that a call to a dead broker blocks until the broker is back (measur
 limits the number of tries.
 
 oslo.messaging reads its options from a ConfigOpts. This module passes a separate ConfigOpts, because the ConfigOpts of
-the agent must not contain options that no operator may set. oslo.messaging registers its options for tracing and
-metrics only on the global ConfigOpts, so ``_conf`` registers these options on the separate ConfigOpts.
+the agent must contain only options that operators may set. oslo.messaging registers its options for tracing and metrics
+only on the global ConfigOpts, so ``_conf`` registers these options on the separate ConfigOpts.
 """
 
 from __future__ import annotations

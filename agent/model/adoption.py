@@ -98,7 +98,7 @@ AdoptStep = FileStep | NameStep | RecordStep | StoreStep
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdoptRefusal:
-    """Why a plan is refused: ``guard`` is the name of the guard rail, ``why`` its reason.
+    """Why a plan is refused: ``guard`` is the name of the guard rail, ``why`` the reason.
 
     ``unread``: the only reason is that a source could not be read.
     """

@@ -116,25 +116,22 @@ class FullState:
 class AuditMemory:
     """Everything that one audit passes to the next. A daemon starts with an empty memory; losing any field is safe.
 
-    ``book_digest``: digest of the promised and held books of the last audit that could read both.
-    ``recheck_recorded``: whether the next audit must read allocations again.
-    ``audits``: number of audits so far.
+    ``book_digest``: digest of the promised and held books of the last audit that could read both. ``recheck_recorded``:
+    whether the next audit must read allocations again. ``audits``: number of audits so far.
     ``audits_since_everything``: number of audits since the agent last read its whole provider tree without caches.
     ``hold_s``: delay in seconds before a periodic audit's first write, to avoid a collision with other writers.
-    ``heartbeat``: the newest heartbeat of any nova service of the cell, and since when it is the newest.
-    ``suspects``: consumers whose claims looked wrong. The next audit reads their allocations first.
-    ``reported``: consumers in findings about allocations. After a change of their provider, they are read again.
-    ``unknown_traits``: standard traits that this Placement rejected as unknown.
-    ``unsaved_history``: whether the findings' history has changes that are not in its file yet.
-    ``ended``: the findings that ended since the agent last saved the history.
-    ``settings``: the settings of the last audit. ``reconfigured``: the last change of them that may end findings.
-    ``wrote``: the consumers and providers that the last audit wrote.
-    ``last_good``: (source, monotonic seconds) of each source's last successful read.
-    ``compared``: the last comparison of the books. The next audit reuses it if the facts have not changed.
-    ``guests``: uuids of the libvirt domains at the last read. The next audit also reads nova's rows of these uuids.
-    ``shared_due_in``: after how many audits the agent reads sharing providers again; 0 means in the next audit.
-    ``store``: the store that DISK_GB counted last.
-    ``full_state``: the last full read of the cloud's state. None: the next audit reads in full.
+    ``heartbeat``: the newest heartbeat of any nova service of the cell, and since when it is the newest. ``suspects``:
+    consumers whose claims looked wrong. The next audit reads their allocations first. ``reported``: consumers in
+    findings about allocations. After a change of a consumer's provider, the agent reads the consumer again.
+    ``unknown_traits``: standard traits that this Placement rejected as unknown. ``unsaved_history``: whether the
+    findings' history has changes that are not in its file yet. ``ended``: the findings that ended since the agent last
+    saved the history. ``settings``: the settings of the last audit. ``reconfigured``: the last change of the settings
+    that may end findings. ``wrote``: the consumers and providers that the last audit wrote. ``last_good``: (source,
+    monotonic seconds) of each source's last successful read. ``compared``: the last comparison of the books. The next
+    audit reuses it if the facts have not changed. ``guests``: uuids of the libvirt domains at the last read. The next
+    audit also reads nova's rows of these uuids. ``shared_due_in``: after how many audits the agent reads sharing
+    providers again; 0 means in the next audit. ``store``: the store that DISK_GB counted last. ``full_state``: the last
+    full read of the cloud's state. None: the next audit reads in full.
     """
 
     identity: Identity | None = None

@@ -19,7 +19,8 @@ from agent.model.provider_config import Addition
 STEADY_AUDITS = 3
 #: The fact of finding rival-writer that says whether the other program changed what this agent wrote.
 OVERWROTE = "overwrote"
-#: Findings about sources that could not be read. They rest on nothing: the failed read itself is what they report.
+#: Findings about sources that could not be read. These findings rest on no source, because the failed read itself is
+#: what they report.
 ABOUT_READS = frozenset({"source-unavailable", "source-stale"})
 #: Findings about allocations that Placement counts although no instance or guest uses them.
 LEAKING = frozenset({"allocation-leaked", "allocation-stale-move", "companion-leftover"})
@@ -37,8 +38,9 @@ class Severity(enum.Enum):
 class FindingState(enum.Enum):
     """What the last audit knows about a finding that is not gone.
 
-    SEEN: the audit checked the finding, and it exists. CONFIRMED: the same, and enough audits have confirmed it since
-    it appeared. UNKNOWN: the audit could not check the finding, because a source that the finding rests on was unread.
+    SEEN: the audit checked the finding, and it exists. CONFIRMED: the finding exists, and enough audits have confirmed
+    it since it appeared. UNKNOWN: the audit could not check the finding, because a source that the finding rests on was
+    unread.
     """
 
     SEEN = "seen"
@@ -209,7 +211,7 @@ class GoneFinding:
 
 
 class Loss(NamedTuple):
-    """A source that audits in a row could not read: since when, in how many of them, and how they reported the loss.
+    """A source that consecutive audits could not read: since when, in how many audits, and how these reported the loss.
 
     ``since`` is ISO 8601 UTC, ``since_s`` the same moment in seconds since boot. ``is_error``: the finding about the
     loss has been an error; it stays an error until the source is read.

@@ -181,7 +181,7 @@ class Migration:
 
     @property
     def under_way(self) -> bool:
-        """Whether the migration is in progress without error: only then can it make nova and Placement differ."""
+        """Whether the migration is in progress without error. Only then can nova and Placement differ because of it."""
         return self.in_progress and self.status != "error"
 
 

@@ -115,7 +115,7 @@ class StorageRow:
 
     ``store`` is ``vg NAME``, a path or a Ceph pool. ``store_bytes`` is the size that the store itself reports.
     ``owner`` is a uuid, a ``VG/LV`` or a path, depending on ``owner_kind``; it is "" for free space. ``what`` describes
-    the bytes in words. ``source`` is where the agent read them.
+    the bytes in words. ``source`` is where the agent read the number.
     """
 
     store: str

@@ -73,7 +73,7 @@ class NestedFamily(Protocol):
         ...
 
     def withdrawn(self, snapshot: Snapshot, settings: Settings) -> frozenset[ProviderKey]:
-        """Return the children to delete if they exist. A child that is not in ``providers`` either does not change."""
+        """Return the children to delete if they exist. Children that are neither here nor in ``providers`` stay."""
         ...
 
     def belongs(

@@ -18,7 +18,8 @@ from agent.traits.base import Wish
 from agent.traits.memory_encryption import CONTEXT, EncryptionModel, models, unknown_because
 
 KIND = "memory-encryption"
-# The names of all kinds of memory encryption. A constant, because ``models`` needs a host that could be read.
+# The names of all kinds of memory encryption. The names do not come from ``models``, which needs a host that could be
+# read.
 NAMES = frozenset({"amd_sev", "amd_sev_es", "amd_sev_snp", "intel_tdx"})
 
 

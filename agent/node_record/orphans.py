@@ -157,9 +157,10 @@ def left_after(
     """Return the providers whose compute node record the agent has deleted or is about to delete.
 
     The agent remembers such a provider until Placement no longer has it. ``rows`` are the rows whose records will be
-    deleted. The agent remembers them before it deletes them: after a crash between the deletions of record and provider
-    nothing else would name the provider. ``deleted`` and ``removed`` are the records and providers that this audit
-    deleted. ``taken`` are the uuids of other hosts' records: a provider with such a uuid belongs to that other host.
+    deleted. The agent remembers the providers before it deletes the records: after a crash between the deletions of
+    record and provider, nothing else would name the provider. ``deleted`` and ``removed`` are the records and providers
+    that this audit deleted. ``taken`` are the uuids of other hosts' records: a provider with such a uuid belongs to
+    that other host.
     """
     known = {one.uuid: one for one in before}
     known.update({row.uuid: LeftProvider(row.uuid, row.hypervisor_hostname) for row in rows})

@@ -3,7 +3,7 @@
 A record takes one request. It contains the consumer's project, type and allocations, also those on other hosts'
 providers. The consumer's allocations on this host's tree are known without the record.
 
-A record is not read just because it is unknown. Otherwise a host with a thousand consumers would send a thousand
+The agent does not read every unknown record at once. Otherwise a host with a thousand consumers would send a thousand
 requests after each restart, and so would every host of a fleet. The records of three kinds of consumers are read at
 once: consumers that looked wrong in the last audit (suspects), consumers named by findings, and consumers that are new
 or changed since the last read. The last kind costs at most one request for each allocation that nova writes. All other
@@ -88,7 +88,7 @@ def read_consumers(source: AllocationWriter, last: Consumers, held: Held, reques
 
 
 def _generations(held: Held) -> dict[str, int]:
-    """Return each consumer of the tree with its generation: the highest one that its allocations show."""
+    """Return each consumer of the tree with its generation: the highest generation among its allocations."""
     newest: dict[str, int] = {}
     for _, allocations in held:
         for allocation in allocations:

@@ -24,7 +24,7 @@ class BesideReader:
         self._readers: dict[str, TreeReader] = {}
 
     def read(self, view: PlacementView, uuids: Iterable[str]) -> PlacementView:
-        """Return ``view`` and, in its ``beside``, the tree of each of ``uuids`` that is not a provider of ``view``.
+        """Return ``view`` with the trees of the ``uuids`` that are no providers of ``view``, in the field ``beside``.
 
         All allocations are read, none come from the cache. Raises PlacementError; GenerationConflict if providers were
         deleted during two attempts to read them.

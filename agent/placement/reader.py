@@ -96,7 +96,8 @@ class TreeReader:
     def orphans(self, view: PlacementView, uuids: frozenset[str]) -> PlacementView:
         """Return ``view`` plus the trees of ``uuids``: orphaned compute nodes, which libvirt does not report.
 
-        Allocations never come from the cache. An unchanged tree without them takes one request. Raises PlacementError.
+        Allocations never come from the cache. An unchanged tree without allocations takes one request. Raises
+        PlacementError.
         """
         if not uuids:
             return view

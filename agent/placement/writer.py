@@ -98,7 +98,7 @@ class _Course:
             self.childless.add(write.provider_uuid)
 
     def applied(self, requests: int) -> Applied:
-        """Return the result of the plan, with the number of requests that it took."""
+        """Return the result of the plan, with the number of requests that the plan took."""
         return Applied(
             done=tuple(self.done),
             requests=requests,

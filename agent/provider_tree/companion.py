@@ -69,7 +69,7 @@ class _Fitted:
 
 
 def companion(snapshot: Snapshot, settings: Settings, written: Books) -> Placing:
-    """Return the writes that allocate unmanaged use to the agent's own consumers, as far as ``settings`` reserves it.
+    """Return the writes that allocate to the agent's own consumers the unmanaged use that ``settings`` reserves.
 
     A consumer whose recorded allocations are right already gets no write. If the use of a class is unknown, because a
     source could not be read, the consumers keep their recorded allocations of the class.

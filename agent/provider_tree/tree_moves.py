@@ -24,8 +24,8 @@ _Parents = Mapping[str, str | None]
 class Place:
     """How one wanted provider gets below its wanted parent.
 
-    ``write`` is None if the provider is there already, or if it cannot be moved or created. In the latter case
-    ``held_back`` says why. ``observed`` is None if the provider does not exist yet.
+    ``write`` is None if the provider is there already, or if it cannot be moved or created; ``held_back`` then says why
+    it cannot. ``observed`` is None if the provider does not exist yet.
     """
 
     provider: DesiredProvider
@@ -86,8 +86,8 @@ def _unmakeable(provider: DesiredProvider, parents: _Parents, searched_for: froz
     if not provider.name:
         return "the node's name is not known"
     if provider.parent_uuid is None:
-        # The list of this host's tree does not show the roots of other trees. If the agent created such a root without
-        # a search for it, and the root existed, Placement would answer 409 in every audit.
+        # The list of this host's tree does not show the roots of other trees. If such a root existed and the agent
+        # tried to create it, Placement would answer 409 in every audit. So the agent must first search for the root.
         return None if provider.uuid in searched_for else "the agent has not searched Placement for this provider yet"
     return None if provider.parent_uuid in parents else f"the planned parent {provider.parent_uuid} does not exist"
 

@@ -58,11 +58,11 @@ class Resource(Protocol):
         return frozenset()
 
     def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:
-        """Return what the host's guests hold."""
+        """Return the claims for what the host's guests hold."""
         ...
 
     def promised(self, occupancies: Iterable[Occupancy], settings: Settings) -> tuple[Claim, ...]:
-        """Return what the cloud promised to the instances and migrations that occupy this host."""
+        """Return the claims for what the cloud promised to the instances and migrations that occupy this host."""
         ...
 
 

@@ -220,7 +220,7 @@ def where(mark: StoreMark) -> str:
 
 
 def guest_disks(snapshot: Snapshot, settings: Settings) -> GuestDisks:
-    """Return which disks of all defined guests the store has, and which it lacks."""
+    """Return which disks of all defined guests are on the store, and which are missing."""
     host = snapshot.host.value
     if host is None:
         return GuestDisks(unknown_because="libvirt could not be read")

@@ -9,8 +9,9 @@ from agent.model.host.storage import FileSystemIdentity
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreMark:
-    """The file system or volume group that DISK_GB counted. ``source`` measures it, ``name`` is its path or its name.
+    """The file system or volume group that DISK_GB counted.
 
+    ``source`` is the source that measures the store, ``name`` the store's path or name.
     ``uuid`` is the uuid of the file system or volume group, None if the store has none or the host did not report it.
     ``filesystem`` is None for a volume group.
     """

@@ -135,7 +135,7 @@ def _missing(conf: cfg.ConfigOpts, group: str, auth: BaseAuthPlugin) -> Iterator
 def _wrong_tls(conf: cfg.ConfigOpts, group: str, auth: BaseAuthPlugin) -> Iterator[str]:
     options = conf[group]
     # The library ``requests`` reads the CA's file for an https URL only, but the agent's own certificate for any URL
-    # (requests' HTTPAdapter.cert_verify). So, with an http URL, nova-compute starts even without its CA's file.
+    # (its HTTPAdapter.cert_verify). So, with an http URL, nova-compute starts even without its CA's file.
     is_secure = any(url.lower().startswith("https") for _, _, url in _urls(conf, group, auth))
     cafile = options.cafile if is_secure else None
     for problem in tls_problems(cafile, options.certfile, options.keyfile):

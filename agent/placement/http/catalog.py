@@ -56,7 +56,8 @@ class CatalogAdapter(Adapter):
             self._doubt()
             raise
         except OSError as error:
-            # requests raises a bare OSError for a missing TLS file, and keystoneauth passes it on unchanged.
+            # The library ``requests`` raises a bare OSError for a missing TLS file, and keystoneauth passes this error
+            # on.
             raise kx.SSLError(str(error)) from error
         self._answered = True
         return response

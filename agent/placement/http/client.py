@@ -46,7 +46,7 @@ T = TypeVar("T")
 Json = Mapping[str, object]
 
 MINIMUM = Microversion(1, 30)
-# From this version on a provider can change or lose its parent. Before, only a root provider can get a parent.
+# From this version on a provider can change or lose its parent. In older versions only a root can get a parent.
 REPARENTING = Microversion(1, 37)
 # From this version on a consumer has a type.
 TYPED = Microversion(1, 38)
@@ -95,7 +95,7 @@ class PlacementClient:
 
     @property
     def sent_at(self) -> float:
-        """When the last request ended, or was sent if it still runs, in monotonic seconds; any thread may read this."""
+        """When the last request ended (if it still runs: was sent), in monotonic seconds; any thread may read this."""
         return self._session.sent_at
 
     def close(self) -> None:

@@ -36,7 +36,7 @@ SHRINK = 0.9
 #: takes nearly a hundred requests, would publish its inventory far too late if the server is slow and not overloaded.
 #: Half of this value is too little for a fleet whose start takes the server six minutes (tests/rigs/fleet_model.py).
 PAUSES_OF_AN_AUDIT_S = 600.0
-# If pauses would be spread over less than this time, in seconds, there is no pause: it would be too short to matter.
+# If the spread is less than this time, in seconds, there is no pause, because a pause would be too short to matter.
 _NO_SPREAD_S = 0.01
 # Statuses by which a proxy or Placement says that it has no capacity. 500 is a failure, not a lack of capacity.
 _PUSHED_BACK = frozenset({429, 502, 503, 504})

@@ -23,7 +23,7 @@ from agent.placement.http.unanswered_time import UnansweredTime
 from agent.text.urls import origin
 
 # The time limit of one question (token, request, answer and retries together), as a multiple of the request's time-out.
-# A time-out alone is not a limit, because the library requests restarts the time-out with each received byte.
+# A time-out alone is not a limit, because the library ``requests`` restarts the time-out with each received byte.
 TIMEOUTS_A_QUESTION = 3
 # Every request to Placement has this header; no request to Keystone has it.
 MICROVERSION_HEADER = "OpenStack-API-Version"
@@ -83,12 +83,12 @@ class PacedSession(requests.Session):
         self.pace = rate_control.of_a_new_audit(self.pace)
 
     def close(self) -> None:
-        """Close the session as the library requests does, and stop the thread that sends."""
+        """Close the session as the library ``requests`` does, and stop the thread that sends."""
         self.time.close()
         super().close()
 
     def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:  # noqa: ANN401 (its own)
-        """Send as the library requests does. A GET to Placement first pauses as long as rate_control.py decides."""
+        """Send as ``requests`` does. Before a GET to Placement, pause as long as rate_control.py decides."""
         if MICROVERSION_HEADER not in request.headers:
             return self._timed(request, options)
         if request.method == "GET":
@@ -144,11 +144,12 @@ class PacedSession(requests.Session):
         except requests.RequestException:
             raise
         except ValueError as error:
-            # The library requests parses the Location header of every redirect, and raises ValueError if it has no URL.
+            # The library ``requests`` parses the Location header of every redirect, and raises ValueError if the header
+            # has no URL.
             raise requests.RequestException(f"the target of a redirect is not a URL: {error}") from error
 
     def get_redirect_target(self, resp: requests.Response) -> str | None:
-        """Return the target as the library requests does. If Location is not UTF-8, also close the connection."""
+        """Return the target as ``requests`` does. If the Location header is not UTF-8, also close the connection."""
         try:
             return super().get_redirect_target(resp)
         except ValueError:

@@ -1,7 +1,7 @@
 """Check the TLS files of a configuration group by loading them, as the first connection will.
 
-requests opens a file only when it connects, and then raises a bare OSError. It does not notice a
-certificate without a matching key; the server rejects such a certificate later. With this check, each of these
+The library ``requests`` opens a file only when it connects, and then raises a bare OSError. The library does not notice
+a certificate without a matching key; the server rejects such a certificate later. With this check, each of these
 problems makes the start fail, and the error names option and path.
 """
 
@@ -28,7 +28,7 @@ def tls_problems(cafile: str | None, certfile: str | None, keyfile: str | None) 
 
 def _cafile_problem(path: str) -> str:
     if Path(path).is_dir():
-        # A folder of certificates named by their hash, as c_rehash creates it; requests accepts such a folder too.
+        # A folder of certificates named by their hash, as c_rehash creates it; ``requests`` accepts such a folder too.
         return ""
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(path)

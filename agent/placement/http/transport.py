@@ -149,7 +149,7 @@ class _BoundedConnect:
             raise failed
         finally:
             self._dns_host, self.timeout = host, patience_s
-            del failed  # The error's traceback refers to this frame: break the cycle.
+            del failed  # The error's traceback refers to this frame: break the reference cycle.
 
     def _addresses(self, host: str) -> list[str]:
         """Resolve ``host`` and return its addresses in the resolver's order; IPv6 addresses only if this host has IPv6.
@@ -185,7 +185,7 @@ def _text(address: tuple[Any, ...]) -> str:
 
 
 class _BoundedBody:
-    """urllib3's answer as requests reads it; reading a body larger than ``bound`` raises TooLarge."""
+    """urllib3's answer as the library ``requests`` reads it; a body larger than ``bound`` raises TooLarge."""
 
     def __init__(self, raw: Any, bound: Bound) -> None:  # noqa: ANN401 - urllib3's
         self._raw = raw
@@ -207,27 +207,27 @@ class _BoundedBody:
             yield piece
 
     def read(self, *_args: Any, **_options: Any) -> bytes:  # noqa: ANN401 - as urllib3 has it
-        """Return nothing and close the connection: requests calls this only to discard a malformed redirect's body."""
+        """Return nothing and close the connection: ``requests`` calls this only to discard a bad redirect's body."""
         self._raw.close()
         return b""
 
 
 class BoundedAdapter(TCPKeepAliveAdapter):
-    """HTTP adapter that makes ``within`` and ``bounded`` take effect in a requests session, through a proxy too."""
+    """HTTP adapter that applies ``within`` and ``bounded`` to a session of ``requests``, also through a proxy."""
 
     def build_response(self, *args: Any, **options: Any) -> requests.Response:  # noqa: ANN401 - handed on
-        """Build the response as requests does, and limit its body before any of the body is read."""
+        """Build the response as ``requests`` does, and limit its body before any of the body is read."""
         response = super().build_response(*args, **options)
         response.raw = _BoundedBody(response.raw, _bound.get())
         return response
 
     def init_poolmanager(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - handed on
-        """Create the pool manager as requests does; ``within`` limits the time of its connections."""
+        """Create the pool manager as ``requests`` does; ``within`` limits the time of its connections."""
         super().init_poolmanager(*args, **options)
         self.poolmanager.pool_classes_by_scheme = _bounded(self.poolmanager.pool_classes_by_scheme)
 
     def proxy_manager_for(self, proxy: str, **options: Any) -> Any:  # noqa: ANN401 - urllib3's
-        """Return the proxy's pool manager as requests does; ``within`` limits the time of its connections."""
+        """Return the proxy's pool manager as ``requests`` does; ``within`` limits the time of its connections."""
         manager = super().proxy_manager_for(proxy, **options)
         manager.pool_classes_by_scheme = _bounded(manager.pool_classes_by_scheme)
         return manager

@@ -37,7 +37,10 @@ def devices_from(nodes: Iterable[NodeDevice], odd: Iterable[OddDevice]) -> Devic
 
 
 def _networks(nodes: Iterable[NodeDevice]) -> dict[str, NetworkDevice]:
-    """Return each parent's network device; of several (switch ports), take the shortest name, of these the first."""
+    """Return each parent's network device.
+
+    If a parent has several (switch ports), return the device with the shortest name; of equally short names, the first.
+    """
     named = [(node.network.interface, node.parent, node.network) for node in nodes if node.network and node.parent]
     # The dictionary keeps the last device of each parent, so sort in reverse.
     named.sort(key=lambda each: (len(each[0]), each[0]), reverse=True)

@@ -1,4 +1,4 @@
-"""Build the result of a read of all migrations of some instances from rows; both sources use this module. Pure."""
+"""Turn rows into all migrations of some instances, for the sources ``sql`` and ``conductor``. Pure."""
 
 from __future__ import annotations
 

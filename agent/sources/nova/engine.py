@@ -60,7 +60,7 @@ _PULSE = (
 
 
 class CellDatabase(Protocol):
-    """One kind of database (see sql.py). ``pulse`` is the SQL for its time and the cell's two newest heartbeats."""
+    """One kind of database (see sql.py). ``pulse`` is the SQL that returns the time and the two newest heartbeats."""
 
     shown: str
     pulse: TextClause

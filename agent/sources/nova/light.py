@@ -1,4 +1,4 @@
-"""Build the result of a light read from rows; both sources use this module. Pure.
+"""Turn rows into the result of a light read, for the sources ``sql`` and ``conductor``. Pure.
 
 A sign is a small value that differs if rows have changed. A sign that contains the newest ``updated_at`` of some rows
 is settled only if that time lies some seconds back: times have whole seconds, and each of nova's services writes its

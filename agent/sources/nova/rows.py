@@ -66,7 +66,7 @@ class GuestRows:
 
 
 def about_guests(rows: CellRows) -> CellRows:
-    """Return ``rows`` without those that ``guests_from_rows`` does not read; they change with every heartbeat."""
+    """Return only the rows that ``guests_from_rows`` reads; the other rows change with every heartbeat."""
     return replace(rows, now=None, heartbeats=(), pulse_at=None, services=(), nodes=())
 
 
@@ -126,7 +126,7 @@ def decisive_heartbeat(now: datetime.datetime | None, true: tuple[datetime.datet
 def guests_from_rows(rows: CellRows) -> GuestRows:
     """Return instances, migrations, finished evacuations and devices, and a message for each unreadable row.
 
-    If a migration or device is unreadable, its instance also gets a ``problem``: what it uses on the host is unknown.
+    If a migration or device is unreadable, its instance also gets a ``problem``: what the instance uses is unknown.
     """
     migrations, bad_migrations = _each(rows.migrations, migration_from_row)
     evacuations, bad_evacuations = _each(rows.finished_evacuations, migration_from_row)

@@ -2,8 +2,8 @@
 
 The checksum covers every column that a full read parses. So it changes with each change of a row, also when a change
 sets no time (``instance_extra``, ``block_device_mapping``) or the same time in whole seconds. The database reads the
-rows, and one short answer replaces hundreds of rows and JSON documents. The sum of CRC-32 values misses one change
-in four thousand million; the next full read sees that one.
+rows, and one short answer replaces hundreds of rows and JSON documents. The sum of CRC-32 values misses one change in
+four thousand million; the next full read detects such a change.
 """
 
 from __future__ import annotations

@@ -215,9 +215,10 @@ class _Parents:
     def of(self, name: str) -> str | None:
         """Return the parent of the volume ``name``, found by the first of four rules that succeeds, or None.
 
-        The rules: the parent that lvm2 reports; a volume that lies on ``name``; a volume that refers to ``name`` (a
-        cached thin volume's snapshots do so too, so this rule is not the second); a pool, if ``name`` is a spare.
-        If a rule finds several volumes (pvmove, or several pools that share the spare), return the first by name.
+        The rules in order: the parent that lvm2 reports; a volume that lies on ``name``; a volume that refers to
+        ``name``; a pool, if ``name`` is a spare. The second rule is before the third, because the snapshots of a cached
+        thin volume refer to ``name`` too. If a rule finds several volumes (pvmove, or several pools that share the
+        spare), return the first by name.
         """
         if parent := self._named.get(name):
             return parent
