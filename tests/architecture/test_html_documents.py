@@ -12,7 +12,7 @@ from agent.findings import BUILTIN
 from agent.monitoring.metrics.catalog import CATALOG, PREFIX
 from agent.telemetry.events import EVENTS
 from tests.rigs.source_tree import ROOT
-from tools import site_pages, site_stage
+from tools import draw_terminal, site_pages, site_stage
 
 LINK = re.compile(r"!?\[[^\]]*\]\(([^()\s]+)\)")
 TREE = re.compile(r"^```\{toctree\}\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -117,3 +117,13 @@ def test_no_requirement_for_building_documents_is_a_run_time_requirement():
     run_time = {re.split(r"[>=!\[]", line)[0].lower() for line in (ROOT / "requirements.txt").read_text().splitlines()}
     assert names
     assert names & run_time == set()
+
+
+def test_the_picture_of_the_terminal_shows_its_commands_and_asks_no_server():
+    output = "ERROR  \x1b[1;31mallocation-leaked\x1b[0m  <web-3>"
+    picture = draw_terminal.svg([("stocktake findings", output)])
+    drawn = (ROOT / "docs/terminal.svg").read_text()
+    assert "allocation-leaked" in picture
+    assert "&lt;web-3&gt;" in picture
+    assert all(f"stocktake&#160;{'&#160;'.join(command)}" in drawn for command in draw_terminal.COMMANDS)
+    assert [text for text in (picture, drawn) if re.search(r"url\(\W*http|@font-face|<script|<image", text)] == []
