@@ -121,7 +121,9 @@ def configured(arguments: argparse.Namespace) -> Loaded:
 
 
 def running_agent(loaded: Loaded) -> Holder | None:
-    """Take the lock that allows one daemon per host; return the daemon that has the lock, None if this process has it.
+    """Take the lock that allows one daemon per host.
+
+    Return the daemon that has the lock, or None if this process has taken the lock.
 
     If the run directory cannot be used, this process runs without the lock: a host without an agent would be worse than
     a host with two agents, which cannot write at the same time (write lock).
@@ -201,8 +203,8 @@ def audit_once(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> 
     """Run one audit that reads everything, and return its exit code.
 
     Raises ConfigError if the configuration or the host's identity is wrong, FolderUnavailable if the identity cannot be
-    read now. A dry run does not write the report file, and neither does a run beside a running daemon, so ``stocktake
-    status`` still shows the daemon's last report.
+    read now. A dry run does not write the report file, and neither does a run while the daemon is running. So
+    ``stocktake status`` still shows the daemon's last report.
     """
     from agent.audit.run import run_audit
     from agent.cmd.wiring import configured_from

@@ -1,4 +1,4 @@
-"""Write the pages of the demo's world: one of the fleet, and one of each host beside it."""
+"""Write the pages about the demo's cloud: one page about the fleet, and one page about each host."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from agent.render.documents import Document, report_from_json, report_to_json
 def write_demo_pages(file: str, built: DemoCloud, ran: DemoRun) -> tuple[str, ...]:
     """Write the fleet's page to ``file`` and each host's page to a file beside it; return the names of the files.
 
-    ``built`` must still stand, because a host's page also has its configuration and journal. Raises SourceUnavailable
-    if a file cannot be written.
+    The demo's cloud ``built`` must still exist, because a host's page also has the host's configuration and journal.
+    Raises SourceUnavailable if a file cannot be written.
     """
     now = datetime.datetime.now(datetime.UTC)
     agent = {"agent_version": installed_version()}

@@ -32,7 +32,7 @@ from agent.text.wording import printable
 
 PRODUCT = "stocktake"
 
-# The loggers of libraries that are silent without ``debug``, unless [DEFAULT] default_log_levels names them.
+# The loggers of libraries that log nothing without ``debug``, unless [DEFAULT] default_log_levels sets their levels.
 LIBRARIES = (
     "amqp",
     "keystoneauth",
@@ -195,7 +195,7 @@ def event_name(record: stdlib.LogRecord) -> str:
 
 
 def _set_library_levels(conf: cfg.ConfigOpts, loaded: Loaded) -> None:
-    """Silence the libraries. If ``debug`` is set, let them log what oslo.log lets them log by default.
+    """Silence the libraries, unless ``debug`` is set: then the libraries have oslo.log's default levels.
 
     oslo.log has already set the levels in default_log_levels. If the operator's own file sets that option, the loggers
     that the option names keep their levels.

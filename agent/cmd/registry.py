@@ -19,7 +19,10 @@ PACKAGE = "agent.cmd.commands"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One command. cliff uses it like an entry point. ``config check`` is the class ConfigCheck in config_check.py."""
+    """One command, in the form of an entry point for cliff.
+
+    ``config check`` is the class ConfigCheck in config_check.py.
+    """
 
     name: str
     summary: str
@@ -79,7 +82,7 @@ def summaries() -> str:
 
 
 def parts_of(word: str) -> tuple[str, ...]:
-    """Return the commands of two words whose first word this is, () if there are none."""
+    """Return the commands of two words that begin with ``word``, () if there are none."""
     return tuple(entry.name for entry in COMMANDS if entry.name.startswith(f"{word} "))
 
 

@@ -61,7 +61,7 @@ class Question:
 
 def answered(options: argparse.Namespace, question: Question) -> WhyReport:
     """Return the answer to ``question``. Raises ConfigError, UsageError, PlacementError or SourceUnavailable."""
-    # Parse the request before any read, so that the operator sees most errors in the request at once.
+    # Parse the request before any read, so that most errors in the request are reported immediately.
     request = None if question.flavor_of else request_of(parsable(question.words))
     loaded = loaded_for(options)
     asked = AuditRequest(reasons=("command: why",), publish=Publish.NEVER, depth=Depth.FULL)
@@ -149,7 +149,7 @@ def _no_document_without() -> Iterator[None]:
 
 
 def _with_flavor_of(question: Question, instance: Instance) -> Question:
-    """Add notes about the flavor; also add the flavor's NUMA cells and page size if the question has neither."""
+    """Add notes about the flavor. If the question has no cells and no page size, also add those of the flavor."""
     if instance.flavor is None:
         return question
     question = dataclasses.replace(question, notes=flavor_notes(instance.flavor))

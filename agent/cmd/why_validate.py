@@ -94,7 +94,7 @@ def unknown_aggregate(request: ResourceRequest, aggregate: str, known: Iterable[
 def mistyped(uuid: str, known: Iterable[str]) -> str | None:
     """Return the known uuid that the operator most likely meant by ``uuid``, None if no known uuid is that similar.
 
-    difflib is not suitable, because it finds any two uuids similar.
+    difflib is not suitable, because for difflib any two uuids are similar.
     """
     differing = {other: sum(map(operator.ne, uuid, other)) for other in sorted(known)}
     nearest = min(differing, key=lambda other: differing[other], default=None)

@@ -1,7 +1,7 @@
 """Start and stop a real Placement server for the demo and the tests.
 
-The server (agent.demo.placement_server) runs in its own process: it needs 100 MiB, and about two seconds to start, most
-of them to import Placement.
+The server (agent.demo.placement_server) runs in its own process: it needs 100 MiB, and about two seconds to start,
+mostly to import Placement.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 
 The server writes three files into the folder: ``placement.conf``, ``access.log`` (one line for each request: method,
 path, status, microversion, global request id) and ``port``, as soon as the server accepts requests. SIGTERM ends the
-server. With ``--until-stdin-closes``, the server also exits when its standard input is closed, which happens however
+server. With ``--until-stdin-closes``, the server also exits when its standard input is closed, which happens whenever
 the parent process ends; without this option, the server outlives its parent. With ``--cell``, the server also writes
 the heartbeat of that cell's nova-conductor (heartbeat.py).
 

@@ -48,8 +48,8 @@ class Seen:
 class Repair:
     """The results of the repair of story 1 and of the undo of this repair.
 
-    ``change`` and ``undo`` are sentences, ``entry_id`` is the journal entry of the repair, None if none was written.
-    ``used_before``, ``used_after`` and ``used_at_end`` are the VCPUs that Placement counts on the first host.
+    ``change`` and ``undo`` are sentences, ``entry_id`` is the journal entry of the repair, None if no entry was
+    written. ``used_before``, ``used_after`` and ``used_at_end`` are the VCPUs that Placement counts on the first host.
     """
 
     finding_id: str

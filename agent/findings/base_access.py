@@ -1,4 +1,4 @@
-"""The commands by which an operator looks at a source that the agent cannot read, filled in from the configuration.
+"""The commands by which an operator checks a source that the agent cannot read, with values from the configuration.
 
 No command contains a password: ``mysql -p`` asks for it, and curl sends no token.
 """

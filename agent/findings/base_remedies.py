@@ -100,5 +100,5 @@ def restart_nova_compute(words: str) -> Remedy:
 
 
 def by_nova_compute(audit: AuditFacts, words: str) -> tuple[Remedy, ...]:
-    """Return a remedy that waits for nova-compute of this host; none in role owner, where no nova-compute runs."""
+    """Return a remedy that waits for nova-compute of this host; () in role owner, where no nova-compute runs."""
     return () if audit.settings.role is Role.OWNER else (wait(words),)

@@ -8,8 +8,8 @@ The rule skips providers of PCI devices. The total of such a provider is never b
 (nested/pci.py, findings/pci_device_lost.py), and its ``reserved`` may exceed the free amount, because there
 ``reserved`` only prevents further allocations.
 
-For a CPU that is pinned twice, the rule compares the pinnings in nova's database, not those of libvirt. The usage
-cannot show such a CPU, because the ledger counts both guests in full.
+To find a CPU that is pinned twice, the rule compares the pinnings in nova's database, not the pinnings in libvirt. The
+usage cannot show such a CPU, because the ledger counts both guests in full.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _Rows = Mapping[tuple[ProviderKey, str], tuple[Row, ...]]
 class _Place(NamedTuple):
     """One resource class on one provider.
 
-    ``rows`` are the ledger rows of both; ``where`` names a child provider, "" for the root.
+    ``rows`` are the ledger rows about this class and provider; ``where`` names a child provider, "" for the root.
     """
 
     provider_uuid: str
@@ -184,7 +184,7 @@ def _finding(audit: AuditFacts, inventory: Inventory, place: _Place, overflow: i
 def _is_reserved(audit: AuditFacts, row: Row) -> bool:
     """Return whether the agent reserves the row's unmanaged use.
 
-    The reserve lowers the capacity; role companion has none.
+    The reserve lowers the capacity; in role companion the agent reserves nothing.
     """
     if audit.settings.role is Role.COMPANION:
         return False

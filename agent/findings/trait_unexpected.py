@@ -1,8 +1,8 @@
 """trait-unexpected: the root provider has a standard trait that this host lacks.
 
 The scheduler sends guests that require the trait to this host, and these guests cannot start. In role owner the agent
-removes the trait, so the rule reports the trait only if another program sets it again. In the other roles the rule
-reports the trait whenever it is set. A CUSTOM trait always belongs to the operator; OWNER_NOVA is reported as
+removes the trait, so the rule reports the trait only if another program sets the trait again. In the other roles the
+rule reports the trait whenever it is set. A CUSTOM trait always belongs to the operator; OWNER_NOVA is reported as
 rival-writer.
 """
 

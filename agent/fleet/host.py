@@ -24,8 +24,8 @@ READS = 1
 PATIENCE = 3
 #: Seconds by which a message may be late before its host counts as silent: the broker and both machines cause delays.
 SLACK_S = 5.0
-#: Limits of one message. No agent's message reaches them; they prevent large messages of other senders from filling the
-#: memory.
+#: Limits of one message. No agent's message reaches these limits, which prevent large messages of other senders from
+#: filling the memory.
 MOST_ENTRIES = 500
 MOST_NAME = 255
 MOST_TEXT = 400

@@ -1,9 +1,9 @@
 """nova-started: in role companion, refuse until nova-compute of this host has been alive for a minute.
 
-When nova-compute starts, it finishes what it left unfinished: it destroys guests that were evacuated from this host,
-completes deletes and removes allocations (nova/compute/manager.py:init_host). Only then does it send its first
-heartbeat (nova/service.py:start). So a nova-compute without a heartbeat may be starting, and heal waits. The services
-row has no start time, so the agent counts the seconds from the first audit that found nova-compute alive.
+When nova-compute starts, it completes operations that it left unfinished: it destroys guests that were evacuated from
+this host, completes deletes and removes allocations (nova/compute/manager.py:init_host). Only then does it send its
+first heartbeat (nova/service.py:start). So a nova-compute without a heartbeat may be starting, and heal waits. The
+services row has no start time, so the agent counts the seconds from the first audit that found nova-compute alive.
 """
 
 from __future__ import annotations

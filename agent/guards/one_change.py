@@ -1,4 +1,4 @@
-"""one-change: change each consumer at most once in a run, because a second change would rest on outdated facts.
+"""one-change: change each consumer at most once in a run, because a second change would be based on outdated facts.
 
 A run also contains at most one reshape: a reshape raises the generations on which a second reshape would be based.
 """

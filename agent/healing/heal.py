@@ -220,7 +220,7 @@ def _change(wanted: Prepared, action: AnyAction) -> Change:
     else:
         before = {"consumer": record_json(action.before), "instance": wanted.where(action.before.consumer_uuid)}
         after = {"consumer": after_json(action.before, action.write)}
-        # The providers on which the consumer gets its first allocation or loses its last one.
+        # The providers on which the consumer gets its first allocation or loses its last allocation.
         changed = {a.provider_uuid for a in action.before.allocations}
         changed ^= {a.provider_uuid for a in action.write.allocations}
     return Change(

@@ -49,8 +49,8 @@ def candidates(scene: Scene, asked: tuple[SeenFinding, ...], most: int) -> tuple
 def heal_plan(scene: Scene, asked: tuple[SeenFinding, ...]) -> HealPlan:
     """Return the actions within the limits of one run, and the refusals of the other findings.
 
-    If a finding needs the same change as an earlier finding, or if its cause is among ``asked``, the finding becomes
-    neither an action nor a refusal: what happens to the cause happens to its symptoms.
+    The plan leaves out a finding that needs the same change as an earlier finding, and a finding whose cause is among
+    ``asked``: the action or refusal of the other finding stands for both.
     """
     actions: list[AnyAction] = []
     refusals: list[HealRefusal] = []

@@ -33,7 +33,7 @@ MARGIN = datetime.timedelta(seconds=2)
 
 
 class Planned(NamedTuple):
-    """nova's rows behind a plan. ``migrations``: as in Scene, with those between other hosts."""
+    """nova's rows on which a plan is based. ``migrations``: as in Scene, including migrations between other hosts."""
 
     state: NovaState
     migrations: Mapping[str, tuple[Migration, ...] | None]

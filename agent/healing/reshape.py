@@ -68,7 +68,10 @@ def _carried_out(
 
 
 def _body(reshaping: Reshaping, tree: TreeFingerprint, made: dict[str, int]) -> Reshape:
-    """Return the POST: each provider with its whole inventory, which is empty for an obsolete child (scenario 156)."""
+    """Return the POST with the whole inventory of each provider.
+
+    An obsolete child's inventory is empty (scenario 156).
+    """
     known = {uuid: generation for uuid, generation in tree.generations if generation is not None} | made
     return Reshape(
         inventories=tuple((p.uuid, known[p.uuid], p.after or ()) for p in reshaping.providers if p.uuid in known),

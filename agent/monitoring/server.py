@@ -134,7 +134,7 @@ class HttpServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
         self._thread = threading.Thread(target=self.serve_forever, args=(0.5,), name="monitoring", daemon=True)
 
     def server_bind(self) -> None:
-        """Bind the socket. A unix socket is never open to more than its mode allows, not even for a moment."""
+        """Bind the socket. A unix socket never has a more permissive mode than ``mode``, not even for a moment."""
         if not self._address.is_unix:
             super().server_bind()
             return

@@ -140,7 +140,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table. ``search`` is the label of its search box, "" without one. ``foot`` says what the table leaves out."""
+    """A table. ``search`` is the label of the table's search box, "" if the table has no search box.
+
+    ``foot`` says what the table leaves out.
+    """
 
     kind: ClassVar[str] = "table"
     id: str
@@ -202,7 +205,7 @@ class Shape:
 class Picture:
     """A drawing, 960 units wide and ``height`` units high.
 
-    ``title`` names what it shows, ``conclusion`` what the reader can conclude.
+    ``title`` names the shown facts, ``conclusion`` the conclusion.
 
     ``legend`` has (meaning, word) for each pattern in use. ``table`` has the numbers of the picture. ``role`` (ARIA) is
     ``group`` for a drawing with links: screen readers do not offer the links inside an ``img``.

@@ -1,7 +1,7 @@
 """Decide which configuration files and which callers stocktake-probe accepts.
 
-The probe runs as root, and its configuration says what it reads. So only root may be able to change a configuration
-file or to replace the file.
+The probe runs as root, and the configuration says what the probe reads. So only root may be able to change a
+configuration file or to replace the file.
 """
 
 from __future__ import annotations

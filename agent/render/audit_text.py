@@ -129,7 +129,7 @@ def _late(source: Document) -> str:
 
 
 def gone_lines(audit: Document) -> Iterator[Block]:
-    """Yield the findings that are gone (the audit checked them and did not find them again), with reasons."""
+    """Yield the findings that are gone (the audit checked and no longer found them), each with the reason."""
     gone = audit.get("gone", ())
     if gone:
         yield ""

@@ -299,7 +299,7 @@ def _saved_ledger_rows(rows: Iterable[LedgerRow]) -> list[Document]:
     return [_ledger_row(row) | {"outside_tree": row.outside_tree, "settling": row.settling} for row in rows]
 
 
-# Nearly the whole text of a report is ledger and storage rows. On an unchanged host these rows equal the rows of the
+# Ledger and storage rows are nearly the whole text of a report. On an unchanged host these rows equal the rows of the
 # last audit, so their text is cached: with 1,000 guests this saves 16 of 85 ms.
 @for_equal_arguments
 def _ledger_text(rows: tuple[LedgerRow, ...]) -> str:

@@ -1,8 +1,8 @@
 """Decide what ``stocktake explain`` shows: the three books of one class by reason, or all facts about one consumer.
 
 A book is one system's list of amounts: *promised* (nova's database), *held* (libvirt, storage) or *recorded*
-(Placement's allocations). A book whose source could not be read is unknown and has no amount. Neither an unknown book
-nor an empty book has rows, so only the status of the sources shows whether a book is unknown.
+(Placement's allocations). A book whose source could not be read is unknown and has no amount. An unknown book has no
+rows, and an empty book has none either, so only the status of the sources shows whether a book is unknown.
 
 The agent keeps the promised and the held book only for the classes that a module of agent/resources computes for the
 root provider (``owned``). For any other class these two books have no amount, which does not mean 0.

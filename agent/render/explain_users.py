@@ -30,7 +30,7 @@ _Cells = tuple[str, str, str, str]
 
 
 def users(explanation: ClassExplanation) -> Iterator[Block]:
-    """Yield the tables: the recorded amounts have no title; a book that differs from them has a titled table."""
+    """Yield the tables: the recorded book's table has no title; a book with other amounts has a table with a title."""
     tables = [(book, _users_of(explanation, book)) for book in explanation.books if book.amount is not None]
     titled: dict[tuple[_Cells, ...], list[Book]] = defaultdict(list)
     for book, rows in tables:

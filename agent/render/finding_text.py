@@ -81,7 +81,7 @@ def age_words(seconds: float | None) -> str:
 def finding_blocks(findings: Iterable[Document], names: Mapping[str, str], now: str) -> Iterator[Block]:
     """Yield the blocks of the causes, most urgent first, each with its symptoms; an empty line precedes each block.
 
-    A symptom of several causes is shown once, below the first of them. More than ``FEW`` causes with the same code,
+    A symptom of several causes is shown only once, below the first cause. More than ``FEW`` causes with the same code,
     severity, state and kinds of remedies share one block (agent/text/wording.py).
     """
     listed = in_reading_order(findings, names)
@@ -99,7 +99,7 @@ def finding_blocks(findings: Iterable[Document], names: Mapping[str, str], now: 
 def finding_block(
     finding: Document, names: Mapping[str, str], now: str, symptoms: Sequence[Document] = ()
 ) -> Iterator[Line]:
-    """Yield the lines of one finding: what and who, what is wrong, what to type, and the finding's symptoms."""
+    """Yield the lines of one finding: the headline, what is wrong, the commands, and the finding's symptoms."""
     yield _headline(finding, names, now)
     yield _below(_sentence(finding["actual"]))
     if finding["code"] in _OF_TWO_VALUES:

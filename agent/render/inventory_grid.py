@@ -1,6 +1,6 @@
 """Show the rows of ``stocktake inventory`` and ``stocktake traits`` to people. Pure.
 
-The rows are those of the JSON documents (documents.py).
+The rows come from the JSON documents (documents.py).
 """
 
 from __future__ import annotations

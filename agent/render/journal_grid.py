@@ -1,6 +1,6 @@
 """Make the table of journal entries that ``stocktake journal`` shows to the operator. Pure.
 
-The rows are those of ``stocktake journal -f json``, but with the actor in words.
+The rows are the rows of ``stocktake journal -f json``, but with the actor as text.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The values from which a command's text output is drawn: lines of words, and tables. Pure.
 
 The functions that word a text return these values. ``agent/render/draw.py`` wraps, aligns and colours them for one
-terminal. A plain ``str`` is also accepted as a line, and is wrapped like one.
+terminal. A plain ``str`` is also accepted as a line that may be wrapped.
 """
 
 from __future__ import annotations

@@ -125,11 +125,11 @@ class Repair:
     propose: Callable[[Scene, SeenFinding, ConsumerRecord], HealAction | Declined]
 
     def consumers(self, scene: Scene, seen: SeenFinding) -> tuple[str, ...]:  # noqa: ARG002
-        """Return the uuid of the consumer that the finding is about; an empty tuple if the finding names none."""
+        """Return the uuid of the finding's consumer in a tuple; an empty tuple if the finding has no consumer."""
         return (seen.finding.consumer_uuid,) if seen.finding.consumer_uuid is not None else ()
 
     def proposed(self, scene: Scene, seen: SeenFinding) -> HealAction | Declined:
-        """Return the change to make, based on the consumer's record, or Declined with the reason why there is none."""
+        """Return the change to make, based on the consumer's record, or Declined with the reason for no change."""
         record = scene.record(seen.finding.consumer_uuid)
         return (
             Declined(why="the consumer's whole record was not read")
@@ -214,5 +214,5 @@ def allocations_of(record: ConsumerRecord, amounts: Mapping[tuple[str, str], int
 
 
 def amounts_text(allocations: Iterable[Allocation]) -> str:
-    """Return the amounts as text: "8 VCPU, 8192 MiB of MEMORY_MB"; "nothing" for none."""
+    """Return the amounts as text: "8 VCPU, 8192 MiB of MEMORY_MB"; "nothing" without amounts."""
     return ", ".join(with_class(a.resource_class, a.amount) for a in allocations) or "nothing"

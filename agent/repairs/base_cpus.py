@@ -1,6 +1,4 @@
-"""For repairs that allocate VCPU or PCPU: find out whether it is certain which of both classes the instance needs.
-
-Pure.
+"""For repairs that allocate VCPU or PCPU: decide whether it is certain which class the instance needs. Pure.
 
 The agent decides by the flavor and by its own ``cpu_dedicated_set``. But the scheduler also reads the image's property
 hw_cpu_policy (nova/scheduler/utils.py:ResourceRequest), and beside a running nova-compute, nova-compute's configuration
@@ -45,7 +43,7 @@ def cpus_unclear(scene: Scene, instance: Instance, rows: Iterable[Row]) -> str |
 
 
 def guest_differs(rows: Iterable[Row]) -> str | None:
-    """Return why libvirt does not confirm the promised CPUs of these rows; None if it does."""
+    """Return why libvirt does not confirm the promised CPUs of these rows; None if libvirt confirms them."""
     wrong = sorted(row.resource_class for row in rows if row.resource_class in _CPUS and row.held != row.promised)
     return f"the guest in libvirt does not have the flavor's {', '.join(wrong)}" if wrong else None
 

@@ -111,7 +111,7 @@ def _change(move: _Move, record: ConsumerRecord | None, consumer_uuid: str) -> C
     amounts = {(a.provider_uuid, a.resource_class): a.amount for a in record.allocations}
     leaving = amounts.pop((move.root.uuid, name), 0)
     if not leaving:
-        # Since the audit, another run has moved the allocation, or another client has removed it.
+        # Since the audit, another run has moved the allocation, or another client has removed the allocation.
         return Declined(why=f"consumer {consumer_uuid} has no {name} on the root any more")
     wanted = {(move.targets[key].uuid, name): amount for key, amount in belongs.items()}
     coming = [amount - amounts.get(place, 0) for place, amount in wanted.items()]
@@ -126,7 +126,7 @@ def _change(move: _Move, record: ConsumerRecord | None, consumer_uuid: str) -> C
 
 
 def _overfull(move: _Move, changes: list[ConsumerChange]) -> str | None:
-    """Return why Placement would reject the reshape (too much allocated on a child), or None if it would not."""
+    """Return why Placement would reject the reshape (too much allocated on a child); None if Placement would accept."""
     view = move.scene.view
     moved = {change.before.consumer_uuid for change in changes}
     for target in move.targets.values():

@@ -4,9 +4,9 @@ The log and the notifications report the same changes. A finding is gone only if
 audit could not check stays in the report, and nothing is reported about it. In the first audit of a process, the
 findings that an earlier process knew are the baseline, so that a restart reports only the changes since then.
 
-A flapping finding is reported at its 1st, 2nd, 4th, … appearance. Changes of a finding whose numbers change all the
-time are reported at growing intervals. Each reported "appeared" is followed by exactly one "gone", so a reader who adds
-up the reports always knows the present findings.
+A finding that comes and goes is reported at its 1st, 2nd, 4th, … appearance. Changes of a finding whose numbers change
+all the time are reported at growing intervals. Each reported "appeared" is followed by exactly one "gone", so a reader
+who adds up the reports always knows the present findings.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class FindingChange:
 class ReportedFinding:
     """A finding as last reported.
 
-    ``reported_at`` is the time of the last report in monotonic seconds; no change is reported for ``gap_s`` after it.
-    ``quiet``: this appearance was not reported, because the finding had appeared too often.
+    ``reported_at`` is the time of the last report in monotonic seconds; for ``gap_s`` seconds after that time no change
+    is reported. ``quiet``: this appearance was not reported, because the finding had appeared too often.
     """
 
     seen: SeenFinding
@@ -65,7 +65,8 @@ def changes(
 ) -> tuple[dict[str, ReportedFinding], tuple[FindingChange, ...]]:
     """Return each live finding as last reported, by id, and the changes that this audit reports.
 
-    ``now`` is in monotonic seconds. ``spells`` counts how often each finding appeared; the function increments it.
+    ``now`` is in monotonic seconds. ``spells`` counts the appearances of each finding; this function increments the
+    counts.
     """
     if report.outcome in OUTCOMES_WITHOUT_FINDINGS:
         return dict(before), ()

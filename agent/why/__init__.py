@@ -1,4 +1,6 @@
-"""``stocktake why``: explain "No valid host". Decide whether a request fits, and if not, what refuses it first.
+"""``stocktake why``: explain "No valid host".
+
+Decide whether a request fits, and if not, which constraint refuses the request first.
 
 Begin with ``answer.py``, which decides for each provider tree whether Placement would offer the tree. The rules are
 those of Placement's allocation candidates: ``candidates.py`` has the rules for one provider, ``search.py`` and

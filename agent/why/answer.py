@@ -49,7 +49,7 @@ def _answer(request: ResourceRequest, tree: OfferedTree) -> TreeAnswer:
 
 
 def _obstacles(request: ResourceRequest, tree: OfferedTree) -> tuple[Obstacle, ...]:
-    """Return the obstacles of the root and of each group alone; if there are none, those of all groups together.
+    """Return the obstacles of the root and of each group alone; if there are none, of all groups together.
 
     If the root or a group has obstacles, the result also contains the required traits that no provider has, because
     these traits would still be missing after all other changes.

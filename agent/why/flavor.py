@@ -40,7 +40,7 @@ _ASK = "; to check everything, run stocktake why --query with the request from n
 
 
 def cells_and_page(flavor: Flavor) -> tuple[int | None, int | str | None]:
-    """Return the flavor's number of NUMA cells and page size (KiB or LARGE), each None if it is not requested.
+    """Return the flavor's number of NUMA cells and page size (KiB or LARGE), None for what is not requested.
 
     Without hw:numa_nodes, a flavor with pinned CPUs or a page size requests one cell (nova's numa_get_constraints).
     The page sizes ``small`` and ``any`` accept all pages, so their result is None.

@@ -124,7 +124,7 @@ def host_obstacles(shape: GuestShape, rooms: Sequence[CellRoom]) -> tuple[Obstac
 
 
 def host_notes(shape: GuestShape, rooms: Sequence[CellRoom]) -> tuple[str, ...]:
-    """Return notes on the host's NUMA cells; () if there are no cells or the guest would take nothing from them."""
+    """Return notes on the host's NUMA cells; () if there are no cells, or if the guest would use no cell."""
     if not rooms or not any(amount for amount, _ in _amounts(shape)):
         return ()
     one = dataclasses.replace(shape, cells=1, page=None)

@@ -128,7 +128,7 @@ def _capacity_remedies(refusal: Refusal, inventory: Inventory, used: int) -> Ite
 
 
 def _least_ratio(inventory: Inventory, needed: int) -> float | None:
-    """Return the least ratio that is enough even after MySQL has rounded it (caveats.py); None if no ratio helps."""
+    """Return the least ratio that is enough even if MySQL rounds the ratio (caveats.py); None if no ratio helps."""
     usable = inventory.total - inventory.reserved
     if usable <= 0:
         return None

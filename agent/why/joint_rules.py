@@ -67,7 +67,7 @@ def _undecided(slots: tuple[Slot, ...]) -> Obstacle:
 
 
 def _sums(problem: Problem, _tree: OfferedTree) -> Iterator[Obstacle]:
-    """Yield an obstacle for each class of which the groups together request too much.
+    """Yield an obstacle for each class of which all groups together request too much.
 
     If no single class is the reason, yield an obstacle for each class that several groups request.
     """

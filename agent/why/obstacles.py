@@ -189,7 +189,7 @@ def _if_standard(traits: Iterable[str], words: str) -> str:
 def _aggregates_missing(group: RequestGroup, offered: OfferedProvider, tree: OfferedTree) -> Iterator[Obstacle]:
     """Yield an obstacle for each required set of aggregates if the provider is in no aggregate of the set."""
     # If the root's membership counts too, the provider or the root must be in an aggregate of each set. The obstacles
-    # name whichever of the two lacks fewer sets.
+    # are about the one of these two that lacks fewer sets.
     judged = min(judged_for_membership(group, offered, tree), key=lambda o: len(_sets_missing(group, o)))
     name = judged.provider.name
     for choice in _sets_missing(group, judged):

@@ -48,14 +48,12 @@ class HoldingFinding:
 class WhyReport:
     """Everything that ``stocktake why`` prints.
 
-    ``provider_uuid``: the uuid of this host's root provider, None if unknown.
-    ``is_whole``: whether the answer is about the whole cloud, not only this host.
-    ``numa_nodes``, ``page_size`` (KiB, or "large"): the demands that the agent can check on this host only.
-    ``holding``: findings that say why this host lacks capacity, if that is its first obstacle; sorted by code.
-    ``unread``: names of trees that were not read. The request may fit in any of these trees.
-    ``notes``: sentences about this host and the flavor; none of them is an obstacle.
-    ``unknown``: sentences on what could not be read.
-    ``cells``: the free resources of this host's NUMA cells, None if they are not known.
+    ``provider_uuid``: the uuid of this host's root provider, None if unknown. ``is_whole``: whether the answer is about
+    the whole cloud, not only this host. ``numa_nodes``, ``page_size`` (KiB, or "large"): the demands that the agent can
+    check on this host only. ``holding``: findings that explain the lack of capacity, if this lack is the host's first
+    obstacle; sorted by code. ``unread``: names of trees that were not read. The request may fit in any of these trees.
+    ``notes``: sentences about this host and the flavor; none of them is an obstacle. ``unknown``: sentences on what
+    could not be read. ``cells``: the free resources of this host's NUMA cells, None if they are not known.
     ``requests``: number of requests to Placement, including those of the audit and those that look up names.
     """
 

@@ -125,7 +125,7 @@ def _cloud(report: WhyReport) -> Iterator[str]:
 
 
 def _by_constraint(refused: Iterable[TreeAnswer]) -> list[tuple[str, list[str]]]:
-    """Return (constraint, names of the trees that it refuses first), the most frequent constraint first."""
+    """Return (constraint, names of the trees whose first obstacle it is), the most frequent constraint first."""
     found: dict[str, list[str]] = defaultdict(list)
     for tree in refused:
         found[tree.obstacles[0].constraint.value].append(tree.root_name)

@@ -75,7 +75,7 @@ class HealRun:
 
     @property
     def undecided(self) -> bool:
-        """Whether the run cannot decide if the approved plan is still current.
+        """Whether it is unknown if the approved plan is still current.
 
         The current plan differs from the approved plan, but perhaps only because a source that a repair needs
         was not read.

@@ -85,7 +85,7 @@ def _constant(body: str) -> Callable[[], str]:
 
 
 def _processes() -> Any:  # noqa: ANN401 - a model of oslo.reports
-    """Return this process and its children; a sentence if a child ends while the library reads it."""
+    """Return this process and its children; a sentence instead if a child ends while the library reads its data."""
     from oslo_reports.generators import process
 
     try:

@@ -14,12 +14,12 @@ from typing import Any
 
 _FOLDER = "runbooks"
 _WIDTH = 100
-# A finding code has a hyphen and the name of an alert has lower-case letters; a resource class has neither.
+# Matches a finding code or the name of an alert, but no resource class, which has no hyphen and no lower-case letter.
 _CODE = re.compile(r"[a-z]+(-[a-z]+)+|Stocktake([A-Z][a-z]+)+")
 
 
 def page_of(code: str) -> str | None:
-    """Return the page about the finding code or the alert, None if neither has this name."""
+    """Return the page about the finding code or the alert, None if no code and no alert has this name."""
     if not _CODE.fullmatch(code):
         return None
     for file in _files():

@@ -27,7 +27,7 @@ def matches(typed: str, known: Iterable[str], least: int = LEAST) -> tuple[str, 
 
 
 def only_match(what: str, typed: str, known: Iterable[str], least: int = LEAST) -> str | None:
-    """Return the only id that ``typed`` means, None if there is none.
+    """Return the only id that ``typed`` means, None if no id matches.
 
     Raises UsageError if several ids begin with ``typed``, or if ``typed`` is too short for the beginning of an id.
     """

@@ -13,14 +13,14 @@ from agent.ports import Deadline
 
 
 def broker_probes(loaded: Loaded) -> Iterator[Probe]:
-    """Yield the probe of the broker, unless none is configured."""
+    """Yield the probe of the message broker if a broker is configured."""
     options = bus_options_from(loaded)
     if options is not None:
         yield Probe(what="message broker", ask=functools.partial(_broker, options))
 
 
 def _broker(options: BusOptions, _deadline: Deadline) -> str:
-    # Import late: oslo.messaging takes half a second, and a host without a broker does not need it.
+    # Import late: oslo.messaging takes half a second, and a host without a broker does not need oslo.messaging.
     from agent.bus.reach import TOPIC, reach
     from agent.bus.transport import Bus
     from agent.conductor.complaints import Complaints

@@ -49,7 +49,7 @@ class _Asked:
         self._deadline = deadline
         self._began = time.monotonic()
         self._answer: Answer | None = None
-        # A daemon thread cannot keep the process alive, however long the part hangs.
+        # A daemon thread does not keep the process alive, even if the part never answers.
         self._thread = threading.Thread(target=self._run, name=f"probe-{probe.what}", daemon=True)
         self._thread.start()
 

@@ -104,7 +104,7 @@ def _strip_line(view: FleetView, width: int) -> Line:
 
 
 def _table(view: FleetView, rows: Sequence[HostRow], width: int | None, selected: int | None) -> Iterator[Line]:
-    """Yield the head and the rows; with ``selected``, a mark before the row of that index, in a column of its own."""
+    """Yield the head and the rows; with ``selected``, a column in front has a mark in the row with this index."""
     margin = 0 if selected is None else 1
     room = None if width is None else width - margin
     cells = [cells_of(row, view.moment.at, room) for row in rows]

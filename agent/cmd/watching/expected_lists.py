@@ -48,7 +48,7 @@ class ExpectedList:
         self._thread.start()
 
     def wait_first(self, timeout_s: float) -> bool:
-        """Wait until the first read has succeeded or failed; return False if it has done neither in ``timeout_s``."""
+        """Wait until the first read has succeeded or failed; return False if it still runs after ``timeout_s``."""
         return self._first.wait(timeout_s)
 
     def close(self) -> None:

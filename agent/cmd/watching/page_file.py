@@ -19,7 +19,7 @@ SOON_S = 10.0
 
 def write_view(file: str, view: FleetView) -> None:
     """Write the page of this view. Raises SourceUnavailable if the file cannot be written."""
-    # Imported only for a page: Jinja2 would cost every other run of the command its memory.
+    # Imported only for a page: Jinja2 takes memory that other runs of the command do not need.
     from agent.cmd.fleet_facts import facts_of_view
     from agent.pages.fleet.page import fleet_page
     from agent.pages.output import write_page

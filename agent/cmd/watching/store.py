@@ -58,7 +58,7 @@ class HostStore:
 
     @property
     def left_out(self) -> int:
-        """The number of hosts that the store left out because it had MOST_HOSTS hosts; counted up to MOST_ODD."""
+        """The number of hosts left out because the store already had MOST_HOSTS hosts; counted up to MOST_ODD."""
         return len(self._left_out)
 
     def _kept(self, received_at: float, document: Any) -> HostSeen | None:  # noqa: ANN401 - JSON values

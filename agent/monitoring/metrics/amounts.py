@@ -119,7 +119,7 @@ def book(report: AuditReport, name: str, before: Samples) -> Samples | None:
 
 
 def leaks(report: AuditReport, before: Samples) -> Samples | None:
-    """Return the leaked and the missing amounts by class; None if the audit could not look for such findings.
+    """Return the leaked and the missing amounts by class; None if the audit could not check such findings.
 
     While libvirt is unread, an audit finds no new leak, but findings of earlier audits remain. So the value 0 is only
     reported if an earlier audit with libvirt has set the value.

@@ -49,9 +49,10 @@ class Stranger:
 class HostDetails:
     """The facts of a report that an agent's message on the bus does not contain.
 
-    ``strangers`` are only the largest strangers of the host; ``strangers_left_out`` is the number of the others, and
-    ``stranger_bytes`` the bytes of all of them by kind of owner. ``stores_unread`` are the storage sources that the
-    audit could not read. ``rows_left_out`` is the number of the report's rows that this program cannot read.
+    ``strangers`` are only the largest strangers of the host; ``strangers_left_out`` is the number of the smaller
+    strangers, and ``stranger_bytes`` the bytes of all strangers by kind of owner. ``stores_unread`` are the storage
+    sources that the audit could not read. ``rows_left_out`` is the number of the report's rows that this program cannot
+    read.
     """
 
     provider_uuid: str | None = None

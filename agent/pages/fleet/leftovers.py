@@ -110,7 +110,7 @@ def _stranger_row(host: str, each: Stranger) -> tuple[Cell, ...]:
 def _counted(facts: FleetFacts, codes: tuple[str, ...], none: str, lacks: str) -> str:
     """Return a sentence with the number of findings of these codes.
 
-    The page uses this sentence if it is made from messages, which have no details.
+    A page that is made from messages, which have no details, shows this sentence.
     """
     parts = []
     for code in codes:

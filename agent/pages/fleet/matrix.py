@@ -1,4 +1,4 @@
-"""Section: which finding code is on how many hosts of which group. Pure."""
+"""Section: for each finding code, the number of hosts with such findings, by group. Pure."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Keep of one report file what the page of the fleet needs: the row of the host, and lists of a limited length. Pure.
 
-The row is made from the host's message on the bus as the agent would have sent it, so the page and ``stocktake watch``
-judge a host by the same rules. A report consists mostly of rows that the page does not need, so these rows are not
-parsed.
+The module first makes the message that the agent would have sent on the bus, and then the row from that message, so the
+page and ``stocktake watch`` judge a host by the same rules. A report consists mostly of rows that the page does not
+need, so these rows are not parsed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _UNUSED = ("ledger", "traits", "evacuations", "names", "providers")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostReport:
-    """What is kept of one report file. ``audited_s`` is the time of its audit in seconds since 1970."""
+    """The kept part of one report file. ``audited_s`` is the time of the report's audit in seconds since 1970."""
 
     seen: HostSeen
     audited_s: float
@@ -50,7 +50,7 @@ class HostReport:
 
 
 def host_report(document: Document) -> HostReport:
-    """Return what is kept of a report. Raises SourceInconsistent if the document is not the report of an audit."""
+    """Return the kept part of a report. Raises SourceInconsistent if the document is not the report of an audit."""
     try:
         return _host_report(document)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""Section 1: what the cloud is missing, in numbers, and the page's heading, which says it in one sentence. Pure."""
+"""Section 1: what the cloud is missing, in numbers, and in one sentence for the page's heading. Pure."""
 
 from __future__ import annotations
 

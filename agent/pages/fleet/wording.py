@@ -98,7 +98,7 @@ def about(row: HostRow, facts: FleetFacts) -> str:
 
 
 def place(row: HostRow) -> str:
-    """Return where the host is: its group, and its cell if there are several."""
+    """Return where the host is: its group, and its cell if the fleet has several cells."""
     return name(" / ".join(part for part in (row.cell, row.group) if part))
 
 

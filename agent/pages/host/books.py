@@ -46,8 +46,8 @@ _WRONG = frozenset(
 class Book:
     """One book of one class: its parts from left to right, or the unread sources if the book is not known.
 
-    ``not_counted``: the agent does not count this class in this book, so the amounts are not known. ``lacking``, in the
-    recorded book only: the amount that the cloud promised and Placement does not record.
+    ``not_counted``: the agent does not count this class in this book, so the amounts are not known. ``lacking`` (only
+    in the recorded book): the amount that the cloud promised and Placement does not record.
     """
 
     name: str
@@ -131,7 +131,10 @@ def _class_of(row: InventoryRow) -> str:
 
 
 def _capacity(rows: Iterable[InventoryRow]) -> float | None:
-    """Return the sum of the capacities. An inventory that Placement does not have counts as the agent wants it."""
+    """Return the sum of the capacities.
+
+    If Placement does not have an inventory, the inventory that the agent wants counts.
+    """
     shown = [row.recorded or row.wanted for row in rows]
     return sum(each.capacity for each in shown if each) if shown else None
 

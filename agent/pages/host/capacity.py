@@ -1,4 +1,4 @@
-"""Section 3, the capacity: what is promised, held and recorded of each resource class. Pure."""
+"""Section 3, the capacity: the amounts of each resource class that are promised, held and recorded. Pure."""
 
 from __future__ import annotations
 

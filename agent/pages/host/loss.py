@@ -117,7 +117,7 @@ def _added(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
 def uncovered(report: AuditReport) -> dict[str, int]:
     """Return how much use unknown to the cloud is neither in Placement's ``reserved`` nor in the agent's allocations.
 
-    A class whose recorded inventory is not known is left out, because nothing can be said about its reserve.
+    A class whose recorded inventory is not known is left out, because the reserve of such a class is not known.
     """
     if report.provider_uuid is None:
         return {}

@@ -1,4 +1,7 @@
-"""Section 1, the verdict: one sentence, the three numbers, and what is not known. Pure."""
+"""Section 1, the verdict: one sentence, the three numbers (wasted, sold twice, unaccounted), and what is not known.
+
+Pure.
+"""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def capacity_picture(classes: Sequence[ClassBooks]) -> Picture:
 
 
 def conclusion(each: ClassBooks) -> str:
-    """Return one sentence about a class."""
+    """Return one sentence about the books of a class, for the picture's conclusion."""
     name = each.resource_class
     has = "capacity not known" if each.capacity is None else f"capacity {with_unit(name, each.capacity)}"
     books = ", ".join(

@@ -36,7 +36,7 @@ def numa_picture(cells: Sequence[NumaCell]) -> Picture:
 
 
 def conclusion(cell: NumaCell) -> str:
-    """Return one sentence about a cell."""
+    """Return one sentence about the use of a cell, for the picture's conclusion."""
     return f"Cell {cell.id}: {', '.join(f'{share.what} {_of(share)}' for share in cell.shares) or 'nothing'}."
 
 

@@ -97,7 +97,7 @@ def _short(seen: SeenFinding, names: Mapping[str, str]) -> str:
 def _changes(changes: Sequence[Change], scale: Scale) -> Iterator[tuple[int, Shape]]:
     """Yield the mark of each change and its lane.
 
-    There are three lanes; a change that finds no room in them has no mark.
+    There are three lanes; a change without room in any lane has no mark.
     """
     ends = [0.0] * _MOST_LANES
     for change in sorted(changes, key=lambda each: each.at):
