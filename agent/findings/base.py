@@ -69,9 +69,7 @@ class AuditFacts:
 
     @property
     def root(self) -> Provider | None:
-        """The root provider of this host as read from Placement; None if it does not exist or Placement was not
-        read.
-        """
+        """The root provider of this host, as read from Placement; None if it is missing or Placement was not read."""
         return self.view.root if self.view else None
 
 

@@ -1,4 +1,4 @@
-"""usage-unlisted: Placement's usage of a class on a provider exceeds the sum of Placement's own list of allocations."""
+"""usage-unlisted: Placement's usage of a class on a provider exceeds the sum of the allocations on that provider."""
 
 from __future__ import annotations
 

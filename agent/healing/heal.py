@@ -135,7 +135,7 @@ def seconds_since(result: AuditResult, now: str, monotonic: float) -> float:
 
 
 def _nova_alive_s(result: AuditResult) -> int | None:
-    """Return for how many seconds each audit has found nova-compute alive; None if nova-compute is not alive."""
+    """Return for how many seconds all audits have found nova-compute alive; None if nova-compute is not alive."""
     history = result.memory.history
     if history is None or history.read_until is None or history.nova_alive_since is None:
         return None
@@ -186,7 +186,10 @@ def _one_by_one(task: AuditTask, journal: Journal, wanted: Prepared, proof: Prov
 
 
 def _is_settled(action: AnyAction) -> bool:
-    """Return whether the action's write does not depend on generations. A reshape sends the provider generations."""
+    """Return whether the action's write is independent of generations.
+
+    A reshape depends on the providers' generations.
+    """
     return isinstance(action, HealAction) and is_settled(action.before)
 
 

@@ -27,7 +27,7 @@ _EVENTS = {Result.DONE: events.FINDING_HEALED, Result.REFUSED: events.HEAL_REFUS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealLogState:
-    """What heal has logged of the findings that still exist: refusals by finding and guard.
+    """What heal has logged about findings that still exist: the refusals, by finding and guard.
 
     ``not_tried``: changes that were not tried, because nothing proved that nova's database rows are current.
     """

@@ -38,7 +38,7 @@ _PATHS = {Values.FILE: "-f", Values.FOLDER: "-d"}
 
 
 def bash_script(program: str, words: ProgramWords) -> str:
-    """Return the script for a program of this name."""
+    """Return the completion script for the program with this name."""
     function = program.replace("-", "_").replace(".", "_").replace("/", "_")
     skipped = "|".join(flag for option in words.options if option.values is not Values.NOTHING for flag in option.flags)
     doubles = ' ] || [ "$word" = '.join(words.second_words) or "''"

@@ -42,7 +42,7 @@ _NO_VALUE = {
 
 
 def fish_script(program: str, words: ProgramWords) -> str:
-    """Return the script for a program of this name."""
+    """Return the completion script for the program with this name."""
     function = program.replace("-", "_").replace(".", "_").replace("/", "_")
     skipped = " ".join(flag for option in words.options if option.values is not Values.NOTHING for flag in option.flags)
     doubles = " ".join(words.second_words) or "''"

@@ -1,4 +1,4 @@
-"""The completion script for zsh, for a file _stocktake in a folder of fpath."""
+"""The completion script for zsh: the operator stores the script as the file _stocktake in a folder of fpath."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _PATHS = {Values.FILE: "_files", Values.FOLDER: "_files -/"}
 
 
 def zsh_script(program: str, words: ProgramWords) -> str:
-    """Return the script for a program of this name."""
+    """Return the completion script for the program with this name."""
     function = program.replace("/", "_")
     skipped = "|".join(flag for option in words.options if option.values is not Values.NOTHING for flag in option.flags)
     doubles = "|".join(words.second_words) or "''"
