@@ -15,9 +15,9 @@ from agent.daemon.service import BusService, NoBus
 def bus_service_from(loaded: Loaded, now: Callable[[], str]) -> Callable[[DaemonControl], BusService]:
     """Return a function that builds the broker connection from the daemon's ``DaemonControl``.
 
-    A function is needed because the daemon builds ``DaemonControl`` later. The function returns ``NoBus`` if no broker
-    is configured, or if the agent has nothing to send and answers no calls. Raises ConfigError if transport_url cannot
-    be parsed.
+    The result is a function because the daemon builds ``DaemonControl`` later. The function returns ``NoBus`` if no
+    broker is configured, or if by the configuration the agent sends no messages and answers no calls. Raises
+    ConfigError if transport_url cannot be parsed.
     """
     bus_options, options = bus_options_from(loaded), publishing_options_from(loaded)
     if bus_options is None or not (options.topics or options.interval_s or options.answers):

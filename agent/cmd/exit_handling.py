@@ -72,7 +72,7 @@ def add_config_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _is_format(word: str) -> bool:
-    # argparse accepts the beginning of an option's name.
+    # Like argparse, accept the beginning of an option's name.
     return len(word) > len("--f") and "--format".startswith(word)
 
 
@@ -92,7 +92,7 @@ def _failed(failure: Failure, words: Sequence[str]) -> int:
 
 
 def _forget_stdout() -> None:
-    """Point stdout at /dev/null, because the reader closed the pipe (``| head``) and the flush at exit would fail."""
+    """Point stdout at /dev/null: the reader has closed the pipe (``| head``), so the flush at exit would fail."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
     os.close(null)

@@ -33,7 +33,7 @@ def facts_of_folder(folder: str, expected: str | None) -> FleetFacts:
 
 
 def facts_of_view(view: FleetView) -> FleetFacts:
-    """Return the facts of what the agents have sent."""
+    """Return the facts from the messages that the agents have sent."""
     brokers = ", ".join(cell.broker for cell in view.cells)
     return FleetFacts(
         view=view,

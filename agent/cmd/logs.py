@@ -131,7 +131,7 @@ class JsonFormatter(formatters.JSONFormatter):
     Each value of ``extra`` has at most JSON_VALUE_BYTES. A record whose arguments cannot be serialized is logged with
     its text only.
 
-    On some objects (such as an EntryPoint, which stevedore logs at DEBUG) oslo.serialization recurses without end.
+    For some objects (such as an EntryPoint, which stevedore logs at DEBUG) oslo.serialization recurses infinitely.
     RecursionError is the only error in a handler that the logging module passes on to the caller.
     """
 
@@ -189,7 +189,10 @@ def is_ours(record: stdlib.LogRecord) -> bool:
 
 
 def event_name(record: stdlib.LogRecord) -> str:
-    """Return the message's constant text as ``finding-appeared``; in nova's wording, only the text before the colon."""
+    """Return the message's constant text in the form ``finding-appeared``.
+
+    Of a text in nova's wording, only the part before the colon counts.
+    """
     text = str(record.msg)
     return _NOT_KEBAB.sub("-", (text.partition(":")[0] if "%(" in text else text).lower()).strip("-")
 
@@ -219,7 +222,8 @@ def _logging_conf(loaded: Loaded) -> cfg.ConfigOpts:
     root = stdlib.getLogger()
     before = list(root.handlers)
     logging.register_options(conf)
-    # If the root logger has no handler, register_options() adds one for the time until setup(). Remove that handler.
+    # If the root logger has no handler, register_options() adds a temporary handler. Remove that handler before
+    # setup().
     for handler in [handler for handler in root.handlers if handler not in before]:
         root.removeHandler(handler)
     conf(args=[], project=PRODUCT, default_config_files=[], default_config_dirs=[], use_env=False)

@@ -39,7 +39,10 @@ class Closed:
     has_volume_groups: bool
 
     def line(self, report: AuditReport | None = None) -> str:
-        """Return the line for stderr; ``report`` adds the sources that this user may not read."""
+        """Return the line for stderr.
+
+        With ``report``, the line also names the report's sources that this user may not read.
+        """
         found = [] if report is None else [source.name for source in report.sources if self.hides(source)]
         lvm = [LVM] if self.has_volume_groups else []
         names = [_TITLES.get(name, name) for name in dict.fromkeys((*lvm, *found)) if name != PLACEMENT]

@@ -72,7 +72,7 @@ class Commands(CommandManager):
             self.commands[entry.name] = entry  # type: ignore[assignment]  # cliff uses only name, value and load()
 
     def add_command(self, name: str, command_class: type[Command]) -> None:
-        """Ignore the commands that cliff's App adds, help and complete: COMMANDS has its own."""
+        """Ignore the commands ``help`` and ``complete`` that cliff's App adds: COMMANDS has other ones."""
 
 
 def summaries() -> str:

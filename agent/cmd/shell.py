@@ -102,7 +102,10 @@ class Shell(App):
         return factory(self, self.options), name, arguments
 
     def print_help(self, *, asked: bool) -> int:
-        """Print the global options and the list of commands, to stderr if the operator did not ask. Return the code."""
+        """Print the global options and the list of commands (to stderr if the operator typed no command).
+
+        Return the exit code.
+        """
         out = sys.stdout if asked else sys.stderr
         self.parser.print_help(out)
         out.write(f"\ncommands:\n{summaries()}\n{PROGRAM} help COMMAND prints the help of one command\n")
@@ -123,7 +126,10 @@ class Shell(App):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Entry point of the console script. Return one of the codes of agent/exit_codes.py."""
+    """Run the program ``stocktake`` (entry point of the console script).
+
+    Return one of the codes of agent/exit_codes.py.
+    """
     escape_unencodable(sys.stdout, sys.stderr)
     words = list(sys.argv[1:] if argv is None else argv)
     return ended(lambda: Shell().run(words), words)

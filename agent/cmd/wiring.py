@@ -196,7 +196,10 @@ def wire(loaded: Loaded, caller: Caller = Caller()) -> Wired:  # noqa: B008 - a 
 def _watched(
     mark: ReadMark, caller: Caller, places: Mapping[str, str], deadline_s: float
 ) -> Callable[[str], AbstractContextManager[None]]:
-    """Return a function that makes the context of one read. ``places``: sources' addresses, shown during a wait."""
+    """Return a function that makes the context manager for a read.
+
+    ``places``: the sources' addresses, shown in a wait.
+    """
 
     @contextlib.contextmanager
     def reading(source: str) -> Iterator[None]:
@@ -363,7 +366,7 @@ def runner_for(loaded: Loaded, source: str) -> Runner:
 
 def _storage(loaded: Loaded, settings: Settings, disk_reader: ReaderThread) -> tuple[StorageSource, ...]:
     lvm = Lvm(settings.volume_groups, loaded.value("lvm", "deadline"), runner_for(loaded, LVM))
-    # The casts are for mypy: ``name`` is read-only in a frozen dataclass and writable in the protocol.
+    # Only mypy needs the casts: ``name`` is read-only in a frozen dataclass and writable in the protocol.
     groups = (cast(StorageSource, lvm),) if settings.volume_groups else ()
     pmem = (
         (cast(StorageSource, Ndctl(settings.source_deadline_s, runner_for(loaded, PMEM))),)

@@ -55,7 +55,7 @@ def _remedies(audit: AuditFacts) -> tuple[Remedy, ...]:
 
 
 def kept_text(missing: MissingPart) -> str:
-    """Return what stays unchanged without that part: "in Placement, the agent does not change HW_CPU_X86_*"."""
+    """Return what stays unchanged without the missing part: "in Placement, the agent does not change HW_CPU_X86_*"."""
     return f"in Placement, the agent does not change {_UNCHANGED[missing.part]}"
 
 

@@ -1,8 +1,8 @@
 """consumer-on-several-providers: a consumer has allocations of one class in this host's tree and in another tree.
 
-Placement's record of a consumer has its allocations on all providers. An allocation in another tree counts only if this
-host's tree has one of the same class, because a sharing provider serves classes that the host does not offer. While a
-migration of the instance is in progress, the allocations on both hosts are right.
+Placement's record of a consumer has its allocations on all providers. An allocation in another tree counts only if the
+consumer also has an allocation of the same class in this host's tree, because a sharing provider serves classes that
+the host does not offer. While a migration of the instance is in progress, the allocations on both hosts are right.
 """
 
 from __future__ import annotations

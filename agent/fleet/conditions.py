@@ -9,7 +9,9 @@ Counts = tuple[tuple[str, int], ...]
 
 
 class Condition(enum.Enum):
-    """What the operator must know of a host first. The members are in the order of urgency, the worst one first.
+    """The most important fact about a host for the operator.
+
+    The members are in the order of urgency, the worst one first.
 
     UNRATED: there are findings, but the host's agent is too old to send severities. AWAITED: an expected host that may
     still send its first message in time.

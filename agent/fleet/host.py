@@ -95,7 +95,7 @@ class HostSeen:
         return max(0.0, now - self.received_at)
 
     def is_silent(self, now: float) -> bool:
-        """Return whether no message of the host has arrived for more than three intervals."""
+        """Return whether the last message of the host is older than three intervals."""
         return now - self.received_at > PATIENCE * self.interval_s + SLACK_S
 
     def after(self, before: HostSeen | None) -> HostSeen:
@@ -110,7 +110,10 @@ class HostSeen:
 
 
 def host_seen(document: object, received_at: float) -> HostSeen:
-    """Return what ``watch`` keeps of a message. Raises SourceInconsistent if the message is not a host's state."""
+    """Return the values of a message that ``watch`` keeps.
+
+    Raises SourceInconsistent if the message is not a host's state.
+    """
     version = document.get("schema_version") if isinstance(document, dict) else None
     if not isinstance(document, dict) or whole(version) != READS:
         problem = f"a message has schema_version {version!r:.60}, but this program reads {READS}"

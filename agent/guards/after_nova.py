@@ -1,4 +1,4 @@
-"""after-nova: in role companion, leave a finding to nova-compute's own audits first, if nova-compute repairs it too.
+"""after-nova: in role companion, leave findings that nova-compute repairs to nova-compute's own audits first.
 
 nova-compute removes the allocations of deleted instances that it finds in its cell's database
 (nova/compute/resource_tracker.py:_remove_deleted_instances_allocations). If three audits of nova-compute have not

@@ -1,7 +1,7 @@
 """Heal in the daemon: repair findings with the codes in [heal] codes. after_audit.py calls this module's DaemonHeal.
 
-Healing starts after the audit has ended. The audit's report is complete then; only the results of heal are added.
-If a finding rests on allocations that an earlier audit read, heal does not act yet: it makes the next audit read the
+Healing starts after the audit has ended. The audit's report is complete then; only the results of heal are added. If a
+finding is based on allocations that an earlier audit read, heal does not act yet: heal makes the next audit read the
 allocations, and repairs the finding after that audit.
 """
 

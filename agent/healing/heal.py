@@ -126,7 +126,7 @@ def _migrations(
 
 
 def seconds_since(result: AuditResult, now: str, monotonic: float) -> float:
-    """Return the seconds since the audit began: the longer of the times that the two clocks show.
+    """Return the seconds since the audit began, by the wall clock or by the monotonic clock, whichever shows more.
 
     The wall clock may be set back, and the monotonic clock stands still while the machine sleeps.
     """
@@ -171,7 +171,10 @@ def run_heal(task: AuditTask, wanted: Prepared) -> tuple[Healed, ...]:
 
 
 def _one_by_one(task: AuditTask, journal: Journal, wanted: Prepared, proof: Proven) -> tuple[Healed, ...]:
-    """Carry out the actions. Each action requires that only earlier actions changed the tree since the plan."""
+    """Carry out the actions.
+
+    An action is refused if anything but earlier actions has changed the tree since the plan.
+    """
     healed: list[Healed] = []
     tree = wanted.tree
     for action in wanted.plan.actions:
@@ -241,7 +244,9 @@ def _change(wanted: Prepared, action: AnyAction) -> Change:
 
 
 def _identities(task: AuditTask, result: AuditResult) -> tuple[Identity | None, Identity | None]:
-    """Return the identities of the audit and of the compute_id files; two None if a file is invalid or files differ."""
+    """Return the identities of the audit and of the compute_id files; both None for an invalid file or different
+    files.
+    """
     try:
         return result.memory.identity, task.parts.identity_files.find()
     except (ConfigError, FolderUnavailable):

@@ -5,8 +5,9 @@ that is some seconds late and still counts as current. If an instance began to u
 the allocation looks like a leak. So heal waits until the source shows a heartbeat that is newer than the plan: the rows
 then include everything that was written before the plan was made.
 
-Nova writes an allocation before an instance uses it. If nova wrote it after the plan was made, the check of consumer
-and tree (preconditions.py) detects the write. If nova wrote it before, the rows show the instance that uses it.
+Nova writes an allocation before an instance uses it. If nova wrote the allocation after the plan was made, the check of
+consumer and tree (preconditions.py) detects the write. If nova wrote the allocation before, the rows show the instance
+that uses the allocation.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Proven(NamedTuple):
 
 
 def proven(task: AuditTask, state: NovaState) -> Proven | WriteAttempt:
-    """Wait for a heartbeat that proves that nova's database shows all writes so far; return the reason if none comes.
+    """Wait for a heartbeat that proves that nova's database shows all writes so far. If none comes, return the reason.
 
     Raises AuditCancelled if a stop is requested during the wait.
     """

@@ -51,7 +51,7 @@ class _LimitedReads(BoundedReads):
     left_bytes = REQUEST_BYTES
 
     def readinto(self, buffer: Any) -> int | None:  # noqa: ANN401 - typeshed's WriteableBuffer
-        """Read at most the rest of REQUEST_BYTES. Raises ConnectionError when they are used up."""
+        """Read at most the bytes that remain of REQUEST_BYTES. Raises ConnectionError if no bytes remain."""
         if not self.left_bytes:
             raise ConnectionError(f"the request is longer than {REQUEST_BYTES} bytes")
         came = super().readinto(memoryview(buffer)[: self.left_bytes])
@@ -156,7 +156,7 @@ class HttpServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
         self._thread.start()
 
     def end(self) -> None:
-        """Stop accepting connections, close the socket and remove a unix socket's file. Answers under way continue."""
+        """Stop accepting connections, close the socket and remove a unix socket's file. Begun answers are completed."""
         if self._thread.is_alive():
             self.shutdown()
         self.server_close()

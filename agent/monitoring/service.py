@@ -1,6 +1,7 @@
 """Run the monitoring servers of the daemon: bind their addresses, keep the values of the last audit, answer requests.
 
-An address that cannot be used is a warning, and the agent tries again each minute: monitoring never stops the audits.
+For an address that cannot be used, the agent logs a warning and tries again each minute: monitoring never stops the
+audits.
 """
 
 from __future__ import annotations

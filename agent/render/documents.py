@@ -295,7 +295,7 @@ def _cell_usage(usage: CellUsage) -> Document:
 
 
 def _saved_ledger_rows(rows: Iterable[LedgerRow]) -> list[Document]:
-    """Return the rows for the report file, from which a command computes the sums of the host again."""
+    """Return the ledger rows for the report file, from which a command can compute the host's sums again."""
     return [_ledger_row(row) | {"outside_tree": row.outside_tree, "settling": row.settling} for row in rows]
 
 

@@ -321,7 +321,7 @@ def _book(
 
 
 def _exact(rows: Iterable[LedgerRow]) -> Exact | None:
-    """Return the exact size of the held book, None if no row has a size. The other two books have only whole units."""
+    """Return the exact size of the held book, None if no row has a size. The other books have only whole units."""
     sized = [(row.held, row.size_bytes) for row in rows if row.held is not None and row.size_bytes is not None]
     return Exact(amount=sum(held for held, _ in sized), size_bytes=sum(size for _, size in sized)) if sized else None
 

@@ -85,7 +85,7 @@ def tone_of(word: str) -> Tone:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Some text of one tone."""
+    """A piece of text in one tone (colour by meaning)."""
 
     text: str
     tone: Tone = Tone.PLAIN

@@ -79,7 +79,7 @@ def _rows(count: int) -> str:
 
 
 def _cells(row: LedgerRow, not_counted: str | None, missing: Unread) -> tuple[str, ...]:
-    # A volume that the cloud does not know has no uuid: its key is its name.
+    # A volume that the cloud does not know has no uuid; the row's key is the name of the volume.
     name = row.consumer_name or ("" if row.consumer_uuid else row.consumer_key)
     books = (_amount(row, book, not_counted, missing) for book in _BOOKS)
     return (

@@ -122,7 +122,7 @@ def counts(findings: Iterable[SeenFinding]) -> dict[str, int]:
 
 
 def _repeats_the_source(change: FindingChange, before: Mapping[str, ReportedFinding]) -> bool:
-    """Return whether only the error of an unread source changed, which the log lines about the source report."""
+    """Return whether only the error of an unread source changed; the log lines about the source already report this."""
     old = before.get(change.seen.finding.id)
     return (
         change.change is Change.CHANGED

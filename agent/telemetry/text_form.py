@@ -31,7 +31,7 @@ _EXPENDABLE = ("caused_by", "expected", "actual", "error", "reason", "subject")
 _WHOLE = frozenset(
     {"finding_id", "consumer_uuid", "provider_uuid", "entry_id", "first_seen_at", "audit", "undo", "fix"}
 )
-# The list of changed options has a limit of its own, ten options.
+# The list of changed options has a limit of its own in bytes, enough for about ten options.
 _WIDE = {"changed": 700}
 # The field of the first name is left out if the line has the field of the second name, which says the same.
 _REPEATED = {"remedy": "fix", "problems": "error"}

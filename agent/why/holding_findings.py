@@ -23,8 +23,8 @@ from agent.why.report import HoldingFinding
 def holding(report: AuditReport, own: TreeAnswer | None, repairable: Set[str]) -> tuple[HoldingFinding, ...]:
     """Return the findings that take capacity of this host's tree ``own``, one for each finding code, sorted.
 
-    The result is empty if the first obstacle of the tree is another one than CAPACITY.
-    ``repairable`` are the codes of findings that heal can repair.
+    The result is empty if the first obstacle of the tree is not CAPACITY. ``repairable`` are the codes of findings that
+    heal can repair.
     """
     first = own.obstacles[0] if own and own.obstacles else None
     if first is None or first.constraint is not Constraint.CAPACITY:

@@ -42,7 +42,8 @@ def unprovided_traits(group: RequestGroup, tree: OfferedTree) -> tuple[Obstacle,
     """Return obstacles for required traits of the unnumbered group that no possible provider in this tree has.
 
     Possible providers are all that have a requested class, even if they are full, forbidden or outside ``in_tree``.
-    A change that removes another obstacle does not remove these, unless it adds a sharing provider with the traits.
+    These obstacles remain after a change that removes another obstacle, unless that change adds a sharing provider with
+    the traits.
     """
     asked = [resource_class for resource_class, _ in group.resources]
     givers = [o for o in tree.reach if any(o.provider.inventory(name) for name in asked)]
@@ -62,7 +63,8 @@ def unprovided_traits(group: RequestGroup, tree: OfferedTree) -> tuple[Obstacle,
 def _giver_to_be(group: RequestGroup, tree: OfferedTree) -> OfferedProvider | None:
     """Return the provider that should get the missing traits: the one nearest to serving the group's first class.
 
-    If that provider lacks the class or is outside the tree of ``in_tree``, try the next class; None if none is left.
+    If that provider lacks the class or is outside the tree of ``in_tree``, try the next class; None if no class is
+    left.
     """
     for amounts in parts_of(group):
         refused = {o.provider.uuid: list(refusals(group, amounts, o, tree)) for o in tree.reach}
@@ -264,7 +266,7 @@ def _outside_tree(refusal: Refusal, group: RequestGroup, tree: OfferedTree) -> O
     words = f"in_tree allows only the tree of {group.in_tree}, and {provider.name} is not in that tree"
     change = f"ask without in_tree, or with in_tree={right.uuid} ({right.name})"
     if not (is_own or group.suffix):
-        # Whichever tree in_tree names, even the sharing provider's own, Placement ignores sharing providers here.
+        # Placement ignores sharing providers for such a group, even if in_tree names the sharing provider's own tree.
         words = f"{provider.name} shares resources with {tree.root.provider.name}, but Placement takes no sharing "
         words += "provider for a group that has in_tree and no suffix"
         change = f"ask without in_tree, or use a separate group without in_tree for what {provider.name} offers"

@@ -142,7 +142,7 @@ def _of_options(words: Words, instance: Instance | None) -> Pairs:
 
 
 def _in_capitals(text: str) -> str:
-    """Return names of traits as Placement writes them; the prefix ``in:`` of Placement's syntax stays."""
+    """Return the names of traits in capitals, as Placement writes them; the prefix ``in:`` stays as it is."""
     prefix = "in:" if text.startswith("in:") else ""
     return prefix + text.removeprefix("in:").upper()
 

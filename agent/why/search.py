@@ -157,7 +157,8 @@ class _Walk:
     def _choices(self, depth: int) -> Iterator[int]:
         """Yield the index in the slot's ``domain`` of each allowed provider. Of equivalent providers, yield only one.
 
-        If the previous slot is equivalent, start at its provider: lower indices only exchange the slots' providers.
+        If the previous slot is equivalent to this slot, start at the previous slot's provider: a lower index would only
+        exchange the providers of the two slots.
         """
         slot = self._slots[depth]
         follows_twin = depth > 0 and _are_twins(self._slots[depth - 1], slot, self._problem)

@@ -32,7 +32,7 @@ def lines(report: WhyReport, width: int) -> tuple[str, ...]:
 
 
 def request_text(request: ResourceRequest) -> str:
-    """Return e.g. ``64 VCPU, 1024 MiB of MEMORY_MB with HW_CPU_X86_VMX; group 1: 1 VGPU``."""
+    """Return the request as text: ``64 VCPU, 1024 MiB of MEMORY_MB with HW_CPU_X86_VMX; group 1: 1 VGPU``."""
     parts = [_group_text(group) for group in request.groups]
     if len(request.groups) > 1 and request.group_policy:
         parts.append(f"groups {'on different providers' if request.group_policy == 'isolate' else 'anywhere'}")
@@ -53,7 +53,7 @@ def _texts(report: WhyReport) -> Iterator[str]:
 
 
 def _cells_text(report: WhyReport) -> str:
-    """Return e.g. ``; in 2 NUMA cells, on pages of 2048 KiB``: the demands that Placement does not know."""
+    """Return the demands that Placement does not know, as text: ``; in 2 NUMA cells, on pages of 2048 KiB``."""
     count, page = report.numa_nodes, report.page_size
     parts = [f"in {count} NUMA cell{'' if count == 1 else 's'}"] if count else []
     parts += [f"on {page} pages" if isinstance(page, str) else f"on pages of {page} KiB"] if page else []

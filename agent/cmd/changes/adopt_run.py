@@ -144,7 +144,10 @@ def identity_keys(facts: AdoptFacts, plan: AdoptPlan) -> Document:
 
 
 def store_keys(report: AuditReport, before: StoreMark | None, now: StoreMark | None) -> Document:
-    """Return what ``adopt --store`` read, as JSON keys. ``before`` is the saved store, ``now`` the present one."""
+    """Return the facts that ``adopt --store`` read, as JSON keys.
+
+    ``before`` is the saved store, ``now`` the present store.
+    """
     host = audit_keys(report, "host", "node", "provider_uuid")
     return {**host, "store_before": store_document(before), "store": store_document(now)}
 

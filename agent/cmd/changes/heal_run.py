@@ -127,7 +127,7 @@ def _prepare(loaded: Loaded, ordered: Ordered) -> None:
 
 
 def _audited(task: AuditTask, ordered: Ordered) -> AuditResult:
-    """Run audits until every requested finding is confirmed, at most as many as a confirmation needs.
+    """Run audits until every requested finding is confirmed, but not more audits than a confirmation needs.
 
     In role companion, the guard ``allocation-steady`` needs STEADY_AUDITS audits.
     """

@@ -1,4 +1,4 @@
-"""Word a run of ``stocktake heal`` for people: changes, waits and refusals, then the results or what to type."""
+"""Word a run of ``stocktake heal`` for people: changes, waits and refusals, then the results or the next command."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _INDENT = " " * _HANG
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenery:
-    """What the text adds to heal's document: the audit's findings by id, consumers' names by uuid, and the time."""
+    """Facts that heal's document lacks: the audit's findings by id, consumers' names by uuid, and the time."""
 
     findings: Mapping[str, Document] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
@@ -74,7 +74,7 @@ def result_line(result: Document, subject: str) -> str:
 
 
 def _heading(word: str, about: Document, scenery: Scenery, guard: str = "") -> Line:
-    """Return ``change  CODE  NAME UUID  confirmed, 4 min  [87897f25]``."""
+    """Return the first line about an action or a refusal: ``change CODE NAME UUID confirmed, 4 min [87897f25]``."""
     finding = scenery.findings.get(about["finding_id"])
     state: tuple[str | Span, ...] = ()
     if finding is not None:

@@ -14,7 +14,7 @@ from agent.errors import AgentError, ConfigError, Retry
 from agent.exit_codes import BAD_ARGUMENTS, BUG, CONFIGURATION, TEMPORARY
 from agent.usage_error import UsageError
 
-#: The schema version of the error object; all JSON documents have this version.
+#: The ``schema_version`` of the error object and of all other JSON documents.
 SCHEMA_VERSION = 1
 # 128 + the number of the signal, as shells report it.
 INTERRUPTED = 130

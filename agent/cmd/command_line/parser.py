@@ -54,7 +54,7 @@ class ParserOwner(Command):
     """Makes a command's parser. A command lists this base class after cliff's own base classes, which add options."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return a parser with the command's description, examples and exit codes, but still without arguments."""
+        """Return a parser with the command's description, examples and exit codes, but without its arguments."""
         return Parser(
             description=textwrap.fill(" ".join(self.get_description().split()), help_width()),
             epilog=epilog_of(prog_name.partition(" ")[2]),

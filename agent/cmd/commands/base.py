@@ -174,11 +174,11 @@ class ListCommand(BaseCommand, Lister, DisplayCommandBase, ParserOwner):  # type
 
     @property
     def need_sort_by_cliff(self) -> bool:
-        """False: this class sorts the rows, because cliff does not sort empty cells beside numbers."""
+        """Whether cliff must sort the rows: no, because cliff cannot sort a column with empty cells and numbers."""
         return False
 
     def _for_people(self, found: Listing, order: Sequence[int], parsed_args: argparse.Namespace) -> None:
-        """Print the short form and its foot."""
+        """Print the listing's short form and the lines below it."""
         rows = tuple(found.people.rows[place] for place in order)
         grids = [replace(found.people, rows=rows)] if rows or parsed_args.print_empty else []
         self.draw([*grids, *found.foot], parsed_args.max_width)

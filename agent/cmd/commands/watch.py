@@ -127,7 +127,7 @@ class Watch(BaseCommand):
             return run(wanted, self.app.stdout)
 
     def _cells(self, parsed_args: argparse.Namespace) -> tuple[Cell, ...]:
-        """Return the cells of the command line, or the cell of the host's own configuration."""
+        """Return the cells that the command line names, else the one cell of the host's own configuration."""
         from agent.cmd.logs import setup_command_logging
         from agent.cmd.watching.setup import Cell
         from agent.config.load import load

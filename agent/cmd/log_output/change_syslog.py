@@ -27,7 +27,7 @@ _ADOPTED = frozenset({"compute-id-file", "provider-name", "record", "store"})
 
 
 class AnnouncingJournal:
-    """A journal that also passes each change that was made to ``announce``, as one line of text.
+    """A journal that also passes each completed change to ``announce``, as one line of text.
 
     ``actor`` returns a text that names the operator who makes the changes.
     """
@@ -45,7 +45,7 @@ class AnnouncingJournal:
         return entry_id
 
     def end(self, entry_id: str, result: Result, words: str = "") -> None:
-        """Implement Journal.end. A change that was made is announced even if its outcome cannot be written."""
+        """Implement Journal.end. A completed change is announced even if the journal cannot record its outcome."""
         change = self._open.pop(entry_id, None)
         try:
             self._journal.end(entry_id, result, words)
@@ -59,7 +59,7 @@ class AnnouncingJournal:
 
 
 def change_line(change: Change, entry_id: str, actor: str) -> str:
-    """Return the line about a change that was made."""
+    """Return the syslog line about a completed change."""
     subject = f"consumer {change.consumer_uuid}" if change.consumer_uuid else None
     fields = {
         "code": change.code or change.kind,

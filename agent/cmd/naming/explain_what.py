@@ -49,7 +49,7 @@ class Answer:
 def answer(report: AuditReport, what: str, detail: Detail = Detail.BRIEF) -> Answer:
     """Return the explanation of ``what``, with the details that ``detail`` selects.
 
-    Raises UsageError if nothing has this name, or if several things have this name. Raises NoDocument (2) if nothing
+    Raises UsageError if no class, finding or consumer has this name, or if several have. Raises NoDocument (2) if none
     has this name, but a source that could not be read may know the name.
     """
     name = class_of(report, what)

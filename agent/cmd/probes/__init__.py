@@ -20,7 +20,7 @@ from agent.cmd.probes.probe import Probe
 from agent.cmd.probes.state import state_probes
 from agent.config.loaded import Loaded
 
-#: In the order of the output.
+#: The functions that make the probes, in the order of the output.
 FAMILIES: tuple[Callable[[Loaded], Iterable[Probe]], ...] = (
     placement_probes,
     state_probes,

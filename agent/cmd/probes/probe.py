@@ -12,7 +12,7 @@ from agent.ports import Deadline
 
 #: The seconds that each part may take to answer.
 LIMIT_S = 10.0
-# Seconds to wait after the deadline: the part's own time-out error arrives then, and says more than "no answer".
+# Seconds to wait after the deadline, because the part's own time-out error then arrives and says more than "no answer".
 _LAST_WORDS_S = 0.5
 
 

@@ -23,7 +23,7 @@ from agent.errors import SourceUnavailable
 from agent.fleet.view import Away, CellSeen
 
 PROBE_S = 5.0
-#: A broker that does not accept a probe within this number of seconds counts as away.
+#: A broker that does not accept a probe within this number of seconds counts as unreachable.
 ANSWER_S = 8.0
 UNDECIDED, UP, AWAY = "undecided", "up", "away"
 
@@ -82,7 +82,7 @@ class WatchedCell:
 
     @property
     def error(self) -> str | None:
-        """The broker's error while the broker is away, else None."""
+        """The broker's error while the broker is unreachable, else None."""
         away = self._away
         return None if away is None else away.error
 
@@ -93,7 +93,7 @@ class WatchedCell:
         self._thread.start()
 
     def wait_decided(self, timeout_s: float) -> bool:
-        """Wait until the first try to connect has ended; return False if ``timeout_s`` seconds pass before that."""
+        """Wait for the end of the first attempt to connect; return False if that takes more than ``timeout_s`` seconds."""
         return self._decided.wait(timeout_s)
 
     def seen(self) -> CellSeen:

@@ -58,7 +58,7 @@ class LiveScreen:
                 self._draw()
                 return self._loop()
             finally:
-                # The terminal may be gone (a closed window); then each write to the terminal fails.
+                # The terminal may no longer exist (a closed window); then each write to the terminal fails.
                 with contextlib.suppress(OSError):
                     self._live.stop()
 
@@ -163,7 +163,7 @@ def _silent_log() -> Iterator[None]:
 
 
 def keyboard_of(stdin: TextIO | None) -> int | None:
-    """Return the file descriptor of ``stdin`` if it is a terminal; None if nobody can press a key."""
+    """Return the file descriptor of ``stdin`` if it is a terminal; None if ``stdin`` is no terminal."""
     with contextlib.suppress(AttributeError, OSError, ValueError, io.UnsupportedOperation):
         number = stdin.fileno() if stdin else None
         if number is not None and os.isatty(number):

@@ -1,4 +1,4 @@
-"""Write the page of the fleet from what ``watch`` has received: once, or every 60 s in a thread until the end."""
+"""Write the page of the fleet from what ``watch`` has received: once, or every 60 s in a thread."""
 
 from __future__ import annotations
 

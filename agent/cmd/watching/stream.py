@@ -1,4 +1,4 @@
-"""Print each message of the fleet as it comes: one line of text, of JSON or of CSV, for a pipe."""
+"""Print each message of the fleet when it arrives: one line of text, JSON or CSV, for a pipe."""
 
 from __future__ import annotations
 

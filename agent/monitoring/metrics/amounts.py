@@ -19,7 +19,7 @@ from agent.model.report import AuditReport, InventoryRow, LedgerRow, Verdict
 from agent.model.snapshot import CEPH, FILESYSTEM, IMAGES, LIBVIRT, LVM, PLACEMENT, STATE
 from agent.monitoring.metrics.values import Sample, Samples
 
-#: The three books, each with the source that the audit must have read.
+#: The three books, each with the source from which the audit reads the book's amounts.
 BOOKS = {"promised": STATE, "held": LIBVIRT, "recorded": PLACEMENT}
 #: The classes whose held amount libvirt knows: if the host has no guest, the held amount is 0.
 _OF_GUESTS = frozenset({"VCPU", "PCPU", "MEMORY_MB"})
@@ -95,7 +95,7 @@ def _known_sum(values: Iterable[float | None]) -> float | None:
 def book(report: AuditReport, name: str, before: Samples) -> Samples | None:
     """Return the sums of one book by class; None if the audit did not read the book's source.
 
-    The book *held* has no value of a class whose use no source shows, such as disks in files.
+    The book *held* has no value for a class if no source shows the use of the class, for example disks in files.
     """
     # Without a cloud ([state] source = none), the promised amounts come from libvirt's guests.
     without_cloud = name == "promised" and report.nova_versions is None

@@ -42,7 +42,7 @@ class Counters:
 
 
 def at_start() -> Counters:
-    """Return the counters of a new process: 0 for every label set of the closed lists."""
+    """Return the counters of a new process: 0 for every combination of labels from the closed lists."""
     closed: dict[str, Iterable[Labels]] = {
         "audits": [(outcome.value,) for outcome in Outcome],
         "audit_reasons": [(reason,) for reason in REASONS],

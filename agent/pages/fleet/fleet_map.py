@@ -1,7 +1,7 @@
 """Section 2, the map: one square for each host, the worst first. Pure.
 
-Up to MOST_SQUARES hosts, each square has its own text and, if the host has a row in the table of the worst hosts, a
-link. Beyond that, squares of one condition in one row are one shape with a pattern, so that the page stays small.
+Up to MOST_SQUARES hosts, each square has a tooltip, and a link if the host has a row in the table of the worst hosts.
+With more hosts, neighbouring squares of one condition are drawn as one shape, so that the page stays small.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _rectangle(condition: Condition, left: int, top: int, length: int, children:
 
 
 def _pattern(condition: Condition) -> Shape:
-    """Return the tile of a condition: a square with its colour and glyph, and the gap around it."""
+    """Return the SVG pattern of a condition: a square with the condition's colour and glyph, and a gap around it."""
     meaning, side = MEANINGS[condition], number(SIDE)
     size = (("width", number(SIDE - 3)), ("height", number(SIDE - 3)))
     fill = _FILLS.get(meaning)

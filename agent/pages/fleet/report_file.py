@@ -25,7 +25,7 @@ from agent.text.wording import printable
 
 Document = Mapping[str, Any]
 
-#: The kinds of owners that are not the cloud's.
+#: The kinds of owners that do not belong to the cloud.
 STRANGE_KINDS = frozenset({"leftover", "orphaned", "foreign", "unknown"})
 SPREAD_CODE = "consumer-on-several-providers"
 ORPHAN_CODES = frozenset({"provider-orphaned", "compute-node-orphaned"})
