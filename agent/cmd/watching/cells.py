@@ -93,7 +93,7 @@ class WatchedCell:
         self._thread.start()
 
     def wait_decided(self, timeout_s: float) -> bool:
-        """Wait for the end of the first attempt to connect; return False if that takes more than ``timeout_s`` seconds."""
+        """Wait for the end of the first attempt to connect; return False if that takes over ``timeout_s`` seconds."""
         return self._decided.wait(timeout_s)
 
     def seen(self) -> CellSeen:
