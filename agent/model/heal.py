@@ -210,7 +210,7 @@ class Actor:
 
     ``user``: the name of the process's user. ``login_uid``: the user id of the login session, which sudo and su keep;
     None if there was no login (a service, a boot script). ``sudo_user``: the user who called sudo, None without sudo.
-    ``program``: ``stocktake-agent``, or ``stocktake heal`` and the like. ``host``: the machine's host name.
+    ``program``: ``stocktake-agent``, or a command such as ``stocktake heal``. ``host``: the machine's host name.
     """
 
     user: str

@@ -158,7 +158,7 @@ class SourceStatus:
 
 
 class ThinPoolUse(NamedTuple):
-    """A thin pool's use; None if not known.
+    """A thin pool's use; a value is None if it is unknown.
 
     ``data_ratio`` and ``metadata_ratio`` are the used fractions (1.0 is full) of the pool's space for data and for
     metadata. ``overcommit_ratio`` is the sum of the thin volumes' virtual sizes, divided by the pool's size.

@@ -54,7 +54,7 @@ class MediatedDevices(NestedFamily):
         return frozenset(choice.resource_class for choice in settings.mdev_types)
 
     def needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
-        """Return libvirt, which lists the devices."""
+        """Return the source ``libvirt``, which lists the devices."""
         return frozenset({LIBVIRT})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:  # noqa: ARG002

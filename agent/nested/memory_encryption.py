@@ -45,7 +45,7 @@ class MemoryEncryption(NestedFamily):
         return frozenset({CONTEXT})
 
     def needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
-        """Return libvirt; the agent reads the kernel's parameters together with libvirt's data."""
+        """Return the source ``libvirt``; the agent reads the kernel's parameters together with libvirt's data."""
         return frozenset({LIBVIRT})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:

@@ -49,7 +49,7 @@ class PciDevices(NestedFamily):
         return frozenset()
 
     def needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
-        """Return libvirt, which lists the devices."""
+        """Return the source ``libvirt``, which lists the devices."""
         return frozenset({LIBVIRT})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:  # noqa: ARG002

@@ -1,7 +1,7 @@
 """Pure: one view of PCI devices, their specs and Placement's providers, for pci.py and for the findings about PCI.
 
-The agent judges a provider by its trait COMPUTE_MANAGED_PCI_DEVICE and its name, whoever created it. Allocations are
-those that Placement records: this module does not read nova's ``pci_devices`` rows.
+The agent judges a provider by its trait COMPUTE_MANAGED_PCI_DEVICE and its name, whichever program created the
+provider. Allocations are those that Placement records: this module does not read nova's ``pci_devices`` rows.
 """
 
 from __future__ import annotations

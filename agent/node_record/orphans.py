@@ -73,7 +73,7 @@ def obstacle(tree: DetachedTree, name: str) -> str | None:
 
 
 def _foreign(tree: DetachedTree) -> str | None:
-    """Return why a provider of the tree does not belong to this node; None if all of them do."""
+    """Return why the tree has a provider that does not belong to this node, else None."""
     if nodes := sorted(p.name for p in tree.providers if p.uuid != tree.uuid and os_traits.COMPUTE_NODE in p.traits):
         return f"another compute node is in the provider's tree: {', '.join(nodes)}"
     if foreign := sorted(p.name for p in tree.providers if not p.traits & {AGENT_OWNER, RIVAL}):

@@ -3,8 +3,8 @@
 If a provider or a compute node row with this host's uuid has another name or another host, the agent writes nothing. If
 a row has this host's node name and another uuid, the agent reports the row and does not write the compute node record.
 The agent still writes to Placement, because a ``compute_id`` file counts more than the row. If nova made guests on this
-host, but the database has no service and no compute node of it, the agent writes nothing: the database is another
-cloud's or is old.
+host, but the database has neither a service nor a compute node of this host, the agent writes nothing: the database is
+another cloud's or is old.
 
 If a host was renamed, cloned or reinstalled, or ``[DEFAULT] host`` is misspelt, uuid and name do not belong together.
 nova-compute then refuses to start; the agent continues to audit and reports a finding (scenario 92).

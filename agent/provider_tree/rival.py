@@ -1,8 +1,8 @@
 """Decide whether another writer owns this host's root provider, so that the agent must not write it.
 
-There are three signs: a living nova-compute of this host, nova-compute's owner trait on the provider, and an inventory
-that two audits in a row found changed by another writer after Placement had acknowledged the agent's write. After the
-first changed inventory, a rival writer is tolerated until the next audit.
+There are three signs. A nova-compute of this host is alive. The provider has nova-compute's owner trait. Two audits in
+a row found that another writer had changed an inventory after Placement had acknowledged the agent's write. The agent
+tolerates a first such change until the next audit.
 
 A nova-compute that starts again sets its trait seconds before its first heartbeat. So if a provider that the agent owns
 has this trait, nova-compute has started, however old its service row is.

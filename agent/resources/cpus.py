@@ -19,7 +19,7 @@ class CpuResource(Resource):
     """What VCPU and PCPU have in common."""
 
     def needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
-        """Return libvirt, which reports the host's CPUs and which of them are online."""
+        """Return the source ``libvirt``, which reports the host's CPUs and which of them are online."""
         return frozenset({LIBVIRT})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:

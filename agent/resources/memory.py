@@ -19,7 +19,7 @@ class Memory(Resource):
     classes = frozenset({"MEMORY_MB"})
 
     def needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
-        """Return libvirt, which reports the host's memory."""
+        """Return the source ``libvirt``, which reports the host's memory."""
         return frozenset({LIBVIRT})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:  # noqa: ARG002

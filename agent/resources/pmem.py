@@ -29,7 +29,7 @@ class Pmem(Resource):
         return resource_class.startswith(PMEM_PREFIX)
 
     def needs(self, settings: Settings) -> frozenset[str]:
-        """Return ndctl's list of namespaces if labels are configured; without a label there is nothing to count."""
+        """Return the source ``pmem`` (ndctl) if labels are configured; without a label there is nothing to count."""
         return frozenset({PMEM}) if settings.pmem_labels else frozenset()
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
@@ -50,7 +50,7 @@ class Pmem(Resource):
         return tuple(entry for name, total in sorted(totals.items()) for entry in on_root(whole(name, total, (), 1.0)))
 
     def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:  # noqa: ARG002
-        """Return nothing: the agent does not read a guest's namespaces from its XML."""
+        """Return (): the agent does not read the namespaces of a guest from the guest's XML."""
         return ()
 
     def promised(self, occupancies: Iterable[Occupancy], settings: Settings) -> tuple[Claim, ...]:  # noqa: ARG002

@@ -177,7 +177,8 @@ def _places(path: str, node: Any, where: tuple[str | int, ...] = ()) -> Iterator
                 raise ConfigError(f"{path}:{line}: {key.value} is named twice in one mapping")
             seen.add(key.value)
             yield from _places(path, value, (*where, key.value))
-            # The caller's dict keeps the last line yielded for a part: the key's, because operators search for the key.
+            # Yield the key's line last: the caller's dict keeps the last line of a part, and operators search for the
+            # key.
             yield (*where, key.value), line
 
 
