@@ -145,7 +145,8 @@ class Intruded(AssertionError):
 class Healing(NamedTuple):
     """One write of a companion's heal; ``began`` are the starts of all audits of the agent, the present one last.
 
-    ``written`` is when other clients last wrote each consumer's allocations, ``looks`` when the audits read them.
+    ``written`` is when other clients last wrote each consumer's allocations so that an audit can notice the write;
+    ``looks`` is when the audits read the allocations.
     """
 
     host: str

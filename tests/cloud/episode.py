@@ -196,11 +196,10 @@ class Episode:
 
     def _wrote(self, consumers: Iterable[str]) -> None:
         found = {consumer: self._model.held(consumer) for consumer in consumers}
+        states = {consumer: repr(held) for consumer, held in found.items()}
         for agent in self.agents.values():
             root = self.cloud.roots[agent.host]
-            agent.saw_written(
-                {consumer: held is not None and root in held.holdings for consumer, held in found.items()}
-            )
+            agent.saw_written(states, {uuid for uuid, held in found.items() if held and root in held.holdings})
 
     def play(self, events: Sequence[Event]) -> None:
         """Play all events. Raises WrongRemoval, MissedLeak, FalseAccusation."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from typing import Any
 
 from agent.audit.parts import AuditTask, Parts
@@ -50,6 +50,7 @@ from tests.cloud.computes import Healing, Intruded, Written, WrongWrite, check_b
 from tests.cloud.feeds import Rows, moment
 from tests.cloud.journal import MemoryJournal
 from tests.cloud.rules import Reported, Run, check_answered, check_run
+from tests.cloud.write_times import WriteTimes
 from tests.rigs import facts
 
 REPAIRS = (
@@ -192,7 +193,7 @@ class HostAgent:
         )
         self._began: list[int] = []
         self._looked: list[int] = []
-        self._written: dict[str, int] = {}
+        self._writes = WriteTimes()
         self._holders: set[str] = set()
         self.allocations.was_rewritten = self._was_rewritten
         owns = self.settings.role is Role.OWNER
@@ -224,12 +225,13 @@ class HostAgent:
         client.before_put = self._check_write
         return client  # type: ignore[return-value]
 
-    def saw_written(self, consumers: Mapping[str, bool]) -> None:
-        """Keep the time of a write of these consumers if it concerns this host; True: one has allocations here now."""
-        for consumer, has_some in consumers.items():
-            if has_some or consumer in self._holders:
-                self._written[consumer] = self.cloud.seconds
-            (self._holders.add if has_some else self._holders.discard)(consumer)
+    def saw_written(self, states: Mapping[str, str], here: Set[str]) -> None:
+        """Keep the time of a write that led to these states by consumer; ``here``: those with allocations here now."""
+        looks = self._looks()
+        for consumer, state in states.items():
+            if consumer in here or consumer in self._holders:
+                self._writes.note(consumer, state, self.cloud.seconds, looks[-1] if looks else None)
+            (self._holders.add if consumer in here else self._holders.discard)(consumer)
 
     def _check_write(self) -> None:
         if self.settings.role is Role.COMPANION:
@@ -242,13 +244,8 @@ class HostAgent:
     def _check_beside(self, consumer: str) -> None:
         if consumer in own_consumers(self.cloud.roots[self.host]):
             return
-        heal = self.settings.heal
-        check_beside(
-            self.cloud,
-            Healing(
-                self.host, consumer, heal.min_age_s, self._began, self._written, self._looks(), self.feed.is_current
-            ),
-        )
+        age_s, written, is_current = self.settings.heal.min_age_s, self._writes.visible, self.feed.is_current
+        check_beside(self.cloud, Healing(self.host, consumer, age_s, self._began, written, self._looks(), is_current))
 
     def crash(self) -> None:
         """Restart the process: only data on disk remains."""
@@ -365,7 +362,7 @@ class HostAgent:
 
     def _was_rewritten(self, consumer: str) -> bool:
         read_at = self.weather.read_at.get(self._allocations_path)
-        return read_at is not None and self._written.get(consumer, read_at) > read_at
+        return read_at is not None and self._writes.last.get(consumer, read_at) > read_at
 
     def pass_by(self, source: str) -> None:
         """Let the cloud continue before a read of that source; raise SourceUnavailable if the read is to fail."""
