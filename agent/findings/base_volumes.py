@@ -45,7 +45,7 @@ def volume_findings(audit: AuditFacts, rule: Rule, kind: OwnerKind, *, expected:
 
 
 def _of_reserve(audit: AuditFacts) -> tuple[Remedy, ...]:
-    """Say how long the agent reserves the size, and name the command that ends the reserve without a daemon."""
+    """Return remedies that say how long the agent reserves the size, and how to end the reserve without a daemon."""
     until = wait("until then the agent reserves the volume's size")
     if audit.settings.role is Role.OBSERVER:
         return (until,)

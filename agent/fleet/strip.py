@@ -1,4 +1,4 @@
-"""Make the heat strip: one line in which each character (cell) stands for some hosts, in the order of their names.
+"""Make the heat strip: one line in which each character (cell) stands for some hosts, in name order.
 
 Pure.
 """

@@ -50,5 +50,5 @@ class AuditThenHeal:
 
 
 def with_progress(result: AuditResult, progress: HealProgress) -> AuditResult:
-    """Return the audit's result, with the findings that heal has still to repair."""
+    """Return the audit's result, with the number of findings that still wait for heal (``progress``)."""
     return dataclasses.replace(result, report=dataclasses.replace(result.report, heal=progress))

@@ -1,4 +1,4 @@
-"""migration-finished-but-counted: the repair of allocation-stale-move, a finding that accompanies each of these."""
+"""migration-finished-but-counted: the same repair as for allocation-stale-move, which the audit always finds too."""
 
 from __future__ import annotations
 

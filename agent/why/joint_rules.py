@@ -1,8 +1,8 @@
 """Find the rules about several groups together that refuse a request although each group alone has a provider.
 
-For each rule, the module repeats the search without the rule; if the request then fits, the module reports the rule. If
-the request never fits, the module reports each rule that refuses the request on its own. If no rule does so either, the
-module reports all rules. Pure.
+First, the module leaves out one rule after the other and repeats the search; a rule without which the request fits is
+reported. If there is no such rule, the module reports each rule that refuses the request on its own. If there is no
+such rule either, the module reports all rules. Pure.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Render a run of ``stocktake heal`` as a JSON document. heal_text.py renders the text; adopt and undo use parts."""
+"""Render a run of ``stocktake heal`` as a JSON document. heal_text.py renders the text of a run."""
 
 from __future__ import annotations
 

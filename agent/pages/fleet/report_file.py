@@ -1,8 +1,8 @@
 """Keep of one report file what the page of the fleet needs: the row of the host, and lists of a limited length. Pure.
 
-The module first makes the message that the agent would have sent on the bus, and then the row from that message, so the
-page and ``stocktake watch`` judge a host by the same rules. A report consists mostly of rows that the page does not
-need, so these rows are not parsed.
+The module first makes the message that the agent would have sent on the bus, and then makes the row from this message,
+so the page and ``stocktake watch`` judge a host by the same rules. A report consists mostly of rows that the page does
+not need, so these rows are not parsed.
 """
 
 from __future__ import annotations
