@@ -129,7 +129,7 @@ def why_not_enough(findings: Iterable[Finding], memory: AuditMemory, *, is_writi
 
 
 def what_rests_on(findings: Iterable[SeenFinding], rows: Iterable[Row]) -> str:
-    """Return what of an audit's result rests on the state, so that the next audit reads in full; empty if nothing."""
+    """Return, in words, which finding or row rests on the state, so that the next audit reads in full; "" if none."""
     for seen in findings:
         finding = seen.finding
         if not seen.confirmed:

@@ -66,8 +66,8 @@ def _of_state(task: AuditTask, memory: AuditMemory, node: str, host: HostFacts |
     if known is not None:
         return known
     if host is None or guests_of_an_unknown_host(state, host) or task.parts.identity_files.may_be_elsewhere:
-        # Libvirt was not read, nova does not know the guests' host (finding identity-changed), or a file that this
-        # process may not read may have the identity: create no identity.
+        # Create no identity if libvirt was not read, if nova does not know the guests' host (finding identity-changed),
+        # or if the identity may be in a file that this process may not read.
         return None
     if task.owns():
         return task.parts.identity_files.create()

@@ -75,7 +75,7 @@ class ConductorClient:
     def object_action(
         self, primitive: Mapping[str, object], method: str, args: Sequence[object], deadline: Deadline
     ) -> tuple[dict[str, object], object]:
-        """Call a method of the object ``primitive`` and return (changed fields, result). Raises as class_action."""
+        """Call a method of the object ``primitive`` and return (changed fields, result). Errors: see class_action."""
         body = {"objinst": dict(primitive), "objmethod": method, "args": list(args), "kwargs": {}}
         answer = self._call("object_action", body, deadline, "no")
         if not (isinstance(answer, list | tuple) and len(answer) == 2 and isinstance(answer[0], dict)):
@@ -83,7 +83,7 @@ class ConductorClient:
         return answer[0], answer[1]
 
     def backport(self, primitive: object, deadline: Deadline) -> object:
-        """Return the object after conductor has backported it to the manifest's versions. Raises as class_action."""
+        """Return the object after conductor has backported it to the manifest's versions. Errors: see class_action."""
         body = {"objinst": primitive, "object_versions": dict(self._manifest)}
         return self._call("object_backport_versions", body, deadline, "no")
 

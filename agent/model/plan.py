@@ -140,7 +140,7 @@ class HeldBack:
     why: str
 
 
-#: ``HeldBack.what`` if the agent defers every write.
+#: The value of ``HeldBack.what`` if the agent defers every write.
 EVERYTHING = "everything"
 
 

@@ -138,7 +138,7 @@ class TreeWriter:
         try:
             course.done.append(self._carry_out(write, course))
         except REFUSALS as error:
-            if error.status is None:  # not an answer to this write: the client knew that the server is too old
+            if error.status is None:  # Placement did not get this write: the client knew that the server is too old
                 raise
             course.refuse(write, error)
 

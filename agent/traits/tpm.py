@@ -18,7 +18,7 @@ _VERSIONS = {"COMPUTE_SECURITY_TPM_1_2": "1.2", "COMPUTE_SECURITY_TPM_2_0": "2.0
 
 
 def wish(snapshot: Snapshot, settings: Settings) -> Wish:
-    """Clear the traits of models and versions if TPMs are off; else let domain capabilities, if known, decide."""
+    """If TPMs are off, clear the traits of models and versions; else decide by the domain capabilities if known."""
     if not settings.tpm.enabled:
         return Wish(unwanted=known({*_MODELS, *_VERSIONS}))
     secrets = known(f"COMPUTE_SECURITY_TPM_SECRET_SECURITY_{way.upper()}" for way in settings.tpm.secret_security)

@@ -117,10 +117,11 @@ def of_a_new_audit(pace: Pace) -> Pace:
 
 
 def _late_s(best_s: float, answer: Answer, manners: Manners) -> float:
-    """Return the spread that only this late answer causes; 0 if the answer is not late. The mean pause is half of it.
+    """Return the spread that only this late answer causes; 0 if the answer is not late.
 
-    The usual time is that of the quickest answer so far, so a server that is always slow does not count as overloaded.
-    The usual time is at most ``slow_s``: an agent that started while the server was overloaded saw no quick answer.
+    The mean pause is half the spread. The usual time is that of the quickest answer so far, so a server that is always
+    slow does not count as overloaded. The usual time is at most ``slow_s``: an agent that started while the server was
+    overloaded saw no quick answer.
     """
     usual_s = min(best_s, manners.slow_s)
     return 2 * PATIENCE * max(0.0, answer.latency_s - usual_s - manners.slow_s)

@@ -94,7 +94,7 @@ class NovaSql:
             self._database.close()
 
     def _bounded(self, ask: Callable[[], T], deadline: Deadline) -> T:
-        """Run ``ask`` on the source's own thread; wait until shortly after the deadline at most, as ``ask`` may hang.
+        """Run ``ask`` on the source's own thread; wait at most until shortly after the deadline, as ``ask`` may hang.
 
         PyMySQL may hang in a look-up of the server's name, or on an incomplete message of the server.
         """

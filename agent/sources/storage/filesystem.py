@@ -40,7 +40,7 @@ class FileSystems:
 
 
 def measure(path: str, descriptor: int | None = None) -> FileSystem:
-    """Return the file system's sizes by nova's formula. ``descriptor``: ``path``, if already open. Raises OSError."""
+    """Return the file system's sizes by nova's formula. ``descriptor``: the open ``path``, or None. Raises OSError."""
     answer = os.statvfs(path if descriptor is None else descriptor)
     return FileSystem(
         path=path,

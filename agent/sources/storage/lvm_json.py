@@ -228,7 +228,10 @@ class _Parents:
         return min(self._pools, default=None) if name in self._spares else None
 
     def origin_of(self, name: str) -> str | None:
-        """Return the volume of which ``name`` is a snapshot, or None; never a cached volume's own hidden part."""
+        """Return the volume of which ``name`` is a snapshot, or None.
+
+        For a cached volume, lvm2 reports the volume's own hidden part as the origin; such an origin does not count.
+        """
         origin = self._origins[name]
         is_part = origin.startswith("[") and self.of(_bare(origin)) == name
         return None if is_part else _bare(origin) or None
