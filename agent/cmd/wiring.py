@@ -58,13 +58,17 @@ from agent.placement.reshape import ReshapeClient
 from agent.placement.writer import TreeWriter
 from agent.ports import RecordWriter, StateSource, StorageSource
 from agent.sources.libvirt.capability_questions import GuestChoice
+from agent.sources.libvirt.domain_answers import DomainAsker
 from agent.sources.libvirt.events import Backoff, LibvirtEvents
 from agent.sources.libvirt.host import HostPlace, LibvirtHost
 from agent.sources.libvirt.late_capabilities import LateAnswers
 from agent.sources.nova.none import NoState
+from agent.sources.probe.capabilities import ProbeDomainAsker
 from agent.sources.probe.runner import ProbeRunner
+from agent.sources.probe.storage import ProbeMeter, measure_file_system
 from agent.sources.storage.ceph import Ceph
 from agent.sources.storage.filesystem import FileSystems
+from agent.sources.storage.image_meter import ImageMeter
 from agent.sources.storage.images import Images
 from agent.sources.storage.lvm import Lvm, Runner, SubprocessRunner
 from agent.sources.storage.ndctl import Ndctl
@@ -158,7 +162,8 @@ def wire(loaded: Loaded, caller: Caller = Caller()) -> Wired:  # noqa: B008 - a 
     for reader in readers:
         resources.callback(reader.stop)
     late = LateAnswers()
-    host = LibvirtHost(host_place(libvirt_uri, settings), libvirt, capabilities, late)
+    place = dataclasses.replace(host_place(libvirt_uri, settings), domain_asker=_domain_asker(loaded))
+    host = LibvirtHost(place, libvirt, capabilities, late)
     resources.callback(host.close)
     mark, pauses = ReadMark(), Pauses()
     once = caller.waiting is Waiting.ONCE
@@ -177,7 +182,7 @@ def wire(loaded: Loaded, caller: Caller = Caller()) -> Wired:  # noqa: B008 - a 
         journal=journal_of(loaded, caller.program),
         reading=_watched(mark, caller, {LIBVIRT: libvirt_uri, STATE: cloud.shown}, settings.source_deadline_s),
         late=(lambda: silent) if once else dict,
-        images=Images(settings.instances_path, cache_path(loaded), images),
+        images=Images(settings.instances_path, cache_path(loaded), images, meter=_image_meter(loaded)),
         records=cloud.records,
     )
     return Wired(
@@ -279,13 +284,7 @@ def journal_of(loaded: Loaded, program: str) -> Journal:
 
 def host_place(uri: str, settings: Settings) -> HostPlace:
     """Return the libvirt to read, with the guest configuration, which decides the capabilities to query."""
-    guests = GuestChoice(
-        virt_type=settings.virt_type,
-        machine_types=settings.machine_types,
-        cpu_mode=settings.guest_cpu.mode,
-        cpu_models=settings.guest_cpu.models,
-    )
-    return HostPlace(uri=uri, host=settings.host, guests=guests)
+    return HostPlace(uri=uri, host=settings.host, guests=GuestChoice.of(settings))
 
 
 def _parts(
@@ -364,6 +363,21 @@ def runner_for(loaded: Loaded, source: str) -> Runner:
     return SubprocessRunner() if path is None else ProbeRunner(path, source)
 
 
+def _domain_asker(loaded: Loaded) -> DomainAsker | None:
+    path = probe_socket(loaded)
+    return None if path is None else ProbeDomainAsker(path)
+
+
+def _image_meter(loaded: Loaded) -> ImageMeter | None:
+    path = probe_socket(loaded)
+    return None if path is None else ProbeMeter(path)
+
+
+def _file_systems(loaded: Loaded, path: str, reader: ReaderThread) -> FileSystems:
+    probe = probe_socket(loaded)
+    return FileSystems((path,), reader, None if probe is None else functools.partial(measure_file_system, probe))
+
+
 def _storage(loaded: Loaded, settings: Settings, disk_reader: ReaderThread) -> tuple[StorageSource, ...]:
     lvm = Lvm(settings.volume_groups, loaded.value("lvm", "deadline"), runner_for(loaded, LVM))
     # Only mypy needs the casts: ``name`` is read-only in a frozen dataclass and writable in the protocol.
@@ -377,4 +391,4 @@ def _storage(loaded: Loaded, settings: Settings, disk_reader: ReaderThread) -> t
         return (*groups, *pmem)
     ceph = build.ceph_access(loaded)
     pools = () if ceph is None else (cast(StorageSource, Ceph(ceph, runner_for(loaded, CEPH))),)
-    return (*groups, *pmem, *pools, FileSystems((settings.instances_path,), disk_reader))
+    return (*groups, *pmem, *pools, _file_systems(loaded, settings.instances_path, disk_reader))

@@ -54,9 +54,14 @@ def guest_files(host: HostFacts) -> frozenset[GuestFile]:
     return _guest_files(host.domains)
 
 
+def files_of(domains: Iterable[Domain]) -> frozenset[GuestFile]:
+    """Return the files to measure of these domains."""
+    return frozenset(_file(disk) for domain in domains for disk in domain.disks if _counts(disk))
+
+
 @for_equal_arguments
 def _guest_files(domains: tuple[Domain, ...]) -> frozenset[GuestFile]:
-    return frozenset(_file(disk) for domain in domains for disk in domain.disks if _counts(disk))
+    return files_of(domains)
 
 
 def over_commit(host: HostFacts, files: Iterable[DiskFile]) -> OverCommit:

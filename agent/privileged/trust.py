@@ -12,9 +12,12 @@ import socket
 import stat
 import struct
 from collections.abc import Iterable, Iterator
+from urllib.parse import urlsplit
 
 ROOT = 0
 _CREDENTIALS = struct.Struct("3i")  # struct ucred: pid, uid, gid of the caller (unix(7))
+#: The options of a libvirt URI that name no program and no host.
+_URI_OPTIONS = frozenset({"socket", "mode"})
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -40,6 +43,18 @@ def check_files(paths: Iterable[str]) -> None:
         real = os.path.realpath(path)
         for part in (real, *_folders(real), *_folders(os.path.abspath(path))):
             _check(path, part)
+
+
+def check_uri(uri: str) -> None:
+    """Raise Untrusted unless this libvirt URI leads to a libvirt of this host.
+
+    Other URIs start programs that the URI itself names (``qemu+ext:///system?command=...``), or ask another host.
+    """
+    parts = urlsplit(uri)
+    _, _, transport = parts.scheme.partition("+")
+    options = {pair.partition("=")[0] for pair in parts.query.split("&") if pair}
+    if not parts.scheme or parts.netloc or transport not in ("", "unix") or options - _URI_OPTIONS:
+        raise Untrusted(f"the libvirt URI {uri} is not used, because it does not lead to a socket of this host")
 
 
 def _check(path: str, part: str) -> None:

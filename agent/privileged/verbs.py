@@ -1,13 +1,13 @@
-"""Carry out a request's verb: run one command of a storage source, with arguments from the configuration only."""
+"""Carry out a request's verb: run one command, or read by function calls, with arguments from the configuration only."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agent.errors import SourceError
-from agent.model.settings import CephAccess
+from agent.model.settings import CephAccess, Settings
 from agent.ports import Deadline
 from agent.privileged.trust import Untrusted
 from agent.sources.probe.protocol import Answer, Kind, Verb
@@ -15,6 +15,9 @@ from agent.sources.storage import lvm_json
 from agent.sources.storage.ceph import df_command
 from agent.sources.storage.lvm import GROUPS_COMMAND, Completed, Runner, volumes_command
 from agent.sources.storage.ndctl import COMMAND as NDCTL_COMMAND
+
+if TYPE_CHECKING:
+    from agent.privileged.host_reads import HostScope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,10 +27,17 @@ class Scope:
     groups: tuple[str, ...]
     ceph: CephAccess | None
     has_pmem: bool
+    file_systems: tuple[str, ...]
+    instances_path: str
+    cache_path: str
+    libvirt_uri: str
+    settings: Settings
 
 
 def answer(verb: Verb, scope: Scope, runner: Runner, deadline: Deadline) -> Answer:
     """Return the answer to one request. Raises Untrusted if the configuration does not use this source."""
+    if verb in _READ:
+        return _READ[verb](scope)
     try:
         completed = _RUN[verb](scope, runner, deadline)
     except TimeoutError as error:
@@ -69,6 +79,35 @@ def _ndctl(scope: Scope, runner: Runner, deadline: Deadline) -> Completed:
     return runner.run(NDCTL_COMMAND, deadline.left_s())
 
 
+def _file_systems(scope: Scope) -> Answer:
+    _require(scope.file_systems, "no file system for the guests' disks")
+    # Import late, here and below: the verbs of lvm2 need no libvirt, and each request is a new process.
+    from agent.privileged.host_reads import file_systems
+
+    return file_systems(scope.file_systems)
+
+
+def _images(scope: Scope) -> Answer:
+    from agent.privileged.host_reads import images
+
+    return images(_host_scope(scope))
+
+
+def _capabilities(scope: Scope) -> Answer:
+    from agent.privileged.host_reads import domain_capabilities
+
+    return domain_capabilities(_host_scope(scope))
+
+
+def _host_scope(scope: Scope) -> HostScope:
+    from agent.privileged.host_reads import HostScope
+    from agent.sources.libvirt.capability_questions import GuestChoice
+    from agent.sources.storage.image_meter import ImageFolders
+
+    folders = ImageFolders(instances_path=scope.instances_path, cache_path=scope.cache_path)
+    return HostScope(libvirt_uri=scope.libvirt_uri, folders=folders, guests=GuestChoice.of(scope.settings))
+
+
 def _require(configured: Any, what: str) -> None:  # noqa: ANN401 - only its truth counts
     if not configured:
         raise Untrusted(f"the probe's configuration names {what}")
@@ -79,4 +118,10 @@ _RUN: Mapping[Verb, Callable[[Scope, Runner, Deadline], Completed]] = {
     Verb.LVM_VOLUMES: _volumes,
     Verb.CEPH_DF: _ceph,
     Verb.NDCTL_LIST: _ndctl,
+}
+
+_READ: Mapping[Verb, Callable[[Scope], Answer]] = {
+    Verb.FILE_SYSTEMS: _file_systems,
+    Verb.IMAGES: _images,
+    Verb.DOMAIN_CAPABILITIES: _capabilities,
 }

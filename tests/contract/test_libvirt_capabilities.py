@@ -17,11 +17,15 @@ from agent.ports import Deadline
 from agent.sources.libvirt.capabilities import Asker, read_capabilities
 from agent.sources.libvirt.capabilities_xml import capabilities_document
 from agent.sources.libvirt.capability_questions import GuestChoice
+from agent.sources.libvirt.connection_info import Nature
 from agent.sources.libvirt.host import HostPlace, LibvirtHost
+from agent.sources.libvirt.topology_xml import HostTopology
+from agent.sources.probe.capabilities import ProbeDomainAsker
 from tests.rigs.configs import ALONE, load_ours
 from tests.rigs.domains import node_xml
 from tests.rigs.libvirt_documents import document
 from tests.rigs.libvirtd import libvirtd_program, system_libvirtd
+from tests.rigs.probe_socket import probe_socket
 
 needs_libvirtd = pytest.mark.skipif(libvirtd_program() is None, reason="libvirtd is not installed")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: qemu:///system")
@@ -31,10 +35,16 @@ READ_ONLY_SOCKET = Path("/var/run/libvirt/libvirt-sock-ro")
 LONG_S = 60.0
 
 
-def capabilities_of(uri, **choice):
+def capabilities_of(uri, domain_asker=None, **choice):
     """Return the capabilities that a host source reads from that libvirt."""
     readers = ReaderThread("libvirt"), ReaderThread("libvirt-capabilities")
-    place = HostPlace(uri=uri, host="node-a", guests=GuestChoice(**choice), capabilities_wait_s=LONG_S)
+    place = HostPlace(
+        uri=uri,
+        host="node-a",
+        guests=GuestChoice(**choice),
+        capabilities_wait_s=LONG_S,
+        domain_asker=domain_asker,
+    )
     source = LibvirtHost(place, *readers)
     try:
         return source.read(Deadline.after(LONG_S)).capabilities
@@ -195,6 +205,26 @@ class TestSystemLibvirtd:
         assert (part.part, part.detail) == (Part.DOMAIN, "")
         assert "read only" in part.why
         assert found.host_cpu == capabilities_of(system.uri, virt_type="qemu").host_cpu
+
+    def test_domain_capabilities_through_the_probe_equal_those_of_libvirt_itself(self, system):
+        with probe_socket() as rig:
+            rig.configure(uri=system.uri)
+            rig.serve()
+            over_probe = capabilities_of(
+                f"qemu+unix:///system?socket={READ_ONLY_SOCKET}", ProbeDomainAsker(rig.path), virt_type="qemu"
+            )
+        assert over_probe.missing == ()
+        assert over_probe == capabilities_of(system.uri, virt_type="qemu")
+
+    def test_a_probe_that_fails_leaves_domain_capabilities_missing_until_the_next_read(self, system):
+        over_probe = capabilities_of(system.uri, ProbeDomainAsker("/nowhere/probe.sock"), virt_type="qemu")
+        (part,) = over_probe.missing
+        assert (part.part, part.passing) == (Part.DOMAIN, True)
+        assert "stocktake-probe (/nowhere/probe.sock) cannot be asked" in part.why
+        nature = Nature(
+            topology=HostTopology(), online=(True,), hypervisor_version=1, capabilities=over_probe, asked_at=1e12
+        )
+        assert not nature.still_holds((True,), 0.0)
 
     def test_domain_capabilities_are_missing_if_the_read_write_connection_fails(self, system):
         connection = libvirt.openReadOnly(system.uri)

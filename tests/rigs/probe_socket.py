@@ -23,6 +23,7 @@ from tests.rigs.source_tree import ROOT
 from tests.rigs.wait import until
 
 NOBODY = 65534
+IN_VG0 = "images_type = lvm\nimages_volume_group = vg0"
 RUN = "import sys; from agent.privileged.server import main; sys.exit(main())"
 CONF = """
 [DEFAULT]
@@ -32,9 +33,9 @@ nova_conf =
 probe_user = {user}
 {agent}
 [libvirt]
-connection_uri = test:///default
-images_type = lvm
-images_volume_group = {group}
+virt_type = qemu
+connection_uri = {uri}
+{images}
 [state]
 source = none
 """
@@ -50,10 +51,12 @@ class ProbeSocket:
         self.log = folder / "probe.log"
         self._server: subprocess.Popen[bytes] | None = None
 
-    def configure(self, *, group: str = "vg0", user: str = "nobody", agent: str = "") -> None:
-        """Write the probe's configuration."""
+    def configure(
+        self, *, images: str = IN_VG0, user: str = "nobody", agent: str = "", uri: str = "test:///default"
+    ) -> None:
+        """Write the probe's configuration; ``images`` are the options of [libvirt] that say where disks are."""
         (self.folder / "instances").mkdir(exist_ok=True)
-        self.conf.write_text(CONF.format(folder=self.folder, group=group, user=user, agent=agent))
+        self.conf.write_text(CONF.format(folder=self.folder, images=images, user=user, agent=agent, uri=uri))
 
     def probe(self) -> tuple[str, ...]:
         """Return the command of stocktake-probe."""
@@ -157,9 +160,9 @@ nova_conf =
 confirm_spacing = 0
 {probe}
 [libvirt]
-connection_uri = test:///default
-images_type = lvm
-images_volume_group = {group}
+virt_type = qemu
+connection_uri = {uri}
+{images}
 [state]
 source = none
 [placement]
@@ -172,14 +175,26 @@ token = {token}
 class OnceAgent:
     """Single audits of one host's agent; ``place`` has its configuration, its state and its report."""
 
-    def __init__(self, rig: ProbeSocket, name: str, url: str, *, uuid: str, owner: int, probe: str = "") -> None:
+    def __init__(
+        self,
+        rig: ProbeSocket,
+        name: str,
+        url: str,
+        *,
+        uuid: str,
+        owner: int,
+        probe: str = "",
+        images: str = IN_VG0,
+        uri: str = "test:///default",
+    ) -> None:
         self.place = rig.folder / name
         for folder in (self.place, self.place / "state", self.place / "run"):
             folder.mkdir()
             os.chown(folder, owner, owner)
         self.conf = self.place / "stocktake.conf"
-        fields = {"folder": rig.folder, "place": self.place, "group": "vg0", "url": url, "token": TOKEN}
-        self.conf.write_text(AGENT_CONF.format(host=f"probe-{uuid}", probe=probe, **fields))
+        fields = {"folder": rig.folder, "place": self.place, "url": url, "token": TOKEN}
+        more = {"host": f"probe-{uuid}", "probe": probe, "images": images, "uri": uri}
+        self.conf.write_text(AGENT_CONF.format(**fields, **more))
         (self.place / "state" / "compute_id").write_text(f"{uuid}\n")
 
     def once(self) -> dict[str, Any]:

@@ -7,18 +7,21 @@ import pathlib
 import re
 import shutil
 import signal
+import subprocess
 import threading
 from collections.abc import Iterator
 
 import pytest
 
 from agent.errors import SourceDenied, SourceUnavailable
-from agent.model.host.storage import StorageFacts
+from agent.model.host.storage import GuestFile, StorageFacts
 from agent.model.snapshot import LVM
 from agent.ports import Deadline
 from agent.sources.probe.runner import ProbeRunner
+from agent.sources.probe.storage import ProbeMeter
 from agent.sources.storage.lvm import Lvm, SubprocessRunner
 from tests.rigs import lvm as rigs
+from tests.rigs.domains import domain_xml, file_disk, node_xml
 from tests.rigs.lvm_layouts import every_kind
 from tests.rigs.mounts import Mounts
 from tests.rigs.placement import new_uuid
@@ -198,7 +201,7 @@ def test_the_probe_reports_an_lvm2_that_is_not_installed(own: ProbeSocket, tmp_p
 
 #: What differs between two audits of an unchanged host.
 OF_ONE_AUDIT = re.compile(
-    r"(^|_)(at|s|ms|id|since|times?|seen|duration|sightings|pid|requests|generation|until)$|^http|^process"
+    r"(^|_)(at|s|ms|id|since|times?|seen|duration|sightings|pid|requests|generation|until|load)$|^http|^process"
 )
 
 
@@ -234,7 +237,7 @@ def test_the_report_of_an_agent_without_root_equals_that_of_root_except_times(
         assert [pair for pair in zip(ours, roots, strict=True) if pair[0] != pair[1]] == []
 
 
-def test_an_invalid_probe_answer_causes_one_finding_and_no_inventory_change(own: ProbeSocket, tmp_path, placement):
+def test_an_invalid_probe_answer_causes_a_finding_per_source_and_no_write(own: ProbeSocket, tmp_path, placement):
     with contextlib.closing(rigs.make_group(tmp_path, "vg0", 8 << 30)) as group:
         uuid = new_uuid()
         agent = OnceAgent(own, "a", placement.server.url, uuid=uuid, owner=NOBODY, probe=f"probe_socket = {own.path}")
@@ -250,9 +253,63 @@ def test_an_invalid_probe_answer_causes_one_finding_and_no_inventory_change(own:
         assert inventories["DISK_GB"]["total"] > 0
         own.serve(("sh", "-c", "read -r line; echo hello"))
         during, frozen = audit()
-        ((code, text),) = [found for found in during if found not in before]
-        assert code == "source-unavailable"
-        assert "gave no usable answer: the answer is not JSON" in text
+        new = [found for found in during if found not in before]
+        assert [(code, text.partition(":")[0]) for code, text in new] == [
+            ("source-unavailable", "images"),
+            ("source-unavailable", "lvm"),
+        ]
+        assert all("gave no usable answer: the answer is not JSON" in text for _, text in new)
         assert frozen == inventories
         own.serve(environment=group.environment)
         assert audit() == (before, inventories)
+
+
+def test_images_that_only_root_may_read_are_in_the_report_without_privileges(own: ProbeSocket, placement, tmp_path):
+    with contextlib.closing(Mounts()) as mounts:
+        folder = own.folder / "instances"
+        mounts.tmpfs(folder, 64)
+        disk = folder / new_uuid() / "disk"
+        disk.parent.mkdir()
+        subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", disk, "3G"], check=True)
+        (folder / "_base").mkdir()
+        (folder / "_base" / "image").write_bytes(b"x" * 70000)
+        node = own.folder / "node.xml"
+        guest = domain_xml("guest", disks=[file_disk(str(disk)), file_disk(str(folder / "lost"), "vdb")])
+        node.write_text(node_xml(cpus=4, memory_mib=4096, domains=[guest]))
+        disk.chmod(0o600)
+        folder.chmod(0o700)
+        host = {"images": "images_type = qcow2", "uri": f"test://{node}"}
+        own.configure(**host)
+        own.serve((*WITH_THE_UNITS_CAPABILITIES, *own.probe()))
+        same = {"url": placement.server.url, "uuid": new_uuid(), **host}
+        creator, roots = (OnceAgent(own, name, owner=0, **same) for name in ("creator", "root"))
+        plain = OnceAgent(own, "nobody", owner=NOBODY, probe=f"probe_socket = {own.path}", **same)
+        alone = OnceAgent(own, "alone", owner=NOBODY, **same)
+        ours = as_nobody(plain.once, first=lambda: (creator.once(), roots.once()))
+        assert without_times(ours) == without_times(roots.report())
+        assert all(source["ok"] for source in ours["audit"]["sources"])
+        assert "ENOENT" in json.dumps(ours)
+        assert "EACCES" in json.dumps(as_nobody(alone.once, first=creator.once))
+
+
+def test_a_guest_that_libvirt_did_not_name_to_the_probe_makes_images_unread(own: ProbeSocket):
+    own.serve()
+    disk = GuestFile(path="/srv/guest/disk", format="qcow2")
+    with pytest.raises(SourceUnavailable, match="did not measure /srv/guest/disk: libvirt named other disks"):
+        ProbeMeter(own.path).measure(frozenset({disk}), lambda _path: None)
+
+
+def test_a_probe_without_libvirt_measures_the_folder_alone(own: ProbeSocket):
+    own.configure(uri="test:///nowhere.xml")
+    own.serve()
+    assert len(ProbeMeter(own.path).measure(frozenset(), lambda _path: None).image_stores) == 1
+    disk = GuestFile(path="/srv/guest/disk", format="qcow2")
+    with pytest.raises(SourceUnavailable, match=r"cannot open /nowhere\.xml"):
+        ProbeMeter(own.path).measure(frozenset({disk}), lambda _path: None)
+
+
+def test_a_libvirt_uri_that_starts_a_program_is_refused(own: ProbeSocket):
+    own.configure(uri="qemu+ext:///system?command=/bin/true")
+    own.serve()
+    with pytest.raises(SourceDenied, match="does not lead to a socket of this host"):
+        ProbeMeter(own.path).measure(frozenset(), lambda _path: None)

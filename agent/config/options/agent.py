@@ -132,8 +132,8 @@ OPTS = [
     cfg.StrOpt(
         "probe_socket",
         help="Socket of stocktake-probe, such as /run/stocktake-probe.sock, for an agent that does not run as root: "
-        "the agent reads LVM, Ceph and persistent memory through this program. Not set: the agent runs the commands "
-        "itself. Needs a restart.",
+        "through this program the agent reads LVM, Ceph, persistent memory, file systems, guests' disk files and "
+        "libvirt's domain capabilities. Not set: the agent reads them itself. Needs a restart.",
     ),
     cfg.StrOpt(
         "probe_user",

@@ -96,11 +96,13 @@ class MissingPart:
     """A part of the capabilities that could not be read, with libvirt's reason.
 
     ``detail`` is the CPU model for MODEL_FEATURES, the architecture (and machine type) for MACHINE, else "".
+    ``passing``: the next read may succeed, because libvirt itself did not refuse anything.
     """
 
     part: Part
     why: str
     detail: str = ""
+    passing: bool = False
 
     @property
     def name(self) -> str:

@@ -1,8 +1,7 @@
 """Query libvirt for the capabilities of the host's CPU and of the host's emulators.
 
-libvirt refuses domain capabilities on a read-only connection. Therefore this module opens a read-write connection for
-them, and closes that connection after the last query. Each call may take seconds after libvirtd's start, so the caller
-runs all queries on a separate thread.
+domain_answers.py asks for the domain capabilities, which libvirt refuses on a read-only connection. Each call may take
+seconds after libvirtd's start, so the caller runs all queries on a separate thread.
 
 A part that cannot be read becomes a MissingPart with libvirt's reason, and the other parts stay valid. Only a lost
 connection fails the whole query. If libvirt rejects an emulator, the host cannot run that emulator. But if libvirt
@@ -31,7 +30,8 @@ from agent.sources.libvirt.capabilities_xml import (
     host_question,
     model_question,
 )
-from agent.sources.libvirt.capability_questions import GuestChoice, MachineQuestion, machine_questions, models_to_ask
+from agent.sources.libvirt.capability_questions import DomainAnswer, GuestChoice, machine_questions, models_to_ask
+from agent.sources.libvirt.domain_answers import DomainAsker, ask_libvirt, is_denied, reason
 from agent.sources.libvirt.domain_capabilities_xml import parse_domain_capabilities
 
 # Drivers known to lack getDomainCapabilities. A query would need a second connection, for which the test driver reads
@@ -40,19 +40,22 @@ _WITHOUT_DOMAIN_CAPABILITIES = frozenset({"TEST"})
 # libvirt's errors for an architecture, machine or domain type that the emulator does not support (such as KVM for a
 # foreign CPU). Any other error may be temporary, such as a QEMU that cannot be started.
 _CANNOT_RUN = frozenset({libvirt.VIR_ERR_INVALID_ARG, libvirt.VIR_ERR_CONFIG_UNSUPPORTED})
-_DENIED = frozenset({libvirt.VIR_ERR_OPERATION_DENIED, libvirt.VIR_ERR_ACCESS_DENIED, libvirt.VIR_ERR_AUTH_FAILED})
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asker:
-    """What a query needs: a connection, the URI for a read-write connection, and the operator's guest configuration."""
+    """What a query needs: a connection, the URI for a read-write connection, and the operator's guest configuration.
+
+    ``domain`` asks for the domain capabilities; None: this process asks libvirt at ``uri`` by itself.
+    """
 
     connection: libvirt.virConnect
     driver: str
     uri: str
     choice: GuestChoice
+    domain: DomainAsker | None = None
 
 
 class _Missing:
@@ -69,11 +72,11 @@ class _Missing:
         except (libvirt.libvirtError, SourceError) as error:
             if libvirt_connection.means_lost(error):
                 raise
-            self.add(part, _reason(error), detail)
+            self.add(part, reason(error), detail)
         return None
 
-    def add(self, part: Part, why: str, detail: str = "") -> None:
-        self.parts.append(MissingPart(part=part, why=why, detail=detail))
+    def add(self, part: Part, why: str, detail: str = "", *, passing: bool = False) -> None:
+        self.parts.append(MissingPart(part=part, why=why, detail=detail, passing=passing))
 
 
 def read_version(connection: libvirt.virConnect) -> tuple[int, tuple[MissingPart, ...]]:
@@ -163,43 +166,32 @@ def _domain(kinds: tuple[Guest, ...], asker: Asker, missing: _Missing) -> tuple[
     if asker.driver in _WITHOUT_DOMAIN_CAPABILITIES:
         return None
     questions = machine_questions(kinds, asker.choice)
+    ask = asker.domain or functools.partial(ask_libvirt, asker.uri)
     try:
-        connection = libvirt_connection.open_read_write(asker.uri)
-    except (libvirt.libvirtError, SourceError) as error:
-        # Do not check here for a lost connection: the error concerns the new connection, not the one already open.
-        missing.add(Part.DOMAIN, f"the call needs a read-write connection, but the agent got none: {_reason(error)}")
+        return _parsed(ask(questions, asker.choice.virt_type), missing)
+    except SourceError as error:
+        missing.add(Part.DOMAIN, error.message, passing=asker.domain is not None)
         return None
-    try:
-        return _asked(connection, questions, asker.choice.virt_type, missing)
-    finally:
-        libvirt_connection.close_quietly(connection)
 
 
-def _asked(
-    connection: libvirt.virConnect, questions: tuple[MachineQuestion, ...], virt_type: str, missing: _Missing
-) -> tuple[DomainCapabilities, ...] | None:
-    """Return libvirt's answers, sorted; None if the driver lacks getDomainCapabilities or libvirt denies the call."""
-    answers = []
-    for question in questions:
-        emulator, arch, machine = question.emulator, question.arch, question.machine
-        try:
-            xml = connection.getDomainCapabilities(emulator, arch, machine, virt_type, 0)
-            answers.append(parse_domain_capabilities(xml, question.names))
-        except (libvirt.libvirtError, SourceError) as error:
-            if libvirt_connection.means_lost(error):
-                raise
-            code = None if isinstance(error, SourceError) else error.get_error_code()
-            if code == libvirt.VIR_ERR_NO_SUPPORT:
-                return None
-            if code in _DENIED:
-                missing.add(Part.DOMAIN, _reason(error))
-                return None
-            if code in _CANNOT_RUN:
-                missing.refused.setdefault(arch, _reason(error))
-            else:
-                missing.add(Part.MACHINE, _reason(error), f"{arch} {machine or 'default machine'}")
-    return tuple(sorted(answers, key=lambda one: (one.arch, one.machines)))
-
-
-def _reason(error: libvirt.libvirtError | SourceError) -> str:
-    return error.message if isinstance(error, SourceError) else error.get_error_message() or str(error)
+def _parsed(answers: tuple[DomainAnswer, ...], missing: _Missing) -> tuple[DomainCapabilities, ...] | None:
+    """Return the documents' values, sorted; None if the driver lacks the call or libvirt denies the call."""
+    found = []
+    for answer in answers:
+        arch, machine = answer.question.arch, answer.question.machine
+        detail = f"{arch} {machine or 'default machine'}"
+        if answer.code == libvirt.VIR_ERR_NO_SUPPORT:
+            return None
+        if is_denied(answer):
+            missing.add(Part.DOMAIN, answer.why)
+            return None
+        if answer.code in _CANNOT_RUN:
+            missing.refused.setdefault(arch, answer.why)
+        elif answer.xml is None:
+            missing.add(Part.MACHINE, answer.why, detail)
+        else:
+            try:
+                found.append(parse_domain_capabilities(answer.xml, answer.question.names))
+            except SourceError as error:
+                missing.add(Part.MACHINE, reason(error), detail)
+    return tuple(sorted(found, key=lambda one: (one.arch, one.machines)))

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from agent.model.host.guest_cpu import models_of
-from agent.model.settings import GuestCpu
+from agent.model.settings import GuestCpu, Settings
 from agent.sources.libvirt.capabilities_xml import Guest
 
 # nova's defaults; nova has no default for any other architecture.
@@ -37,6 +37,16 @@ class GuestChoice:
     cpu_mode: str | None = None
     cpu_models: tuple[str, ...] = ()
 
+    @classmethod
+    def of(cls, settings: Settings) -> GuestChoice:
+        """Return the guest configuration of these settings."""
+        return cls(
+            virt_type=settings.virt_type,
+            machine_types=settings.machine_types,
+            cpu_mode=settings.guest_cpu.mode,
+            cpu_models=settings.guest_cpu.models,
+        )
+
     def machine_type(self, arch: str) -> str | None:
         """Return the machine type of guests of an architecture, or None if the emulator chooses the machine type."""
         configured = (machine for name, machine in self.machine_types if name == arch)
@@ -51,6 +61,16 @@ class MachineQuestion:
     arch: str
     machine: str | None
     names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DomainAnswer:
+    """libvirt's answer to one question: the document ``xml``, or libvirt's error ``code`` with the reason ``why``."""
+
+    question: MachineQuestion
+    xml: str | None = None
+    code: int | None = None
+    why: str = ""
 
 
 def machine_questions(guests: Iterable[Guest], choice: GuestChoice) -> tuple[MachineQuestion, ...]:

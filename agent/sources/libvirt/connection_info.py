@@ -5,6 +5,7 @@ queries once per connection, on a separate thread. Two events cause a new query:
 
 - The set of online CPUs has changed: the capabilities list neither core nor socket for an offline CPU.
 - A part is missing and ten minutes have passed: an operator may have given the agent the permission since then.
+- A part is missing because stocktake-probe did not answer: the next read asks again.
 """
 
 from __future__ import annotations
@@ -40,7 +41,10 @@ class Nature:
         """Return whether the answers are still valid, so that no new query is needed."""
         if online != self.online:
             return False
-        return not self.capabilities.missing or now - self.asked_at < ASK_MISSING_AGAIN_S
+        missing = self.capabilities.missing
+        if any(part.passing for part in missing):
+            return False
+        return not missing or now - self.asked_at < ASK_MISSING_AGAIN_S
 
 
 def learn(asker: Asker, online: tuple[bool, ...]) -> Nature:

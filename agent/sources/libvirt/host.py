@@ -30,6 +30,7 @@ from agent.sources.libvirt.capabilities import Asker
 from agent.sources.libvirt.capability_questions import GuestChoice
 from agent.sources.libvirt.connection_info import Nature, learn
 from agent.sources.libvirt.devices import DeviceListing
+from agent.sources.libvirt.domain_answers import DomainAsker
 from agent.sources.libvirt.domain_cache import DomainCache
 from agent.sources.libvirt.domain_xml_cache import DomainTexts
 from agent.sources.libvirt.late_capabilities import LateAnswers
@@ -57,6 +58,7 @@ class HostPlace:
     ``host`` is ``[DEFAULT] host``, which is the node name only if the driver is the test driver.
     ``capabilities_wait_s`` is the time that a read waits for slow capabilities before it continues without them.
     ``guests`` is the operator's configuration of guests, which decides the capability queries.
+    ``domain_asker`` asks for domain capabilities; None: this process asks libvirt by itself.
     """
 
     uri: str
@@ -65,6 +67,7 @@ class HostPlace:
     proc_root: Path = Path("/proc")
     sys_root: Path = Path("/sys")
     capabilities_wait_s: float = 1.0
+    domain_asker: DomainAsker | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,7 +277,11 @@ class LibvirtHost:
         """Return capabilities and version, or None while the first query still runs."""
         if session.nature is None or not session.nature.still_holds(online, time.monotonic()):
             asker = Asker(
-                connection=session.connection, driver=session.driver, uri=self._place.uri, choice=self._place.guests
+                connection=session.connection,
+                driver=session.driver,
+                uri=self._place.uri,
+                choice=self._place.guests,
+                domain=self._place.domain_asker,
             )
             allowed = Deadline.after(self._place.capabilities_wait_s)
             try:

@@ -11,6 +11,7 @@ import contextlib
 import os
 import socket
 from collections.abc import Iterator
+from typing import Any
 
 from agent.errors import SourceDenied, SourceUnavailable
 from agent.ports import Deadline
@@ -51,6 +52,20 @@ def ask(path: str, source: str, verb: Verb, deadline: Deadline) -> Answer:
     if answer.kind is Kind.REFUSED:
         raise SourceDenied(source, f"stocktake-probe ({path}) refused: {answer.content}")
     return answer
+
+
+def ask_facts(path: str, source: str, verb: Verb, deadline: Deadline) -> dict[str, Any]:
+    """Return the object that the probe read by itself, not yet checked. Raises the errors of ``ask``.
+
+    Also raises SourceUnavailable if the probe got no answer from the source.
+    """
+    answer = ask(path, source, verb, deadline)
+    if answer.kind is Kind.FACTS:
+        facts: dict[str, Any] = answer.content
+        return facts
+    if answer.kind is Kind.UNREAD:
+        raise SourceUnavailable(source, f"stocktake-probe ({path}): {answer.content}")
+    raise SourceUnavailable(source, f"stocktake-probe ({path}) gave no usable answer: {answer.kind.value!r}")
 
 
 def _exchange(path: str, verb: Verb, deadline: Deadline) -> bytes:

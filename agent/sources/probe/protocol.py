@@ -26,6 +26,9 @@ class Verb(StrEnum):
     LVM_VOLUMES = "lvm-volumes"
     CEPH_DF = "ceph-df"
     NDCTL_LIST = "ndctl-list"
+    FILE_SYSTEMS = "file-systems"
+    IMAGES = "images"
+    DOMAIN_CAPABILITIES = "domain-capabilities"
 
 
 class Kind(StrEnum):
@@ -35,6 +38,8 @@ class Kind(StrEnum):
     TIMED_OUT = "timed_out"  # the command was killed at the time-out; the value is its last line on stderr.
     NOT_STARTED = "not_started"  # the command could not be started; the value is the errno.
     REFUSED = "refused"  # the probe refuses the request; the value is the reason.
+    FACTS = "facts"  # the probe read the source without a command; the value is an object of facts_json.py.
+    UNREAD = "unread"  # the source gave the probe no answer; the value is the reason.
 
 
 class BadMessage(Exception):
@@ -140,4 +145,6 @@ _VALID: Mapping[Kind, Callable[[object], bool]] = {
     Kind.TIMED_OUT: lambda content: isinstance(content, str),
     Kind.NOT_STARTED: lambda content: type(content) is int,
     Kind.REFUSED: lambda content: isinstance(content, str),
+    Kind.FACTS: lambda content: isinstance(content, dict),
+    Kind.UNREAD: lambda content: isinstance(content, str),
 }

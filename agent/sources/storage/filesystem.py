@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from agent.deadlines.reader_thread import ReaderThread
 from agent.errors import SourceUnavailable
@@ -16,15 +16,26 @@ from agent.model.host.storage import FileSystem, StorageFacts
 from agent.ports import Deadline
 from agent.sources.storage.mounts import identity_of
 
+SOURCE = "filesystem"
+
 
 class FileSystems:
-    """The StorageSource of the configured paths. If one path does not answer, the whole read fails."""
+    """The StorageSource of the configured paths. If one path does not answer, the whole read fails.
 
-    name = "filesystem"
+    ``measure_one`` returns the file system of a path by the deadline; without one, this process measures by itself.
+    """
 
-    def __init__(self, paths: Iterable[str], reader: ReaderThread) -> None:
+    name = SOURCE
+
+    def __init__(
+        self,
+        paths: Iterable[str],
+        reader: ReaderThread,
+        measure_one: Callable[[str, Deadline], FileSystem] | None = None,
+    ) -> None:
         self._paths = tuple(sorted(set(paths)))
         self._reader = reader
+        self._measure_one = measure_one or (lambda path, _deadline: measure_identified(path))
 
     def read(self, deadline: Deadline) -> StorageFacts:
         """Return each path's file system. Raises SourceUnavailable with the path that is missing or does not answer."""
@@ -32,7 +43,7 @@ class FileSystems:
 
     def _one(self, path: str, deadline: Deadline) -> FileSystem:
         try:
-            return self._reader.call(lambda: measure_identified(path), deadline)
+            return self._reader.call(lambda: self._measure_one(path, deadline), deadline)
         except SourceUnavailable as error:
             raise SourceUnavailable(self.name, f"{path}: {error.message}") from error
         except OSError as error:

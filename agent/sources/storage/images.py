@@ -7,13 +7,11 @@ two folders was created or removed, the last measurement is old, or forget() was
 A hung network mount blocks only this source's own thread, never the audit. If a measurement outlasts the deadline, the
 read fails, and the next read uses the late result.
 
-If a part of the folder cannot be read, only that part is missing, and the next read tries again. A missing folder is
-not an error: the host then has no image store.
+image_meter.py does the measurement itself, in this process or in stocktake-probe.
 """
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -21,14 +19,10 @@ from dataclasses import dataclass
 
 from agent.deadlines.reader_thread import ReaderThread
 from agent.errors import SourceUnavailable
-from agent.host_files.system_errors import with_errno
 from agent.model import snapshot
-from agent.model.host.storage import GuestFile, ImageStore, StorageFacts
+from agent.model.host.storage import GuestFile, StorageFacts
 from agent.ports import Deadline
-from agent.sources.storage.disk_files import measure_disk
-from agent.sources.storage.filesystem import measure
-from agent.sources.storage.image_walk import cache_bytes, walk
-from agent.sources.storage.shared_storage import shared_because
+from agent.sources.storage.image_meter import ImageFolders, ImageMeter, OwnMeter
 
 # Measure again at this age, because a growing file does not change its folder's modification time. A measurement takes
 # 50 µs per file. Only one size affects Placement: the reserve for the image cache, in GiB. nova checks its cache every
@@ -41,13 +35,16 @@ class _Measurement:
     """A measurement, valid only for these disks and while the folders' modification times are those in ``changed``."""
 
     disks: frozenset[GuestFile]
-    changed: tuple[int | None, int | None]
+    changed: tuple[object, object]
     taken_at: float
     facts: StorageFacts
 
 
 class Images:
-    """Implements ImageSource. The paths are nova's ``instances_path`` and image cache. Tests replace ``monotonic``."""
+    """Implements ImageSource. The paths are nova's ``instances_path`` and image cache. Tests replace ``monotonic``.
+
+    ``meter`` measures; without one, this process measures by itself.
+    """
 
     name = snapshot.IMAGES
 
@@ -57,9 +54,11 @@ class Images:
         cache_path: str,
         reader: ReaderThread,
         monotonic: Callable[[], float] = time.monotonic,
+        meter: ImageMeter | None = None,
     ) -> None:
         self._instances_path = instances_path
         self._cache_path = cache_path
+        self._meter = meter or OwnMeter(ImageFolders(instances_path=instances_path, cache_path=cache_path))
         self._reader = reader
         self._monotonic = monotonic
         self._last: _Measurement | None = None
@@ -95,13 +94,13 @@ class Images:
         return measurement.facts
 
     def _measured(self, disks: frozenset[GuestFile], before: _Measurement | None) -> _Measurement:
-        self._at = self._instances_path
-        changed = (_changed_ns(self._instances_path), _changed_ns(self._cache_path))
+        self._go_to(self._instances_path)
+        changed = (self._meter.changed_ns(self._instances_path), self._meter.changed_ns(self._cache_path))
         if before is not None and (before.disks, before.changed) == (disks, changed):
             is_recent = self._monotonic() - before.taken_at < MAX_AGE_S
             if is_recent and self._problems_stand(before.facts):
                 return before
-        facts = self._measure(disks)
+        facts = self._meter.measure(disks, self._go_to)
         # The age counts from the end of the measurement, because a measurement may take longer than MAX_AGE_S.
         return _Measurement(disks=disks, changed=changed, taken_at=self._monotonic(), facts=facts)
 
@@ -109,52 +108,8 @@ class Images:
         """Return whether every part was read, and each file that could not be measured still has the same problem."""
         if facts.unread:
             return False
-        for file in facts.disk_files:
-            self._at = file.path
-            if file.problem and measure_disk(GuestFile(path=file.path, format=file.format)) != file:
-                return False
-        return True
+        return all(self._meter.still_fails(file, self._go_to) for file in facts.disk_files if file.problem)
 
-    def _measure(self, disks: frozenset[GuestFile]) -> StorageFacts:
-        files = []
-        for disk in sorted(disks, key=lambda disk: (disk.path, disk.format)):
-            self._at = disk.path
-            files.append(measure_disk(disk))
-        self._at = self._instances_path
-        unread: list[tuple[str, str]] = []
-        stores = self._stores(frozenset(disk.path for disk in disks), unread)
-        return StorageFacts(disk_files=tuple(files), image_stores=stores, unread=tuple(unread))
-
-    def _stores(self, disks: frozenset[str], unread: list[tuple[str, str]]) -> tuple[ImageStore, ...]:
-        try:
-            store = ImageStore(
-                path=self._instances_path,
-                files=walk(self._instances_path, self._cache_path, disks),
-                cache_path=self._cache_path,
-                cache_bytes=self._cache_bytes(unread),
-                # Measure the file system here, directly after the walk, because the sizes of the files and of the file
-                # system must be of the same time. The source FileSystems measures at another time.
-                filesystem=measure(self._instances_path),
-                shared_because=shared_because(self._instances_path),
-            )
-        except FileNotFoundError:
-            return ()
-        except OSError as error:
-            unread.append((self._instances_path, with_errno(error)))
-            return ()
-        return (store,)
-
-    def _cache_bytes(self, unread: list[tuple[str, str]]) -> int | None:
-        try:
-            return cache_bytes(self._instances_path, self._cache_path)
-        except OSError as error:
-            unread.append((self._cache_path, with_errno(error)))
-            return None
-
-
-def _changed_ns(path: str) -> int | None:
-    """Return when an entry of the folder was last created, renamed or removed, in ns; None if stat fails."""
-    try:
-        return os.stat(path).st_mtime_ns
-    except OSError:
-        return None
+    def _go_to(self, path: str) -> None:
+        """Note which path is measured now, for the error of a read that gets no answer."""
+        self._at = path

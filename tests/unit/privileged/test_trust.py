@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from agent.privileged.trust import Untrusted, check_files, check_peer
+from agent.privileged.trust import Untrusted, check_files, check_peer, check_uri
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: files of several owners")
 
@@ -57,3 +57,28 @@ def test_root_may_ask_although_the_configured_user_does_not_exist() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         check_peer(ours, "no-such-user")
+
+
+@pytest.mark.parametrize(
+    "uri",
+    ["qemu:///system", "lxc:///system", "test:///default", "qemu+unix:///system?socket=/run/libvirt/libvirt-sock"],
+)
+def test_a_libvirt_uri_of_this_host_is_trusted(uri: str) -> None:
+    check_uri(uri)
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "qemu+ext:///system?command=/tmp/program",
+        "qemu+ssh://host/system",
+        "qemu+unix:///system?socket=/s&command=/tmp/program",
+        "qemu://host/system",
+        "qemu+tls:///system",
+        "qemu+libssh:///system",
+        "system",
+    ],
+)
+def test_a_libvirt_uri_that_names_a_program_or_a_host_is_refused(uri: str) -> None:
+    with pytest.raises(Untrusted, match="does not lead to a socket of this host"):
+        check_uri(uri)

@@ -1,19 +1,38 @@
 """What each verb runs: the arguments come from the configuration alone."""
 
+import dataclasses
 import errno
+import json
 
+import libvirt
 import pytest
 
 from agent.model.settings import CephAccess
 from agent.ports import Deadline
 from agent.privileged.trust import Untrusted
 from agent.privileged.verbs import Scope, answer
+from agent.sources.probe.facts_json import measured_of
 from agent.sources.probe.protocol import Answer, Kind, Verb
 from agent.sources.storage.lvm import Completed
+from tests.rigs.facts import settings
 from tests.rigs.lvm import RECORDED
 
-ALL = Scope(groups=("vg0", "gone"), ceph=CephAccess(pool="vms", user="nova", conf=""), has_pmem=True)
-NOTHING = Scope(groups=(), ceph=None, has_pmem=False)
+PLACES = {
+    "instances_path": "/nowhere",
+    "cache_path": "/nowhere/_base",
+    "libvirt_uri": "test:///default",
+    "settings": settings(),
+}
+ALL = Scope(
+    groups=("vg0", "gone"),
+    ceph=CephAccess(pool="vms", user="nova", conf=""),
+    has_pmem=True,
+    file_systems=("/", "/nowhere"),
+    **PLACES,
+)
+NOTHING = Scope(groups=(), ceph=None, has_pmem=False, file_systems=(), **PLACES)
+#: Every host has a libvirt and a folder for instances.
+ALWAYS = {Verb.IMAGES, Verb.DOMAIN_CAPABILITIES}
 VGS = (RECORDED / "every_kind.vgs.json").read_text()
 
 
@@ -72,8 +91,8 @@ def test_lvm_volumes_returns_the_failure_of_vgs() -> None:
     assert ask(Verb.LVM_VOLUMES, Recorder(done(returncode=5))).content["returncode"] == 5
 
 
-@pytest.mark.parametrize("verb", list(Verb))
-def test_every_verb_is_refused_if_the_configuration_names_no_such_source(verb: Verb) -> None:
+@pytest.mark.parametrize("verb", [verb for verb in Verb if verb not in ALWAYS])
+def test_a_verb_is_refused_if_the_configuration_names_no_such_source(verb: Verb) -> None:
     runner = Recorder()
     with pytest.raises(Untrusted, match="the probe's configuration names no"):
         ask(verb, runner, NOTHING)
@@ -87,3 +106,33 @@ def test_a_command_that_times_out_or_does_not_start_is_an_answer() -> None:
         Answer(kind=Kind.TIMED_OUT, content="last words"),
         Answer(kind=Kind.NOT_STARTED, content=errno.ENOENT),
     )
+
+
+def test_file_systems_have_sizes_or_the_reason_of_each_failure() -> None:
+    facts = measured_of(json.loads(json.dumps(ask(Verb.FILE_SYSTEMS, Recorder()).content))).facts
+    assert [found.path for found in facts.filesystems] == ["/"]
+    assert facts.filesystems[0].size_bytes > 0
+    assert facts.unread == (("/nowhere", "No such file or directory"),)
+
+
+def test_images_of_a_host_without_the_folder_are_no_error() -> None:
+    measured = measured_of(json.loads(json.dumps(ask(Verb.IMAGES, Recorder()).content)))
+    assert (measured.facts.image_stores, measured.facts.unread, measured.guests_unread) == ((), (), "")
+
+
+def test_images_without_an_answer_of_libvirt_say_why_no_disk_was_measured() -> None:
+    scope = dataclasses.replace(ALL, libvirt_uri="test:///nowhere.xml")
+    measured = measured_of(json.loads(json.dumps(ask(Verb.IMAGES, Recorder(), scope).content)))
+    assert measured.guests_unread == (
+        "test:///nowhere.xml: the agent cannot open /nowhere.xml: No such file or directory"
+    )
+
+
+def test_domain_capabilities_without_an_answer_of_libvirt_are_unread() -> None:
+    scope = dataclasses.replace(ALL, libvirt_uri="test:///nowhere.xml")
+    assert ask(Verb.DOMAIN_CAPABILITIES, Recorder(), scope).kind is Kind.UNREAD
+
+
+def test_domain_capabilities_of_the_test_driver_are_one_error_of_libvirt() -> None:
+    answers = ask(Verb.DOMAIN_CAPABILITIES, Recorder()).content["answers"]
+    assert [answer["code"] for answer in answers] == [libvirt.VIR_ERR_NO_SUPPORT]

@@ -13,7 +13,7 @@ from agent.deadlines.reader_thread import ReaderThread
 from agent.errors import SourceUnavailable
 from agent.model.host.storage import GuestFile
 from agent.ports import Deadline
-from agent.sources.storage import disk_files, image_walk, images
+from agent.sources.storage import disk_files, image_meter, image_walk
 from agent.sources.storage.image_walk import cache_bytes, walk
 from agent.sources.storage.images import MAX_AGE_S, Images
 from agent.sources.storage.mounts import filesystem_type
@@ -172,14 +172,14 @@ def test_a_hanging_stat_of_a_disk_file_raises_a_timeout_error_with_the_path(sour
 
 def slow_walk(monkeypatch):
     """Make the walk wait for the returned gate; return the gate and the list of started walks."""
-    gate, begun, real = threading.Event(), [], images.walk
+    gate, begun, real = threading.Event(), [], image_meter.walk
 
     def walk(*args):
         begun.append(args)
         gate.wait(30)
         return real(*args)
 
-    monkeypatch.setattr(images, "walk", walk)
+    monkeypatch.setattr(image_meter, "walk", walk)
     return gate, begun
 
 
@@ -203,9 +203,9 @@ def test_a_measurement_that_ends_after_its_deadline_serves_the_next_read(source,
 def test_a_measurement_that_takes_longer_than_the_maximum_cache_age_is_cached(source, clock, monkeypatch):
     gate, begun = slow_walk(monkeypatch)
     gate.set()
-    real = images.measure
+    real = image_meter.measure
     monkeypatch.setattr(
-        images, "measure", lambda path: (setattr(clock, "now", clock.now + 2 * MAX_AGE_S), real(path))[1]
+        image_meter, "measure", lambda path: (setattr(clock, "now", clock.now + 2 * MAX_AGE_S), real(path))[1]
     )
     assert read(source) is read(source)
     assert len(begun) == 1

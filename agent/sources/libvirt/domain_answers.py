@@ -1,0 +1,64 @@
+"""Ask libvirt for the domain capabilities of several machine types, as the process itself or through stocktake-probe.
+
+libvirt refuses domain capabilities on a read-only connection, and a read-write connection is equal to root. So an agent
+without privileges asks stocktake-probe, which uses ``ask_libvirt`` of this module too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import libvirt
+
+from agent.errors import SourceError, SourceUnavailable
+from agent.model.snapshot import LIBVIRT
+from agent.sources.libvirt import connection as libvirt_connection
+from agent.sources.libvirt.capability_questions import DomainAnswer, MachineQuestion
+
+_DENIED = frozenset({libvirt.VIR_ERR_OPERATION_DENIED, libvirt.VIR_ERR_ACCESS_DENIED, libvirt.VIR_ERR_AUTH_FAILED})
+# No further question gets another answer than the first one.
+ENDS_ALL = frozenset({libvirt.VIR_ERR_NO_SUPPORT, *_DENIED})
+
+
+#: Returns the answers to questions for a domain type (``virt_type``), in order. After an error of ENDS_ALL the other
+#: questions have no answer. Raises SourceError if libvirt cannot be asked, libvirtError on a lost connection.
+DomainAsker = Callable[[tuple[MachineQuestion, ...], str], tuple[DomainAnswer, ...]]
+
+
+def ask_libvirt(uri: str, questions: tuple[MachineQuestion, ...], virt_type: str) -> tuple[DomainAnswer, ...]:
+    """Return libvirt's answers over a read-write connection of their own, as DomainAsker says."""
+    try:
+        connection = libvirt_connection.open_read_write(uri)
+    except (libvirt.libvirtError, SourceError) as error:
+        why = f"the call needs a read-write connection, but the agent got none: {reason(error)}"
+        raise SourceUnavailable(LIBVIRT, why) from error
+    try:
+        return tuple(_answers(connection, questions, virt_type))
+    finally:
+        libvirt_connection.close_quietly(connection)
+
+
+def is_denied(answer: DomainAnswer) -> bool:
+    """Return whether libvirt refused the call to this connection."""
+    return answer.code in _DENIED
+
+
+def reason(error: libvirt.libvirtError | SourceError) -> str:
+    """Return the error's message."""
+    return error.message if isinstance(error, SourceError) else error.get_error_message() or str(error)
+
+
+def _answers(
+    connection: libvirt.virConnect, questions: tuple[MachineQuestion, ...], virt_type: str
+) -> Iterator[DomainAnswer]:
+    for question in questions:
+        try:
+            xml = connection.getDomainCapabilities(question.emulator, question.arch, question.machine, virt_type, 0)
+        except libvirt.libvirtError as error:
+            if libvirt_connection.means_lost(error):
+                raise
+            yield DomainAnswer(question=question, code=error.get_error_code(), why=reason(error))
+            if error.get_error_code() in ENDS_ALL:
+                return
+        else:
+            yield DomainAnswer(question=question, xml=xml)

@@ -1,0 +1,125 @@
+"""Turn the values that stocktake-probe reads by itself into JSON objects and back, with every type checked.
+
+The agent trusts no answer: a value of another type, a missing key or an additional key makes the whole answer unusable.
+Pure.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from agent.model.host.storage import StorageFacts
+from agent.sources.libvirt.capability_questions import DomainAnswer, MachineQuestion
+from agent.sources.probe.protocol import BadMessage
+
+T = TypeVar("T")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What the probe measured. ``guests_unread``: why the probe does not know the guests' disk files, "" if it does."""
+
+    facts: StorageFacts
+    guests_unread: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Answer:
+    """One DomainAnswer without the names of the machine type, which the agent knows."""
+
+    emulator: str | None
+    arch: str
+    machine: str | None
+    xml: str | None
+    code: int | None
+    why: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Answers:
+    virt_type: str
+    answers: tuple[_Answer, ...]
+
+
+def measured_object(measured: Measured) -> dict[str, Any]:
+    """Return the JSON object of a measurement."""
+    return dataclasses.asdict(measured)
+
+
+def measured_of(document: dict[str, Any]) -> Measured:
+    """Return the measurement of an object that the probe sent. Raises BadMessage."""
+    return _value(Measured, document)
+
+
+def answers_object(virt_type: str, answers: Sequence[DomainAnswer]) -> dict[str, Any]:
+    """Return the JSON object of libvirt's answers about the domain capabilities of a domain type."""
+    found = tuple(
+        _Answer(
+            emulator=one.question.emulator,
+            arch=one.question.arch,
+            machine=one.question.machine,
+            xml=one.xml,
+            code=one.code,
+            why=one.why,
+        )
+        for one in answers
+    )
+    return dataclasses.asdict(_Answers(virt_type=virt_type, answers=found))
+
+
+def answers_of(
+    document: dict[str, Any], questions: Sequence[MachineQuestion], virt_type: str
+) -> tuple[DomainAnswer, ...]:
+    """Return the answers to these questions from an object that the probe sent, in order. Raises BadMessage.
+
+    The probe sends no answer to the questions after an error that ends all questions.
+    """
+    sent = _value(_Answers, document)
+    if sent.virt_type != virt_type:
+        raise BadMessage(f"its configuration has another virt_type, {sent.virt_type!r}")
+    known = {(one.emulator, one.arch, one.machine): one for one in sent.answers}
+    pairs = ((question, known.get((question.emulator, question.arch, question.machine))) for question in questions)
+    return tuple(
+        DomainAnswer(question=question, xml=found.xml, code=found.code, why=found.why)
+        for question, found in pairs
+        if found is not None
+    )
+
+
+def _value(kind: type[T], document: Any) -> T:  # noqa: ANN401 - JSON of any kind
+    """Return ``document`` as an instance of the dataclass ``kind``. Raises BadMessage."""
+    fields = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    if not isinstance(document, dict) or set(document) != fields:
+        raise BadMessage(f"the object {kind.__name__!r} does not have the expected keys")
+    hints = typing.get_type_hints(kind)
+    return kind(**{name: _typed(hints[name], value) for name, value in document.items()})
+
+
+def _typed(hint: Any, value: Any) -> Any:  # noqa: ANN401
+    """Return ``value`` as the annotation of a field says. Raises BadMessage."""
+    if dataclasses.is_dataclass(hint):
+        return _value(hint, value)  # type: ignore[arg-type]
+    if isinstance(hint, types.UnionType):
+        (inner,) = (one for one in typing.get_args(hint) if one is not types.NoneType)
+        return None if value is None else _typed(inner, value)
+    if typing.get_origin(hint) is tuple:
+        return _items(typing.get_args(hint), value)
+    if type(value) is int and hint is float:
+        return float(value)
+    if type(value) is not hint:
+        raise BadMessage(f"a value is not of the type {hint.__name__}")
+    return value
+
+
+def _items(hints: tuple[Any, ...], value: Any) -> tuple[Any, ...]:  # noqa: ANN401
+    if not isinstance(value, list):
+        raise BadMessage("a value is not a list")
+    if hints[-1] is Ellipsis:
+        return tuple(_typed(hints[0], one) for one in value)
+    if len(value) != len(hints):
+        raise BadMessage(f"a list does not have {len(hints)} values")
+    return tuple(_typed(hint, one) for hint, one in zip(hints, value, strict=True))

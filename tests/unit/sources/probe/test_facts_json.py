@@ -1,0 +1,79 @@
+"""Values that the probe read, as JSON and back; an answer of another shape is unusable."""
+
+import copy
+import json
+
+import pytest
+
+from agent.model.host.storage import DiskFile, FileSystem, FileSystemIdentity, ImageStore, StorageFacts, StoredFile
+from agent.sources.libvirt.capability_questions import DomainAnswer, MachineQuestion
+from agent.sources.probe.facts_json import Measured, answers_object, answers_of, measured_object, measured_of
+from agent.sources.probe.protocol import BadMessage
+
+IDENTITY = FileSystemIdentity(mount_point="/srv", kind="xfs", device="/dev/vdb", inner="/", uuid="0-1")
+STORE = ImageStore(
+    path="/srv/i",
+    files=(StoredFile(path="/srv/i/u", allocated_bytes=4096),),
+    cache_path="/srv/i/_base",
+    cache_bytes=None,
+    filesystem=FileSystem(path="/srv/i", size_bytes=9, free_bytes=8, available_bytes=7),
+)
+MEASURED = Measured(
+    facts=StorageFacts(
+        filesystems=(FileSystem(path="/srv", size_bytes=3, free_bytes=2, available_bytes=1, identity=IDENTITY),),
+        disk_files=(
+            DiskFile(path="/srv/i/u/disk", format="qcow2", virtual_bytes=5, allocated_bytes=1),
+            DiskFile(
+                path="/d\ud800", format="raw", virtual_bytes=None, allocated_bytes=None, problem="?", error_name="EIO"
+            ),
+        ),
+        image_stores=(STORE,),
+        unread=(("/srv/i/_base", "EACCES"),),
+    ),
+    guests_unread="no libvirt",
+)
+PC = MachineQuestion(emulator="/usr/bin/qemu", arch="x86_64", machine="pc", names=("pc", "pc-i440fx-7.2"))
+Q35 = MachineQuestion(emulator="/usr/bin/qemu", arch="x86_64", machine=None, names=())
+ANSWERS = (DomainAnswer(question=PC, xml="<d/>"), DomainAnswer(question=Q35, code=8, why="no such machine"))
+
+
+def through_json(document):
+    return json.loads(json.dumps(document))
+
+
+def test_a_measurement_survives_json_unchanged():
+    assert measured_of(through_json(measured_object(MEASURED))) == MEASURED
+
+
+def test_answers_of_libvirt_survive_json_and_come_in_the_order_of_the_questions():
+    document = through_json(answers_object("kvm", ANSWERS))
+    assert answers_of(document, (Q35, PC), "kvm") == (ANSWERS[1], ANSWERS[0])
+
+
+def test_a_question_without_an_answer_is_left_out():
+    assert answers_of(through_json(answers_object("kvm", ANSWERS[:1])), (PC, Q35), "kvm") == ANSWERS[:1]
+
+
+def test_answers_for_another_domain_type_are_unusable():
+    with pytest.raises(BadMessage, match="its configuration has another virt_type, 'qemu'"):
+        answers_of(through_json(answers_object("qemu", ANSWERS)), (PC, Q35), "kvm")
+
+
+BROKEN = {
+    "no-object": lambda document: document.update(facts=7),
+    "a-key-is-missing": lambda document: document["facts"].pop("unread"),
+    "another-key": lambda document: document.update(extra=1),
+    "text-for-a-number": lambda document: document["facts"]["disk_files"][0].update(virtual_bytes="5"),
+    "a-truth-value-for-a-number": lambda document: document["facts"]["disk_files"][0].update(virtual_bytes=True),
+    "null-for-a-number": lambda document: document["facts"]["filesystems"][0].update(size_bytes=None),
+    "no-list": lambda document: document["facts"].update(filesystems={}),
+    "half-a-pair": lambda document: document["facts"]["unread"][0].pop(),
+}
+
+
+@pytest.mark.parametrize("breaks", BROKEN.values(), ids=BROKEN)
+def test_a_measurement_of_another_shape_is_unusable(breaks):
+    document = copy.deepcopy(through_json(measured_object(MEASURED)))
+    breaks(document)
+    with pytest.raises(BadMessage):
+        measured_of(document)
