@@ -1,4 +1,4 @@
-"""Carry out a request's verb: run one command, or read by function calls, with arguments from the configuration only."""
+"""Carry out a request's verb: run one command or read by itself, with arguments from the configuration only."""
 
 from __future__ import annotations
 
