@@ -1,0 +1,78 @@
+"""A release can be made from this checkout: its notes, its changelog, its version from git, its list of libraries."""
+
+import importlib.metadata
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+import yaml
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+
+from tests.rigs.source_tree import ROOT
+from tools import package_clean
+
+NOTES = sorted((ROOT / "releasenotes/notes").glob("*.yaml"))
+RENO = "import sys; from reno.main import main; sys.exit(main(sys.argv[1:]))"
+
+
+def _version() -> str:
+    """Return the version whose section is the first of the changelog."""
+    return re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[0]
+
+
+def _reno(*arguments: object, folder: pathlib.Path = ROOT) -> str:
+    command = [sys.executable, "-c", RENO, *map(str, arguments)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def tagged(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """Return a clone of this repository whose last commit has the tag of the release."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout")
+    folder = tmp_path_factory.mktemp("release") / "clone"
+    for command in (["clone", "--quiet", "--shared", ROOT, folder], ["-C", folder, "tag", _version()]):
+        subprocess.run(["git", *command], check=True, capture_output=True, timeout=120)
+    return folder
+
+
+def test_reno_finds_no_mistake_in_the_release_notes(tagged: pathlib.Path):
+    _reno("lint", folder=tagged)
+
+
+def test_the_report_of_reno_puts_every_note_below_the_tag(tagged: pathlib.Path):
+    report = _reno("report", folder=tagged)
+    assert re.search(rf"^{re.escape(_version())}\n=+$", report, re.MULTILINE)
+    assert "Not released yet" not in report
+    words = " ".join(report.split())
+    preludes = [yaml.safe_load(path.read_text())["prelude"] for path in NOTES]
+    assert preludes
+    assert [prelude for prelude in preludes if " ".join(prelude.split()) not in words] == []
+
+
+def test_pbr_gives_a_tagged_commit_the_version_of_its_tag(tagged: pathlib.Path):
+    code = "from pbr.packaging import get_version; print(get_version('stocktake'))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tagged, capture_output=True, text=True, check=False)
+    assert (done.stdout.strip(), done.returncode) == (_version(), 0), done.stderr
+
+
+def test_the_list_of_libraries_fits_the_schema_of_cyclonedx(tmp_path: pathlib.Path):
+    for distribution in importlib.metadata.distributions():
+        source = pathlib.Path(str(distribution.locate_file(""))) / getattr(distribution, "_path", "").name
+        if (source / "METADATA").is_file():
+            (tmp_path / source.name).mkdir(exist_ok=True)
+            shutil.copy(source / "METADATA", tmp_path / source.name)
+    listed = package_clean.sbom(tmp_path)
+    assert '"name": "oslo.config"' in listed
+    assert JsonStrictValidator(SchemaVersion.V1_5).validate_str(listed) is None
+
+
+def test_the_schema_of_cyclonedx_rejects_a_component_without_a_name():
+    wrong = '{"bomFormat": "CycloneDX", "specVersion": "1.5", "components": [{"type": "library"}]}'
+    assert JsonStrictValidator(SchemaVersion.V1_5).validate_str(wrong) is not None
