@@ -7,6 +7,7 @@ tools/docs installs what Sphinx needs and then runs this program. The pages are 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -26,8 +27,20 @@ def build(folder: Path) -> int:
     with tempfile.TemporaryDirectory(prefix="stocktake-docs-") as temporary:
         source = Path(temporary, "source")
         stage(source)
-        doctrees = str(Path(temporary, "doctrees"))
-        return sphinx(["-q", "-W", "--keep-going", "-b", "html", "-d", doctrees, str(source), str(folder)])
+        make_repository(source)
+        doctrees, target = str(Path(temporary, "doctrees")), str(folder.resolve())
+        with contextlib.chdir(source):
+            return sphinx(["-q", "-W", "--keep-going", "-b", "html", "-d", doctrees, str(source), target])
+
+
+def make_repository(folder: Path) -> None:
+    """Make an empty commit in the folder: openstackdocstheme warns if it cannot ask git for one, and prints it nowhere.
+
+    The sources of a package are not in git, and the pages are the same from every checkout.
+    """
+    author = ["-c", "user.name=Stocktake developers", "-c", "user.email=nobody"]
+    for command in (["init", "--quiet"], [*author, "commit", "--quiet", "--allow-empty", "--message=pages"]):
+        subprocess.run(["git", *command], cwd=folder, check=True)
 
 
 def fix_date() -> None:
