@@ -236,7 +236,9 @@ LEDGER_ROW = obj(
     "ledger",
     optional=("outside_tree", "settling"),
     outside_tree=told("only in the report file: whether the provider is outside the tree of the host", YES_NO),
-    settling=told("only in the report file: what nova has in progress, if the verdict is settling", TEXT),
+    settling=told(
+        "only in the report file: what nova has in progress, if the verdict has an unfinished operation", TEXT
+    ),
     consumer_uuid=maybe(TEXT),
     consumer_key=TEXT,
     consumer_name=TEXT,

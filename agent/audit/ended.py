@@ -71,7 +71,7 @@ def reconfigured(task: AuditTask, memory: AuditMemory, now: str) -> Reconfigured
     digest = memory.history.settings_digest if memory.history else ""
     if digest in ("", settings_digest(settings)):
         return memory.reconfigured
-    return Reconfigured(now, "the configuration changed since the last process of the agent")
+    return Reconfigured(now, "the configuration changed since the agent's previous run")
 
 
 def settings_digest(settings: Settings) -> str:

@@ -72,11 +72,11 @@ def why_no_light_read(request: AuditRequest, memory: AuditMemory) -> str:
     if request.depth is Depth.FULL:
         return "an operator runs a command"
     if not request.is_periodic:
-        return "the audit has another reason than the interval"
+        return "the audit was not requested by the interval"
     if last is None:
-        return "the last audit has no complete state"
+        return "the last audit has no complete copy of nova's rows"
     if not last.state.kind.has_cloud:
-        return "there is no cloud to ask"
+        return "[state] source = none: there is no nova to read"
     if memory.recheck_recorded:
         return "the audit reads Placement's allocations again"
     return last.rests
@@ -105,9 +105,9 @@ def judged(
     ):
         return Judged("Placement's allocations changed, or were not read", saw_change=True)
     if last.saw_change:
-        return Judged("the last audit saw a change, perhaps only half of it")
+        return Judged("the last audit saw a change, which may have been incomplete")
     if last.sign is None or not last.sign.is_settled:
-        return Judged("the last audit's light read could miss a change of the same second")
+        return Judged("the last light read may have missed a change in the same second")
     if is_due:
         return Judged("a full read is due")
     return Judged(_unseen_changes(last.state, light.now))
@@ -135,9 +135,9 @@ def what_rests_on(findings: Iterable[SeenFinding], rows: Iterable[Row]) -> str:
         if not seen.confirmed:
             return f"finding {finding.code} is not confirmed"
         if finding.consumer_uuid is not None or finding.code not in NOT_ABOUT_THE_CLOUD:
-            return f"finding {finding.code} rests on the state"
+            return f"finding {finding.code} depends on nova's rows"
     settling = next((row for row in rows if row.verdict is Verdict.SETTLING), None)
-    return "" if settling is None else f"consumer {settling.key} is settling"
+    return "" if settling is None else f"consumer {settling.key} has an unfinished operation"
 
 
 def kept(last: FullState | None, how: StateRead, state: NovaState | None, beside: Beside) -> FullState | None:

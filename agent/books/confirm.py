@@ -173,9 +173,9 @@ def finding_of(sighting: Sighting) -> Finding:
     return sighting.finding or Finding(
         code=sighting.code,
         severity=Severity.WARNING,
-        remedy="the next audit that can check this finding writes its text again",
+        remedy="the next audit that can check this finding restores the text",
         expected="",
-        actual="the agent knows from an earlier process only that this finding existed",
+        actual="the agent saved before its restart only that this finding existed",
         saved_id=sighting.id,
     )
 

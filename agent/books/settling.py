@@ -11,7 +11,7 @@ from agent.model.compared import Row
 from agent.model.nova import Instance, Migration, NovaState
 from agent.model.report import Verdict
 
-_JUST_CHANGED = "nova changed its row less than 10 s before the agent read the row"
+_JUST_CHANGED = "nova changed the database row less than 10 s before the agent read the row"
 
 
 def settling_because(row: Row, state: NovaState | None) -> str:
@@ -46,7 +46,7 @@ def _of_instance(instance: Instance) -> str:
     if instance.task_state is not None:
         return f"the instance has task_state {instance.task_state}"
     if instance.vm_state in ("building", "resized"):
-        waits = ": nova waits for its confirmation" if instance.vm_state == "resized" else ""
+        waits = ": nova waits until a user confirms or reverts the resize" if instance.vm_state == "resized" else ""
         return f"the instance has vm_state {instance.vm_state}{waits}"
     if instance.hidden:
         return "the instance is hidden: nova moves it to another cell"

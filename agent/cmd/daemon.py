@@ -223,7 +223,7 @@ def audit_once(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> 
     run_dir = agent_options_from(loaded).run_dir
     daemon = AgentLock(run_dir).holder()
     if daemon is not None:
-        _say(f"{PROGRAM} is running ({daemon}): its report {report_path(run_dir)} stays as it is")
+        _say(f"{PROGRAM} is running ({daemon}), so this run does not replace the report {report_path(run_dir)}")
     kept = publish is not Publish.NEVER and daemon is None
 
     def save(report: AuditReport) -> None:

@@ -48,7 +48,7 @@ class Closed:
         names = [_TITLES.get(name, name) for name in dict.fromkeys((*lvm, *found)) if name != PLACEMENT]
         *most, last = (*names, self.state_dir)
         closed = f"{', '.join(most)} and {last}" if most else last
-        return f"not root: {closed} cannot be read; run this as root"
+        return f"not root: {closed} cannot be read; run this command as root"
 
     def hides(self, source: SourceStatus) -> bool:
         """Return whether the source is unread only because this process does not run as root."""
@@ -75,7 +75,7 @@ def require_root(loaded: Loaded) -> None:
     """Raise NoDocument (exit code 5) if this process may not change anything. Call this before any request."""
     closed = closed_to_us(loaded)
     if closed is not None:
-        message = f"not root: {closed.state_dir} cannot be written, so nothing is changed; run this as root"
+        message = f"not root: {closed.state_dir} cannot be written, so nothing is changed; run this command as root"
         raise NoDocument(FailureKind.PERMISSION, message, REFUSED)
 
 

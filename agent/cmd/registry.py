@@ -47,7 +47,7 @@ COMMANDS = (
     Entry("config show", "print the value of every option, and the file that sets it"),
     Entry("demo", "build a small cloud with five real problems in it, and run the agent on it"),
     Entry("explain", "explain in words how the amounts of one resource class or one consumer are computed"),
-    Entry("findings", "list the live findings of this host, filtered by severity, code, state or consumer"),
+    Entry("findings", "list the current findings of this host, filtered by severity, code, state or consumer"),
     Entry("heal", "repair confirmed findings: print the plan; --plan DIGEST --yes: carry it out"),
     Entry("help", "print the help of one command, or the list of all commands"),
     Entry("inventory", "print the inventory that the agent wants; --diff: compare it with Placement's inventory"),

@@ -86,8 +86,8 @@ def unknown_aggregate(request: ResourceRequest, aggregate: str, known: Iterable[
     wanted = any(aggregate in some for group in request.groups for some in group.member_of)
     end = "" if wanted else f"; without !{aggregate}, the request has the same result"
     return (
-        f"unknown aggregate {aggregate}: no provider is in it{hint}; if nova has this aggregate, sync its hosts with "
-        f"nova-manage placement sync_aggregates{end}"
+        f"unknown aggregate {aggregate}: no provider is in this aggregate{hint}; if nova has this aggregate, sync "
+        f"the aggregate's hosts with nova-manage placement sync_aggregates{end}"
     )
 
 

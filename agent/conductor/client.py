@@ -132,7 +132,7 @@ class ConductorClient:
             self._reached = True
         left_s = min(deadline.left_s() - _MARGIN_S, self._bus.options.response_timeout_s)
         if left_s <= 0:
-            raise oslo_messaging.MessagingTimeout("the time for nova-conductor's answer is over")
+            raise oslo_messaging.MessagingTimeout("nova-conductor did not answer in time")
         try:
             return client.prepare(timeout=left_s, retry=TRIES).call(context(deleted), method, **body)
         except Exception as error:

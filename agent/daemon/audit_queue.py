@@ -122,7 +122,7 @@ class AuditQueue:
                 self._changed.notify_all()
             self._peers.add(reason)
             due_at = self._due_at()
-            assert due_at is not None, "a request of a peer is waiting, so the next audit must have a time"
+            assert due_at is not None, "this is a bug: an RPC request waits, but no time is set for the next audit"
             return max(0.0, due_at - now)
 
     def hold(self) -> None:

@@ -15,7 +15,7 @@ def _find(audit: AuditFacts) -> Findings:
     for consumer, rows in rows_by_consumer(audit, Verdict.ALLOCATION_MISSING).items():
         yield RULE.finding(
             audit,
-            headline=f"{who(rows)}: runs on {audit.host}, but Placement counts nothing for it: "
+            headline=f"{who(rows)}: runs on {audit.host}, but Placement counts nothing for this instance: "
             f"{promised(rows)} can be promised twice",
             consumer_uuid=consumer,
             expected=f"an allocation of {promised_text(rows)} for {named(rows)}",
@@ -57,8 +57,8 @@ def _allocation_set(audit: AuditFacts, consumer: str, rows: tuple[Row, ...]) -> 
 
 
 _WITHOUT_NOVA = (
-    "if it has none, allocate what the guest takes, with the guest's uuid as the consumer; the command replaces all "
-    "allocations of this consumer"
+    "if the guest has no allocation, allocate what the guest uses, with the guest's uuid as the consumer; the "
+    "command replaces all allocations of this consumer"
 )
 
 RULE = Rule(

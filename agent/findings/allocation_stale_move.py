@@ -52,7 +52,8 @@ def _remedies(audit: AuditFacts, rows: tuple[Row, ...]) -> tuple[Remedy, ...]:
         *heal_here(audit, rows, "remove the allocation on this host and keep the allocation on the other host"),
         inspect("see where the instance lives", show_server(instance.uuid if instance else None)),
         by_hand(
-            "remove only the allocation on this host, never that on the instance's own host", unset_here(audit, rows)
+            "remove only the allocation on this host, never the allocation on the instance's own host",
+            unset_here(audit, rows),
         ),
     )
 

@@ -86,7 +86,7 @@ def show_provider(provider: str | None) -> str | None:
 
 def explain(what: str | None) -> Remedy:
     """Return the remedy that lists which consumers take a resource class, or what one consumer takes."""
-    return inspect("see who takes how much, and why", line("stocktake", "explain", what))
+    return inspect("see which consumers use how much, and why", line("stocktake", "explain", what))
 
 
 def reload_agent(words: str) -> Remedy:

@@ -55,8 +55,8 @@ def _finding(audit: AuditFacts, consumer: str, why: str, remedies: tuple[Remedy,
     rows = tuple(row for row in audit.rows if row.key == consumer)
     return RULE.finding(
         audit,
-        headline=f"{consumer}: Placement counts {recorded(rows)} on {audit.host} for Stocktake's "
-        "own consumer, which is not needed",
+        headline=f"{consumer}: Placement counts {recorded(rows)} on {audit.host} for a consumer that Stocktake "
+        "created and does not need any more",
         consumer_uuid=consumer,
         expected=f"no allocation of {OWN_TYPE} {consumer}, because {why}",
         actual=f"Placement records {recorded_text(rows)}",

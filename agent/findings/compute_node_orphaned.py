@@ -19,8 +19,8 @@ def _find(audit: AuditFacts) -> Findings:
     for node in orphan_rows(audit.state, audit.node, audit.root_uuid):
         yield RULE.finding(
             audit,
-            headline=f"{short_name(node.hypervisor_hostname)}: compute node row {node.id} of {audit.host} is no "
-            "hypervisor that libvirt reports",
+            headline=f"{short_name(node.hypervisor_hostname)}: compute node row {node.id} of {audit.host} belongs to "
+            "no hypervisor that libvirt reports",
             provider_uuid=node.uuid,
             subject=node.hypervisor_hostname,
             expected=f"host {audit.host} has only one compute node: {audit.node}",
@@ -37,7 +37,9 @@ def _remedies(audit: AuditFacts, node: ComputeNode) -> tuple[Remedy, ...]:
             "check that no instance names the old node (a renamed host leaves the row of its old name)",
             openstack("server", "list", "--all-projects", "--long", "--host", audit.host),
         ),
-        inspect("see what the row's provider still holds, if Placement has this provider", show_provider(node.uuid)),
+        inspect(
+            "see which allocations the row's provider has, if Placement has this provider", show_provider(node.uuid)
+        ),
     )
     if audit.settings.role is Role.OWNER and audit.state is not None and audit.state.kind is StateKind.CONDUCTOR:
         words = (
@@ -48,7 +50,10 @@ def _remedies(audit: AuditFacts, node: ComputeNode) -> tuple[Remedy, ...]:
     return (
         *look,
         by_hand(f"delete the row in the cell database, as nova does ({row})"),
-        by_hand("if Placement has the row's provider and nothing is allocated there, delete it", _delete(node.uuid)),
+        by_hand(
+            "if Placement has the row's provider and nothing is allocated there, delete the provider",
+            _delete(node.uuid),
+        ),
     )
 
 

@@ -148,7 +148,9 @@ def _heal_there(audit: AuditFacts, consumer: str, instance: Instance, others: li
     hosts = _earlier_hosts(audit, instance)
     where = f"on {hosts[0]}, where the instance was before" if len(hosts) == 1 else "on the host of that provider"
     command = f"stocktake heal --finding {there.id[:SHOWN_DIGITS]}"
-    return (by_hand(f"{where}, run `{command}`: it repairs finding {there.code}, which the agent there reports"),)
+    return (
+        by_hand(f"{where}, run `{command}`: this command repairs finding {there.code}, which the agent there reports"),
+    )
 
 
 def _earlier_hosts(audit: AuditFacts, instance: Instance) -> list[str]:

@@ -39,8 +39,8 @@ def _differs(record: ConsumerRecord, instance: Instance) -> bool:
 def _finding(audit: AuditFacts, record: ConsumerRecord, instance: Instance) -> Finding:
     return RULE.finding(
         audit,
-        headline=f"{short_name(instance.name)}: Placement counts its allocation on {audit.host} for another "
-        "project or user than its own",
+        headline=f"{short_name(instance.name)}: Placement counts this consumer's allocation on {audit.host} for "
+        "another project or user than the instance's own",
         consumer_uuid=record.consumer_uuid,
         expected=f"instance {instance.uuid} ({instance.name}) belongs to project {instance.project_id}, "
         f"user {instance.user_id}",

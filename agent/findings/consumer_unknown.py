@@ -24,8 +24,8 @@ def _find(audit: AuditFacts) -> Findings:
             rests_on_recorded=True,
             remedies=(
                 inspect(_WHAT, show_server(consumer)),
-                inspect("see what the consumer holds, and for which project", show_allocations(consumer)),
-                by_hand("only if the consumer's creator is gone", unset_here(audit, rows)),
+                inspect("see what is allocated to the consumer, and for which project", show_allocations(consumer)),
+                by_hand("only if the program that created the consumer is gone", unset_here(audit, rows)),
             ),
         )
 

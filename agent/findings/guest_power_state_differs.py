@@ -68,8 +68,8 @@ def _remedies(audit: AuditFacts, instance: Instance) -> tuple[Remedy, ...]:
         *by_nova_compute(
             audit, "the power sync of nova-compute corrects the difference, unless nova.conf turns it off"
         ),
-        inspect("see what libvirt says", virsh(audit, "dominfo", instance.uuid)),
-        inspect("see what nova says", show_server(instance.uuid)),
+        inspect("see the guest's state in libvirt", virsh(audit, "dominfo", instance.uuid)),
+        inspect("see the instance's state in nova", show_server(instance.uuid)),
         *_choices(audit, instance),
     )
 
@@ -79,7 +79,10 @@ def _choices(audit: AuditFacts, instance: Instance) -> tuple[Remedy, ...]:
     uuid, stop = instance.uuid, virsh(audit, "shutdown", instance.uuid)
     if instance.vm_state == "stopped":
         start = openstack("server", "start", uuid)
-        return (by_hand("if the guest must run, tell nova so", start), by_hand("or shut the guest down", stop))
+        return (
+            by_hand("if the guest must run, start the instance in nova", start),
+            by_hand("or shut the guest down", stop),
+        )
     if instance.vm_state in ("active", "paused"):
         return (by_hand("if the guest must run, let nova start it", openstack("server", "reboot", "--hard", uuid)),)
     return (by_hand("the instance is deleted: shut the guest down", stop),)

@@ -38,7 +38,7 @@ def _find(audit: AuditFacts) -> Findings:
 def _remedies(row: ComputeNode) -> tuple[Remedy, ...]:
     return (
         inspect(f"see whether host {row.host} is alive", openstack("compute", "service", "list", "--host", row.host)),
-        inspect("see what the other host's provider holds", show_provider(row.uuid)),
+        inspect("see which allocations the other host's provider has", show_provider(row.uuid)),
         by_hand(
             "if both hosts exist, give one of them another name (hostnamectl), and restart libvirt and the agent there"
         ),

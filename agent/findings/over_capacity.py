@@ -122,13 +122,16 @@ def _of_withdrawn(audit: AuditFacts, place: _Place) -> Findings:
         "more",
         provider_uuid=place.provider_uuid,
         resource_class=name,
-        expected=f"no {name} is used{place.where}, because this host does not offer it any more",
+        expected=f"no {name} is used{place.where}, because this host does not offer this class any more",
         actual=f"{amount_text(name, used)} used, so Placement still offers the class "
         "(Placement refuses to remove a class that is in use)",
         evidence=claims_of(row for row in place.rows if row.recorded),
         facts=(("capacity", 0), ("used", used), ("free", -used), ("missing", used)),
         rests_on_recorded=True,
-        remedies=(explain(name), by_hand(f"move the instances that use {name} away, or let the host offer it again")),
+        remedies=(
+            explain(name),
+            by_hand(f"move the instances that use {name} away, or let the host offer this class again"),
+        ),
     )
 
 

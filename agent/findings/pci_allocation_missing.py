@@ -112,8 +112,8 @@ def _finding(
     there = {home.key for home in wrong}
     return RULE.finding(
         audit,
-        headline=f"{who((row,))}: Placement counts no allocation, or another amount, of its PCI devices {addresses} on "
-        f"{audit.host}",
+        headline=f"{who((row,))}: Placement counts no allocation, or a wrong amount, for the PCI devices {addresses} "
+        f"on {audit.host}",
         consumer_uuid=row.key,
         expected=f"{_text(wrong)} for {named((row,))}, because its guest takes {addresses}",
         actual=f"Placement records {_text({home: held[home.key, home.resource_class] for home in wrong})}",
@@ -176,10 +176,12 @@ def _options(amounts: Mapping[tuple[str, str], int]) -> list[str]:
 
 
 _UNREAD = (
-    "this audit did not read the instance's project and user: write all its allocations at once (openstack resource "
-    "provider allocation set), those that Placement has and"
+    "this audit did not read the instance's project and user: write all allocations of the instance at once "
+    "(openstack resource provider allocation set), those that Placement has and"
 )
-_BY_HAND = "write the instance's allocations with those of its devices; the command replaces all its allocations"
+_BY_HAND = (
+    "write the instance's allocations with those of its devices; the command replaces all allocations of the instance"
+)
 # nova-compute allocates PCI devices in each update (nova/compute/resource_tracker.py:_update_to_placement).
 _BESIDE_NOVA = (
     wait(

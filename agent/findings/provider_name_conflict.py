@@ -31,7 +31,7 @@ def _remedies(audit: AuditFacts, holder: Provider) -> tuple[Remedy, ...]:
     adopt = inspect(f"{old_uuid}: see what adopt would do", line("stocktake", "adopt"))
     return (
         adopt if audit.settings.role is Role.OWNER else by_hand(old_uuid),
-        inspect("see what the other provider holds", show_provider(holder.uuid)),
+        inspect("see which allocations the other provider has", show_provider(holder.uuid)),
         by_hand("if another host has the same name, rename one of the two hosts"),
     )
 

@@ -59,7 +59,7 @@ def _remedies(tree: DetachedTree, why: str | None) -> tuple[Remedy, ...]:
         return (wait("no action: the agent deletes the provider once this finding is confirmed"),)
     consumers = sorted({allocation.consumer_uuid for allocation in tree.allocations})[:_NAMED]
     return (
-        inspect("see what the provider holds", show_provider(tree.uuid)),
+        inspect("see which allocations the provider has", show_provider(tree.uuid)),
         *(inspect(f"see what consumer {each} is", show_allocations(each)) for each in consumers),
         by_hand("move or remove these allocations; then the next audits delete the provider"),
         by_hand("a provider that neither nova nor Stocktake created must be deleted by its owner"),

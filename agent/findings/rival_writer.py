@@ -30,7 +30,7 @@ def _remedies(audit: AuditFacts, rival: Rival) -> tuple[Remedy, ...]:
         inspect(
             "see whether nova-compute runs on this host", line("systemctl", "list-units", "--all", "*nova-compute*")
         ),
-        inspect("see whether nova has its heartbeat", services),
+        inspect("see whether nova has a recent heartbeat of this nova-compute", services),
         Remedy(kind=rival.kind, words=rival.remedy),
     )
 

@@ -39,7 +39,7 @@ def _find(audit: AuditFacts) -> Findings:
                         "see the provider's traits", openstack("resource", "provider", "trait", "list", audit.root_uuid)
                     ),
                     by_hand(_FIND),
-                    by_hand("if the trait is yours, give it a name that begins with CUSTOM_"),
+                    by_hand("if you set the trait on purpose, use a name that begins with CUSTOM_"),
                 ),
             )
 

@@ -25,7 +25,7 @@ def _find(audit: AuditFacts) -> Findings:
         yield RULE.finding(
             audit,
             headline=f"{audit.host}: Placement counts {with_unit(name, usage.amount)} as used, and lists no "
-            "allocation of it",
+            "allocation of this amount",
             provider_uuid=usage.provider_uuid,
             resource_class=name,
             expected=f"Placement's list of allocations contains all {amount_text(name, used)} of the usage",

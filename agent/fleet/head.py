@@ -58,7 +58,7 @@ def sums(view: FleetView) -> str:
     if found.held_back:
         parts.append(f"{_number(found.held_back, 'write', 'writes')} held back")
     if found.not_known:
-        parts.append(f"not known of {_number(found.not_known, 'host', 'hosts')}")
+        parts.append(f"unknown for {_number(found.not_known, 'host', 'hosts')}")
     return "; ".join(parts)
 
 
@@ -74,7 +74,7 @@ def _hosts(view: FleetView) -> str:
 def _away(cell: CellSeen, view: FleetView) -> str:
     assert cell.away is not None
     name = f"{cell.name}: " if cell.name else ""
-    return f"{name}broker away since {clock(cell.away.since, view.moment.at)}: {printable(cell.away.error)}"
+    return f"{name}broker unreachable since {clock(cell.away.since, view.moment.at)}: {printable(cell.away.error)}"
 
 
 def _number(number: int, one: str, many: str) -> str:

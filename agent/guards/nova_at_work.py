@@ -52,7 +52,10 @@ def _at_work(guarded: GuardedFinding, state: NovaState, consumer_uuid: str) -> _
     instances = [instance for instance in state.instances if instance.uuid in uuids]
     migrations = [migration for migration in every if migration.instance_uuid in uuids]
     if not instances:
-        return _Work("nova's database shows no instance for the consumer, so it is unknown whether nova is changing it")
+        return _Work(
+            "nova's database shows no instance for the consumer, so it is unknown whether nova is changing an "
+            "instance of this consumer"
+        )
     for instance in instances:
         everywhere = guarded.scene.migrations.get(instance.uuid, ())
         if everywhere is None:

@@ -19,10 +19,10 @@ def _refuses(guarded: GuardedFinding) -> str | None:
     if state is None or state.service is None:
         return "nova's database shows no nova-compute service of this host, so it is unknown when nova-compute started"
     if alive_s is None:
-        return f"nova-compute of this host is not alive and may be starting; it must be alive for {START_S} s"
+        return f"nova-compute of this host is not alive and may be starting; nova-compute must be alive for {START_S} s"
     if alive_s >= START_S:
         return None
-    return f"audits have seen nova-compute alive for {alive_s} s so far, and heal waits for {START_S} s of it"
+    return f"audits have seen nova-compute alive for {alive_s} s so far; heal waits until this is {START_S} s"
 
 
 def _waits(guarded: GuardedFinding) -> Wait | None:

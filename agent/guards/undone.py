@@ -18,11 +18,11 @@ def _refuses(guarded: GuardedFinding) -> str | None:
         return f"the journal is unread, so an operator may have undone this repair: {undone.unread_because}"
     if not undone.findings.isdisjoint({seen.finding.id, *seen.caused_by, *seen.symptoms}):
         why = "an operator undid this repair, so the daemon does not repeat it"
-        return f"{why}; to repeat it by hand, run stocktake heal"
+        return f"{why}; to repeat the repair by hand, run stocktake heal"
     # A reshape keeps the amounts of its many consumers, so an undo about one of them says nothing about a reshape.
     if isinstance(guarded.repair, Repair) and not undone.consumers.isdisjoint(guarded.consumer_uuids):
         why = "an operator undid a repair of this consumer's allocations, so the daemon does not change them"
-        return f"{why}; to repair them by hand, run stocktake heal"
+        return f"{why}; to repair the allocations by hand, run stocktake heal"
     return None
 
 

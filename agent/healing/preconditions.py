@@ -120,5 +120,5 @@ def _moved_words(now: ConsumerRecord, before: ConsumerRecord) -> str:
     if now.generation is None:
         return f"{changed}, and has no allocations now"
     if now.generation == before.generation:
-        return f"{changed}: another client deleted it and created it again"
+        return f"{changed}: another client deleted and recreated the consumer"
     return f"{changed} (generation {now.generation} now, {before.generation} when heal read the consumer)"

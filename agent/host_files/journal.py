@@ -209,7 +209,7 @@ def _take_document(found: dict[str, Entry], document: _Document) -> str | None:
             return _take_change(found, document, entry_id, at)
         case "outcome":
             return _take_outcome(found, document, entry_id, at)
-    return "the line is no change and no outcome"
+    return "the line is neither a change nor an outcome"
 
 
 _OPTIONAL = frozenset(f.name for f in fields(Change) if f.default is None)

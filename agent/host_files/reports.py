@@ -51,7 +51,11 @@ def read_report_text(run_dir: str) -> str:
     except FileNotFoundError as error:
         raise SourceUnavailable("report", f"{path} does not exist, so no daemon has reported since boot") from error
     except OSError as error:
-        hint = "; only root and the group of its folder may read it" if isinstance(error, PermissionError) else ""
+        hint = (
+            "; only root and the group of the report's folder may read the report"
+            if isinstance(error, PermissionError)
+            else ""
+        )
         raise SourceUnavailable("report", f"{path} cannot be read: {error.strerror}{hint}") from error
     except UnicodeDecodeError as error:
         raise SourceInconsistent("report", f"{path}: not a JSON document") from error

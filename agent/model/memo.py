@@ -23,7 +23,7 @@ R = TypeVar("R")
 CACHES = MappingProxyType(
     {
         # Caches with one entry, the last result: while a host is unchanged, its audits do not repeat the work.
-        "agent.books.booked.booked_by": "what the three books have about each consumer",
+        "agent.books.booked.booked_by": "each consumer's amounts: promised, held and recorded",
         "agent.books.image_ledger._owned_files": "the files below instances_path, each with its owner",
         "agent.books.image_ledger._resizing": "the instances that may still need their folder UUID_resize",
         "agent.books.image_ledger._store_rows": "the rows about the instances file system in the storage ledger",

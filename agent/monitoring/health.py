@@ -157,7 +157,7 @@ def _status(losses: int, is_denied: bool) -> Status:  # noqa: FBT001 - a fact, n
 
 def _loop(loop: Loop, moment: Moment) -> Check:
     if not loop.is_alive:
-        output = "the audits have not moved for 180 s, or libvirt does not answer; the watchdog restarts the agent"
+        output = "no audit has made progress for 180 s, or libvirt does not answer; the watchdog restarts the agent"
         return _check(moment, Status.FAIL, output)
     if loop.running_s >= LONG_AUDIT_S:
         return _check(moment, Status.WARN, f"an audit has run for {loop.running_s:.0f} s")

@@ -159,7 +159,7 @@ class Monitor:
         return max(ttl_s, 3 * interval_s) if ttl_s and interval_s else None
 
     def _livez(self, _accept: str) -> Answer:
-        return _yes_or_no(self._control.loop().is_alive, "the audits do not move")
+        return _yes_or_no(self._control.loop().is_alive, "no audit makes progress")
 
     def _readyz(self, _accept: str) -> Answer:
         return _yes_or_no(self._is_ready, "no audit has ended yet")

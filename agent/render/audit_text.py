@@ -133,7 +133,7 @@ def gone_lines(audit: Document) -> Iterator[Block]:
     gone = audit.get("gone", ())
     if gone:
         yield ""
-        yield "gone since the audit before:"
+        yield "ended since the audit before:"
     for each in gone:
         about = f" {each['consumer_uuid']}" if each["consumer_uuid"] else ""
         yield line(f"  {each['code']}{about} [{each['id'][:8]}]: {each['reason']}: {each['words']}", hang=4)

@@ -309,6 +309,6 @@ def _meanings(explanation: ConsumerExplanation) -> Iterator[str]:
 def _nowhere(unread_books: Unread) -> str:
     """Return the line about a consumer without rows; the line names each incomplete book and its unreadable sources."""
     if not unread_books:
-        return "this host's three books do not contain this consumer"
+        return "this consumer is in none of this host's three books (promised, held, recorded)"
     incomplete_books = ", ".join(f"{book} book: {_not_read(sources)}" for book, sources in unread_books.items())
-    return f"the books that were read do not contain this consumer; {incomplete_books}"
+    return f"the sources that were read do not contain this consumer; {incomplete_books}"

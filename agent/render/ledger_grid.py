@@ -64,7 +64,7 @@ def ledger_foot(report: AuditReport, rows: Sequence[LedgerRow]) -> Iterator[Line
     not_counted = all_uncounted(report, owned)
     for why in sorted(set(not_counted.values())):
         yield line(f"{', '.join(sorted(c for c, each in not_counted.items() if each == why))}: {why}", hang=2)
-    yield from (line(f"- is not known: {problem}", hang=2) for problem in unread(report))
+    yield from (line(f"- means not known: {problem}", hang=2) for problem in unread(report))
     left = Counter(row.verdict.value for row in report.ledger) - Counter(row.verdict.value for row in rows)
     if left:
         counts = ", ".join(f"{count} {verdict}" for verdict, count in left.most_common())

@@ -59,7 +59,7 @@ def _problem(scene: Scene, instance: Instance, rows: tuple[Row, ...]) -> str | N
         return "a migration or a resize of the instance is in progress or has failed"
     others = sorted({row.resource_class for row in rows} - OF_FLAVOR)
     if others:
-        return f"{', '.join(others)} differs too, and the flavor's vcpus, ram and disk do not decide about it"
+        return f"{', '.join(others)} differs too, and this amount does not follow from the flavor's vcpus, ram and disk"
     if any(row.provider_key != ROOT for row in rows):
         return "a child provider has part of the allocation"
     every = [row for row in scene.rows if row.key == rows[0].key]

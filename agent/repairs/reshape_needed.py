@@ -77,7 +77,9 @@ def _move(scene: Scene, resource_class: str) -> _Move | Declined:
     if family is None or root is None:
         return Declined(why=f"no consumer uses {resource_class} on the root any more")
     if not can_decide(family, snapshot, settings):
-        unknown = family.obstacle(snapshot, settings) or "the agent has not read the sources that describe them"
+        unknown = (
+            family.obstacle(snapshot, settings) or "the agent has not read the sources that describe these devices"
+        )
         return Declined(why=f"this host's {family.name} providers are not known, because {unknown}")
     targets = _targets(scene, root, family, resource_class)
     return _Move(scene=scene, root=root, family=family, resource_class=resource_class, targets=targets)

@@ -36,7 +36,7 @@ from agent.telemetry.subjects import subjects_of
 
 # The parts of an error text that differ each time the same error occurs: the request id and the time of the next
 # request (agent/errors.py, agent/placement/http/client.py). These parts are removed before two errors are compared.
-_OF_ONE_REQUEST = re.compile(r" \[req-[^\]\s]*\]|nothing is sent before \S+")
+_OF_ONE_REQUEST = re.compile(r" \[req-[^\]\s]*\]|the agent sends nothing before \S+")
 
 _OUTCOME_LEVELS = {
     Outcome.PARTIAL: levels.WARNING,

@@ -31,16 +31,17 @@ MEANINGS = {
     Verdict.AGREED: "the cloud, the host and Placement agree",
     Verdict.SETTLING: "a build, a task or a move is in progress: the agent draws no conclusion",
     Verdict.UNKNOWN: "a source that the verdict needs could not be read, or does not allow a verdict",
-    Verdict.UNMANAGED: "the cloud does not know this use: the agent counts it as unmanaged",
+    Verdict.UNMANAGED: "the cloud does not know this use: the agent counts this amount as unmanaged",
     Verdict.RESERVED: "the configuration reserves this amount for the host",
     Verdict.ALLOCATION_DIFFERS: "Placement records a different amount than the cloud promised",
     Verdict.ALLOCATION_MISSING: "the cloud promised this amount, and Placement records nothing",
     Verdict.GUEST_MISSING: "the cloud promised this amount to a guest that libvirt does not have",
     Verdict.GUEST_UNKNOWN: "libvirt has the guest, and the cloud does not expect it on this host",
-    Verdict.ALLOCATION_LEAKED: "the instance is deleted, and Placement still counts it",
-    Verdict.ALLOCATION_STALE_MOVE: "the instance moved away or its move ended; Placement still counts it on this host",
+    Verdict.ALLOCATION_LEAKED: "the instance is deleted, and Placement still counts this amount",
+    Verdict.ALLOCATION_STALE_MOVE: "the instance moved away or its move ended; Placement still counts this amount here",
     Verdict.CONSUMER_UNKNOWN: "Placement counts a consumer that the cloud does not know",
-    Verdict.OTHER_SERVICE: "the consumer's type shows that another service owns it: Placement counts it, nova does not",
+    Verdict.OTHER_SERVICE: "the consumer's type shows that another service owns the consumer: Placement counts this "
+    "amount, nova does not",
     Verdict.USAGE_UNLISTED: "Placement counts this amount as used, and lists no consumer that has it",
 }
 

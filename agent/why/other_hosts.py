@@ -42,7 +42,7 @@ def _words(obstacle: Obstacle, asks: tuple[Remedy, ...], host: str) -> Iterator[
         yield ", or ".join(_ask_words(name, wanted, int(remedy.number or 0)) for remedy in asks)
     ratio = next((remedy.number for remedy in obstacle.remedies if remedy.kind is RemedyKind.RATIO), None)
     if ratio is not None:
-        yield f"{with_class(name, wanted)} free after a ratio of {ratio:.10g}"
+        yield f"{with_class(name, wanted)} free with a ratio of {ratio:.10g}"
     yield f'run "stocktake why" on {host}, its allocations are not checked from here'
 
 

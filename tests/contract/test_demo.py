@@ -177,7 +177,7 @@ def test_commands_printed_by_demo_with_option_keep_work_if_copied_to_a_shell(tmp
         ended = end_as_told(done.stderr, folder)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.startswith("removed the demo's cloud in ")
-    assert end_as_told(done.stderr, folder).stdout == "no cloud of a demo is kept\n"
+    assert end_as_told(done.stderr, folder).stdout == "there is no demo cloud to remove\n"
     until(lambda: not processes_of(folder), 60, "Placement has ended")
     assert_nothing_is_left(folder)
 

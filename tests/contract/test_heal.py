@@ -419,7 +419,7 @@ def test_heal_refuses_a_consumer_recreated_with_equal_content_after_the_plan(hos
         assert (host.generation(consumer), host.allocations(consumer)) == was
         (healed,) = run_heal(task, plan)
     assert (healed.outcome.result, healed.outcome.entry_id) == (Result.REFUSED, None)
-    assert "another client deleted it and created it again" in healed.outcome.words
+    assert "another client deleted and recreated the consumer" in healed.outcome.words
     assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
 
 
@@ -446,7 +446,7 @@ def test_heal_refuses_a_consumer_that_is_recreated_while_heal_reads_the_tree(hos
 
     with host.cell(host.gone("gone")), in_process(host) as (task, plan):
         (healed,) = run_heal(with_parts(task, reader=ActingReader(task.parts.reader, recreate)), plan)
-    assert "another client deleted it and created it again" in healed.outcome.words
+    assert "another client deleted and recreated the consumer" in healed.outcome.words
     assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
 
 

@@ -389,7 +389,10 @@ def test_heal_writes_no_journal_entry_if_a_consumer_is_recreated_after_the_plan(
         (healed,) = run_heal(task, plan)
     assert (healed.outcome.result, healed.outcome.moved, healed.outcome.entry_id) == (Result.REFUSED, True, None)
     # Which of the two checks notices the write depends on the second in which the consumer was created again.
-    noticed = ("another client deleted it and created it again", "a provider of this host changed since the decision")
+    noticed = (
+        "another client deleted and recreated the consumer",
+        "a provider of this host changed since the decision",
+    )
     assert any(words in healed.outcome.words for words in noticed)
     assert (cards.children, cards.journal()) == ({}, [])
 

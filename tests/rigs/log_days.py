@@ -89,7 +89,8 @@ def outage(source: str, audits: int, step_s: float) -> list[AuditReport]:
     held = () if source == "placement" else tuple(HeldBack(provider_uuid=ROOT, what=n, why=because) for n in CLASSES)
     reports = []
     for number in range(audits):
-        error = f"{source}: GET /: no answer [req-{number}]; nothing is sent before 2026-11-22T{number % 24:02}:00:00Z"
+        until = f"2026-11-22T{number % 24:02}:00:00Z"
+        error = f"{source}: GET /: no answer [req-{number}]; the agent sends nothing before {until}"
         severity = Severity.ERROR if number >= 2 and number * step_s >= 300 else Severity.WARNING
         about = unavailable(source, error, severity, "nothing is written; DISK_GB, MEMORY_MB, VCPU stay")
         state = FindingState.SEEN if number == 0 else FindingState.CONFIRMED

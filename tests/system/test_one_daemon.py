@@ -45,7 +45,7 @@ def test_a_run_with_option_once_does_not_replace_the_running_daemons_report(agen
     once = agent.once()
     assert once.returncode == 2, once.stderr
     assert f"stocktake-agent is running (pid {agent.process.pid} since " in once.stderr
-    assert f"its report {path} stays as it is" in once.stderr
+    assert f"so this run does not replace the report {path}" in once.stderr
     assert os.stat(path).st_ino == before
     agent.process.send_signal(signal.SIGTERM)
     assert agent.process.wait(60) == 0

@@ -89,7 +89,7 @@ def identity_run(task: AuditTask) -> AdoptRun:
     """Read this host's uuids and names in its files, Placement and nova, and plan how to make them match."""
     parts = task.parts
     if parts.names is None or parts.own_file is None:
-        raise AssertionError("adopt was wired without access to provider names or identity files")
+        raise AssertionError("this is a bug: adopt was started without access to provider names or identity files")
     facts = read_facts(task, parts.names, parts.own_file)
     plan = adoption(facts, task.settings)
     return AdoptRun(read=identity_keys(facts, plan), plan=plan)
@@ -100,7 +100,9 @@ def store_run(task: AuditTask) -> AdoptRun:
     result = run_audit(task.request, task.settings, task.parts, AuditMemory(), task.cancelled)
     snapshot = result.snapshot
     if task.parts.store is None or snapshot is None:
-        raise AssertionError("adopt --store has no file that remembers the store, or the audit has no snapshot")
+        raise AssertionError(
+            "this is a bug: adopt --store was started without the store file or without an audit's data"
+        )
     read = store_keys(result.report, snapshot.store, store_now(snapshot, task.settings))
     return AdoptRun(read=read, plan=store_adoption(snapshot, task.settings, task.parts.store.path))
 
@@ -109,7 +111,7 @@ def _carried_out(task: AuditTask, run: AdoptRun, digest: str) -> AdoptRun:
     if run.plan.refusals or only_match("plan", digest, (run.plan.digest,)) is None:
         return dataclasses.replace(run, stale=not run.plan.refusals)
     if task.parts.journal is None:
-        raise AssertionError("adopt was wired without a journal")
+        raise AssertionError("this is a bug: adopt was started without a journal")
     return dataclasses.replace(run, done=run_adopt(task, task.parts.journal, run.plan))
 
 

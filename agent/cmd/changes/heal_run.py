@@ -190,7 +190,7 @@ def _check_ids(report: AuditReport, ordered: Ordered) -> None:
         raise UsageError(
             f"unknown finding {', '.join(unknown)}: `stocktake findings` lists all current findings with their ids"
         )
-    to_stderr(f"the audit did not find {', '.join(unknown)}, but it could not read every source")
+    to_stderr(f"the audit did not find {', '.join(unknown)}, but the audit could not read every source")
 
 
 def _run(task: AuditTask, result: AuditResult, ordered: Ordered) -> HealRun:

@@ -91,12 +91,12 @@ def _whom(about: Document, scenery: Scenery) -> str:
 
 
 def _without_a_gap(finding: Document, now: str) -> str:
-    """Return ``, 38 s of it without a gap`` if heal counts only a part of the finding's age; else ""."""
+    """Return ``, the last 38 s without a gap`` if heal counts only a part of the finding's age; else ""."""
     counts = seconds_between(finding.get("stands_since"), now)
     age = seconds_between(finding["first_seen_at"], now)
     if counts is None or age is None or age - counts < 1:
         return ""
-    return f", {age_text(counts)} of it without a gap"
+    return f", the last {age_text(counts)} without a gap"
 
 
 def _below(text: str) -> Line:

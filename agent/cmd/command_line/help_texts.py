@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-_ANSWERED = ((0, "answered"), (2, "a source that the answer rests on could not be read; the rest was printed"))
+_ANSWERED = ((0, "answered"), (2, "a source of the answer could not be read; the rest of the answer was printed"))
 _NO_DOCUMENT = (75, "so little could be read that there is no answer")
 _DIFFERENCES = (
-    (0, "answered; with --diff: nothing differs"),
-    (2, "a source that the answer rests on could not be read; the rest was printed"),
+    (0, "the answer is complete; with --diff: nothing differs"),
+    (2, "a source of the answer could not be read; the rest of the answer was printed"),
     (3, "only with --diff: something differs"),
     _NO_DOCUMENT,
 )
@@ -126,8 +126,8 @@ HELP_TEXTS: Mapping[str, HelpText] = {
             (2, "a source could not be read, or the outcome of a change is not known"),
             (3, "printed a plan that changes something"),
             (4, "carried out the whole plan"),
-            (5, "a guard rail refused what was named or what was in the plan, or the plan has changed"),
-            (75, "what was named must wait, or so little could be read that there is no plan"),
+            (5, "a guard rail refused the named finding or a change of the plan, or the plan has changed"),
+            (75, "the named finding must wait, or so little could be read that there is no plan"),
         ),
     ),
     "help": HelpText(
@@ -171,7 +171,7 @@ HELP_TEXTS: Mapping[str, HelpText] = {
         ),
         exits=(
             (0, "wrote the page"),
-            (2, "wrote the page; a source or a file could not be read, which the page says"),
+            (2, "wrote the page; the page names the source or file that could not be read"),
             (75, "so little could be read that there is no page, or the file cannot be written"),
         ),
     ),
@@ -210,7 +210,10 @@ HELP_TEXTS: Mapping[str, HelpText] = {
         ),
         exits=(
             (0, "printed, or ended with q"),
-            (2, "only with --once: no agent answered, or never was asked for and the expected hosts are not known"),
+            (
+                2,
+                "only with --once: no agent answered, or --fail-on contains never and the expected hosts are not known",
+            ),
             (3, "only with --once: a condition of --fail-on holds"),
             (75, "the message bus cannot be reached; with --once: one of the brokers cannot be reached"),
         ),

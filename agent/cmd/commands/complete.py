@@ -34,7 +34,7 @@ class Complete(BaseCommand):
             "--shell",
             choices=sorted((*_SCRIPTS, _WORDS_ONLY)),
             default="bash",
-            help="the shell (default: bash); none prints only the words, without code",
+            help="the shell (default: bash); with none, the command prints the words to complete and no shell code",
         ),
     )
 

@@ -93,7 +93,9 @@ def _live(options: argparse.Namespace, loaded: Loaded) -> tuple[Answer, ...]:
 
 
 def _blocks(files: tuple[str, ...], live: tuple[Answer, ...] | None) -> tuple[Block, ...]:
-    no_mistakes = f"no mistakes found in {', '.join(files)}" if files else "no mistakes found (there is no file)"
+    no_mistakes = (
+        f"no mistakes found in {', '.join(files)}" if files else "no mistakes found (there is no configuration file)"
+    )
     if live is None:
         return (f"{no_mistakes}; nothing was contacted",)
     rows = (("ok" if each.ok else "FAILS", each.what, f"{each.took_ms:.0f}", each.words) for each in live)

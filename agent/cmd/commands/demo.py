@@ -82,7 +82,7 @@ class Demo(DocumentCommand):
             cloud.end()
             self.app.stdout.write(f"removed the demo's cloud in {cloud.folder}\n")
         if not found:
-            self.app.stdout.write("no cloud of a demo is kept\n")
+            self.app.stdout.write("there is no demo cloud to remove\n")
         return 0
 
 

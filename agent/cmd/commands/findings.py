@@ -40,7 +40,7 @@ class Findings(ReportingCommand, ListCommand):
             action="append",
             default=[],
             choices=[each.value for each in FindingState],
-            help="only findings in this state (repeatable); unknown: a source that the finding rests on was not read",
+            help="only findings in this state (repeatable); unknown: a source of the finding was not read",
         ),
         argument("--confirmed", action="store_true", help="only findings that were confirmed since they appeared"),
         argument(

@@ -47,7 +47,7 @@ class Ledger(ReportingCommand, ListCommand):
         argument(
             "--only-differing",
             action="store_true",
-            help="leave out rows whose verdict is agreed, reserved or settling; the last line counts them",
+            help="leave out rows whose verdict is agreed, reserved or settling; the last line counts these rows",
         ),
         argument(
             "--storage",

@@ -27,14 +27,14 @@ class Report(BaseCommand):
         argument(
             "--fleet",
             metavar="DIR",
-            help="write the page of all hosts whose reports are in this folder: each file *.json in it, and each "
-            "report.json in a folder of it; no source is asked",
+            help="write the page of all hosts whose reports are in this folder: each file *.json in the folder and "
+            "each report.json in its subfolders; the command reads no other source",
         ),
         argument(
             "--expected",
             metavar="FILE",
-            help="with --fleet: the hosts that should have a report, a host a line, and optionally the host's group as "
-            "the second word",
+            help="with --fleet: file of the hosts that should have a report, one host per line, optionally followed "
+            "by the host's group",
         ),
     )
 
@@ -77,7 +77,7 @@ class Report(BaseCommand):
         from agent.usage_error import UsageError
 
         if parsed_args.last:
-            raise UsageError("--last is about this host: leave it out with --fleet")
+            raise UsageError("--last is about this host: leave out --last or --fleet")
         facts = facts_of_folder(parsed_args.fleet, parsed_args.expected)
         write_page(parsed_args.html, rendered(fleet_page(facts)), self.app.stdout)
         is_whole = bool(facts.details) and not facts.unreadable

@@ -38,14 +38,14 @@ class Status(DocumentCommand):
             type=_intervals,
             default=3.0,
             metavar="N",
-            help="audit intervals until WARNING (default: 3)",
+            help="age of the report, in audit intervals, at which the state becomes WARNING (default: 3)",
         ),
         argument(
             "--critical-age",
             type=_intervals,
             default=10.0,
             metavar="N",
-            help="intervals until CRITICAL (default: 10)",
+            help="age of the report, in audit intervals, at which the state becomes CRITICAL (default: 10)",
         ),
     )
 

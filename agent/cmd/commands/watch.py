@@ -78,8 +78,8 @@ class Watch(BaseCommand):
         argument(
             "--expected",
             metavar="WHERE",
-            help="the hosts that should send messages: nova (its nova-compute services; the default with a state "
-            "source), none, or a file with a host a line, and optionally the host's group as the second word",
+            help="the hosts that should send messages: nova (the hosts of nova's compute services; the default with a "
+            "state source), none, or a file with one host per line, optionally followed by the host's group",
         ),
         argument(
             "--cell",

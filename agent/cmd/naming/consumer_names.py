@@ -27,7 +27,7 @@ def consumer_of(report: AuditReport, typed: str) -> str:
         return whole
     found = _by_key(report, typed) or _by_name(report, typed) or matches(typed, known_uuids(report))
     if len(found) > 1:
-        raise UsageError(f"several consumers are meant by {typed}: {', '.join(found)}")
+        raise UsageError(f"several consumers match {typed}: {', '.join(found)}")
     return found[0] if found else typed
 
 

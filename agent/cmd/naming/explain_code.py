@@ -58,8 +58,10 @@ def _page_of_rule(code: str) -> str | None:
     parts = (
         about,
         f"severity: {rule.severity.value}",
-        f"an audit must read to check it: {', '.join(sorted(rule.rests_on)) or 'nothing'}",
-        f"`stocktake heal` repairs it in the roles: {roles}" if roles else "`stocktake heal` does not repair it",
+        f"to check this finding, an audit must read: {', '.join(sorted(rule.rests_on)) or 'nothing'}",
+        f"`stocktake heal` repairs this finding in the roles: {roles}"
+        if roles
+        else "`stocktake heal` does not repair this finding",
     )
     return f"{code}\n\n" + "\n\n".join(map(_wrapped, parts)) + "\n"
 

@@ -38,10 +38,10 @@ def _address(address: Address, deadline: Deadline) -> str:
     try:
         connected = _connected(address, deadline.left_s())
     except (FileNotFoundError, ConnectionRefusedError):
-        return f"nothing listens at {address.uri} yet: the agent will when it runs"
+        return f"nothing listens at {address.uri} yet: the agent listens there while it runs"
     with connected:
         if _content_type(connected) != _OURS:
-            raise OSError(f"another program listens at {address.uri}, so the agent cannot")
+            raise OSError(f"another program listens at {address.uri}, so the agent cannot listen there")
     return f"an agent answers at {address.uri}"
 
 

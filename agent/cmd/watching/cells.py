@@ -166,12 +166,12 @@ class WatchedCell:
     def _is_away(self, error: str) -> None:
         if self._away is None and not self._closing.is_set():
             self._away = Away(since=_now(), error=error)
-            self._tell(f"the broker is away: {error}")
+            self._tell(f"the broker cannot be reached: {error}")
 
     def _is_back(self) -> None:
         if self._away is not None:
             self._away = None
-            self._tell(f"the broker is back: {self.broker}")
+            self._tell(f"the broker can be reached again: {self.broker}")
 
     def _tell(self, words: str) -> None:
         if self._parts.told is not None:

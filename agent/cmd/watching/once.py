@@ -98,7 +98,7 @@ def _print(view: FleetView, wanted: Round, out: TextIO) -> None:
 def _code(view: FleetView, wanted: Round) -> int:
     away = [cell for cell in view.cells if cell.away]
     for cell in away:
-        to_stderr(f"{cell.name}: the broker is away: {cell.away.error if cell.away else ''}")
+        to_stderr(f"{cell.name}: the broker cannot be reached: {cell.away.error if cell.away else ''}")
     for problem in view.problems:
         to_stderr(f"the list of expected hosts was not read: {problem}")
     if away:

@@ -141,5 +141,5 @@ def _nova_list(loaded: Loaded, expected: str | None) -> ExpectedList | None:
         return None
     read = from_nova(loaded)
     if read is None and expected == NOVA:
-        raise UsageError("--expected nova: [state] source is none, so no nova says which hosts there are")
+        raise UsageError("--expected nova: [state] source is none, so there is no nova that lists the hosts")
     return None if read is None else ExpectedList(read)

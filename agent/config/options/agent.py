@@ -84,8 +84,8 @@ OPTS = [
         min=0.0,
         help="Seconds over which the first audits of all hosts are spread when all daemons start at the same time; a "
         "host's delay depends on its name. During the delay, events and the interval trigger no audit, but an "
-        "operator can. 0: the first audit begins at once; the Placement client slows down by itself if Placement "
-        "answers late. Needs a restart.",
+        "operator can trigger an audit. 0: the first audit begins at once; the Placement client slows down by itself "
+        "if Placement answers late. Needs a restart.",
     ),
     cfg.IntOpt(
         "confirm_audits",

@@ -26,8 +26,8 @@ OPTS = [
         "ttl",
         default=300,
         min=0,
-        help="Seconds after which a check without news is expired, which makes the state warn; three audit intervals "
-        "if these are longer. 0: checks do not expire. Needs a restart.",
+        help="Seconds after which a health check without a new result expires, so that the state is warn; three "
+        "audit intervals if these are longer. 0: checks do not expire. Needs a restart.",
     ),
     cfg.IntOpt(
         "cache_control",

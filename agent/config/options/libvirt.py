@@ -15,8 +15,8 @@ OPTS = FROM_NOVA = [
         "virt_type",
         default="kvm",
         choices=["kvm", "lxc", "qemu", "parallels"],
-        help="Kind of guests. It decides which libvirt driver the agent connects to if connection_uri is empty. The "
-        "default is nova's. Needs a restart.",
+        help="Kind of guests. This option decides which libvirt driver the agent connects to if connection_uri is "
+        "empty. The default is nova's. Needs a restart.",
     ),
     cfg.StrOpt(
         "connection_uri",
@@ -28,8 +28,8 @@ OPTS = FROM_NOVA = [
         "images_type",
         default="default",
         choices=["raw", "flat", "qcow2", "lvm", "rbd", "ploop", "default"],
-        help="Where guests' disks are stored. It decides what DISK_GB counts: images_volume_group with lvm, the Ceph "
-        "cluster of images_rbd_pool with rbd, the file system of instances_path otherwise. Needs a restart.",
+        help="Where guests' disks are stored. This option decides what DISK_GB counts: images_volume_group with lvm, "
+        "the Ceph cluster of images_rbd_pool with rbd, the file system of instances_path otherwise. Needs a restart.",
     ),
     cfg.StrOpt(
         "images_volume_group",
@@ -55,9 +55,9 @@ OPTS = FROM_NOVA = [
         default=0,
         min=0,
         mutable=True,
-        help="MiB of memory to report instead of the machine's memory, if files back the guests' memory. 0: they do "
-        "not. Needs virt_type kvm or qemu, and [DEFAULT] ram_allocation_ratio = 1.0, because file-backed memory cannot "
-        "be overcommitted. SIGHUP applies it.",
+        help="MiB of memory to report instead of the machine's memory, if files back the guests' memory. 0: files do "
+        "not back the guests' memory. Needs virt_type kvm or qemu, and [DEFAULT] ram_allocation_ratio = 1.0, because "
+        "file-backed memory cannot be overcommitted. SIGHUP applies it.",
     ),
     cfg.BoolOpt(
         "cpu_power_management",
@@ -68,8 +68,8 @@ OPTS = FROM_NOVA = [
     cfg.StrOpt(
         "cpu_mode",
         choices=["host-model", "host-passthrough", "custom", "none"],
-        help="Kind of CPU that guests get; it decides which traits of CPU features the host has. Unset: host-model "
-        "with virt_type kvm and qemu, but host-passthrough on aarch64. Needs a restart.",
+        help="Kind of CPU that guests get; this option decides which traits of CPU features the host has. Unset: "
+        "host-model with virt_type kvm and qemu, but host-passthrough on aarch64. Needs a restart.",
     ),
     cfg.ListOpt(
         "cpu_models",

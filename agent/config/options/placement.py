@@ -63,8 +63,8 @@ AGENT_OPTS = [
         default=120.0,
         min=0.0,
         max=120.0,
-        help="Maximum seconds that a read waits after Placement answered late, or with status 429 or 503. 0: it never "
-        "waits. Commands and --once wait at most 5 s. The default is also the maximum, because the watchdog "
+        help="Maximum seconds that a read waits after Placement answered late, or with status 429 or 503. 0: a read "
+        "never waits. Commands and --once wait at most 5 s. The default is also the maximum, because the watchdog "
         "considers the agent stuck after three minutes. Needs a restart.",
     ),
 ]

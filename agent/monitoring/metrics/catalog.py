@@ -36,18 +36,20 @@ CATALOG: dict[str, Metric] = {
     "audit_last_complete_timestamp_seconds": Metric(GAUGE, "When the last audit that read every source ended."),
     "audit_interval_seconds": Metric(GAUGE, "Seconds between periodic audits; 0 if there are none."),
     "audit_outcome": Metric(GAUGE, "1 for the outcome of the last audit, else 0.", ("outcome",)),
-    "source_up": Metric(GAUGE, "1 if the last audit that asked the source could read it, else 0.", ("source",)),
+    "source_up": Metric(GAUGE, "1 if the last audit that asked the source could read the source, else 0.", ("source",)),
     "source_last_read_timestamp_seconds": Metric(GAUGE, "When the source was last read.", ("source",)),
     "source_read_duration_seconds": Metric(SUMMARY, "Duration of reads, failed reads included.", ("source",)),
     "source_errors": Metric(COUNTER, "Failed reads.", ("source", "reason")),
     "placement_requests": Metric(COUNTER, "Requests to Placement that were tried, by status.", ("code",)),
     "placement_request_duration_seconds": Metric(HISTOGRAM, "Duration of requests to Placement.", ("operation",)),
     "placement_conflicts": Metric(COUNTER, "Answers of Placement with status 409.", ("kind",)),
-    "placement_pause_seconds": Metric(COUNTER, "Time for which the agent left a slow Placement alone."),
+    "placement_pause_seconds": Metric(COUNTER, "Time for which the agent sent nothing because Placement was slow."),
     "placement_writes": Metric(COUNTER, "Writes to Placement and of compute node records.", ("kind", "result")),
     "writes_held_back": Metric(GAUGE, "Writes that are due and that the agent must not make now."),
     "findings": Metric(
-        GAUGE, "Findings that exist, those that are not known now included.", ("code", "severity", "confirmed")
+        GAUGE,
+        "Current findings, including those that the last audit could not check.",
+        ("code", "severity", "confirmed"),
     ),
     "findings_unknown": Metric(GAUGE, "Findings that the last audit could not check.", ("severity",)),
     "findings_known": Metric(GAUGE, "1 if the last audit checked every finding and read every source, else 0."),
@@ -61,26 +63,34 @@ CATALOG: dict[str, Metric] = {
     "resource_max_unit": Metric(GAUGE, "The most that one request can get.", _PROVIDER),
     "resource_allocation_ratio": Metric(GAUGE, "Allocation ratio of the inventory.", _PROVIDER),
     "resource_differs": Metric(GAUGE, "1 if Placement's inventory is not the one that the agent wants.", _PROVIDER),
-    "book_amount": Metric(GAUGE, "Sum of one of the three books: promised, held, recorded.", (*_CLASS, "book")),
-    "resource_leaked": Metric(GAUGE, "Amount that Placement counts and nobody uses.", _CLASS),
+    "book_amount": Metric(
+        GAUGE, "Sum of the amounts in one of the three books: promised, held, recorded.", (*_CLASS, "book")
+    ),
+    "resource_leaked": Metric(GAUGE, "Leaked amount: counted by Placement and not used on this host.", _CLASS),
     "resource_missing": Metric(GAUGE, "Amount that the cloud promised and Placement does not count.", _CLASS),
-    "resource_unmanaged": Metric(GAUGE, "Amount held on the host without the cloud.", (*_CLASS, "cause")),
+    "resource_unmanaged": Metric(
+        GAUGE, "Amount that guests and volumes unknown to the cloud use on the host.", (*_CLASS, "cause")
+    ),
     "store_size_bytes": Metric(GAUGE, "Size of the store.", ("store",)),
     "store_unaccounted_bytes": Metric(GAUGE, "Bytes of the store without a known owner.", ("store",)),
     "store_owner_bytes": Metric(GAUGE, "Bytes of the store by the kind of their owner.", ("store", "owner_kind")),
     "thin_pool_data_used_ratio": Metric(GAUGE, "Used part of the pool's data, 0 to 1.", ("pool",)),
     "thin_pool_metadata_used_ratio": Metric(GAUGE, "Used part of the pool's metadata, 0 to 1.", ("pool",)),
-    "thin_pool_overcommit_ratio": Metric(GAUGE, "Virtual size of the thin volumes by the pool's size.", ("pool",)),
+    "thin_pool_overcommit_ratio": Metric(
+        GAUGE, "Virtual size of the pool's thin volumes divided by the pool's size.", ("pool",)
+    ),
     "guests": Metric(GAUGE, "Guests that libvirt has defined.", ("kind", "state")),
     "numa_dedicated_cpus_free": Metric(GAUGE, "Free CPUs for guests with dedicated CPUs.", ("cell",)),
-    "numa_memory_free_bytes": Metric(GAUGE, "Memory of the cell that no guest with a NUMA topology has.", ("cell",)),
+    "numa_memory_free_bytes": Metric(
+        GAUGE, "Memory of the NUMA cell minus the memory of guests with a NUMA topology.", ("cell",)
+    ),
     "huge_pages_free": Metric(GAUGE, "Free pages, without reserved pages.", ("cell", "page_size_bytes")),
     "heal_enabled": Metric(GAUGE, "1 if the daemon repairs findings by itself, else 0."),
-    "heal_waiting": Metric(GAUGE, "Findings whose repair by the daemon waits."),
+    "heal_waiting": Metric(GAUGE, "Findings that the daemon waits to repair."),
     "heal_changes": Metric(COUNTER, "Changes in the journal since the start of the process.", ("code", "result")),
     "journal_open_entries": Metric(GAUGE, "Journal entries without an outcome."),
     "bus_up": Metric(GAUGE, "1 if the message bus accepted the last message, else 0."),
     "bus_notices_waiting": Metric(GAUGE, "Notifications that wait for the message bus."),
     "bus_notices_dropped": Metric(COUNTER, "Notifications that were dropped because too many waited."),
-    "metrics_left_out": Metric(GAUGE, "Series above the limits, which are not shown."),
+    "metrics_left_out": Metric(GAUGE, "Series that are left out because of the limits."),
 }

@@ -27,7 +27,7 @@ _GIB = {"MEMORY_MB": (1024.0, "GiB"), "DISK_GB": (1.0, "GiB")}
 _HEADING = "The cloud's capacity"
 _HEADINGS = (
     "hosts", "capacity", "recorded", "wasted", "wasted share", "free", "free after heal", "hosts over capacity",
-    "not known of",
+    "unknown for",
 )  # fmt: skip
 
 

@@ -29,7 +29,7 @@ def verdict(facts: FleetFacts) -> Section:
 def headline(facts: FleetFacts) -> str:
     """Return the conclusion of the page in one sentence, which always names the number of hosts that are not known."""
     unknown = not_known(facts)
-    rest = f"; not known of {hosts(unknown)}" if unknown else ""
+    rest = f"; unknown for {hosts(unknown)}" if unknown else ""
     if not any(_is_known(row.seen) for row in facts.view.rows):
         none = _NO_HOSTS if not unknown else f"none of {hosts(unknown)} could be read in full"
         return f"It is not known what the cloud is missing: {none}"
@@ -87,9 +87,9 @@ def _sum_figure(facts: FleetFacts, name: str, found: dict[str, int], text: str) 
     is_known = any(_is_known(row.seen) for row in facts.view.rows)
     unknown = not_known(facts)
     if not is_known:
-        why = f"not known of {hosts(unknown)}" if unknown else _NO_HOSTS
+        why = f"unknown for {hosts(unknown)}" if unknown else _NO_HOSTS
         return Figure(name=name, amounts=(_NOT_KNOWN,), meaning=Meaning.UNREAD, text=why)
-    least = f". At least this: not known of {hosts(unknown)}" if unknown else ""
+    least = f". At least this: unknown for {hosts(unknown)}" if unknown else ""
     listed = listed_amounts(found)
     meaning = Meaning.WRONG if listed else Meaning.COUNTED
     return Figure(name=name, amounts=listed or ("nothing",), meaning=meaning, text=f"{text}{least}")

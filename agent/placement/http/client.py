@@ -295,7 +295,7 @@ class PlacementClient:
             return error
         hold_s = retry_after.hold_s(asked, random.random())
         ends = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=hold_s)
-        until = f"nothing is sent before {ends:%Y-%m-%dT%H:%M:%SZ}"
+        until = f"the agent sends nothing before {ends:%Y-%m-%dT%H:%M:%SZ}"
         why = f"{until}, because the last answer was HTTP {error.status} with Retry-After {asked:g}"
         self._hold = _Hold(until=time.monotonic() + hold_s, why=why)
         message = f"{error.message}: {until}, because Retry-After is {asked:g}"

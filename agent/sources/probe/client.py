@@ -44,9 +44,9 @@ def ask(path: str, source: str, verb: Verb, deadline: Deadline) -> Answer:
     except TimeoutError:
         raise SourceUnavailable(source, f"stocktake-probe ({path}) did not answer in time") from None
     except PermissionError as error:
-        raise SourceDenied(source, f"stocktake-probe ({path}) cannot be asked: {error.strerror}") from error
+        raise SourceDenied(source, f"stocktake-probe ({path}) cannot be reached: {error.strerror}") from error
     except OSError as error:
-        raise SourceUnavailable(source, f"stocktake-probe ({path}) cannot be asked: {error.strerror}") from error
+        raise SourceUnavailable(source, f"stocktake-probe ({path}) cannot be reached: {error.strerror}") from error
     except BadMessage as error:
         raise SourceUnavailable(source, f"stocktake-probe ({path}) gave no usable answer: {error}") from error
     if answer.kind is Kind.REFUSED:

@@ -112,7 +112,7 @@ def test_watch_shows_broken_and_silent_and_never_seen_hosts_on_its_first_screen(
     # The last cell has a host with an error too, but a host that was never seen is worse.
     assert {character: lines[1].count(character) for character in "#?x"} == {"#": 2, "?": 1, "x": 1}
     assert lines[2] == "796 clean, 3 findings, 1 silent, 1 never seen"
-    assert lines[3] == "leaked 213 VCPU; not known of 1 host"
+    assert lines[3] == "leaked 213 VCPU; unknown for 1 host"
     assert "-43/59/-7332" not in shown.text()  # FREE is left out first
     assert all(len(line) <= 80 for line in lines)
 
@@ -327,7 +327,7 @@ def test_watch_reports_a_dead_broker_and_keeps_the_rows_of_its_hosts(broker, oth
         with synthetic_fleet(other_broker.url, [broken("compute-1", interval_s=0.5)]):
             screen.shows("2 cells", "one   compute-1", "two   compute-1")
         other_broker.kill()
-        text = screen.shows("two: broker away since", "SILENT  two   compute-1")
+        text = screen.shows("two: broker unreachable since", "SILENT  two   compute-1")
         assert "ERROR   one   compute-1" in text
         away = FORKED.run(COMMAND, ["watch", "--once", *cells], 120, os.environ, folder)
         assert away.returncode == 75

@@ -516,7 +516,7 @@ def test_ledger_shows_recorded_amounts_as_unknown_if_placement_is_unreachable(ow
         ["MEMORY_MB", "1024 MiB", "1024 MiB", "-", "not-compared"],
         ["VCPU", "4", "4", "-", "not-compared"],
     ]
-    assert sum(line.startswith("- is not known: placement: ") for line in said) == 1
+    assert sum(line.startswith("- means not known: placement: ") for line in said) == 1
 
 
 def test_the_text_of_an_empty_ledger_mentions_that_a_source_could_not_be_read(own_host):
@@ -533,7 +533,9 @@ def test_explain_of_a_consumer_without_rows_names_the_unreadable_source(own_host
     own_host.agent.configure(AWAY["placement"])
     ended = own_host.run("explain", own_host.evacuated)
     assert ended.code == 2
-    assert "the books that were read do not contain this consumer; recorded book: not read (placement)" in ended.stdout
+    assert (
+        "the sources that were read do not contain this consumer; recorded book: not read (placement)" in ended.stdout
+    )
     assert "three books" not in ended.stdout
     document = own_host.json("explain", own_host.evacuated)[1]
     assert (document["rows"], document["unread_books"]) == ([], {"recorded": ["placement"]})

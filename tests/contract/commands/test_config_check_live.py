@@ -110,7 +110,7 @@ def test_a_metrics_address_is_ok_if_it_is_free_or_used_by_an_agent(host):
     address = f"tcp://127.0.0.1:{free_port()}"
     host.configure({"DEFAULT": {"update_resources_interval": -1}, "metrics": {"uri": address}})
     _, rows = checked(host)
-    assert rows["metrics address"] == (True, f"nothing listens at {address} yet: the agent will when it runs")
+    assert rows["metrics address"] == (True, f"nothing listens at {address} yet: the agent listens there while it runs")
     with host.daemon() as daemon:
         daemon.first_audit()
         _, rows = checked(host)
@@ -122,7 +122,7 @@ def test_a_metrics_address_is_not_ok_if_another_program_uses_it(host, placement)
     address = placement.server.url.replace("http", "tcp")
     host.configure({"metrics": {"uri": address}})
     code, rows = checked(host)
-    words = f"another program listens at {address}, so the agent cannot"
+    words = f"another program listens at {address}, so the agent cannot listen there"
     assert (code, rows["metrics address"]) == (2, (False, words))
 
 

@@ -68,7 +68,7 @@ def test_a_name_that_two_instances_have_exits_127_and_prints_both_uuids(tmp_path
     ended = own.run(*command, "billing")
     assert (ended.code, ended.stdout) == (127, "")
     both = ", ".join(sorted((own.running[0], own.evacuated)))
-    assert ended.stderr == f"stocktake: several consumers are meant by billing: {both}\n"
+    assert ended.stderr == f"stocktake: several consumers match billing: {both}\n"
 
 
 def test_an_unknown_name_exits_127_and_suggests_the_most_similar_names(host):

@@ -68,7 +68,7 @@ def run(host, *arguments):
 
 
 def said(host):
-    return f"stocktake: not root: {host.agent.folder}/state cannot be read; run this as root\n"
+    return f"stocktake: not root: {host.agent.folder}/state cannot be read; run this command as root\n"
 
 
 READING = [("ledger",), ("explain", "VCPU"), ("inventory", "--diff"), ("traits",), ("audit",), ("findings",), ("heal",)]
@@ -106,7 +106,7 @@ PLAN = ("--plan", "0123456789ab", "--yes")
 def test_without_root_a_command_that_writes_exits_5_before_any_request(host, rest, command):
     with rest.watched() as seen:
         ended = run(host, *command, "-f", "json")
-    line = f"not root: {host.agent.folder}/state cannot be written, so nothing is changed; run this as root"
+    line = f"not root: {host.agent.folder}/state cannot be written, so nothing is changed; run this command as root"
     assert (ended.returncode, ended.stderr) == (5, f"stocktake: {line}\n")
     assert json.loads(ended.stdout)["error"] == {"kind": "permission", "message": line, "problems": []}
     assert seen == []

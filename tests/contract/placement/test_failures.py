@@ -169,14 +169,14 @@ UNREAD = {
         install=reads(lambda: page(429, Retry_After="30")),
         kind=PlacementUnavailable,
         status=429,
-        says="nothing is sent before .*Z, because Retry-After is 30",
+        says="the agent sends nothing before .*Z, because Retry-After is 30",
         hold_s=(30, 37.5),
     ),
     "429-retry-after-date": Case(
         install=reads(lambda: page(429, Retry_After=in_a_minute())),
         kind=PlacementUnavailable,
         status=429,
-        says="nothing is sent before .*Z, because Retry-After is",
+        says="the agent sends nothing before .*Z, because Retry-After is",
         hold_s=(50, 75),
     ),
     "500": Case(
@@ -355,7 +355,7 @@ def test_a_failed_placement_read_is_reported_and_nothing_is_written(rest, gate, 
     gate.clear()
     again = one.audit()
     assert len(gate.seen) == case.tries, "the server wants no request"
-    assert "not sent; nothing is sent before" in source(again).error
+    assert "not sent; the agent sends nothing before" in source(again).error
     return None
 
 

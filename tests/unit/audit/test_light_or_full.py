@@ -121,7 +121,7 @@ def test_digests_of_additional_row_groups_do_not_count_as_a_change():
         ({}, {"full_state": None}),
         ({}, {"full_state": full(state=facts.state(kind=StateKind.NONE))}),
         ({}, {"recheck_recorded": True}),
-        ({}, {"full_state": full(rests="finding x rests on the state")}),
+        ({}, {"full_state": full(rests="finding x depends on nova's rows")}),
     ],
     ids=["a command", "an event", "the first audit", "no cloud", "allocations are due", "a finding"],
 )
@@ -206,5 +206,5 @@ def test_a_new_row_causes_one_more_full_read_even_if_the_digests_are_equal():
     beside = Beside(node_uuid=ROOT, host=HOST, view=VIEW)
     came = full(facts.instance("i1", updated_at=OLD), facts.instance("i2", updated_at=OLD)).state
 
-    assert judge(kept(full(), how, came, beside)).why == "the last audit saw a change, perhaps only half of it"
+    assert judge(kept(full(), how, came, beside)).why == "the last audit saw a change, which may have been incomplete"
     assert judge(kept(full(), how, full().state, beside)) == ("", False)

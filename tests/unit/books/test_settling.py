@@ -58,7 +58,7 @@ UNKNOWN = migration(dest_host=None, dest_node=None, status="queued")
         (state(instance(vm_state="building")), "the instance has vm_state building"),
         (
             state(instance(host="cmp2", node="cmp2", updated_at=NOW), now=NOW),
-            "nova changed its row less than 10 s before the agent read the row",
+            "nova changed the database row less than 10 s before the agent read the row",
         ),
     ],
     ids=["move away", "move to here", "no host yet", "task", "build", "just changed"],

@@ -47,4 +47,4 @@ def test_option_expected_nova_without_a_state_source_exits_127(tmp_path) -> None
     config.write_text("[DEFAULT]\ntransport_url = rabbit://u:p@127.0.0.1:1/\n[state]\nsource = none\n")
     done = stocktake_here("--config-file", config, "watch", "--expected", "nova")
     assert done.code == 127
-    assert "no nova says which hosts there are" in done.stderr
+    assert "there is no nova that lists the hosts" in done.stderr

@@ -40,10 +40,10 @@ def test_the_unknown_aggregate_message_names_cause_and_similar_uuid():
     wanted = ResourceRequest(groups=(RequestGroup(member_of=(frozenset({A, ELSEWHERE}),)),))
     forbidden = ResourceRequest(groups=(RequestGroup(forbidden_aggregates=frozenset({A})),))
     said = (
-        f"unknown aggregate {A}: no provider is in it; if nova has this aggregate, sync its hosts with "
-        "nova-manage placement sync_aggregates"
+        f"unknown aggregate {A}: no provider is in this aggregate; if nova has this aggregate, sync the aggregate's "
+        "hosts with nova-manage placement sync_aggregates"
     )
     assert unknown_aggregate(wanted, A, [ELSEWHERE]) == said
     assert unknown_aggregate(forbidden, A, []) == f"{said}; without !{A}, the request has the same result"
     near = A[:-1] + "c"
-    assert f"no provider is in it (did you mean {near}?); if nova" in unknown_aggregate(wanted, A, [near])
+    assert f"no provider is in this aggregate (did you mean {near}?); if nova" in unknown_aggregate(wanted, A, [near])

@@ -182,7 +182,7 @@ def test_a_class_in_use_that_the_root_provider_no_longer_offers_is_reported():
     (found,) = [
         f for f in findings(world, CODE, settings(cpu_dedicated_set=(0, 1, 2, 3))) if f.resource_class == "VCPU"
     ]
-    assert found.expected == "no VCPU is used, because this host does not offer it any more"
+    assert found.expected == "no VCPU is used, because this host does not offer this class any more"
     assert found.actual.startswith("1 VCPU used")
     unused = snapshot(**settled_world(placement=view(provider=root(inventory("VCPU", 4)))))
     assert findings(unused, CODE, settings(cpu_dedicated_set=(0, 1, 2, 3))) == ()
@@ -229,7 +229,7 @@ def test_an_obsolete_child_provider_is_reported_while_it_has_allocations():
     world = snapshot(libvirt=nothing_left, placement=on_card(on(uuid(GPU_06), "i1", "VGPU", 1)))
     (found,) = findings(world, CODE, ONE_TYPE)
     assert (found.provider_uuid, found.resource_class) == (uuid(GPU_06), "VGPU")
-    assert found.expected == f"no VGPU is used on {CARD_NAME}, because this host does not offer it any more"
+    assert found.expected == f"no VGPU is used on {CARD_NAME}, because this host does not offer this class any more"
     assert findings(snapshot(libvirt=nothing_left, placement=on_card()), CODE, ONE_TYPE) == ()
 
 
@@ -237,7 +237,7 @@ def test_an_allocated_class_that_a_child_provider_no_longer_offers_is_reported()
     renamed = settings(mdev_types=(mdev_type("nvidia-11", AT_06, resource_class="CUSTOM_MINE"),))
     world = snapshot(libvirt=CARDS, placement=on_card(on(uuid(GPU_06), "i1", "VGPU", 1)))
     (found,) = findings(world, CODE, renamed)
-    assert found.expected == f"no VGPU is used on {CARD_NAME}, because this host does not offer it any more"
+    assert found.expected == f"no VGPU is used on {CARD_NAME}, because this host does not offer this class any more"
 
 
 CARD = "0000:81:0a.0"

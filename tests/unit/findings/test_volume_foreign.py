@@ -48,10 +48,10 @@ def test_the_finding_names_the_volume_and_its_exact_size(world):
     assert found.severity is Severity.WARNING
     assert not found.rests_on_recorded
     assert found.remedy == (
-        "find the volume's owner: lvs -o +lv_time,lv_tags vg0/by-hand; "
-        "if nobody needs the volume, remove it: lvremove vg0/by-hand; "
-        "if somebody does, move it to another volume group; until then the agent reserves the volume's size; "
-        "afterwards, offer the space again; a running agent does so in its next audit: stocktake audit --publish"
+        "find the volume's owner: lvs -o +lv_time,lv_tags vg0/by-hand; if nobody needs the volume, remove it: "
+        "lvremove vg0/by-hand; if somebody needs the volume, move it to another volume group; until then the agent "
+        "reserves the volume's size; afterwards, offer the space again; a running agent does so in its next audit: "
+        "stocktake audit --publish"
     )
     assert found.headline == (
         "vg0/by-hand: this volume of 2.5 GiB on cmp1 belongs to no instance and to no known service"

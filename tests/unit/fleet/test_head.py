@@ -50,7 +50,7 @@ def test_the_sums_name_leaks_and_held_back_writes_and_hosts_not_known():
         cell(seen(broken("a", leaked=leaked, missing={"VCPU": 2}, held_back=2)), seen(clean("b", leaked=None)))
     )
     assert sums(found) == (
-        "leaked 94 VCPU, 376 GiB RAM, 8.1 TiB disk; missing 2 VCPU; 2 writes held back; not known of 1 host"
+        "leaked 94 VCPU, 376 GiB RAM, 8.1 TiB disk; missing 2 VCPU; 2 writes held back; unknown for 1 host"
     )
 
 
@@ -64,7 +64,7 @@ def test_each_broker_or_list_or_message_that_was_not_read_has_a_problem_line():
         name="cell-2", away=away, odd=1, left_out=3, expected=ExpectedHosts(hosts=None, problem="state: no")
     )
     assert problems(view(cell(name="cell-1", odd=1), broken_cell)) == (
-        "cell-2: broker away since 03:05: rabbit://r:5672/: Connection refused\\u001b[2J",
+        "cell-2: broker unreachable since 03:05: rabbit://r:5672/: Connection refused\\u001b[2J",
         "list of expected hosts not read: state: no",
         "2 hosts send messages that this program cannot read",
         "3 hosts are left out: too many hosts for this program",

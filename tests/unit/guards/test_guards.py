@@ -242,7 +242,7 @@ WRONG_BESIDE_NOVA: list[tuple[str, str, Callable[[GuardedFinding], GuardedFindin
     ("nova-at-work", "shows no instance for the consumer", lambda c: with_state(c, instances=())),
     ("nova-at-work", "could not be read", lambda c: with_state(c, heartbeat=None)),
     ("nova-at-work", "290 s ago", lambda c: with_state(beside_nova(c, updated_at=ago(300)), newest_heartbeat=ago(10))),
-    ("nova-started", "alive for 59 s so far, and heal waits for 60 s", lambda c: with_scene(c, nova_alive_s=59)),
+    ("nova-started", "alive for 59 s so far; heal waits until this is 60 s", lambda c: with_scene(c, nova_alive_s=59)),
     ("nova-started", "is not alive and may be starting", lambda c: with_scene(c, nova_alive_s=None)),
     ("nova-started", "shows no nova-compute service of this host", lambda c: with_state(c, service=None)),
 ]

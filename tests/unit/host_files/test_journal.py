@@ -160,7 +160,10 @@ def test_a_torn_journal_line_is_reported_and_lines_written_later_are_read(journa
         (b"[1]", "the line is not a JSON object with schema_version 1"),
         (b'{"schema_version": 2}', "the line is not a JSON object with schema_version 1"),
         (b'{"schema_version": 1, "line": "change", "id": 7, "at": "x"}', "the line has no id or no time"),
-        (b'{"schema_version": 1, "line": "song", "id": "e7", "at": "x"}', "the line is no change and no outcome"),
+        (
+            b'{"schema_version": 1, "line": "song", "id": "e7", "at": "x"}',
+            "the line is neither a change nor an outcome",
+        ),
         (b'{"schema_version": 1, "line": "change", "id": "e7", "at": "x"}', "the line is an incomplete change"),
         (
             b'{"schema_version": 1, "line": "outcome", "id": "e7", "at": "x", "result": "done", "words": ""}',

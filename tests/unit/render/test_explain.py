@@ -171,7 +171,7 @@ STORY_1_CONSUMER = f"""\
 moved {MOVED} on cmp1.example.org: instance, 1 finding
 RECORDED  PROMISED  HELD  CLASS  VERDICT                CAUSE
        8                  VCPU   allocation-stale-move  recorded-only
-allocation-stale-move: the instance moved away or its move ended; Placement still counts it on this host
+allocation-stale-move: the instance moved away or its move ended; Placement still counts this amount here
 evacuation to cmp2 is done, so the agent counts 0 on this host
   from nova migrations {MIGRATION}
 
@@ -237,7 +237,9 @@ def test_an_evacuation_without_an_allocation_is_still_listed():
     clean = dataclasses.replace(STORY_1, ledger=STORY_1.ledger[:4])
     said = text_of(explain_class(clean, "VCPU"))
     assert f"  0  instance {MOVED} (8 VCPU): evacuation to cmp2 is done" in said
-    assert "this host's three books do not contain this consumer" in text_of(explain_consumer(clean, MIGRATION))
+    assert "this consumer is in none of this host's three books (promised, held, recorded)" in text_of(
+        explain_consumer(clean, MIGRATION)
+    )
 
 
 def test_the_text_of_an_evacuation_shows_memory_in_mib_but_no_disk_size():
@@ -440,7 +442,7 @@ def test_a_consumer_on_a_child_provider_has_the_verdict_not_compared():
 def test_a_leak_on_a_child_provider_is_shown_with_verdict_allocation_leaked():
     leaked = dataclasses.replace(ON_CARD, verdict=Verdict.ALLOCATION_LEAKED)
     said = text_of(explain_consumer(dataclasses.replace(WITH_CARD, ledger=(leaked,)), GUESTS[0]))
-    assert "allocation-leaked: the instance is deleted, and Placement still counts it" in said
+    assert "allocation-leaked: the instance is deleted, and Placement still counts this amount" in said
 
 
 @pytest.mark.parametrize("where", [PROVIDER, "uuid-card"])

@@ -244,7 +244,7 @@ def test_a_repeated_error_is_logged_at_occurrences_1_2_4_8_and_so_on(log):
 
 def test_an_error_that_differs_only_in_time_or_request_id_counts_as_repeated(log):
     def failing(number: int) -> AuditReport:
-        until = f"nothing is sent before 2026-11-22T02:{number:02}:00Z: HTTP 503"
+        until = f"the agent sends nothing before 2026-11-22T02:{number:02}:00Z: HTTP 503"
         error = PlacementDenied(f"PUT /x: {until}", status=403, request_id=f"req-{number}")
         return replace(REPORT, error=str(error))
 

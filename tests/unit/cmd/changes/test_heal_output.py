@@ -77,7 +77,7 @@ def test_a_plan_shows_the_name_the_state_and_the_age_of_each_finding() -> None:
     finding |= {"first_seen_at": "2026-11-21T09:00:00Z", "stands_since": "2026-11-21T09:56:00Z"}
     scenery = Scenery(findings={finding["id"]: finding}, names={"6f0d": "web-3"}, now="2026-11-21T10:00:00Z")
     heading = printed(document(ACTION), scenery)[1]
-    assert heading == "change  allocation-leaked  web-3 6f0d  confirmed, 60 min, 4 min of it without a gap  [87897f25]"
+    assert heading == "change  allocation-leaked  web-3 6f0d  confirmed, 60 min, the last 4 min without a gap  [87897f25]"
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_plan_line_shows_for_how_long_the_finding_was_seen_without_a_gap() -> 
     finding = {"state": "confirmed", "confirmed": True, "first_seen_at": "2026-11-21T10:00:00.000Z",
                "stands_since": "2026-11-21T10:05:22.000Z", "consumer_uuid": "6f0d", "id": "1"}  # fmt: skip
     scenery = Scenery(findings={ACTION["finding_id"]: finding}, now="2026-11-21T10:06:00.000Z")
-    assert "  confirmed, 6 min, 38 s of it without a gap  [87897f25]" in printed(document(ACTION), scenery)[1]
+    assert "  confirmed, 6 min, the last 38 s without a gap  [87897f25]" in printed(document(ACTION), scenery)[1]
 
 
 def test_many_findings_that_wait_for_the_same_reason_share_one_entry() -> None:

@@ -49,7 +49,7 @@ def test_a_text_that_is_a_name_and_a_uuid_prefix_is_read_as_the_name():
 def test_a_name_or_prefix_of_several_consumers_is_an_error_with_their_uuids(typed):
     with pytest.raises(UsageError) as raised:
         consumer_of(NAMED, typed)
-    assert str(raised.value) == f"several consumers are meant by {typed}: {GUEST}, {LEAKED}"
+    assert str(raised.value) == f"several consumers match {typed}: {GUEST}, {LEAKED}"
 
 
 def test_an_unknown_consumer_is_an_error_that_suggests_the_most_similar_name():

@@ -90,7 +90,7 @@ def test_the_heading_names_the_hosts_that_are_not_known():
     leaks = fleet.report(1, fleet.leaked(1))
     facts = facts_of(leaks, fleet.report(2), fleet.unread(3), expected=5, more=(BROKEN,))
     assert headline(facts) == (
-        "The cloud is missing 8 VCPU, 16 GiB RAM, 80 GiB disk (3.1 % of RAM): 1 host; not known of 4 hosts"
+        "The cloud is missing 8 VCPU, 16 GiB RAM, 80 GiB disk (3.1 % of RAM): 1 host; unknown for 4 hosts"
     )
 
 
@@ -100,7 +100,7 @@ def test_the_heading_names_the_hosts_that_are_not_known():
         ((), "It is not known what the cloud is missing: there are no hosts"),
         ((fleet.report(1),), "The cloud is missing nothing: no leak on 1 host"),
         ((fleet.unread(1),), "It is not known what the cloud is missing: none of 1 host could be read in full"),
-        ((fleet.report(1), fleet.unread(2)), "The cloud is missing nothing: no leak on 1 host; not known of 1 host"),
+        ((fleet.report(1), fleet.unread(2)), "The cloud is missing nothing: no leak on 1 host; unknown for 1 host"),
     ],
 )
 def test_the_heading_says_no_leak_only_for_hosts_that_could_be_read(made, words):
