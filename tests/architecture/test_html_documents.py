@@ -86,7 +86,7 @@ def test_a_command_page_has_arguments_and_examples_and_exit_codes(staged: pathli
     page = (staged / "reference/commands/heal").with_suffix(".md").read_text()
     assert "| `--plan DIGEST` |" in page
     assert "| `stocktake heal --plan 4d1b0c9a7e55 --yes` |" in page
-    assert "| 75 | what was named must wait" in page
+    assert "| 75 | the named finding must wait" in page
 
 
 def test_a_link_to_a_file_outside_the_documents_keeps_only_its_label():

@@ -36,7 +36,7 @@ def _examples() -> dict[str, Any]:
     }
 
 
-def test_the_schema_files_are_what_their_maker_writes():
+def test_the_schema_files_equal_the_output_of_their_generator():
     """If this fails, run ``tools/make_schemas.py``."""
     assert {path.name: path.read_text() for path in FOLDER.iterdir()} == make_schemas.files()
 

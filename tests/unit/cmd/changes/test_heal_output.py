@@ -77,7 +77,9 @@ def test_a_plan_shows_the_name_the_state_and_the_age_of_each_finding() -> None:
     finding |= {"first_seen_at": "2026-11-21T09:00:00Z", "stands_since": "2026-11-21T09:56:00Z"}
     scenery = Scenery(findings={finding["id"]: finding}, names={"6f0d": "web-3"}, now="2026-11-21T10:00:00Z")
     heading = printed(document(ACTION), scenery)[1]
-    assert heading == "change  allocation-leaked  web-3 6f0d  confirmed, 60 min, the last 4 min without a gap  [87897f25]"
+    assert (
+        heading == "change  allocation-leaked  web-3 6f0d  confirmed, 60 min, the last 4 min without a gap  [87897f25]"
+    )
 
 
 @pytest.mark.parametrize(
