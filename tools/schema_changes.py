@@ -155,6 +155,7 @@ HEAL = obj(
     ),
     nothing_because=maybe(TEXT),
     try_again_s=maybe(WHOLE),
+    repeat=maybe(TEXT),
     command=maybe(TEXT),
     results=each(
         obj(

@@ -91,6 +91,7 @@ def settings_from(loaded: Loaded) -> Settings:
         instances_path=value("DEFAULT", "instances_path"),
         volume_groups=volume_groups(loaded),
         foreign_volumes=UnmanagedPolicy(value("lvm", "foreign_volumes")),
+        accepted_volumes=tuple(value("lvm", "accepted_volumes")),
         force_raw_images=value("DEFAULT", "force_raw_images"),
         image_types_excluded=excluded_image_types(loaded),
         reserve_image_cache=value("workarounds", "reserve_disk_resource_for_image_cache"),

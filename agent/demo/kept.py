@@ -24,21 +24,25 @@ _END_S = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """A kept cloud: its folder, the process of its Placement, and the loop devices of its volume groups."""
+    """A kept cloud: its folder, the processes of its Placement and its agents, and the loop devices of its groups."""
 
     folder: Path
     pid: int
     devices: tuple[str, ...]
+    agents: tuple[int, ...] = ()
+    hosts: tuple[str, ...] = ()
 
     def remember(self) -> None:
         """Write the file by which ``kept_clouds`` finds the cloud."""
-        text = json.dumps({"pid": self.pid, "devices": list(self.devices)})
+        kept = {"pid": self.pid, "devices": self.devices, "agents": self.agents, "hosts": self.hosts}
+        text = json.dumps(kept)
         (self.folder / _FILE).write_text(text, encoding="utf-8")
 
     def end(self) -> None:
-        """End Placement, detach the loop devices and remove the folder, which contains the volume groups' files."""
-        if _is_ours(self.pid, self.folder):
-            _end_process(self.pid)
+        """End its processes, detach the loop devices and remove the folder, which has the volume groups' files."""
+        for pid in (*self.agents, self.pid):
+            if _is_ours(pid, self.folder):
+                _end_process(pid)
         for device in self.devices:
             if _is_backed_by(device, self.folder):
                 subprocess.run(["losetup", "--detach", device], capture_output=True, check=False, timeout=_END_S)
@@ -49,15 +53,27 @@ def kept_clouds() -> Iterator[Kept]:
     """Yield each kept cloud of this user, the oldest first."""
     folders = sorted(Path(tempfile.gettempdir()).glob(f"{PREFIX}*"), key=lambda folder: folder.stat().st_mtime)
     for folder in folders:
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            if folder.stat().st_uid != os.getuid():
-                continue
+        if (found := kept_in(folder)) is not None:
+            yield found
+
+
+def kept_in(folder: Path) -> Kept | None:
+    """Return the kept cloud in this folder of this user; None if there is none."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        if folder.stat().st_uid == os.getuid():
             found = json.loads((folder / _FILE).read_text(encoding="utf-8"))
-            yield Kept(folder=folder, pid=int(found["pid"]), devices=tuple(map(str, found["devices"])))
+            return Kept(
+                folder=folder.resolve(),
+                pid=int(found["pid"]),
+                devices=tuple(map(str, found["devices"])),
+                agents=tuple(map(int, found.get("agents", ()))),
+                hosts=tuple(map(str, found.get("hosts", ()))),
+            )
+    return None
 
 
 def _is_ours(pid: int, folder: Path) -> bool:
-    """Return whether the process is still the demo's Placement server: then its command line names the folder."""
+    """Return whether the process still belongs to the demo: its command line names the folder."""
     try:
         return str(folder).encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:

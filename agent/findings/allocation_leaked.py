@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agent.findings.base import HEALERS, AuditFacts, Findings, Rule, claims_of, named, rows_by_consumer
+from agent.findings.base_began import by_deletion
 from agent.findings.base_headlines import recorded, who
 from agent.findings.base_places import counted_where, heal_here, place_of, unset_here
 from agent.findings.base_remedies import by_hand, by_nova_compute, inspect, show_allocations
@@ -27,6 +28,7 @@ def _find(audit: AuditFacts) -> Findings:
             evidence=claims_of(rows),
             facts=(("instance_deleted_at", deleted_at),),
             rests_on_recorded=True,
+            began=by_deletion(instance),
             remedies=_remedies(audit, rows),
         )
 

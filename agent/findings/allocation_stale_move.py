@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agent.findings.base import HEALERS, AuditFacts, Findings, Rule, claims_of, named, rows_by_consumer
+from agent.findings.base_began import by_end, by_move
 from agent.findings.base_headlines import recorded, who
 from agent.findings.base_places import counted_where, heal_here, place_of, unset_here
 from agent.findings.base_remedies import by_hand, inspect, show_server
@@ -24,6 +25,7 @@ def _find(audit: AuditFacts) -> Findings:
             evidence=claims_of(rows),
             facts=(("instance_host", rows[0].instance.host if rows[0].instance else None),),
             rests_on_recorded=True,
+            began=by_end(rows[0].migration) or by_move(audit.state, rows[0].instance),
             remedies=_remedies(audit, rows),
         )
 

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from agent.findings.base_began import Began
 from agent.model.books import Books, DesiredTree
 from agent.model.claim import Claim
 from agent.model.compared import Row
@@ -104,12 +105,15 @@ class Rule:
         rests_on_recorded: bool = False,
         rests_on: frozenset[str] | None = None,
         severity: Severity | None = None,
+        known: Iterable[str] = (),
+        began: Began | None = None,
     ) -> Finding:
         """Return a finding with this rule's code.
 
         Without ``provider_uuid`` the finding is about this host's root provider. ``remedies`` are in the order in which
         to try them. A remedy of the kind HEAL gets its command here, and is left out in a role in which heal does not
-        make the repair. ``headline`` is cut to one line (agent/text/headline.py).
+        make the repair. ``headline`` is cut to one line (agent/text/headline.py). ``known`` and ``began`` add what the
+        operator may want to know; they do not change the finding's evidence.
         """
         found = Finding(
             code=self.code,
@@ -126,6 +130,9 @@ class Rule:
             rests_on_recorded=rests_on_recorded,
             rests_on=self.rests_on if rests_on is None else rests_on,
             headline=fitted(headline),
+            known=tuple(known),
+            began_at=began.at if began else None,
+            began_because=began.because if began else "",
         )
         # The id of a finding depends on the subject of the finding, never on its remedies. So the remedies can contain
         # the id.

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
 from agent.findings.base import AuditFacts, Findings, Rule
+from agent.findings.base_began import by_deletion
 from agent.findings.base_headlines import size_text
-from agent.findings.base_remedies import by_hand, inspect, line, show_server, wait
+from agent.findings.base_remedies import by_hand, inspect, line, reload_agent, show_server, wait
 from agent.model.finding import Remedy
+from agent.model.nova import Instance
 from agent.model.settings import Role, UnmanagedPolicy
 from agent.resources.disk import unmanaged_claim
 from agent.resources.volumes import OwnedVolume, OwnerKind
+from agent.text.headline import short_name
 
 
 def volume_findings(audit: AuditFacts, rule: Rule, kind: OwnerKind, *, expected: str, what: str) -> Findings:
@@ -21,7 +27,7 @@ def volume_findings(audit: AuditFacts, rule: Rule, kind: OwnerKind, *, expected:
     if policy is UnmanagedPolicy.IGNORE:
         return
     for owned in audit.owned:
-        if owned.kind is not kind or not owned.bytes_taken:
+        if owned.kind is not kind or not owned.bytes_taken or _is_accepted(audit, owned):
             continue
         counted = owned.volume.group == audit.settings.disk_group
         reserved = counted and policy is UnmanagedPolicy.RESERVE
@@ -32,14 +38,17 @@ def volume_findings(audit: AuditFacts, rule: Rule, kind: OwnerKind, *, expected:
             resource_class="DISK_GB" if counted else None,
             subject=owned.volume.path,
             expected=expected,
-            actual=f"volume {owned.volume.path} takes {owned.bytes_taken} bytes "
-            f"({'counted' if counted else 'not counted'} in DISK_GB"
+            actual=f"volume {owned.volume.path} takes {size_text(owned.bytes_taken)} ({owned.bytes_taken} bytes, "
+            f"{'counted' if counted else 'not counted'} in DISK_GB"
             f"{'; [lvm] foreign_volumes = reserve' if reserved else ''})",
             evidence=(unmanaged_claim(owned),),
+            known=_known(audit, owned),
+            began=by_deletion(_instance(audit, owned)),
             facts=(("volume", owned.volume.path), ("size_bytes", owned.bytes_taken), ("counted_in_disk_gb", counted)),
             remedies=(
                 *_remedies(owned),
                 *(_of_reserve(audit) if reserved else ()),
+                _keep(owned.volume.path),
             ),
         )
 
@@ -53,6 +62,32 @@ def _of_reserve(audit: AuditFacts) -> tuple[Remedy, ...]:
     return (until, by_hand(words, line("stocktake", "audit", "--publish")))
 
 
+def _is_accepted(audit: AuditFacts, owned: OwnedVolume) -> bool:
+    return any(_matches(owned.volume.path, pattern) for pattern in audit.settings.accepted_volumes)
+
+
+def _matches(path: str, pattern: str) -> bool:
+    """Return whether the whole path matches the pattern, in which * stands for any text and ? for any character."""
+    # fnmatch of the standard library would import os, and pure code imports no module with side effects.
+    expression = re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".")
+    return re.fullmatch(expression, path) is not None
+
+
+def _instance(audit: AuditFacts, owned: OwnedVolume) -> Instance | None:
+    every = audit.state.instances if audit.state else ()
+    return next((each for each in every if each.uuid == owned.owner_uuid), None)
+
+
+def _known(audit: AuditFacts, owned: OwnedVolume) -> Iterator[str]:
+    """Yield what nova's database says about the instance in the volume's name, if the audit read its row."""
+    instance = _instance(audit, owned)
+    if instance is not None:
+        where = "is deleted" if instance.deleted else f"lives on {instance.host or 'no host'}"
+        yield f"instance {instance.uuid} ({short_name(instance.name)}) {where}"
+    elif owned.owner_uuid is not None:
+        yield f"the database has no instance {owned.owner_uuid} on host {audit.host}"
+
+
 def _remedies(owned: OwnedVolume) -> tuple[Remedy, ...]:
     path = owned.volume.path
     remove = line("lvremove", path)
@@ -60,9 +95,17 @@ def _remedies(owned: OwnedVolume) -> tuple[Remedy, ...]:
         look = inspect(
             "check that the instance is deleted or lives elsewhere with its disk", show_server(owned.owner_uuid)
         )
-        return (look, by_hand("then remove the volume", remove))
+        return (look, by_hand(f"if so, remove the volume; {_LOST}", remove))
     return (
         inspect("find the volume's owner", line("lvs", "-o", "+lv_time,lv_tags", path)),
-        by_hand("if nobody needs the volume, remove it", remove),
-        by_hand("if somebody needs the volume, move it to another volume group"),
+        by_hand(f"if nobody needs the volume, remove it; {_LOST}", remove),
+        by_hand("if somebody does, move it to another volume group"),
     )
+
+
+def _keep(path: str) -> Remedy:
+    listed = f"add {path} to [lvm] accepted_volumes, and reload the agent"
+    return reload_agent(f"to keep the volume without this finding, {listed}")
+
+
+_LOST = "warning: lvremove destroys its data, and nothing brings the data back"

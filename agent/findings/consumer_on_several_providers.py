@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from agent.books.recency import instance_just_changed
 from agent.findings.base import HEALERS, SHOWN_DIGITS, AuditFacts, Findings, Rule, amount_text
+from agent.findings.base_began import by_deletion, by_move
 from agent.findings.base_headlines import short_amounts
 from agent.findings.base_remedies import (
     by_hand,
@@ -74,6 +75,7 @@ def _finding(audit: AuditFacts, record: ConsumerRecord, here: list[Allocation], 
         evidence=tuple(_claim(audit, a) for a in (*here, *elsewhere)),
         facts=(("other_providers", others),),
         rests_on_recorded=True,
+        began=by_deletion(instance) or by_move(audit.state, instance),
         remedies=_remedies(audit, record.consumer_uuid, instance, (_providers(here), _providers(elsewhere))),
     )
 

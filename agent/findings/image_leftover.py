@@ -21,7 +21,8 @@ def _find(audit: AuditFacts) -> Findings:
             consumer_uuid=left.owner,
             subject=left.path,
             expected="every folder named after an instance belongs to an instance of this host",
-            actual=f"folder {left.path} takes {left.size_bytes} bytes; {_whereabouts(left.owner, state)}",
+            actual=f"folder {left.path} takes {size_text(left.size_bytes)} ({left.size_bytes} bytes); "
+            f"{_whereabouts(left.owner, state)}",
             facts=(("path", left.path), ("size_bytes", left.size_bytes)),
             remedies=(
                 inspect("check that the instance is deleted or lives elsewhere with its disk", show_server(left.owner)),
@@ -44,7 +45,7 @@ def _whereabouts(uuid: str, state: NovaState | None) -> str:
 
 _REMOVE = (
     "if no other disk has a backing file in the folder (qemu-img info --backing-chain shows the backing files of a "
-    "disk), remove the folder"
+    "disk), remove the folder; warning: rm destroys its data, and nothing brings the data back"
 )
 
 RULE = Rule(code="image-leftover", severity=Severity.WARNING, find=_find, rests_on=frozenset({IMAGES, STATE, LIBVIRT}))

@@ -8,6 +8,7 @@ instance: the repair of that finding ends both.
 from __future__ import annotations
 
 from agent.findings.base import HEALERS, AuditFacts, Findings, Rule, claims_of
+from agent.findings.base_began import by_end
 from agent.findings.base_headlines import recorded, who
 from agent.findings.base_places import counted_where, heal_here, place_of, unset_here
 from agent.findings.base_remedies import by_hand
@@ -46,6 +47,7 @@ def _finding(audit: AuditFacts, migration: Migration, rows: tuple[Row, ...]) -> 
         evidence=claims_of(rows),
         facts=(("migration_uuid", migration.uuid), ("migration_status", migration.status)),
         rests_on_recorded=True,
+        began=by_end(migration),
         remedies=(
             *heal_here(audit, rows, "remove the allocation on this host and keep the allocation on the other host"),
             by_hand("remove only the allocation on this host", unset_here(audit, rows)),

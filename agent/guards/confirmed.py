@@ -17,7 +17,8 @@ def _refuses(guarded: GuardedFinding) -> str | None:
         return f"this audit could not check the finding: {', '.join(seen.unknown_because)} was not read"
     if seen.times >= audits:
         return None
-    return f"not confirmed: {audits} audits in a row must report the finding with equal evidence"
+    wanted = f"{audits} audits in a row must report the finding with equal evidence"
+    return f"not confirmed: {wanted}; {seen.times} did so far"
 
 
 GUARD = Guard(name="confirmed", refuses=_refuses, waits=always)

@@ -10,14 +10,16 @@ from agent.guards.base import Guard, GuardedFinding
 from agent.provider_tree.identity_doubt import doubts
 from agent.repairs.base import Scene
 
+_CLEAR = "heal changes nothing until this is settled (`stocktake adopt` shows how)"
+
 
 def _refuses(guarded: GuardedFinding) -> str | None:
     scene = guarded.scene
     uuid, node = scene.subject.root_uuid, scene.subject.node
     if uuid is None or node is None or scene.identity is None or scene.identity.invented:
-        return "this host's own provider is not known"
-    found = _persisted(scene, uuid) or _provider(scene, uuid, node) or _record(scene, uuid, node)
-    return found or _doubt(scene)
+        return f"this host's own provider is not known; {_CLEAR}"
+    found = _persisted(scene, uuid) or _provider(scene, uuid, node) or _record(scene, uuid, node) or _doubt(scene)
+    return f"{found}; {_CLEAR}" if found else None
 
 
 def _persisted(scene: Scene, uuid: str) -> str | None:

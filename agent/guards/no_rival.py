@@ -8,7 +8,9 @@ from agent.guards.base import Guard, GuardedFinding
 
 def _refuses(guarded: GuardedFinding) -> str | None:
     rival = next((seen for seen in guarded.scene.findings if seen.finding.code == RULE.code), None)
-    return f"another program writes this provider: {rival.finding.actual}" if rival else None
+    if rival is None:
+        return None
+    return f"heal changes nothing while another program writes this provider: {rival.finding.actual}"
 
 
 GUARD = Guard(name="no-rival", refuses=_refuses)

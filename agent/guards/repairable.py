@@ -7,8 +7,8 @@ from agent.guards.base import Guard, GuardedFinding
 
 def _refuses(guarded: GuardedFinding) -> str | None:
     if guarded.repair is None:
-        return f"no repair is known for {guarded.seen.finding.code}"
-    return None if guarded.consumer_uuids else "the finding names no consumer"
+        return f"heal has no repair for {guarded.seen.finding.code}; an operator repairs it by hand"
+    return None if guarded.consumer_uuids else "the finding names no consumer whose allocations heal could change"
 
 
 GUARD = Guard(name="repairable", refuses=_refuses)

@@ -14,9 +14,9 @@ from agent.repairs.base import BesideNova
 def _refuses(guarded: GuardedFinding) -> str | None:
     role = guarded.scene.settings.role
     if role is Role.OBSERVER:
-        return "role observer changes nothing"
+        return "role observer changes nothing; [agent] role = companion or owner permits repairs"
     if role is Role.COMPANION and guarded.repair is not None and guarded.repair.beside_nova is BesideNova.NOVA_REPAIRS:
-        return "nova-compute makes this repair itself; the finding's remedy says how to start the repair"
+        return "heal leaves this repair to nova-compute; the finding's remedy says how to start it there"
     return None
 
 

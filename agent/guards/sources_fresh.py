@@ -8,7 +8,7 @@ from agent.guards.base import Guard, GuardedFinding, always
 def _refuses(guarded: GuardedFinding) -> str | None:
     needed = guarded.repair.needs if guarded.repair else frozenset()
     unread = sorted(source for source in needed if not guarded.scene.snapshot.fresh(source))
-    return f"{', '.join(unread)} could not be read" if unread else None
+    return f"the repair needs {', '.join(unread)}, which this audit could not read" if unread else None
 
 
 GUARD = Guard(name="sources-fresh", refuses=_refuses, waits=always)

@@ -134,6 +134,9 @@ def finding_of(document: dict[str, Json], code: str) -> Finding:
         rests_on=frozenset(list_of(document.get("rests_on", []), plain_text)),
         remedies=list_of(document.get("remedies", []), _remedy),
         headline=text_of(document, "headline"),
+        known=list_of(document.get("known", []), plain_text),
+        began_at=utc_time_of(document, "began_at") if document.get("began_at") is not None else None,
+        began_because=text_of({"began_because": "", **document}, "began_because"),
     )
 
 

@@ -92,6 +92,10 @@ class Finding:
     them again (not from the cache) may confirm it. ``rests_on`` are the names of the sources that an audit must have
     read to check the finding. ``remedies`` are in the order in which to try them; ``remedy`` is the same as one text.
     ``headline`` is one sentence of at most 160 characters: who, what, where.
+    ``known`` are sentences with what else the audit read about the subject, for the operator's decision. They are not
+    part of the evidence: the finding stays the same if they change.
+    ``began_at`` is when the fault began according to nova's rows (ISO 8601 UTC), None if no row says that;
+    ``began_because`` says what happened then.
     ``saved_id`` is set only for a finding whose text the history file does not have: nothing else can yield its id.
     """
 
@@ -110,6 +114,9 @@ class Finding:
     rests_on: frozenset[str] = frozenset()
     remedies: tuple[Remedy, ...] = ()
     headline: str = ""
+    known: tuple[str, ...] = ()
+    began_at: str | None = None
+    began_because: str = ""
     saved_id: str = ""
 
     @property

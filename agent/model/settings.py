@@ -166,6 +166,7 @@ class Settings:
     consumer_reads: int
     source_deadline_s: float
     conflict_rounds: int = 4
+    accepted_volumes: tuple[str, ...] = ()
     virt_type: str = "kvm"
     my_ip: str | None = None
     guest_cpu: GuestCpu = field(default_factory=GuestCpu)

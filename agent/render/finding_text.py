@@ -104,6 +104,7 @@ def finding_block(
     yield _below(_sentence(finding["actual"]))
     if finding["code"] in _OF_TWO_VALUES:
         yield labelled("want", _sentence(finding["expected"]))
+    yield from _known(finding)
     for remedy in _remedies(finding):
         # For a change by hand, the first line is kept: it says on which condition the operator may run the command.
         yield from _what_to_do(remedy)[0 if remedy["kind"] == RemedyKind.HAND.value else -1 :]
@@ -141,8 +142,8 @@ def _group_block(
         if not in_one:
             yield from (_what_to_do(remedy)[-1] for remedy in _remedies(finding)[:1] if remedy["command"])
     if in_one:
-        options = " ".join(f"--finding {short_id(finding)}" for finding in findings)
-        yield copyable("fix", f"stocktake heal {options}")
+        yield _below("one run of heal changes few consumers ([heal] max_percent, max_consumers): repeat this command.")
+        yield copyable("fix", f"stocktake heal --code {first['code']}")
     yield _below("one of them, with all its commands:")
     yield copyable("docs", f"stocktake explain {short_id(first)}")
     if symptoms:
@@ -169,13 +170,26 @@ def finding_details(
     yield _headline(finding, names, now)
     yield _below(_sentence(finding["actual"]))
     yield labelled("want", _sentence(finding["expected"]))
-    yield labelled("since", f"{finding['first_seen_at']}, last checked {finding.get('last_seen_at') or 'never'}")
+    yield from _known(finding)
+    yield labelled("since", _since(finding))
     yield labelled("id", finding["id"])
     yield from (text for remedy in _remedies(finding) for text in _what_to_do(remedy))
     yield copyable("docs", f"stocktake explain {finding['code']}")
     for word, key in (("also", "symptoms"), ("cause", "caused_by")):
         if cited := [_cited(others[each]) for each in finding.get(key, ()) if each in others]:
             yield _below(f"{word}: {', '.join(cited)}")
+
+
+def _known(finding: Document) -> Iterator[Line]:
+    """Yield what else the audit read about the subject; the report of an older agent has no such sentences."""
+    yield from (labelled("known", _sentence(text)) for text in finding.get("known", ()))
+
+
+def _since(finding: Document) -> str:
+    """Return when audits saw the finding, and when the fault began if a row of nova's says so."""
+    seen = f"first seen {finding['first_seen_at']}, last checked {finding.get('last_seen_at') or 'never'}"
+    began = finding.get("began_at")
+    return f"{seen}; {finding.get('began_because') or 'the fault began'} at {began}" if began else seen
 
 
 def unknown_lines(findings: Iterable[Document], now: str) -> Iterator[Line]:

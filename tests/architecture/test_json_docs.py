@@ -75,6 +75,7 @@ BY_NAME = {
     ("A finding", "facts"),
     ("audit", "placement.conflict_kinds"),
     ("demo", "hosts"),
+    ("demo", "rc"),
 }
 # Versioned objects of nova: nova defines their keys.
 OF_NOVA = {("The resource view", "numa_topology"), ("The resource view", "pci_stats")}

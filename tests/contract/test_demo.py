@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -13,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from agent.demo.faults import FAULTS
+from agent.repairs import BY_CODE
 from tests.rigs.lvm import make_group, script
 from tests.rigs.programs import COMMAND, FORKED
 from tests.rigs.schemas import complaints
@@ -134,7 +137,7 @@ def test_the_audits_and_rows_of_the_demo_fit_their_json_schemas(document):
 def kept_command(said: str, host: str, asked: str) -> str:
     """Return the one command line for ``asked`` on this host, as a user can copy it."""
     lines = {line.strip().removeprefix("try: ") for line in said.splitlines()}
-    (line,) = [line for line in lines if line.endswith(asked) and f"/{host}/stocktake.conf" in line]
+    (line,) = [line for line in lines if line.endswith(asked) and f"/{host}/bin/stocktake" in line]
     return line
 
 
@@ -147,7 +150,9 @@ def end_as_told(said: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def copied(line: str) -> str:
-    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=300, check=False)
+    # readline, which some library may import, exports the width of a terminal.
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=300, check=False, env=environment)
     assert "not found" not in done.stderr
     return done.stdout
 
@@ -162,9 +167,15 @@ def test_commands_printed_by_demo_with_option_keep_work_if_copied_to_a_shell(tmp
         answer = copied(kept_command(done.stdout, "stocktake-demo-1", "explain VCPU"))
         assert "recorded 24 of 192, promised 16" in answer
         assert "evacuated from here, so counted as 0" in answer
+        # After the host's rc file, a command works as the agent prints it, and lvm2's commands see the demo's volumes.
+        (rc,) = re.findall("commands on stocktake-demo-1 as they are printed, first run: (.*)", done.stderr)
+        assert "recorded 24 of 192" in copied(f"{rc}; stocktake explain VCPU")
+        assert "backup-by-hand" in copied(f"{rc}; lvs stocktake-demo-1-vg/backup-by-hand")
+        (delete,) = re.findall("hand: (python3 .*)", copied(f"{rc}; stocktake audit"))
+        assert "compute-node-orphaned" not in copied(f"{rc}; {delete}; stocktake findings")
         assert "7 consumers: gone-1, gone-2" in copied(kept_command(done.stdout, "stocktake-demo-2", "explain VCPU"))
         assert "120 GiB  reserved" in copied(kept_command(done.stdout, "stocktake-demo-1", "explain DISK_GB"))
-        assert "compute-node-orphaned" in copied(kept_command(done.stdout, "stocktake-demo-1", "audit"))
+        assert "volume-foreign" in copied(kept_command(done.stdout, "stocktake-demo-1", "audit"))
         third = kept_command(done.stdout, "stocktake-demo-1", "why --resource VCPU=64")
         assert "blocked by max_unit" in copied(third)
         short = " ".join(copied(third.replace("VCPU=64", "DISK_GB=41")).split())
@@ -177,16 +188,88 @@ def test_commands_printed_by_demo_with_option_keep_work_if_copied_to_a_shell(tmp
         ended = end_as_told(done.stderr, folder)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.startswith("removed the demo's cloud in ")
-    assert end_as_told(done.stderr, folder).stdout == "there is no demo cloud to remove\n"
+    assert "`stocktake demo --list` lists the kept clouds" in end_as_told(done.stderr, folder).stderr
     until(lambda: not processes_of(folder), 60, "Placement has ended")
     assert_nothing_is_left(folder)
+
+
+@pytest.fixture(scope="module")
+def practice(tmp_path_factory):
+    """A practice cloud with every fault that there is, and the folder for temporary files in which it lies."""
+    folder = tmp_path_factory.mktemp("practice")
+    done = run(folder, "--practice", str(len(FAULTS)), "--seed", "3", "-f", "json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    yield document, folder
+    ended = subprocess.run(["sh", "-c", document["end"]], capture_output=True, text=True, check=True)
+    assert ended.stdout == f"removed the demo's cloud in {document['folder']}\n"
+    until(lambda: not processes_of(folder), 60, "Placement and the agents have ended")
+    assert_nothing_is_left(folder)
+
+
+def on_host(practice, number: int, command: str) -> str:
+    return copied(f". '{practice[0]['rc'][f'stocktake-practice-{number}']}'; {command}")
+
+
+@pytest.mark.root
+def test_the_agents_of_a_practice_cloud_report_each_planted_fault(practice):
+    found = json.loads(on_host(practice, 1, "stocktake findings --last --causes -f json"))
+    assert {each["code"] for each in found} == set(FAULTS)
+    assert {each["state"] for each in found} == {"confirmed"}
+
+
+@pytest.mark.root
+def test_a_practice_cloud_says_nothing_about_the_planted_faults(practice):
+    document, _ = practice
+    assert not any(code in json.dumps(document) for code in FAULTS)
+    texts = (file.read_text() for file in Path(document["folder"]).glob("*.json"))
+    assert not any(code in text for text in texts for code in FAULTS)
+
+
+@pytest.mark.root
+def test_printed_commands_repair_what_heal_leaves_alone_in_a_practice_cloud(practice):
+    said = on_host(practice, 1, "stocktake audit")
+    commands = re.findall("^ hand: ((?:lvremove|python3|rm) .*)$", said, re.MULTILINE)
+    assert len(commands) == 4
+    on_host(practice, 1, "; ".join(commands))
+    left = json.loads(on_host(practice, 1, "stocktake findings --causes -f json"))
+    assert {each["code"] for each in left} == set(BY_CODE) & set(FAULTS)
+    heals = [each["fix"] for each in left if each["fix"]]
+    assert len(heals) == len(left) - 1  # the agent of the other host repairs consumer-on-several-providers
+    (there,) = json.loads(on_host(practice, 2, "stocktake findings --code allocation-stale-move -f json"))
+    plans = [on_host(practice, 1, f"{heal} -f json") for heal in heals] + [
+        on_host(practice, 2, f"{there['fix']} -f json")
+    ]
+    assert all(len(json.loads(plan)["actions"]) == 1 for plan in plans)
+
+
+@pytest.mark.root
+def test_demo_end_without_a_folder_removes_no_cloud_if_several_are_kept(practice):
+    document, folder = practice
+    copy = folder / "stocktake-demo-another"
+    copy.mkdir()
+    kept = json.loads((Path(document["folder"]) / "kept.json").read_text())
+    (copy / "kept.json").write_text(json.dumps(kept | {"pid": 0, "devices": [], "agents": []}))
+    try:
+        refused = run(folder, "--end")
+        assert refused.returncode == 127
+        assert refused.stdout == run(folder, "--list").stdout
+        assert all(f"demo --end {each}\n" in refused.stdout for each in (document["folder"], copy))
+        assert "2 clouds are kept, and none is removed" in refused.stderr
+    finally:
+        named = run(folder, "--end", str(copy))
+    assert (named.returncode, named.stdout) == (0, f"removed the demo's cloud in {copy}\n")
+    assert not copy.exists()
+    assert Path(document["folder"]).exists()
 
 
 def test_json_of_demo_with_option_keep_has_a_command_with_full_paths_per_story(tmp_path):
     done = run(tmp_path, "--keep", "-f", "json")
     try:
         asks = [story["ask"] for story in json.loads(done.stdout)["stories"]]
-        assert all(f"{tmp_path}/stocktake-demo-" in ask and STOCKTAKE in ask for ask in asks)
+        assert all(
+            re.fullmatch(rf"{tmp_path}/stocktake-demo-\w+/stocktake-demo-[12]/bin/stocktake .+", a) for a in asks
+        )
     finally:
         ended = end_as_told(done.stderr, tmp_path)
     assert ended.returncode == 0, ended.stderr

@@ -12,6 +12,7 @@ from agent.cmd.naming.explain_code import code_page, page_of
 from agent.cmd.naming.explain_what import answer
 from agent.demo.document import demo_document
 from agent.demo.outcome import DemoRun, HostRun
+from agent.demo.practice_text import practice_document
 from agent.demo.stories import Repair, Seen, stories
 from agent.healing.adopt import Adopted
 from agent.healing.attempt import WriteAttempt
@@ -200,4 +201,5 @@ def demo_answer() -> documents.Document:
         ),
     )
     host = HostRun(name=REPORT.host, report=REPORT, holds=holds)
-    return demo_document(DemoRun(stories=stories(seen), hosts=(host,), simulated=REPORT.simulated), {})
+    practice = practice_document(faults=5, seed=1, folder="f", rc={"h": "rc"}, end="e")
+    return demo_document(DemoRun(stories=stories(seen), hosts=(host,), simulated=REPORT.simulated), {}) | practice

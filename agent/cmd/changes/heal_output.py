@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from agent.cmd.changes.heal_run import HealRun
+from agent.guards import LIMITS_OF_A_RUN
 from agent.guards.minimum_age import GUARD as MINIMUM_AGE
 from agent.healing.attempt import WriteAttempt
 from agent.healing.consumer_json import after_json, record_json
@@ -25,7 +26,8 @@ def heal_document(run: HealRun) -> Document:
     the actions that were carried out. ``unread`` are the sources that could not be read; the plan leaves out findings
     that need these sources. ``undecided`` is true if, because of ``unread``, the run cannot tell whether the approved
     plan is still current. ``nothing_because`` is one sentence if the plan changes nothing. ``command`` carries out the
-    plan.
+    plan. ``repeat`` is the command that continues with the findings that this run leaves to a later run, because one
+    run makes few changes; null if it leaves none.
     """
     plan = run.plan
     return {
@@ -47,6 +49,7 @@ def heal_document(run: HealRun) -> Document:
         "nothing_because": None if plan.actions else nothing_because(plan.refusals, run.min_age_s),
         "try_again_s": try_again_s(plan.refusals),
         "command": _command(run) if plan.actions and not run.healed else None,
+        "repeat": _repeat(run),
     }
 
 
@@ -75,8 +78,22 @@ def try_again_s(refusals: Iterable[HealRefusal]) -> int | None:
 
 
 def _command(run: HealRun) -> str:
-    named = "".join(f"--finding {id_[:ID_SHOWN]} " for id_ in sorted(run.ordered.ids))
-    return f"stocktake heal {named}--plan {run.plan.digest[:DIGEST_SHOWN]} --yes"
+    ordered = run.ordered
+    named = _options("--finding", (id_[:ID_SHOWN] for id_ in ordered.ids)) + _options("--code", ordered.codes)
+    return f"stocktake heal{named} --plan {run.plan.digest[:DIGEST_SHOWN]} --yes"
+
+
+def _repeat(run: HealRun) -> str | None:
+    """Return the command for the findings that wait for a later run; without the ids that this run repairs."""
+    later = [refusal.finding_id[:ID_SHOWN] for refusal in run.plan.refusals if refusal.guard in LIMITS_OF_A_RUN]
+    if not later:
+        return None
+    named = _options("--finding", later if run.ordered.ids else ()) + _options("--code", run.ordered.codes)
+    return f"stocktake heal{named}"
+
+
+def _options(option: str, values: Iterable[str]) -> str:
+    return "".join(f" {option} {value}" for value in sorted(values))
 
 
 def outcome_keys(outcome: WriteAttempt) -> Document:

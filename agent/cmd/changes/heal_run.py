@@ -20,11 +20,13 @@ from agent.cmd.exit_handling import to_stderr
 from agent.cmd.naming.prefixes import only_match
 from agent.cmd.not_root import closed_to_us, require_root
 from agent.cmd.unread import refuse_unreadable, unread_lines
+from agent.cmd.waits.progress import waits_shown
 from agent.cmd.wake import wake_after
 from agent.config.loaded import Loaded
 from agent.errors import ConfigError, FolderUnavailable, LockHeld
 from agent.healing.heal import Healed, Prepared, prepared, run_heal
 from agent.healing.plan import asked_for
+from agent.healing.recheck import WAIT_S
 from agent.model.audit import AuditMemory, AuditResult, Publish
 from agent.model.finding import STEADY_AUDITS, FindingState
 from agent.model.heal import HealPlan
@@ -34,6 +36,8 @@ from agent.repairs import BY_CODE, DAEMON_CODES
 from agent.timing.backoff import wait_s
 from agent.usage_error import UsageError
 
+# What a run that changes something waits for longest (agent/healing/recheck.py).
+_HEARTBEAT = "a new heartbeat of a nova service (it proves that nova's rows are newer than the plan)"
 # The sources that at least one repair needs.
 _NEEDED = frozenset(source for repair in BY_CODE.values() for source in repair.needs)
 
@@ -42,11 +46,18 @@ _NEEDED = frozenset(source for repair in BY_CODE.values() for source in repair.n
 class Ordered:
     """The operator's request: the digest of the approved plan, and findings' ids (whole, or their first characters).
 
-    Without ids, the operator requests all findings that the daemon may repair by itself.
+    Without ids, the operator requests all findings with one of the ``codes``; without codes, all findings that the
+    daemon may repair by itself.
     """
 
     ids: frozenset[str]
     digest: str | None
+    codes: frozenset[str] = frozenset()
+
+    @property
+    def wanted_codes(self) -> frozenset[str]:
+        """The codes of the requested findings if the operator names no finding."""
+        return self.codes or DAEMON_CODES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +105,7 @@ def healed(options: argparse.Namespace, ordered: Ordered) -> HealRun:
     Raises ConfigError, FolderUnavailable, UsageError if a requested finding does not exist, and NoDocument (exit
     code 75) if too little could be read.
     """
+    _check_codes(ordered)
     loaded = loaded_for(options)
     if ordered.digest is not None:
         require_root(loaded)
@@ -106,7 +118,8 @@ def healed(options: argparse.Namespace, ordered: Ordered) -> HealRun:
             _remember(task, result)
         refuse_unreadable(result.report, closed)
         _check_ids(result.report, ordered)
-        run = _decided_again(task, _run(task, result, ordered))
+        with waits_shown(options) as watch, watch(_HEARTBEAT, WAIT_S):
+            run = _decided_again(task, _run(task, result, ordered))
     wake_after(loaded, (each.outcome for each in run.healed))
     for line in unread_lines(run.report, closed):
         to_stderr(line)
@@ -141,7 +154,7 @@ def _audited(task: AuditTask, ordered: Ordered) -> AuditResult:
             task.parts.clock.wait(spacing_s)
         result = _audited_once(task, memory)
         memory = result.memory
-        asked = asked_for(result.report.findings, DAEMON_CODES, ids_of(result.report, ordered))
+        asked = asked_for(result.report.findings, ordered.wanted_codes, ids_of(result.report, ordered))
         waiting = [seen for seen in asked if seen.state is not FindingState.UNKNOWN and seen.times < needed]
         if result.report.outcome is Outcome.UNREADABLE or not waiting:
             break
@@ -182,6 +195,12 @@ def ids_of(report: AuditReport, ordered: Ordered) -> frozenset[str]:
     return frozenset(only_match("finding", typed, known) or typed for typed in ordered.ids)
 
 
+def _check_codes(ordered: Ordered) -> None:
+    unknown = sorted(ordered.codes - BY_CODE.keys())
+    if unknown:
+        raise UsageError(f"heal has no repair for {', '.join(unknown)}; it has one for {', '.join(sorted(BY_CODE))}")
+
+
 def _check_ids(report: AuditReport, ordered: Ordered) -> None:
     unknown = sorted(ids_of(report, ordered) - {seen.finding.id for seen in report.findings})
     if not unknown:
@@ -195,8 +214,9 @@ def _check_ids(report: AuditReport, ordered: Ordered) -> None:
 
 def _run(task: AuditTask, result: AuditResult, ordered: Ordered) -> HealRun:
     with task.parts.request_scope(result.report.audit_id):
-        # A repair that only an operator may start needs the finding's id, because the operator must judge that finding.
-        found = prepared(_started_by_hand(task), result, DAEMON_CODES, ids_of(result.report, ordered))
+        # A repair that only an operator may start needs the finding's id or code, because the operator must judge it.
+        ids = ids_of(result.report, ordered)
+        found = prepared(_started_by_hand(task), result, ordered.wanted_codes, ids)
         run = HealRun(ordered=ordered, report=result.report, prepared=found, min_age_s=task.settings.heal.min_age_s)
         if found is None or ordered.digest is None:
             return run

@@ -44,8 +44,10 @@ def heal_blocks(document: Document, scenery: Scenery) -> Iterator[Block]:
     for group in alike(waits, lambda refusal: (refusal["code"], refusal["guard"], refusal["why"])):
         yield from _waits(group, scenery)
     for refusal in refused:
-        yield _heading("refuse", refusal, scenery, refusal["guard"])
-        yield _below(refusal["why"])
+        yield _heading("refuse", refusal, scenery)
+        yield _below(f"refused: {refusal['why']} (guard rail: {refusal['guard']})")
+        yield _below("what else the operator can do:")
+        yield copyable("inspect", f"stocktake explain {refusal['finding_id'][:ID_SHOWN]}")
     if any(refusal["wait_s"] is not None for refusal in waits):
         yield line(
             "a finding's age counts only while the agent keeps seeing the finding, so keep the daemon running; without "
@@ -60,11 +62,11 @@ def _waits(group: Sequence[Document], scenery: Scenery) -> Iterator[Line]:
     """Yield the lines about one waiting finding, or about several findings that wait for the same reason."""
     first = group[0]
     if len(group) == 1:
-        yield _heading("wait", first, scenery, first["guard"])
+        yield _heading("wait", first, scenery)
     else:
-        yield line(f"wait    {first['code']}  {len(group)} findings  ({first['guard']})", hang=_HANG)
+        yield line(f"wait    {first['code']}  {len(group)} findings", hang=_HANG)
         yield from (_below(f"[{each['finding_id'][:ID_SHOWN]}] {_whom(each, scenery)}") for each in group)
-    yield _below(f"waiting: {first['why']}")
+    yield _below(f"waiting: {first['why']} (guard rail: {first['guard']})")
 
 
 def result_line(result: Document, subject: str) -> str:
@@ -73,16 +75,16 @@ def result_line(result: Document, subject: str) -> str:
     return f"{result['result']}: {subject}: {result['words']}{entry}"
 
 
-def _heading(word: str, about: Document, scenery: Scenery, guard: str = "") -> Line:
-    """Return the first line about an action or a refusal: ``change CODE NAME UUID confirmed, 4 min [87897f25]``."""
+def _heading(word: str, about: Document, scenery: Scenery) -> Line:
+    """Return ``change  CODE  NAME UUID  confirmed, 4 min  [87897f25]``."""
     finding = scenery.findings.get(about["finding_id"])
     state: tuple[str | Span, ...] = ()
     if finding is not None:
         age = age_words(seconds_between(finding["first_seen_at"], scenery.now))
-        state = (toned(state_of(finding)), f"{age}{_without_a_gap(finding, scenery.now)}  ")
+        state = (toned(state_of(finding)), f"{age}{_counting(finding, scenery.now)}  ")
     id_ = f"[{about['finding_id'][:ID_SHOWN]}]"
     whom = _whom(about, scenery)
-    return line(f"{word:<6}  {about['code']}  {whom}  ", *state, id_, f"  ({guard})" if guard else "", hang=_HANG)
+    return line(f"{word:<6}  {about['code']}  {whom}  ", *state, id_, hang=_HANG)
 
 
 def _whom(about: Document, scenery: Scenery) -> str:
@@ -90,13 +92,13 @@ def _whom(about: Document, scenery: Scenery) -> str:
     return who(finding, scenery.names) if finding else about["consumer_uuid"] or "the tree"
 
 
-def _without_a_gap(finding: Document, now: str) -> str:
-    """Return ``, the last 38 s without a gap`` if heal counts only a part of the finding's age; else ""."""
+def _counting(finding: Document, now: str) -> str:
+    """Return ``, of which 38 s count for heal`` if not all of the finding's age counts for heal; else ""."""
     counts = seconds_between(finding.get("stands_since"), now)
     age = seconds_between(finding["first_seen_at"], now)
     if counts is None or age is None or age - counts < 1:
         return ""
-    return f", the last {age_text(counts)} without a gap"
+    return f", of which {age_text(counts)} count for heal"
 
 
 def _below(text: str) -> Line:
@@ -118,6 +120,9 @@ def _end(document: Document) -> Iterator[Line]:
     if document["command"] and not document["undecided"]:
         yield line("to carry out the plan:")
         yield copyable("fix", document["command"])
+    if document.get("repeat") and not document["undecided"]:
+        yield line("one run makes few changes; afterwards, for the findings that wait for the next run:")
+        yield copyable("fix", document["repeat"])
 
 
 def _details(action: Document) -> Iterator[str]:

@@ -87,6 +87,7 @@ HELP_TEXTS: Mapping[str, HelpText] = {
         examples=(
             ("stocktake demo", "show the six stories, then remove the small cloud"),
             ("stocktake demo --keep", "keep the small cloud, to try commands on it"),
+            ("stocktake demo --practice", "keep another cloud, with five planted faults to find and repair"),
             ("stocktake demo --html demo.html", "also write HTML pages of the fleet and of each host"),
         ),
         exits=((0, "showed all six stories"), (1, "a story could not be shown")),
@@ -119,6 +120,7 @@ HELP_TEXTS: Mapping[str, HelpText] = {
         examples=(
             ("stocktake heal", "print the plan and its digest"),
             ("stocktake heal --finding 87897f25", "the plan for one finding"),
+            ("stocktake heal --code allocation-leaked", "the plan for all findings of one code; repeat it"),
             ("stocktake heal --plan 4d1b0c9a7e55 --yes", "carry out the plan that has this digest"),
         ),
         exits=(

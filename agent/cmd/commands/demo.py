@@ -2,7 +2,7 @@
 
 A story is a problem of the cloud and the agent's reports about the problem (see README.md). The demo cleans up after
 success, failure, a signal or a closed stdout. With --keep, a completed demo leaves the cloud running; --end removes the
-cloud.
+cloud. --practice keeps another cloud, in which an operator finds and repairs planted faults.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import random
 import shlex
 import shutil
 import sys
@@ -23,16 +24,23 @@ from typing import TYPE_CHECKING
 from agent.cmd.command_line.failures import FailureKind, NoDocument
 from agent.cmd.commands.base import DocumentCommand, argument
 from agent.errors import AgentError
+from agent.usage_error import UsageError
 
 if TYPE_CHECKING:
     from agent.demo.cloud import DemoCloud
     from agent.demo.interruptions import Interruptions
-    from agent.demo.kept import Kept
     from agent.demo.outcome import DemoRun
 
 NOT_SHOWN = 1
 # If a signal ends the demo, the exit code is this number + the number of the signal, as in shells.
 BY_SIGNAL = 128
+_FAULTS, _MOST_FAULTS = 5, 10
+
+
+def _faults(text: str) -> int:
+    if text.isascii() and text.isdigit() and 1 <= int(text) <= _MOST_FAULTS:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text} is not a number of faults from 1 to {_MOST_FAULTS}")
 
 
 class Demo(DocumentCommand):
@@ -40,7 +48,24 @@ class Demo(DocumentCommand):
 
     ARGUMENTS = (
         argument("--keep", action="store_true", help="keep the demo's cloud running, and print commands to try"),
-        argument("--end", action="store_true", help="remove the clouds that --keep left running, and run no demo"),
+        argument(
+            "--practice",
+            type=_faults,
+            nargs="?",
+            const=_FAULTS,
+            metavar="N",
+            help="keep another cloud, on whose first host N faults are planted (1 to 10; 5 without a number), for you "
+            "to find and repair with what stocktake prints",
+        ),
+        argument("--seed", type=int, metavar="N", help="with --practice: draw the same faults again"),
+        argument("--list", action="store_true", help="list the clouds that are kept"),
+        argument(
+            "--end",
+            nargs="?",
+            const="",
+            metavar="FOLDER",
+            help="remove the kept cloud in this folder; without a folder, the only kept cloud",
+        ),
         argument(
             "--html",
             metavar="FILE",
@@ -53,15 +78,17 @@ class Demo(DocumentCommand):
         from agent.demo.interruptions import Interrupted
 
         if parsed_args.html == "-":
-            from agent.usage_error import UsageError
-
             raise UsageError("--html writes several files: name a file")
-        if parsed_args.end:
-            return self._end()
+        if parsed_args.seed is not None and parsed_args.practice is None:
+            raise UsageError("--seed goes together with --practice")
+        if parsed_args.list or parsed_args.end is not None:
+            return self._list() if parsed_args.list else self._end(parsed_args.end)
         missing = _missing_packages()
         if missing:
             raise _failed(f"the demo needs {missing}: pip install stocktake[demo]")
         try:
+            if parsed_args.practice is not None:
+                return _practice(self, parsed_args.practice, parsed_args.seed, parsed_args.format)
             ran = _shown(self, keep=parsed_args.keep, form=parsed_args.format, page=parsed_args.html)
         except Interrupted as signal:
             return BY_SIGNAL + signal.number
@@ -73,11 +100,28 @@ class Demo(DocumentCommand):
             raise _failed(str(error)) from error
         return 0 if all(story.shown for story in ran.stories) else NOT_SHOWN
 
-    def _end(self) -> int:
-        """Remove the clouds that --keep left running, and print the folder of each cloud; return 0."""
+    def _list(self) -> int:
+        """Print the folder of each kept cloud, its hosts, and how to remove it; return 0."""
         from agent.demo.kept import kept_clouds
 
         found = tuple(kept_clouds())
+        for cloud in found:
+            self.app.stdout.write(f"{cloud.folder}: {', '.join(cloud.hosts)}; remove it: {_ending(cloud.folder)}\n")
+        if not found:
+            self.app.stdout.write("no cloud of a demo is kept\n")
+        return 0
+
+    def _end(self, folder: str) -> int:
+        """Remove the kept cloud and print its folder; return 0. Raises UsageError if it is unclear which cloud."""
+        from agent.demo.kept import kept_clouds, kept_in
+
+        named = kept_in(Path(folder)) if folder else None
+        if folder and named is None:
+            raise UsageError(f"no cloud of a demo is kept in {folder}: `stocktake demo --list` lists the kept clouds")
+        found = (named,) if named else tuple(kept_clouds())
+        if len(found) > 1:
+            self._list()
+            raise UsageError(f"{len(found)} clouds are kept, and none is removed: name the folder of one of them")
         for cloud in found:
             cloud.end()
             self.app.stdout.write(f"removed the demo's cloud in {cloud.folder}\n")
@@ -94,25 +138,22 @@ def _shown(command: Demo, *, keep: bool, form: str, page: str | None) -> DemoRun
     from agent.cmd.demo_run import run
     from agent.demo import cloud
     from agent.demo.interruptions import Interruptions
-    from agent.demo.kept import PREFIX
     from agent.demo.placement import Lifetime
+    from agent.demo.story_world import STORIES
 
     with Interruptions() as interruptions, contextlib.ExitStack() as standing:
         progress = _Progress(interruptions)
-        folder = Path(tempfile.mkdtemp(prefix=PREFIX))
-        standing.callback(shutil.rmtree, folder, ignore_errors=True)
         lifetime = Lifetime.KEPT if keep else Lifetime.WITH_US
-        built = cloud.build(folder, lifetime, progress, standing, interruptions)
+        built = cloud.build(_folder(standing), lifetime, progress, standing, interruptions, script=STORIES)
         with interruptions.allowed():
             ran = run(built, progress)
             if page is not None:
                 _write_pages(page, built, ran, progress)
             if keep:
                 progress("done")
-                kept = _kept(built)
-                kept.remember()
+                _keep(built)
                 _answer(command, ran, form, _commands(built))
-                sys.stderr.write(f"the demo's cloud stays in {kept.folder}; remove it: {_program()} demo --end\n")
+                _say_how_to_go_on(built)
         if keep:
             # Cancel the clean-up (--keep) only after the print, because the printed text tells the operator how to
             # remove the cloud.
@@ -121,6 +162,79 @@ def _shown(command: Demo, *, keep: bool, form: str, page: str | None) -> DemoRun
         progress("done")
         _answer(command, ran, form, {})
     return ran
+
+
+def _practice(command: Demo, faults: int, seed: int | None, form: str) -> int:
+    """Build and keep a cloud with planted faults, and print how to begin; return 0."""
+    from agent.cmd.practice_run import prepare, start_daemons
+    from agent.demo import cloud
+    from agent.demo.interruptions import Interruptions
+    from agent.demo.placement import Lifetime
+    from agent.demo.practice_cast import practice_script
+    from agent.demo.practice_text import practice_blocks, practice_document
+    from agent.demo.shell_files import rc_file
+
+    drawn = random.SystemRandom().randrange(10_000) if seed is None else seed
+    # Not for secrets: the same seed must plant the same faults again.
+    draw = random.Random(drawn)
+    with Interruptions() as interruptions, contextlib.ExitStack() as standing:
+        progress = _Progress(interruptions)
+        script = practice_script(draw)
+        built = cloud.build(_folder(standing), Lifetime.KEPT, progress, standing, interruptions, script=script)
+        with interruptions.allowed():
+            prepare(built, faults, draw, progress)
+            progress("starting the agents, which audit the hosts from now on")
+            _keep(built, start_daemons(built, standing))
+            document = practice_document(
+                faults=faults,
+                seed=drawn,
+                folder=str(built.folder),
+                rc={host.name: str(rc_file(built, host)) for host in built.hosts},
+                end=_ending(built.folder),
+            )
+            command.answer(form, practice_blocks(document), document)
+            command.app.stdout.flush()
+        standing.pop_all()
+    return 0
+
+
+def _folder(standing: contextlib.ExitStack) -> Path:
+    """Create the folder of a cloud, and register its removal."""
+    from agent.demo.kept import PREFIX
+
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    standing.callback(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _keep(built: DemoCloud, agents: tuple[int, ...] = ()) -> None:
+    """Write the files by which the cloud is found again, and those for the shell on each host."""
+    from agent.demo.kept import Kept
+    from agent.demo.shell_files import write_shell_files
+    from agent.demo.volume_group import VolumeGroupRig
+
+    devices = (group.device for group in built.groups if isinstance(group, VolumeGroupRig))
+    write_shell_files(built, os.path.abspath(shutil.which(sys.argv[0]) or sys.argv[0]))
+    Kept(
+        folder=built.folder,
+        pid=built.placement.pid,
+        devices=tuple(device for device in devices if device),
+        agents=agents,
+        hosts=tuple(host.name for host in built.hosts),
+    ).remember()
+
+
+def _say_how_to_go_on(built: DemoCloud) -> None:
+    from agent.demo.shell_files import rc_file
+
+    for host in built.hosts:
+        line = f". {shlex.quote(str(rc_file(built, host)))}"
+        sys.stderr.write(f"to run commands on {host.name} as they are printed, first run: {line}\n")
+    sys.stderr.write(f"the demo's cloud stays in {built.folder}; remove it: {_ending(built.folder)}\n")
+
+
+def _ending(folder: Path) -> str:
+    return f"{shlex.quote(_program())} demo --end {shlex.quote(str(folder))}"
 
 
 def _answer(command: Demo, ran: DemoRun, form: str, commands: Mapping[str, str]) -> None:
@@ -174,17 +288,6 @@ def _program() -> str:
 
 def _commands(built: DemoCloud) -> dict[str, str]:
     """Return, for each host, the start of a ``stocktake`` command that an operator can copy."""
-    from agent.demo.cast import HOSTS
+    from agent.demo.shell_files import command_file
 
-    # Write "env VAR=value", not "VAR=value": if the folder's path contains a space, shlex.join quotes the whole word,
-    # and without env the shell would run the quoted word as a command.
-    view = ["env", f"LVM_SYSTEM_DIR={built.lvm_folder}"] if built.has_real_groups else []
-    return {host.name: shlex.join([*view, _program(), "--config-file", str(built.config_file(host))]) for host in HOSTS}
-
-
-def _kept(built: DemoCloud) -> Kept:
-    from agent.demo.kept import Kept
-    from agent.demo.volume_group import VolumeGroupRig
-
-    devices = (group.device for group in built.groups if isinstance(group, VolumeGroupRig))
-    return Kept(folder=built.folder, pid=built.placement.pid, devices=tuple(device for device in devices if device))
+    return {host.name: shlex.quote(str(command_file(built, host))) for host in built.hosts}

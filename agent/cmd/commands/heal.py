@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from agent.cmd.commands.base import APPROVAL, DocumentCommand, approved_digest, argument
+from agent.usage_error import UsageError
 
 
 class Heal(DocumentCommand):
@@ -18,6 +19,13 @@ class Heal(DocumentCommand):
             metavar="ID",
             help="only this finding (repeatable); the first 8 characters of its id suffice",
         ),
+        argument(
+            "--code",
+            action="append",
+            default=[],
+            metavar="CODE",
+            help="only findings with this code (repeatable); repeat the command until nothing is left to change",
+        ),
         *APPROVAL,
     )
 
@@ -30,7 +38,11 @@ class Heal(DocumentCommand):
         from agent.render.documents import finding_document
         from agent.render.reading_order import names_of
 
-        ordered = Ordered(ids=frozenset(parsed_args.finding), digest=approved_digest(parsed_args))
+        if parsed_args.finding and parsed_args.code:
+            raise UsageError("--finding and --code do not go together: name the findings, or their code")
+        ordered = Ordered(
+            ids=frozenset(parsed_args.finding), codes=frozenset(parsed_args.code), digest=approved_digest(parsed_args)
+        )
         run = healed(self.app.options, ordered)
         document = heal_document(run)
         scenery = Scenery(

@@ -31,4 +31,12 @@ OPTS = [
         "companion: by an allocation of a consumer that the agent creates) and report the volumes; report: only "
         "report them; ignore: do neither. SIGHUP applies it.",
     ),
+    cfg.ListOpt(
+        "accepted_volumes",
+        default=[],
+        mutable=True,
+        sample_default="<none>",
+        help="Foreign volumes that are meant to be there, each as GROUP/VOLUME; * and ? are wildcards. The agent does "
+        "not report them, and still reserves their space with foreign_volumes = reserve. SIGHUP applies it.",
+    ),
 ]

@@ -90,7 +90,7 @@ def _block(group: Sequence[SeenFinding], names: Mapping[str, str], facts: HostFa
         who=cut(who(first, names)) if is_one else f"{len(group)} findings",
         state=_state(first, facts),
         short_id=_short(first) if is_one else "",
-        actual=cut(_sentence(finding.actual), 1000) if is_one else "",
+        actual=cut(" ".join(map(_sentence, (finding.actual, *finding.known))), 1000) if is_one else "",
         impact=facts.impacts.get(finding.code, ""),
         members=() if is_one else (*members, *((f"and {more} more",) if more > 0 else ())),
         commands=tuple(_commands(group)),
@@ -111,8 +111,8 @@ def _commands(group: Sequence[SeenFinding]) -> Iterator[Command]:
     heal = [_heal_id(seen) for seen in group]
     if len(group) > 1:
         if all(heal):
-            options = " ".join(f"--finding {each}" for each in heal)
-            yield Command(label="fix", words="Repair all of them.", line=f"stocktake heal {options}")
+            words = "Repair them; one run of heal changes few consumers, so repeat the command."
+            yield Command(label="fix", words=words, line=f"stocktake heal --code {first.code}")
         yield Command(
             label="inspect",
             words="One of them, with all its commands.",

@@ -2,14 +2,37 @@
 
 from __future__ import annotations
 
+import dataclasses
+import shlex
+import subprocess
+
 import pytest
+import sqlalchemy
 
 from agent.audit.decide import decide
+from agent.books.confirm import evidence_digest
+from agent.demo import cell
 from agent.model.compared import Subject
-from agent.model.finding import Severity
+from agent.model.finding import RemedyKind, Severity
 from agent.model.nova import StateKind
+from agent.model.placement import DetachedTree
+from agent.model.settings import DatabaseAccess, Role, Server
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
-from tests.rigs.facts import ROOT_UUID, findings, node, settings, snapshot, state, uuid, without
+from tests.rigs.facts import (
+    ROOT_UUID,
+    allocations,
+    findings,
+    instance,
+    inventory,
+    node,
+    settings,
+    snapshot,
+    state,
+    uuid,
+    view,
+    without,
+)
+from tests.rigs.records import orphan, tree
 
 CODE = "compute-node-orphaned"
 OLD = node(2, uuid=uuid("old"), hypervisor_hostname="old.example.org", vcpus=48, memory_mib=262144, local_gib=1000)
@@ -28,7 +51,6 @@ def test_the_finding_names_the_compute_node_row_and_its_resources(world):
     assert found.facts == (("compute_node_id", 2), ("hypervisor_hostname", "old.example.org"))
     assert found.severity is Severity.WARNING
     assert not found.rests_on_recorded
-    assert "check that no instance names the old node" in found.remedy
 
 
 def test_each_orphaned_row_has_its_own_finding():
@@ -57,3 +79,103 @@ def test_no_row_is_reported_as_orphaned_if_this_hosts_node_name_is_unknown():
     blind = without(WORLD, LIBVIRT)
     decision = decide(blind, settings(), Subject(root_uuid=ROOT_UUID, node=None), None)
     assert [f for f in decision.findings if f.code == CODE] == []
+
+
+ORPHAN = orphan()
+ROW = node(2, uuid=ORPHAN.uuid, hypervisor_hostname=ORPHAN.hypervisor_hostname)
+NAME = ROW.hypervisor_hostname
+
+
+def told(*trees, instances=(), chosen=None):
+    world = snapshot(nova=state(*instances, nodes=(node(), ROW)), placement=view(orphans=trees))
+    (found,) = findings(world, CODE, chosen or settings())
+    return found
+
+
+def commands(found):
+    return [remedy.command for remedy in found.remedies]
+
+
+def test_the_finding_says_that_the_database_and_placement_hold_nothing_of_the_node():
+    found = told(DetachedTree(uuid=ROW.uuid))
+    assert found.known == (
+        f"the database has no instance of host cmp1 on node {NAME}",
+        f"Placement has no provider {ROW.uuid}, so nothing is allocated from the node",
+    )
+    assert not any("provider" in (command or "") for command in commands(found))
+
+
+def test_the_finding_lists_what_each_consumer_still_has_on_the_nodes_provider():
+    held = [dataclasses.replace(each, provider_uuid=ROW.uuid) for each in allocations(uuid("i1"), VCPU=4, DISK_GB=40)]
+    found = told(tree(ORPHAN, *held, inventories=(inventory("VCPU", 8),)))
+    assert found.known[1:] == (
+        f"Placement has provider {ROW.uuid} of the node, which offers 8 VCPU",
+        f"consumer {uuid('i1')} has 4 VCPU, 40 GiB there",
+    )
+    unset = f"openstack resource provider allocation unset --provider {ROW.uuid} {uuid('i1')}"
+    assert unset in commands(found)
+
+
+def test_of_many_consumers_on_the_nodes_provider_three_are_named():
+    held = [
+        dataclasses.replace(each, provider_uuid=ROW.uuid) for n in range(5) for each in allocations(f"c{n}", VCPU=1)
+    ]
+    assert told(tree(ORPHAN, *held)).known[-1] == "2 more consumers have allocations there"
+
+
+def test_while_an_instance_is_on_the_node_no_command_deletes_the_row():
+    here = dataclasses.replace(instance(), host="cmp1", node=NAME)
+    found = told(DetachedTree(uuid=ROW.uuid), instances=(here,))
+    assert found.known[0] == f"the database has 1 instance of host cmp1 on node {NAME}: {here.uuid} ({here.name})"
+    assert commands(found) == [None]
+    assert "do not delete the row" in found.remedy
+
+
+def test_evidence_about_the_nodes_provider_does_not_change_the_findings_digest():
+    one, other = told(DetachedTree(uuid=ROW.uuid)), told(tree(ORPHAN))
+    assert one.known != other.known
+    assert evidence_digest(one) == evidence_digest(other)
+
+
+def of_database(database):
+    access = dataclasses.replace(settings().access, database=database)
+    found = told(DetachedTree(uuid=ROW.uuid), chosen=settings(access=access))
+    (delete,) = [remedy for remedy in found.remedies if "delete the row" in remedy.words]
+    return delete
+
+
+def test_the_command_that_deletes_the_row_fits_a_mysql_database():
+    server = Server(host="db", port=3306)
+    delete = of_database(DatabaseAccess(name="nova_cell1", server=server, user="reader"))
+    assert shlex.split(delete.command) == [
+        *("mysql", "-h", "db", "-P", "3306", "-u", "reader", "-p", "nova_cell1", "-e"),
+        "UPDATE compute_nodes SET deleted = id, deleted_at = UTC_TIMESTAMP() WHERE id = 2 AND deleted = 0",
+    ]
+    assert "the database user reader needs the right to UPDATE" in delete.words
+
+
+def test_the_command_that_deletes_the_row_runs_as_printed_on_an_sqlite_database(tmp_path):
+    file = tmp_path / 'a cell\'s "file".sqlite'
+    engine = sqlalchemy.create_engine(f"sqlite:///{file}")
+    cell.create_tables(engine)
+    with engine.begin() as connection:
+        cell.add_compute_node(connection, node())
+        cell.add_compute_node(connection, ROW)
+    subprocess.run(["sh", "-c", of_database(DatabaseAccess(name=str(file))).command], check=True)
+    with engine.connect() as connection:
+        rows = connection.execute(sqlalchemy.text("SELECT id, deleted, deleted_at FROM compute_nodes ORDER BY id"))
+        (kept, gone) = rows.all()
+    engine.dispose()
+    assert (kept.deleted, kept.deleted_at) == (0, None)
+    assert (gone.deleted, gone.deleted_at is None) == (2, False)
+
+
+def test_without_access_to_the_database_the_words_have_the_statement():
+    delete = of_database(None)
+    assert delete.command is None
+    assert "UPDATE compute_nodes SET deleted = id" in delete.words
+
+
+def test_beside_nova_compute_the_first_remedy_waits_for_nova_compute():
+    found = told(DetachedTree(uuid=ROW.uuid), chosen=settings(role=Role.COMPANION))
+    assert (found.remedies[0].kind, found.remedies[0].command) == (RemedyKind.WAIT, None)

@@ -69,7 +69,7 @@ def test_the_finding_names_the_instance_and_the_folder_and_its_size_in_bytes(rea
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.subject.startswith(FOLDER)
     assert found.expected == "every folder named after an instance belongs to an instance of this host"
-    assert found.actual == f"folder {found.subject} takes 5368709120 bytes; {whereabouts}"
+    assert found.actual == f"folder {found.subject} takes 5 GiB (5368709120 bytes); {whereabouts}"
     assert dict(found.facts) == {"path": found.subject, "size_bytes": 5368709120}
     assert found.severity is Severity.WARNING
     assert "backing file" in found.remedy

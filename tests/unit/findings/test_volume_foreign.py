@@ -40,7 +40,7 @@ def test_the_finding_names_the_volume_and_its_exact_size(world):
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, None, "DISK_GB")
     assert found.subject == "vg0/by-hand"
     assert found.actual == (
-        "volume vg0/by-hand takes 2684354560 bytes (counted in DISK_GB; [lvm] foreign_volumes = reserve)"
+        "volume vg0/by-hand takes 2.5 GiB (2684354560 bytes, counted in DISK_GB; [lvm] foreign_volumes = reserve)"
     )
     assert found.facts == (("volume", "vg0/by-hand"), ("size_bytes", 2684354560), ("counted_in_disk_gb", True))
     assert proof(found) == [("lvm", "DISK_GB", 3)]
@@ -48,10 +48,13 @@ def test_the_finding_names_the_volume_and_its_exact_size(world):
     assert found.severity is Severity.WARNING
     assert not found.rests_on_recorded
     assert found.remedy == (
-        "find the volume's owner: lvs -o +lv_time,lv_tags vg0/by-hand; if nobody needs the volume, remove it: "
-        "lvremove vg0/by-hand; if somebody needs the volume, move it to another volume group; until then the agent "
-        "reserves the volume's size; afterwards, offer the space again; a running agent does so in its next audit: "
-        "stocktake audit --publish"
+        "find the volume's owner: lvs -o +lv_time,lv_tags vg0/by-hand; "
+        "if nobody needs the volume, remove it; warning: lvremove destroys its data, and nothing brings the data back: "
+        "lvremove vg0/by-hand; "
+        "if somebody does, move it to another volume group; until then the agent reserves the volume's size; "
+        "afterwards, offer the space again; a running agent does so in its next audit: stocktake audit --publish; "
+        "to keep the volume without this finding, add vg0/by-hand to [lvm] accepted_volumes, and reload the agent "
+        "(SIGHUP): systemctl reload stocktake-agent"
     )
     assert found.headline == (
         "vg0/by-hand: this volume of 2.5 GiB on cmp1 belongs to no instance and to no known service"
@@ -75,7 +78,7 @@ def test_option_foreign_volumes_decides_if_a_volume_is_reported_and_reserved(pol
 
 def test_with_foreign_volumes_set_to_report_the_finding_mentions_no_reserve():
     (found,) = findings(WORLD, CODE, lvm_settings(foreign_volumes=UnmanagedPolicy.REPORT))
-    assert found.actual == "volume vg0/by-hand takes 2684354560 bytes (counted in DISK_GB)"
+    assert found.actual == "volume vg0/by-hand takes 2.5 GiB (2684354560 bytes, counted in DISK_GB)"
     assert "reserve" not in found.remedy
 
 
@@ -92,7 +95,7 @@ def test_a_volume_that_disk_gb_does_not_count_is_reported_but_not_reserved(chose
     (found,) = findings(world, CODE, chosen)
     assert found.resource_class is None
     assert dict(found.facts)["counted_in_disk_gb"] is False
-    assert found.actual == "volume vg1/x takes 1073741824 bytes (not counted in DISK_GB)"
+    assert found.actual == "volume vg1/x takes 1 GiB (1073741824 bytes, not counted in DISK_GB)"
     assert "reserve" not in found.remedy
     assert reserves(decided(world, chosen))["DISK_GB"] == 0
 
@@ -122,3 +125,12 @@ def test_no_finding_if_a_volume_has_or_may_have_an_owner_or_takes_no_space(world
 
 def test_a_volume_not_named_by_nova_is_reported_even_if_nova_could_not_be_read():
     assert len(findings(without(WORLD, STATE), CODE, lvm_settings())) == 1
+
+
+@pytest.mark.parametrize(
+    ("accepted", "told"), [(("vg0/by-hand",), 0), (("vg0/by-*",), 0), (("vg1/by-hand", "by-hand"), 1)]
+)
+def test_an_accepted_volume_is_no_finding_and_stays_reserved(accepted, told):
+    chosen = lvm_settings(accepted_volumes=accepted)
+    assert len(findings(WORLD, CODE, chosen)) == told
+    assert reserves(decided(WORLD, chosen))["DISK_GB"] == 3

@@ -49,10 +49,10 @@ def test_the_finding_names_the_instance_and_the_volume_size_in_bytes(world):
     assert dict(found.facts)["size_bytes"] == 5368709120
     assert proof(found) == [("lvm", "DISK_GB", 5)]
     assert found.severity is Severity.WARNING
-    assert (
-        f"; then remove the volume: lvremove {found.subject}; until then the agent reserves the volume's size; "
-        in found.remedy
+    remove = (
+        f"nothing brings the data back: lvremove {found.subject}; until then the agent reserves the volume's size; "
     )
+    assert remove in found.remedy
     assert reserves(decided(world, lvm_settings()))["DISK_GB"] == 5
 
 

@@ -99,7 +99,7 @@ def moved_on(case: GuardedFinding, **changes) -> GuardedFinding:
 
 
 WRONG: list[tuple[str, str, Callable[[GuardedFinding], GuardedFinding]]] = [
-    ("repairable", "no repair is known for allocation-leaked", lambda c: dataclasses.replace(c, repair=None)),
+    ("repairable", "heal has no repair for allocation-leaked", lambda c: dataclasses.replace(c, repair=None)),
     ("role", "role observer changes nothing", lambda c: with_settings(c, role=Role.OBSERVER)),
     ("undone", "an operator undid this repair", lambda c: with_undone(c, findings={c.seen.finding.id})),
     ("undone", "undid a repair of this consumer", lambda c: with_undone(c, consumers={c.seen.finding.consumer_uuid})),
@@ -116,7 +116,7 @@ WRONG: list[tuple[str, str, Callable[[GuardedFinding], GuardedFinding]]] = [
         lambda c: with_scene(with_seen(c, stands_since=at(288)), now=at(300)),
     ),
     ("minimum-age", "first seen -60 s ago", lambda c: with_scene(c, now="2026-11-21T10:59:00.000Z")),
-    ("sources-fresh", "libvirt could not be read", lambda c: lost(c, LIBVIRT)),
+    ("sources-fresh", "the repair needs libvirt, which this audit could not read", lambda c: lost(c, LIBVIRT)),
     ("recorded-fresh", "were not read in this audit", lambda c: with_view(c, allocations_fresh=False)),
     ("no-rival", "another program writes this provider: nova-compute is alive", rival_seen),
     ("identity", "is not known", lambda c: with_scene(c, identity=None)),
@@ -209,7 +209,7 @@ def moving_elsewhere(case: GuardedFinding, *found: Migration) -> GuardedFinding:
 WRONG_BESIDE_NOVA: list[tuple[str, str, Callable[[GuardedFinding], GuardedFinding]]] = [
     (
         "role",
-        "nova-compute makes this repair itself",
+        "heal leaves this repair to nova-compute",
         lambda c: repaired_by(c, beside_nova=BesideNova.NOVA_REPAIRS),
     ),
     (

@@ -63,10 +63,12 @@ def test_a_heal_plan_lists_changes_first_then_waiting_and_then_refused_findings(
         "change  allocation-leaked  6f0d  [87897f25]",
         "        it is deleted",
         "        ends also: 1c2d77aa",
-        "wait    allocation-leaked  6f0d  [87897f25]  (max-percent)",
-        "        waiting: this run has changed 1 of 10",
-        "refuse  allocation-leaked  6f0d  [87897f25]  (role)",
-        "        role observer changes nothing",
+        "wait    allocation-leaked  6f0d  [87897f25]",
+        "        waiting: this run has changed 1 of 10 (guard rail: max-percent)",
+        "refuse  allocation-leaked  6f0d  [87897f25]",
+        "        refused: role observer changes nothing (guard rail: role)",
+        "        what else the operator can do:",
+        "inspect: stocktake explain 87897f25",
         "to carry out the plan:",
         f"  fix: {command}",
     ]
@@ -78,7 +80,7 @@ def test_a_plan_shows_the_name_the_state_and_the_age_of_each_finding() -> None:
     scenery = Scenery(findings={finding["id"]: finding}, names={"6f0d": "web-3"}, now="2026-11-21T10:00:00Z")
     heading = printed(document(ACTION), scenery)[1]
     assert (
-        heading == "change  allocation-leaked  web-3 6f0d  confirmed, 60 min, the last 4 min without a gap  [87897f25]"
+        heading == "change  allocation-leaked  web-3 6f0d  confirmed, 60 min, of which 4 min count for heal  [87897f25]"
     )
 
 
@@ -116,7 +118,7 @@ def test_a_plan_line_shows_for_how_long_the_finding_was_seen_without_a_gap() -> 
     finding = {"state": "confirmed", "confirmed": True, "first_seen_at": "2026-11-21T10:00:00.000Z",
                "stands_since": "2026-11-21T10:05:22.000Z", "consumer_uuid": "6f0d", "id": "1"}  # fmt: skip
     scenery = Scenery(findings={ACTION["finding_id"]: finding}, now="2026-11-21T10:06:00.000Z")
-    assert "  confirmed, 6 min, the last 38 s without a gap  [87897f25]" in printed(document(ACTION), scenery)[1]
+    assert "  confirmed, 6 min, of which 38 s count for heal  [87897f25]" in printed(document(ACTION), scenery)[1]
 
 
 def test_many_findings_that_wait_for_the_same_reason_share_one_entry() -> None:
@@ -125,6 +127,16 @@ def test_many_findings_that_wait_for_the_same_reason_share_one_entry() -> None:
          "why": "this run has changed 1 of 10", "waits": True, "wait_s": None} for n in range(6)
     ]  # fmt: skip
     said = printed(document(ACTION, refusals=waits))
-    assert said.count("        waiting: this run has changed 1 of 10") == 1
-    assert "wait    allocation-leaked  6 findings  (max-percent)" in said
+    assert said.count("        waiting: this run has changed 1 of 10 (guard rail: max-percent)") == 1
+    assert "wait    allocation-leaked  6 findings" in said
     assert [line for line in said if line.startswith("        [")] == [f"        [{n}0000000] c{n}" for n in range(6)]
+
+
+def test_after_the_plan_heal_prints_the_command_for_what_the_next_run_may_change() -> None:
+    said = printed(document(ACTION, command="stocktake heal --plan 4d1b --yes", repeat="stocktake heal --code X"))
+    assert said[-4:] == [
+        "to carry out the plan:",
+        "  fix: stocktake heal --plan 4d1b --yes",
+        "one run makes few changes; afterwards, for the findings that wait for the next run:",
+        "  fix: stocktake heal --code X",
+    ]

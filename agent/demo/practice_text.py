@@ -1,0 +1,41 @@
+"""Word how to begin in a practice cloud, without a word about what is wrong in it. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+
+from agent.render.documents import SCHEMA_VERSION, Document
+from agent.render.layout import Block, Line, Span
+
+
+def practice_document(*, faults: int, seed: int, folder: str, rc: Mapping[str, str], end: str) -> Document:
+    """Return the JSON document. ``rc`` maps each host to the file that a shell reads to work on this host.
+
+    ``end`` is the command that removes the cloud.
+    """
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "faults": faults,
+        "seed": seed,
+        "folder": folder,
+        "rc": dict(rc),
+        "end": end,
+    }
+
+
+def practice_blocks(document: Document) -> Iterator[Block]:
+    """Yield what is asked of the trainee, and the lines to copy."""
+    count, seed = document["faults"], document["seed"]
+    yield f"A small cloud runs here, and {count} {'fault is' if count == 1 else 'faults are'} planted in it."
+    yield "Find and repair each with what stocktake prints, and with the commands that it prints."
+    yield "You have done it when `stocktake status` says clean on every host."
+    yield ""
+    yield "To work on a host, run its line first; then every command works as it is printed:"
+    for host, file in document["rc"].items():
+        yield Line((Span(f"  . {shlex.quote(file)}    # {host}"),), whole=True)
+    yield "Begin with: stocktake status"
+    yield ""
+    yield "No guest runs, and the agents audit every 10 s. A repair is allowed at once ([heal] min_age = 0)."
+    yield f"The same faults again: stocktake demo --practice {count} --seed {seed}"
+    yield Line((Span(f"To remove the cloud: {document['end']}"),), whole=True)

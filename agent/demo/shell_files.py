@@ -1,0 +1,45 @@
+"""Write the files with which an operator works on a host of a kept cloud, with the commands as the agent prints them.
+
+``HOST/bin/stocktake`` runs the program with the host's configuration. A shell reads ``HOST/rc`` (``. FILE``):
+afterwards ``stocktake`` is that program, lvm2's commands see the demo's volume groups only, and an ``openstack``
+client, if one is installed, asks the demo's Placement.
+"""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from agent.demo.cast import HostCast
+from agent.demo.cloud import DemoCloud
+from agent.demo.placement import TOKEN
+
+
+def write_shell_files(cloud: DemoCloud, program: str) -> None:
+    """Write both files of each host; ``program`` is the full path of ``stocktake``."""
+    for host in cloud.hosts:
+        script = command_file(cloud, host)
+        script.parent.mkdir(exist_ok=True)
+        started = shlex.join([program, "--config-file", str(cloud.config_file(host))])
+        lines = ["#!/bin/sh", *_exports(cloud), f'exec {started} "$@"']
+        script.write_text("\n".join([*lines, ""]), encoding="utf-8")
+        script.chmod(0o755)
+        path = f"export PATH={shlex.quote(str(script.parent))}:$PATH"
+        # A shell remembers where it found a program: it must look for stocktake again.
+        openstack = (f"export OS_AUTH_TYPE=admin_token OS_TOKEN={TOKEN} OS_ENDPOINT={cloud.placement.url}", "hash -r")
+        rc = [f"# For the shell: . {shlex.quote(str(rc_file(cloud, host)))}", *_exports(cloud), path, *openstack, ""]
+        rc_file(cloud, host).write_text("\n".join(rc), encoding="utf-8")
+
+
+def command_file(cloud: DemoCloud, host: HostCast) -> Path:
+    """Return the path of the program ``stocktake`` of that host."""
+    return cloud.folder / host.name / "bin" / "stocktake"
+
+
+def rc_file(cloud: DemoCloud, host: HostCast) -> Path:
+    """Return the path of the file that a shell reads to work on that host."""
+    return cloud.folder / host.name / "rc"
+
+
+def _exports(cloud: DemoCloud) -> list[str]:
+    return [f"export LVM_SYSTEM_DIR={shlex.quote(str(cloud.lvm_folder))}"] if cloud.has_real_groups else []
