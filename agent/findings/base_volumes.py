@@ -99,7 +99,7 @@ def _remedies(owned: OwnedVolume) -> tuple[Remedy, ...]:
     return (
         inspect("find the volume's owner", line("lvs", "-o", "+lv_time,lv_tags", path)),
         by_hand(f"if nobody needs the volume, remove it; {_LOST}", remove),
-        by_hand("if somebody does, move it to another volume group"),
+        by_hand("if somebody needs the volume, move it to another volume group"),
     )
 
 

@@ -126,8 +126,9 @@ def finding_document(seen: SeenFinding) -> Document:
         "caused_by": list(seen.caused_by),
         "symptoms": list(seen.symptoms),
         "remedies": [remedy_document(remedy) for remedy in finding.remedies],
+        "headline": finding.headline,
         "known": list(finding.known),
-        **{name: getattr(finding, name) for name in ("headline", "began_at", "began_because")},
+        **{name: getattr(finding, name) for name in ("began_at", "began_because")},
     }
 
 

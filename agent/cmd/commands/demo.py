@@ -108,7 +108,7 @@ class Demo(DocumentCommand):
         for cloud in found:
             self.app.stdout.write(f"{cloud.folder}: {', '.join(cloud.hosts)}; remove it: {_ending(cloud.folder)}\n")
         if not found:
-            self.app.stdout.write("no cloud of a demo is kept\n")
+            self.app.stdout.write("no demo cloud is kept\n")
         return 0
 
     def _end(self, folder: str) -> int:
@@ -117,7 +117,7 @@ class Demo(DocumentCommand):
 
         named = kept_in(Path(folder)) if folder else None
         if folder and named is None:
-            raise UsageError(f"no cloud of a demo is kept in {folder}: `stocktake demo --list` lists the kept clouds")
+            raise UsageError(f"no demo cloud is kept in {folder}: `stocktake demo --list` lists the kept clouds")
         found = (named,) if named else tuple(kept_clouds())
         if len(found) > 1:
             self._list()
