@@ -49,6 +49,7 @@ def _sums(findings: tuple[SeenFinding, ...]) -> Document:
         "causes_by_code": _by_code(roots),
         "leaked": amounts_of(findings, LEAKING, _RECORDED),
         "missing": amounts_of(findings, MISSING, _PROMISED),
+        "oldest_by_code": _oldest(findings),
         "oldest_at": min((seen.first_seen_at for seen in findings if seen.first_seen_at), default=None),
         "worst": _worst(roots or findings),
     }
@@ -61,6 +62,15 @@ def no_sums() -> Document:
 
 def _by_code(findings: Iterable[SeenFinding]) -> dict[str, int]:
     return dict(sorted(Counter(seen.finding.code for seen in findings).items()))
+
+
+def _oldest(findings: Iterable[SeenFinding]) -> dict[str, str]:
+    """Return when the first finding of each code was first seen; a code without a known time is left out."""
+    found: dict[str, str] = {}
+    for seen in findings:
+        if seen.first_seen_at:
+            found[seen.finding.code] = min(found.get(seen.finding.code, seen.first_seen_at), seen.first_seen_at)
+    return dict(sorted(found.items()))
 
 
 def amounts_of(findings: Iterable[SeenFinding], codes: frozenset[str], book: str) -> dict[str, int]:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from agent.books.uncovered import RESTS_ON, uncovered
 from agent.bus.finding_sums import no_sums, sums_of
 from agent.model.host.resource_view import CellPages, ResourceView, ViewCell
 from agent.model.memo import for_equal_arguments
@@ -102,9 +103,18 @@ def state_of(report: AuditReport) -> Document:
         "traits_digest": None if is_silent else _traits_digest(report.traits),
         "numa": _numa(report.resource_view, report.cell_usages),
         **(sums_of(report.findings, books_read=books_read) if knows_findings else no_sums()),
+        "uncovered": _uncovered(report),
         "held_back": None if is_silent else len(report.plan.held_back),
         "heal": {"enabled": report.heal.enabled, "waiting": report.heal.waiting} if report.heal else None,
     }
+
+
+def _uncovered(report: AuditReport) -> Document | None:
+    """Return the use that nothing in Placement stands for; None if a source that it rests on was not read."""
+    is_lost = any(not source.ok and source.name in RESTS_ON for source in report.sources)
+    if is_lost or not (_was_read(report, PLACEMENT) and _was_read(report, LIBVIRT)):
+        return None
+    return uncovered(report.provider_uuid, report.inventory, report.ledger)
 
 
 def _was_read(report: AuditReport, name: str) -> bool:

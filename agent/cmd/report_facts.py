@@ -82,6 +82,8 @@ def _change(entry: Entry) -> Change:
         actor=entry.actor.words if entry.actor else "",
         result=entry.result.value,
         words=entry.words or change.why,
+        code=change.code or "",
+        about=about,
         undoes=change.undoes or "",
         undone_by=entry.undone_by,
         is_adoption=entry.actor is not None and entry.actor.program.endswith("adopt"),
@@ -90,4 +92,13 @@ def _change(entry: Entry) -> Change:
 
 def _options(loaded: Loaded) -> tuple[Option, ...]:
     rows: list[Any] = [row for row in loaded.rows() if row.origin != DEFAULT_ORIGIN]
-    return tuple(Option(group=row.group, name=row.option, value=row.value, origin=row.origin) for row in rows)
+    return tuple(
+        Option(
+            group=row.group,
+            name=row.option,
+            value=row.value,
+            origin=row.origin,
+            default=loaded.shown_default(row.group, row.option),
+        )
+        for row in rows
+    )

@@ -93,6 +93,11 @@ class Loaded:
         """Return the default in the option's definition, even if ``survey`` replaced it (host, my_ip, [placement])."""
         return next(opt.default for owner, opt in self.options if (owner, opt.dest) == (group, option))
 
+    def shown_default(self, group: str, option: str) -> str | None:
+        """Return the default in the option's definition as text, None if there is none; secrets are masked."""
+        opt = next(opt for owner, opt in self.options if (owner, opt.dest) == (group, option))
+        return None if opt.default is None else _shown(opt, opt.default)
+
     def shown(self, group: str, option: str) -> str:
         """Return an option's effective value as text, empty if the option is unset; a secret is masked."""
         opt = next(opt for owner, opt in self.options if (owner, opt.dest) == (group, option))

@@ -36,7 +36,13 @@ def _find(audit: AuditFacts) -> Findings:
             expected=f"host {audit.host} has only one compute node: {audit.node}",
             actual=f"compute node {node.hypervisor_hostname} (uuid {node.uuid}, id {node.id}) has a row with "
             f"{node.vcpus} vCPUs, {node.memory_mib} MiB, {node.local_gib} GiB, but libvirt reports no such hypervisor",
-            facts=(("compute_node_id", node.id), ("hypervisor_hostname", node.hypervisor_hostname)),
+            facts=(
+                ("compute_node_id", node.id),
+                ("hypervisor_hostname", node.hypervisor_hostname),
+                ("vcpus", node.vcpus),
+                ("memory_mib", node.memory_mib),
+                ("local_gib", node.local_gib),
+            ),
             known=_known(audit, node),
             remedies=_remedies(audit, node),
         )

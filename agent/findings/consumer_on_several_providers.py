@@ -73,11 +73,20 @@ def _finding(audit: AuditFacts, record: ConsumerRecord, here: list[Allocation], 
         expected=f"consumer {record.consumer_uuid} has its allocations of each class in only one provider tree",
         actual=f"the consumer has {_text(here)} allocated on this host and {_text(elsewhere)} on {others}",
         evidence=tuple(_claim(audit, a) for a in (*here, *elsewhere)),
-        facts=(("other_providers", others),),
+        facts=(("other_providers", others), *_home(instance)),
         rests_on_recorded=True,
         began=by_deletion(instance) or by_move(audit.state, instance),
         remedies=_remedies(audit, record.consumer_uuid, instance, (_providers(here), _providers(elsewhere))),
     )
+
+
+def _home(instance: Instance | None) -> tuple[tuple[str, str | bool], ...]:
+    """Return where the instance lives, so that a reader sees which of the allocations are right; () if not known."""
+    if instance is None:
+        return ()
+    if instance.deleted:
+        return (("instance_deleted", True),)
+    return (("instance_host", instance.host),) if instance.host else ()
 
 
 def _providers(allocations: list[Allocation]) -> list[str]:

@@ -45,9 +45,20 @@ def _finding(audit: AuditFacts, tree: DetachedTree, name: str, why: str | None) 
         subject=name,
         expected=f"no provider of {name}, which is not a compute node of host {audit.host} any more",
         actual=f"provider {tree.uuid} {are_still} in Placement; {why or _DELETED_SOON}",
-        facts=(("providers", len(tree.providers)), ("allocations", "; ".join(sorted(map(_held, tree.allocations))))),
+        facts=(
+            ("providers", len(tree.providers)),
+            ("inventory", _inventory(tree)),
+            ("allocations", "; ".join(sorted(map(_held, tree.allocations)))),
+        ),
         remedies=_remedies(tree, why),
     )
+
+
+def _inventory(tree: DetachedTree) -> str:
+    """Return what the scheduler believes to be there, for example ``48 VCPU, 262144 MiB of MEMORY_MB``."""
+    root = tree.root
+    rows = sorted(root.inventories, key=lambda each: each.resource_class) if root else ()
+    return ", ".join(amount_text(each.resource_class, each.total) for each in rows)
 
 
 def _held(allocation: Allocation) -> str:

@@ -29,8 +29,8 @@ COLUMNS = (
 #: The keys of a host's object whose values come from the host's message.
 MESSAGE_KEYS = (
     "outcome", "error", "sources_lost", "guests", "findings", "severities", "confirmed", "not_known", "not_known_since",
-    "causes", "worst", "leaked", "missing", "held_back", "heal_enabled", "heal_waiting", "resources", "role",
-    "agent_version", "interval_s", "audited_at",
+    "causes", "worst", "leaked", "missing", "uncovered", "held_back", "heal_enabled", "heal_waiting", "resources",
+    "role", "agent_version", "interval_s", "audited_at",
 )  # fmt: skip
 
 
@@ -45,6 +45,7 @@ def fleet_document(view: FleetView) -> Document:
         "problems": list(view.problems),
         "leaked": dict(sorted(view.sums.leaked.items())),
         "missing": dict(sorted(view.sums.missing.items())),
+        "uncovered": dict(sorted(view.sums.uncovered.items())),
         "held_back": view.sums.held_back,
         "hosts_not_known": view.sums.not_known,
         "hosts": [host_document(row, view.moment.at) for row in view.rows],
@@ -100,6 +101,7 @@ def _of_message(seen: HostSeen) -> Document:
         "worst": _worst(seen),
         "leaked": _numbers(seen.leaked),
         "missing": _numbers(seen.missing),
+        "uncovered": _numbers(seen.uncovered),
         "held_back": seen.held_back,
         "heal_enabled": seen.heal_enabled,
         "heal_waiting": seen.heal_waiting,

@@ -57,10 +57,11 @@ class HostSeen:
     """The last message of one host; None is a value that the agent does not know or does not send.
 
     ``received_at`` and ``outcome_since`` are in monotonic seconds. ``outcome_since`` is when the first of the messages
-    in a row with this outcome arrived. ``told`` is the host's condition as this message describes it. ``oldest_age_s``
-    is the age of the oldest finding at the time of sending. ``causes`` are numbers of findings by code, without
-    findings that another finding causes. ``leaked`` and ``missing`` are amounts by class. ``heal_waiting`` is the
-    number of findings that wait for heal.
+    in a row with this outcome arrived. ``told`` is the host's condition according to this message. ``oldest_age_s`` is
+    the age of the oldest finding at the time of sending. ``causes`` are numbers of findings by code, without findings
+    that another finding causes. ``leaked``, ``missing`` and ``uncovered`` are amounts by class; the
+    last two together are sold twice. ``oldest_by_code`` are the times (ISO 8601) of each code's oldest finding.
+    ``heal_waiting`` is the number of findings that wait for heal.
     """
 
     host: str
@@ -83,7 +84,9 @@ class HostSeen:
     causes: Counts | None
     leaked: Counts | None
     missing: Counts | None
+    uncovered: Counts | None
     oldest_age_s: float | None
+    oldest_by_code: tuple[tuple[str, str], ...] | None
     worst: Worst | None
     held_back: int | None
     heal_enabled: bool | None
@@ -155,7 +158,9 @@ def _seen(document: Mapping[str, Any], received_at: float) -> HostSeen:
         causes=_counts(document, "causes_by_code"),
         leaked=_counts(document, "leaked"),
         missing=_counts(document, "missing"),
+        uncovered=_counts(document, "uncovered"),
         oldest_age_s=_seconds_between(document.get("oldest_at"), document.get("at")),
+        oldest_by_code=_times(document, "oldest_by_code"),
         worst=_worst(document.get("worst")),
         held_back=_whole(document, "held_back"),
         heal_enabled=_flag(heal.get("enabled")),
@@ -227,6 +232,16 @@ def _counts(document: Mapping[str, Any], key: str) -> Counts | None:
     if not isinstance(value, dict) or len(value) > MOST_ENTRIES:
         raise TypeError(f"{key} is not an object with at most {MOST_ENTRIES} keys: {value!r:.60}")
     return tuple((_name(name), _whole(value, name) or 0) for name in value)
+
+
+def _times(document: Mapping[str, Any], key: str) -> tuple[tuple[str, str], ...] | None:
+    """Return the times by name in the object ``key``; None if the key is missing or null."""
+    value = document.get(key)
+    if value is None:
+        return None
+    if not isinstance(value, dict) or len(value) > MOST_ENTRIES:
+        raise TypeError(f"{key} is not an object with at most {MOST_ENTRIES} keys: {value!r:.60}")
+    return tuple((_name(name), _name(value[name])) for name in value)
 
 
 def _seconds_between(first: object, last: object) -> float | None:

@@ -105,12 +105,15 @@ class Sums:
     """Sums over all hosts: amounts by resource class, and the number of writes that the agents hold back.
 
     ``not_known`` is the number of hosts whose leaked amounts are not known; ``leaked`` does not include these hosts.
+    ``uncovered_not_known`` is the same of ``uncovered``.
     """
 
     leaked: Mapping[str, int]
     missing: Mapping[str, int]
+    uncovered: Mapping[str, int]
     held_back: int
     not_known: int
+    uncovered_not_known: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,13 +244,24 @@ def _patience_ends_at(cell: CellSeen) -> float:
 def _sums(rows: Iterable[HostRow]) -> Sums:
     leaked: Counter[str] = Counter()
     missing: Counter[str] = Counter()
-    held_back = not_known = 0
+    uncovered: Counter[str] = Counter()
+    held_back = not_known = uncovered_not_known = 0
     for row in rows:
         seen = row.seen
         if seen is None or seen.leaked is None:
             not_known += 1
-        if seen is not None and (seen.leaked or seen.missing or seen.held_back):
+        if seen is None or seen.uncovered is None:
+            uncovered_not_known += 1
+        if seen is not None and (seen.leaked or seen.missing or seen.uncovered or seen.held_back):
             leaked.update(dict(seen.leaked or ()))
             missing.update(dict(seen.missing or ()))
+            uncovered.update(dict(seen.uncovered or ()))
             held_back += seen.held_back or 0
-    return Sums(leaked=leaked, missing=missing, held_back=held_back, not_known=not_known)
+    return Sums(
+        leaked=leaked,
+        missing=missing,
+        uncovered=uncovered,
+        held_back=held_back,
+        not_known=not_known,
+        uncovered_not_known=uncovered_not_known,
+    )

@@ -89,16 +89,15 @@ class Sentences:
 class Figure:
     """One large number with its name.
 
-    ``amounts`` has a text with the unit for each resource class, or ``?`` if the number is not known.
-
-    ``meaning`` is COUNTED if the number is as it should be. ``text`` is shown below the number and says what the number
-    counts, or why the number is not known.
+    ``meaning`` is COUNTED if the number is as it should be. ``text`` says below the number what it counts, or why it is
+    not known; ``lines`` are further facts: on which hosts, since when.
     """
 
     name: str
     amounts: tuple[str, ...]
     meaning: Meaning
     text: str
+    lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,9 +139,9 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table. ``search`` is the label of the table's search box, "" if the table has no search box.
+    """A table. ``search`` is the label of its search box, "" without one. ``foot`` says what the table leaves out.
 
-    ``foot`` says what the table leaves out.
+    ``searched`` are further rows, as texts, of which the search shows those that match; a row may end early.
     """
 
     kind: ClassVar[str] = "table"
@@ -151,6 +150,7 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     search: str = ""
+    searched: tuple[tuple[str, ...], ...] = ()
     foot: str = ""
 
 
@@ -170,7 +170,8 @@ class Command:
 class FindingBlock:
     """One finding, or several alike findings: what is wrong, the impact, the commands, and the findings they cause.
 
-    ``members`` has a line for each finding if the block stands for several.
+    ``members`` has a line for each finding if the block stands for several. ``history`` says which repairs were
+    made, and which of them were undone.
     """
 
     kind: ClassVar[str] = "finding"
@@ -184,6 +185,7 @@ class FindingBlock:
     actual: str
     impact: str
     members: tuple[str, ...] = ()
+    history: tuple[str, ...] = ()
     commands: tuple[Command, ...] = ()
     also: str = ""
 

@@ -1,13 +1,79 @@
-"""Write sizes of storage for a page. Pure."""
+"""Write amounts for a page, by one rule: sizes in GiB, from 8192 GiB on in TiB, less than 1 GiB in MiB. Pure.
+
+A size has at most one decimal. RAM (MEMORY_MB counts MiB) and disk (DISK_GB counts GiB) are sizes; every other class
+counts things, and its unit is the name of the class.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+
 from agent.text.amounts import number_text
 
-_UNITS = (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20))
+#: The rule in words, for a page.
+RULE = "sizes are in GiB, from 8192 GiB on in TiB, below 1 GiB in MiB"
+FIRST_CLASSES = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")
+_MIB, _GIB, _TIB = 1 << 20, 1 << 30, 1 << 40
+_TIB_FROM = 8192 * _GIB
+_SIZES = {"MEMORY_MB": (_MIB, "RAM"), "DISK_GB": (_GIB, "disk")}
+_IN_TEXT = re.compile(r"(?<![\w.])(\d{4,15}) MiB\b")
 
 
 def size_text(size_bytes: float) -> str:
-    """Return a size with one decimal in the largest unit that gives at least 1: ``8.1 TiB``."""
-    unit = next(((name, factor) for name, factor in _UNITS if size_bytes >= factor), None)
-    return f"{number_text(size_bytes)} bytes" if unit is None else f"{size_bytes / unit[1]:.1f} {unit[0]}"
+    """Return a size by the rule: ``119.9 GiB``, ``8.1 TiB``, ``512 MiB``; less than 1 MiB in bytes."""
+    size = abs(size_bytes)
+    # A size that would be rounded to 1024 MiB is 1 GiB.
+    if size >= _TIB_FROM:
+        divisor, unit = _TIB, "TiB"
+    elif size >= _GIB - _MIB / 20:
+        divisor, unit = _GIB, "GiB"
+    elif size >= _MIB:
+        divisor, unit = _MIB, "MiB"
+    else:
+        return f"{number_text(size_bytes)} bytes"
+    return f"{_one_decimal(size_bytes / divisor)} {unit}"
+
+
+def beside_its_class(resource_class: str, amount: float) -> str:
+    """Return an amount for a text that already names the class: ``8``, ``16 GiB``."""
+    if resource_class not in _SIZES:
+        return number_text(round(amount, 1))
+    return size_text(amount * _SIZES[resource_class][0]) if amount else "0 GiB"
+
+
+def with_class(resource_class: str, amount: float) -> str:
+    """Return an amount for a text that does not yet name the class: ``8 VCPU``, ``16 GiB RAM``, ``80 GiB disk``."""
+    name = _SIZES[resource_class][1] if resource_class in _SIZES else resource_class
+    return f"{beside_its_class(resource_class, amount)} {name}"
+
+
+def listed(amounts: Mapping[str, int]) -> tuple[str, ...]:
+    """Return one text for each class with an amount: VCPU, PCPU, RAM and disk first, then by name."""
+    return tuple(with_class(name, amounts[name]) for name in sorted(amounts, key=class_place) if amounts[name])
+
+
+def class_place(name: str) -> tuple[int, str]:
+    """Return a key that sorts VCPU, PCPU, MEMORY_MB and DISK_GB first, and then by name."""
+    return (FIRST_CLASSES.index(name) if name in FIRST_CLASSES else len(FIRST_CLASSES), name)
+
+
+def by_the_rule(text: str) -> str:
+    """Return the text of a finding with its MiB in GiB: ``16 GiB`` for ``16384 MiB``.
+
+    A number of MiB that the rule would round stays, because two amounts may differ by 1 MiB: ``4097 MiB (4 GiB)``.
+    """
+    return _IN_TEXT.sub(_converted, text).replace(" of MEMORY_MB", " RAM").replace(" of DISK_GB", " disk")
+
+
+def _converted(found: re.Match[str]) -> str:
+    mib = int(found[1])
+    if mib < 1024:
+        return found[0]
+    text = size_text(mib * _MIB)
+    is_exact = mib * 10 % (1024 if mib * _MIB < _TIB_FROM else 1024 * 1024) == 0
+    return text if is_exact else f"{found[0]} ({text})"
+
+
+def _one_decimal(number: float) -> str:
+    return number_text(round(number, 1))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from agent.pages.blocks import Cell, Column, Meaning, Table
+from agent.pages.sizes import beside_its_class, by_the_rule
 from agent.render.cells import NOT_KNOWN as GRID_NOT_KNOWN
 from agent.render.layout import Column as GridColumn
 from agent.render.layout import Grid, Kind
-from agent.text.amounts import beside_its_class, number_text
+from agent.text.amounts import number_text
 from agent.text.wording import printable
 
 #: The text of a cell whose value is not known; an unknown value is never shown as 0.
@@ -52,7 +53,7 @@ def of_grid(table_id: str, caption: str, grid: Grid, without: Collection[str] = 
         id=table_id,
         caption=caption,
         columns=tuple(_column(grid.columns[place]) for place in places),
-        rows=tuple(tuple(_cell(row[place]) for place in places) for row in grid.rows),
+        rows=tuple(tuple(_cell(by_the_rule(row[place])) for place in places) for row in grid.rows),
         search=search,
     )
 

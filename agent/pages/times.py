@@ -14,11 +14,19 @@ def utc(time: str) -> str:
 
 
 def with_age(time: str, now: str) -> str:
-    """Return the time with its age at ``now``: ``2026-11-22 03:11:07 UTC (4 min ago)``, or ``(in the future)``."""
+    """Return the time with its age at ``now``: ``2026-11-22 03:11:07 UTC (age 4 min)``; ``in the future`` if later.
+
+    The page says of which moment the age is. "4 min ago" would be wrong for whoever reads the page tomorrow.
+    """
     seconds = age_s(time, now)
     if seconds is None:
         return utc(time)
-    return f"{utc(time)} ({'in the future' if seconds < 0 else f'{age_text(seconds)} ago'})"
+    return f"{utc(time)} ({age_words(seconds)})"
+
+
+def age_words(seconds: float) -> str:
+    """Return ``age 4 min``; ``in the future`` for less than 0 seconds."""
+    return "in the future" if seconds < 0 else f"age {age_text(seconds)}"
 
 
 def age_s(time: str, now: str) -> float | None:

@@ -29,7 +29,8 @@ DOCUMENT = host_state(REPORT, Sending(at=SENT_AT, interval_s=60.0, agent_version
 #: The values of a host on which nothing is wrong, over the whole message of DOCUMENT.
 CLEAN = {
     "outcome": "clean", "sources_lost": [], "findings": {}, "severities": {}, "confirmed": {}, "unknown": {},
-    "causes_by_code": {}, "leaked": {}, "missing": {}, "oldest_at": None, "worst": None, "held_back": 0,
+    "causes_by_code": {}, "leaked": {}, "missing": {}, "uncovered": {}, "oldest_at": None,
+    "oldest_by_code": {}, "worst": None, "held_back": 0,
     "resources": amounts(),
 }  # fmt: skip
 
@@ -46,7 +47,7 @@ def broken(
     found = {code: number}
     made = {
         "outcome": "findings", "findings": found, "severities": {severity: number}, "causes_by_code": found,
-        "oldest_at": "2026-11-22T02:59:07.000Z",
+        "oldest_at": "2026-11-22T02:59:07.000Z", "oldest_by_code": {code: "2026-11-22T02:59:07.000Z"},
         "worst": {"code": code, "severity": severity, "headline": "billing: deleted, and 8 VCPU are counted",
                   "first_seen_at": "2026-11-22T02:59:07.000Z"},
     }  # fmt: skip

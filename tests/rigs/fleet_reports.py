@@ -1,7 +1,8 @@
 """A made cloud of many hosts as their report documents: leaks, consumers on two hosts, orphans, strangers in stores.
 
-``documents(number)`` makes the same cloud in each run. Of each 100 hosts: 4 leak, 1 sells twice, 2 share a consumer, 1
-has an orphan, 3 have strangers, 1 could not read Placement.
+``documents(number)`` makes the same cloud in each run. Of each 100 hosts: 4 leak, 2 sell twice (a guest without an
+allocation, a guest that the cloud does not know), 2 share a consumer, 2 have an orphan, 3 have strangers, 1 could not
+read Placement, 1 is silent.
 """
 
 import datetime
@@ -14,7 +15,16 @@ from agent.model.claim import Cause, Claim, Consumer, Origin
 from agent.model.finding import Finding, FindingState, SeenFinding, Severity
 from agent.model.placement import ROOT, Inventory, ProviderKey
 from agent.model.plan import Plan
-from agent.model.report import AuditReport, ConsumerName, InventoryRow, Outcome, SourceStatus, StorageRow
+from agent.model.report import (
+    AuditReport,
+    ConsumerName,
+    InventoryRow,
+    LedgerRow,
+    Outcome,
+    SourceStatus,
+    StorageRow,
+    Verdict,
+)
 from agent.render.documents import report_document
 
 #: The time of the newest audit.
@@ -22,6 +32,13 @@ AT = datetime.datetime(2026, 11, 22, 3, 11, 7, tzinfo=datetime.UTC)
 VERSIONS = ("1.4.0", "1.4.0", "1.4.0", "1.3.2")
 ROLES = ("companion", "companion", "owner", "observer")
 GIB = 1 << 30
+#: What the findings about orphans say of them.
+OLD_PROVIDER = (
+    ("providers", 1),
+    ("inventory", "100 GiB of DISK_GB, 65536 MiB of MEMORY_MB, 16 VCPU"),
+    ("allocations", "0e7a: 2048 MiB of MEMORY_MB; 0e7a: 2 VCPU"),
+)
+OLD_NODE = (("compute_node_id", 7), ("vcpus", 24), ("memory_mib", 131_072), ("local_gib", 800))
 #: Amounts that one leaked consumer holds.
 LEAK = {"VCPU": 8, "MEMORY_MB": 16_384, "DISK_GB": 80}
 
@@ -115,7 +132,7 @@ def spread(host: int, other: int, consumer: str) -> SeenFinding:
             claim(consumer, "VCPU", 4, "placement"),
             claim(consumer, "VCPU", 4, "placement", ProviderKey("provider", elsewhere)),
         ),
-        facts=(("other_providers", elsewhere),),
+        facts=(("other_providers", elsewhere), ("instance_host", name(max(host, other)))),
     )
 
 
@@ -128,6 +145,7 @@ def orphan(host: int, code: str = "provider-orphaned") -> SeenFinding:
         ago(days=9),
         provider_uuid=uid("orphan", host),
         subject=f"old-node-{host}",
+        facts=OLD_PROVIDER if code == "provider-orphaned" else OLD_NODE,
     )
 
 
@@ -142,6 +160,32 @@ def foreign(host: int) -> SeenFinding:
         subject=f"guests/backup-{host}",
         resource_class="DISK_GB",
     )
+
+
+def stranger(host: int) -> SeenFinding:
+    """Return the finding about guests that the cloud does not know, and for which nothing is reserved."""
+    return found(
+        "unmanaged-use-unplaced",
+        Severity.WARNING,
+        f"{name(host)}: 6 VCPU and 12288 MiB of guests that the cloud does not know are not reserved",
+        ago(days=4, hours=host % 20),
+        provider_uuid=uid("provider", host),
+        resource_class="VCPU",
+    )
+
+
+def strange_rows(host: int) -> tuple[LedgerRow, ...]:
+    """Return the ledger's rows of a guest that the cloud does not know: 6 VCPU and 12 GiB RAM."""
+    guest = uid("stranger", host)
+    return tuple(
+        LedgerRow(
+            consumer_uuid=guest, consumer_key=guest, consumer_name="by-hand", consumer_kind="domain",
+            cause=Cause.FOREIGN_GUEST.value, provider=name(host), provider_uuid=uid("provider", host),
+            resource_class=resource_class, promised=None, held=amount, recorded=None, verdict=Verdict.UNMANAGED,
+            source="libvirt domain by-hand",
+        )
+        for resource_class, amount in (("VCPU", 6), ("MEMORY_MB", 12_288))
+    )  # fmt: skip
 
 
 def report(number: int, *findings: SeenFinding, **changes: Any) -> AuditReport:
@@ -230,12 +274,14 @@ def _report(host: int) -> AuditReport:
         return report(host, *(leaked(host, count) for count in range(1, 2 + host % 5)))
     if place == 23:
         return report(host, missing(host))
+    if place == 29:
+        return report(host, stranger(host), ledger=strange_rows(host))
     if place in (40, 41):
         other = host + 1 if place == 40 else host - 1
         consumer = uid("shared", min(host, other))
         return report(host, spread(host, other, consumer), names=(ConsumerName(f"shop-{min(host, other)}", consumer),))
-    if place == 60:
-        return report(host, orphan(host))
+    if place in (60, 61):
+        return report(host, orphan(host, "provider-orphaned" if place == 60 else "compute-node-orphaned"))
     if place in (72, 73, 74):
         return report(host, foreign(host))
     if place == 90:

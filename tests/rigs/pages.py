@@ -8,7 +8,7 @@ from agent.pages.blocks import Picture
 from agent.pages.host.facts import Change, HostFacts, Option
 from agent.pages.page import Page
 from agent.pages.shapes import TYPE, WIDTH, text_width
-from tests.rigs.screens import SCREEN, ledger_row
+from tests.rigs.screens import DELETED, SCREEN, ledger_row
 
 NOW = "2026-11-22T03:12:00Z"
 GIB = 1 << 30
@@ -33,6 +33,8 @@ CHANGES = (
         actor="root (stocktake heal)",
         result="done",
         words="removed 4 VCPU",
+        code="allocation-leaked",
+        about=DELETED,
         undone_by=("9b22aa556677",),
     ),
     Change(
@@ -55,7 +57,7 @@ CHANGES = (
     ),
 )
 OPTIONS = (
-    Option(group="agent", name="role", value="owner", origin="/etc/stocktake/stocktake.conf"),
+    Option(group="agent", name="role", value="owner", origin="/etc/stocktake/stocktake.conf", default="observer"),
     Option(group="placement", name="password", value="****", origin="/etc/nova/nova.conf"),
 )
 USAGE = {"id": 0, "cpus": 4, "memory_mib": 32768, "pinned": [1, 2, 3], "pages": [{"size_kib": 2048, "used": 512}]}

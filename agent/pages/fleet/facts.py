@@ -9,29 +9,39 @@ from dataclasses import dataclass
 from agent.fleet.conditions import Counts
 from agent.fleet.view import FleetView, HostRow
 
+#: The home of an instance that the cloud has deleted.
+DELETED = "deleted"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
     """A consumer with allocations on several hosts, as one host reports the consumer.
 
-    ``amounts`` are what the consumer has on this host, ``others`` the uuids of the consumer's other providers.
-    ``since`` (ISO 8601) is when the agent first saw this.
+    ``amounts`` are what the consumer has on this host, ``elsewhere`` what it has on each other provider, by the uuid of
+    the provider. ``home`` is the host on which the cloud has the instance, DELETED if the cloud has deleted it, "" if
+    the report does not say. ``since`` is ISO 8601.
     """
 
     consumer_uuid: str
     name: str
     amounts: Counts
-    others: tuple[str, ...]
+    elsewhere: tuple[tuple[str, Counts], ...]
+    home: str
     since: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Orphan:
-    """An orphaned provider or compute node of one host: the finding's code, subject, sentence and first time seen."""
+    """An orphaned provider or compute node of one host: the finding's code, the orphan's name and uuid, and its time.
+
+    ``offers`` is what the orphan says that it has, ``holds`` what is allocated there; "" if the report does not say.
+    """
 
     code: str
     what: str
-    words: str
+    uuid: str
+    offers: str
+    holds: str
     since: str
 
 

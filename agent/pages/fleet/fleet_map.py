@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 from agent.fleet.conditions import Condition
-from agent.fleet.ordering import Choice, chosen
 from agent.fleet.view import HostRow
 from agent.pages.blocks import Cell, Column, Meaning, Paragraph, Picture, Shape, Table
 from agent.pages.fleet.facts import FleetFacts
+from agent.pages.fleet.harm import IN_WORDS, by_harm
 from agent.pages.fleet.looks import EXPLAINED, MEANINGS, WORDS, glyph, state_cell
 from agent.pages.fleet.wording import about, hosts, place, short_age, state_age_s
 from agent.pages.fleet.worst import places
@@ -37,7 +37,7 @@ _MOST_TITLE = 160
 
 def fleet_map(facts: FleetFacts) -> Section:
     """Return the section."""
-    rows = chosen(facts.view.rows, Choice(with_quiet=True))
+    rows = by_harm(facts.view.rows)
     if not rows:
         return Section(id="map", heading="Map of the hosts", blocks=(Paragraph(text="There are no hosts."),))
     return Section(id="map", heading="Map of the hosts", blocks=(_picture(rows, facts),))
@@ -49,7 +49,7 @@ def _picture(rows: Sequence[HostRow], facts: FleetFacts) -> Picture:
     used = [condition for condition in Condition if facts.view.counts[condition]]
     return Picture(
         id="map-picture",
-        title="A square for each host, the worst first",
+        title="A square for each host, the most harmful first",
         conclusion=_conclusion(rows, used, facts),
         height=number_of_rows(len(shown)) * SIDE,
         shapes=(Shape(tag="defs", children=tuple(_pattern(each) for each in used)), *shapes),
@@ -67,7 +67,7 @@ def number_of_rows(squares: int) -> int:
 def _conclusion(rows: Sequence[HostRow], used: Sequence[Condition], facts: FleetFacts) -> str:
     parts = ", ".join(f"{facts.view.counts[each]} {WORDS[each]}{_sign(each)}" for each in used)
     more = f" The map shows the {MOST} worst hosts." if len(rows) > MOST else ""
-    return f"{hosts(len(rows))}: {parts}.{more}"
+    return f"{hosts(len(rows))}: {parts}. Order: {IN_WORDS}.{more}"
 
 
 def _sign(condition: Condition) -> str:

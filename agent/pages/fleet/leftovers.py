@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections import Counter
 
 from agent.fleet.view import HostRow
+from agent.fleet.words import UNKNOWN
 from agent.pages.blocks import Block, Cell, Column, Meaning, Paragraph, Table
-from agent.pages.fleet.facts import FleetFacts, HostDetails, Stranger
-from agent.pages.fleet.report_file import ORPHAN_CODES
-from agent.pages.fleet.wording import and_more, counted, hosts, name, size, some, stamp_of
+from agent.pages.codes import ORPHANS
+from agent.pages.fleet.facts import FleetFacts, HostDetails, Orphan, Stranger
+from agent.pages.fleet.wording import and_more, counted, hosts, name, some, stamp_of
 from agent.pages.page import Section
+from agent.pages.sizes import size_text
 
 MOST_LISTED = 50
 _FROM_REPORTS = "a page that is made from reports does (stocktake report --html FILE --fleet DIR)."
 _STRANGE_CODES = ("volume-foreign", "volume-orphaned", "image-leftover", "guest-unknown")
+_PROVIDER = "provider-orphaned"
+_KINDS = {_PROVIDER: "provider", "compute-node-orphaned": "compute node"}
 _MEANINGS = {"unknown": Meaning.WRONG}
 
 
@@ -21,7 +25,7 @@ def orphans(facts: FleetFacts) -> Section:
     """Return the section of orphaned providers and compute nodes."""
     heading = "Orphaned providers and nodes"
     if facts.details is None:
-        text = _counted(facts, tuple(sorted(ORPHAN_CODES)), "No host reports an orphan.", "do not name the orphans")
+        text = _counted(facts, tuple(sorted(ORPHANS)), "No host reports an orphan.", "do not name the orphans")
         return Section(id="orphans", heading=heading, blocks=(Paragraph(text=text),))
     found = sorted(
         ((host, each) for host, details in facts.details.items() for each in details.orphans),
@@ -36,17 +40,21 @@ def orphans(facts: FleetFacts) -> Section:
         caption=f"{min(len(found), MOST_LISTED)} of {counted(total, 'orphan', 'orphans')}, the oldest finding first",
         columns=(
             Column(heading="host", is_word=True),
-            Column(heading="code", is_code=True),
-            Column(heading="what"),
-            Column(heading="about"),
+            Column(heading="kind", is_word=True),
+            Column(heading="name"),
+            Column(heading="uuid", is_code=True),
+            Column(heading="says that it has"),
+            Column(heading="allocated there"),
             Column(heading="since (UTC)", is_word=True),
         ),
         rows=tuple(
             (
                 Cell(text=name(host)),
-                Cell(text=each.code),
-                Cell(text=each.what),
-                Cell(text=each.words),
+                Cell(text=_KINDS.get(each.code, each.code)),
+                Cell(text=each.what or UNKNOWN),
+                Cell(text=each.uuid or UNKNOWN),
+                Cell(text=each.offers or UNKNOWN),
+                Cell(text=_held(each)),
                 Cell(text=stamp_of(each.since, facts.at)),
             )
             for host, each in found[:MOST_LISTED]
@@ -54,6 +62,13 @@ def orphans(facts: FleetFacts) -> Section:
         foot=and_more(min(len(found), MOST_LISTED), total, "orphans"),
     )
     return Section(id="orphans", heading=heading, blocks=(table,))
+
+
+def _held(orphan: Orphan) -> str:
+    """Return what is allocated from the orphan; a compute node row has no allocations, its provider may have some."""
+    if orphan.holds:
+        return orphan.holds
+    return "nothing" if orphan.code == _PROVIDER else UNKNOWN
 
 
 def strangers(facts: FleetFacts) -> Section:
@@ -77,10 +92,10 @@ def _strangers(facts: FleetFacts, details: list[HostDetails]) -> tuple[Block, ..
     by_kind: Counter[str] = Counter()
     for one in details:
         by_kind.update(dict(one.stranger_bytes))
-    kinds = ", ".join(f"{kind} {size(number)}" for kind, number in sorted(by_kind.items()))
+    kinds = ", ".join(f"{kind} {size_text(number)}" for kind, number in sorted(by_kind.items()))
     total = len(found) + sum(one.strangers_left_out for one in details)
     return (
-        Paragraph(text=f"Together {size(by_kind.total())}: {kinds}.{rest}"),
+        Paragraph(text=f"Together {size_text(by_kind.total())}: {kinds}.{rest}"),
         Table(
             id="stranger-list",
             caption=f"{min(len(found), MOST_LISTED)} of {counted(total, 'stranger', 'strangers')}, the largest first",
@@ -99,7 +114,7 @@ def _strangers(facts: FleetFacts, details: list[HostDetails]) -> tuple[Block, ..
 
 def _stranger_row(host: str, each: Stranger) -> tuple[Cell, ...]:
     return (
-        Cell(text=size(each.size_bytes)),
+        Cell(text=size_text(each.size_bytes)),
         Cell(text=each.kind, meaning=_MEANINGS.get(each.kind, Meaning.FOREIGN)),
         Cell(text=name(host)),
         Cell(text=each.owner),

@@ -6,24 +6,28 @@ from agent.pages.fleet.capacity import capacity
 from agent.pages.fleet.facts import FleetFacts
 from agent.pages.fleet.fleet_map import fleet_map
 from agent.pages.fleet.leftovers import orphans, strangers
+from agent.pages.fleet.losers import sold_twice, wasted
 from agent.pages.fleet.matrix import matrix
 from agent.pages.fleet.not_known import not_known_section
 from agent.pages.fleet.presence import agents, ages, presence
 from agent.pages.fleet.shared_consumers import shared_consumers
+from agent.pages.fleet.unknown_hosts import unknown_hosts
 from agent.pages.fleet.verdict import headline, verdict
 from agent.pages.fleet.wording import hosts
-from agent.pages.fleet.worst import sold_twice, wasted, worst
+from agent.pages.fleet.worst import worst
 from agent.pages.page import Page
+from agent.pages.sizes import RULE
 from agent.pages.times import age_s, utc
 from agent.text.amounts import age_text
 
 #: The sections in the order in which the page shows them.
 SECTIONS = (
     verdict,
-    fleet_map,
-    worst,
-    wasted,
     sold_twice,
+    wasted,
+    unknown_hosts,
+    worst,
+    fleet_map,
     matrix,
     shared_consumers,
     orphans,
@@ -48,8 +52,9 @@ def fleet_page(facts: FleetFacts) -> Page:
         "Stocktake fleet",
         hosts(len(facts.view.rows)),
         f"made from {facts.source}",
-        f"state of {facts.at:%Y-%m-%d %H:%M:%S} UTC; ages count from then",
+        f"state of {facts.at:%Y-%m-%d %H:%M:%S} UTC: every age in this page is from that moment",
         f"page made {utc(facts.made)}{_later(facts)}",
+        RULE,
         *((f"Stocktake {facts.version}",) if facts.version else ()),
     )
     return Page(

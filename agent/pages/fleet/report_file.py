@@ -12,14 +12,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from agent.books.uncovered import UNMANAGED
 from agent.bus.host_state import Sending, host_state
 from agent.errors import SourceInconsistent
 from agent.fleet.host import HostSeen, host_seen
 from agent.host_files.saved_report import saved_report
 from agent.model.finding import SeenFinding
+from agent.model.own_consumers import OWN_KIND
 from agent.model.report import AuditReport, StorageRow
 from agent.model.snapshot import CEPH, FILESYSTEM, IMAGES, LVM
-from agent.pages.fleet.facts import HostDetails, Orphan, Spread, Stranger
+from agent.pages.codes import ORPHANS
+from agent.pages.fleet.facts import DELETED, HostDetails, Orphan, Spread, Stranger
+from agent.pages.sizes import by_the_rule, listed
 from agent.pages.times import moment_of
 from agent.text.wording import printable
 
@@ -28,16 +32,17 @@ Document = Mapping[str, Any]
 #: The kinds of owners that do not belong to the cloud.
 STRANGE_KINDS = frozenset({"leftover", "orphaned", "foreign", "unknown"})
 SPREAD_CODE = "consumer-on-several-providers"
-ORPHAN_CODES = frozenset({"provider-orphaned", "compute-node-orphaned"})
-#: The most consumers, orphans and strangers of one host that are kept; of the others only the number is kept.
+#: How many consumers, orphans and strangers of one host are kept; the others are counted.
 MOST_LISTED = 50
 #: The maximum number of characters of a text that is kept.
 MOST_TEXT = 300
 #: The audit interval in seconds that is assumed for all reports: the files of a fleet are rarely gathered within one
 #: minute. With this value, a host counts as silent if its report is 15 minutes older than the newest report.
 INTERVAL_S = 300.0
+#: The classes of a compute node row, and the facts that have their amounts.
+_OF_ROW = (("VCPU", "vcpus"), ("MEMORY_MB", "memory_mib"), ("DISK_GB", "local_gib"))
 _STORE_SOURCES = (LVM, FILESYSTEM, IMAGES, CEPH)
-_UNUSED = ("ledger", "traits", "evacuations", "names", "providers")
+_UNUSED = ("traits", "evacuations", "names", "providers")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +64,8 @@ def host_report(document: Document) -> HostReport:
 
 def _host_report(document: Document) -> HostReport:
     storage = [row for row in _objects(document.get("storage", [])) if row.get("owner_kind") in STRANGE_KINDS]
-    saved = saved_report({**document, "storage": storage, **{name: [] for name in _UNUSED}})
+    ledger = [row for row in _objects(document.get("ledger", [])) if _is_outside_of_the_cloud(row)]
+    saved = saved_report({**document, "storage": storage, "ledger": ledger, **{name: [] for name in _UNUSED}})
     report = saved.report
     audited = moment_of(report.started_at)
     if audited is None:
@@ -77,9 +83,14 @@ def _host_report(document: Document) -> HostReport:
     )
 
 
+def _is_outside_of_the_cloud(row: Mapping[str, Any]) -> bool:
+    """Return whether the row is about use that the cloud does not know, or about the agent's own allocations."""
+    return row.get("cause") in UNMANAGED or row.get("consumer_kind") == OWN_KIND
+
+
 def _details(report: AuditReport, document: Document, problems: int) -> HostDetails:
     spread = sorted((seen for seen in report.findings if seen.finding.code == SPREAD_CODE), key=_by_consumer)
-    orphans = sorted((seen for seen in report.findings if seen.finding.code in ORPHAN_CODES), key=_by_consumer)
+    orphans = sorted((seen for seen in report.findings if seen.finding.code in ORPHANS), key=_by_consumer)
     names = _names(document) if spread else {}
     strangers = sorted(report.storage, key=_largest_first)
     return HostDetails(
@@ -106,29 +117,42 @@ def _largest_first(row: StorageRow) -> tuple[object, ...]:
 
 def _spread(seen: SeenFinding, names: Mapping[str, str]) -> Spread:
     finding = seen.finding
-    others = tuple(other for other in str(dict(finding.facts).get("other_providers", "")).split(", ") if other)
-    amounts: Counter[str] = Counter()
+    known = dict(finding.facts)
+    others = [other for other in str(known.get("other_providers", "")).split(", ") if other]
+    by_provider: dict[str, Counter[str]] = {other: Counter() for other in ("", *others[:MOST_LISTED])}
     for claim in finding.evidence:
-        if claim.provider_key.name not in others:
-            amounts[claim.resource_class] += claim.amount
+        provider = claim.provider_key.name if claim.provider_key.name in by_provider else ""
+        by_provider[provider][claim.resource_class] += claim.amount
     uuid = finding.consumer_uuid or ""
+    home = DELETED if known.get("instance_deleted") is True else str(known.get("instance_host") or "")
     return Spread(
         consumer_uuid=_cut(uuid),
         name=_cut(names.get(uuid, "")),
-        amounts=tuple(sorted(amounts.items())),
-        others=tuple(_cut(other) for other in others[:MOST_LISTED]),
+        amounts=tuple(sorted(by_provider.pop("").items())),
+        elsewhere=tuple((_cut(other), tuple(sorted(found.items()))) for other, found in by_provider.items()),
+        home=_cut(home),
         since=seen.first_seen_at,
     )
 
 
 def _orphan(seen: SeenFinding) -> Orphan:
     finding = seen.finding
+    known = dict(finding.facts)
     return Orphan(
         code=finding.code,
-        what=_cut(finding.subject or finding.provider_uuid or ""),
-        words=_cut(finding.headline or finding.actual),
+        what=_cut(finding.subject or ""),
+        uuid=_cut(finding.provider_uuid or ""),
+        offers=_cut(_offers(known)),
+        holds=_cut(by_the_rule(str(known.get("allocations") or ""))),
         since=seen.first_seen_at,
     )
+
+
+def _offers(known: Mapping[str, object]) -> str:
+    """Return what the facts of the finding say that the orphan has: a provider's inventory, or a node's resources."""
+    row = {name: known.get(key) for name, key in _OF_ROW}
+    found = {name: value for name, value in row.items() if isinstance(value, int) and value > 0}
+    return ", ".join(listed(found)) or by_the_rule(str(known.get("inventory") or ""))
 
 
 def _stranger(row: StorageRow) -> Stranger:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from agent.fleet.conditions import Counts
 from agent.fleet.words import UNKNOWN
 from agent.pages.blocks import Block, Cell, Column, Paragraph, Table
-from agent.pages.fleet.facts import FleetFacts, Spread
+from agent.pages.fleet.facts import DELETED, FleetFacts, Spread
 from agent.pages.fleet.report_file import SPREAD_CODE
 from agent.pages.fleet.wording import amounts, and_more, counted, hosts, name, some, stamp_of
 from agent.pages.page import Section
@@ -56,10 +57,11 @@ def _table(found: dict[str, list[tuple[str, Spread]]], facts: FleetFacts, left_o
     uuids = sorted(found, key=lambda uuid: (min(spread.since for _, spread in found[uuid]), uuid))
     shown = uuids[:MOST_LISTED]
     more = f" {counted(left_out, 'finding is', 'findings are')} not in this list." if left_out else ""
-    headings = ("consumer", "uuid", "hosts", "recorded on each", "since (UTC)")
+    which = f"{len(shown)} of {counted(len(uuids), 'consumer', 'consumers')}, the oldest finding first"
+    headings = ("consumer", "uuid", "lives on", "recorded on", "since (UTC)")
     return Table(
         id="consumers-on-several",
-        caption=f"{len(shown)} of {counted(len(uuids), 'consumer', 'consumers')}, the oldest finding first.{more}",
+        caption=f"{which}. Only what is recorded on the host where a consumer lives is right.{more}",
         columns=tuple(
             Column(heading=heading, is_code=heading == "uuid", is_word=heading in ("uuid", "since (UTC)"))
             for heading in headings
@@ -72,14 +74,32 @@ def _table(found: dict[str, list[tuple[str, Spread]]], facts: FleetFacts, left_o
 def _row(
     uuid: str, reported: Sequence[tuple[str, Spread]], named: dict[str | None, str], facts: FleetFacts
 ) -> tuple[Cell, ...]:
-    by_host = {host: amounts(spread.amounts) for host, spread in reported}
-    others = {named.get(other, f"provider {other}") for _, spread in reported for other in spread.others}
-    all_hosts = [*sorted(by_host), *sorted(others - set(by_host))]
+    recorded = _recorded(reported, named)
     names = sorted({spread.name for _, spread in reported if spread.name})
+    shown = sorted(recorded)[:_MOST_HOSTS]
+    more = len(recorded) - len(shown)
+    each = [f"{name(host)}: {amounts(recorded[host])}" for host in shown]
     return (
         Cell(text=cut(some(names, _MOST_NAMES)) or UNKNOWN),
         Cell(text=uuid),
-        Cell(text=some([name(host) for host in all_hosts], _MOST_HOSTS)),
-        Cell(text="; ".join(f"{name(host)}: {by_host.get(host, UNKNOWN)}" for host in all_hosts[:_MOST_HOSTS])),
+        Cell(text=_home(reported)),
+        Cell(text="; ".join((*each, *((f"and {more} more",) if more else ())))),
         Cell(text=stamp_of(min(spread.since for _, spread in reported), facts.at)),
     )
+
+
+def _recorded(reported: Sequence[tuple[str, Spread]], named: Mapping[str | None, str]) -> dict[str, Counts]:
+    """Return what Placement counts for the consumer on each host, or on a provider whose host is in no report."""
+    found: dict[str, Counts] = {}
+    for _, spread in reported:
+        found.update({named.get(other, f"provider {other}"): counts for other, counts in spread.elsewhere})
+    # What a host says of itself comes last: it is right.
+    return found | {host: spread.amounts for host, spread in reported}
+
+
+def _home(reported: Sequence[tuple[str, Spread]]) -> str:
+    """Return the host on which the cloud has the instance: the allocations on every other host are wrong."""
+    homes = sorted({spread.home for _, spread in reported if spread.home})
+    if homes == [DELETED]:
+        return "none: deleted"
+    return some([name(home) for home in homes], _MOST_NAMES) or UNKNOWN

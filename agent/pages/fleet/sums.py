@@ -1,4 +1,4 @@
-"""Sum the amounts of all hosts for each resource class: capacity, recorded, wasted, free before and after heal. Pure.
+"""Sum the fleet up by resource class: capacity, recorded, wasted, missing, free before and after heal. Pure.
 
 A host whose numbers are not known is left out of the sum and counted in ``not_known``. All amounts are of the hosts'
 root providers: the agents' messages do not say whether two child providers can serve one request together.
@@ -11,25 +11,25 @@ from dataclasses import dataclass, replace
 
 from agent.fleet.host import RootAmount
 from agent.fleet.view import HostRow
-
-FIRST_CLASSES = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")
+from agent.pages.sizes import class_place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassSums:
     """One resource class, summed over ``hosts`` hosts, in the unit of the class.
 
-    ``capacity`` is (total - reserved) * ratio. ``used`` is what Placement counts as allocated, ``wasted`` the leaked
-    part of ``used``. ``free`` is what the scheduler can still allocate; a host over its capacity adds 0. ``over`` is
-    the number of such hosts, ``excess`` the amount by which they exceed their capacity. ``free_after`` is ``free`` as
-    it would be without the leaks. ``not_known`` is the number of hosts that have the class and whose numbers are not
-    known.
+    ``capacity`` is (total - reserved) * ratio. ``used`` is what Placement counts, ``wasted`` the part of it that leaks,
+    ``missing`` what the cloud promised and Placement does not count. ``free`` is what the scheduler can still give
+    away: a host over its capacity has 0, and is one of ``over`` hosts that are ``excess`` above their capacity.
+    ``free_after`` is the same once the wasted amounts are removed and the missing ones are added. ``not_known`` is the
+    number of hosts that have the class and whose numbers are not known.
     """
 
     resource_class: str
     capacity: float = 0.0
     used: float = 0.0
     wasted: float = 0.0
+    missing: float = 0.0
     free: float = 0.0
     free_after: float = 0.0
     excess: float = 0.0
@@ -37,8 +37,8 @@ class ClassSums:
     hosts: int = 0
     not_known: int = 0
 
-    def plus(self, amount: RootAmount, leaked: int) -> ClassSums:
-        """Return the sums with the amounts of one more host; ``leaked`` is the leaked part of its used amount."""
+    def plus(self, amount: RootAmount, leaked: int, missing: int) -> ClassSums:
+        """Return the sums with one more host."""
         total, reserved, ratio, used = amount.total, amount.reserved, amount.ratio, amount.used
         if total is None or reserved is None or ratio is None or used is None:
             return replace(self, not_known=self.not_known + 1)
@@ -49,8 +49,9 @@ class ClassSums:
             capacity=self.capacity + capacity,
             used=self.used + used,
             wasted=self.wasted + leaked,
+            missing=self.missing + missing,
             free=self.free + max(0.0, rest),
-            free_after=self.free_after + max(0.0, rest + leaked),
+            free_after=self.free_after + max(0.0, rest + leaked - missing),
             excess=self.excess + max(0.0, -rest),
             over=self.over + (rest < 0),
             hosts=self.hosts + 1,
@@ -63,15 +64,13 @@ def class_sums(rows: Iterable[HostRow]) -> tuple[ClassSums, ...]:
     for row in rows:
         seen = row.seen
         leaked = dict(seen.leaked or ()) if seen else {}
+        missing = dict(seen.missing or ()) if seen else {}
         for amount in (seen.amounts if seen else None) or ():
             name = amount.resource_class
-            found[name] = found.get(name, ClassSums(resource_class=name)).plus(amount, leaked.get(name, 0))
-    return tuple(sorted(found.values(), key=lambda each: class_order(each.resource_class)))
-
-
-def class_order(name: str) -> tuple[int, str]:
-    """Return a key that sorts VCPU, PCPU, MEMORY_MB and DISK_GB first, and then by name."""
-    return (FIRST_CLASSES.index(name) if name in FIRST_CLASSES else len(FIRST_CLASSES), name)
+            found[name] = found.get(name, ClassSums(resource_class=name)).plus(
+                amount, leaked.get(name, 0), missing.get(name, 0)
+            )
+    return tuple(sorted(found.values(), key=lambda each: class_place(each.resource_class)))
 
 
 def largest_share(leaked: Mapping[str, int], sums: Iterable[ClassSums]) -> tuple[str, float, float] | None:

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
 from agent.fleet.conditions import Condition, Counts
 from agent.fleet.head import problems
 from agent.fleet.host import HostSeen
+from agent.fleet.view import HostRow
+from agent.model.finding import LEAKING
 from agent.pages.blocks import Block, Figure, Figures, Meaning, Note
+from agent.pages.codes import MISSING, UNKNOWN_USE
 from agent.pages.fleet.facts import FleetFacts
+from agent.pages.fleet.harm import most_first, sold_twice_of, wasted_of
+from agent.pages.fleet.losers import sold_twice_unknown
 from agent.pages.fleet.sums import class_sums, largest_share
-from agent.pages.fleet.wording import amounts, hosts, listed_amounts, share
+from agent.pages.fleet.unknown_hosts import lacks_a_source
+from agent.pages.fleet.wording import amounts, hosts, oldest, share, stamp_of
+from agent.pages.fleet.wording import name as host_name
 from agent.pages.page import Section
+from agent.pages.sizes import listed
 
 _NOT_KNOWN = "?"
 _NO_HOSTS = "there are no hosts"
 _NAMES = {"MEMORY_MB": "RAM", "DISK_GB": "disk"}
 _FINDINGS = (Condition.ERROR, Condition.UNRATED, Condition.WARNING, Condition.INFO)
-_READ_LITTLE = frozenset({"partial", "unreadable", "crashed"})
-_UNPLACED = "unmanaged-use-unplaced"
 
 
 def verdict(facts: FleetFacts) -> Section:
@@ -29,10 +39,10 @@ def verdict(facts: FleetFacts) -> Section:
 def headline(facts: FleetFacts) -> str:
     """Return the conclusion of the page in one sentence, which always names the number of hosts that are not known."""
     unknown = not_known(facts)
-    rest = f"; unknown for {hosts(unknown)}" if unknown else ""
+    rest = f"{_also_sold(facts)}; unknown for {hosts(unknown)}" if unknown else _also_sold(facts)
     if not any(_is_known(row.seen) for row in facts.view.rows):
         none = _NO_HOSTS if not unknown else f"none of {hosts(unknown)} could be read in full"
-        return f"It is not known what the cloud is missing: {none}"
+        return f"It is not known what the cloud is missing: {none}{_also_sold(facts)}"
     leaked = facts.view.sums.leaked
     if not any(leaked.values()):
         known = sum(_is_known(row.seen) for row in facts.view.rows)
@@ -41,13 +51,16 @@ def headline(facts: FleetFacts) -> str:
     return f"The cloud is missing {amounts(leaked)}{_share(facts)}: {hosts(number)}{rest}"
 
 
+def _also_sold(facts: FleetFacts) -> str:
+    """Return what is sold twice as a part of the heading, "" if nothing is known to be."""
+    found = _sold_twice(facts).found
+    sums = _added(found)
+    return f"; sold twice {'is' if sums.total() == 1 else 'are'} {amounts(sums)}: {hosts(len(found))}" if found else ""
+
+
 def not_known(facts: FleetFacts) -> int:
     """Return the number of hosts whose leaks are not known, and of files that could not be read."""
     return facts.view.sums.not_known + len(facts.unreadable)
-
-
-def _lacks_a_source(seen: HostSeen | None) -> bool:
-    return seen is not None and (bool(seen.sources_lost) or seen.outcome in _READ_LITTLE)
 
 
 def _is_known(seen: HostSeen | None) -> bool:
@@ -64,35 +77,77 @@ def _share(facts: FleetFacts) -> str:
 
 
 def _figures(facts: FleetFacts) -> tuple[Figure, ...]:
-    return (_wasted(facts), _sold_twice(facts), _hosts(facts), _unknown(facts))
+    losses = (_sum_figure(each, facts) for each in (_sold_twice(facts), _wasted(facts)))
+    return (*losses, _hosts(facts), _unknown(facts))
 
 
-def _wasted(facts: FleetFacts) -> Figure:
-    leaked = facts.view.sums.leaked
-    number = sum(bool(row.seen and _has(row.seen.leaked)) for row in facts.view.rows)
-    return _sum_figure(facts, "Wasted", dict(leaked), f"Placement counts it, and nothing uses it: {hosts(number)}")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sum:
+    """One sum over the fleet: the amounts of each host that has some, and the codes of the findings behind them.
+
+    ``unknown`` is the number of hosts whose amounts are not known.
+    """
+
+    name: str
+    text: str
+    found: Sequence[tuple[HostRow, Mapping[str, int]]]
+    codes: frozenset[str]
+    unknown: int
 
 
-def _sold_twice(facts: FleetFacts) -> Figure:
-    missing = facts.view.sums.missing
-    number = sum(bool(row.seen and _has(row.seen.missing)) for row in facts.view.rows)
-    text = f"promised to instances, and Placement may give it away again: {hosts(number)}"
-    unplaced = sum(dict(row.seen.findings or ()).get(_UNPLACED, 0) > 0 for row in facts.view.rows if row.seen)
-    if unplaced:
-        text += f". Not in this sum: use that the cloud does not know, on {hosts(unplaced)} ({_UNPLACED})"
-    return _sum_figure(facts, "Sold twice", dict(missing), text)
+def _wasted(facts: FleetFacts) -> _Sum:
+    return _Sum(
+        name="Wasted",
+        text="Placement counts it, and nothing uses it",
+        found=[(row, found) for row in facts.view.rows if (found := wasted_of(row))],
+        codes=LEAKING,
+        unknown=not_known(facts),
+    )
 
 
-def _sum_figure(facts: FleetFacts, name: str, found: dict[str, int], text: str) -> Figure:
-    is_known = any(_is_known(row.seen) for row in facts.view.rows)
-    unknown = not_known(facts)
-    if not is_known:
-        why = f"unknown for {hosts(unknown)}" if unknown else _NO_HOSTS
-        return Figure(name=name, amounts=(_NOT_KNOWN,), meaning=Meaning.UNREAD, text=why)
-    least = f". At least this: unknown for {hosts(unknown)}" if unknown else ""
-    listed = listed_amounts(found)
-    meaning = Meaning.WRONG if listed else Meaning.COUNTED
-    return Figure(name=name, amounts=listed or ("nothing",), meaning=meaning, text=f"{text}{least}")
+def _sold_twice(facts: FleetFacts) -> _Sum:
+    return _Sum(
+        name="Sold twice",
+        text="promised without an allocation, or used by what the cloud does not know and no reserve covers: Placement "
+        "may give it away again",
+        found=[(row, found) for row in facts.view.rows if (found := sold_twice_of(row))],
+        codes=MISSING | UNKNOWN_USE,
+        unknown=sold_twice_unknown(facts),
+    )
+
+
+def _sum_figure(each: _Sum, facts: FleetFacts) -> Figure:
+    if each.unknown >= len(facts.view.rows) + len(facts.unreadable) and not each.found:
+        why = f"unknown for {hosts(each.unknown)}" if each.unknown else _NO_HOSTS
+        return Figure(name=each.name, amounts=(_NOT_KNOWN,), meaning=Meaning.UNREAD, text=why)
+    sums = _added(each.found)
+    least = (f"at least this: unknown for {hosts(each.unknown)}",) if each.unknown else ()
+    return Figure(
+        name=each.name,
+        amounts=listed(sums) or ("nothing",),
+        meaning=Meaning.WRONG if sums else Meaning.COUNTED,
+        text=each.text,
+        lines=(*_of_hosts(each, facts), *least),
+    )
+
+
+def _of_hosts(each: _Sum, facts: FleetFacts) -> Iterator[str]:
+    """Yield on how many hosts it is, on which host most of it is, and since when."""
+    if not each.found:
+        return
+    first, most = min(each.found, key=lambda pair: (*most_first(pair[1]), pair[0].key))
+    yield f"{hosts(len(each.found))}, most on {host_name(first.host)}: {amounts(most)}"
+    known = [oldest(row) for row, _ in each.found]
+    times = [found[code] for found in known for code in each.codes if code in found]
+    if times:
+        yield f"since {stamp_of(min(times), facts.at)}"
+
+
+def _added(found: Sequence[tuple[HostRow, Mapping[str, int]]]) -> Counter[str]:
+    sums: Counter[str] = Counter()
+    for _, each in found:
+        sums.update(each)
+    return sums
 
 
 def _hosts(facts: FleetFacts) -> Figure:
@@ -112,13 +167,13 @@ def _hosts(facts: FleetFacts) -> Figure:
 
 def _unknown(facts: FleetFacts) -> Figure:
     counts = facts.view.counts
-    # The condition of a host does not show this: a host with an error and an unread source has the condition ERROR.
-    unread = sum(row.condition is not Condition.SILENT and _lacks_a_source(row.seen) for row in facts.view.rows)
+    # A host with an error and an unread source has the condition ERROR, which is the more urgent one.
+    unread = [row for row in facts.view.rows if row.condition is not Condition.SILENT and lacks_a_source(row)]
     kinds = (
         (counts[Condition.NEVER], "never seen"),
         (counts[Condition.SILENT], "silent"),
         (counts[Condition.AWAITED], "awaited"),
-        (unread, "could not read every source"),
+        (len(unread), f"could not read every source{_sources(unread)}"),
         (len(facts.unreadable), "with a file that is no report"),
     )
     total = sum(number for number, _ in kinds)
@@ -129,3 +184,10 @@ def _unknown(facts: FleetFacts) -> Figure:
         text=", ".join(f"{number} {words}" for number, words in kinds if number)
         or ("every host's state is known" if facts.view.rows else _NO_HOSTS),
     )
+
+
+def _sources(rows: Sequence[HostRow]) -> str:
+    """Return which sources were not read, and on how many of the hosts: `` (lvm 1, placement 8)``."""
+    lost = Counter(source for row in rows for source in (row.seen.sources_lost if row.seen else ()))
+    named = ", ".join(f"{source} {number}" for source, number in sorted(lost.items()))
+    return f" ({named})" if named else ""

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from agent.fleet.conditions import Condition, Counts
 from agent.fleet.table import middle_cut, what
 from agent.fleet.view import HostRow
-from agent.fleet.words import UNKNOWN, amount_texts, amounts_text, duration
+from agent.fleet.words import UNKNOWN, duration
 from agent.pages.blocks import Cell
 from agent.pages.fleet.facts import FleetFacts
-from agent.pages.times import moment_of
-from agent.text.amounts import age_text
+from agent.pages.sizes import by_the_rule, listed
+from agent.pages.times import age_words, moment_of
 
 NONE = "-"
 #: Longer names of hosts and groups are cut in the middle, because the browser must not break these columns.
@@ -31,12 +31,7 @@ def counted(number: int, one: str, many: str) -> str:
 
 def amounts(found: Counts | Mapping[str, int] | None) -> str:
     """Return ``8 VCPU, 16 GiB RAM``; ``?`` if the amounts are not known, ``-`` if there are none."""
-    return UNKNOWN if found is None else amounts_text(dict(found)) or NONE
-
-
-def listed_amounts(found: Mapping[str, int]) -> tuple[str, ...]:
-    """Return one text for each class with an amount."""
-    return tuple(amount_texts(found))
+    return UNKNOWN if found is None else ", ".join(listed(dict(found))) or NONE
 
 
 def share(part: float, whole: float) -> str:
@@ -45,19 +40,9 @@ def share(part: float, whole: float) -> str:
     return "<0.1 %" if 0 < percent < 0.1 else f"{percent:.1f} %"
 
 
-def size(number: int) -> str:
-    """Return bytes as ``120.0 GiB`` or ``8.1 TiB``; less than 0.1 GiB as bytes."""
-    gib = number / (1 << 30)
-    if gib < 0.1:
-        return f"{number} bytes"
-    return f"{gib:.1f} GiB" if gib < 8192 else f"{gib / 1024:.1f} TiB"
-
-
 def stamp(at: datetime.datetime, now: datetime.datetime) -> str:
-    """Return the time in UTC with its age: ``2026-11-22 03:11 (2 h ago)``. The column's heading says UTC."""
-    seconds = (now - at).total_seconds()
-    ago = "in the future" if seconds < 0 else f"{age_text(seconds)} ago"
-    return f"{at.astimezone(datetime.UTC):%Y-%m-%d %H:%M} ({ago})"
+    """Return the time in UTC with its age: ``2026-11-22 03:11 (age 2 h)``. The column's heading says UTC."""
+    return f"{at.astimezone(datetime.UTC):%Y-%m-%d %H:%M} ({age_words((now - at).total_seconds())})"
 
 
 def stamp_of(text: str, now: datetime.datetime) -> str:
@@ -67,11 +52,25 @@ def stamp_of(text: str, now: datetime.datetime) -> str:
 
 
 def since(row: HostRow, facts: FleetFacts) -> str:
-    """Return since when the host has been in its condition: since its oldest finding, or since its last message."""
+    """Return since when the host has been in its condition: its oldest finding, or its last message."""
+    if row.condition is Condition.NEVER:
+        return "not known"
     if row.for_s is None:
         return NONE
     text = stamp(facts.at - datetime.timedelta(seconds=min(row.for_s, 1e9)), facts.at)
     return f"{text}, or earlier" if row.for_at_least else text
+
+
+def oldest(row: HostRow) -> Mapping[str, str]:
+    """Return when the oldest finding of each code was first seen; {} if the host's message does not say."""
+    return dict((row.seen.oldest_by_code if row.seen else None) or ())
+
+
+def since_codes(row: HostRow, codes: Iterable[str], facts: FleetFacts) -> str:
+    """Return since when the host has a finding with one of these codes; as ``since`` if its message does not say."""
+    times = oldest(row)
+    known = [times[code] for code in codes if code in times]
+    return stamp_of(min(known), facts.at) if known else since(row, facts)
 
 
 def state_age_s(row: HostRow, facts: FleetFacts) -> float | None:
@@ -94,7 +93,7 @@ def about(row: HostRow, facts: FleetFacts) -> str:
         return "expected, and there is no report of it"
     if facts.details is not None and row.condition is Condition.SILENT:
         return "its report is old"
-    return what(row, facts.at)
+    return by_the_rule(what(row, facts.at))
 
 
 def place(row: HostRow) -> str:

@@ -6,20 +6,23 @@ The books are promised (nova's database), held (libvirt, storage) and recorded (
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from agent.model.claim import UNMANAGED_CAUSES, Cause
+from agent.books.uncovered import UNMANAGED as UNMANAGED_NAMES
+from agent.books.uncovered import own_reserve
+from agent.model.claim import Cause
 from agent.model.own_consumers import OWN_KIND
+from agent.model.placement import Inventory
 from agent.model.report import InventoryRow, LedgerRow, Verdict
 from agent.pages.bars import Part
 from agent.pages.blocks import Meaning
 from agent.pages.host.facts import HostFacts
+from agent.pages.sizes import class_place
 from agent.render.explain import uncounted, unread_books
 from agent.resources import owned
 
 BOOKS = ("promised", "held", "recorded")
-FIRST_CLASSES = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")
 INSTANCES, MOVES, RESERVE, UNMANAGED, WRONG = "instances", "moves and holds", "host's reserve", "unmanaged", "wrong"
 #: The parts of a bar from left to right.
 ORDER = (
@@ -30,7 +33,6 @@ ORDER = (
     (WRONG, Meaning.WRONG),
 )
 _MOVES = frozenset({Cause.MIGRATION_IN.value, Cause.REVERT_HOLD.value, Cause.RESIZE_HERE.value})
-_UNMANAGED = frozenset(cause.value for cause in UNMANAGED_CAUSES)
 _WRONG = frozenset(
     {
         Verdict.ALLOCATION_LEAKED,
@@ -69,26 +71,31 @@ class Book:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassBooks:
-    """One resource class: its three books, and the capacity of the host's providers (None if not known).
+    """One resource class: what the host's providers offer, and the three books. All amounts count like capacity.
 
-    ``is_offered``: Placement has an inventory of the class. Otherwise ``capacity`` is what the agent would publish.
+    ``whole`` is total x ratio, and contains the reserve; so does each book. ``reserve`` is the reserve in Placement x
+    ratio. Both are None if they are not known. ``is_offered``: Placement has an inventory of the class;
+    without one, ``whole`` and ``reserve`` are what the agent wants there.
     """
 
     resource_class: str
-    capacity: float | None
+    whole: float | None
     books: tuple[Book, ...]
+    reserve: float | None = None
     is_offered: bool = True
 
     @property
-    def free(self) -> float | None:
-        """What the scheduler can still allocate: capacity minus recorded.
+    def capacity(self) -> float | None:
+        """What Placement can give away to consumers, (total - reserved) x ratio; None if it is not known."""
+        return None if self.whole is None else self.whole - (self.reserve or 0.0)
 
-        None if unknown, or if Placement has no inventory.
-        """
+    @property
+    def free(self) -> float | None:
+        """What the scheduler can still give away; None if not known, or not in Placement. May be negative."""
         recorded = next((book for book in self.books if book.name == "recorded"), None)
-        if not self.is_offered or self.capacity is None or recorded is None or not recorded.is_known:
+        if not self.is_offered or self.whole is None or recorded is None or not recorded.is_known:
             return None
-        return self.capacity - recorded.total
+        return self.whole - recorded.total
 
 
 def class_books(facts: HostFacts) -> tuple[ClassBooks, ...]:
@@ -104,17 +111,13 @@ def class_books(facts: HostFacts) -> tuple[ClassBooks, ...]:
     return tuple(
         ClassBooks(
             resource_class=name,
-            capacity=_capacity(offers[name]),
+            whole=_offered(offers[name], lambda each: each.total),
+            reserve=_offered(offers[name], lambda each: each.reserved),
             is_offered=any(offer.recorded for offer in offers[name]),
-            books=tuple(_book(book, name, rows[name], facts) for book in BOOKS),
+            books=tuple(_book(book, name, rows[name], offers[name], facts) for book in BOOKS),
         )
         for name in sorted({*rows, *offers}, key=class_place)
     )
-
-
-def class_place(name: str) -> tuple[int, str]:
-    """Return a key that sorts VCPU, PCPU, MEMORY_MB and DISK_GB first, and then by name."""
-    return (FIRST_CLASSES.index(name) if name in FIRST_CLASSES else len(FIRST_CLASSES), name)
 
 
 def unread_classes(facts: HostFacts) -> tuple[ClassBooks, ...]:
@@ -122,7 +125,7 @@ def unread_classes(facts: HostFacts) -> tuple[ClassBooks, ...]:
     unread = tuple(source.name for source in facts.unread_sources)
     books = tuple(Book(name=name, unread=unread) for name in BOOKS)
     classes = ("VCPU", "MEMORY_MB", "DISK_GB") if unread else ()
-    return tuple(ClassBooks(resource_class=name, capacity=None, books=books) for name in classes)
+    return tuple(ClassBooks(resource_class=name, whole=None, books=books) for name in classes)
 
 
 def _class_of(row: InventoryRow) -> str:
@@ -130,39 +133,62 @@ def _class_of(row: InventoryRow) -> str:
     return inventory.resource_class if inventory else ""
 
 
-def _capacity(rows: Iterable[InventoryRow]) -> float | None:
-    """Return the sum of the capacities.
-
-    If Placement does not have an inventory, the inventory that the agent wants counts.
-    """
-    shown = [row.recorded or row.wanted for row in rows]
-    return sum(each.capacity for each in shown if each) if shown else None
+def _offered(rows: Sequence[InventoryRow], amount_of: Callable[[Inventory], int]) -> float | None:
+    """Return the sum of amount x ratio of the recorded inventories, or of the wanted ones if Placement has none."""
+    shown = [each for row in rows if (each := row.recorded or row.wanted)]
+    return sum(amount_of(each) * each.allocation_ratio for each in shown) if rows else None
 
 
-def _book(name: str, resource_class: str, rows: Iterable[LedgerRow], facts: HostFacts) -> Book:
+def _book(
+    name: str, resource_class: str, rows: Sequence[LedgerRow], offers: Sequence[InventoryRow], facts: HostFacts
+) -> Book:
     unread = unread_books(facts.report, resource_class).get(name, ())
-    sums: dict[str, int] = defaultdict(int)
-    lacking = 0
-    for row in rows:
-        for part, amount in _parts(row, name):
-            sums[part] += amount
-        if name == "recorded":
-            lacking += _lacking(row)
     if unread:
         return Book(name=name, unread=unread)
     if name != "recorded" and uncounted(facts.report, resource_class, owned):
         return Book(name=name, not_counted=True)
+    sums: dict[str, float] = defaultdict(float)
+    ratio = _ratio(offers)
+    for part, amount in (*_reserves(name, offers), *(each for row in rows for each in _parts(row, name, ratio))):
+        sums[part] += amount
     return Book(
         name=name,
         parts=tuple(Part(name=part, meaning=meaning, amount=sums[part]) for part, meaning in ORDER),
-        lacking=lacking,
+        lacking=sum(map(_lacking, rows)) if name == "recorded" else 0,
     )
 
 
-def _parts(row: LedgerRow, book: str) -> Iterable[tuple[str, int]]:
+def _reserves(book: str, offers: Iterable[InventoryRow]) -> Iterable[tuple[str, float]]:
+    """Yield the reserve as parts of the book, in the unit of capacity.
+
+    Promised and held have what the configuration reserves for the host itself. Recorded has what Placement reserves:
+    for the host, and for use that the cloud does not know.
+    """
+    for offer in offers:
+        shown = offer.recorded or offer.wanted
+        if shown is None:
+            continue
+        own = own_reserve(offer) if offer.terms else shown.reserved
+        if book != "recorded":
+            yield RESERVE, own * shown.allocation_ratio
+        elif offer.recorded is not None:
+            yield RESERVE, min(own, shown.reserved) * shown.allocation_ratio
+            yield UNMANAGED, max(0, shown.reserved - own) * shown.allocation_ratio
+
+
+def _ratio(offers: Iterable[InventoryRow]) -> float:
+    shown = next((each for row in offers if (each := row.recorded or row.wanted)), None)
+    return shown.allocation_ratio if shown else 1.0
+
+
+def _parts(row: LedgerRow, book: str, ratio: float) -> Iterable[tuple[str, float]]:
     amount: int | None = getattr(row, book)
-    if not amount:
+    if not amount or row.verdict is Verdict.RESERVED:
+        # The reserve is counted from the inventory, where it has the unit of capacity.
         return ()
+    if book == "held" and row.size_bytes is not None and _part_of(row) == UNMANAGED:
+        # Bytes are physical: a reserve of 1 GiB for them takes ratio x 1 GiB of the capacity.
+        return ((WRONG if row.verdict in _WRONG else UNMANAGED, row.size_bytes / (1 << 30) * ratio),)
     excess = max(0, amount - (row.promised or 0)) if book == "recorded" else 0
     if row.verdict is Verdict.ALLOCATION_DIFFERS and excess:
         return ((_part_of(row), amount - excess), (WRONG, excess))
@@ -171,9 +197,7 @@ def _parts(row: LedgerRow, book: str) -> Iterable[tuple[str, int]]:
 
 def _part_of(row: LedgerRow) -> str:
     causes = set(row.cause.split("+"))
-    if row.verdict is Verdict.RESERVED:
-        return RESERVE
-    if causes & _UNMANAGED or row.consumer_kind == OWN_KIND or row.verdict is Verdict.OTHER_SERVICE:
+    if causes & UNMANAGED_NAMES or row.consumer_kind == OWN_KIND or row.verdict is Verdict.OTHER_SERVICE:
         return UNMANAGED
     return MOVES if causes & _MOVES else INSTANCES
 

@@ -18,7 +18,11 @@ def capacity(facts: HostFacts) -> Section:
     blocks: list[Block] = [
         Paragraph(
             text="Promised is what the cloud believes, held is what is really on the host, recorded is what the "
-            "scheduler subtracts. The three should be equal, except for what the configuration reserves."
+            "scheduler subtracts. The line is the total of Placement's inventory x its ratio. The line and the three "
+            "bars count the same: each contains what is reserved, x ratio. So held and recorded "
+            "should be equal, and promised too, except for what the cloud does not know. The "
+            "scheduler can give away what is between the bar of recorded and the line. Held is longer than recorded: "
+            "something is sold twice. Recorded is longer than held: something is wasted, or not used yet."
         )
     ]
     if classes:

@@ -21,11 +21,17 @@ def configuration(facts: HostFacts) -> Section:
     table = Table(
         id="options",
         caption="Options that a file sets",
-        columns=(Column(heading="option", is_code=True), Column(heading="value"), Column(heading="file", is_code=True)),
+        columns=(
+            Column(heading="option", is_code=True),
+            Column(heading="value"),
+            Column(heading="default"),
+            Column(heading="file", is_code=True),
+        ),
         rows=tuple(
             (
                 Cell(text=f"[{option.group}] {option.name}"),
-                text("(unset)" if option.value is None else option.value),
+                text("(unset)" if option.value is None else option.value or "(empty)"),
+                text("(unset)" if option.default is None else option.default or "(empty)"),
                 text(option.origin),
             )
             for option in options[:MOST_ROWS]

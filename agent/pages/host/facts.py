@@ -14,9 +14,9 @@ _MOST_CHARACTERS = 80
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One entry of the journal.
+    """One entry of the journal. ``at`` is ISO 8601 UTC; ``undone_by`` are the ids of the undoing entries.
 
-    ``at`` is ISO 8601 UTC; ``undone_by`` has the first digits of the ids of the entries that undid this entry.
+    ``code`` is the finding that the change repairs, ``about`` the consumer's or the provider's uuid; "" without one.
     """
 
     id: str
@@ -25,19 +25,30 @@ class Change:
     actor: str
     result: str
     words: str
+    code: str = ""
+    about: str = ""
     undoes: str = ""
     undone_by: tuple[str, ...] = ()
     is_adoption: bool = False
 
+    @property
+    def kind(self) -> str:
+        """``undo``, ``adopt`` or ``heal``."""
+        return "undo" if self.undoes else "adopt" if self.is_adoption else "heal"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One option that a file sets; secrets are masked. ``value`` is None if the file leaves the option unset."""
+    """One option that a file sets; secrets are masked. ``value`` is None if the file leaves the option unset.
+
+    ``default`` is the value without the file, None if the option is unset then.
+    """
 
     group: str
     name: str
     value: str | None
     origin: str
+    default: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

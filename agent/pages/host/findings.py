@@ -6,8 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from agent.model.finding import FindingState, Remedy, RemedyKind, SeenFinding, Severity
 from agent.pages.blocks import Block, Command, FindingBlock, Meaning, Paragraph
+from agent.pages.host.amounts import impact_of
 from agent.pages.host.facts import HostFacts
+from agent.pages.host.repairs import repairs_of
 from agent.pages.page import Section
+from agent.pages.sizes import by_the_rule
 from agent.pages.tables import cut, was_unread
 from agent.pages.times import with_age
 from agent.render.reading_order import names_of
@@ -31,14 +34,23 @@ _ORDER = tuple(Severity)
 def findings(facts: HostFacts) -> Section:
     """Return the section."""
     names = names_of(facts.report)
-    causes = causes_of(facts.report.findings, names)
-    groups = alike(causes, _likeness)
+    groups = groups_of(facts)
     blocks: list[Block] = [_block(group, names, facts) for group in groups[:MOST_BLOCKS]]
     if len(groups) > MOST_BLOCKS:
         blocks.append(Paragraph(text=f"and {len(groups) - MOST_BLOCKS} more: stocktake findings"))
     if not blocks:
         blocks.append(Paragraph(text=_nothing(facts)))
     return Section(id="findings", heading="Findings", blocks=tuple(blocks))
+
+
+def groups_of(facts: HostFacts) -> list[list[SeenFinding]]:
+    """Return the causes, alike ones together: each group is a block of the section."""
+    return [list(group) for group in alike(causes_of(facts.report.findings, names_of(facts.report)), _likeness)]
+
+
+def block_id(group: Sequence[SeenFinding]) -> str:
+    """Return the id of the group's block."""
+    return f"f-{_short(group[0])}"
 
 
 def causes_of(found: Sequence[SeenFinding], names: Mapping[str, str]) -> list[SeenFinding]:
@@ -79,31 +91,40 @@ def _block(group: Sequence[SeenFinding], names: Mapping[str, str], facts: HostFa
     finding = first.finding
     is_one = len(group) == 1
     more = len(group) - MOST_MEMBERS
-    members = tuple(
-        f"[{_short(seen)}] {cut(seen.finding.headline or who(seen, names))}" for seen in group[:MOST_MEMBERS]
-    )
+    members = tuple(_member(seen, names, facts) for seen in group[:MOST_MEMBERS])
+    impacts = (impact_of(facts.report, group), facts.impacts.get(finding.code, ""))
     return FindingBlock(
-        id=f"f-{_short(first)}",
+        id=block_id(group),
         severity=finding.severity.value,
         meaning=MEANINGS[finding.severity],
         code=finding.code,
         who=cut(who(first, names)) if is_one else f"{len(group)} findings",
         state=_state(first, facts),
         short_id=_short(first) if is_one else "",
-        actual=cut(" ".join(map(_sentence, (finding.actual, *finding.known))), 1000) if is_one else "",
-        impact=facts.impacts.get(finding.code, ""),
+        actual=cut(by_the_rule(" ".join(map(_sentence, (finding.actual, *finding.known)))), 1000) if is_one else "",
+        impact=" ".join(filter(None, impacts)),
+        history=repairs_of(group, facts),
         members=() if is_one else (*members, *((f"and {more} more",) if more > 0 else ())),
         commands=tuple(_commands(group)),
         also=_also(group, facts.report.findings),
     )
 
 
+def _member(seen: SeenFinding, names: Mapping[str, str], facts: HostFacts) -> str:
+    words = cut(by_the_rule(seen.finding.headline or who(seen, names)))
+    return f"[{_short(seen)}] {words}{_since(seen, facts)}"
+
+
 def _state(seen: SeenFinding, facts: HostFacts) -> str:
-    since = f", since {with_age(seen.first_seen_at, facts.now)}" if seen.first_seen_at else ""
+    since = _since(seen, facts)
     if seen.state is FindingState.UNKNOWN:
         last = f", last checked {with_age(seen.last_seen_at, facts.now)}" if seen.last_seen_at else ""
         return f"not known now, because {was_unread(seen.unknown_because)}{last}{since}"
     return f"{seen.state.value}{since}"
+
+
+def _since(seen: SeenFinding, facts: HostFacts) -> str:
+    return f", since {with_age(seen.first_seen_at, facts.now)}" if seen.first_seen_at else ""
 
 
 def _commands(group: Sequence[SeenFinding]) -> Iterator[Command]:

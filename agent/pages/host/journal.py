@@ -9,8 +9,9 @@ from agent.pages.tables import text
 from agent.pages.times import with_age
 
 MOST_ROWS = 100
+_DIGITS = 8
 _MEANINGS = {"done": Meaning.COUNTED, "refused": Meaning.FOREIGN, "unknown": Meaning.UNREAD, "open": Meaning.UNREAD}
-_COLUMNS = ("time", "who", "what", "result", "in words", "undo")
+_COLUMNS = ("time", "entry", "kind", "undone", "result", "who", "what", "in words", "to undo")
 
 
 def journal(facts: HostFacts) -> Section:
@@ -25,7 +26,10 @@ def journal(facts: HostFacts) -> Section:
     table = Table(
         id="changes",
         caption="Changes of the last 30 days, the newest first",
-        columns=tuple(Column(heading=name, is_code=name == "undo", is_word=name == "result") for name in _COLUMNS),
+        columns=tuple(
+            Column(heading=name, is_code=name in {"entry", "to undo"}, is_word=name in {"kind", "result"})
+            for name in _COLUMNS
+        ),
         rows=tuple(_row(change, facts.now) for change in newest[:MOST_ROWS]),
         foot=f"and {more} more: stocktake journal" if more > 0 else "",
     )
@@ -36,15 +40,23 @@ def _row(change: Change, now: str) -> tuple[Cell, ...]:
     result = Cell(text=change.result, meaning=_MEANINGS.get(change.result, Meaning.UNREAD))
     return (
         Cell(text=with_age(change.at, now)),
+        text(change.id[:_DIGITS]),
+        text(change.kind),
+        _undone(change),
+        result,
         text(change.actor or "not recorded"),
         text(change.what),
-        result,
         text(change.words),
         text(_undo(change)),
     )
 
 
-def _undo(change: Change) -> str:
+def _undone(change: Change) -> Cell:
+    """Return whether the change still counts: an undo names the change that it puts back."""
     if change.undone_by:
-        return f"undone by {', '.join(entry[:8] for entry in change.undone_by)}"
-    return f"stocktake undo {change.id[:8]}" if change.result == "done" else ""
+        return text(f"yes, by {', '.join(entry[:_DIGITS] for entry in change.undone_by)}", Meaning.FOREIGN)
+    return text(f"undoes {change.undoes[:_DIGITS]}" if change.undoes else "no")
+
+
+def _undo(change: Change) -> str:
+    return f"stocktake undo {change.id[:_DIGITS]}" if change.result == "done" and not change.undone_by else ""

@@ -6,26 +6,21 @@ number depends on.
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from agent.model.claim import UNMANAGED_CAUSES
+from agent.books.uncovered import RESTS_ON, uncovered
 from agent.model.finding import LEAKING, SeenFinding
-from agent.model.own_consumers import own_consumers
-from agent.model.report import AuditReport, InventoryRow, LedgerRow
+from agent.model.report import AuditReport, LedgerRow
 from agent.model.snapshot import CEPH, FILESYSTEM, IMAGES, LIBVIRT, LVM, PLACEMENT, STATE
-from agent.model.units import bytes_to_gib_ceil
-from agent.pages.host.books import class_place
+from agent.pages.codes import MISSING, UNKNOWN_USE
+from agent.pages.sizes import class_place
 
-_UNMANAGED = frozenset(cause.value for cause in UNMANAGED_CAUSES)
 _STORES = (LVM, FILESYSTEM, IMAGES, CEPH)
 _UNKNOWN_OWNER = "unknown"
-_MISSING = frozenset({"allocation-missing"})
 _UNKNOWN_CONSUMERS = frozenset({"consumer-unknown"})
 _SYSTEMS = {"promised": "nova", "recorded": "placement"}
-_OWN_RESERVE = "reserved_host"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,12 +28,14 @@ class Loss:
     """One number: amounts by resource class, without zeros. ``missing``: the unread sources that the number depends on.
 
     ``size_bytes`` are the bytes in stores without an owner, None for a number that does not count bytes. While a source
-    is missing, the amounts are those of the last successful check, and the real amounts may be larger.
+    is missing, the amounts are those of the last successful check, and the real amounts may be larger. ``since`` is when the oldest
+    finding about the amounts was first seen (ISO 8601), "" without one.
     """
 
     amounts: Mapping[str, int] = field(default_factory=dict)
     size_bytes: int | None = None
     missing: tuple[str, ...] = ()
+    since: str = ""
 
     @property
     def is_known(self) -> bool:
@@ -66,17 +63,27 @@ class Losses:
 
 
 def losses_of(report: AuditReport) -> Losses:
-    """Return the three numbers, computed from the audit's report."""
+    """Return the three numbers of the audit."""
+    left = uncovered(report.provider_uuid, report.inventory, report.ledger)
     return Losses(
         sold_twice=Loss(
-            amounts=_sum(amounts_of(report, _MISSING, "promised"), uncovered(report)),
-            missing=_unread(report, PLACEMENT, STATE, LIBVIRT, LVM),
+            amounts=_sum(
+                amounts_of(report, MISSING, "promised"),
+                left,
+            ),
+            missing=_unread(report, *RESTS_ON),
+            since=_since(report, MISSING | UNKNOWN_USE if left else MISSING),
         ),
-        wasted=Loss(amounts=amounts_of(report, LEAKING, "recorded"), missing=_unread(report, PLACEMENT, STATE)),
+        wasted=Loss(
+            amounts=amounts_of(report, LEAKING, "recorded"),
+            missing=_unread(report, PLACEMENT, STATE),
+            since=_since(report, LEAKING),
+        ),
         unaccounted=Loss(
             amounts=amounts_of(report, _UNKNOWN_CONSUMERS, "recorded"),
             size_bytes=without_owner(report),
             missing=_unread(report, PLACEMENT, STATE, LIBVIRT, *_STORES),
+            since=_since(report, _UNKNOWN_CONSUMERS),
         ),
     )
 
@@ -114,31 +121,6 @@ def _added(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
     return total
 
 
-def uncovered(report: AuditReport) -> dict[str, int]:
-    """Return how much use unknown to the cloud is neither in Placement's ``reserved`` nor in the agent's allocations.
-
-    A class whose recorded inventory is not known is left out, because the reserve of such a class is not known.
-    """
-    if report.provider_uuid is None:
-        return {}
-    own = own_consumers(report.provider_uuid)
-    found: dict[str, list[LedgerRow]] = defaultdict(list)
-    allocated: dict[str, int] = defaultdict(int)
-    for row in report.ledger:
-        if row.outside_tree or row.provider_uuid != report.provider_uuid:
-            continue
-        if row.consumer_uuid in own:
-            allocated[row.resource_class] += row.recorded or 0
-        elif row.cause in _UNMANAGED and row.held and row.recorded is None:
-            found[row.resource_class].append(row)
-    reserved = {row.resource_class: row for row in _on_root(report)}
-    return {
-        name: rest
-        for name, rows in sorted(found.items())
-        if name in reserved and (rest := _held(rows) - allocated[name] - _reserve(reserved[name], rows)) > 0
-    }
-
-
 def without_owner(report: AuditReport) -> int:
     """Return the bytes of all stores without a known owner: bytes in no row, and rows whose owner is unknown."""
     stores: dict[str, list[int]] = {}
@@ -148,38 +130,9 @@ def without_owner(report: AuditReport) -> int:
     return sum(max(0, size - owned) for size, owned in stores.values())
 
 
-@dataclass(frozen=True, slots=True)
-class _Recorded:
-    resource_class: str
-    reserved: int
-    ratio: float
-    own: int
-
-
-def _on_root(report: AuditReport) -> Iterable[_Recorded]:
-    for row in report.inventory:
-        if row.provider_uuid == report.provider_uuid and row.recorded is not None:
-            yield _Recorded(
-                row.recorded.resource_class, row.recorded.reserved, row.recorded.allocation_ratio, _own_reserve(row)
-            )
-
-
-def _own_reserve(row: InventoryRow) -> int:
-    return sum(amount for name, amount in row.terms if name.startswith(_OWN_RESERVE))
-
-
-def _reserve(recorded: _Recorded, rows: Iterable[LedgerRow]) -> int:
-    """Return how much unmanaged use Placement's ``reserved`` covers: ``reserved`` minus the host's own reserve."""
-    rest = max(0, recorded.reserved - recorded.own)
-    is_size = all(row.size_bytes is not None for row in rows)
-    return rest if is_size else math.floor(rest * recorded.ratio + 1e-9)
-
-
-def _held(rows: Iterable[LedgerRow]) -> int:
-    listed = list(rows)
-    if all(row.size_bytes is not None for row in listed):
-        return bytes_to_gib_ceil(sum(row.size_bytes or 0 for row in listed))
-    return sum(row.held or 0 for row in listed)
+def _since(report: AuditReport, codes: frozenset[str]) -> str:
+    times = (seen.first_seen_at for seen in report.findings if seen.finding.code in codes and seen.first_seen_at)
+    return min(times, default="")
 
 
 def _unread(report: AuditReport, *names: str) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from agent.pages.host.timeline import timeline
 from agent.pages.host.unknown import unknown
 from agent.pages.host.verdict import verdict
 from agent.pages.page import Page
+from agent.pages.sizes import RULE
 from agent.pages.tables import cut
 from agent.pages.times import utc, with_age
 
@@ -44,7 +45,8 @@ def host_page(facts: HostFacts) -> Page:
         f"role {report.role}",
         f"provider {report.provider_uuid or 'not known'}",
         *((f"Stocktake {facts.version}",) if facts.version else ()),
-        f"page made {utc(facts.now)}; ages count from then",
+        f"page made {utc(facts.now)}; every age in this page is from that moment",
+        RULE,
         *(f"simulated: {what}" for what in report.simulated),
     )
     return Page(

@@ -5,27 +5,39 @@ Pure.
 
 from __future__ import annotations
 
+from agent.model.report import SourceStatus
 from agent.pages.blocks import Block, Figure, Figures, Meaning, Note, Paragraph
 from agent.pages.host.facts import HostFacts
+from agent.pages.host.glance import glance
 from agent.pages.host.loss import Loss, Losses, losses_of
 from agent.pages.page import Section
-from agent.pages.sizes import size_text
+from agent.pages.sizes import listed, size_text
 from agent.pages.tables import NOT_KNOWN, cut, was_unread
-from agent.pages.times import age_s
-from agent.text.amounts import age_text, with_class
+from agent.pages.times import with_age
 from agent.text.wording import some_of
 
 
 def verdict(facts: HostFacts) -> Section:
     """Return the section."""
     losses = losses_of(facts.report)
-    blocks: list[Block] = [Paragraph(text=sentence(facts, losses)), Figures(figures=_figures(losses))]
+    blocks: list[Block] = [Paragraph(text=sentence(facts, losses)), Figures(figures=_figures(losses, facts))]
     if facts.stale:
         blocks.append(Note(text=facts.stale, meaning=Meaning.UNREAD))
     for source in facts.unread_sources:
         why = source.error or f"{source.not_asked_because or 'another source'} is unread"
-        blocks.append(Note(text=f"{source.name} was not read: {cut(why, 600)}", meaning=Meaning.UNREAD))
+        text = f"{source.name} was not read: {cut(why, 600)}{_lost(source, facts.now)}"
+        blocks.append(Note(text=text, meaning=Meaning.UNREAD))
+    if (causes := glance(facts)) is not None:
+        blocks.append(causes)
     return Section(id="verdict", heading="Verdict", blocks=tuple(blocks))
+
+
+def _lost(source: SourceStatus, now: str) -> str:
+    """Return since when the source is not read, "" if the report does not say."""
+    if not source.lost_since:
+        return ""
+    times = f", {source.losses} audits in a row" if source.losses > 1 else ""
+    return f". Not read since {with_age(source.lost_since, now)}{times}"
 
 
 def sentence(facts: HostFacts, losses: Losses) -> str:
@@ -45,8 +57,8 @@ def amounts(loss: Loss) -> tuple[str, ...]:
     if not loss.is_known:
         return (NOT_KNOWN,)
     sizes = (size_text(loss.size_bytes),) if loss.size_bytes else ()
-    listed = (*sizes, *(with_class(name, amount) for name, amount in loss.amounts.items()))
-    return listed or ("nothing" if loss.size_bytes is None else "0 bytes",)
+    found = (*sizes, *listed(loss.amounts))
+    return found or ("nothing" if loss.size_bytes is None else "0 bytes",)
 
 
 def _clause(loss: Loss, what: str, none: str) -> str:
@@ -54,39 +66,39 @@ def _clause(loss: Loss, what: str, none: str) -> str:
         return f"what is {what} is not known"
     if loss.is_none:
         return none
-    listed = amounts(loss)
-    return f"{some_of(listed)} {'is' if len(listed) == 1 and listed[0].startswith('1 ') else 'are'} {what}"
+    found = amounts(loss)
+    return f"{some_of(found)} {'is' if len(found) == 1 and found[0].startswith('1 ') else 'are'} {what}"
 
 
 def _reads(facts: HostFacts) -> str:
-    age = age_s(facts.report.started_at, facts.now)
-    ago = "" if age is None else f" {age_text(max(0.0, age))} ago"
+    at = with_age(facts.report.started_at, facts.now)
     unread = facts.unread_sources
     if not unread:
-        return f"all sources read{ago}" if facts.report.sources else "no source is known"
-    return f"not read{ago}: {', '.join(source.name for source in unread)}"
+        return f"all sources read at {at}" if facts.report.sources else "no source is known"
+    return f"not read at {at}: {', '.join(source.name for source in unread)}"
 
 
-def _figures(losses: Losses) -> tuple[Figure, ...]:
-    return (
-        _figure("Sold twice", losses.sold_twice, "promised or used, and Placement may give it away again"),
-        _figure("Wasted", losses.wasted, "Placement counts it, and nothing uses it"),
-        _figure(
-            "Unaccounted", losses.unaccounted, "bytes without an owner, and consumers that the cloud does not know"
-        ),
+def _figures(losses: Losses, facts: HostFacts) -> tuple[Figure, ...]:
+    unaccounted = "bytes without an owner, and what Placement records for consumers that the cloud does not know"
+    found = (
+        ("Sold twice", losses.sold_twice, "promised or used, and Placement may give it away again"),
+        ("Wasted", losses.wasted, "Placement counts it, and nothing uses it"),
+        ("Unaccounted", losses.unaccounted, unaccounted),
     )
+    return tuple(_figure(name, loss, text, facts.now) for name, loss, text in found)
 
 
-def _figure(name: str, loss: Loss, text: str) -> Figure:
+def _figure(name: str, loss: Loss, text: str, now: str) -> Figure:
+    since = (f"since {with_age(loss.since, now)}",) if loss.since and not loss.is_none else ()
     if loss.is_known:
-        return Figure(
-            name=name, amounts=amounts(loss), meaning=Meaning.COUNTED if loss.is_none else Meaning.WRONG, text=text
-        )
-    last = [with_class(each, amount) for each, amount in loss.amounts.items()]
+        meaning = Meaning.COUNTED if loss.is_none else Meaning.WRONG
+        return Figure(name=name, amounts=amounts(loss), meaning=meaning, text=text, lines=since)
+    last = listed(loss.amounts)
     known = f"; known from the last check: {some_of(last)}" if last else ""
     return Figure(
         name=name,
         amounts=(NOT_KNOWN,),
         meaning=Meaning.UNREAD,
-        text=f"{text}. Not known: {was_unread(loss.missing)}{known}",
+        text=text,
+        lines=(f"not known: {was_unread(loss.missing)}{known}", *since),
     )

@@ -15,18 +15,43 @@
     });
   });
   document.querySelectorAll("input[data-table]").forEach(function (input) {
-    var rows = document.getElementById(input.getAttribute("data-table")).tBodies[0].rows;
+    var table = document.getElementById(input.getAttribute("data-table"));
+    var body = table.tBodies[0];
+    var rows = Array.prototype.slice.call(body.rows);
+    var data = document.getElementById("more-" + table.id);
+    var more = data ? JSON.parse(data.textContent) : [];
+    var found = [];
+    function add(texts) {
+      var row = body.insertRow();
+      Array.prototype.forEach.call(table.tHead.rows[0].cells, function (head, place) {
+        var cell = row.insertCell();
+        cell.textContent = texts[place] || "";
+        cell.className = head.getAttribute("data-look") || "";
+      });
+      found.push(row);
+    }
     input.parentNode.hidden = false;
     input.addEventListener("input", function () {
-      var words = input.value.toLowerCase().split(" ");
+      var words = input.value.toLowerCase().split(" ").filter(Boolean);
+      function fits(text) {
+        return words.every(function (word) { return text.toLowerCase().indexOf(word) >= 0; });
+      }
       var shown = 0;
-      Array.prototype.forEach.call(rows, function (row) {
-        var text = row.textContent.toLowerCase();
-        var fits = words.every(function (word) { return text.indexOf(word) >= 0; });
-        row.hidden = !fits;
-        shown += fits ? 1 : 0;
+      var matching = 0;
+      rows.forEach(function (row) {
+        row.hidden = !fits(row.textContent);
+        shown += row.hidden ? 0 : 1;
       });
-      say(shown + " of " + rows.length + " rows");
+      found.forEach(function (row) { row.remove(); });
+      found = [];
+      if (words.length) {
+        more.forEach(function (texts) {
+          if (!fits(texts.join(" "))) { return; }
+          matching += 1;
+          if (matching <= 50) { add(texts); }
+        });
+      }
+      say((shown + found.length) + " of " + (shown + matching) + " matching rows, of " + (rows.length + more.length));
     });
   });
   window.addEventListener("beforeprint", function () {

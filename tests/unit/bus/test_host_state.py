@@ -19,7 +19,7 @@ KEYS = {
     *("schema_version", "host", "at", "interval_s", "agent_version", "audit_id", "audited_at", "node", "provider_uuid"),
     *("role", "published", "outcome", "error", "sources_lost", "resources", "guests", "findings", "traits_digest"),
     *("numa", "severities", "confirmed", "unknown", "unknown_since", "causes_by_code", "leaked", "missing"),
-    *("oldest_at", "worst", "held_back", "heal", "resources_left_out"),
+    *("uncovered", "oldest_by_code", "oldest_at", "worst", "held_back", "heal", "resources_left_out"),
 }
 RESOURCE_KEYS = {
     *("provider", "provider_uuid", "resource_class", "total", "reserved", "allocation_ratio", "min_unit", "max_unit"),

@@ -48,7 +48,10 @@ def test_the_finding_names_the_compute_node_row_and_its_resources(world):
         f"compute node old.example.org (uuid {uuid('old')}, id 2) has a row with 48 vCPUs, 262144 MiB, 1000 GiB, "
         "but libvirt reports no such hypervisor"
     )
-    assert found.facts == (("compute_node_id", 2), ("hypervisor_hostname", "old.example.org"))
+    assert found.facts == (
+        ("compute_node_id", 2), ("hypervisor_hostname", "old.example.org"), ("vcpus", 48), ("memory_mib", 262144),
+        ("local_gib", 1000),
+    )  # fmt: skip
     assert found.severity is Severity.WARNING
     assert not found.rests_on_recorded
 

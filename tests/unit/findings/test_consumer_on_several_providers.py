@@ -51,7 +51,7 @@ def test_the_finding_names_the_allocations_on_both_hosts(world):
         "the consumer has 1 GiB of DISK_GB, 128 MiB of MEMORY_MB, 1 VCPU allocated on this host and "
         f"128 MiB of MEMORY_MB, 1 VCPU on {uuid('cmp2')}"
     )
-    assert found.facts == (("other_providers", uuid("cmp2")),)
+    assert found.facts == (("other_providers", uuid("cmp2")), ("instance_host", "cmp1"))
     assert proof(found) == [
         ("placement", "DISK_GB", 1),
         ("placement", "MEMORY_MB", 128),

@@ -33,7 +33,11 @@ def test_s158_the_finding_names_the_provider_and_its_allocations(kind):
     assert (found.provider_uuid, found.subject, found.severity) == (OLD.uuid, "old-name", Severity.WARNING)
     assert found.expected == "no provider of old-name, which is not a compute node of host cmp1 any more"
     assert found.actual == f"provider {OLD.uuid} is still in Placement; 1 consumer has MEMORY_MB allocated from it"
-    assert dict(found.facts) == {"providers": 1, "allocations": f"{uuid('i1')}: 512 MiB of MEMORY_MB"}
+    assert dict(found.facts) == {
+        "providers": 1,
+        "inventory": "",
+        "allocations": f"{uuid('i1')}: 512 MiB of MEMORY_MB",
+    }
     assert OLD.uuid in found.remedy
     assert not found.rests_on_recorded
 

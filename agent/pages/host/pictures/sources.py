@@ -85,7 +85,7 @@ def _cells(source: SourceStatus) -> tuple[Cell, ...]:
     how = f"read ({source.read})" if source.read else "read"
     result = Cell(text=how, meaning=Meaning.COUNTED) if source.ok else Cell(text="not read", meaning=Meaning.UNREAD)
     age = source.age_s
-    last = "never" if age is None else "in this audit" if source.ok else f"{age_text(age)} ago"
+    last = "never" if age is None else "in this audit" if source.ok else f"age {age_text(age)}"
     duration = ms_text(source.duration_ms) if source.asked else NOT_KNOWN
     why = "" if source.ok else cut(why_unread(source))
     return (Cell(text=cut(source.name)), result, Cell(text=duration), Cell(text=last), Cell(text=why))

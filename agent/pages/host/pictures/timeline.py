@@ -104,7 +104,7 @@ def _changes(changes: Sequence[Change], scale: Scale) -> Iterator[tuple[int, Sha
         moment = moment_of(change.at)
         if moment is None or moment < scale.start:
             continue
-        mark, digits = _MARKS[_kind(change)], change.id[:4]
+        mark, digits = _MARKS[change.kind], change.id[:4]
         x = scale.x(moment)
         text = f"{mark} {digits}"
         left = min(x, WIDTH - text_width(text))
@@ -113,12 +113,6 @@ def _changes(changes: Sequence[Change], scale: Scale) -> Iterator[tuple[int, Sha
             continue
         ends[lane] = left + text_width(text)
         yield lane, label(text, left, 15 + lane * _LANE)
-
-
-def _kind(change: Change) -> str:
-    if change.undoes:
-        return "undo"
-    return "adopt" if change.is_adoption else "heal"
 
 
 def _axis(scale: Scale, bottom: float) -> Iterator[Shape]:

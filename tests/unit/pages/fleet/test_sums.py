@@ -16,6 +16,7 @@ from agent.pages.fleet.gathered import Folder, gathered
 from agent.pages.fleet.page import fleet_page
 from agent.pages.fleet.sums import class_sums
 from agent.pages.fleet.verdict import headline
+from agent.pages.host.loss import losses_of
 from agent.pages.render import rendered
 from agent.render.documents import report_document
 from tests.rigs import fleet_reports as fleet
@@ -76,7 +77,7 @@ def test_the_sums_on_the_page_equal_the_sums_over_all_reports(made):
     assert {name: each.wasted for name, each in sums.items() if each.wasted} == +leaked
     for name, each in sums.items():
         assert each.free - each.excess + each.used == pytest.approx(each.capacity), name
-        assert each.free <= each.free_after <= each.free + each.wasted
+        assert each.free - each.missing <= each.free_after <= each.free + each.wasted
 
 
 @given(reports())
@@ -131,7 +132,9 @@ def test_the_consumer_of_two_hosts_is_one_row_with_both_hosts():
     consumer = fleet.uid("shared", 1)
     page = rendered(fleet_page(facts_of(*(fleet.report(h, fleet.spread(h, 3 - h, consumer)) for h in (1, 2)))))
     assert page.count(consumer) == 1
-    assert f"{fleet.name(1)}, {fleet.name(2)}" in page
+    assert f"<td>{fleet.name(2)}</td><td>{fleet.name(1)}: 4 VCPU; {fleet.name(2)}: 4 VCPU</td>" in page.replace(
+        "\n", ""
+    )
 
 
 def test_a_host_over_its_capacity_does_not_reduce_the_free_sum_of_other_hosts():
@@ -141,3 +144,21 @@ def test_a_host_over_its_capacity_does_not_reduce_the_free_sum_of_other_hosts():
     assert (vcpu.used, vcpu.capacity, vcpu.over, vcpu.excess) == (sum(used), 2 * 192, 1, used[0] - 192)
     assert vcpu.free == 192 - used[1]
     assert vcpu.free_after == vcpu.free + 192 - 85
+
+
+def test_sold_twice_is_the_sum_of_what_the_hosts_own_pages_say():
+    made = [fleet.report(1, fleet.missing(1)), fleet.report(2, fleet.stranger(2), ledger=fleet.strange_rows(2))]
+    own: Counter[str] = Counter()
+    for one in made:
+        own.update(losses_of(one).sold_twice.amounts)
+    assert own == {"VCPU": 10, "MEMORY_MB": 8192 + 12_288}
+    facts = facts_of(*made)
+    sums = facts.view.sums
+    assert Counter(sums.missing) + Counter(sums.uncovered) == own
+    assert "sold twice are 10 VCPU, 20 GiB RAM: 2 hosts" in headline(facts)
+
+
+def test_free_after_heal_counts_the_missing_amounts_as_taken():
+    (vcpu, *_) = class_sums(facts_of(fleet.report(1, fleet.leaked(1), fleet.missing(1))).view.rows)
+    assert (vcpu.wasted, vcpu.missing) == (8, 4)
+    assert vcpu.free_after == vcpu.free + 8 - 4

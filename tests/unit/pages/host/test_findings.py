@@ -2,11 +2,14 @@
 
 import dataclasses
 
+import pytest
+
 from agent.model.finding import Severity
 from agent.pages.blocks import FindingBlock, Meaning, Paragraph
+from agent.pages.host.amounts import impact_of
 from agent.pages.host.findings import MOST_BLOCKS, findings
-from tests.rigs.pages import dead, facts
-from tests.rigs.screens import MANY_LEAKS, SCREEN, UNREAD
+from tests.rigs.pages import CHANGES, dead, facts
+from tests.rigs.screens import FOREIGN, LOST, MANY_LEAKS, SCREEN, STALE, UNREAD
 
 
 def blocks_of(report, **changes):
@@ -27,8 +30,8 @@ def test_each_cause_has_a_block_that_names_its_symptoms():
 def test_a_finding_block_has_commands_and_the_impact_and_the_age():
     block = blocks_of(SCREEN)[0]
     assert (block.severity, block.meaning, block.who.split()[0]) == ("error", Meaning.WRONG, "old-shop")
-    assert block.impact == "The scheduler refuses instances."
-    assert block.state == "seen, since 2026-11-22 03:07:00 UTC (5 min ago)"
+    assert block.impact == "4 VCPU, 8 GiB RAM of this host are wasted. The scheduler refuses instances."
+    assert block.state == "seen, since 2026-11-22 03:07:00 UTC (age 5 min)"
     assert [command.label for command in block.commands] == ["fix", "by hand", "docs"]
     assert block.commands[0].line == f"stocktake heal --finding {block.short_id}"
 
@@ -36,8 +39,8 @@ def test_a_finding_block_has_commands_and_the_impact_and_the_age():
 def test_a_finding_that_was_not_checked_says_which_source_is_missing():
     missing = next(block for block in blocks_of(UNREAD) if block.code == "allocation-missing")
     assert missing.state == (
-        "not known now, because placement was not read, last checked 2026-11-22 03:09:36 UTC (2 min ago), "
-        "since 2026-11-22 03:07:00 UTC (5 min ago)"
+        "not known now, because placement was not read, last checked 2026-11-22 03:09:36 UTC (age 2 min), "
+        "since 2026-11-22 03:07:00 UTC (age 5 min)"
     )
 
 
@@ -80,3 +83,47 @@ def test_an_empty_list_of_findings_names_the_sources_that_were_not_read():
 def test_every_finding_block_of_a_page_has_a_unique_id():
     ids = [block.id for block in blocks_of(SCREEN) if isinstance(block, FindingBlock)]
     assert len(set(ids)) == len(ids) == 4
+
+
+def test_a_finding_whose_repair_was_undone_says_which_entries_did_that():
+    (block,) = [each for each in findings(facts(SCREEN)).blocks if each.code == "allocation-leaked"]
+    assert block.history == (
+        "A repair of 2026-11-22 03:08:00 UTC (age 4 min) (entry 9a11aa55) was undone: stocktake undo of "
+        "2026-11-22 03:09:00 UTC (age 3 min) (entry 9b22aa55). So the finding is here again.",
+    )
+    assert all(each.history == () for each in findings(facts(SCREEN)).blocks if each.code != "allocation-leaked")
+
+
+def test_a_repair_that_nobody_undid_is_not_called_undone():
+    done = (dataclasses.replace(CHANGES[0], undone_by=()),)
+    (block,) = [each for each in findings(facts(changes=done)).blocks if each.code == "allocation-leaked"]
+    assert "was not undone" in block.history[0]
+
+
+@pytest.mark.parametrize(
+    ("seen", "impact"),
+    [
+        (STALE, "8 VCPU, 16 GiB RAM of this host are wasted."),
+        (LOST, "2 VCPU of this host are sold twice."),
+        (FOREIGN, "120 GiB disk of this host are used by what the cloud does not know. Placement reserves or records "
+                  "this use."),
+    ],
+    ids=lambda each: each.finding.code if not isinstance(each, str) else "",
+)  # fmt: skip
+def test_the_impact_begins_with_the_amounts_of_the_finding(seen, impact):
+    assert impact_of(SCREEN, [seen]) == impact
+
+
+def test_the_impact_of_unreserved_use_says_how_much_is_sold_twice():
+    offers = tuple(
+        dataclasses.replace(row, recorded=dataclasses.replace(row.wanted, reserved=20)) for row in SCREEN.inventory
+    )
+    report = dataclasses.replace(SCREEN, inventory=offers)
+    assert impact_of(report, [FOREIGN]).endswith("Of all such use, 100 GiB disk are sold twice.")
+
+
+def test_the_impact_of_an_orphan_names_what_its_row_says_to_have():
+    facts_of_row = (("vcpus", 48), ("memory_mib", 196_608), ("local_gib", 400))
+    finding = dataclasses.replace(FOREIGN.finding, code="compute-node-orphaned", facts=facts_of_row)
+    text = impact_of(SCREEN, [dataclasses.replace(FOREIGN, finding=finding)])
+    assert text == "Tools and the scheduler may believe in 48 VCPU, 192 GiB RAM, 400 GiB disk that no host has."

@@ -3,6 +3,7 @@
 import dataclasses
 
 from agent.pages.blocks import Figures, Meaning, Note, Paragraph
+from agent.pages.host.findings import findings
 from agent.pages.host.verdict import verdict
 from tests.rigs.pages import dead, facts
 from tests.rigs.screens import SCREEN, UNREAD
@@ -14,8 +15,8 @@ def blocks_of(report):
 
 def test_the_first_sentence_has_the_causes_and_amounts_and_the_age_of_the_reads():
     assert blocks_of(SCREEN)[0] == Paragraph(
-        text="compute-1: 4 causes; 12 VCPU, 24576 MiB of MEMORY_MB are wasted, 2 VCPU are sold twice, "
-        "0 bytes unaccounted; all sources read 53 s ago"
+        text="compute-1: 4 causes; 12 VCPU, 24 GiB RAM are wasted, 2 VCPU are sold twice, "
+        "0 bytes unaccounted; all sources read at 2026-11-22 03:11:07 UTC (age 53 s)"
     )
 
 
@@ -23,7 +24,8 @@ def test_a_host_without_problems_shows_three_numbers_without_a_warning():
     calm = dataclasses.replace(SCREEN, findings=(), ledger=())
     sentence, figures = blocks_of(calm)
     assert sentence.text == (
-        "compute-1: no causes; nothing is wasted, nothing is sold twice, 0 bytes unaccounted; all sources read 53 s ago"
+        "compute-1: no causes; nothing is wasted, nothing is sold twice, 0 bytes unaccounted; all sources read at "
+        "2026-11-22 03:11:07 UTC (age 53 s)"
     )
     assert [(each.name, each.amounts, each.meaning) for each in figures.figures] == [
         ("Sold twice", ("nothing",), Meaning.COUNTED),
@@ -32,11 +34,11 @@ def test_a_host_without_problems_shows_three_numbers_without_a_warning():
     ]
 
 
-def test_an_unread_source_turns_its_numbers_into_a_question_mark_and_is_named():
-    sentence, figures, note = blocks_of(UNREAD)
+def test_an_unread_source_makes_its_numbers_a_question_mark_with_the_sources_name():
+    sentence, figures, note, _ = blocks_of(UNREAD)
     assert isinstance(figures, Figures)
     assert {each.amounts for each in figures.figures} == {("?",)}
-    assert all("Not known: placement was not read" in each.text for each in figures.figures)
+    assert all("not known: placement was not read" in each.lines[0] for each in figures.figures)
     assert "what is wasted is not known" in sentence.text
     assert note == Note(
         text="placement was not read: http://placement.example.org: no answer within 30 s", meaning=Meaning.UNREAD
@@ -48,3 +50,39 @@ def test_a_host_without_any_read_source_shows_no_zero():
     assert {each.amounts for each in figures.figures} == {("?",)}
     assert len(notes) == 4
     assert "0 " not in sentence.text.replace("30 s", "")
+
+
+def test_the_verdict_says_since_when_each_loss_is_there():
+    _, figures, _ = blocks_of(SCREEN)
+    sold_twice, wasted, unaccounted = figures.figures
+    assert sold_twice.lines == wasted.lines == ("since 2026-11-22 03:07:00 UTC (age 5 min)",)
+    assert unaccounted.lines == ()
+
+
+def test_a_lost_source_is_named_with_since_when_and_how_often_it_was_lost():
+    lost = tuple(
+        source if source.ok else dataclasses.replace(source, lost_since="2026-11-22T03:05:00Z", losses=3)
+        for source in UNREAD.sources
+    )
+    *_, note, _ = blocks_of(dataclasses.replace(UNREAD, sources=lost))
+    assert note.text.endswith("within 30 s. Not read since 2026-11-22 03:05:00 UTC (age 7 min), 3 audits in a row")
+
+
+def test_the_causes_at_a_glance_have_amounts_times_and_why_they_are_not_known():
+    *_, table = blocks_of(SCREEN)
+    rows = [[cell.text for cell in row] for row in table.rows]
+    assert [(row[1], row[3]) for row in rows] == [
+        ("allocation-leaked", "4 VCPU, 8 GiB RAM"),
+        ("allocation-missing", "2 VCPU"),
+        ("allocation-stale-move", "8 VCPU, 16 GiB RAM"),
+        ("volume-foreign", "120 GiB disk"),
+    ]
+    assert {row[4] for row in rows} == {"2026-11-22 03:07:00 UTC (age 5 min)"}
+    assert rows[1][5].startswith("not known now: placement was not read; last checked 2026-11-22 03:")
+    assert {row[5] for row in rows if row[1] != "allocation-missing"} == {"checked by this audit"}
+
+
+def test_each_cause_at_a_glance_leads_to_the_block_of_its_finding():
+    *_, table = blocks_of(SCREEN)
+    blocks = {f"#{block.id}" for block in findings(facts(SCREEN)).blocks}
+    assert {row[1].href for row in table.rows} == blocks

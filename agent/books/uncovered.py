@@ -1,0 +1,89 @@
+"""Use of the host that the cloud does not know, and that nothing in Placement stands for: sold twice. Pure.
+
+Placement takes such use out of the offer either as a part of ``reserved``, or by allocations of the agent's own
+consumers. What neither covers, the scheduler may give to somebody else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from agent.model.claim import UNMANAGED_CAUSES
+from agent.model.memo import for_equal_arguments
+from agent.model.own_consumers import own_consumers
+from agent.model.report import InventoryRow, LedgerRow
+from agent.model.snapshot import LIBVIRT, LVM, PLACEMENT, STATE
+from agent.model.units import bytes_to_gib_ceil
+
+#: The amounts are not known while the last audit could not read one of these sources.
+RESTS_ON = (PLACEMENT, STATE, LIBVIRT, LVM)
+UNMANAGED = frozenset(cause.value for cause in UNMANAGED_CAUSES)
+#: The names of the terms of ``reserved`` that the operator configures for the host itself begin like this.
+OWN_RESERVE = "reserved_host"
+
+
+# Cached: on an unchanged host both tables equal the last audit's.
+@for_equal_arguments
+def uncovered(
+    provider_uuid: str | None, inventory: tuple[InventoryRow, ...], ledger: tuple[LedgerRow, ...]
+) -> dict[str, int]:
+    """Return how much use unknown to the cloud is neither in Placement's ``reserved`` nor in the agent's allocations.
+
+    Amounts are by class, in the unit of the class, without zeros. A class whose recorded inventory is not known is left
+    out, because nothing can be said about its reserve.
+    """
+    if provider_uuid is None:
+        return {}
+    own = own_consumers(provider_uuid)
+    found: dict[str, list[LedgerRow]] = defaultdict(list)
+    allocated: dict[str, int] = defaultdict(int)
+    for row in ledger:
+        if row.outside_tree or row.provider_uuid != provider_uuid:
+            continue
+        if row.consumer_uuid in own:
+            allocated[row.resource_class] += row.recorded or 0
+        elif row.cause in UNMANAGED and row.held and row.recorded is None:
+            found[row.resource_class].append(row)
+    reserved = {each.resource_class: each for each in _on_root(provider_uuid, inventory)}
+    return {
+        name: rest
+        for name, rows in sorted(found.items())
+        if name in reserved and (rest := _held(rows) - allocated[name] - _reserve(reserved[name], rows)) > 0
+    }
+
+
+def own_reserve(row: InventoryRow) -> int:
+    """Return the part of ``reserved`` that the operator configured for the host itself."""
+    return sum(amount for name, amount in row.terms if name.startswith(OWN_RESERVE))
+
+
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    resource_class: str
+    reserved: int
+    ratio: float
+    own: int
+
+
+def _on_root(provider_uuid: str, inventory: Iterable[InventoryRow]) -> Iterable[_Recorded]:
+    for row in inventory:
+        if row.provider_uuid == provider_uuid and row.recorded is not None:
+            recorded = row.recorded
+            yield _Recorded(recorded.resource_class, recorded.reserved, recorded.allocation_ratio, own_reserve(row))
+
+
+def _reserve(recorded: _Recorded, rows: Iterable[LedgerRow]) -> int:
+    """Return the amount of use that the recorded reserve covers beside the host's own reserve."""
+    rest = max(0, recorded.reserved - recorded.own)
+    is_size = all(row.size_bytes is not None for row in rows)
+    return rest if is_size else math.floor(rest * recorded.ratio + 1e-9)
+
+
+def _held(rows: Iterable[LedgerRow]) -> int:
+    listed = list(rows)
+    if all(row.size_bytes is not None for row in listed):
+        return bytes_to_gib_ceil(sum(row.size_bytes or 0 for row in listed))
+    return sum(row.held or 0 for row in listed)

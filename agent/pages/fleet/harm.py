@@ -1,0 +1,73 @@
+"""Order the hosts by the harm that they do, so that a host which sells twice is never below one that only warns. Pure.
+
+``stocktake watch`` orders by the state of the host instead: there, a silent host comes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from agent.fleet.conditions import RANKS, Condition
+from agent.fleet.view import HostRow
+from agent.pages.sizes import FIRST_CLASSES
+
+#: The order in words, for the captions of the page.
+IN_WORDS = (
+    "first what is sold twice, then errors and what is wasted (the most VCPU, then PCPU, RAM and disk first), then "
+    "hosts that are not known, then warnings"
+)
+#: Conditions in which nothing, or not everything, is known of a host.
+NOT_KNOWN = frozenset({Condition.NEVER, Condition.SILENT, Condition.UNREADABLE, Condition.PARTIAL})
+_BAD = frozenset({Condition.ERROR, Condition.CRASHED, Condition.REFUSED})
+_CALM = frozenset({Condition.CLEAN, Condition.AWAITED})
+
+
+def by_harm(rows: Iterable[HostRow]) -> list[HostRow]:
+    """Return the rows, the most harmful host first. Equal hosts are in the order of their names."""
+    return sorted(rows, key=_place)
+
+
+def is_calm(row: HostRow) -> bool:
+    """Return whether the host needs no look: it is clean or still awaited, and sells and wastes nothing."""
+    return row.condition in _CALM and not sold_twice_of(row) and not wasted_of(row)
+
+
+def sold_twice_of(row: HostRow) -> Mapping[str, int]:
+    """Return what the host sells twice by class: promised without an allocation, or used without a reserve."""
+    if row.seen is None:
+        return {}
+    found: dict[str, int] = {}
+    for name, amount in (*(row.seen.missing or ()), *(row.seen.uncovered or ())):
+        if amount:
+            found[name] = found.get(name, 0) + amount
+    return found
+
+
+def wasted_of(row: HostRow) -> Mapping[str, int]:
+    """Return what the host wastes by class."""
+    return {name: amount for name, amount in (row.seen.leaked if row.seen else None) or () if amount}
+
+
+def most_first(amounts: Mapping[str, int]) -> tuple[float, ...]:
+    """Return a sort key: the most VCPU first, then PCPU, RAM, disk and the sum of all other classes."""
+    others = sum(amount for name, amount in amounts.items() if name not in FIRST_CLASSES)
+    return *(-amounts.get(name, 0) for name in FIRST_CLASSES), -others
+
+
+def _place(row: HostRow) -> tuple[Any, ...]:
+    sold, wasted = sold_twice_of(row), wasted_of(row)
+    if sold:
+        group = 0
+    elif wasted or row.condition in _BAD:
+        group = 1
+    elif row.condition in NOT_KNOWN:
+        group = 2
+    else:
+        group = 3
+    urgency = (RANKS[row.condition], -_errors(row), -(row.for_s or 0.0))
+    return group, *most_first(sold), *most_first(wasted), *urgency, row.host, row.cell
+
+
+def _errors(row: HostRow) -> int:
+    return dict(row.seen.severities or ()).get("error", 0) if row.seen else 0

@@ -1,0 +1,114 @@
+"""Sections: the hosts that sell twice, and the hosts that waste, each with amounts and since when. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from agent.fleet.host import HostSeen
+from agent.fleet.view import HostRow
+from agent.model.finding import LEAKING
+from agent.pages.blocks import Block, Cell, Column, Paragraph, Table
+from agent.pages.codes import MISSING, UNKNOWN_USE
+from agent.pages.fleet.facts import FleetFacts
+from agent.pages.fleet.harm import most_first, sold_twice_of, wasted_of
+from agent.pages.fleet.looks import state_cell
+from agent.pages.fleet.wording import NONE, amounts, and_more, host_cell, hosts, since_codes
+from agent.pages.fleet.worst import places
+from agent.pages.page import Section
+
+#: How many hosts each table has. The search of the hosts finds the others.
+MOST_LISTED = 40
+_WORDS = frozenset({"host", "state", "since (UTC)"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Loss:
+    """One of the two tables: ``name`` is the word for the loss, ``codes`` are its findings."""
+
+    id: str
+    heading: str
+    name: str
+    of: Callable[[HostRow], Mapping[str, int]]
+    is_known: Callable[[HostSeen], bool]
+    codes: frozenset[str]
+    more_columns: tuple[str, ...] = ()
+
+
+_SOLD_TWICE = _Loss(
+    id="sold-twice",
+    heading="Sold twice: which hosts, since when",
+    name="sold twice",
+    of=sold_twice_of,
+    is_known=lambda seen: seen.missing is not None and seen.uncovered is not None,
+    codes=MISSING | UNKNOWN_USE,
+    more_columns=("promised, not recorded", "used by what the cloud does not know"),
+)
+_WASTED = _Loss(
+    id="wasted",
+    heading="Wasted: which hosts, since when",
+    name="wasted",
+    of=wasted_of,
+    is_known=lambda seen: seen.leaked is not None,
+    codes=LEAKING,
+)
+
+
+def sold_twice(facts: FleetFacts) -> Section:
+    """Return the section of the hosts that sell something twice."""
+    return _section(facts, _SOLD_TWICE)
+
+
+def wasted(facts: FleetFacts) -> Section:
+    """Return the section of the hosts that waste something."""
+    return _section(facts, _WASTED)
+
+
+def unknown_of(facts: FleetFacts, is_known: Callable[[HostSeen], bool]) -> int:
+    """Return the number of hosts of which a loss is not known, files that are no report included."""
+    return sum(row.seen is None or not is_known(row.seen) for row in facts.view.rows) + len(facts.unreadable)
+
+
+def sold_twice_unknown(facts: FleetFacts) -> int:
+    """Return the number of hosts of which it is not known what they sell twice."""
+    return unknown_of(facts, _SOLD_TWICE.is_known)
+
+
+def _section(facts: FleetFacts, loss: _Loss) -> Section:
+    return Section(id=loss.id, heading=loss.heading, blocks=(_block(facts, loss),))
+
+
+def _block(facts: FleetFacts, loss: _Loss) -> Block:
+    losing = (row for row in facts.view.rows if loss.of(row))
+    rows = sorted(losing, key=lambda row: (*most_first(loss.of(row)), row.key))
+    unknown = unknown_of(facts, loss.is_known)
+    rest = f" Unknown for {hosts(unknown)}." if unknown else ""
+    if not rows:
+        return Paragraph(text=f"Nothing that is known is {loss.name}.{rest}")
+    known, shown = places(facts), rows[:MOST_LISTED]
+    columns = ("host", loss.name, *loss.more_columns, "findings", "since (UTC)", "state")
+    which = f"{len(shown)} of {hosts(len(rows))}" if len(shown) < len(rows) else f"All {hosts(len(rows))}"
+    return Table(
+        id=f"{loss.id}-hosts",
+        caption=f"{which}, the most VCPU first, then RAM and disk.{rest}",
+        columns=tuple(Column(heading=heading, is_word=heading in _WORDS) for heading in columns),
+        rows=tuple(_row(row, loss, facts, known) for row in shown),
+        foot=and_more(len(shown), len(rows), "hosts: search for a host below"),
+    )
+
+
+def _row(row: HostRow, loss: _Loss, facts: FleetFacts, known: Mapping[tuple[str, str], str]) -> tuple[Cell, ...]:
+    more = (row.seen.missing, row.seen.uncovered) if loss.more_columns and row.seen else ()
+    return (
+        host_cell(row, known),
+        Cell(text=amounts(loss.of(row))),
+        *(Cell(text=amounts(each)) for each in more),
+        Cell(text=_codes(row, loss.codes)),
+        Cell(text=since_codes(row, loss.codes, facts)),
+        state_cell(row.condition),
+    )
+
+
+def _codes(row: HostRow, codes: frozenset[str]) -> str:
+    found = dict(row.seen.findings or ()) if row.seen else {}
+    return ", ".join(f"{code} x{found[code]}" for code in sorted(codes) if found.get(code)) or NONE

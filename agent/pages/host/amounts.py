@@ -1,0 +1,86 @@
+"""The amounts that one finding is about, by class, and the sentence that says what they mean for the host. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from agent.books.uncovered import uncovered
+from agent.model.finding import LEAKING, SeenFinding
+from agent.model.report import AuditReport
+from agent.pages.codes import MISSING, ORPHANS, UNKNOWN_USE
+from agent.pages.sizes import listed
+from agent.text.wording import some_of
+
+_OTHERS = {
+    "consumer-unknown": "For a consumer that the cloud does not know, Placement records",
+    "consumer-on-several-providers": "Placement counts the consumer twice; on this host with",
+    "allocation-differs": "The larger of the two amounts is",
+    "guest-missing": "The cloud promised to a guest that is not here",
+    "over-capacity": "This host is over its capacity by",
+}
+_ROW = (("VCPU", "vcpus"), ("MEMORY_MB", "memory_mib"), ("DISK_GB", "local_gib"))
+
+
+def amounts_of_finding(report: AuditReport, seen: SeenFinding) -> dict[str, int]:
+    """Return the amounts: of the finding's evidence on this host, else of the ledger's rows about the same thing."""
+    finding = seen.finding
+    facts = dict(finding.facts)
+    if finding.code in ORPHANS:
+        found = ((name, facts.get(key)) for name, key in _ROW)
+        return {name: value for name, value in found if isinstance(value, int) and value}
+    missing = facts.get("missing")
+    if finding.resource_class and isinstance(missing, int | float) and missing > 0:
+        return {finding.resource_class: math.ceil(missing)}
+    others = str(facts.get("other_providers", ""))
+    claims = {claim for claim in finding.evidence if not others or claim.provider_key.name not in others}
+    by_system: dict[str, dict[str, int]] = defaultdict(dict)
+    for claim in claims:
+        sums = by_system[claim.source.system]
+        sums[claim.resource_class] = sums.get(claim.resource_class, 0) + claim.amount
+    # The books do not add up: a finding about a consumer may have the consumer's claims of two books.
+    return _largest(by_system.values()) or _in_ledger(report, seen)
+
+
+def impact_of(report: AuditReport, group: Sequence[SeenFinding]) -> str:
+    """Return what the amounts of these findings of one code mean, "" if no amount is known."""
+    sums: dict[str, int] = defaultdict(int)
+    for seen in group:
+        for name, amount in amounts_of_finding(report, seen).items():
+            sums[name] += amount
+    texts = listed(sums)
+    if not texts:
+        return ""
+    code, amounts = group[0].finding.code, some_of(texts)
+    are = "is" if len(texts) == 1 and sum(sums.values()) == 1 else "are"
+    if code in LEAKING:
+        return f"{amounts} of this host {are} wasted."
+    if code in MISSING:
+        return f"{amounts} of this host {are} sold twice."
+    if code in UNKNOWN_USE:
+        return f"{amounts} of this host {are} used by what the cloud does not know. {_cover(report, sums)}"
+    if code in ORPHANS:
+        return f"Tools and the scheduler may believe in {amounts} that no host has."
+    return f"{_OTHERS[code]} {amounts}." if code in _OTHERS else ""
+
+
+def _cover(report: AuditReport, sums: Mapping[str, int]) -> str:
+    """Return how much unknown use of these classes is sold twice, because nothing in Placement stands for the use."""
+    left = uncovered(report.provider_uuid, report.inventory, report.ledger)
+    found = listed({name: amount for name, amount in left.items() if name in sums})
+    return f"Of all such use, {some_of(found)} are sold twice." if found else "Placement reserves or records this use."
+
+
+def _largest(sums: Iterable[dict[str, int]]) -> dict[str, int]:
+    return max(sums, key=lambda each: sorted(each.values(), reverse=True), default={})
+
+
+def _in_ledger(report: AuditReport, seen: SeenFinding) -> dict[str, int]:
+    finding = seen.finding
+    about = finding.consumer_uuid or finding.subject
+    found: dict[str, int] = defaultdict(int)
+    for row in report.ledger:
+        if about and (row.consumer_uuid or row.consumer_key) == about and not row.outside_tree:
+            found[row.resource_class] += max(row.promised or 0, row.held or 0, row.recorded or 0)
+    return {name: amount for name, amount in found.items() if amount}

@@ -1,0 +1,52 @@
+"""The causes at a glance, for the verdict: what, how much, since when, and why it is not known. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from agent.model.finding import FindingState, SeenFinding
+from agent.pages.blocks import Cell, Column, Meaning, Table
+from agent.pages.host.amounts import amounts_of_finding
+from agent.pages.host.facts import HostFacts
+from agent.pages.host.findings import MEANINGS, MOST_BLOCKS, block_id, causes_of, groups_of, who
+from agent.pages.sizes import listed
+from agent.pages.tables import NOT_KNOWN, cut, was_unread
+from agent.pages.times import with_age
+from agent.render.reading_order import names_of
+
+#: The verdict shows at most this many causes; the section of the findings has the others.
+MOST_ROWS = 12
+_COLUMNS = ("severity", "finding", "about", "amounts", "since", "known")
+
+
+def glance(facts: HostFacts) -> Table | None:
+    """Return the table, None without findings."""
+    names = names_of(facts.report)
+    causes = causes_of(facts.report.findings, names)
+    if not causes:
+        return None
+    more = len(causes) - MOST_ROWS
+    places = {seen.finding.id: f"#{block_id(group)}" for group in groups_of(facts)[:MOST_BLOCKS] for seen in group}
+    return Table(
+        id="causes",
+        caption="Causes at a glance, the most urgent first",
+        columns=tuple(Column(heading=name, is_word=name in {"severity", "since"}) for name in _COLUMNS),
+        rows=tuple(_row(seen, who(seen, names), places, facts) for seen in causes[:MOST_ROWS]),
+        foot=f"and {more} more, in the section Findings" if more > 0 else "",
+    )
+
+
+def _row(seen: SeenFinding, about: str, places: Mapping[str, str], facts: HostFacts) -> tuple[Cell, ...]:
+    finding = seen.finding
+    known = Cell(text="checked by this audit")
+    if seen.state is FindingState.UNKNOWN:
+        last = f"; last checked {with_age(seen.last_seen_at, facts.now)}" if seen.last_seen_at else ""
+        known = Cell(text=f"not known now: {was_unread(seen.unknown_because)}{last}", meaning=Meaning.UNREAD)
+    return (
+        Cell(text=finding.severity.value, meaning=MEANINGS[finding.severity]),
+        Cell(text=finding.code, href=places.get(finding.id, "")),
+        Cell(text=cut(about)),
+        Cell(text=", ".join(listed(amounts_of_finding(facts.report, seen))) or "-"),
+        Cell(text=with_age(seen.first_seen_at, facts.now) if seen.first_seen_at else NOT_KNOWN),
+        known,
+    )

@@ -1,0 +1,47 @@
+"""What the journal says about a finding: which repairs were made, and which of them were undone. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from agent.model.finding import SeenFinding
+from agent.pages.host.facts import Change, HostFacts
+from agent.pages.times import with_age
+
+_DIGITS = 8
+#: A block of findings says this much about its repairs; the journal has all of them.
+MOST_SENTENCES = 5
+
+
+def repairs_of(group: Sequence[SeenFinding], facts: HostFacts) -> tuple[str, ...]:
+    """Return a sentence for each repair of one of these findings, the newest first."""
+    changes = facts.changes or ()
+    by_id = {change.id: change for change in changes}
+    repairs = [change for change in changes if not change.undoes and any(_is_about(change, seen) for seen in group)]
+    found = [_sentence(change, by_id, facts.now) for change in reversed(repairs)]
+    return tuple(found[:MOST_SENTENCES])
+
+
+def _is_about(change: Change, seen: SeenFinding) -> bool:
+    finding = seen.finding
+    return (
+        bool(change.about)
+        and change.code == finding.code
+        and change.about == (finding.consumer_uuid or finding.provider_uuid)
+    )
+
+
+def _sentence(change: Change, by_id: dict[str, Change], now: str) -> str:
+    made = f"A repair of {with_age(change.at, now)} (entry {change.id[:_DIGITS]})"
+    if change.undone_by:
+        return f"{made} was undone: {', '.join(_undone(change.undone_by, by_id, now))}. So the finding is here again."
+    if change.result == "done":
+        return f"{made} is done, and was not undone. The next audit shows if the finding is gone."
+    return f"{made} has the result {change.result}: {change.words}"
+
+
+def _undone(entries: Sequence[str], by_id: dict[str, Change], now: str) -> Iterator[str]:
+    for entry in entries:
+        known = by_id.get(entry)
+        when = f" of {with_age(known.at, now)}" if known else ""
+        yield f"stocktake undo{when} (entry {entry[:_DIGITS]})"

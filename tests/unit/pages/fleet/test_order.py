@@ -1,0 +1,111 @@
+"""The hosts of the fleet's page are in the order of the harm that they do, and the search contains each host."""
+
+import datetime
+import json
+import re
+
+import pytest
+
+from agent.fleet.expected import ExpectedHost
+from agent.fleet.view import ExpectedHosts
+from agent.pages.fleet import worst
+from agent.pages.fleet.gathered import Folder, gathered
+from agent.pages.fleet.harm import by_harm, is_calm, sold_twice_of
+from agent.pages.fleet.page import fleet_page
+from agent.pages.render import rendered
+from agent.render.documents import report_document
+from tests.rigs import fleet_reports as fleet
+
+MADE = fleet.AT + datetime.timedelta(minutes=3)
+
+
+def facts_of(documents, expected=()):
+    hosts = ExpectedHosts(hosts=tuple(ExpectedHost(host=name, group="rack") for name in expected))
+    return gathered([("f", one) for one in documents], Folder(source="a test", made=MADE, expected=hosts))
+
+
+def tables(page):
+    return {block.id: block for section in page.sections for block in section.blocks if hasattr(block, "rows")}
+
+
+def test_a_host_that_sells_twice_is_before_every_other_host():
+    sells, wastes_much = fleet.report(1, fleet.missing(1)), fleet.report(2, *(fleet.leaked(2, n) for n in range(9)))
+    stranger = fleet.report(3, fleet.stranger(3), ledger=fleet.strange_rows(3))
+    wastes, unread, warns = fleet.report(4, fleet.leaked(4)), fleet.unread(5), fleet.report(6, fleet.orphan(6))
+    clean = fleet.report(7)
+    made = (clean, warns, unread, wastes, wastes_much, sells, stranger)
+    facts = facts_of(map(report_document, made))
+    # 6 VCPU of a stranger are more than 4 promised ones, and both come before 72 wasted ones.
+    assert [row.host for row in by_harm(facts.view.rows)] == [fleet.name(number) for number in (3, 1, 2, 4, 5, 6, 7)]
+
+
+def test_each_host_is_in_the_rows_or_in_the_searched_rows_of_the_worst_table():
+    facts = facts_of(fleet.documents(300), [fleet.name(number) for number in range(1, 303)])
+    table = tables(fleet_page(facts))["worst-hosts"]
+    place = [column.heading for column in table.columns].index("host")
+    found = [*(row[place].text for row in table.rows), *(texts[place] for texts in table.searched)]
+    assert sorted(found) == sorted(row.host for row in facts.view.rows)
+    assert table.search == "Find a host, a code or a state in all 302 hosts"
+
+
+def test_the_table_says_how_many_hosts_the_search_leaves_out(monkeypatch):
+    monkeypatch.setattr(worst, "MOST_SEARCHED", 2_000)
+    facts = facts_of(fleet.documents(300))
+    table = tables(fleet_page(facts))["worst-hosts"]
+    left_out = 300 - len(table.rows) - len(table.searched)
+    assert 100 < left_out < 250
+    assert f"The search leaves out {left_out} hosts: stocktake watch shows all." in table.foot
+
+
+def test_the_sold_twice_table_lists_every_host_that_sells_twice():
+    facts = facts_of(fleet.documents(800))
+    table = tables(fleet_page(facts))["sold-twice-hosts"]
+    selling = {row.host for row in facts.view.rows if sold_twice_of(row)}
+    assert {row[0].text for row in table.rows} == selling
+    assert len(selling) == 16
+
+
+def test_since_when_is_of_the_finding_about_the_loss_and_not_of_the_host():
+    leak, older = fleet.leaked(1, since=fleet.ago(hours=3, minutes=9)), fleet.orphan(1)
+    page = tables(fleet_page(facts_of([report_document(fleet.report(1, leak, older))])))
+    (row,) = page["wasted-hosts"].rows
+    assert "2026-11-22 00:02 (age 3 h)" in [cell.text for cell in row]
+
+
+@pytest.mark.parametrize(
+    ("number", "why"),
+    [(90, "placement was not read"), (95, "its report is old"), (801, "expected, and there is no report of it")],
+)
+def test_each_host_that_is_not_known_has_a_reason_and_a_time(number, why):
+    facts = facts_of(fleet.documents(100), [fleet.name(number) for number in (*range(1, 101), 801)])
+    table = tables(fleet_page(facts))["unknown-host-list"]
+    (row,) = [row for row in table.rows if row[0].text == fleet.name(number)]
+    assert row[1].text.startswith(why)
+    assert row[2].text.startswith("2026-11-") or number == 801
+
+
+def test_the_searched_rows_are_one_block_of_data_without_tags():
+    document = report_document(fleet.report(3))
+    document["audit"]["host"] = "</script><img src=x onerror=alert(1)>\u202e"
+    page = rendered(fleet_page(facts_of([*fleet.documents(1), document])))
+    (data,) = re.findall(r'<script type="application/json" id="more-worst-hosts">(.*?)</script>', page)
+    (first, second) = json.loads(data)
+    assert {first[1][:9], second[1][:9]} == {"compute-0", "</script>"}
+    assert "<img" not in page
+    assert "\u202e" not in page
+
+
+def test_an_orphan_has_its_uuid_and_what_it_says_to_have():
+    made = [fleet.report(1, fleet.orphan(1)), fleet.report(2, fleet.orphan(2, "compute-node-orphaned"))]
+    rows = tables(fleet_page(facts_of(map(report_document, made))))["orphan-list"].rows
+    texts = {row[1].text: [cell.text for cell in row] for row in rows}
+    assert texts["provider"][2:6] == [
+        "old-node-1", fleet.uid("orphan", 1), "100 GiB disk, 64 GiB RAM, 16 VCPU", "0e7a: 2 GiB RAM; 0e7a: 2 VCPU",
+    ]  # fmt: skip
+    assert texts["compute node"][3:6] == [fleet.uid("orphan", 2), "24 VCPU, 128 GiB RAM, 800 GiB disk", "?"]
+
+
+def test_calm_hosts_are_only_those_without_any_loss():
+    facts = facts_of(fleet.documents(100))
+    calm = [row for row in facts.view.rows if is_calm(row)]
+    assert len(calm) == facts.view.counts[calm[0].condition]
