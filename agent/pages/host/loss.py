@@ -28,8 +28,8 @@ class Loss:
     """One number: amounts by resource class, without zeros. ``missing``: the unread sources that the number depends on.
 
     ``size_bytes`` are the bytes in stores without an owner, None for a number that does not count bytes. While a source
-    is missing, the amounts are those of the last successful check, and the real amounts may be larger. ``since`` is when the oldest
-    finding about the amounts was first seen (ISO 8601), "" without one.
+    is missing, the amounts are those of the last successful check, and the real amounts may be larger. ``since`` is
+    when the oldest finding about the amounts was first seen (ISO 8601), "" without one.
     """
 
     amounts: Mapping[str, int] = field(default_factory=dict)
