@@ -7,7 +7,6 @@ known if it contains a provider.
 
 from __future__ import annotations
 
-import difflib
 import operator
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -20,6 +19,7 @@ from agent.model.placement import Provider
 from agent.model.resource_request import ResourceRequest
 from agent.placement import offers
 from agent.placement.http.client import PlacementClient
+from agent.text.nearest import nearest
 from agent.traits.standard_names import STANDARD
 from agent.usage_error import UsageError
 from agent.why.parse_request import Words, canonical_uuid
@@ -97,8 +97,8 @@ def mistyped(uuid: str, known: Iterable[str]) -> str | None:
     difflib is not suitable, because for difflib any two uuids are similar.
     """
     differing = {other: sum(map(operator.ne, uuid, other)) for other in sorted(known)}
-    nearest = min(differing, key=lambda other: differing[other], default=None)
-    return nearest if nearest is not None and differing[nearest] <= MOST_SLIPS else None
+    closest = min(differing, key=lambda other: differing[other], default=None)
+    return closest if closest is not None and differing[closest] <= MOST_SLIPS else None
 
 
 def _refuse(what: str, names: Iterable[str], read: Callable[[], frozenset[str]], standard: Iterable[str]) -> None:
@@ -109,6 +109,6 @@ def _refuse(what: str, names: Iterable[str], read: Callable[[], frozenset[str]],
         known = frozenset(standard)
         unknown = [name for name in sorted(names) if name not in known and not name.startswith(CUSTOM)]
     if unknown:
-        near = difflib.get_close_matches(unknown[0], sorted(known), n=1)
-        hint = f": did you mean {near[0]}?" if near else ""
+        near = nearest(unknown[0], sorted(known))
+        hint = f": did you mean {near}?" if near else ""
         raise UsageError(f"unknown {what} {unknown[0]}{hint}")

@@ -18,11 +18,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from agent.audit.parts import Parts
 from agent.cmd.log_output.change_syslog import AnnouncingJournal, to_syslog
 from agent.cmd.logs import audit_context
+from agent.cmd.storage_wiring import image_meter, storage_of
 from agent.cmd.waits.caller import DAEMON_PROGRAM, Caller, Waiting
 from agent.config import build
 from agent.config.agent_options import agent_options_from, probe_socket
@@ -48,7 +49,7 @@ from agent.host_files.store_file import StoreFile
 from agent.model.audit import Publish
 from agent.model.nova import StateKind
 from agent.model.settings import Role, Settings
-from agent.model.snapshot import CEPH, LIBVIRT, LVM, PLACEMENT, PMEM, STATE, Reading
+from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE, Reading
 from agent.placement.allocations import AllocationClient
 from agent.placement.http.access import client_from_conf
 from agent.placement.http.client import PlacementClient
@@ -63,15 +64,7 @@ from agent.sources.libvirt.events import Backoff, LibvirtEvents
 from agent.sources.libvirt.host import HostPlace, LibvirtHost
 from agent.sources.libvirt.late_capabilities import LateAnswers
 from agent.sources.nova.none import NoState
-from agent.sources.probe.capabilities import ProbeDomainAsker
-from agent.sources.probe.runner import ProbeRunner
-from agent.sources.probe.storage import ProbeMeter, measure_file_system
-from agent.sources.storage.ceph import Ceph
-from agent.sources.storage.filesystem import FileSystems
-from agent.sources.storage.image_meter import ImageMeter
 from agent.sources.storage.images import Images
-from agent.sources.storage.lvm import Lvm, Runner, SubprocessRunner
-from agent.sources.storage.ndctl import Ndctl
 
 LOCK_FILE = "lock"
 
@@ -178,11 +171,11 @@ def wire(loaded: Loaded, caller: Caller = Caller()) -> Wired:  # noqa: B008 - a 
     cloud = cloud_of(loaded, resources)
     silent: dict[str, Reading[Any]] = {}
     parts = dataclasses.replace(
-        _parts(loaded, client, host, _storage(loaded, settings, disk), cloud.state, pauses=pauses),
+        _parts(loaded, client, host, storage_of(loaded, settings, disk), cloud.state, pauses=pauses),
         journal=journal_of(loaded, caller.program),
         reading=_watched(mark, caller, {LIBVIRT: libvirt_uri, STATE: cloud.shown}, settings.source_deadline_s),
         late=(lambda: silent) if once else dict,
-        images=Images(settings.instances_path, cache_path(loaded), images, meter=_image_meter(loaded)),
+        images=Images(settings.instances_path, cache_path(loaded), images, meter=image_meter(loaded)),
         records=cloud.records,
     )
     return Wired(
@@ -357,38 +350,11 @@ def _conductor(loaded: Loaded, resources: contextlib.ExitStack) -> Cloud:
     return Cloud(ConductorState(client), ConductorRecords(client), shown=bus.shown)
 
 
-def runner_for(loaded: Loaded, source: str) -> Runner:
-    """Return the runner of the source's commands: stocktake-probe if configured, else child processes."""
-    path = probe_socket(loaded)
-    return SubprocessRunner() if path is None else ProbeRunner(path, source)
-
-
 def _domain_asker(loaded: Loaded) -> DomainAsker | None:
     path = probe_socket(loaded)
-    return None if path is None else ProbeDomainAsker(path)
+    if path is None:
+        return None
+    # Import late: only an agent without privileges asks the probe.
+    from agent.sources.probe.capabilities import ProbeDomainAsker
 
-
-def _image_meter(loaded: Loaded) -> ImageMeter | None:
-    path = probe_socket(loaded)
-    return None if path is None else ProbeMeter(path)
-
-
-def _file_systems(loaded: Loaded, path: str, reader: ReaderThread) -> FileSystems:
-    probe = probe_socket(loaded)
-    return FileSystems((path,), reader, None if probe is None else functools.partial(measure_file_system, probe))
-
-
-def _storage(loaded: Loaded, settings: Settings, disk_reader: ReaderThread) -> tuple[StorageSource, ...]:
-    lvm = Lvm(settings.volume_groups, loaded.value("lvm", "deadline"), runner_for(loaded, LVM))
-    # Only mypy needs the casts: ``name`` is read-only in a frozen dataclass and writable in the protocol.
-    groups = (cast(StorageSource, lvm),) if settings.volume_groups else ()
-    pmem = (
-        (cast(StorageSource, Ndctl(settings.source_deadline_s, runner_for(loaded, PMEM))),)
-        if settings.pmem_labels
-        else ()
-    )
-    if settings.disk_group is not None:
-        return (*groups, *pmem)
-    ceph = build.ceph_access(loaded)
-    pools = () if ceph is None else (cast(StorageSource, Ceph(ceph, runner_for(loaded, CEPH))),)
-    return (*groups, *pmem, *pools, _file_systems(loaded, settings.instances_path, disk_reader))
+    return ProbeDomainAsker(path)

@@ -6,13 +6,13 @@ check nova.conf, because Stocktake defines only a few of nova's options.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 
 from oslo_config import cfg
 
 from agent.config.files import ConfigFile, group_name
 from agent.config.options.dynamic import FAMILIES
+from agent.text.nearest import nearest
 
 # (group, option) that an operator may reasonably try, and what to use instead.
 INSTEAD = {
@@ -59,12 +59,11 @@ def _hint(group: str, name: str, known: Mapping[str, frozenset[str]]) -> str:
         return f": {text}"
     if homes := sorted(other for other, names in known.items() if name in names):
         return f": the option belongs to [{homes[0]}]"
-    here = difflib.get_close_matches(name.replace("-", "_"), sorted(known.get(group, ())), n=1)
-    if here:
-        return f": the nearest is {here[0]}"
+    if here := nearest(name.replace("-", "_"), sorted(known.get(group, ()))):
+        return f": the nearest is {here}"
     anywhere = {option: other for other, names in sorted(known.items()) for option in sorted(names)}
-    near = difflib.get_close_matches(name, anywhere, n=1)
-    return f": the nearest is [{anywhere[near[0]]}] {near[0]}" if near else ""
+    near = nearest(name, anywhere)
+    return f": the nearest is [{anywhere[near]}] {near}" if near else ""
 
 
 # The end of a message such as ``stocktake.conf: unknown group [hael]: the nearest is [heal]``.
@@ -73,12 +72,11 @@ def _nearest_group(group: str, options: Iterable[str], known: Mapping[str, froze
     for family in FAMILIES:
         if group.startswith(family.prefix):
             member = group.removeprefix(family.prefix)
-            alike = difflib.get_close_matches(group, [name for name in lowered if name.startswith(family.prefix)], n=1)
-            nearest = f"; the nearest is [{alike[0]}]" if alike else ""
-            return f": {member} is not in [{family.group}] {family.option}{nearest}"
-    near = difflib.get_close_matches(group.lower(), lowered, n=1)
-    if near:
-        return f": the nearest is [{lowered[near[0]]}]"
+            alike = nearest(group, [name for name in lowered if name.startswith(family.prefix)])
+            end = f"; the nearest is [{alike}]" if alike else ""
+            return f": {member} is not in [{family.group}] {family.option}{end}"
+    if near := nearest(group.lower(), lowered):
+        return f": the nearest is [{lowered[near]}]"
     for name in options:
         if homes := sorted(other for other, names in known.items() if name in names):
             return f": the group's option {name} belongs to [{homes[0]}]"

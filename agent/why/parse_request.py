@@ -11,7 +11,6 @@ aggregates ``A,B`` is an error.
 
 from __future__ import annotations
 
-import difflib
 import re
 import uuid
 from collections import defaultdict
@@ -22,6 +21,7 @@ from urllib.parse import parse_qsl
 from agent.model.nova import Instance
 from agent.model.resource_request import RequestGroup, ResourceRequest
 from agent.resources.demand import demand
+from agent.text.nearest import nearest
 from agent.usage_error import UsageError
 from agent.why.flavor import trait_specs
 
@@ -113,8 +113,8 @@ def _of_query(query: str) -> Pairs:
 def _known_key(key: str) -> None:
     if key in (*_OF_ALL, *_NO_MATTER) or _KEY.fullmatch(key):
         return
-    near = difflib.get_close_matches(key, (*_OF_GROUPS, *_OF_ALL), n=1)
-    raise UsageError(f"unknown key {key} in --query" + (f": did you mean {near[0]}?" if near else ""))
+    near = nearest(key, (*_OF_GROUPS, *_OF_ALL))
+    raise UsageError(f"unknown key {key} in --query" + (f": did you mean {near}?" if near else ""))
 
 
 def _refuse_respelt(key: str, text: str) -> None:

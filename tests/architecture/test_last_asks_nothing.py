@@ -61,6 +61,6 @@ def test_option_last_imports_no_module_that_reads_a_source():
 
 
 def test_the_import_search_finds_the_source_modules_of_the_audit_command():
-    assert {"agent.audit.run", "agent.cmd.wiring", "agent.sources.storage.lvm"} <= asking(
+    assert {"agent.audit.run", "agent.cmd.wiring", "agent.sources.storage.images"} <= asking(
         reached_from("agent.cmd.audited")
     )

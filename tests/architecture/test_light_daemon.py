@@ -2,13 +2,21 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
+from agent.demo.placement import TOKEN
 from tests.rigs.source_tree import ROOT, agent_modules, imports
 
 MODULES = agent_modules()
 #: rich draws the text of commands, Jinja2 fills in the pages of reports.
 DRAWING = {"rich", "jinja2"}
 HEALING = ("agent.guards", "agent.repairs", "agent.healing.daemon_heal")
+#: Parts that only some configurations use; difflib only explains a mistake.
+UNUSED = (
+    *HEALING,
+    *("agent.sources.storage.lvm", "agent.sources.storage.ceph", "agent.sources.storage.ndctl", "agent.sources.probe"),
+    *("agent.sources.nova.sql", "agent.conductor", "agent.bus.transport", "sqlalchemy", "oslo_messaging", "difflib"),
+)
 
 
 def reached_from(start: str) -> tuple[set[str], set[str]]:
@@ -57,3 +65,21 @@ def test_a_process_that_imports_the_daemon_has_not_loaded_the_heal_modules():
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_a_daemon_with_a_plain_configuration_loads_no_part_that_it_does_not_use(tmp_path: Path):
+    file, nova_conf = tmp_path / "stocktake.conf", tmp_path / "nova.conf"
+    nova_conf.touch()
+    file.write_text(
+        f"[agent]\nnova_conf = {nova_conf}\nstate_dir = {tmp_path}\nrun_dir = {tmp_path}\n"
+        "[state]\nsource = none\n[libvirt]\nconnection_uri = test:///default\n"
+        f"[placement]\nauth_type = admin_token\ntoken = {TOKEN}\nendpoint_override = http://127.0.0.1:9\n"
+    )
+    program = (
+        "import sys; from agent.cmd import daemon; daemon.block_modules(); from agent.model.audit import Publish\n"
+        f"arguments = daemon.parse(['--config-file', {str(file)!r}])\n"
+        "wired = daemon.start_up(daemon.configured(arguments), arguments, Publish.BY_ROLE)\n"
+        f"print(wired.parts.state.name, [name for name in {UNUSED} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "state []\n"

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Iterator
 
 from agent.cmd.probes.probe import Probe
-from agent.cmd.wiring import runner_for
+from agent.cmd.storage_wiring import runner_for
 from agent.config.build import libvirt_uri, settings_from
 from agent.config.loaded import Loaded
 from agent.errors import SourceUnavailable

@@ -12,13 +12,13 @@ Pure.
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from agent.model.host.device_spec import DeviceSpec
+from agent.text.nearest import nearest
 
 ANY = "*"
 _PARTS = ("domain", "bus", "slot", "function")
@@ -215,8 +215,8 @@ def oddities(spec: DeviceSpec) -> Iterable[str]:
         yield "offers guests every PCI device of the host: the entry has no vendor_id, product_id, address or devname"
     for name in [name for name, _ in spec.tags if name not in TAGS]:
         written = name.strip().lower().replace("-", "_").replace(" ", "_")
-        for nearest in difflib.get_close_matches(written, sorted(MATCHED | TAGS), n=1):
-            yield f"unknown key {name!r}, which nova ignores, so this key selects no devices; did you mean {nearest}?"
+        if near := nearest(written, sorted(MATCHED | TAGS)):
+            yield f"unknown key {name!r}, which nova ignores, so this key selects no devices; did you mean {near}?"
     idle = [name for name in ("resource_class", "traits") if spec.tag(name) is not None]
     if spec.tag("physical_network") and idle:
         verb = "has" if len(idle) == 1 else "have"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oslo_config import cfg
 
-from agent.config.loaded import Loaded
+from agent.config.loaded import DEFAULT_ORIGIN, Loaded
 from agent.errors import ConfigError
 from agent.model.heal import HealSettings
 
@@ -73,6 +73,9 @@ def heal_settings(loaded: Loaded) -> HealSettings:
 
 
 def _check_codes(loaded: Loaded) -> None:
+    if loaded.origin(GROUP, "codes") == DEFAULT_ORIGIN:
+        # Import the repairs only to check what a file says: a daemon that does not heal needs no repairs in memory.
+        return
     from agent.repairs import BY_CODE, DAEMON_CODES
 
     codes, quoted = set(loaded.listed("heal", "codes")), loaded.quote("heal", "codes")

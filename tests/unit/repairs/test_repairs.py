@@ -16,7 +16,7 @@ from agent.model.heal import HealAction, HealPlan
 from agent.model.own_consumers import OWN_TYPE, own_consumer_uuid
 from agent.model.placement import Provider
 from agent.model.snapshot import LVM, Snapshot
-from agent.repairs import BUILTIN, BY_CODE
+from agent.repairs import BUILTIN, BY_CODE, DAEMON_CODES
 from agent.repairs.base import Declined, Scene
 from tests.rigs import facts
 from tests.rigs.configs import ALONE, load_ours
@@ -64,6 +64,10 @@ def test_the_daemon_cannot_be_configured_to_repair_allocation_differs(tmp_path):
         ConfigError, match="only an operator's stocktake heal repairs allocation-differs; valid codes: "
     ):
         heal_settings(load_ours(tmp_path, f"{ALONE}[heal]\ncodes = allocation-leaked, allocation-differs\n"))
+
+
+def test_the_default_of_option_heal_codes_has_only_codes_that_the_daemon_repairs(tmp_path):
+    assert set(heal_settings(load_ours(tmp_path, ALONE)).codes) <= DAEMON_CODES
 
 
 @pytest.mark.parametrize(("interval", "seconds"), [("0", 180.0), ("20", 60.0), ("-1", 0.0)])
