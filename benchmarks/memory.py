@@ -1,5 +1,7 @@
 """Resident memory of the daemon after 1,000 audits with 100 guests: ``python -m benchmarks.memory [--bus]``.
 
+Over conductor the cell is real: the released nova-conductor, MariaDB and RabbitMQ. The other cells are SQLite files.
+
 The daemon is the installed program in its own process. SIGUSR1 requests each audit, and the next request follows only
 after the audit's report, so no two requests are coalesced.
 """
@@ -16,12 +18,19 @@ from pathlib import Path
 
 from benchmarks.table import Row, print_table
 from benchmarks.world import Load, world
-from tests.rigs import rabbitmq
+from tests.rigs import conductor, rabbitmq
 from tests.rigs.host import Daemon
 
 #: Without the bus, and with it: notifications, a fan-out at each change and every second, and the endpoint.
-BUDGET_MIB = {("none", False): 65, ("sql", False): 80, ("none", True): 75, ("sql", True): 90}
-SOURCES = ("none", "sql")
+BUDGET_MIB = {
+    ("none", False): 65,
+    ("sql", False): 80,
+    ("conductor", False): 80,
+    ("none", True): 75,
+    ("sql", True): 90,
+    ("conductor", True): 85,
+}
+SOURCES = ("none", "sql", "conductor")
 GROWTH_MIB = 2
 EARLY = 100
 
@@ -55,12 +64,14 @@ def audits(daemon: Daemon, number: int) -> None:
 
 
 def measured(source: str, guests: int, number: int, *, bus: bool) -> Memory:
-    """Return the daemon's memory with that state source; with ``bus`` it publishes over a private broker."""
+    """Return the daemon's memory with that state source; with ``bus`` it publishes, over the cell's or an own broker."""
     with contextlib.ExitStack() as stack:
-        made = stack.enter_context(world(Load(guests=guests), source))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="stocktake-bench-broker-")))
+        cell = stack.enter_context(conductor.running(folder)) if source == "conductor" else None
+        made = stack.enter_context(world(Load(guests=guests), source, cell))
         if bus:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="stocktake-bench-broker-")))
-            made.host.options["DEFAULT"]["transport_url"] = stack.enter_context(rabbitmq.running(folder)).url
+            broker = cell.broker if cell is not None else stack.enter_context(rabbitmq.running(folder))
+            made.host.options["DEFAULT"]["transport_url"] = broker.url
             made.host.options["notifications"] = {"enabled": True, "publish_interval": 1}
             made.host.configure()
         with made.host.daemon() as first:

@@ -33,6 +33,7 @@ from tests.rigs.lvm_layouts import Volumes, linear
 from tests.rigs.node_devices import functions_xml
 from tests.rigs.placement import Rest
 from tests.rigs.programs import INSTALLED
+from tests.rigs.source_tree import ROOT
 
 FLAVOR = Flavor(id=1, name="m1.small", vcpus=2, memory_mib=2048, root_gib=1, ephemeral_gib=0, swap_mib=0)
 HELD = {"VCPU": FLAVOR.vcpus, "MEMORY_MB": FLAVOR.memory_mib, "DISK_GB": FLAVOR.root_gib}
@@ -220,7 +221,7 @@ def _around(node: str | None, source: str, cell: Cell | None = None) -> Iterator
             libvirt_uri=libvirtd.uri,
             provider_uuid=str(uuid.uuid4()),
             options=options,
-            environment=with_bytecode(folder),
+            environment=with_bytecode(folder) | of_the_unit(),
             # A forked program would share its memory with other tests' programs, and start sooner than installed.
             launcher=INSTALLED,
         )
@@ -234,6 +235,13 @@ def with_bytecode(folder: Path) -> dict[str, str]:
     A program that compiles its modules at each start takes up to 11 MiB more, and starts later.
     """
     return {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
+
+
+def of_the_unit() -> dict[str, str]:
+    """Return the environment that the systemd unit gives the daemon."""
+    lines = (ROOT / "systemd" / "stocktake-agent.service").read_text().splitlines()
+    settings = (line.removeprefix("Environment=") for line in lines if line.startswith("Environment="))
+    return dict(setting.split("=", 1) for setting in settings)
 
 
 def _allocate(made: World, names: list[str]) -> None:
