@@ -64,7 +64,7 @@ def audits(daemon: Daemon, number: int) -> None:
 
 
 def measured(source: str, guests: int, number: int, *, bus: bool) -> Memory:
-    """Return the daemon's memory with that state source; with ``bus`` it publishes, over the cell's or an own broker."""
+    """Return the daemon's memory with that state source; with ``bus`` it publishes over a private broker."""
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="stocktake-bench-broker-")))
         cell = stack.enter_context(conductor.running(folder)) if source == "conductor" else None
