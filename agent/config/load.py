@@ -142,7 +142,11 @@ def _goes_unread(nova_conf: Book, key: Key) -> bool:
 
 
 def _take_instances_path(own: Book, nova_conf: Book, unread: dict[Key, str]) -> dict[Key, str]:
-    """If no file sets ``instances_path``, derive it from nova.conf's ``state_path``. Return that file, by option."""
+    """If no file sets ``instances_path``, derive it from nova.conf's ``state_path``.
+
+    Return the option ``instances_path`` with the path of the file that sets ``state_path``; empty if nothing was
+    derived.
+    """
     by_name = {opt.dest: opt for group, opt in nova_conf.options if group == "DEFAULT"}
     source = nova_conf.file_of("DEFAULT", by_name["state_path"])
     path = by_name["instances_path"]

@@ -63,10 +63,10 @@ _OF_SEVERITY = (("error", Condition.ERROR), ("warning", Condition.WARNING), ("in
 
 
 def told_condition(outcome: str, severities: Counts | None, findings: Counts | None) -> Condition:
-    """Return the condition that a host's message describes: the worst of its audit's outcome and its findings."""
+    """Return the condition that a host's message describes: the worse of those by its outcome and by its findings."""
     by_outcome = _OF_OUTCOME.get(outcome, Condition.CLEAN)
     if by_outcome is Condition.CLEAN and outcome not in ("clean", "findings"):
-        # Only a newer agent knows this outcome, so the operator should look at the host.
+        # This program does not know the outcome: the host's agent is newer. So the operator should look at the host.
         by_outcome = Condition.UNRATED
     return min(by_outcome, _of_findings(severities, findings), key=RANKS.__getitem__)
 

@@ -28,7 +28,7 @@ def title(view: FleetView) -> str:
 
 
 def problems(view: FleetView) -> tuple[str, ...]:
-    """Return one line for each gap in the view: an unreachable broker, or a list of hosts that could not be read."""
+    """Return one line for each unreachable broker, and one for each list of expected hosts that could not be read."""
     away = tuple(_away(cell, view) for cell in view.cells if cell.away)
     lists = tuple(f"list of expected hosts not read: {printable(problem)}" for problem in view.problems)
     odd, left_out = (sum(getattr(cell, name) for cell in view.cells) for name in ("odd", "left_out"))
@@ -41,7 +41,7 @@ def problems(view: FleetView) -> tuple[str, ...]:
 
 
 def counts(view: FleetView) -> str:
-    """Return ``794 clean, 3 findings, 1 partial, 2 never seen``; the numbers add up to the number of rows."""
+    """Return the number of hosts in each condition, as text: ``794 clean, 3 findings, 1 partial, 2 never seen``."""
     found = sum(view.counts[condition] for condition in _FINDINGS)
     parts = [f"{view.counts[Condition.CLEAN]} clean"]
     parts += [f"{found} findings"] if found else []
@@ -50,7 +50,7 @@ def counts(view: FleetView) -> str:
 
 
 def sums(view: FleetView) -> str:
-    """Return the leaked and missing amounts of the whole fleet, and the number of hosts that these sums leave out."""
+    """Return the leaked and missing amounts of the whole fleet, and how many hosts the amounts leave out, as text."""
     found = view.sums
     parts = [f"leaked {amounts_text(found.leaked) or 'nothing'}"]
     if missing := amounts_text(found.missing):

@@ -54,13 +54,14 @@ class Worst:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostSeen:
-    """The last message of one host; None is a value that the agent does not know or does not send.
+    """The last message of one host. A field is None if the host's agent does not know the value or does not send it.
 
-    ``received_at`` and ``outcome_since`` are in monotonic seconds. ``outcome_since`` is when the first of the messages
-    in a row with this outcome arrived. ``told`` is the host's condition according to this message. ``oldest_age_s`` is
-    the age of the oldest finding at the time of sending. ``causes`` are numbers of findings by code, without findings
-    that another finding causes. ``leaked``, ``missing`` and ``uncovered`` are amounts by class; the
-    last two together are sold twice. ``oldest_by_code`` are the times (ISO 8601) of each code's oldest finding.
+    ``received_at`` and ``outcome_since`` are in monotonic seconds. ``outcome_since`` is when the outcome last changed:
+    when the first message with the present outcome arrived. ``told`` is the host's condition according to this message.
+    ``oldest_age_s`` is the age in seconds of the oldest finding at the time of sending. ``causes`` are the numbers of
+    findings by code, without findings that another finding causes. ``leaked``, ``missing``, ``uncovered``: amounts by
+    class; the sum of the last two is sold twice. ``oldest_by_code``: when each code's oldest finding was first seen
+    (ISO 8601).
     ``heal_waiting`` is the number of findings that wait for heal.
     """
 
@@ -102,7 +103,7 @@ class HostSeen:
         return now - self.received_at > PATIENCE * self.interval_s + SLACK_S
 
     def after(self, before: HostSeen | None) -> HostSeen:
-        """Return this message. If the previous message had the same outcome, its ``outcome_since`` is kept."""
+        """Return this message, but with the ``outcome_since`` of the previous message if both have the same outcome."""
         if before is None or before.outcome != self.outcome:
             return self
         return dataclasses.replace(self, outcome_since=before.outcome_since)
@@ -177,7 +178,10 @@ def _host(value: object) -> str:
 
 
 def _name(value: object) -> str:
-    """Return a short text, escaped. Raises TypeError or ValueError for any other value."""
+    """Return the text ``value``, escaped.
+
+    Raises TypeError if it is not text, ValueError if it is longer than MOST_NAME.
+    """
     if not isinstance(value, str):
         raise TypeError(f"{value!r:.60} is not text")
     if len(value) > MOST_NAME:
@@ -186,7 +190,7 @@ def _name(value: object) -> str:
 
 
 def _text(value: object) -> str:
-    """Return a sentence, escaped and cut after MOST_TEXT characters. Raises TypeError for anything but text."""
+    """Return the text ``value``, escaped and cut after MOST_TEXT characters. Raises TypeError if it is not text."""
     if not isinstance(value, str):
         raise TypeError(f"{value!r:.60} is not text")
     return printable(value[:MOST_TEXT])
@@ -245,7 +249,10 @@ def _times(document: Mapping[str, Any], key: str) -> tuple[tuple[str, str], ...]
 
 
 def _seconds_between(first: object, last: object) -> float | None:
-    """Return the seconds between two times. Both come from the sender's clock, so a wrong clock does no harm."""
+    """Return the seconds between two times, None if one of them is None.
+
+    Both times are from the sender's clock, so the result is right even if that clock is wrong.
+    """
     if first is None or last is None:
         return None
     since, until = (datetime.datetime.fromisoformat(_text(value)) for value in (first, last))
@@ -259,7 +266,7 @@ def _worst(value: Mapping[str, Any] | None) -> Worst | None:
 
 
 def _amounts(document: Mapping[str, Any]) -> tuple[RootAmount, ...]:
-    """Return the amounts of the host's root provider; the child providers have other classes."""
+    """Return the amounts of the host's root provider; the amounts of child providers are left out."""
     root = document["provider_uuid"]
     rows = [row for row in document["resources"] if row["provider_uuid"] == root]
     return tuple(_amount(row) for row in _few(rows))

@@ -18,8 +18,8 @@ from agent.fleet.words import ABSENT, UNKNOWN, amount_texts, clock, clock_of, du
 HOST_WIDTH = 24
 CUT = "~"
 GAP = 2
-#: The column FREE is shown only if WHAT still has this width, or the width of its longest text. WHAT is never narrower
-#: than LEAST_WHAT.
+#: The column FREE is shown only if the column WHAT then still has this width, or the width of its longest text. WHAT is
+#: never narrower than LEAST_WHAT.
 WHAT_NEEDS = 34
 LEAST_WHAT = 10
 #: In a table of at least this width, LEAKED shows every resource class, not only the first.
@@ -84,7 +84,7 @@ def columns_for(width: int | None, widths: Mapping[str, int], *, cells: int) -> 
 
 
 def middle_cut(text: str, most: int) -> str:
-    """Return the text, cut in its middle if it is longer than ``most`` characters: names differ at their ends."""
+    """Return the text, cut in its middle if it is longer than ``most`` characters: many names differ at their ends."""
     if len(text) <= most:
         return text
     tail = (most - len(CUT)) // 2

@@ -175,9 +175,9 @@ def _by_host(expected: ExpectedHosts | None) -> Mapping[str, ExpectedHost] | Non
 
 
 def row_of_message(cell: str, seen: HostSeen, at: datetime.datetime) -> HostRow:
-    """Return the row of a host at the arrival of its message, at the time ``at``.
+    """Return the row of a host whose message ``seen`` has just arrived, at the time ``at``.
 
-    Lists of expected hosts do not matter here.
+    ``is_expected`` of the row is None, because this function knows no list of expected hosts.
     """
     arrived = CellSeen(name=cell, broker="", hosts=(seen,), began_at=seen.received_at, began=at)
     return _heard_row(arrived, seen, None, seen.received_at)

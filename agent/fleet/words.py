@@ -1,4 +1,4 @@
-"""Word times, durations and amounts for ``watch``, as short as a table needs. An unknown value is never 0. Pure."""
+"""Word times, durations and amounts for ``watch``, in few characters. An unknown value is never shown as 0. Pure."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class AdoptFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileStep:
-    """Replace the text ``before`` of the agent's own ``compute_id`` file by ``after``. None means: no file."""
+    """Replace the text ``before`` of the agent's own ``compute_id`` file by ``after``. None stands for: no file."""
 
     path: str
     before: str | None
@@ -86,7 +86,10 @@ class RecordStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreStep:
-    """Replace the remembered store (which DISK_GB counts) in the file at ``path``. None: no store is remembered."""
+    """Change which store (file system, volume group) the agent remembers as counted in DISK_GB.
+
+    ``path`` is the file that remembers the store. ``before`` or ``after`` None: the file remembers no store.
+    """
 
     path: str
     before: StoreMark | None
@@ -131,6 +134,7 @@ def _essence(step: AdoptStep) -> dict[str, Any]:
     """Return the fields of a step that go into the digest."""
     members = asdict(step)
     if isinstance(step, StoreStep) and step.after is not None:
-        # On ZFS, every written byte changes a store's size. With whole GiB, the digest seldom changes because of that.
+        # The digest has whole GiB: on ZFS, every written byte changes a store's size, and the digest should stay the
+        # same.
         members["after"]["size_bytes"] //= GIB
     return members

@@ -29,7 +29,10 @@ class Publish(enum.Enum):
 
 
 class Depth(enum.Enum):
-    """How much to read. FULL, for operators' commands: all allocations, not only those that are due or have changed."""
+    """How much to read.
+
+    FULL (for operators' commands): all allocations. ECONOMICAL: only those due for a new read or changed.
+    """
 
     ECONOMICAL = "economical"
     FULL = "full"
@@ -63,7 +66,7 @@ class Identity:
 
 
 class Reconfigured(NamedTuple):
-    """A change of the configuration: when an audit first had the new one (ISO 8601 UTC), and what changed, in words."""
+    """A change of the configuration: what changed, and when an audit first used the new values (ISO 8601 UTC)."""
 
     at: str
     words: str
@@ -94,12 +97,13 @@ class WrittenProvider:
 class FullState:
     """The last full read of the cloud's state, and what the other sources said at that time.
 
-    ``sign`` has the values by which a light read finds changes, read directly before ``state``; None without a light
-    read. ``consumers`` and ``node_uuid`` are the arguments of the full read. ``domains`` and ``allocations`` are the
-    guests and Placement's allocations that the same audit read, None if it could not read them. ``saw_change``: the
-    last audit saw that something had changed, so the next audit reads in full again, in case the last audit saw only
-    half of the change. ``rests``: the finding or row of the last audit that makes the next audit read in full, in
-    words; "" if there is none.
+    A light read does not read the rows, only the values that show whether rows changed since the last full read.
+    ``sign`` has these values, read directly before ``state``; None if no light read preceded. ``consumers`` and
+    ``node_uuid`` are the arguments of the full read. ``domains`` and ``allocations`` are the guests and Placement's
+    allocations that the same audit read, None if it could not read them. ``saw_change``: the last audit saw that
+    something had changed, so the next audit reads in full again, in case the last audit saw only half of the change.
+    ``rests``: a text that names the finding or row of the last audit because of which the next audit reads in full; ""
+    if there is none.
     """
 
     state: NovaState

@@ -14,10 +14,10 @@ from agent.model.provider_config import Addition
 class Books:
     """The three books: what the cloud promised, what the host holds, what Placement recorded.
 
-    ``unmanaged``: held claims that the cloud does not know and that Placement does not record.
-    ``occupied``: the instances and moves from which the claims in ``promised`` were computed.
-    ``state_known``, ``host_known``, ``recorded_known``: whether the source of promised, held or recorded could be
-    read. If it could not be read, that book is empty although the source may have claims.
+    ``unmanaged``: held claims that the cloud does not know and that Placement does not record. ``occupied``: the
+    instances and moves from which the claims in ``promised`` were computed. ``state_known``, ``host_known``,
+    ``recorded_known``: whether the source of promised, held or recorded could be read. The book of an unread source is
+    empty; this does not mean that there are no claims.
     """
 
     promised: Ledger

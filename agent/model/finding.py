@@ -17,7 +17,7 @@ from agent.model.provider_config import Addition
 
 #: In role companion, this many audits in a row must find the same allocations of a consumer before heal changes them.
 STEADY_AUDITS = 3
-#: The fact of finding rival-writer that says whether the other program changed what this agent wrote.
+#: In a finding rival-writer, the name of the fact whether the other program changed what this agent wrote.
 OVERWROTE = "overwrote"
 #: Findings about sources that could not be read. These findings rest on no source, because the failed read itself is
 #: what they report.
@@ -87,16 +87,16 @@ class Finding:
     """One difference that an audit found.
 
     ``expected`` and ``actual`` are sentences with numbers and units. ``subject`` distinguishes findings that share
-    code, provider, consumer and class. ``evidence`` are the claims. ``facts`` are further (name, value) pairs for the
-    JSON document. ``rests_on_recorded``: the finding is about allocations in Placement, so only an audit that read
-    them again (not from the cache) may confirm it. ``rests_on`` are the names of the sources that an audit must have
-    read to check the finding. ``remedies`` are in the order in which to try them; ``remedy`` is the same as one text.
-    ``headline`` is one sentence of at most 160 characters: who, what, where.
+    code, provider, consumer and class. ``evidence`` are the claims that show the difference. ``facts`` are further
+    (name, value) pairs for the JSON document. ``rests_on_recorded``: the finding is about allocations in Placement, so
+    only an audit that read them again (not from the cache) may confirm it. ``rests_on`` are the names of the sources
+    that an audit must have read to check the finding. ``remedies`` are in the order in which to try them; ``remedy``
+    has the same remedies as one text. ``headline`` is one sentence of at most 160 characters: who, what, where.
     ``known`` are sentences with what else the audit read about the subject, for the operator's decision. They are not
-    part of the evidence: the finding stays the same if they change.
-    ``began_at`` is when the fault began according to nova's rows (ISO 8601 UTC), None if no row says that;
-    ``began_because`` says what happened then.
-    ``saved_id`` is set only for a finding whose text the history file does not have: nothing else can yield its id.
+    part of the evidence: the finding stays the same if they change. ``began_at`` is when the fault began according to
+    nova's rows (ISO 8601 UTC), None if no row says that; ``began_because`` says what happened then. ``saved_id`` is the
+    id from the history file if that file has no text of the finding: then the id cannot be computed from the other
+    fields. Empty for every other finding.
     """
 
     code: str
@@ -153,15 +153,15 @@ class Booked(NamedTuple):
 class Sighting:
     """The history of one live finding, as the history file keeps it.
 
-    A finding is confirmed after several audits. ``times`` is how many audits in a row have counted, up to the number
-    that any decision needs; ``counted_at`` is when the last of them ended its reads, in seconds since boot.
-    ``stands_since``: since when each audit has seen the finding with the same evidence; empty if an older version wrote
-    the file. ``last_seen_at``: when an audit last checked the finding and found it.
+    A finding is confirmed after several audits. ``times`` is how many audits in a row counted towards the confirmation,
+    up to the number that any decision needs; ``counted_at`` is when the last of these audits ended its reads, in
+    seconds since boot. ``stands_since``: since when each audit has seen the finding with the same evidence; empty if an
+    older version wrote the file. ``last_seen_at``: when an audit last checked the finding and found it.
 
-    ``confirmed``: enough audits in a row have counted at least once since the finding appeared.
-    ``finding``: the finding as last seen; None in the history of an older version, which saved no text.
-    ``booked``: the amounts of the finding's consumers when it was last seen, to say later which book changed.
-    ``caused_by`` has the same meaning as in ``SeenFinding``. ``unknown_because`` says what the last audit did not read.
+    ``confirmed``: since the finding appeared, it was confirmed at least once. ``finding``: the finding as last seen;
+    None in the history of an older version, which saved no text. ``booked``: the amounts of the finding's consumers
+    when it was last seen, to say later which book changed. ``caused_by`` has the same meaning as in ``SeenFinding``.
+    ``unknown_because`` says what the last audit did not read.
     """
 
     id: str
@@ -184,10 +184,10 @@ class SeenFinding:
     """A finding with its history; ``stands_since`` and ``times`` have the same meaning as in ``Sighting``.
 
     ``confirmed``: the finding was confirmed once since it appeared; a source lost later does not change that.
-    ``last_seen_at``: the last audit that checked the finding and found it. ``unknown_because``: what was not read, if
+    ``last_seen_at``: when an audit last checked the finding and found it. ``unknown_because``: what was not read, if
     ``state`` is UNKNOWN: names of sources, or ``writes`` for a finding about writes that this audit did not try.
-    ``caused_by`` are the ids of the findings that cause this one (its roots), ``symptoms`` the ids of the findings that
-    this one causes.
+    ``caused_by`` are the ids of the findings that cause this finding, ``symptoms`` the ids of the findings that this
+    finding causes.
     """
 
     finding: Finding

@@ -181,7 +181,10 @@ class Migration:
 
     @property
     def under_way(self) -> bool:
-        """Whether the migration is in progress without error. Only then can nova and Placement differ because of it."""
+        """Whether the migration is in progress without error.
+
+        Only such a migration explains why nova and Placement differ.
+        """
         return self.in_progress and self.status != "error"
 
 
@@ -221,7 +224,7 @@ class ComputeHost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pulse:
-    """Heartbeats of the cell's services, and ``now``, from which their ages are counted; all times are naive UTC.
+    """Heartbeats of the cell's services, and ``now``, the clock by which the heartbeats' ages are computed; naive UTC.
 
     ``heartbeat`` and ``newest`` have the meaning of ``heartbeat`` and ``newest_heartbeat`` in NovaState.
     """
@@ -280,9 +283,9 @@ class NovaState:
 class AllMigrations:
     """All migrations of some instances, between any hosts and in any status, except deleted migrations.
 
-    nova deletes a migration together with its instance, whose row then shows the time of the deletion.
+    nova deletes a migration only together with its instance; the instance's row then shows the time of the deletion.
     ``of`` maps the uuid of each requested instance to its migrations, sorted by id; None if one of them is unreadable.
-    ``pulse``: the rows are at least as new as its heartbeat.
+    ``pulse``: heartbeats from before the migrations were read, so the migrations are at least as new.
     """
 
     of: Mapping[str, tuple[Migration, ...] | None]
@@ -291,7 +294,7 @@ class AllMigrations:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateSign:
-    """The values by which a light read finds changes.
+    """Values that show whether rows have changed since the last full read, without reading the rows (a light read).
 
     ``parts`` are (name, value) pairs; if all parts are equal in two reads, nothing changed. ``is_settled``: whether
     every later change changes a part. False if the newest change is so recent that another change may have the same

@@ -1,4 +1,4 @@
-"""The planned writes, in execution order, as values; only the writers carry a plan out."""
+"""The planned writes, in execution order, as values; only the modules named writer execute a plan."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class PutAllocations:
     ``consumer_generation`` is the generation that the agent read, None for a consumer without allocations. If
     ``consumer_type`` is None, the writer sends the request at microversion 1.28, which keeps the consumer's type. For
     the cloud's consumers, only ``heal`` and ``undo`` create this write. For the agent's own consumers, audits create
-    it: role companion sets their allocations, role owner removes them.
+    it: an agent in role companion sets these consumers' allocations, an agent in role owner removes them.
     """
 
     consumer_uuid: str
@@ -148,11 +148,10 @@ EVERYTHING = "everything"
 class Plan:
     """Writes in execution order, and the writes that the agent defers.
 
-    The order of execution is ``writes``, ``allocations``, ``records``, ``removals``.
-    ``writes``: writes to this host's provider tree.
-    ``held_back``: deferred writes, with the reason.
-    ``generations``: (provider uuid, generation that the agent read) of each existing provider that the plan writes.
-    ``allocations``: allocations of the agent's own consumers (role companion sets them, role owner removes them).
+    The order of execution is ``writes``, ``allocations``, ``records``, ``removals``. ``writes``: writes to this host's
+    provider tree. ``held_back``: deferred writes, with the reason. ``generations``: (provider uuid, generation that the
+    agent read) of each existing provider that the plan writes. ``allocations``: writes for the agent's own consumers.
+    An agent in role companion sets these consumers' allocations, an agent in role owner removes these allocations.
     ``records``: writes to nova's compute node records, which describe what Placement has. The agent skips these writes
     if a write to Placement failed; a permanently rejected write in ``writes`` does not count as a failure.
     ``removals``: providers of orphaned compute nodes. The agent deletes a node's record before its provider. nova

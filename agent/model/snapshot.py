@@ -61,7 +61,7 @@ AnyReading: TypeAlias = Reading[PlacementView] | Reading[NovaState] | Reading[Ho
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateRead:
-    """How an audit read the state. ``why_full``: why it read in full; empty if the light read was enough.
+    """How an audit read nova's state. ``why_full``: why it read all rows; empty if a light read (StateSign) was enough.
 
     ``sign`` is the light read's StateSign, None without a light read. ``consumers`` are the consumers that the read
     asked for. ``saw_change``: whether something changed since the last audit, or might have changed.
@@ -141,7 +141,7 @@ def _stored(storage: tuple[Reading[StorageFacts], ...]) -> StorageFacts:
 
 def _joined(parts: Iterable[tuple[T, ...]]) -> tuple[T, ...]:
     found = [part for part in parts if part]
-    # If only one part has values, return that same tuple: the next audit can compare an unchanged object fast.
+    # If only one part has values, return its tuple and not a copy: the next audit compares identical objects fast.
     return found[0] if len(found) == 1 else tuple(one for part in found for one in part)
 
 

@@ -35,7 +35,7 @@ class Status(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """The state of one check. ``at`` is ISO 8601 UTC, ``seen`` the same moment in monotonic seconds."""
+    """The state of one check, and when it was last updated: ``at`` in ISO 8601 UTC, ``seen`` in monotonic seconds."""
 
     status: Status
     at: str
@@ -52,7 +52,7 @@ class BusState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthState:
-    """The checks by name, and the number of failed audits in a row for each check, which a reload does not reset."""
+    """The checks by name, and for each check the number of failed audits in a row. A reload resets only the checks."""
 
     checks: Mapping[str, Check] = field(default_factory=dict)
     losses: Mapping[str, int] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class HealthState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loop:
-    """The worker thread: whether it is alive by the watchdog's rule, and for how many seconds its audit has run."""
+    """The worker thread: whether the watchdog takes it for alive, and for how many seconds its audit has run."""
 
     is_alive: bool
     running_s: float
@@ -106,7 +106,7 @@ def after_audit(state: HealthState, report: AuditReport, moment: Moment) -> Heal
 
 
 def without_checks(state: HealthState) -> HealthState:
-    """Return the state after a reload: without checks, but with the numbers of failed audits in a row."""
+    """Return the state after a reload: without checks, but with each check's number of failed audits in a row."""
     return replace(state, checks={})
 
 
@@ -138,7 +138,7 @@ def document(
 
 
 def _source(sources: Iterable[SourceStatus], names: Iterable[str]) -> str | None:
-    """Return the first unread source's error; "" if all of these sources were read, None if none of them was asked."""
+    """Return the error of the first unread source; "" if all sources were read, None if none was to be read."""
     asked = [source for source in sources if source.name in names and source.asked]
     if not asked:
         return None

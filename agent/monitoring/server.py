@@ -41,7 +41,8 @@ class Answer:
     headers: tuple[tuple[str, str], ...] = ()
 
 
-#: Returns the answer of one path. The argument is the request's header Accept. Called on any thread; must not block.
+#: A function that returns the answer for one path; its argument is the request's header Accept. Any thread may call the
+#: function, and the function must not block.
 Page = Callable[[str], Answer]
 
 

@@ -168,7 +168,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingBlock:
-    """One finding, or several alike findings: what is wrong, the impact, the commands, and the findings they cause.
+    """One finding, or several alike findings: what is wrong, the impact, the commands, and the findings that result.
 
     ``members`` has a line for each finding if the block stands for several. ``history`` says which repairs were
     made, and which of them were undone.
@@ -207,7 +207,8 @@ class Shape:
 class Picture:
     """A drawing, 960 units wide and ``height`` units high.
 
-    ``title`` names the shown facts, ``conclusion`` the conclusion.
+    ``title`` says what the picture shows, ``conclusion`` says in a sentence with numbers what the operator can see in
+    it.
 
     ``legend`` has (meaning, word) for each pattern in use. ``table`` has the numbers of the picture. ``role`` (ARIA) is
     ``group`` for a drawing with links: screen readers do not offer the links inside an ``img``.

@@ -47,7 +47,7 @@ def amount(resource_class: str, value: float | None, *, none: str = "") -> Cell:
 
 
 def of_grid(table_id: str, caption: str, grid: Grid, without: Collection[str] = (), search: str = "") -> Table:
-    """Return the table that a command prints as a table of a page; ``without`` names the columns to leave out."""
+    """Return a command's table as a table of a page; columns whose names are in ``without`` are left out."""
     places = [place for place, column in enumerate(grid.columns) if column.name not in without]
     return Table(
         id=table_id,

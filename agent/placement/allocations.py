@@ -16,7 +16,7 @@ from agent.placement.http.client import MINIMUM, TYPED, PlacementClient
 
 
 class AllocationClient:
-    """AllocationWriter over REST. Not thread-safe."""
+    """The port AllocationWriter (agent/ports.py), over REST. Not thread-safe."""
 
     def __init__(self, client: PlacementClient) -> None:
         self._client = client

@@ -108,7 +108,7 @@ def _holders(held: Held) -> dict[str, _Holders]:
 def _awaited(last: Consumers, generations: Mapping[str, int]) -> frozenset[str]:
     """Return the consumers that are new or changed since the last tree read, and those still in ``last.awaited``.
 
-    The result is empty in the first read, because the consumers found then may have existed for years.
+    The result is empty in the first read: no consumer is known to be new, and many may have existed for years.
     """
     if not last.reads:
         return frozenset()

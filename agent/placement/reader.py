@@ -76,7 +76,7 @@ _NOTHING = _TreeReading()
 
 
 class TreeReader:
-    """PlacementReader over REST. Not thread-safe."""
+    """The port PlacementReader (agent/ports.py), over REST. Not thread-safe."""
 
     def __init__(self, client: PlacementClient) -> None:
         self._client = client
@@ -272,8 +272,9 @@ class _Parts:
 def _read(client: PlacementClient, provider: Provider) -> _Known:
     """Return one provider with all its parts. Parts of an older generation than the newest are read once more.
 
-    If the generations still differ, because another client keeps writing, the provider gets the lowest. That
-    generation is out of date, so a write with it fails with a conflict, and the next view reads the provider again.
+    If the generations still differ, because another client keeps writing, the returned provider has the lowest of them.
+    This generation is out of date, so a write with it fails with a conflict, and the next view reads the provider
+    again.
     """
     uuid = provider.uuid
     parts = _Parts(

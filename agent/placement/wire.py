@@ -74,7 +74,7 @@ class Refusal:
 
 
 def nothing(body: object) -> None:
-    """Parse an answer that has no body (201, 204)."""
+    """Check that the answer has no body (201, 204). Raises PlacementUnavailable if it has a body."""
     if body is not None:
         raise _odd("the answer", "has a body, although this request gets none", body)
 

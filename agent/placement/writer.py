@@ -1,4 +1,4 @@
-"""Carry a plan out: its writes in order, each with the generation that the previous write returned.
+"""Execute a plan: send its writes in order, each with the generation that the previous write returned.
 
 A write is never sent twice. A lost answer may have been a success, and a conflict means that the plan is based on an
 old state. Both end the plan, and the audit reads and decides again. The error's ``applied`` lists the writes that
@@ -108,7 +108,7 @@ class _Course:
 
 
 class TreeWriter:
-    """Reporter over REST. Not thread-safe."""
+    """The port Reporter (agent/ports.py), over REST. Not thread-safe."""
 
     def __init__(self, client: PlacementClient) -> None:
         self._client = client

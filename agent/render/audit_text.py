@@ -40,7 +40,7 @@ def _how_to_write(audit: Document) -> Iterator[Block]:
 def head_lines(audit: Document, now: str) -> Iterator[Line]:
     """Yield the lines about outcome, counts, unknown facts, role, writes and sources, then the notes.
 
-    ``now`` is ISO 8601.
+    ``now`` (ISO 8601) is the moment at which the lines state the ages of the facts.
     """
     yield line(
         f"audit of {audit['node'] or audit['host']} at {audit['started_at']}: ",

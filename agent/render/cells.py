@@ -1,6 +1,6 @@
-"""Turn the values of a list into cells: for a table of chosen columns, for csv and value, and for sorting. Pure.
+"""Turn the values of a list into cells: for a table of chosen columns, for the formats csv and value, and for sorting.
 
-A value that is not known is ``-`` in a table and empty in csv and value. In json and yaml the value is null.
+A value that is not known is ``-`` in a table, empty in the formats csv and value, and null in json and yaml. Pure.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ NOT_KNOWN = "-"
 
 
 def flat_cell(value: object) -> object:
-    """Return the value for csv and value, which have no null and no lists; control characters in texts are escaped."""
+    """Return the value for the formats csv and value: without null and lists, with escaped control characters."""
     match value:
         case None:
             return ""

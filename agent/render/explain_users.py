@@ -1,7 +1,8 @@
-"""Show how much of one resource class each consumer uses: one table for each book, differing consumers first. Pure.
+"""Show how much of one resource class each consumer uses: one table for each book, consumers that differ first. Pure.
 
-The three books are *promised* (nova's database), *held* (libvirt, storage) and *recorded* (Placement's allocations).
-Books with the same consumers and the same amounts share one table.
+The three books are *promised* (nova's database), *held* (libvirt, storage) and *recorded* (Placement's allocations). A
+consumer differs if these books do not agree about it. Books with the same consumers and the same amounts share one
+table.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Word findings for people: one block for each cause, with the commands to type; symptoms below their cause. Pure.
+"""Word findings for people: one block for each cause with the commands to type, and its symptoms below it. Pure.
 
-The functions take the JSON documents of findings (documents.py). A finding in the report of an older agent has no
-state and no remedies: the functions then use ``confirmed`` and the text of ``remedy``.
+A symptom is a finding that another finding causes. The functions take the JSON documents of findings (documents.py). A
+finding in the report of an older agent has no state and no remedies: the functions then use ``confirmed`` and the text
+of ``remedy``.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class Fitted:
 
 @dataclass(frozen=True, slots=True)
 class _Wish:
-    """The widths of one column: the least possible, a readable one, and those of its longest word and longest cell."""
+    """The widths of one column: the least possible, a readable one, and the widths of its longest word and cell."""
 
     least: int
     readable: int

@@ -155,7 +155,7 @@ def _written(text: str) -> Address:
     if len(named) > 3:
         raise ValueError(f"address {text!r} has more parts than domain:bus:slot.function")
     texts = [part.strip() or ANY for part in (*[ANY] * (3 - len(named)), *named, function)]
-    # An error message: the bus of address '0000:zz:00.0': 'zz' is not a hexadecimal number.
+    # Example of an error message: the bus of address '0000:zz:00.0': 'zz' is not a hexadecimal number.
     values = [
         ANY if part == ANY else _hex(f"the {name} of address {text!r}:", part, _LARGEST[name], _WIDTHS[name])
         for name, part in zip(_PARTS, texts, strict=True)

@@ -76,7 +76,7 @@ def cpu_notices(loaded: Loaded) -> Iterator[str]:
 
 
 def _named_twice(loaded: Loaded, group: str, option: str) -> Iterator[str]:
-    """Yield a problem if more than one item of a valid list names a CPU; an exclusion such as ``^4`` does not count."""
+    """Yield a problem if several items of a valid list name the same CPU; exclusions such as ``^4`` do not count."""
     items = filter(None, (item.strip() for item in _written(loaded, group, option).split(",")))
     named = Counter(cpu for item in items if not item.startswith("^") for cpu in parse_cpu_list(item))
     if twice := [cpu for cpu, times in named.items() if times > 1]:
@@ -96,7 +96,7 @@ def _written(loaded: Loaded, group: str, option: str) -> str:
 
 
 def _digits(found: re.Match[str]) -> str:
-    """Return the number in plain digits; text that Python's int() refuses, as nova-compute does, stays as it is."""
+    """Return the number in plain digits. Text that Python's int() (and so nova-compute) rejects stays as it is."""
     try:
         return str(int(found[0]))
     except ValueError:

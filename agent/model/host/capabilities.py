@@ -1,7 +1,7 @@
 """The capabilities of the host's CPU and emulators that libvirt reports; the agent reads them once per connection.
 
-A part that libvirt does not report is None, and ``missing`` names it. Whatever depends on such a part is unknown, so
-the agent does not change it in Placement. An empty set means that libvirt reported no element.
+A part that libvirt does not report is None, and ``missing`` names the part. The agent changes nothing in Placement that
+depends on a missing part. An empty set means that libvirt reported no element.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class MissingPart:
     """A part of the capabilities that could not be read, with libvirt's reason.
 
     ``detail`` is the CPU model for MODEL_FEATURES, the architecture (and machine type) for MACHINE, else "".
-    ``passing``: the next read may succeed, because libvirt itself did not refuse anything.
+    ``passing``: the next read may succeed, because this read failed without a refusal by libvirt.
     """
 
     part: Part
@@ -114,9 +114,9 @@ class MissingPart:
 class Capabilities:
     """All capabilities of one libvirt connection.
 
-    ``domain`` is sorted by architecture and machine, None if libvirt's driver does not support the call. As in nova, an
-    architecture whose emulator libvirt cannot run is left out of ``domain`` and of ``missing``. ``model_features`` are
-    (CPU model, its features) for the models of guests with ``cpu_mode`` custom or none.
+    ``domain`` is sorted by architecture and machine, None if libvirt's driver has no getDomainCapabilities. As in nova,
+    an architecture whose emulator libvirt cannot run is left out of ``domain`` and of ``missing``. ``model_features``
+    are (CPU model, its features) for the models of guests with ``cpu_mode`` custom or none.
     """
 
     host_cpu: HostCpu

@@ -134,10 +134,10 @@ class DiskFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFile:
-    """A direct entry of ``instances_path`` with everything below it, or a file with its own storage ledger row.
+    """A file or folder directly in ``instances_path``, with all contents, or a file with its own row in the ledger.
 
-    Single files are the cached images, and guests' disks outside folders that are named after an instance. Bytes are
-    st_blocks × 512. Several hard links to one file count once.
+    Files with their own row are the cached images, and guests' disks outside folders that are named after an instance.
+    Bytes are st_blocks × 512. Several hard links to one file count once.
     """
 
     path: str

@@ -46,17 +46,19 @@ def resources(report: AuditReport) -> Samples | None:
 
 
 def differs(report: AuditReport, before: Samples) -> Samples | None:
-    """Return whether the wanted inventory differs from Placement's, by class.
+    """Return by class whether the wanted inventory differs from the inventory in Placement: 1 if it differs, else 0.
 
-    A class keeps its value while the agent cannot decide which inventory it wants. None if libvirt or Placement was not
-    read.
+    While the agent cannot decide which inventory of a class it wants, the class keeps its value of the earlier audit.
+    None if libvirt or Placement was not read.
     """
     if not (was_read(report, PLACEMENT) and was_read(report, LIBVIRT)):
         return None
     found: dict[tuple[str, ...], float | None] = {}
     kept = {sample.labels: sample.value for sample in before.get("resource_differs", ())}
     rows = [(row, shown) for row in report.inventory if (shown := row.wanted or row.recorded) is not None]
-    # The rows of undecided inventories come last, because a class has only one value for all child providers.
+    # All child providers share one value for each class. Undecided inventories come last in this loop, so that the
+    # value of
+    # the earlier audit replaces the values of decided inventories.
     for row, shown in sorted(rows, key=lambda pair: not pair[0].is_decided):
         labels = (_hostname(report), _kind(report, row), shown.resource_class)
         is_other = row.wanted is not None and row.wanted != row.recorded
@@ -95,7 +97,8 @@ def _known_sum(values: Iterable[float | None]) -> float | None:
 def book(report: AuditReport, name: str, before: Samples) -> Samples | None:
     """Return the sums of one book by class; None if the audit did not read the book's source.
 
-    The book *held* has no value for a class if no source shows the use of the class, for example disks in files.
+    The book *held* has no value for a class whose use no source shows, for example DISK_GB if the guests' disks are
+    files.
     """
     # Without a cloud ([state] source = none), the promised amounts come from libvirt's guests.
     without_cloud = name == "promised" and report.nova_versions is None
@@ -119,7 +122,7 @@ def book(report: AuditReport, name: str, before: Samples) -> Samples | None:
 
 
 def leaks(report: AuditReport, before: Samples) -> Samples | None:
-    """Return the leaked and the missing amounts by class; None if the audit could not check such findings.
+    """Return the leaked and the missing amounts by class; None if the audit could not check for leaks.
 
     While libvirt is unread, an audit finds no new leak, but findings of earlier audits remain. So the value 0 is only
     reported if an earlier audit with libvirt has set the value.
@@ -160,8 +163,8 @@ def unmanaged(report: AuditReport) -> Samples | None:
 def stores(report: AuditReport, before: Samples) -> Samples | None:
     """Return the size of each store and its bytes by kind of owner.
 
-    None if no store was read, or if the owners are unknown, because the state or libvirt was not read. While the source
-    of a store is unread, the store keeps its values.
+    None if no store was read, or if the owners are unknown because the cloud's state or libvirt was not read. While the
+    source of a store is unread, the store keeps its values.
     """
     if not report.storage or not (was_read(report, LIBVIRT) and was_read(report, STATE)):
         return None

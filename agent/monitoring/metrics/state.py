@@ -143,7 +143,7 @@ def _complete(report: AuditReport, end: AuditEnd) -> Samples | None:
 
 
 def _sources(before: Samples, report: AuditReport, end: AuditEnd) -> Samples:
-    """Return the gauges about each source; the gauges of a source that was not asked stay unchanged."""
+    """Return the gauges about each source; the gauges of a source that the audit did not try to read stay unchanged."""
     up = {sample.labels: sample.value for sample in before.get("source_up", ())}
     read = {sample.labels: sample.value for sample in before.get("source_last_read_timestamp_seconds", ())}
     for source in report.sources:

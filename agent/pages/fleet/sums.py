@@ -38,7 +38,7 @@ class ClassSums:
     not_known: int = 0
 
     def plus(self, amount: RootAmount, leaked: int, missing: int) -> ClassSums:
-        """Return the sums with one more host."""
+        """Return the sums with one more host; ``leaked`` and ``missing`` are amounts of this host."""
         total, reserved, ratio, used = amount.total, amount.reserved, amount.ratio, amount.used
         if total is None or reserved is None or ratio is None or used is None:
             return replace(self, not_known=self.not_known + 1)
@@ -74,7 +74,10 @@ def class_sums(rows: Iterable[HostRow]) -> tuple[ClassSums, ...]:
 
 
 def largest_share(leaked: Mapping[str, int], sums: Iterable[ClassSums]) -> tuple[str, float, float] | None:
-    """Return the class with the largest leaked share, its leaked amount and its capacity; None if no class leaks."""
+    """Return the class of whose capacity the largest share leaks, with its leaked amount and its capacity.
+
+    None if no class leaks.
+    """
     shares = [
         (leaked[each.resource_class] / each.capacity, each)
         for each in sums

@@ -167,7 +167,7 @@ def _hosts(facts: FleetFacts) -> Figure:
 
 def _unknown(facts: FleetFacts) -> Figure:
     counts = facts.view.counts
-    # A host with an error and an unread source has the condition ERROR, which is the more urgent one.
+    # Do not count by condition: a host with an error and an unread source has the condition ERROR, the more urgent one.
     unread = [row for row in facts.view.rows if row.condition is not Condition.SILENT and lacks_a_source(row)]
     kinds = (
         (counts[Condition.NEVER], "never seen"),

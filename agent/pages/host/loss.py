@@ -27,9 +27,9 @@ _SYSTEMS = {"promised": "nova", "recorded": "placement"}
 class Loss:
     """One number: amounts by resource class, without zeros. ``missing``: the unread sources that the number depends on.
 
-    ``size_bytes`` are the bytes in stores without an owner, None for a number that does not count bytes. While a source
-    is missing, the amounts are those of the last successful check, and the real amounts may be larger. ``since`` is
-    when the oldest finding about the amounts was first seen (ISO 8601), "" without one.
+    ``size_bytes`` is how many bytes in all stores have no owner, None for a number that does not count bytes. While a
+    source is missing, the amounts are those of the last successful check, and the real amounts may be larger.
+    ``since`` is when the oldest finding about the amounts was first seen (ISO 8601), "" if there is no such finding.
     """
 
     amounts: Mapping[str, int] = field(default_factory=dict)
@@ -122,7 +122,7 @@ def _added(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
 
 
 def without_owner(report: AuditReport) -> int:
-    """Return the bytes of all stores without a known owner: bytes in no row, and rows whose owner is unknown."""
+    """Return how many bytes in all stores have no known owner: bytes in no row, and rows whose owner is unknown."""
     stores: dict[str, list[int]] = {}
     for row in report.storage:
         store = stores.setdefault(row.store, [row.store_bytes, 0])

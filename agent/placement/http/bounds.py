@@ -17,8 +17,9 @@ MIB = 2**20
 #: Placement's JSON compresses to a fifth or a tenth of its size. gzip reaches a factor of 1,000 for a repeated letter.
 MOST_TIMES_PACKED = 100
 
-# The bytes of memory for which each character counts. A colon stands for one entry of a dictionary. Its number includes
-# free slots: right after a dictionary's table has grown, the table has room for four times as many entries.
+# The bytes of memory for which each character counts. A colon stands for one entry of a dictionary. The number for the
+# colon includes free slots: right after a dictionary's table has grown, the table has room for four times as many
+# entries.
 _PRICES = ((b"{", 64), (b"[", 96), (b":", 120), (b",", 40), (b'"', 32))
 # A Python string stores each character in as many bytes as its widest character needs. json.loads may store a string
 # with escapes twice while it decodes the string.

@@ -159,7 +159,10 @@ class PlacementClient:
         return _parsed(reply, lambda body: parse(body, written))
 
     def put(self, path: str, microversion: Microversion, body: Json | None, parse: Callable[[object], T]) -> T:
-        """Send a PUT; return what ``parse`` makes of the answer, or of None if it is empty. Raises PlacementError."""
+        """Send a PUT; return what ``parse`` makes of the answer, or of None if the answer is empty.
+
+        Raises PlacementError.
+        """
         return self._parsed("PUT", path, microversion, body, parse)
 
     def post(self, path: str, microversion: Microversion, body: Json, parse: Callable[[object], T]) -> T:
@@ -198,8 +201,9 @@ class PlacementClient:
             try:
                 response = self._asked(method, path, microversion, json)
             except PlacementError:
-                # The loss of a write's answer does not count: the caller must be able to check whether Placement
-                # carried out the write.
+                # The time of a write without an answer does not count (UnansweredTime): the caller must be able to send
+                # another request,
+                # to check whether Placement carried out the write.
                 if method == "GET":
                     self._session.time.lost()
                 raise

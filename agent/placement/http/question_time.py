@@ -28,9 +28,9 @@ T = TypeVar("T")
 
 
 class QuestionTime:
-    """Limits the time of one client's questions. Only one thread may use it; its own second thread sends requests.
+    """Limits the time of one client's questions. Only one thread may call it; a thread of its own sends the requests.
 
-    ``unanswered`` limits the total time of all questions without an answer (``lost``).
+    ``unanswered`` limits the total time of all questions without an answer (see ``lost``).
     """
 
     def __init__(self, unanswered: UnansweredTime) -> None:

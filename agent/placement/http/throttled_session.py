@@ -28,8 +28,9 @@ TIMEOUTS_A_QUESTION = 3
 # Every request to Placement has this header; no request to Keystone has it.
 MICROVERSION_HEADER = "OpenStack-API-Version"
 
-#: Returns the context in which a request waits for its answer. The arguments are the server in words, and the maximum
-#: number of seconds that the request waits.
+#: A function that returns the context in which a request waits for its answer. The arguments are the server in words,
+#: and
+#: the maximum number of seconds that the request waits.
 Watch = Callable[[str, float], AbstractContextManager[object]]
 
 
@@ -129,7 +130,9 @@ class PacedSession(requests.Session):
             with self._watch(_place(request), self.time.left_s(bound_s)):
                 return self.time.sent(lambda: self._sent(request, options), bound_s)
         finally:
-            # The health check measures the time since ``sent_at``: it must not add a pause to a late answer's time.
+            # Set the time again after the request has ended: the health check counts the seconds since ``sent_at``, and
+            # must not
+            # take the pause before the next request for a late answer.
             self.sent_at = time.monotonic()
 
     def _sent(self, request: requests.PreparedRequest, options: Mapping[str, Any]) -> requests.Response:

@@ -167,7 +167,10 @@ class _BoundedConnect:
 
 
 def _bounded_socket(sock: socket.socket, ends_at: float | None) -> socket.socket:
-    """Return ``sock`` with a time-out that ends by ``ends_at``. After ``ends_at``, close it and raise TimeoutError."""
+    """Return ``sock`` with a time-out that ends by ``ends_at``.
+
+    After ``ends_at``, close ``sock`` and raise TimeoutError.
+    """
     if ends_at is not None:
         left_s = ends_at - time.monotonic()
         if left_s <= 0:

@@ -63,7 +63,7 @@ def timeline_picture(
 
 
 def scale_of(times: Sequence[str], now: str) -> Scale:
-    """Return the axis from the earliest of the times until now. It covers at least a minute and at most 30 days."""
+    """Return the axis from the earliest of the times until ``now``; it covers at least a minute and at most 30 days."""
     end = moment_of(now) or datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
     moments = [moment for text in times if (moment := moment_of(text)) is not None]
     start = min((*moments, end - datetime.timedelta(minutes=1)))
