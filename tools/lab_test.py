@@ -1,6 +1,7 @@
 """Run the first hour of an operator on a virtual machine, and print how long each step took.
 
     tools/lab-test --lab DIR OLD.deb NEW.deb
+    tools/lab-test --privileges --lab DIR OLD.deb NEW.deb
 
 DIR (or STOCKTAKE_LAB in the environment) has two programs: ``boot.sh NAME`` starts a clean Debian 12 machine with
 systemd, libvirtd and empty disks; ``ssh.sh NAME COMMAND`` runs a command there as root, and
@@ -8,8 +9,8 @@ systemd, libvirtd and empty disks; ``ssh.sh NAME COMMAND`` runs a command there 
 Placement and the cell database (MariaDB) run here, in a temporary folder.
 
 The steps: install the package; five lines of configuration; config check --live; the observer's first audit; a leak is
-seen in log, findings and metrics; companion; heal and undo; upgrade; downgrade; remove; purge. A step that fails ends
-the run with exit code 1.
+seen in log, findings and metrics; companion; heal and undo; upgrade; downgrade; remove; purge. With ``--privileges``
+the steps of tools/lab_privileges.py follow the upgrade. A step that fails ends the run with exit code 1.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ class Lab:
 
     def boot(self) -> None:
         """Start a clean machine."""
-        subprocess.run([self.programs / "boot.sh", self.name, "--disks", "2"], check=True)
+        subprocess.run([self.programs / "boot.sh", self.name, "--disks", "3"], check=True)
 
     def put(self, file: Path, folder: str) -> None:
         """Copy a file into a folder of the machine."""
@@ -286,11 +287,28 @@ def remove_and_purge(lab: Lab) -> None:
             "find /etc/stocktake /var/lib/stocktake /run/stocktake /opt/venvs/stocktake -type f 2>/dev/null || true"
         )
         expect(left.split() == ["/var/lib/stocktake/journal.jsonl"], f"left behind: {left}")
-        lab.run("test -z \"$(find /etc/systemd -name 'stocktake*')\"")
+        lab.run("test -z \"$(find /etc/systemd /run/systemd /usr/lib/systemd -name '*stocktake*')\"")
+        expect(not units(lab), f"units are left behind: {units(lab)}")
+        lab.run('test ! -e /run/stocktake-probe.sock && test -z "$(ls /run/stocktake* 2>/dev/null)"')
 
 
-def first_hour(lab: Lab, cloud: Cloud, url: str, old: Path, new: Path) -> None:
-    """Run all steps."""
+def units(lab: Lab) -> list[str]:
+    """Return the units of Stocktake that systemd knows."""
+    lines = lab.run("systemctl list-units --all --plain --no-legend '*stocktake*'").splitlines()
+    return [line.split()[0] for line in lines]
+
+
+def no_probe_of_another_version(lab: Lab) -> None:
+    """After a downgrade to a package without the probe no unit of the probe is left."""
+    if lab.run("ls /usr/lib/systemd/system/stocktake-probe.socket 2>/dev/null || true"):
+        return
+    left = [unit for unit in units(lab) if "probe" in unit]
+    expect(not left, f"units are left behind: {left}")
+    lab.run("test ! -e /run/stocktake-probe.sock && test -z \"$(find /etc/systemd -name 'stocktake-probe*')\"")
+
+
+def first_hour(lab: Lab, cloud: Cloud, url: str, old: Path, new: Path, *, privileges: bool) -> None:
+    """Run all steps; ``privileges`` adds the steps of tools/lab_privileges.py."""
     with lab.step(f"install {old.name}"):
         install(lab, old)
     with lab.step("five lines of configuration, config check --live"):
@@ -314,8 +332,17 @@ def first_hour(lab: Lab, cloud: Cloud, url: str, old: Path, new: Path) -> None:
         lab.until("stocktake findings --last --code volume-foreign -f value | grep -q by-hand", "the volume is found")
     with lab.step(f"upgrade to {new.name}: identity, findings and journal are kept"):
         replace(lab, new, _version(new))
+    if privileges:
+        from tools import lab_privileges  # late: the module uses this one
+
+        lab_privileges.run(lab, cloud)
+        with lab.step("the same package again: the socket and the agent run again"):
+            lab_privileges.install_again(lab, new)
+        with lab.step("back to an agent as root"):
+            lab_privileges.back_to_root(lab)
     with lab.step(f"downgrade to {old.name}: the same"):
         replace(lab, old, _version(old))
+        no_probe_of_another_version(lab)
     remove_and_purge(lab)
 
 
@@ -330,6 +357,7 @@ def main() -> int:
     parser.add_argument("--lab", type=Path, default=lab_folder, required=lab_folder is None, metavar="DIR")
     parser.add_argument("--name", default="firsthour", help="name of the machine, also its host name (firsthour)")
     parser.add_argument("--booted", action="store_true", help="the machine runs already, and is clean")
+    parser.add_argument("--privileges", action="store_true", help="also test the agent without privileges")
     parser.add_argument("old", type=Path, metavar="OLD.deb")
     parser.add_argument("new", type=Path, metavar="NEW.deb")
     options = parser.parse_args()
@@ -350,7 +378,7 @@ def main() -> int:
                     lab.boot()
             with lab.step("make the machine a host as nova knows it"):
                 prepare(lab, cloud)
-            first_hour(lab, cloud, url, options.old, options.new)
+            first_hour(lab, cloud, url, options.old, options.new, privileges=options.privileges)
         except Failed as failure:
             print(f"tools/lab-test: {failure}", file=sys.stderr)
             return 1
