@@ -17,6 +17,7 @@ from agent.model.settings import DatabaseAccess, Server, Settings
 from agent.model.snapshot import CEPH, FILESYSTEM, IMAGE_CACHE, IMAGES, LIBVIRT, LVM, PLACEMENT, PMEM, STATE
 
 _HTTPS = 443
+_PROBE_LOG = "journalctl --no-pager -n 20 -u stocktake-probe.socket -u 'stocktake-probe@*'"
 # The sources that read the folder of the guests' disks.
 _PATHS = frozenset({IMAGES, FILESYSTEM, IMAGE_CACHE})
 # Matches an error about TLS: the words that OpenSSL, the library requests and the agent's own hints use.
@@ -25,6 +26,8 @@ _TLS = re.compile(r"\bSSL|\bTLS|certificate", re.IGNORECASE)
 
 def looks(source: str, error: AgentError, audit: AuditFacts) -> tuple[Remedy, ...]:
     """Return the remedies that show why the source could not be read; () for a source without such a remedy."""
+    if "stocktake-probe (" in str(error):
+        return (inspect("see what stocktake-probe logged", _PROBE_LOG),)
     if source == PLACEMENT:
         return _placement(error, audit.settings)
     if source == STATE:

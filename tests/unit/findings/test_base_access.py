@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.errors import PlacementDenied, PlacementUnavailable
+from agent.errors import PlacementDenied, PlacementUnavailable, SourceUnavailable
 from agent.model.settings import CephAccess, DatabaseAccess, Role, Server, SourceAccess
 from agent.model.snapshot import CEPH, FILESYSTEM, IMAGES, LIBVIRT, LVM, PLACEMENT, PMEM, STATE
 from tests.rigs import facts
@@ -36,6 +36,12 @@ CASES = {
     ),
     "placement, denied": (PLACEMENT, PlacementDenied("no", status=401), OVERRIDE, [LIVE]),
     "placement, nothing configured": (PLACEMENT, DOWN, SourceAccess(), [LIVE]),
+    "lvm, no answer of the probe": (
+        LVM,
+        SourceUnavailable(LVM, "stocktake-probe (/run/stocktake-probe.sock) did not answer in time"),
+        SourceAccess(),
+        ["journalctl --no-pager -n 20 -u stocktake-probe.socket -u 'stocktake-probe@*'"],
+    ),
     "state, conductor": (STATE, None, BROKER, ["timeout 5 bash -c '</dev/tcp/mq1/5671'", LIVE]),
     "state, sql": (STATE, None, SQL, ["mysql -h db -P 3306 -u reader -p nova_cell1 -e 'SELECT 1'", LIVE]),
     "state, sqlite": (
