@@ -4,7 +4,7 @@
     tools/package_texts.py --root DIR
 
 ``--root`` is the package's file tree. The program writes the manual pages stocktake(1), one page for each command,
-stocktake-agent(8), stocktake.conf(5) and stocktake-findings(7) below usr/share/man, and the completion for bash, zsh
+stocktake-agent(8), stocktake-probe(8), stocktake.conf(5) and stocktake-findings(7) below usr/share/man, and the completion for bash, zsh
 and fish. Two runs write the same bytes: the date of the pages is SOURCE_DATE_EPOCH.
 """
 
@@ -32,6 +32,8 @@ from agent.cmd.completion.zsh import zsh_script  # noqa: E402
 from agent.cmd.registry import COMMANDS  # noqa: E402
 from agent.config.options.opts import list_opts  # noqa: E402
 from agent.findings import BUILTIN  # noqa: E402
+from agent.privileged import server  # noqa: E402
+from agent.sources.probe.protocol import Verb  # noqa: E402
 
 RUNBOOKS = Path(sys.modules["agent"].__file__ or "").parent / "runbooks"
 SECTIONS = ("Meaning", "Impact", "Severity and whether to page", "Look at", "Decide", "Do", "Undo", "Prevent")
@@ -144,6 +146,26 @@ def page_of_daemon() -> str:
     return "\n".join(lines) + "\n"
 
 
+def page_of_probe() -> str:
+    parser = server.argument_parser()
+    verbs = ", ".join(verb.value for verb in Verb)
+    text = (
+        "systemd starts this program for each connection to /run/stocktake-probe.sock, which is off by default. The "
+        "program answers one request of root or of the user [agent] probe_user, and ends. A request has a verb and a "
+        f"deadline, and nothing else. The verbs are {verbs}. What is read is in the configuration, which only root may "
+        "be able to write. /usr/share/doc/stocktake/security.md says how to run the agent without privileges."
+    )
+    files = (
+        ("/usr/lib/systemd/system/stocktake-probe.socket", "the socket: systemctl enable --now stocktake-probe.socket"),
+        ("/usr/share/stocktake/systemd/unprivileged.conf", "the drop-in for stocktake-agent.service"),
+        *FILES[:2],
+    )
+    lines = [*head("stocktake-probe", 8, "read as root what an agent without privileges may not read")]
+    lines += [*synopsis(parser, "stocktake-probe"), ".SH DESCRIPTION", roff(text), *options(parser)]
+    lines += [*table("FILES", files), ".SH SEE ALSO", "stocktake\\-agent(8), stocktake.conf(5)"]
+    return "\n".join(lines) + "\n"
+
+
 def page_of_configuration() -> str:
     lines = [*head("stocktake.conf", 5, "configuration of Stocktake"), ".SH DESCRIPTION"]
     lines += [
@@ -235,6 +257,7 @@ def _texts() -> dict[str, str]:
     return pages | {
         f"{man}/man1/stocktake.1": page_of_program(application),
         f"{man}/man8/stocktake-agent.8": page_of_daemon(),
+        f"{man}/man8/stocktake-probe.8": page_of_probe(),
         f"{man}/man5/stocktake.conf.5": page_of_configuration(),
         f"{man}/man7/stocktake-findings.7": page_of_findings(),
         "usr/share/bash-completion/completions/stocktake": bash_script("stocktake", words),

@@ -38,7 +38,7 @@ OK, BAD_USE = 0, 127
 
 def main() -> int:
     """Run the program ``stocktake-probe`` (entry point of the console script) and return its exit code."""
-    arguments = _parse(sys.argv[1:])
+    arguments = argument_parser().parse_args()
     signal.setitimer(signal.ITIMER_REAL, ASKING_S)
     try:
         connection = socket.socket(fileno=os.dup(sys.stdin.fileno()))
@@ -53,14 +53,15 @@ def main() -> int:
     return OK
 
 
-def _parse(argv: Sequence[str]) -> argparse.Namespace:
+def argument_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
         prog=PROGRAM, allow_abbrev=False, description="Read as root, for one request of an agent that is not root."
     )
     parser.add_argument("--config-file", action="append", default=[], metavar="FILE", help="configuration file")
     parser.add_argument("--config-dir", action="append", default=[], metavar="DIR", help="folder of *.conf files")
     parser.add_argument("--version", action="version", version=_version())
-    return parser.parse_args(argv)
+    return parser
 
 
 def _version() -> str:

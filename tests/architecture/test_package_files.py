@@ -46,7 +46,9 @@ def test_the_manual_page_of_configuration_has_every_option(texts):
     assert missing == []
 
 
-@pytest.mark.parametrize("name", ["man1/stocktake.1", "man8/stocktake-agent.8", "man7/stocktake-findings.7"])
+@pytest.mark.parametrize(
+    "name", ["man1/stocktake.1", "man8/stocktake-agent.8", "man8/stocktake-probe.8", "man7/stocktake-findings.7"]
+)
 def test_a_manual_page_contains_no_markdown(texts, name):
     assert not re.search(r"```|\]\(", texts[f"{MAN}/{name}"])
 
