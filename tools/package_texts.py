@@ -4,8 +4,8 @@
     tools/package_texts.py --root DIR
 
 ``--root`` is the package's file tree. The program writes the manual pages stocktake(1), one page for each command,
-stocktake-agent(8), stocktake-probe(8), stocktake.conf(5) and stocktake-findings(7) below usr/share/man, and the completion for bash, zsh
-and fish. Two runs write the same bytes: the date of the pages is SOURCE_DATE_EPOCH.
+stocktake-agent(8), stocktake-probe(8), stocktake.conf(5) and stocktake-findings(7) below usr/share/man, and the
+completion for bash, zsh and fish. Two runs write the same bytes: the date of the pages is SOURCE_DATE_EPOCH.
 """
 
 from __future__ import annotations
