@@ -1,7 +1,7 @@
-"""Run one audit in a command's own process, with the daemon's code. It reads all sources, and writes only on request.
+"""Run one audit in a command's own process, with the daemon's code.
 
-The audit reads the findings' history, and changes the history only if the audit publishes. Each source that could not
-be read causes one line on stderr, because stdout has only the command's output.
+The audit reads all sources and the findings' history. It changes the history and writes to Placement only if it
+publishes. Each source that could not be read causes one line on stderr, because stdout has only the command's output.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from agent.model.report import AuditReport
 from agent.telemetry.event_log import emit
 from agent.telemetry.lines import audit_line
 
-# These libraries log every retry; a command silences them and prints one line with the final error.
+# These libraries log every retry; a command hides those log lines and prints one line with the final error.
 CHATTY = ("keystoneauth", "urllib3")
 
 
@@ -44,7 +44,7 @@ def loaded_for(options: argparse.Namespace) -> Loaded:
 
 
 def command_logging(options: argparse.Namespace, loaded: Loaded) -> None:
-    """Set up logging to stderr, in which the libraries do not log their retries. Raises ConfigError."""
+    """Set up logging to stderr, without the libraries' log lines about retries. Raises ConfigError."""
     if options.debug:
         set_override(loaded.conf, "DEFAULT", "debug", True)  # noqa: FBT003 - an option's value
     setup_command_logging(loaded)
@@ -55,7 +55,7 @@ def command_logging(options: argparse.Namespace, loaded: Loaded) -> None:
 
 @contextlib.contextmanager
 def wired_for(options: argparse.Namespace, loaded: Loaded, command: str) -> Iterator[Wired]:
-    """Build all parts for a command, which shows its waits on stderr; close the parts after the block.
+    """Build the sources and clients for a command, close them after the block, and show the command's waits on stderr.
 
     Raises ConfigError.
     """
@@ -87,7 +87,7 @@ def task_of(
 def audited(options: argparse.Namespace, command: str, publish: Publish = Publish.NEVER) -> AuditReport:
     """Run one audit and return its report.
 
-    Raises ConfigError if the configuration is wrong, NoDocument (75) if too little could be read.
+    Raises ConfigError if the configuration is wrong, NoDocument (exit code 75) if not enough sources could be read.
     """
     loaded = loaded_for(options)
     if publish is Publish.BY_ROLE:
@@ -110,7 +110,7 @@ def audited(options: argparse.Namespace, command: str, publish: Publish = Publis
 
 
 def not_saved(loaded: Loaded, error: Exception) -> str:
-    """Return the line about findings that this run cannot save for later runs."""
+    """Return the line that says why this run cannot save its findings for later runs."""
     folder = agent_options_from(loaded).state_dir
     cannot_write = f"(cannot write {folder})"
     return f"findings of this run are not saved {cannot_write}: {error}"

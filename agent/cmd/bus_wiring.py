@@ -16,7 +16,7 @@ def bus_service_from(loaded: Loaded, now: Callable[[], str]) -> Callable[[Daemon
     """Return a function that builds the broker connection from the daemon's ``DaemonControl``.
 
     The result is a function because the daemon builds ``DaemonControl`` later. The function returns ``NoBus`` if no
-    broker is configured, or if by the configuration the agent sends no messages and answers no calls. Raises
+    broker is configured, or if the configuration tells the agent neither to send messages nor to answer calls. Raises
     ConfigError if transport_url cannot be parsed.
     """
     bus_options, options = bus_options_from(loaded), publishing_options_from(loaded)

@@ -126,8 +126,8 @@ def running_agent(loaded: Loaded) -> Holder | None:
 
     Return the daemon that has the lock, or None if this process has taken the lock.
 
-    If the run directory cannot be used, this process runs without the lock: a host without an agent would be worse than
-    a host with two agents, which cannot write at the same time (write lock).
+    If the run directory cannot be used, this process runs without the lock. A host without an agent would be worse than
+    a host with two agents: the write lock still keeps two agents from writing at the same time.
     """
     from agent.cmd.wiring import SystemClock
     from agent.config.agent_options import agent_options_from
@@ -144,7 +144,7 @@ def running_agent(loaded: Loaded) -> Holder | None:
 
 
 def start_up(loaded: Loaded, arguments: argparse.Namespace, publish: Publish) -> Wired:
-    """Prepare the agent's folders and build the parts. Raises ConfigError."""
+    """Prepare the agent's folders, and build the sources and clients. Raises ConfigError."""
     from agent.cmd import wiring
     from agent.cmd.waits.caller import DAEMON, SINGLE_AUDIT
     from agent.telemetry import events

@@ -26,9 +26,9 @@ from agent.text.amounts import number_text
 class DaemonReport:
     """The daemon's last report. ``audit`` is the document of its audit, as ``stocktake audit`` prints it.
 
-    ``code`` is the least exit code of an answer from this report: 2 if the report is old or has unreadable rows.
+    ``code`` is 2 if the report is old or has unreadable rows (a command's exit code 0 or 3 then becomes 2), else 0.
     ``head`` is the first line of an answer for people. ``document`` is the whole file; ``problems`` has a sentence for
-    each row that could not be read. ``stale`` says that the report is older than three intervals, "" if it is not.
+    each row that could not be read. ``stale`` is a sentence if the report is older than three audit intervals, else "".
     """
 
     report: AuditReport
@@ -59,7 +59,8 @@ def read_last(options: argparse.Namespace) -> tuple[Document, LastReport]:
 def daemon_report(options: argparse.Namespace) -> DaemonReport:
     """Return the daemon's last report in the form of an audit's report; print to stderr what the report lacks.
 
-    Raises AgentError or NoDocument (75) if there is no readable report, or if its audit could read too little.
+    Raises AgentError or NoDocument (exit code 75) if there is no readable report, or if the daemon's last audit could
+    not read enough sources.
     """
     last = last_saved(options)
     refuse_unreadable(last.report, None)
@@ -69,9 +70,9 @@ def daemon_report(options: argparse.Namespace) -> DaemonReport:
 
 
 def last_saved(options: argparse.Namespace) -> DaemonReport:
-    """Return the daemon's last report, even if its audit could read nothing; print unreadable rows to stderr.
+    """Return the daemon's last report, even if its audit could read no source; print unreadable rows to stderr.
 
-    Raises AgentError (75) if there is no readable report.
+    Raises AgentError (exit code 75) if there is no readable report.
     """
     document, last = read_last(options)
     saved = saved_report(document)

@@ -44,7 +44,7 @@ def ended(run: Callable[[], int], words: Sequence[str] = ()) -> int:
 def wants_json(words: Sequence[str]) -> bool:
     """Return whether the command line asks for JSON.
 
-    The line may be one that the parser rejects, so this function does not use the parser.
+    The parser may reject this command line, so this function does not use the parser.
     """
     before = ("", *words)
     for previous, word in zip(before, words, strict=False):

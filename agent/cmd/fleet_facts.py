@@ -1,4 +1,4 @@
-"""Gather the facts of the fleet's page: from a folder of reports, or from what ``watch`` has received."""
+"""Gather the facts of the fleet's page: from a folder of reports, or from the messages that ``watch`` has received."""
 
 from __future__ import annotations
 

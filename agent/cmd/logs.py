@@ -113,7 +113,7 @@ class FieldsFormatter(formatters.ContextFormatter):
         shown.msg, shown.args = text, None
         if is_ours(record) and record.levelno > stdlib.INFO:
             # From level WARNING up, oslo.log would append the exception that is being handled; the field ``error``
-            # already has its text.
+            # already has its text. So format the line with level INFO.
             shown.levelno = stdlib.INFO
         return _printable_lines(super().format(shown))
 
@@ -131,8 +131,8 @@ class JsonFormatter(formatters.JSONFormatter):
     Each value of ``extra`` has at most JSON_VALUE_BYTES. A record whose arguments cannot be serialized is logged with
     its text only.
 
-    For some objects (such as an EntryPoint, which stevedore logs at DEBUG) oslo.serialization recurses infinitely.
-    RecursionError is the only error in a handler that the logging module passes on to the caller.
+    For some objects (such as an EntryPoint, which stevedore logs at DEBUG) oslo.serialization recurses infinitely. This
+    class catches the RecursionError, because it is the only error in a handler that logging does not catch itself.
     """
 
     def format(self, record: stdlib.LogRecord) -> str:
@@ -150,7 +150,7 @@ class JsonFormatter(formatters.JSONFormatter):
         return f'{{"event": "{event_name(record)}", {line[1:]}' if is_ours(record) else line
 
     def _line(self, record: stdlib.LogRecord) -> str:
-        # The second format() below must not run inside an except block: the formatter would add the current exception.
+        # Not ``try`` and ``except``: inside an except block, the second format() below would add the current exception.
         with contextlib.suppress(RecursionError):
             return str(super().format(record))
         shown = stdlib.makeLogRecord(record.__dict__)

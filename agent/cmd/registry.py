@@ -21,7 +21,7 @@ PACKAGE = "agent.cmd.commands"
 class Entry:
     """One command, in the form of an entry point for cliff.
 
-    ``config check`` is the class ConfigCheck in config_check.py.
+    The name gives the class: ``config check`` is the class ConfigCheck in config_check.py.
     """
 
     name: str
@@ -72,7 +72,7 @@ class Commands(CommandManager):
             self.commands[entry.name] = entry  # type: ignore[assignment]  # cliff uses only name, value and load()
 
     def add_command(self, name: str, command_class: type[Command]) -> None:
-        """Ignore the commands ``help`` and ``complete`` that cliff's App adds: COMMANDS has other ones."""
+        """Ignore the ``help`` and ``complete`` that cliff's App adds: COMMANDS has this program's own versions."""
 
 
 def summaries() -> str:

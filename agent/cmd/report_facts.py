@@ -50,7 +50,7 @@ def facts_of(
 
 
 def impact_of(code: str) -> str:
-    """Return the section Impact of the code's runbook as one paragraph, "" without such a page."""
+    """Return the section Impact of the code's runbook as one paragraph, "" if the code has no runbook."""
     page = page_of(code) or ""
     return " ".join(page.partition(f"\n{_IMPACT}\n")[2].partition("\n## ")[0].split())
 

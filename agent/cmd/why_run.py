@@ -86,7 +86,7 @@ def answered(options: argparse.Namespace, question: Question) -> WhyReport:
 def _without_root(result: AuditResult, closed: Closed, question: Question) -> AuditResult:
     """Write one line about all sources that only root can read; return the result without these sources.
 
-    Raises NoDocument (2) if the answer needs this host's provider, whose uuid only root can read.
+    Raises NoDocument (exit code 2) if the answer needs this host's provider, whose uuid only root can read.
     """
     line = closed.line(result.report)
     is_known = result.snapshot is not None and result.snapshot.placement.asked
@@ -149,7 +149,7 @@ def _no_document_without() -> Iterator[None]:
 
 
 def _with_flavor_of(question: Question, instance: Instance) -> Question:
-    """Add notes about the flavor. If the question has no cells and no page size, also add those of the flavor."""
+    """Add notes about the flavor. If the question names neither NUMA cells nor a page size, also take the flavor's."""
     if instance.flavor is None:
         return question
     question = dataclasses.replace(question, notes=flavor_notes(instance.flavor))
@@ -200,6 +200,7 @@ def _unknown(report: AuditReport, shape: GuestShape, rooms: tuple[CellRoom, ...]
     lines = unread(report)
     if shape.is_asked and rooms is None:
         why_not = "; ".join(report.resource_view.unknown) if report.resource_view else "the host was not read"
-        # A caller prints each line behind "not read: " or "some data could not be read: ".
+        # A caller prints each line after "not read: " or "some data could not be read: ", so the line begins with what
+        # is missing.
         lines = (*lines, f"the free CPUs and memory of NUMA cells: {why_not or 'the use of the cells was not read'}")
     return lines

@@ -202,7 +202,7 @@ def _watched(
     @contextlib.contextmanager
     def reading(source: str) -> Iterator[None]:
         place = f" ({places[source]})" if places.get(source) else ""
-        # The Placement client enters ``caller.watch`` itself, for each request.
+        # Not for Placement: the Placement client itself enters ``caller.watch`` for each request.
         watch = contextlib.nullcontext() if source == PLACEMENT else caller.watch(f"{source}{place}", deadline_s)
         with mark.reading(source), watch:
             yield

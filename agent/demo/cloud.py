@@ -36,8 +36,8 @@ _LVM_METADATA_BYTES = 64 * MIB
 class Script:
     """What a cloud of the demo consists of.
 
-    ``rows`` writes the rows of nova's database that the hosts and their guests do not explain. ``place`` writes to
-    Placement before the first audit. ``nova_conf`` are further lines for [DEFAULT] of each host's nova.conf.
+    ``rows`` writes further rows of nova's database, in addition to the rows of the hosts and their guests. ``place``
+    writes to Placement before the first audit. ``nova_conf`` are further lines for [DEFAULT] of each host's nova.conf.
     """
 
     hosts: tuple[HostCast, ...]

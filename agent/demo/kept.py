@@ -39,7 +39,7 @@ class Kept:
         (self.folder / _FILE).write_text(text, encoding="utf-8")
 
     def end(self) -> None:
-        """End its processes, detach the loop devices and remove the folder, which has the volume groups' files."""
+        """End the cloud's processes, detach its loop devices and remove its folder with the volume groups' files."""
         for pid in (*self.agents, self.pid):
             if _is_ours(pid, self.folder):
                 _end_process(pid)

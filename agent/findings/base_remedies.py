@@ -3,9 +3,9 @@
 Commands are built from values, and each value is quoted for the shell. If a value is unknown (None), there is no
 command: an operator must never paste a command that still needs editing.
 
-From osc-placement 3.0 on, ``openstack resource provider`` negotiates the microversion, up to 1.29. Only a command that
-needs another microversion names one. At 1.29, ``allocation unset`` sends the consumer's generation, so the command
-never overwrites what nova has written in between.
+From osc-placement 3.0 on, ``openstack resource provider`` negotiates the microversion, up to 1.29. So a command names a
+microversion only if it needs a higher one. At 1.29, ``allocation unset`` sends the consumer's generation, so the
+command never overwrites what nova has written in between.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def _children(lost: frozenset[str], audit: AuditFacts) -> list[str]:
 
 
 def reserves(lost: frozenset[str], audit: AuditFacts) -> list[str]:
-    """Return a list with one text about the classes whose ``reserved`` the agent does not lower; [] without classes."""
+    """Return one text, in a list: the classes whose ``reserved`` the agent does not lower now; [] if none."""
     kept = (
         resource
         for resource in RESOURCES

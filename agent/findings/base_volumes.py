@@ -21,7 +21,7 @@ def volume_findings(audit: AuditFacts, rule: Rule, kind: OwnerKind, *, expected:
     """Yield one finding for each volume of the kind, in every audited volume group.
 
     The agent reserves a volume's size only in the group that DISK_GB counts, and only if ``[lvm] foreign_volumes`` is
-    ``reserve``. ``what`` names in the headline the kind of volume.
+    ``reserve``. ``what`` is the kind of volume in the words of the headline.
     """
     policy = audit.settings.foreign_volumes
     if policy is UnmanagedPolicy.IGNORE:
@@ -79,7 +79,7 @@ def _instance(audit: AuditFacts, owned: OwnedVolume) -> Instance | None:
 
 
 def _known(audit: AuditFacts, owned: OwnedVolume) -> Iterator[str]:
-    """Yield what nova's database says about the instance in the volume's name, if the audit read its row."""
+    """Yield what nova's database says about the instance in the volume's name, if the audit read the instance's row."""
     instance = _instance(audit, owned)
     if instance is not None:
         where = "is deleted" if instance.deleted else f"lives on {instance.host or 'no host'}"

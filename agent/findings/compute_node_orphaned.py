@@ -21,7 +21,7 @@ from agent.node_record.orphans import orphan_rows
 from agent.text.headline import short_name
 from agent.text.wording import some_of
 
-# This number of consumers of the node's provider have lines and commands of their own.
+# At most this many consumers of the node's provider get lines and commands of their own.
 _NAMED = 3
 
 

@@ -104,7 +104,7 @@ def _remedies(
 ) -> tuple[Remedy, ...]:
     """Return the remedies.
 
-    No remedy removes the allocations on the host where the instance is, because they are right.
+    No remedy removes the allocations on the host where the instance is, because those allocations are right.
     """
     own, others = providers
     if instance is not None and instance.deleted:
@@ -142,8 +142,8 @@ def _remedies(
 def _heal_there(audit: AuditFacts, consumer: str, instance: Instance, others: list[str]) -> tuple[Remedy, ...]:
     """Return the remedy for the operator of the other host: the id of the finding that the agent there reports.
 
-    An agent computes a finding's id from what the finding is about, so the id on the other host is known here. With
-    allocations on several other providers, the other agent's finding may be about any of them.
+    An agent computes a finding's id from what the finding is about, so the id on the other host is known here. If the
+    allocations are on several other providers, the other agent's finding may be about any of these: return ().
     """
     if len(others) != 1:
         return ()

@@ -33,7 +33,7 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def _remedies(missing: MissingCpus, offline: str, absent: str) -> tuple[Remedy, ...]:
-    """Return the remedies. Nobody can bring absent CPUs online, so the operator must remove them from the option."""
+    """Return the remedies. Absent CPUs cannot be brought online, so the operator must remove them from the option."""
     look = inspect("see which CPUs the host has", line("lscpu", "--all", "--extended=CPU,NODE,ONLINE"))
     bring = (by_hand("bring the CPUs online", line("chcpu", "-e", offline)),) if offline else ()
     named = f"CPUs {absent}" if absent else f"CPUs {offline}"

@@ -1,4 +1,4 @@
-"""guest-size-differs: a guest's definition has other vCPUs or other memory than the flavor of its instance.
+"""guest-size-differs: a guest's definition has more or fewer vCPUs, or another memory size, than its instance's flavor.
 
 The rule compares the maximum sizes in the domain's definition, not the current sizes, because a guest can get back an
 unplugged vCPU or the memory that its balloon took. The rule does not compare the memory of a guest with persistent

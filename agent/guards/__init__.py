@@ -59,5 +59,5 @@ AFTER: tuple[Guard, ...] = (
     max_percent.GUARD,
 )
 BUILTIN: tuple[Guard, ...] = (*BEFORE, *AFTER)
-#: The guards that limit the changes of one run: what they refuse, the next run may change.
+#: The guards that limit the changes of one run. A change that these guards refuse can be made by the next run.
 LIMITS_OF_A_RUN = frozenset({one_change.GUARD.name, max_consumers.GUARD.name, max_percent.GUARD.name})

@@ -1,7 +1,7 @@
 """The types of heal's guard rails: the GUARD of each module, and the GuardedFinding that a guard judges. Pure.
 
-A guard returns None, or the reason to refuse: a text, with the numbers that it compared. A guard never changes an
-action, and does not rely on the checks of other guards. ``beside_nova`` lets a guard refuse in role companion only.
+A guard returns None, or the reason to refuse: a text, with the numbers that the guard compared. A guard never changes
+an action, and does not rely on the checks of other guards. ``beside_nova`` lets a guard refuse in role companion only.
 
 A refusal either lasts until the operator or nova changes something, or ends by itself: ``Guard.waits`` says which. In
 heal's output a refusal that ends by itself is called "waiting".
@@ -74,7 +74,7 @@ def next_run(heal: HealSettings) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guard:
-    """One guard rail. ``refuses`` returns the reason to refuse the repair; None lets it pass.
+    """One guard rail. ``refuses`` returns the reason to refuse the repair; None lets the repair pass.
 
     ``waits`` says how long the refusal of a repair lasts: None if the refusal does not end by itself.
     """

@@ -31,7 +31,7 @@ def _waits(guarded: GuardedFinding) -> Wait | None:
 
 
 class _Work(NamedTuple):
-    """What nova does with the instance, or why this is unknown. ``wait`` is None if the refusal lasts."""
+    """nova's work on the instance, or why it is unknown. ``wait`` is None if the refusal does not end by itself."""
 
     words: str
     wait: Wait | None = None

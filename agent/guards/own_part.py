@@ -1,4 +1,4 @@
-"""own-part: refuse a change of allocations outside this host's tree, or one based on another generation than heal read.
+"""own-part: refuse a change outside this host's tree, or a write with another generation than heal read.
 
 A reshape must stay in this host's tree and only move amounts: it changes no consumer's total of any class.
 """

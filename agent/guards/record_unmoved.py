@@ -1,4 +1,4 @@
-"""record-unmoved: refuse unless heal read all the consumer's allocations, and found them on this host as in the audit.
+"""record-unmoved: refuse unless heal read all the consumer's allocations, and those on this host are as in the audit.
 
 That the consumer's generation is still the same does not prove that the allocations are unchanged. A consumer that
 loses its last allocation and gets a new allocation, as in every move of an instance, starts again at the first

@@ -1,9 +1,9 @@
 """undone: the daemon does not repeat a repair that an operator undid with ``stocktake undo``.
 
-A finding and the finding that causes it have the same repair, so the guard also asks about causes and symptoms. These
-findings may have ended since, so the guard also asks about the consumer: while the journal has an operator's undo of
-the consumer's allocations, the daemon does not change these allocations. An operator may repeat the repair with
-``stocktake heal``: this guard applies to the daemon only.
+A finding and the finding that causes it have the same repair, so the guard refuses if the repair was undone for either
+of them. Both findings may have ended since the undo, so the guard also checks the consumer: while the journal has an
+operator's undo of the consumer's allocations, the daemon does not change these allocations. An operator may repeat the
+repair with ``stocktake heal``: this guard applies to the daemon only.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ def _refuses(guarded: GuardedFinding) -> str | None:
     if not undone.findings.isdisjoint({seen.finding.id, *seen.caused_by, *seen.symptoms}):
         why = "an operator undid this repair, so the daemon does not repeat it"
         return f"{why}; to repeat the repair by hand, run stocktake heal"
-    # A reshape keeps the amounts of its many consumers, so an undo about one of them says nothing about a reshape.
+    # A reshape keeps the amounts of its many consumers, so an undo for one of these consumers says nothing about a
+    # reshape.
     if isinstance(guarded.repair, Repair) and not undone.consumers.isdisjoint(guarded.consumer_uuids):
         why = "an operator undid a repair of this consumer's allocations, so the daemon does not change them"
         return f"{why}; to repair the allocations by hand, run stocktake heal"

@@ -15,8 +15,8 @@ from agent.privileged.verbs import Scope
 def configured(files: Sequence[str], folders: Sequence[str]) -> tuple[Scope, str]:
     """Return what the probe may read, and the name of the user who may call the probe (root always may).
 
-    Raises Untrusted if users other than root may write a file, or if libvirt's URI leads to another host or program;
-    ConfigError if the configuration is wrong.
+    Raises Untrusted if users other than root may write a configuration file, or if libvirt's URI leads to another host
+    or program; ConfigError if the configuration is wrong.
     """
     # The check precedes the parsing: a file that other users may write must not even name further files to read.
     check_files(find_files(files, folders).paths)

@@ -1,6 +1,6 @@
-"""Read, as root and without a command, file systems, guests' disk files, nova's image folder and domain capabilities.
+"""Read file systems, guests' disk files, nova's image folder and domain capabilities as root, without commands.
 
-The agent uses the same functions of agent/sources when it reads by itself.
+If the agent does not use stocktake-probe, the agent calls the same functions of agent/sources itself.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def file_systems(paths: tuple[str, ...]) -> Answer:
 def images(scope: HostScope) -> Answer:
     """Return the disk files of all guests, and nova's image folder.
 
-    Without an answer of libvirt the folder is measured all the same, and the answer says why it has no disk files.
+    If libvirt does not answer, the folder is measured all the same, and the returned Answer says why it has no disk
+    files.
     """
     disks: frozenset[GuestFile] = frozenset()
     unread = ""

@@ -59,7 +59,8 @@ def check_uri(uri: str) -> None:
 
 def _check(path: str, part: str) -> None:
     status = os.stat(part)
-    # In a folder with the sticky bit only the owner of a file may rename or remove the file.
+    # In a folder with the sticky bit only the owner of a file may rename or remove the file, so such a folder (/tmp)
+    # may be writable for others.
     is_sticky = stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX
     if status.st_uid != ROOT or (status.st_mode & _OTHERS_MAY_WRITE and not is_sticky):
         raise Untrusted(f"the configuration file {path} is not read, because others than root may write {part}")

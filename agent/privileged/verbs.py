@@ -1,4 +1,4 @@
-"""Carry out a request's verb: run one command or read by itself, with arguments from the configuration only."""
+"""Carry out a request's verb: run one command, or read without a command. Only the configuration has arguments."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Scope:
 
 
 def answer(verb: Verb, scope: Scope, runner: Runner, deadline: Deadline) -> Answer:
-    """Return the answer to one request. Raises Untrusted if the configuration does not use this source."""
+    """Return the answer to one request. Raises Untrusted if the configuration does not use the verb's source."""
     if verb in _READ:
         return _READ[verb](scope)
     try:

@@ -39,5 +39,5 @@ BUILTIN: tuple[AnyRepair, ...] = (
 )
 
 BY_CODE = {repair.code: repair for repair in BUILTIN}
-#: The codes that the daemon may repair; an operator's ``stocktake heal`` may repair all.
+#: The codes that the daemon may repair; an operator's ``stocktake heal`` may repair the findings of all codes.
 DAEMON_CODES = frozenset(repair.code for repair in BUILTIN if repair.started_by is StartedBy.DAEMON_TOO)

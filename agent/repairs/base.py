@@ -1,4 +1,4 @@
-"""The types of repairs: the Scene (all facts) that a repair reads, and the REPAIR that its module defines. Pure.
+"""The types of repairs: the Scene (all facts) that a repair reads, and the Repair that each module defines. Pure.
 
 A repair proposes the allocations that one consumer should have, or a reshape. The guard rails (agent/guards) decide
 whether heal may make the change. The guard rails check that the sources were read and that no other program writes the
@@ -80,7 +80,7 @@ class Scene:
         return frozenset(p.uuid for p in self.view.providers) - others if self.view else frozenset()
 
     def record(self, consumer_uuid: str | None) -> ConsumerRecord | None:
-        """Return the consumer's record as heal read it after the audit; None if heal did not read it."""
+        """Return the consumer's record as heal read it after the audit; None if heal did not read the record."""
         return next((r for r in self.records if r.consumer_uuid == consumer_uuid), None)
 
     def rows_of(self, consumer_uuid: str, verdict: Verdict) -> tuple[Row, ...]:
@@ -116,7 +116,7 @@ class StartedBy(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
-    """The repair of findings of one code. ``needs`` are the sources that the verdict depends on."""
+    """The repair of findings of one code. ``needs``: the sources on which the verdict behind such a finding depends."""
 
     code: str
     beside_nova: BesideNova

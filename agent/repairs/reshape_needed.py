@@ -46,7 +46,7 @@ class _Move:
 
 
 def _holders(scene: Scene, seen: SeenFinding) -> tuple[str, ...]:
-    """Return all consumers with an allocation of the class on the root provider."""
+    """Return the uuids of all consumers with an allocation of the class on the root provider."""
     place = (scene.subject.root_uuid, seen.finding.resource_class)
     allocations = scene.view.allocations if scene.view else ()
     return tuple(sorted({a.consumer_uuid for a in allocations if (a.provider_uuid, a.resource_class) == place}))

@@ -2,8 +2,9 @@
 
 The operator approves a plan by naming its digest.
 
-Each run reads everything and plans again: with --store it runs a dry audit, without --store it reads the files, the
-provider and the compute node record. The run carries out its new plan only if the operator named this plan's digest.
+Each run reads everything and makes a new plan. With --store, the run does a dry audit; without --store, it reads this
+host's files, its provider and its compute node record. The run carries out the new plan only if the operator named the
+digest of this plan.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ class AdoptRun:
 def adopted(options: argparse.Namespace, digest: str | None, planned: Callable[[AuditTask], AdoptRun]) -> AdoptRun:
     """Run ``planned`` (``identity_run`` or ``store_run``); carry out its plan if ``digest`` is the plan's digest.
 
-    Raises NoDocument (2) if a source or the write lock is not available, ConfigError if the configuration is wrong.
+    Raises NoDocument (exit code 2) if a source or the write lock is not available, ConfigError if the configuration is
+    wrong.
     """
     loaded = loaded_for(options)
     if digest is None:
@@ -96,7 +98,7 @@ def identity_run(task: AuditTask) -> AdoptRun:
 
 
 def store_run(task: AuditTask) -> AdoptRun:
-    """Run a dry audit, and plan to confirm the store from which DISK_GB is computed now."""
+    """Run a dry audit, and plan to confirm the present disk store, from which DISK_GB is computed."""
     result = run_audit(task.request, task.settings, task.parts, AuditMemory(), task.cancelled)
     snapshot = result.snapshot
     if task.parts.store is None or snapshot is None:
@@ -135,7 +137,7 @@ def _codes(run: AdoptRun) -> Iterator[int]:
 
 
 def identity_keys(facts: AdoptFacts, plan: AdoptPlan) -> Document:
-    """Return the facts that ``adopt`` read, as keys of the document; ``adopts`` is the uuid that the host gets."""
+    """Return the facts that ``adopt`` read, as JSON keys; ``adopts`` is the provider uuid that the host gets."""
     return {
         "host": facts.host,
         "node": facts.node,
@@ -148,7 +150,7 @@ def identity_keys(facts: AdoptFacts, plan: AdoptPlan) -> Document:
 def store_keys(report: AuditReport, before: StoreMark | None, now: StoreMark | None) -> Document:
     """Return the facts that ``adopt --store`` read, as JSON keys.
 
-    ``before`` is the saved store, ``now`` the present store.
+    ``before`` is the disk store that the agent saved earlier, ``now`` is the present disk store.
     """
     host = audit_keys(report, "host", "node", "provider_uuid")
     return {**host, "store_before": store_document(before), "store": store_document(now)}

@@ -43,7 +43,10 @@ def _codes(run: HealRun) -> Iterator[int]:
 
 
 def _is_refused_by_name(run: HealRun) -> bool:
-    """Return whether a guard rail permanently refused a named finding; a refusal for an unread source is temporary."""
+    """Return whether a guard refused, not only for now, to repair a finding that the operator named by its id.
+
+    A refusal because of an unread source is only for now.
+    """
     unknown = {seen.finding.id for seen in run.report.findings if seen.state is FindingState.UNKNOWN}
     refused = (refusal for refusal in run.plan.refusals if not refusal.waits and refusal.finding_id not in unknown)
     return bool(run.ordered.ids) and any(refused)

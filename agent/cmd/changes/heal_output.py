@@ -26,8 +26,7 @@ def heal_document(run: HealRun) -> Document:
     the actions that were carried out. ``unread`` are the sources that could not be read; the plan leaves out findings
     that need these sources. ``undecided`` is true if, because of ``unread``, the run cannot tell whether the approved
     plan is still current. ``nothing_because`` is one sentence if the plan changes nothing. ``command`` carries out the
-    plan. ``repeat`` is the command that continues with the findings that this run leaves to a later run, because one
-    run makes few changes; null if it leaves none.
+    plan. One run makes few changes: ``repeat`` is the command for the remaining findings, null if none remain.
     """
     plan = run.plan
     return {
@@ -54,7 +53,7 @@ def heal_document(run: HealRun) -> Document:
 
 
 def nothing_because(refusals: Sequence[HealRefusal], min_age_s: float) -> str:
-    """Return why the plan changes nothing, and in how many seconds to try again if this is known."""
+    """Return one sentence: why the plan changes nothing and, if this is known, in how many seconds to try again."""
     waiting = [refusal for refusal in refusals if refusal.waits]
     if not waiting:
         return "there is nothing to change any more" if not refusals else "every finding is refused"
@@ -84,7 +83,7 @@ def _command(run: HealRun) -> str:
 
 
 def _repeat(run: HealRun) -> str | None:
-    """Return the command for the findings that wait for a later run; without the ids that this run repairs."""
+    """Return the heal command for the findings that this run leaves to a later run, None if this run leaves none."""
     later = [refusal.finding_id[:ID_SHOWN] for refusal in run.plan.refusals if refusal.guard in LIMITS_OF_A_RUN]
     if not later:
         return None

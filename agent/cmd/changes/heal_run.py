@@ -36,7 +36,7 @@ from agent.repairs import BY_CODE, DAEMON_CODES
 from agent.timing.backoff import wait_s
 from agent.usage_error import UsageError
 
-# What a run that changes something waits for longest (agent/healing/recheck.py).
+# Shown during the longest wait of a run that makes changes (agent/healing/recheck.py).
 _HEARTBEAT = "a new heartbeat of a nova service (it proves that nova's rows are newer than the plan)"
 # The sources that at least one repair needs.
 _NEEDED = frozenset(source for repair in BY_CODE.values() for source in repair.needs)
@@ -102,8 +102,8 @@ class HealRun:
 def healed(options: argparse.Namespace, ordered: Ordered) -> HealRun:
     """Run heal once.
 
-    Raises ConfigError, FolderUnavailable, UsageError if a requested finding does not exist, and NoDocument (exit
-    code 75) if too little could be read.
+    Raises ConfigError, FolderUnavailable, UsageError if a requested finding does not exist, and NoDocument (exit code
+    75) if not enough sources could be read.
     """
     _check_codes(ordered)
     loaded = loaded_for(options)
@@ -149,7 +149,8 @@ def _audited(task: AuditTask, ordered: Ordered) -> AuditResult:
     for audits_before in range(needed):
         spacing_s = task.settings.confirm_spacing_s if audits_before else 0.0
         if spacing_s:
-            # Without the pause, all audits could run during one build or delete, and confirm a temporary finding.
+            # Without the pause, all audits could run while nova builds or deletes one instance, and confirm a finding
+            # that ends with that build or delete.
             to_stderr(f"more audits must see the findings: next audit in {spacing_s:.0f} s ([agent] confirm_spacing)")
             task.parts.clock.wait(spacing_s)
         result = _audited_once(task, memory)
@@ -226,7 +227,7 @@ def _run(task: AuditTask, result: AuditResult, ordered: Ordered) -> HealRun:
 
 
 def _started_by_hand(task: AuditTask) -> AuditTask:
-    """Return the task with the settings of an operator's run: guards then say that the operator starts the next run."""
+    """Return the task without ``[heal] interval``, so that the guards say that the operator starts the next run."""
     heal = dataclasses.replace(task.settings.heal, interval_s=None)
     return dataclasses.replace(task, settings=dataclasses.replace(task.settings, heal=heal))
 

@@ -93,7 +93,7 @@ def _whom(about: Document, scenery: Scenery) -> str:
 
 
 def _counting(finding: Document, now: str) -> str:
-    """Return ``, of which 38 s count for heal`` if not all of the finding's age counts for heal; else ""."""
+    """Return ``, of which 38 s count for heal`` if only a part of the finding's age counts for ``min_age``, else ""."""
     counts = seconds_between(finding.get("stands_since"), now)
     age = seconds_between(finding["first_seen_at"], now)
     if counts is None or age is None or age - counts < 1:

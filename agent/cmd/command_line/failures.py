@@ -56,7 +56,7 @@ class NoDocument(Exception):
 
 
 def failure_of(error: BaseException) -> Failure:
-    """Return how a command fails that raised this error.
+    """Return how a command fails if it raised this error.
 
     An error of a type that no case below names counts as a bug.
     """

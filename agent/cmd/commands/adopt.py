@@ -1,6 +1,7 @@
 """``stocktake adopt``: give this host its Placement provider back, or confirm a new disk store.
 
-With --store, the plan confirms that DISK_GB counts the present store. ``--plan DIGEST --yes`` carries the plan out.
+With --store, the plan confirms that DISK_GB is computed from the present disk store. ``--plan DIGEST --yes`` carries
+the plan out.
 """
 
 from __future__ import annotations

@@ -35,7 +35,8 @@ TEXT = "text"
 JSON = "json"
 TABLE = "table"
 VALUE = "value"
-# Formats without null and lists, which scripts read line by line. In the other formats cliff escapes the values.
+# The formats that scripts read line by line. These formats have neither null nor lists, and this module escapes their
+# values; for the other formats, cliff does.
 FLAT = ("csv", VALUE)
 Row = Sequence[Any]
 
@@ -147,7 +148,7 @@ class ListCommand(BaseCommand, Lister, DisplayCommandBase, ParserOwner):  # type
 
     @abstractmethod
     def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing, int]:
-        """Return the listing and the exit code. Raises NoDocument if too little could be read."""
+        """Return the listing and the exit code. Raises NoDocument if not enough sources could be read."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Sequence[Row]]:
         """Return all columns and rows. cliff requires this method, but ``run`` of this class does not call it."""
@@ -174,7 +175,7 @@ class ListCommand(BaseCommand, Lister, DisplayCommandBase, ParserOwner):  # type
 
     @property
     def need_sort_by_cliff(self) -> bool:
-        """Whether cliff must sort the rows: no, because cliff cannot sort a column with empty cells and numbers."""
+        """Always False: this class sorts the rows, because cliff cannot sort a column with empty cells and numbers."""
         return False
 
     def _for_people(self, found: Listing, order: Sequence[int], parsed_args: argparse.Namespace) -> None:

@@ -56,7 +56,7 @@ class Complete(BaseCommand):
 
 
 def program_words(shell: Shell) -> ProgramWords:
-    """Return all words of the program: from the parsers of the commands, and the codes of the findings."""
+    """Return all words that a shell can complete: the words of the commands' parsers, and the finding codes."""
     from agent.cmd.registry import COMMANDS
     from agent.findings import BUILTIN
 

@@ -1,6 +1,7 @@
 """``stocktake config check``: report every problem of the configuration, one line each.
 
-With ``--live``, the command also asks every part that the agent uses (such as Placement or libvirt) whether it answers.
+With ``--live``, the command also asks every service and folder that the agent uses (such as Placement, libvirt or the
+state directory) whether it answers.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class ConfigCheck(DocumentCommand):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Write each problem to stderr. Return 78 if there is a problem, 2 if a part does not answer, else 0.
+        """Write each problem to stderr. Return 78 if there is a problem, 2 if a probe of ``--live`` fails, else 0.
 
         A line that begins with "note:" is not a problem and does not change the code.
         """
@@ -80,7 +81,7 @@ def _checked(options: argparse.Namespace) -> tuple[Loaded | None, tuple[str, ...
 
 
 def _live(options: argparse.Namespace, loaded: Loaded) -> tuple[Answer, ...]:
-    """Ask every part outside the agent whether it answers, while the libraries do not log their retries to stderr."""
+    """Run all probes (agent/cmd/probes) and return their answers; the libraries do not log their retries to stderr."""
     from agent.cmd.audited import command_logging
     from agent.cmd.probes import probes_for
     from agent.cmd.probes.probe import LIMIT_S, answers

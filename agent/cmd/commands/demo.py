@@ -112,7 +112,10 @@ class Demo(DocumentCommand):
         return 0
 
     def _end(self, folder: str) -> int:
-        """Remove the kept cloud and print its folder; return 0. Raises UsageError if it is unclear which cloud."""
+        """Remove the kept cloud and print its folder; return 0.
+
+        Raises UsageError if ``folder`` has no kept cloud, or if ``folder`` is empty and several clouds are kept.
+        """
         from agent.demo.kept import kept_clouds, kept_in
 
         named = kept_in(Path(folder)) if folder else None
@@ -155,8 +158,8 @@ def _shown(command: Demo, *, keep: bool, form: str, page: str | None) -> DemoRun
                 _answer(command, ran, form, _commands(built))
                 _say_how_to_go_on(built)
         if keep:
-            # Cancel the clean-up (--keep) only after the print, because the printed text tells the operator how to
-            # remove the cloud.
+            # With --keep, cancel the clean-up only after the text is printed: without this text, the operator would not
+            # know how to remove the cloud.
             standing.pop_all()
     if not keep:
         progress("done")
@@ -175,7 +178,7 @@ def _practice(command: Demo, faults: int, seed: int | None, form: str) -> int:
     from agent.demo.shell_files import rc_file
 
     drawn = random.SystemRandom().randrange(10_000) if seed is None else seed
-    # Not for secrets: the same seed must plant the same faults again.
+    # A seed is safe here: no secret is drawn, and the same seed must plant the same faults again.
     draw = random.Random(drawn)
     with Interruptions() as interruptions, contextlib.ExitStack() as standing:
         progress = _Progress(interruptions)
@@ -208,7 +211,7 @@ def _folder(standing: contextlib.ExitStack) -> Path:
 
 
 def _keep(built: DemoCloud, agents: tuple[int, ...] = ()) -> None:
-    """Write the files by which the cloud is found again, and those for the shell on each host."""
+    """Write the files with which later commands find the cloud again, and the files for the shell on each host."""
     from agent.demo.kept import Kept
     from agent.demo.shell_files import write_shell_files
     from agent.demo.volume_group import VolumeGroupRig
@@ -253,7 +256,7 @@ def _write_pages(file: str, built: DemoCloud, ran: DemoRun, progress: _Progress)
 class _Progress:
     """Writes one line to stderr for each step.
 
-    While the line is written, a signal raises Interrupted, also a signal that came earlier.
+    While a line is written, Interrupted is raised for a signal that arrives then or that arrived earlier.
     """
 
     def __init__(self, interruptions: Interruptions) -> None:

@@ -26,7 +26,7 @@ class Explain(ReportingCommand, DocumentCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Return 0 if the answer is complete, 2 if the agent could not read a source that the answer needs.
 
-        Raises UsageError (127) if nothing has this name.
+        Raises UsageError (exit code 127) if WHAT names nothing that the agent knows.
         """
         from agent.cmd.naming.explain_code import code_page, page_of
 

@@ -56,7 +56,7 @@ class Findings(ReportingCommand, ListCommand):
     )
 
     def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing, int]:
-        """Return the list of findings that pass all filters, and the exit code: 0 no finding, 3 findings, 2 unknown.
+        """Return the findings that pass all filters, and the exit code: 0 none, 3 some, 2 something is unknown.
 
         Raises UsageError on an unknown finding code, and on a consumer's name that several consumers have.
         """

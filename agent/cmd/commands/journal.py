@@ -68,7 +68,7 @@ class Journal(ListCommand):
     )
 
     def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing, int]:
-        """Return the selected entries and the exit code: 2 if stderr names lines that are not entries, else 0."""
+        """Return the selected entries and the exit code: 2 if a line is unreadable (stderr names it), else 0."""
         from agent.cmd.exit_handling import to_stderr
         from agent.cmd.naming.journal_selection import selected
         from agent.cmd.not_root import require_own_files
@@ -109,7 +109,7 @@ def _selection(parsed_args: argparse.Namespace, entries: tuple[Entry, ...]) -> S
 
 
 def _row(entry: Entry) -> dict[str, Any]:
-    """Return the value of each column. The formats without lists and objects show such values as text."""
+    """Return the value of each column. A format without lists and objects shows a list or an object as text."""
     row = {**dataclasses.asdict(entry.change), **dataclasses.asdict(entry), "result": entry.result.value}
     return {**row, "undone_by": list(entry.undone_by)}
 

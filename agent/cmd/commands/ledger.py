@@ -1,6 +1,6 @@
 """``stocktake ledger``: each consumer's promised, held and recorded amount per class, with totals below the table.
 
-With --storage, the command instead lists who owns each byte of the host's stores (storage_listing.py).
+With --storage, the command instead lists the owner of each byte in the host's disk stores (storage_listing.py).
 """
 
 from __future__ import annotations

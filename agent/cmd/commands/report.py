@@ -39,10 +39,10 @@ class Report(BaseCommand):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Write the page and return 0, or 2 if the page lacks a source or a row.
+        """Write the page and return 0, or 2 if the page is incomplete because a source or a row could not be read.
 
-        Raises NoDocument or AgentError (75) if there is nothing to show, SourceUnavailable (75) if the file cannot be
-        written, UsageError if the options contradict each other.
+        Raises NoDocument or AgentError (exit code 75) if there is nothing to show, SourceUnavailable (exit code 75) if
+        the file cannot be written, UsageError if the options contradict each other.
         """
         if parsed_args.fleet is not None:
             return self._fleet(parsed_args)

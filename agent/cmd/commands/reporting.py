@@ -33,7 +33,7 @@ class ReportingCommand(BaseCommand):
         """Return the report of the daemon's last audit with --last, else of an audit that this command runs now.
 
         The audit of this command writes nothing, unless ``publish`` says otherwise. Raises ConfigError; NoDocument
-        (exit code 75) if too little could be read; AgentError (exit code 75) if the daemon has left no report.
+        (exit code 75) if not enough sources could be read; AgentError (exit code 75) if the daemon has left no report.
         """
         if parsed_args.last:
             from agent.cmd.daemon_report import daemon_report
@@ -64,7 +64,7 @@ class ReportingCommand(BaseCommand):
         return super().produce_output(parsed_args, *listing)  # type: ignore[misc]  # of a list command
 
     def run(self, parsed_args: argparse.Namespace) -> int:
-        """Print the answer and return the exit code: at least 2 if the daemon's report is old or partly unreadable."""
+        """Print the answer and return the exit code; 0 and 3 become 2 if the daemon's report is old or incomplete."""
         from agent.exit_codes import first_of
 
         code = int(super().run(parsed_args))

@@ -15,7 +15,8 @@ COLUMNS = ("store", "owner_kind", "owner", "what", "size_bytes", "source", "stor
 def storage_listing(report: AuditReport, owner: str | None) -> Listing:
     """Return the rows of all owners, or only the rows of ``owner`` if ``owner`` is not None.
 
-    Raises UsageError if every source was read and the owner has nothing, NoDocument (2) if a source was not read.
+    Raises UsageError if every source was read and ``owner`` owns no storage, NoDocument (exit code 2) if a source was
+    not read.
     """
     from agent.render.documents import storage_rows
     from agent.render.storage_grid import storage_foot, storage_grid

@@ -1,4 +1,4 @@
-"""``stocktake undo``: restore the state before a journal entry, or report why it must not be restored."""
+"""``stocktake undo``: revert the change in a journal entry, or report why the change must not be reverted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The completion script for bash. The script works in bash alone; the package bash-completion can load the script."""
+"""The completion script for bash. It does not need the package bash-completion, but this package can load it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read the words that a shell can complete from the parsers: commands, options, and the values of options."""
+"""Read from the parsers the words that a shell can complete: commands, options, and the values of options."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Values(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionWords:
-    """One option: ``flags`` are its spellings, ``listed`` are the words that may follow."""
+    """One option: ``flags`` are its spellings, ``listed`` are the words that may follow the option."""
 
     flags: tuple[str, ...]
     summary: str
@@ -30,7 +30,7 @@ class OptionWords:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandWords:
-    """One command: ``operands`` are the words that may stand alone after the command."""
+    """One command: ``operands`` are the words that can be typed as the command's positional arguments."""
 
     name: str
     summary: str
@@ -47,7 +47,7 @@ class ProgramWords:
 
     @property
     def first_words(self) -> tuple[tuple[str, str], ...]:
-        """(first word of a command, its summary).
+        """The first words of all commands, as pairs (first word, the command's summary).
 
         For a word that begins several commands, the summary lists the commands.
         """
@@ -63,7 +63,7 @@ class ProgramWords:
 
     @property
     def second_words(self) -> dict[str, tuple[tuple[str, str], ...]]:
-        """For each first word of the commands with two words: (second word, the command's summary) of each command."""
+        """For the commands of two words: the first word, and for it pairs (second word, the command's summary)."""
         pairs = [(each.name.partition(" "), each.summary) for each in self.commands if " " in each.name]
         firsts = dict.fromkeys(first for (first, _, _), _ in pairs)
         return {word: tuple((second, text) for (first, _, second), text in pairs if first == word) for word in firsts}
@@ -79,7 +79,7 @@ def options_of(parser: argparse.ArgumentParser, codes: tuple[str, ...]) -> tuple
 
 
 def operands_of(parser: argparse.ArgumentParser, codes: tuple[str, ...], commands: Iterable[str]) -> tuple[str, ...]:
-    """Return the words that the operator can type for the parser's positional arguments, as far as they are known."""
+    """Return the known words that the operator can type for the parser's positional arguments."""
     known = {"WHAT": codes, "COMMAND": tuple(commands)}
     return tuple(_operands(parser, known))
 

@@ -95,7 +95,7 @@ def _processes() -> Any:  # noqa: ANN401 - a model of oslo.reports
 
 
 def _threads() -> str:
-    """Return each thread's name and stack, one line a frame. A frame's line of code is source text, not values."""
+    """Return each thread's name and stack, one line a frame: the line of source code, but no variable's value."""
     from oslo_reports.generators import threading as stacks
 
     names = {thread.ident: thread.name for thread in threading.enumerate()}

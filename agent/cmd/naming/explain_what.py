@@ -49,8 +49,8 @@ class Answer:
 def answer(report: AuditReport, what: str, detail: Detail = Detail.BRIEF) -> Answer:
     """Return the explanation of ``what``, with the details that ``detail`` selects.
 
-    Raises UsageError if no class, finding or consumer has this name, or if several have. Raises NoDocument (2) if none
-    has this name, but a source that could not be read may know the name.
+    Raises UsageError if no class, finding or consumer has this name, or if several have this name. Raises NoDocument
+    (exit code 2) if none has this name, but a source that could not be read may know the name.
     """
     name = class_of(report, what)
     if name is not None:
@@ -90,7 +90,8 @@ def _finding(report: AuditReport, what: str) -> SeenFinding | None:
 
 def _consumer(report: AuditReport, what: str) -> str:
     consumer = consumer_of(report, what)
-    # A uuid, or a name that was translated to a uuid, can only mean a consumer.
+    # A uuid, or a name that was translated to a uuid, can only mean a consumer; if data is missing, it may mean one. So
+    # let ``require_consumer`` decide and word the error.
     if unread(report) or consumer != what or could_be_beginning(what) or _is_known(report, consumer):
         return require_consumer(report, consumer)
     words = {name.lower(): name for name in (*known_classes(report), *known_codes(), *known_names(report))}

@@ -1,4 +1,4 @@
-"""Turn a typed resource class or consumer into its name, or refuse it and name the nearest names.
+"""Find the resource class or consumer that the operator typed, or refuse an unknown name and suggest similar names.
 
 Classes are found in upper and lower case. If a source could not be read, the command does not refuse a consumer as
 unknown: that source may have the consumer, so the command ends with 2 (partial) instead of 127.
@@ -39,7 +39,7 @@ def require_class(report: AuditReport, typed: str) -> str:
 def require_consumer(report: AuditReport, typed: str) -> str:
     """Return the consumer's uuid or key. Raises UsageError if all sources were read and none has the consumer.
 
-    Raises NoDocument (2) if a source that could not be read may have the consumer.
+    Raises NoDocument (exit code 2) if a source that could not be read may have the consumer.
     """
     found = consumer_of(report, typed)
     try:

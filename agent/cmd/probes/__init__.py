@@ -1,10 +1,12 @@
-"""Ask every part outside the agent whether it answers, for ``stocktake config check --live``. Nothing is changed.
+"""Ask every service and folder that the agent uses whether it answers, for ``stocktake config check --live``.
+
+The probes change nothing.
 
 Begin with probe.py: what a probe is, and how all probes run at the same time. Each other module has the probes of one
 subject: a function that returns the probes for a configuration. ``FAMILIES`` lists these functions.
 
-To add a probe, write such a function and add it to ``FAMILIES``. Its ``ask`` returns one sentence about what answered,
-or raises an AgentError or OSError.
+To add a probe, write such a function and add it to ``FAMILIES``. The probe's ``ask`` returns one sentence about what
+answered, or raises an AgentError or OSError.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Probes of this host's own parts: libvirt, and each configured volume group."""
+"""Probes of libvirt on this host, and of each configured volume group."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def monitoring_probes(loaded: Loaded) -> Iterator[Probe]:
 
 
 def _address(address: Address, deadline: Deadline) -> str:
-    """Return whether an agent or no program serves the address.
+    """Return a sentence that says whether an agent or no program at all serves the address.
 
     Raises OSError if another program serves the address.
     """

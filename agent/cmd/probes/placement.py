@@ -19,7 +19,8 @@ from agent.ports import Deadline
 def placement_probes(loaded: Loaded) -> Iterator[Probe]:
     """Yield the three probes. Each has a client of its own, because a client serves one thread only.
 
-    The clients are built here, because oslo.config's options must not be registered by several threads.
+    This function builds the clients before the threads of the probes start, because several threads must not register
+    oslo.config's options at the same time.
     """
     find, host = identity_files(loaded).find, settings_from(loaded).host
     yield Probe(what="Keystone token", ask=functools.partial(_token, _client(loaded)))

@@ -1,4 +1,4 @@
-"""Define a probe, a question to a part outside the agent such as libvirt, and run all probes at the same time."""
+"""Define a probe, a question to a service or folder such as libvirt, and run all probes at the same time."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from agent.errors import AgentError, SourceError
 from agent.ports import Deadline
 
-#: The seconds that each part may take to answer.
+#: The seconds that each probe may take.
 LIMIT_S = 10.0
-# Seconds to wait after the deadline, because the part's own time-out error then arrives and says more than "no answer".
+# Seconds to wait after the deadline: the service's own time-out error arrives then, and says more than "no answer".
 _LAST_WORDS_S = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """A question to the part ``what``, such as ``libvirt``.
+    """A question to ``what``, a service or folder that the agent uses, such as ``libvirt``.
 
-    ``ask`` must change nothing. ``ask`` returns a sentence about the part that answered, or raises AgentError or
-    OSError. If ``ask`` hangs, ``answers`` stops waiting after its time limit.
+    ``ask`` must change nothing. ``ask`` returns a sentence about what answered, or raises AgentError or OSError. If
+    ``ask`` hangs, the function ``answers`` stops waiting after its time limit.
     """
 
     what: str
@@ -30,7 +30,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The result of a probe. ``ok``: whether the part answered. ``words``: the answer, or why there is no answer.
+    """The result of a probe. ``ok``: whether ``what`` answered. ``words``: the answer, or why there is no answer.
 
     ``took_ms`` is how long the question took, in milliseconds.
     """
@@ -49,7 +49,7 @@ class _Asked:
         self._deadline = deadline
         self._began = time.monotonic()
         self._answer: Answer | None = None
-        # A daemon thread does not keep the process alive, even if the part never answers.
+        # A daemon thread does not keep the process alive, even if the answer never comes.
         self._thread = threading.Thread(target=self._run, name=f"probe-{probe.what}", daemon=True)
         self._thread.start()
 
@@ -74,6 +74,6 @@ class _Asked:
 
 
 def answers(probes: Sequence[Probe], limit_s: float = LIMIT_S) -> tuple[Answer, ...]:
-    """Ask all parts at the same time, each for at most ``limit_s`` seconds; return the answers in the given order."""
+    """Run all probes at the same time, each for at most ``limit_s`` seconds; return the answers in the given order."""
     asked = [_Asked(probe, Deadline.after(limit_s)) for probe in probes]
     return tuple(each.answer() for each in asked)

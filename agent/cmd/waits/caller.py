@@ -35,7 +35,7 @@ class Caller:
     """The caller of audits.
 
     ``program`` is the name that the journal shows, ``pause_at_most_s`` the longest pause while Placement is overloaded.
-    The context manager that ``watch`` returns is entered for each wait.
+    ``watch`` returns a context manager that is active during one wait.
     """
 
     program: str = "stocktake"

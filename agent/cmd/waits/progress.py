@@ -137,7 +137,7 @@ class Progress:
 
 @contextlib.contextmanager
 def waits_shown(options: argparse.Namespace) -> Iterator[Watch]:
-    """Yield a context for waits, which are shown on stderr unless the operator passed --quiet."""
+    """Yield a function that returns a context manager for a wait; stderr shows the wait, unless --quiet was passed."""
     progress = Progress(sys.stderr, form_for(options, sys.stderr))
     try:
         yield progress.waiting

@@ -112,7 +112,10 @@ class WatchedCell:
         )
 
     def audit_soon(self, host: str) -> str:
-        """Ask a host's agent for an audit; return its answer in words. Raises SourceUnavailable without an answer."""
+        """Ask a host's agent for an audit; return the agent's answer as a sentence.
+
+        Raises SourceUnavailable if the agent does not answer.
+        """
         return audit_soon(self._parts.bus, host)
 
     def close(self) -> None:

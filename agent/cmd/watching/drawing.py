@@ -62,7 +62,7 @@ def page_of(view: FleetView, size: Size) -> int:
 
 
 def screen_lines(view: FleetView, ui: Ui, rows: Sequence[HostRow], size: Size) -> tuple[Line, ...]:
-    """Return the lines of the live screen; the caller has placed ``ui`` for ``rows`` (ui.py)."""
+    """Return the lines of the live screen; the caller has made ``ui`` with ``placed`` (ui.py) for these rows."""
     row = selected_row(ui, rows)
     if ui.detail_top is not None and row is not None:
         body = _details_page(row, ui.detail_top, view, size)
@@ -104,7 +104,7 @@ def _strip_line(view: FleetView, width: int) -> Line:
 
 
 def _table(view: FleetView, rows: Sequence[HostRow], width: int | None, selected: int | None) -> Iterator[Line]:
-    """Yield the head and the rows; with ``selected``, a column in front has a mark in the row with this index."""
+    """Yield the table's head and rows. If ``selected`` is a row's index, a first column has a mark in this row."""
     margin = 0 if selected is None else 1
     room = None if width is None else width - margin
     cells = [cells_of(row, view.moment.at, room) for row in rows]
@@ -123,7 +123,7 @@ def _table(view: FleetView, rows: Sequence[HostRow], width: int | None, selected
 
 
 def _none(view: FleetView, ui: Ui, rows: Sequence[HostRow]) -> Iterator[Line]:
-    """Yield a line that says why the table is empty."""
+    """Yield a line that says why the table is empty; yield nothing if the table has rows."""
     if rows:
         return
     quiet = sum(view.counts[condition] for condition in QUIET)

@@ -29,7 +29,7 @@ Read = Callable[[], tuple[ExpectedHost, ...]]
 
 
 class ExpectedList:
-    """A list of expected hosts, which a thread of its own reads until ``close``."""
+    """A list of expected hosts. A thread of its own reads the list again and again until ``close``."""
 
     def __init__(self, read: Read) -> None:
         self._read = read

@@ -30,9 +30,9 @@ from agent.fleet.view import FleetView, HostRow
 from agent.render.draw import drawn
 from agent.render.layout import Look
 
-#: The seconds between two new views of the fleet, each of which is drawn.
+#: Seconds from one view of the fleet to the next. Each new view is drawn.
 REDRAW_S = 1.0
-#: The least seconds between two draws that keys cause, because a held key repeats 30 times a second.
+#: The least seconds between two draws that keys cause, because a key that is held down repeats 30 times a second.
 KEY_GAP_S = 0.05
 
 
@@ -107,7 +107,7 @@ class LiveScreen:
     def _rows(self) -> list[HostRow]:
         """Return the rows that the operator chose to see, sorted.
 
-        They are computed again only for a new view or choice.
+        The rows are computed again only for a new view or a new choice.
         """
         view, choice, rows = self._sorted
         if view is not self._view or choice != self._ui.choice:

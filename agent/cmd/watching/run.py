@@ -21,7 +21,8 @@ from agent.cmd.watching.ui import Ui
 from agent.fleet.ordering import Choice
 from agent.render.layout import Look
 
-#: Maximum seconds to wait until each broker has accepted or refused the connection. Each step has a shorter limit.
+#: Maximum seconds to wait until each broker has accepted or refused the connection. Each single step of connecting has
+#: a shorter limit of its own.
 CONNECT_S = 30.0
 #: The maximum number of senders of unreadable messages that stderr names after the live screen; others are counted.
 MOST_ODD = 20

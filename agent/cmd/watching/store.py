@@ -69,7 +69,8 @@ class HostStore:
                 if len(self._left_out) < MOST_ODD:
                     self._left_out.add(seen.host)
                 return None
-            # Two threads may handle two messages of one host at the same time; the later message must win.
+            # Two threads may handle two messages of one host at the same time: keep the message that was received
+            # later.
             if before is None or before.received_at <= received_at:
                 self._hosts[seen.host] = seen.after(before)
         return seen

@@ -55,12 +55,12 @@ def placed(ui: Ui, rows: Sequence[HostRow], page: int) -> Ui:
 
 
 def selected_row(ui: Ui, rows: Sequence[HostRow]) -> HostRow | None:
-    """Return the selected row of the rows for which the Ui was placed; None if there is no row."""
+    """Return the selected row; ``ui`` must come from ``placed`` for the same rows. None if there is no row."""
     return rows[ui.index] if ui.index < len(rows) else None
 
 
 def pressed(ui: Ui, key: str, rows: Sequence[HostRow], page: int) -> tuple[Ui, Action]:
-    """Return the next Ui and what to do; ``ui`` is placed for ``rows``, and a page has ``page`` rows."""
+    """Return the next Ui and what to do; ``ui`` comes from ``placed`` for these rows, and a page has ``page`` rows."""
     ui = replace(ui, message="")
     if ui.typed is not None:
         return _typing(ui, ui.typed, key), Action.NOTHING

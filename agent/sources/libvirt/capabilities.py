@@ -66,7 +66,7 @@ class _Missing:
         self.refused: dict[str, str] = {}
 
     def ask(self, part: Part, question: Callable[[], T], detail: str = "") -> T | None:
-        """Return ``question()``; if it fails, note ``part`` as missing. Raises libvirtError on a lost connection."""
+        """Return ``question()``, or None with ``part`` noted as missing. Raises libvirtError on a lost connection."""
         try:
             return question()
         except (libvirt.libvirtError, SourceError) as error:
@@ -175,7 +175,7 @@ def _domain(kinds: tuple[Guest, ...], asker: Asker, missing: _Missing) -> tuple[
 
 
 def _parsed(answers: tuple[DomainAnswer, ...], missing: _Missing) -> tuple[DomainCapabilities, ...] | None:
-    """Return the documents' values, sorted; None if the driver lacks the call or libvirt denies the call."""
+    """Return the parsed domain capabilities, sorted; None if the driver lacks the call or libvirt denies the call."""
     found = []
     for answer in answers:
         arch, machine = answer.question.arch, answer.question.machine

@@ -102,7 +102,8 @@ class DeviceListing:
         try:
             return list(connection.listAllDevices(self._flags))
         except libvirt.libvirtError as error:
-            # libvirt's test driver rejects the flag ACTIVE. It has only active devices, so the flag is not needed.
+            # libvirt's test driver rejects the flag ACTIVE. This driver has only active devices, so it does not need
+            # the flag.
             if self._flags == _KINDS or error.get_error_code() != libvirt.VIR_ERR_INVALID_ARG:
                 raise
         self._flags = _KINDS

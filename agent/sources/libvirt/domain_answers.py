@@ -16,7 +16,7 @@ from agent.sources.libvirt import connection as libvirt_connection
 from agent.sources.libvirt.capability_questions import DomainAnswer, MachineQuestion
 
 _DENIED = frozenset({libvirt.VIR_ERR_OPERATION_DENIED, libvirt.VIR_ERR_ACCESS_DENIED, libvirt.VIR_ERR_AUTH_FAILED})
-# No further question gets another answer than the first one.
+# After one of these errors, every further question to libvirt would get the same error.
 ENDS_ALL = frozenset({libvirt.VIR_ERR_NO_SUPPORT, *_DENIED})
 
 

@@ -146,11 +146,11 @@ class LibvirtHost:
             LOG.debug("libvirt connection not closed in time", extra={"uri": self._place.uri})
 
     def domain_changed(self, domain_uuid: str) -> None:
-        """Note that an event named this domain: the next read fetches its XML again. Any thread may call this."""
+        """Note that an event named this domain: the next read fetches the XML of the domain again. For any thread."""
         self._cache.changed(domain_uuid)
 
     def device_changed(self, name: str) -> None:
-        """Note that an event named this host device: the next read fetches its XML again. Any thread may call this."""
+        """Note that an event named this device: the next read fetches the XML of the device again. For any thread."""
         self._devices.changed(name)
 
     def events_up(self) -> None:

@@ -7,7 +7,7 @@ none.py is the StateSource of a host without nova.
 - Deadlines: engine.py limits statements, connection.py limits the socket, sql.py runs all database calls on its own
   thread.
 - Values: rows.py turns rows into values of agent/model/nova.py, documents.py parses nova's JSON documents, and
-  guest_rows_cache.py saves parsing unchanged rows again.
+  guest_rows_cache.py avoids parsing unchanged rows again.
 
 The agent uses rows.py, documents.py, columns.py and guest_rows_cache.py also for nova-conductor's answers; the client
 for nova-conductor is in agent/conductor. This package never writes to the database and does not judge its rows:

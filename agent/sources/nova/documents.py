@@ -55,7 +55,7 @@ class Cells:
         raise self.wrong(name, "an integer", value)
 
     def needed_integer(self, name: str) -> int:
-        """Return the integer in the column ``name`` of this row. Raises SourceInconsistent if it is NULL or absent."""
+        """Return the integer in the cell ``name``. Raises SourceInconsistent if the cell is NULL or absent."""
         value = self.integer(name)
         if value is None:
             raise SourceInconsistent(SOURCE, f"{self.where}: {name} is NULL")
@@ -297,7 +297,7 @@ def _json_object(text: str) -> dict[str, object]:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise SourceInconsistent(SOURCE, f" is not JSON: {error}") from error  # a caller puts the column in front
+        raise SourceInconsistent(SOURCE, f" is not JSON: {error}") from error  # the caller adds the column's name
     if not isinstance(document, dict):
         raise SourceInconsistent(SOURCE, f" is not a JSON object but {short(document)}")
     return document

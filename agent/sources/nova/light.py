@@ -15,14 +15,14 @@ from agent.model.nova import LightState, Pulse, StateSign
 from agent.sources.nova.documents import Cells, Row
 from agent.sources.nova.rows import only_service
 
-# How far the clocks of nova's services may differ. nova itself marks services as down if they differ by a minute.
+# How far the clocks of nova's services may differ. If the clocks differ by a minute, nova marks services as down.
 CLOCKS_DIFFER_BY = datetime.timedelta(seconds=20)
 # The columns of a service row that an operator or a restart of the service changes; not the heartbeat.
 _OF_SERVICE = ("id", "version", "disabled", "forced_down", "deleted")
 
 
 def light_state(host: str, services: tuple[Row, ...], pulse: Pulse, now: object, sign: StateSign) -> LightState:
-    """Return the light read. Its sign (see StateSign) also contains the columns of the service in ``_OF_SERVICE``.
+    """Return the result of a light read. Its sign also contains the columns ``_OF_SERVICE`` of the host's service.
 
     Raises SourceInconsistent if the row of the service or the clock is broken.
     """

@@ -1,7 +1,8 @@
 """Provide the StateSource of a host without nova. The source reads nothing.
 
-The returned state differs from the state of a cloud without instances. With ``StateKind.NONE`` the later stages treat
-libvirt's domains as the instances. They report no consumer as leaked, because no cloud can confirm a leak.
+The returned state differs from the state of a cloud without instances. With ``StateKind.NONE`` the later stages of the
+audit treat libvirt's domains as the instances. These stages report no consumer as leaked, because no cloud can confirm
+a leak.
 """
 
 from __future__ import annotations

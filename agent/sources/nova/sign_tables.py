@@ -1,9 +1,9 @@
 """Provide the statements of a light read: for each set of rows that a full read selects, their number and a checksum.
 
-The checksum covers every column that a full read parses. So it changes with each change of a row, also when a change
-sets no time (``instance_extra``, ``block_device_mapping``) or the same time in whole seconds. The database reads the
-rows, and one short answer replaces hundreds of rows and JSON documents. The sum of CRC-32 values misses one change in
-four thousand million; the next full read detects such a change.
+The checksum covers every column that a full read parses. So the checksum changes with each change of a row, even if the
+change writes no ``updated_at`` (``instance_extra``, ``block_device_mapping``) or the same second as before. The
+database reads the rows, and one short answer replaces hundreds of rows and JSON documents. The sum of CRC-32 values
+misses one change in four thousand million; the next full read detects such a change.
 """
 
 from __future__ import annotations

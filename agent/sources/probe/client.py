@@ -55,9 +55,9 @@ def ask(path: str, source: str, verb: Verb, deadline: Deadline) -> Answer:
 
 
 def ask_facts(path: str, source: str, verb: Verb, deadline: Deadline) -> dict[str, Any]:
-    """Return the object that the probe read by itself, not yet checked. Raises the errors of ``ask``.
+    """Return the object that the probe read without a command; the object is not yet checked.
 
-    Also raises SourceUnavailable if the probe got no answer from the source.
+    Raises the errors of ``ask``, and SourceUnavailable if the probe got no answer from the source.
     """
     answer = ask(path, source, verb, deadline)
     if answer.kind is Kind.FACTS:

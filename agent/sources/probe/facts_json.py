@@ -1,4 +1,4 @@
-"""Turn the values that stocktake-probe reads by itself into JSON objects and back, with every type checked.
+"""Turn the values that stocktake-probe reads without a command into JSON objects and back, with every type checked.
 
 The agent trusts no answer: a value of another type, a missing key or an additional key makes the whole answer unusable.
 Pure.
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """What the probe measured. ``guests_unread``: why the probe does not know the guests' disk files, "" if it does."""
+    """What the probe measured. ``guests_unread``: why the probe knows no disk files of guests; "" if it knows them."""
 
     facts: StorageFacts
     guests_unread: str = ""
@@ -51,7 +51,7 @@ def measured_object(measured: Measured) -> dict[str, Any]:
 
 
 def measured_of(document: dict[str, Any]) -> Measured:
-    """Return the measurement of an object that the probe sent. Raises BadMessage."""
+    """Return the measurement in a JSON object that the probe sent. Raises BadMessage."""
     return _value(Measured, document)
 
 
@@ -100,7 +100,7 @@ def _value(kind: type[T], document: Any) -> T:  # noqa: ANN401 - JSON of any kin
 
 
 def _typed(hint: Any, value: Any) -> Any:  # noqa: ANN401
-    """Return ``value`` as the annotation of a field says. Raises BadMessage."""
+    """Return ``value`` as the type ``hint``, which is the annotation of a dataclass field. Raises BadMessage."""
     if dataclasses.is_dataclass(hint):
         return _value(hint, value)  # type: ignore[arg-type]
     if isinstance(hint, types.UnionType):

@@ -29,7 +29,7 @@ class ProbeMeter:
 
     def measure(self, disks: frozenset[GuestFile], _go_to: Callable[[str], None], /) -> StorageFacts:
         """Return what the probe measured, for ``disks`` alone. Raises SourceUnavailable."""
-        # The longest time: a measurement that ends after the deadline of a read serves the next read.
+        # Allow the longest time: if the measurement ends after the deadline of this read, the next read uses it.
         measured = _ask(self.path, IMAGES, Verb.IMAGES, Deadline.after(LONGEST_DEADLINE_S))
         found = {GuestFile(path=file.path, format=file.format): file for file in measured.facts.disk_files}
         lacking = sorted(disks - found.keys())
@@ -44,7 +44,7 @@ class ProbeMeter:
         return False
 
     def changed_ns(self, path: str) -> object:
-        """Return when the folder last changed, in ns; a new object if this process may not see that."""
+        """Return when the folder last changed, in ns; if the time is unreadable, an object that equals no other."""
         try:
             return os.stat(path).st_mtime_ns
         except FileNotFoundError:

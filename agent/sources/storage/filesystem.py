@@ -22,7 +22,7 @@ SOURCE = "filesystem"
 class FileSystems:
     """The StorageSource of the configured paths. If one path does not answer, the whole read fails.
 
-    ``measure_one`` returns the file system of a path by the deadline; without one, this process measures by itself.
+    ``measure_one`` returns the file system of a path by the deadline; if it is None, this process calls statvfs itself.
     """
 
     name = SOURCE
@@ -66,7 +66,8 @@ def measure_identified(path: str) -> FileSystem:
 
     Sizes and identity come from one descriptor, so they are about one file system even after an unmount in between.
     """
-    # An automount point has no size until its file system is mounted. statvfs mounts it; open with O_PATH does not.
+    # An automount point has no size until its file system is mounted. statvfs triggers the mount; open with O_PATH does
+    # not.
     os.statvfs(path)
     descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:

@@ -31,7 +31,8 @@ MAX_ENTRIES = 100_000
 class _Folder:
     """A folder that the walk enters. The bytes of the folder's entries count in the row with the path ``row``.
 
-    Cached images have rows of their own instead. If ``has_rows``, so have the guests' disks in this folder.
+    Cached images have rows of their own instead. If ``has_rows``, guests' disks in this folder have rows of their own
+    too.
     """
 
     path: str

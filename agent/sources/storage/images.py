@@ -43,7 +43,7 @@ class _Measurement:
 class Images:
     """Implements ImageSource. The paths are nova's ``instances_path`` and image cache. Tests replace ``monotonic``.
 
-    ``meter`` measures; without one, this process measures by itself.
+    ``meter`` does the measuring; if it is None, this process measures the files itself.
     """
 
     name = snapshot.IMAGES
@@ -69,7 +69,7 @@ class Images:
     def read(self, disks: frozenset[GuestFile], deadline: Deadline) -> StorageFacts:
         """Return the disk files, sorted by path, and the image store.
 
-        If ``instances_path`` cannot be listed, the facts have no store, and ``unread`` has the reason. Raises
+        If ``instances_path`` cannot be listed, the facts have no image store, and ``unread`` has the reason. Raises
         SourceUnavailable, which names the file that was not measured by the deadline.
         """
         try:

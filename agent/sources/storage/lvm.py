@@ -24,7 +24,8 @@ from agent.model.host.storage import StorageFacts, VolumeGroup
 from agent.ports import Deadline
 from agent.sources.storage import lvm_json
 
-# If a volume changes between vgs and lvs, their reports do not add up: the source runs both up to this many times.
+# If a volume changes between vgs and lvs, the two reports do not add up: the source then runs both commands again, up
+# to this many times in all.
 READS = 3
 # How many times to run a command that a signal ends: vgs has died of SIGSEGV, and the next run worked (bug 1931710).
 RUNS = 2
@@ -76,7 +77,8 @@ class Command:
             return runner.run(self.argv, limit.left_s())
         except TimeoutError as error:
             last_line = f"; the last line on stderr: {error}" if str(error) else ""
-            # Name the time limit of the whole read: the time left for this command would make each message different.
+            # Name the time limit of the whole read: the time left for this command would make the message differ in
+            # each audit.
             why = f"{self.name} did not answer within {limit.allowed_s:.1f} s and was killed{last_line}"
             raise SourceUnavailable(self.source, why) from error
         except FileNotFoundError as error:
@@ -154,7 +156,7 @@ class SubprocessRunner:
 
 
 def volumes_command(groups: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the command that reports all volumes of these groups; the command fails if one of them does not exist."""
+    """Return the command that reports all volumes of these groups; the command fails if a group is missing."""
     return ("lvs", "-a", *lvm_json.FORMAT, "-o", lvm_json.VOLUME_COLUMNS, *groups)
 
 

@@ -94,7 +94,7 @@ def _of_kernel(path: str, descriptor: int) -> str | None:
 
 
 def _of_udev(descriptor: int) -> str | None:
-    """Return the UUID as udev found it: the name of udev's link to the device, or the entry in udev's file about it."""
+    """Return the UUID as udev found it: the name of udev's link to the device, or an entry of udev's device file."""
     device = os.fstat(descriptor).st_dev
     linked = next((name for name in _names(BY_UUID) if _device_number(BY_UUID / name) == device), None)
     return linked or _of_udev_data(UDEV_DATA / f"b{os.major(device)}:{os.minor(device)}")
@@ -105,7 +105,7 @@ def _of_udev_data(path: Path) -> str | None:
         lines = path.read_text("utf-8", "replace").splitlines()
     except OSError:
         return None
-    # udev makes the link's name from this value.
+    # udev derives the link's name from this value, so both ways return the same text.
     return next((line.partition("=")[2] for line in lines if line.startswith("E:ID_FS_UUID_ENC=")), None) or None
 
 
