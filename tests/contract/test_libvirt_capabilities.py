@@ -220,7 +220,7 @@ class TestSystemLibvirtd:
         over_probe = capabilities_of(system.uri, ProbeDomainAsker("/nowhere/probe.sock"), virt_type="qemu")
         (part,) = over_probe.missing
         assert (part.part, part.passing) == (Part.DOMAIN, True)
-        assert "stocktake-probe (/nowhere/probe.sock) cannot be asked" in part.why
+        assert "stocktake-probe (/nowhere/probe.sock) cannot be reached" in part.why
         nature = Nature(
             topology=HostTopology(), online=(True,), hypervisor_version=1, capabilities=over_probe, asked_at=1e12
         )

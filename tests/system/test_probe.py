@@ -88,7 +88,7 @@ def test_a_caller_that_may_not_open_the_socket_gets_permission_denied(own: Probe
     os.chmod(own.path, 0o660)
     answer = as_nobody(lambda: through(own))
     assert answer.startswith("SourceDenied")
-    assert answer.endswith("cannot be asked: Permission denied")
+    assert answer.endswith("cannot be reached: Permission denied")
 
 
 def test_a_configuration_file_that_others_may_write_is_refused(own: ProbeSocket) -> None:
@@ -149,7 +149,7 @@ def test_lvm_is_unread_if_the_probe_is_replaced_by_a_program_that_misbehaves(
 
 
 def test_lvm_is_unread_if_no_server_listens_on_the_probe_socket(own: ProbeSocket) -> None:
-    with pytest.raises(SourceUnavailable, match="cannot be asked: No such file or directory"):
+    with pytest.raises(SourceUnavailable, match="cannot be reached: No such file or directory"):
         through(own)
 
 
