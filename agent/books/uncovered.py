@@ -1,7 +1,7 @@
-"""Use of the host that the cloud does not know, and that nothing in Placement stands for: sold twice. Pure.
+"""Find use of the host that the cloud does not know and that no reserve or allocation in Placement covers. Pure.
 
-Placement takes such use out of the offer either as a part of ``reserved``, or by allocations of the agent's own
-consumers. What neither covers, the scheduler may give to somebody else.
+Placement subtracts such use from the capacity either as a part of ``reserved``, or as allocations of the agent's own
+consumers. The scheduler may allocate the uncovered rest again, so the rest is sold twice.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from agent.model.report import InventoryRow, LedgerRow
 from agent.model.snapshot import LIBVIRT, LVM, PLACEMENT, STATE
 from agent.model.units import bytes_to_gib_ceil
 
-#: The amounts are not known while the last audit could not read one of these sources.
+#: The amounts of ``uncovered`` are not known if the last audit could not read one of these sources.
 RESTS_ON = (PLACEMENT, STATE, LIBVIRT, LVM)
 UNMANAGED = frozenset(cause.value for cause in UNMANAGED_CAUSES)
-#: The names of the terms of ``reserved`` that the operator configures for the host itself begin like this.
+#: The prefix of the names of those terms of ``reserved`` that the operator configures for the host itself.
 OWN_RESERVE = "reserved_host"
 
 
-# Cached: on an unchanged host both tables equal the last audit's.
+# Cached, because on an unchanged host the inventory and the ledger are equal to those of the last audit.
 @for_equal_arguments
 def uncovered(
     provider_uuid: str | None, inventory: tuple[InventoryRow, ...], ledger: tuple[LedgerRow, ...]
 ) -> dict[str, int]:
-    """Return how much use unknown to the cloud is neither in Placement's ``reserved`` nor in the agent's allocations.
+    """Return by class how much use unknown to the cloud neither ``reserved`` nor the agent's own allocations cover.
 
-    Amounts are by class, in the unit of the class, without zeros. A class whose recorded inventory is not known is left
-    out, because nothing can be said about its reserve.
+    Amounts are in the unit of the class, without zeros. A class whose recorded inventory is not known is left out,
+    because nothing can be said about its reserve.
     """
     if provider_uuid is None:
         return {}
@@ -76,7 +76,7 @@ def _on_root(provider_uuid: str, inventory: Iterable[InventoryRow]) -> Iterable[
 
 
 def _reserve(recorded: _Recorded, rows: Iterable[LedgerRow]) -> int:
-    """Return the amount of use that the recorded reserve covers beside the host's own reserve."""
+    """Return how much use unknown to the cloud the recorded reserve covers, without the host's own reserve."""
     rest = max(0, recorded.reserved - recorded.own)
     is_size = all(row.size_bytes is not None for row in rows)
     return rest if is_size else math.floor(rest * recorded.ratio + 1e-9)

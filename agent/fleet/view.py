@@ -105,7 +105,7 @@ class Sums:
     """Sums over all hosts: amounts by resource class, and the number of writes that the agents hold back.
 
     ``not_known`` is the number of hosts whose leaked amounts are not known; ``leaked`` does not include these hosts.
-    ``uncovered_not_known`` is the same of ``uncovered``.
+    ``uncovered_not_known`` is the number of hosts whose ``uncovered`` amounts are not known.
     """
 
     leaked: Mapping[str, int]

@@ -89,8 +89,8 @@ class Sentences:
 class Figure:
     """One large number with its name.
 
-    ``meaning`` is COUNTED if the number is as it should be. ``text`` says below the number what it counts, or why it is
-    not known; ``lines`` are further facts: on which hosts, since when.
+    ``meaning`` is COUNTED if the number is as it should be. ``text`` is shown below the number and says what the number
+    counts, or why the number is not known; ``lines`` are further facts: on which hosts, since when.
     """
 
     name: str
@@ -139,9 +139,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table. ``search`` is the label of its search box, "" without one. ``foot`` says what the table leaves out.
+    """A table. ``search`` is the label of its search box, "" if it has none. ``foot`` says what the table leaves out.
 
-    ``searched`` are further rows, as texts, of which the search shows those that match; a row may end early.
+    ``searched`` are the cells of further rows, which the page shows only if they match the search. Such a row may have
+    fewer cells than there are columns.
     """
 
     kind: ClassVar[str] = "table"
@@ -207,8 +208,7 @@ class Shape:
 class Picture:
     """A drawing, 960 units wide and ``height`` units high.
 
-    ``title`` says what the picture shows, ``conclusion`` says in a sentence with numbers what the operator can see in
-    it.
+    ``title`` says what the picture shows, ``conclusion`` states the result in a sentence with numbers.
 
     ``legend`` has (meaning, word) for each pattern in use. ``table`` has the numbers of the picture. ``role`` (ARIA) is
     ``group`` for a drawing with links: screen readers do not offer the links inside an ``img``.

@@ -1,15 +1,15 @@
-"""The finding codes that the pages treat alike, beside those that leak (agent/model/finding.py). Pure."""
+"""The finding codes that the pages treat alike. The codes of leaks are LEAKING in agent/model/finding.py. Pure."""
 
 from __future__ import annotations
 
-#: Amounts that the cloud promised and Placement does not count.
+#: Findings about amounts that the cloud promised and Placement does not count.
 MISSING = frozenset({"allocation-missing"})
-#: Use of the host that the cloud does not know.
+#: Findings about use of the host that the cloud does not know.
 UNKNOWN_USE = frozenset(
     {
         "unmanaged-use-unplaced", "guest-unknown", "guest-running-deleted", "usage-unlisted", "volume-foreign",
         "volume-orphaned", "image-leftover",
     }
 )  # fmt: skip
-#: Compute nodes and providers without a host.
+#: Findings about compute nodes and providers without a host.
 ORPHANS = frozenset({"compute-node-orphaned", "provider-orphaned"})

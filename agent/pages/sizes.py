@@ -1,7 +1,7 @@
 """Write amounts for a page, by one rule: sizes in GiB, from 8192 GiB on in TiB, less than 1 GiB in MiB. Pure.
 
 A size has at most one decimal. RAM (MEMORY_MB counts MiB) and disk (DISK_GB counts GiB) are sizes; every other class
-counts things, and its unit is the name of the class.
+counts things, and the name of the class is the unit.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from agent.text.amounts import number_text
 
-#: The rule in words, for a page.
+#: A text that states the rule, for a page.
 RULE = "sizes are in GiB, from 8192 GiB on in TiB, below 1 GiB in MiB"
 FIRST_CLASSES = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")
 _MIB, _GIB, _TIB = 1 << 20, 1 << 30, 1 << 40
@@ -21,9 +21,9 @@ _IN_TEXT = re.compile(r"(?<![\w.])(\d{4,15}) MiB\b")
 
 
 def size_text(size_bytes: float) -> str:
-    """Return a size by the rule: ``119.9 GiB``, ``8.1 TiB``, ``512 MiB``; less than 1 MiB in bytes."""
+    """Return a size by RULE: ``119.9 GiB``, ``8.1 TiB``, ``512 MiB``; less than 1 MiB in bytes."""
     size = abs(size_bytes)
-    # A size that would be rounded to 1024 MiB is 1 GiB.
+    # A size just below 1 GiB, which would be rounded to 1024 MiB, is written in GiB.
     if size >= _TIB_FROM:
         divisor, unit = _TIB, "TiB"
     elif size >= _GIB - _MIB / 20:
@@ -59,9 +59,10 @@ def class_place(name: str) -> tuple[int, str]:
 
 
 def by_the_rule(text: str) -> str:
-    """Return the text of a finding with its MiB in GiB: ``16 GiB`` for ``16384 MiB``.
+    """Return the text with amounts of MiB written in GiB: ``16 GiB`` for ``16384 MiB``.
 
-    A number of MiB that the rule would round stays, because two amounts may differ by 1 MiB: ``4097 MiB (4 GiB)``.
+    If the number of GiB would be rounded, the MiB are kept beside it: ``4097 MiB (4 GiB)``. Otherwise two amounts that
+    differ by 1 MiB would look equal.
     """
     return _IN_TEXT.sub(_converted, text).replace(" of MEMORY_MB", " RAM").replace(" of DISK_GB", " disk")
 

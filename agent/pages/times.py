@@ -16,7 +16,8 @@ def utc(time: str) -> str:
 def with_age(time: str, now: str) -> str:
     """Return the time with its age at ``now``: ``2026-11-22 03:11:07 UTC (age 4 min)``; ``in the future`` if later.
 
-    The page says of which moment the age is. "4 min ago" would be wrong for whoever reads the page tomorrow.
+    The page states the moment for which the ages hold. "4 min ago" would be wrong when the operator reads the page
+    tomorrow.
     """
     seconds = age_s(time, now)
     if seconds is None:

@@ -74,7 +74,8 @@ def heal_settings(loaded: Loaded) -> HealSettings:
 
 def _check_codes(loaded: Loaded) -> None:
     if loaded.origin(GROUP, "codes") == DEFAULT_ORIGIN:
-        # Import the repairs only to check what a file says: a daemon that does not heal needs no repairs in memory.
+        # Import the repairs only if a file sets the codes: a daemon that does not heal must not keep the repairs in
+        # memory.
         return
     from agent.repairs import BY_CODE, DAEMON_CODES
 

@@ -12,8 +12,7 @@ from agent.model.host.devices import Devices
 from agent.model.nova import Flavor
 
 #: Key in a field's metadata. Before two audits' facts are compared, the value stored at this key replaces such a
-#: field's
-#: value, so that a change of the field does not count.
+#: field's value, so that a change of the field does not count.
 BLANK = "blank"
 #: Metadata of a field that the three books are computed from: if its value changes, the audit computes them again.
 COUNTED: Mapping[str, object] = MappingProxyType({"counted": True})

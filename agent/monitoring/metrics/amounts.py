@@ -57,8 +57,7 @@ def differs(report: AuditReport, before: Samples) -> Samples | None:
     kept = {sample.labels: sample.value for sample in before.get("resource_differs", ())}
     rows = [(row, shown) for row in report.inventory if (shown := row.wanted or row.recorded) is not None]
     # All child providers share one value for each class. Undecided inventories come last in this loop, so that the
-    # value of
-    # the earlier audit replaces the values of decided inventories.
+    # value of the earlier audit replaces the values of decided inventories.
     for row, shown in sorted(rows, key=lambda pair: not pair[0].is_decided):
         labels = (_hostname(report), _kind(report, row), shown.resource_class)
         is_other = row.wanted is not None and row.wanted != row.recorded

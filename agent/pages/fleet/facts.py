@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from agent.fleet.conditions import Counts
 from agent.fleet.view import FleetView, HostRow
 
-#: The home of an instance that the cloud has deleted.
+#: The value of ``Spread.home`` for an instance that the cloud has deleted.
 DELETED = "deleted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """A consumer with allocations on several hosts, as one host reports the consumer.
+    """A consumer with allocations on several hosts, as one host's report describes the consumer.
 
-    ``amounts`` are what the consumer has on this host, ``elsewhere`` what it has on each other provider, by the uuid of
-    the provider. ``home`` is the host on which the cloud has the instance, DELETED if the cloud has deleted it, "" if
-    the report does not say. ``since`` is ISO 8601.
+    ``amounts`` are the consumer's allocations on this host, ``elsewhere`` its allocations on each other provider, by
+    the provider's uuid. ``home`` is the host on which the cloud has the instance, DELETED if the cloud has deleted it,
+    "" if the report does not say. ``since`` is when an audit first saw this (ISO 8601).
     """
 
     consumer_uuid: str
@@ -32,9 +32,10 @@ class Spread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Orphan:
-    """An orphaned provider or compute node of one host: the finding's code, the orphan's name and uuid, and its time.
+    """An orphaned provider or compute node of one host: the finding's code, the orphan's name and uuid.
 
-    ``offers`` is what the orphan says that it has, ``holds`` what is allocated there; "" if the report does not say.
+    ``offers`` is the inventory or the resources that the orphan claims to have, ``holds`` its allocations; "" if the
+    report does not say. ``since`` is when an audit first saw the orphan (ISO 8601).
     """
 
     code: str

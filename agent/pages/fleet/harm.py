@@ -1,6 +1,6 @@
-"""Order the hosts by the harm that they do, so that a host which sells twice is never below one that only warns. Pure.
+"""Sort the hosts by harm: a host whose resources are sold twice comes before every host that only has warnings. Pure.
 
-``stocktake watch`` orders by the state of the host instead: there, a silent host comes first.
+``stocktake watch`` sorts by the condition of the host instead: there, a silent host comes first.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from agent.fleet.conditions import RANKS, Condition
 from agent.fleet.view import HostRow
 from agent.pages.sizes import FIRST_CLASSES
 
-#: The order in words, for the captions of the page.
+#: A text that describes the order of ``by_harm``, for the captions of the page.
 IN_WORDS = (
     "first what is sold twice, then errors and what is wasted (the most VCPU, then PCPU, RAM and disk first), then "
     "hosts that are not known, then warnings"
 )
-#: Conditions in which nothing, or not everything, is known of a host.
+#: Conditions of a host of which nothing, or not everything, is known.
 NOT_KNOWN = frozenset({Condition.NEVER, Condition.SILENT, Condition.UNREADABLE, Condition.PARTIAL})
 _BAD = frozenset({Condition.ERROR, Condition.CRASHED, Condition.REFUSED})
 _CALM = frozenset({Condition.CLEAN, Condition.AWAITED})
@@ -29,12 +29,15 @@ def by_harm(rows: Iterable[HostRow]) -> list[HostRow]:
 
 
 def is_calm(row: HostRow) -> bool:
-    """Return whether the host needs no look: it is clean or still awaited, and sells and wastes nothing."""
+    """Return whether the host needs no attention: it is clean or awaited, and nothing is sold twice or wasted."""
     return row.condition in _CALM and not sold_twice_of(row) and not wasted_of(row)
 
 
 def sold_twice_of(row: HostRow) -> Mapping[str, int]:
-    """Return what the host sells twice by class: promised without an allocation, or used without a reserve."""
+    """Return the host's amounts that are sold twice, by class.
+
+    They are promised but not allocated, or used by unmanaged guests and volumes without a reserve.
+    """
     if row.seen is None:
         return {}
     found: dict[str, int] = {}
@@ -45,12 +48,15 @@ def sold_twice_of(row: HostRow) -> Mapping[str, int]:
 
 
 def wasted_of(row: HostRow) -> Mapping[str, int]:
-    """Return what the host wastes by class."""
+    """Return the host's wasted amounts by class: what Placement counts for consumers that use nothing.
+
+    Zeros are left out.
+    """
     return {name: amount for name, amount in (row.seen.leaked if row.seen else None) or () if amount}
 
 
 def most_first(amounts: Mapping[str, int]) -> tuple[float, ...]:
-    """Return a sort key: the most VCPU first, then PCPU, RAM, disk and the sum of all other classes."""
+    """Return a key that sorts the largest amounts first: by VCPU, PCPU, RAM and disk, then by the sum of all others."""
     others = sum(amount for name, amount in amounts.items() if name not in FIRST_CLASSES)
     return *(-amounts.get(name, 0) for name in FIRST_CLASSES), -others
 

@@ -65,7 +65,7 @@ def orphans(facts: FleetFacts) -> Section:
 
 
 def _held(orphan: Orphan) -> str:
-    """Return what is allocated from the orphan; a compute node row has no allocations, its provider may have some."""
+    """Return the orphan's allocations as text, ``?`` for a compute node: only its provider can have allocations."""
     if orphan.holds:
         return orphan.holds
     return "nothing" if orphan.code == _PROVIDER else UNKNOWN

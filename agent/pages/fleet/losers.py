@@ -1,4 +1,7 @@
-"""Sections: the hosts that sell twice, and the hosts that waste, each with amounts and since when. Pure."""
+"""Sections: hosts whose resources are sold twice, and hosts whose resources are wasted: how much and since when.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +20,17 @@ from agent.pages.fleet.wording import NONE, amounts, and_more, host_cell, hosts,
 from agent.pages.fleet.worst import places
 from agent.pages.page import Section
 
-#: How many hosts each table has. The search of the hosts finds the others.
+#: The maximum number of hosts in each table. The page's search finds the other hosts.
 MOST_LISTED = 40
 _WORDS = frozenset({"host", "state", "since (UTC)"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Loss:
-    """One of the two tables: ``name`` is the word for the loss, ``codes`` are its findings."""
+    """What one of the two tables shows: ``name`` is the word for the loss, ``codes`` are the codes of its findings.
+
+    ``of`` returns a host's lost amounts by class; ``is_known`` returns whether a host's message has these amounts.
+    """
 
     id: str
     heading: str
@@ -55,22 +61,22 @@ _WASTED = _Loss(
 
 
 def sold_twice(facts: FleetFacts) -> Section:
-    """Return the section of the hosts that sell something twice."""
+    """Return the section of the hosts whose resources are sold twice."""
     return _section(facts, _SOLD_TWICE)
 
 
 def wasted(facts: FleetFacts) -> Section:
-    """Return the section of the hosts that waste something."""
+    """Return the section of the hosts whose resources are wasted."""
     return _section(facts, _WASTED)
 
 
 def unknown_of(facts: FleetFacts, is_known: Callable[[HostSeen], bool]) -> int:
-    """Return the number of hosts of which a loss is not known, files that are no report included."""
+    """Return the number of hosts whose loss is not known, plus the number of files that are no readable report."""
     return sum(row.seen is None or not is_known(row.seen) for row in facts.view.rows) + len(facts.unreadable)
 
 
 def sold_twice_unknown(facts: FleetFacts) -> int:
-    """Return the number of hosts of which it is not known what they sell twice."""
+    """Return the number of hosts whose amounts sold twice are not known, plus the number of files without a report."""
     return unknown_of(facts, _SOLD_TWICE.is_known)
 
 

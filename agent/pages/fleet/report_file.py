@@ -32,14 +32,14 @@ Document = Mapping[str, Any]
 #: The kinds of owners that do not belong to the cloud.
 STRANGE_KINDS = frozenset({"leftover", "orphaned", "foreign", "unknown"})
 SPREAD_CODE = "consumer-on-several-providers"
-#: How many consumers, orphans and strangers of one host are kept; the others are counted.
+#: The maximum number of consumers, of orphans and of strangers of one host that are kept; the others are only counted.
 MOST_LISTED = 50
 #: The maximum number of characters of a text that is kept.
 MOST_TEXT = 300
 #: The audit interval in seconds that is assumed for all reports: the files of a fleet are rarely gathered within one
 #: minute. With this value, a host counts as silent if its report is 15 minutes older than the newest report.
 INTERVAL_S = 300.0
-#: The classes of a compute node row, and the facts that have their amounts.
+#: (class, name of the finding's fact that has the amount of the class in the compute node row).
 _OF_ROW = (("VCPU", "vcpus"), ("MEMORY_MB", "memory_mib"), ("DISK_GB", "local_gib"))
 _STORE_SOURCES = (LVM, FILESYSTEM, IMAGES, CEPH)
 _UNUSED = ("traits", "evacuations", "names", "providers")
@@ -149,7 +149,7 @@ def _orphan(seen: SeenFinding) -> Orphan:
 
 
 def _offers(known: Mapping[str, object]) -> str:
-    """Return what the facts of the finding say that the orphan has: a provider's inventory, or a node's resources."""
+    """Return as text what the orphan claims to have, by the finding's facts: an inventory, or a node's resources."""
     row = {name: known.get(key) for name, key in _OF_ROW}
     found = {name: value for name, value in row.items() if isinstance(value, int) and value > 0}
     return ", ".join(listed(found)) or by_the_rule(str(known.get("inventory") or ""))

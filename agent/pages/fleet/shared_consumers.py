@@ -89,16 +89,16 @@ def _row(
 
 
 def _recorded(reported: Sequence[tuple[str, Spread]], named: Mapping[str | None, str]) -> dict[str, Counts]:
-    """Return what Placement counts for the consumer on each host, or on a provider whose host is in no report."""
+    """Return the consumer's recorded amounts by host, or by provider if no report tells the provider's host."""
     found: dict[str, Counts] = {}
     for _, spread in reported:
         found.update({named.get(other, f"provider {other}"): counts for other, counts in spread.elsewhere})
-    # What a host says of itself comes last: it is right.
+    # A host's own report has priority over what other hosts' reports say about it, so its amounts are merged last.
     return found | {host: spread.amounts for host, spread in reported}
 
 
 def _home(reported: Sequence[tuple[str, Spread]]) -> str:
-    """Return the host on which the cloud has the instance: the allocations on every other host are wrong."""
+    """Return as text the host on which the cloud has the instance; allocations on every other host are wrong."""
     homes = sorted({spread.home for _, spread in reported if spread.home})
     if homes == [DELETED]:
         return "none: deleted"

@@ -1,4 +1,4 @@
-"""Sum the fleet up by resource class: capacity, recorded, wasted, missing, free before and after heal. Pure.
+"""Sum all hosts' amounts by resource class: capacity, recorded, wasted, missing, free before and after heal. Pure.
 
 A host whose numbers are not known is left out of the sum and counted in ``not_known``. All amounts are of the hosts'
 root providers: the agents' messages do not say whether two child providers can serve one request together.
@@ -18,11 +18,11 @@ from agent.pages.sizes import class_place
 class ClassSums:
     """One resource class, summed over ``hosts`` hosts, in the unit of the class.
 
-    ``capacity`` is (total - reserved) * ratio. ``used`` is what Placement counts, ``wasted`` the part of it that leaks,
-    ``missing`` what the cloud promised and Placement does not count. ``free`` is what the scheduler can still give
-    away: a host over its capacity has 0, and is one of ``over`` hosts that are ``excess`` above their capacity.
-    ``free_after`` is the same once the wasted amounts are removed and the missing ones are added. ``not_known`` is the
-    number of hosts that have the class and whose numbers are not known.
+    ``capacity`` is (total - reserved) * ratio. ``used`` is what Placement counts as allocated, ``wasted`` the leaked
+    part of ``used``, ``missing`` what the cloud promised and Placement does not count. ``free`` is what the scheduler
+    can still allocate; a host over its capacity adds 0. ``over`` is the number of such hosts, ``excess`` the amount by
+    which they exceed their capacity. ``free_after`` is ``free`` as it would be without the wasted amounts and with the
+    missing ones recorded. ``not_known`` is the number of hosts that have the class and whose numbers are not known.
     """
 
     resource_class: str

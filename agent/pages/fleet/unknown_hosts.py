@@ -1,4 +1,4 @@
-"""Section: the hosts of which nothing or not everything is known, each with why and since when. Pure."""
+"""Section: hosts whose state is not or only partly known, each with the reason and since when. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def unknown_hosts(facts: FleetFacts) -> Section:
 
 
 def is_unknown(row: HostRow) -> bool:
-    """Return whether nothing comes from the host, or its last audit could not read something."""
+    """Return whether the host sends nothing, or its last audit could not read a source."""
     return row.condition in _ABSENT or lacks_a_source(row)
 
 

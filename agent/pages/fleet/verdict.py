@@ -52,7 +52,7 @@ def headline(facts: FleetFacts) -> str:
 
 
 def _also_sold(facts: FleetFacts) -> str:
-    """Return what is sold twice as a part of the heading, "" if nothing is known to be."""
+    """Return the part of the heading that says what is sold twice; "" if nothing is known to be sold twice."""
     found = _sold_twice(facts).found
     sums = _added(found)
     return f"; sold twice {'is' if sums.total() == 1 else 'are'} {amounts(sums)}: {hosts(len(found))}" if found else ""
@@ -83,7 +83,7 @@ def _figures(facts: FleetFacts) -> tuple[Figure, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sum:
-    """One sum over the fleet: the amounts of each host that has some, and the codes of the findings behind them.
+    """One loss, summed over the fleet: ``found`` has each host's amounts, ``codes`` are the codes of the findings.
 
     ``unknown`` is the number of hosts whose amounts are not known.
     """
@@ -132,7 +132,7 @@ def _sum_figure(each: _Sum, facts: FleetFacts) -> Figure:
 
 
 def _of_hosts(each: _Sum, facts: FleetFacts) -> Iterator[str]:
-    """Yield on how many hosts it is, on which host most of it is, and since when."""
+    """Yield a line about how many hosts have the loss and which host has most of it, and a line about since when."""
     if not each.found:
         return
     first, most = min(each.found, key=lambda pair: (*most_first(pair[1]), pair[0].key))
@@ -187,7 +187,7 @@ def _unknown(facts: FleetFacts) -> Figure:
 
 
 def _sources(rows: Sequence[HostRow]) -> str:
-    """Return which sources were not read, and on how many of the hosts: `` (lvm 1, placement 8)``."""
+    """Return the unread sources, each with the number of hosts that could not read it: `` (lvm 1, placement 8)``."""
     lost = Counter(source for row in rows for source in (row.seen.sources_lost if row.seen else ()))
     named = ", ".join(f"{source} {number}" for source, number in sorted(lost.items()))
     return f" ({named})" if named else ""

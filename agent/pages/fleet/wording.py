@@ -52,7 +52,7 @@ def stamp_of(text: str, now: datetime.datetime) -> str:
 
 
 def since(row: HostRow, facts: FleetFacts) -> str:
-    """Return since when the host has been in its condition: its oldest finding, or its last message."""
+    """Return as text since when the host has been in its condition: since its oldest finding or its last message."""
     if row.condition is Condition.NEVER:
         return "not known"
     if row.for_s is None:
@@ -62,12 +62,15 @@ def since(row: HostRow, facts: FleetFacts) -> str:
 
 
 def oldest(row: HostRow) -> Mapping[str, str]:
-    """Return when the oldest finding of each code was first seen; {} if the host's message does not say."""
+    """Return for each code when the host's oldest finding was first seen (ISO 8601); {} if the message does not say."""
     return dict((row.seen.oldest_by_code if row.seen else None) or ())
 
 
 def since_codes(row: HostRow, codes: Iterable[str], facts: FleetFacts) -> str:
-    """Return since when the host has a finding with one of these codes; as ``since`` if its message does not say."""
+    """Return since when the host has had a finding with one of these codes, as text.
+
+    If the host's message does not say, return the result of ``since``.
+    """
     times = oldest(row)
     known = [times[code] for code in codes if code in times]
     return stamp_of(min(known), facts.at) if known else since(row, facts)

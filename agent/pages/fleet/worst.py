@@ -1,4 +1,4 @@
-"""Section: the most harmful hosts, with since when, what and how much, and a search for any host. Pure."""
+"""Section: the hosts with the most harm: what, how much, since when; and a search that finds every host. Pure."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from agent.pages.fleet.wording import about, amounts, counted, host_cell, hosts,
 from agent.pages.page import Section
 from agent.pages.tables import cut
 
-#: How many hosts the table shows. The search also finds all others.
+#: The maximum number of hosts that the table shows. The search finds all other hosts too.
 MOST_WORST = 50
-#: The maximum size of what only the search shows, in characters: the page must stay below 1 MB.
+#: The maximum number of characters in the rows that only the search shows: the page must stay below 1 MB.
 MOST_SEARCHED = 450_000
 _MOST_ABOUT = 90
 _HEADING = "Worst hosts, and a search for any host"
@@ -33,7 +33,7 @@ def worst(facts: FleetFacts) -> Section:
 
 
 def places(facts: FleetFacts) -> Mapping[tuple[str, str], str]:
-    """Return the id of the row of each host in the table."""
+    """Return for each host in the table the HTML id of its row."""
     rows = [row for row in by_harm(facts.view.rows) if not is_calm(row)][:MOST_WORST]
     return {row.key: f"host-{number}" for number, row in enumerate(rows, start=1)}
 
@@ -57,7 +57,10 @@ def _table(rows: Sequence[HostRow], facts: FleetFacts) -> Table:
 
 
 def _foot(troubled: int, calm: int, left_out: int) -> str:
-    """Return what the table does not show: ``troubled`` and ``calm`` hosts, of which the search lacks ``left_out``."""
+    """Return a sentence about the hosts that the table does not show: ``troubled`` hosts and ``calm`` hosts.
+
+    ``left_out`` is the number of hosts among them that the search does not find either.
+    """
     parts = [f"{counted(troubled, 'more host', 'more hosts')} that are not clean"] if troubled else []
     parts += [f"{counted(calm, 'host', 'hosts')} without a problem"] if calm else []
     if not parts:
@@ -73,7 +76,7 @@ def _row(number: int, row: HostRow, headings: Sequence[str], facts: FleetFacts) 
 
 
 def _texts(row: HostRow, facts: FleetFacts) -> Mapping[str, str]:
-    """Return the text of each column."""
+    """Return the host's text for each column, by the column's heading."""
     return {
         "state": WORDS[row.condition],
         "host": host_cell(row).text,
@@ -92,7 +95,10 @@ def _amounts(row: HostRow, name: str, found: Mapping[str, int]) -> str:
 
 
 def _searched(rows: Sequence[HostRow], headings: Sequence[str], facts: FleetFacts) -> tuple[tuple[str, ...], ...]:
-    """Return the texts of the rows that only the search shows, as far as there is room. Calm hosts have no details."""
+    """Return the cells of the rows that only the search shows, as many rows as MOST_SEARCHED allows.
+
+    The row of a calm host has only the columns state, host and group.
+    """
     found: list[tuple[str, ...]] = []
     room = MOST_SEARCHED
     for row in rows:

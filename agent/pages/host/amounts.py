@@ -1,4 +1,4 @@
-"""The amounts that one finding is about, by class, and the sentence that says what they mean for the host. Pure."""
+"""The amounts that a finding is about, by class, and the sentence that says what they mean for the host. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,11 @@ _ROW = (("VCPU", "vcpus"), ("MEMORY_MB", "memory_mib"), ("DISK_GB", "local_gib")
 
 
 def amounts_of_finding(report: AuditReport, seen: SeenFinding) -> dict[str, int]:
-    """Return the amounts: of the finding's evidence on this host, else of the ledger's rows about the same thing."""
+    """Return the finding's amounts by class, in the unit of the class.
+
+    They come from the finding's facts or from its evidence about this host; without these, from the consumer's rows in
+    the ledger.
+    """
     finding = seen.finding
     facts = dict(finding.facts)
     if finding.code in ORPHANS:
@@ -39,12 +43,15 @@ def amounts_of_finding(report: AuditReport, seen: SeenFinding) -> dict[str, int]
     for claim in claims:
         sums = by_system[claim.source.system]
         sums[claim.resource_class] = sums.get(claim.resource_class, 0) + claim.amount
-    # The books do not add up: a finding about a consumer may have the consumer's claims of two books.
+    # Use only one book's amounts, the largest: the evidence may have the same use twice, as claims of two books.
     return _largest(by_system.values()) or _in_ledger(report, seen)
 
 
 def impact_of(report: AuditReport, group: Sequence[SeenFinding]) -> str:
-    """Return what the amounts of these findings of one code mean, "" if no amount is known."""
+    """Return a sentence about what the amounts of these findings mean.
+
+    All findings have one code. "" if no amount is known.
+    """
     sums: dict[str, int] = defaultdict(int)
     for seen in group:
         for name, amount in amounts_of_finding(report, seen).items():
@@ -66,7 +73,7 @@ def impact_of(report: AuditReport, group: Sequence[SeenFinding]) -> str:
 
 
 def _cover(report: AuditReport, sums: Mapping[str, int]) -> str:
-    """Return how much unknown use of these classes is sold twice, because nothing in Placement stands for the use."""
+    """Return a sentence: how much of the use that the cloud does not know is sold twice, in the classes of ``sums``."""
     left = uncovered(report.provider_uuid, report.inventory, report.ledger)
     found = listed({name: amount for name, amount in left.items() if name in sums})
     return f"Of all such use, {some_of(found)} are sold twice." if found else "Placement reserves or records this use."

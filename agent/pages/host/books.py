@@ -71,11 +71,11 @@ class Book:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassBooks:
-    """One resource class: what the host's providers offer, and the three books. All amounts count like capacity.
+    """One resource class: the inventory of the host's providers and the three books, in amounts x allocation ratio.
 
-    ``whole`` is total x ratio, and contains the reserve; so does each book. ``reserve`` is the reserve in Placement x
-    ratio. Both are None if they are not known. ``is_offered``: Placement has an inventory of the class;
-    without one, ``whole`` and ``reserve`` are what the agent wants there.
+    ``whole`` is total x ratio, the reserve included; each book includes the reserve too. ``reserve`` is reserved x
+    ratio. Both are None if they are not known. ``is_offered``: Placement has an inventory of the class; if False,
+    ``whole`` and ``reserve`` are computed from the inventory that the agent wants.
     """
 
     resource_class: str
@@ -86,12 +86,12 @@ class ClassBooks:
 
     @property
     def capacity(self) -> float | None:
-        """What Placement can give away to consumers, (total - reserved) x ratio; None if it is not known."""
+        """What Placement can allocate to consumers, (total - reserved) x ratio; None if it is not known."""
         return None if self.whole is None else self.whole - (self.reserve or 0.0)
 
     @property
     def free(self) -> float | None:
-        """What the scheduler can still give away; None if not known, or not in Placement. May be negative."""
+        """What the scheduler can still allocate; may be negative. None if unknown, or if Placement has no inventory."""
         recorded = next((book for book in self.books if book.name == "recorded"), None)
         if not self.is_offered or self.whole is None or recorded is None or not recorded.is_known:
             return None
@@ -134,7 +134,10 @@ def _class_of(row: InventoryRow) -> str:
 
 
 def _offered(rows: Sequence[InventoryRow], amount_of: Callable[[Inventory], int]) -> float | None:
-    """Return the sum of amount x ratio of the recorded inventories, or of the wanted ones if Placement has none."""
+    """Return the sum of ``amount_of`` x ratio over the inventories; None if there are no ``rows``.
+
+    Each row counts with the recorded inventory, or with the wanted inventory if Placement has none.
+    """
     shown = [each for row in rows if (each := row.recorded or row.wanted)]
     return sum(amount_of(each) * each.allocation_ratio for each in shown) if rows else None
 
@@ -159,10 +162,10 @@ def _book(
 
 
 def _reserves(book: str, offers: Iterable[InventoryRow]) -> Iterable[tuple[str, float]]:
-    """Yield the reserve as parts of the book, in the unit of capacity.
+    """Yield the reserve as (part of the book, amount x ratio).
 
-    Promised and held have what the configuration reserves for the host itself. Recorded has what Placement reserves:
-    for the host, and for use that the cloud does not know.
+    In the promised and the held book, the reserve is what the operator configured for the host itself. In the recorded
+    book, the reserve is what Placement has as ``reserved``: for the host, and for use that the cloud does not know.
     """
     for offer in offers:
         shown = offer.recorded or offer.wanted
@@ -184,10 +187,10 @@ def _ratio(offers: Iterable[InventoryRow]) -> float:
 def _parts(row: LedgerRow, book: str, ratio: float) -> Iterable[tuple[str, float]]:
     amount: int | None = getattr(row, book)
     if not amount or row.verdict is Verdict.RESERVED:
-        # The reserve is counted from the inventory, where it has the unit of capacity.
+        # Leave out the ledger's reserve rows: ``_reserves`` already counts the reserve, multiplied by the ratio.
         return ()
     if book == "held" and row.size_bytes is not None and _part_of(row) == UNMANAGED:
-        # Bytes are physical: a reserve of 1 GiB for them takes ratio x 1 GiB of the capacity.
+        # A volume's bytes are not overcommitted: 1 GiB in ``reserved`` reduces the capacity by ratio x 1 GiB.
         return ((WRONG if row.verdict in _WRONG else UNMANAGED, row.size_bytes / (1 << 30) * ratio),)
     excess = max(0, amount - (row.promised or 0)) if book == "recorded" else 0
     if row.verdict is Verdict.ALLOCATION_DIFFERS and excess:

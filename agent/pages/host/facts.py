@@ -14,9 +14,10 @@ _MOST_CHARACTERS = 80
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One entry of the journal. ``at`` is ISO 8601 UTC; ``undone_by`` are the ids of the undoing entries.
+    """One entry of the journal. ``at`` is ISO 8601 UTC; ``undone_by`` are the ids of the entries that undid this entry.
 
-    ``code`` is the finding that the change repairs, ``about`` the consumer's or the provider's uuid; "" without one.
+    ``code`` is the code of the finding that the change repairs, ``about`` the uuid of the consumer or provider; both
+    are "" if the entry has none.
     """
 
     id: str
@@ -41,7 +42,7 @@ class Change:
 class Option:
     """One option that a file sets; secrets are masked. ``value`` is None if the file leaves the option unset.
 
-    ``default`` is the value without the file, None if the option is unset then.
+    ``default`` is the value that would apply if no file set the option, None if there is no default.
     """
 
     group: str

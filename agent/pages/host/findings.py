@@ -44,12 +44,12 @@ def findings(facts: HostFacts) -> Section:
 
 
 def groups_of(facts: HostFacts) -> list[list[SeenFinding]]:
-    """Return the causes, alike ones together: each group is a block of the section."""
+    """Return the causes in groups: each group has alike causes and becomes one block of the section."""
     return [list(group) for group in alike(causes_of(facts.report.findings, names_of(facts.report)), _likeness)]
 
 
 def block_id(group: Sequence[SeenFinding]) -> str:
-    """Return the id of the group's block."""
+    """Return the HTML id of the block that shows this group."""
     return f"f-{_short(group[0])}"
 
 

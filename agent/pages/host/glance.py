@@ -1,4 +1,7 @@
-"""The causes at a glance, for the verdict: what, how much, since when, and why it is not known. Pure."""
+"""A short table of the causes for the section Verdict: what, how much, since when, and why a cause is not known. Pure.
+
+A cause is a finding that no other finding causes.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ _COLUMNS = ("severity", "finding", "about", "amounts", "since", "known")
 
 
 def glance(facts: HostFacts) -> Table | None:
-    """Return the table, None without findings."""
+    """Return the table; None if there are no findings."""
     names = names_of(facts.report)
     causes = causes_of(facts.report.findings, names)
     if not causes:

@@ -52,7 +52,7 @@ def _row(change: Change, now: str) -> tuple[Cell, ...]:
 
 
 def _undone(change: Change) -> Cell:
-    """Return whether the change still counts: an undo names the change that it puts back."""
+    """Return the cell that says whether the change was undone; for an undo, it names the change that was undone."""
     if change.undone_by:
         return text(f"yes, by {', '.join(entry[:_DIGITS] for entry in change.undone_by)}", Meaning.FOREIGN)
     return text(f"undoes {change.undoes[:_DIGITS]}" if change.undoes else "no")

@@ -63,7 +63,7 @@ class Losses:
 
 
 def losses_of(report: AuditReport) -> Losses:
-    """Return the three numbers of the audit."""
+    """Return the three numbers, computed from the audit's report."""
     left = uncovered(report.provider_uuid, report.inventory, report.ledger)
     return Losses(
         sold_twice=Loss(

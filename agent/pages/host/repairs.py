@@ -1,4 +1,4 @@
-"""What the journal says about a finding: which repairs were made, and which of them were undone. Pure."""
+"""Say which repairs of a finding are in the journal, and which of the repairs were undone. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from agent.pages.host.facts import Change, HostFacts
 from agent.pages.times import with_age
 
 _DIGITS = 8
-#: A block of findings says this much about its repairs; the journal has all of them.
+#: The maximum number of sentences about repairs in a block of findings; the section Journal has all repairs.
 MOST_SENTENCES = 5
 
 

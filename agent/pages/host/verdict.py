@@ -33,7 +33,7 @@ def verdict(facts: HostFacts) -> Section:
 
 
 def _lost(source: SourceStatus, now: str) -> str:
-    """Return since when the source is not read, "" if the report does not say."""
+    """Return a sentence about since when the source could not be read; "" if the report does not say."""
     if not source.lost_since:
         return ""
     times = f", {source.losses} audits in a row" if source.losses > 1 else ""

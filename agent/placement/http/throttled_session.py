@@ -29,8 +29,7 @@ TIMEOUTS_A_QUESTION = 3
 MICROVERSION_HEADER = "OpenStack-API-Version"
 
 #: A function that returns the context in which a request waits for its answer. The arguments are the server in words,
-#: and
-#: the maximum number of seconds that the request waits.
+#: and the maximum number of seconds that the request waits.
 Watch = Callable[[str, float], AbstractContextManager[object]]
 
 
@@ -131,8 +130,7 @@ class PacedSession(requests.Session):
                 return self.time.sent(lambda: self._sent(request, options), bound_s)
         finally:
             # Set the time again after the request has ended: the health check counts the seconds since ``sent_at``, and
-            # must not
-            # take the pause before the next request for a late answer.
+            # must not take the pause before the next request for a late answer.
             self.sent_at = time.monotonic()
 
     def _sent(self, request: requests.PreparedRequest, options: Mapping[str, Any]) -> requests.Response:

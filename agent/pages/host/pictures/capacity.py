@@ -67,7 +67,7 @@ def _sum(name: str, book: Book) -> str:
 
 
 def _offer(each: ClassBooks) -> str:
-    """Return the total, and how much of it is reserved."""
+    """Return as text the total of the class and how much of the total is reserved."""
     if each.whole is None:
         return "total not known"
     reserved = f", of which {beside_its_class(each.resource_class, each.reserve)} reserved" if each.reserve else ""
