@@ -43,7 +43,7 @@ class DaemonReport:
 def read_last(options: argparse.Namespace) -> tuple[Document, LastReport]:
     """Return the report's document, and the report's age and problems; print the problems to stderr.
 
-    Raises AgentError (75) if there is no readable report.
+    Raises AgentError (exit code 75) if there is no readable report.
     """
     agent = agent_options_from(load(options.config_file, options.config_dir))
     now, path = datetime.datetime.now(datetime.UTC).isoformat(), report_path(agent.run_dir)

@@ -1,6 +1,6 @@
 """Run the demo: audit the demo's cloud with the agent's own code, and collect the results.
 
-The agent's own wiring and ``run_audit`` do the work; the demo only simulates the cloud around them. The agent
+The agent's own wiring and ``run_audit`` do the work; the demo only simulates the cloud that this code audits. The agent
 audits the first host before the demo schedules guests there: Placement allocates only from an existing inventory.
 """
 

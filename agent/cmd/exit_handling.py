@@ -32,7 +32,7 @@ def ended(run: Callable[[], int], words: Sequence[str] = ()) -> int:
         _forget_stdout()
         return PIPE_BROKEN
     except SystemExit as error:
-        # argparse exits with None or 0 after --help and --version.
+        # After --help and --version, argparse exits with None or 0; any other exit is for bad arguments.
         return BAD_ARGUMENTS if error.code else CLEAN
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last boundary: every error gets a code
         if "--debug" in words and not isinstance(error, KeyboardInterrupt):
@@ -78,7 +78,7 @@ def _is_format(word: str) -> bool:
 
 def _failed(failure: Failure, words: Sequence[str]) -> int:
     as_json = wants_json(words)
-    # An operator who pressed Ctrl-C in a terminal needs no message.
+    # No message after Ctrl-C in a terminal: the operator knows why the command ended.
     if as_json or failure.kind is not FailureKind.INTERRUPTED:
         for line in failure.lines:
             to_stderr(line)

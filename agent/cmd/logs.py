@@ -99,8 +99,8 @@ class FieldsFormatter(formatters.ContextFormatter):
         text = record.getMessage()
         if not is_ours(record):
             audit_id = message("", {"audit": fields["audit"]})
-            # A library may log a URL with a password, and oslo.log appends the text of the exception that is being
-            # handled.
+            # Remove passwords (``blotted``): a library may log a URL with a password, and oslo.log appends the text of
+            # the exception that is being handled.
             return blotted(self._line(record, printable(text) + audit_id))
         limit = LINE_BYTES - _JOURNALD_BYTES
         shown = message(text, fields, limit - _USUAL_PREFIX_BYTES)
@@ -252,7 +252,7 @@ def _apply(conf: cfg.ConfigOpts, loaded: Loaded) -> None:
             handler.setFormatter(JsonFormatter(datefmt=conf.log_date_format))
         if isinstance(handler, stdlib.StreamHandler) and handler.stream is sys.stderr and is_read_by_journald():
             handler.setFormatter(JournaldFormatter(handler.formatter or stdlib.Formatter()))
-    # setup() removes the old handlers but leaves their files open.
+    # setup() removes the old handlers but leaves their files open, so close these files here.
     _close(handler for handler in before if handler not in root.handlers)
     stdlib.captureWarnings(True)  # noqa: FBT003 - logging's own signature
     _set_library_levels(conf, loaded)

@@ -64,7 +64,7 @@ class Closed:
 
 
 def closed_to_us(loaded: Loaded) -> Closed | None:
-    """Return what this process may not read because it does not run as root; None if it may read everything."""
+    """Return what this process may not read without root; None if this process may read everything."""
     folder = agent_options_from(loaded).state_dir
     if os.geteuid() == 0 or _is_usable(folder):
         return None

@@ -1,7 +1,7 @@
 """List every command of ``stocktake`` with its help text. A new command needs a module and a line in COMMANDS.
 
 The commands are not entry points. To find entry points, cliff would scan every installed distribution, and to print the
-help it would import and build every command. This module imports a command only when the command runs.
+help cliff would import and build every command. This module imports a command only when the command runs.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class VersionAction(argparse.Action):
         """Print the version and exit."""
         import importlib.metadata
 
-        # parser.exit(message=…) would write to stderr.
+        # Write directly: parser.exit(message=…) would write the version to stderr.
         sys.stdout.write(f"{PROGRAM} {importlib.metadata.version('stocktake')}\n")
         parser.exit(CLEAN)
 

@@ -101,7 +101,7 @@ def code_of(report: WhyReport) -> int:
     """Return the exit code: 2 if the answer is incomplete, else 0 if the request fits and 3 if it does not.
 
     The answer is incomplete if a source could not be read. The answer is also incomplete if no provider tree is known
-    to fit, but the request may fit in a tree that was not read or whose search was given up.
+    to fit, but the request may fit in a tree that was not read, or that the search did not finish.
     """
     if report.unknown or report.is_open:
         return PARTIAL
@@ -189,7 +189,7 @@ def _why_unread(report: AuditReport, source: str) -> str:
 
 
 def _what_helps(report: AuditReport) -> str:
-    """Return "" if the uuid of this host's provider is known, else why it is unknown and what the operator can do."""
+    """Return "" if the provider's uuid is known, else why the uuid is unknown and what the operator can do."""
     if report.provider_uuid is not None:
         return ""
     others = "".join(f"; {line}" for line in unread(report) if not line.startswith(PLACEMENT))

@@ -110,6 +110,6 @@ SECOND = HostCast(
 )
 HOSTS = (FIRST, SECOND)
 FOREIGN_BYTES = 120 * GIB
-# The capacity that the second host reported at first: enough for all allocations that Placement records there.
+# The capacity of the second host before its first audit: enough for all allocations that Placement records on it.
 BEFORE_CPUS, BEFORE_RATIO, BEFORE_DISK_GIB = 24, 16.0, 20000
 ASKED_VCPUS = 64

@@ -24,14 +24,15 @@ from agent.model.nova import ComputeNode, Flavor, Instance, InstanceCell, Migrat
 # An index covers this many characters of a wide column: MariaDB rejects an index over more than 3,072 bytes. nova's own
 # migrations set such prefix lengths too, but cell_schema.json lacks them, because it comes from SQLite.
 INDEX_PREFIX = 100
-# The nova-conductor whose heartbeat shows that the cell is current. The id must differ from all other services' ids.
+# The nova-conductor whose heartbeat shows that the cell database is current. The id must differ from all other
+# services' ids.
 HEART_HOST = "cell-conductor"
 HEART_ID = 900_000
 # The service version of this nova-conductor, which belongs to the same nova release as the schema.
 HEART_VERSION = 74
 
 
-# The description of the tables. The tests replace SCHEMA and HEART_VERSION by those of another nova release.
+# The description of the tables. The tests replace SCHEMA and HEART_VERSION by the values of another nova release.
 SCHEMA: Traversable = importlib.resources.files(__package__).joinpath("cell_schema.json")
 
 

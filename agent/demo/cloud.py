@@ -83,7 +83,7 @@ def build(
     """Build and return the cloud in its state before the first audit.
 
     ``progress`` is called with one line of text for each part, and may raise. Each part is registered in ``standing``
-    as soon as the part exists; closing ``standing`` removes the registered parts.
+    as soon as the part exists; when the caller closes ``standing``, the registered parts are removed.
     """
     progress("starting Placement on SQLite, in its own process")
     placement = start_placement(

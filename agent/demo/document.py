@@ -92,7 +92,7 @@ def _story_blocks(story: Story, commands: Mapping[str, str]) -> Iterator[Block]:
     mark = Span("shown", Tone.GOOD) if story.shown else Span("NOT SHOWN", Tone.BAD)
     yield Line((Span(f"Story {story.number} ("), mark, Span(f"): {story.title}")), hang=2)
     yield from (_bullet(sentence) for sentence in story.evidence)
-    # The operator copies this line.
+    # ``whole``: do not cut or wrap this line, because the operator copies the command.
     yield Line((Span(f"  try: {_ask(story, commands)}"),), whole=True)
     yield ""
 

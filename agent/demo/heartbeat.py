@@ -28,14 +28,14 @@ def keep_alive(path: Path) -> None:
 
 def _beat_on(path: Path) -> None:
     while True:
-        # If the file does not exist yet, or a reader has locked it, the heartbeat is tried again after EVERY_S.
+        # If the file does not exist yet, or a reader has locked the file, the loop tries again after EVERY_S.
         with contextlib.suppress(sqlite3.Error):
             _beat(path)
         time.sleep(EVERY_S)
 
 
 def _beat(path: Path) -> None:
-    # ``mode=rw`` opens only an existing file; without it SQLite would create a missing file.
+    # ``mode=rw`` opens only an existing file; without this mode, SQLite would create a missing file.
     location = f"file:{urllib.parse.quote(str(path))}?mode=rw"
     with contextlib.closing(sqlite3.connect(location, uri=True, timeout=1)) as cell, cell:
         cell.execute(_BEAT, (HEART_HOST,))

@@ -91,7 +91,8 @@ def start_placement(
             stdin=subprocess.PIPE if lifetime is Lifetime.WITH_US else subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            # A session of its own keeps the operator's Ctrl-C from the server, which must run until the demo stops it.
+            # In a session of its own, the server does not receive the operator's Ctrl-C: it must run until the demo
+            # stops it.
             start_new_session=True,
         )
     try:

@@ -149,7 +149,7 @@ def _no_valid_host(seen: Seen) -> Story:
 
 
 def _is_max_unit(first: Obstacle) -> bool:
-    """Return whether ``cast.ASKED_VCPUS`` is refused because it exceeds max_unit, the first host's number of CPUs."""
+    """Return whether a request of ``cast.ASKED_VCPUS`` fails at max_unit, which is the first host's number of CPUs."""
     return (first.constraint, first.wanted, first.available) == (Constraint.MAX_UNIT, cast.ASKED_VCPUS, cast.FIRST.cpus)
 
 

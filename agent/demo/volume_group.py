@@ -100,7 +100,7 @@ def lvm_conf(devices: Iterable[str], lock_folder: pathlib.Path) -> str:
 class VolumeGroupRig:
     """A real volume group ``name``, on a loop device over a sparse file in ``folder``; also a context manager.
 
-    The object has no state except its three fields: a new object with the same folder and name, even in another
+    The object has no state except its three fields: a second object with the same folder and name, even in another
     process, can close the group that the first object created.
     """
 
@@ -139,7 +139,7 @@ class VolumeGroupRig:
         return next(iter(listed.split()), None)
 
     def create(self) -> None:
-        """Create the file, the loop device and the group, or raise NoVolumeGroup and leave no part that it created."""
+        """Create the file, the loop device and the group, or remove what was created and raise NoVolumeGroup."""
         if os.geteuid() != 0:
             raise NoVolumeGroup("a real volume group needs root")
         if self._file.exists():

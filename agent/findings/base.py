@@ -28,7 +28,7 @@ Findings = Iterable[Finding]
 
 #: How many leading digits of a finding's id the agent prints in commands.
 SHOWN_DIGITS = 8
-#: The roles that change allocations of the cloud's consumers: in role observer, heal changes nothing.
+#: The roles in which heal changes allocations of the cloud's consumers: all roles except observer.
 HEALERS = frozenset({Role.OWNER, Role.COMPANION})
 
 
@@ -113,7 +113,7 @@ class Rule:
         Without ``provider_uuid`` the finding is about this host's root provider. ``remedies`` are in the order in which
         to try them. A remedy of the kind HEAL gets its command here, and is left out in a role in which heal does not
         make the repair. ``headline`` is cut to one line (agent/text/headline.py). ``known`` and ``began`` add what the
-        operator may want to know; they do not change the finding's evidence.
+        operator may want to know; these two texts do not change the finding's evidence.
         """
         found = Finding(
             code=self.code,

@@ -1,4 +1,4 @@
-"""Shared by the findings about PCI devices: the devices with their providers (PCI view), and short lists of devices."""
+"""Shared by the findings about PCI devices: the PCI view (devices with their providers), and texts of devices."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def place_of(audit: AuditFacts, rows: tuple[Row, ...]) -> str | None:
 
 
 def counted_where(audit: AuditFacts, rows: tuple[Row, ...]) -> str:
-    """Return what Placement counts, by provider: "8 VCPU, 80 GiB here, and 1 VGPU on provider UUID".
+    """Return a text about what Placement counts, by provider: "8 VCPU, 80 GiB here, and 1 VGPU on provider UUID".
 
     "here" is the root provider.
     """

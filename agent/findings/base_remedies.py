@@ -18,7 +18,7 @@ from agent.model.finding import Remedy, RemedyKind
 from agent.model.settings import Role
 
 _UNIT = "stocktake-agent"
-# Distributions name the unit nova-compute or openstack-nova-compute; systemctl matches the pattern with loaded units.
+# A pattern for systemctl, because distributions name the unit either nova-compute or openstack-nova-compute.
 _NOVA_COMPUTE = "*nova-compute.service"
 
 

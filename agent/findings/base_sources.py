@@ -9,8 +9,8 @@ from agent.nested.base import children
 from agent.provider_tree.desired import classes_of
 from agent.resources import BUILTIN as RESOURCES
 
-# Further effects of a source that cannot be read. This table omits effects on inventories and child providers: each
-# resource and each family of child providers declares the sources that it needs (``needs``, ``reserve_needs``).
+# Further effects of each source (key) that cannot be read. This table omits effects on inventories and child providers:
+# each resource and each family of child providers declares the sources that it needs (``needs``, ``reserve_needs``).
 _BESIDE = {
     PLACEMENT: "nothing is written",
     STATE: "the agent draws no conclusion about guests and does not lower reserved",
@@ -34,7 +34,7 @@ def consequence(source: str, audit: AuditFacts) -> str:
 
 
 def frozen(source: str, audit: AuditFacts) -> str:
-    """Return the text of ``consequence`` for the log.
+    """Return the text of ``consequence(source, audit)`` for a log line.
 
     If Placement is unread, the text names the unchanged classes too.
     """

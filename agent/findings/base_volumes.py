@@ -54,7 +54,7 @@ def volume_findings(audit: AuditFacts, rule: Rule, kind: OwnerKind, *, expected:
 
 
 def _of_reserve(audit: AuditFacts) -> tuple[Remedy, ...]:
-    """Return remedies that say how long the agent reserves the size, and how to end the reserve without a daemon."""
+    """Return remedies: how long the agent reserves the volume's size, and how to end the reserve if no daemon runs."""
     until = wait("until then the agent reserves the volume's size")
     if audit.settings.role is Role.OBSERVER:
         return (until,)
@@ -68,7 +68,7 @@ def _is_accepted(audit: AuditFacts, owned: OwnedVolume) -> bool:
 
 def _matches(path: str, pattern: str) -> bool:
     """Return whether the whole path matches the pattern, in which * stands for any text and ? for any character."""
-    # fnmatch of the standard library would import os, and pure code imports no module with side effects.
+    # Not the standard library's fnmatch: fnmatch imports os, and pure code must not import modules that do I/O.
     expression = re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".")
     return re.fullmatch(expression, path) is not None
 

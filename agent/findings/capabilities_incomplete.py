@@ -16,7 +16,7 @@ _OF_EMULATORS = (
     "COMPUTE_ARCH_*, COMPUTE_STORAGE_BUS_*, COMPUTE_GRAPHICS_MODEL_*, COMPUTE_VIOMMU_MODEL_INTEL and _SMMUV3,"
     " COMPUTE_SECURITY_UEFI_SECURE_BOOT, COMPUTE_SECURITY_TPM_* and the providers of memory encryption"
 )
-# What the agent does not change in Placement while each part is missing.
+# For each part that can be missing: what the agent does not change in Placement until the part can be read.
 _UNCHANGED = {
     Part.HOST_FEATURES: "HW_CPU_X86_*",
     Part.HOST_CPU: "HW_ARCH_*, HW_CPU_X86_*, COMPUTE_SECURITY_UEFI_SECURE_BOOT, COMPUTE_SECURITY_TPM_*"

@@ -35,8 +35,8 @@ def _find(audit: AuditFacts) -> Findings:
     if view is None or state is None:
         return
     moving = {m.instance_uuid for m in state.migrations if m.under_way}
-    # The agent reads Placement's record before nova's row. If a move ends between the two reads, the record still has
-    # the allocations on both hosts.
+    # Skip an instance that nova changes now or changed just before: the agent reads Placement's record before nova's
+    # row, and if a move ends between the two reads, the record still has the allocations on both hosts.
     busy = {i.uuid for i in state.instances if i.task_state is not None or instance_just_changed(i, state.now)}
     for record, here, elsewhere in _spread(view.consumers, frozenset(p.uuid for p in view.providers)):
         if record.consumer_uuid not in moving and record.consumer_uuid not in busy:

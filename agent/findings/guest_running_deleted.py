@@ -2,7 +2,7 @@
 
 Usually the instance's allocation is gone already, so the scheduler sees resources as free that the guest still takes.
 By default nova-compute destroys such guests. Where nova-compute does not destroy the guest, only this finding reports
-it.
+the guest.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ def _find(audit: AuditFacts) -> Findings:
     if host is None or host.devices is None:
         return
     for choice in audit.settings.mdev_types:
-        # There is no finding if a device that the agent could not read may offer the type.
+        # Report nothing if a device that the agent could not read may offer the type.
         if choice.type_id not in _types(host.devices, choice) and not _may_be_odd(audit, host.devices, choice):
             yield _finding(audit, host.devices, choice)
 

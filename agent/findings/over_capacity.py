@@ -47,7 +47,8 @@ _Rows = Mapping[tuple[ProviderKey, str], tuple[Row, ...]]
 class _Place(NamedTuple):
     """One resource class on one provider.
 
-    ``rows`` are the ledger rows about this class and provider; ``where`` names a child provider, "" for the root.
+    ``rows`` are the ledger rows about this class and provider; ``where`` names a child provider; "" for the root
+    provider.
     """
 
     provider_uuid: str
@@ -136,7 +137,7 @@ def _of_withdrawn(audit: AuditFacts, place: _Place) -> Findings:
 
 
 def _inventories(wanted: DesiredProvider, observed: Provider | None) -> list[Inventory]:
-    """Return the inventories that the agent wants, or Placement's for a class that the agent cannot decide."""
+    """Return the inventories that the agent wants; for a class that the agent cannot decide, Placement's inventory."""
     frozen = {f.name for f in wanted.frozen}
     kept = [i for i in (observed.inventories if observed else ()) if i.resource_class in frozen]
     return sorted([*wanted.inventories, *kept], key=lambda i: i.resource_class)

@@ -182,7 +182,8 @@ _UNREAD = (
 _BY_HAND = (
     "write the instance's allocations with those of its devices; the command replaces all allocations of the instance"
 )
-# nova-compute allocates PCI devices in each update (nova/compute/resource_tracker.py:_update_to_placement).
+# The remedies in role companion, where nova-compute allocates PCI devices in each update
+# (nova/compute/resource_tracker.py:_update_to_placement).
 _BESIDE_NOVA = (
     wait(
         "nova-compute of this host adds the allocation itself in its next update, if its nova.conf has [pci] "

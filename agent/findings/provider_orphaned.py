@@ -19,7 +19,8 @@ _DELETED_SOON = "nothing is allocated from the provider, so the agent deletes it
 
 def _find(audit: AuditFacts) -> Findings:
     if audit.state is None:
-        # Without nova's state, the agent cannot know whether the node's record is gone or belongs to another host.
+        # Without nova's state, the agent cannot know whether the compute node record is deleted or belongs to another
+        # host.
         return
     names = {one.uuid: one.name for one in audit.left}
     rows = {row.uuid: row.hypervisor_hostname for row in orphan_rows(audit.state, audit.node, audit.root_uuid)}

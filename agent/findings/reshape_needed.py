@@ -27,7 +27,7 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def to_move(audit: AuditFacts) -> Mapping[str, NestedFamily]:
-    """Return {class: its family of child providers} for each class that is used on the root but belongs on children."""
+    """Return {class: family of child providers} for each class that is used on the root but belongs on children."""
     configured = (family for family in FAMILIES if family.is_configured(audit.settings))
     return {name: family for family in configured for name in still_on_root(family, audit.snapshot)}
 

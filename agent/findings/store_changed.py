@@ -59,5 +59,5 @@ def _remedies(now: StoreMark) -> tuple[Remedy, ...]:
     )
 
 
-# ``_find`` adds the source that reads the store, which depends on the configuration, to each finding.
+# ``_find`` adds to each finding the source that reads the disk store; the configuration decides which source.
 RULE = Rule(code="store-changed", severity=Severity.ERROR, find=_find, rests_on=frozenset({PLACEMENT, LIBVIRT}))

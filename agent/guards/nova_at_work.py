@@ -94,7 +94,10 @@ def _recent(
 
 
 def _clock(state: NovaState) -> datetime.datetime | None:
-    """Return the newest heartbeat of nova's services, which write the rows; the agent's own clock may be ahead."""
+    """Return the newest heartbeat of nova's services, used as the present time; None if there is no heartbeat.
+
+    These services also write the times in the rows, and the agent's own clock may be ahead of theirs.
+    """
     return state.newest_heartbeat or state.heartbeat
 
 

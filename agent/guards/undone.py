@@ -1,9 +1,9 @@
 """undone: the daemon does not repeat a repair that an operator undid with ``stocktake undo``.
 
-A finding and the finding that causes it have the same repair, so the guard refuses if the repair was undone for either
-of them. Both findings may have ended since the undo, so the guard also checks the consumer: while the journal has an
-operator's undo of the consumer's allocations, the daemon does not change these allocations. An operator may repeat the
-repair with ``stocktake heal``: this guard applies to the daemon only.
+A finding and the finding that causes it have the same repair, so the guard refuses if the operator undid the repair for
+either finding. Both findings may have ended since the undo, so the guard also checks the consumer: while the journal
+has an operator's undo of the consumer's allocations, the daemon does not change these allocations. An operator may
+repeat the repair with ``stocktake heal``: this guard applies to the daemon only.
 """
 
 from __future__ import annotations

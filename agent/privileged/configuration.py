@@ -18,7 +18,7 @@ def configured(files: Sequence[str], folders: Sequence[str]) -> tuple[Scope, str
     Raises Untrusted if users other than root may write a configuration file, or if libvirt's URI leads to another host
     or program; ConfigError if the configuration is wrong.
     """
-    # The check precedes the parsing: a file that other users may write must not even name further files to read.
+    # Check before parsing: a file that other users may write must not even name further files to read.
     check_files(find_files(files, folders).paths)
     loaded = load(files, folders)
     check_files(loaded.nova_files)

@@ -1,4 +1,4 @@
-"""Carry out a request's verb: run one command, or read without a command. Only the configuration has arguments."""
+"""Carry out a request's verb: run a command or read without one; all arguments come from the configuration."""
 
 from __future__ import annotations
 

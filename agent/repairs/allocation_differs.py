@@ -79,7 +79,7 @@ def _moves(state: NovaState, instance: Instance) -> bool:
 
 
 def _not_only_here(scene: Scene, record: ConsumerRecord) -> str | None:
-    """Return a reason to decline if another provider than the root has an amount of one of the flavor's classes."""
+    """Return a reason to decline (no project or user, or another provider has a class of the flavor), else None."""
     elsewhere = sorted(
         {
             a.provider_uuid

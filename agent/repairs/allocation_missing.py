@@ -1,8 +1,9 @@
 """allocation-missing: allocate the promised amounts to an instance of this host that has no allocation (scenario 161).
 
 The instance must have no task and no move in progress. The repair allocates only what the flavor alone determines. The
-repair cannot know what the scheduler chose (child providers, device profiles, ports); nova's heal_allocations cannot
-restore all of these choices either. Placement rejects an allocation that exceeds the free capacity.
+repair cannot know what the scheduler chose (child providers, device profiles, ports); nova's own command
+heal_allocations cannot restore all of these choices either. Placement rejects an allocation that exceeds the free
+capacity.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def _unfit(instance: Instance) -> str | None:
 
 
 def _unclear(scene: Scene, rows: tuple[Row, ...]) -> str | None:
-    """Return a reason to decline; None if Placement lacks all promised amounts and the root offers their classes."""
+    """Return a reason to decline; None if Placement lacks every promised amount and the root offers every class."""
     others = [row for row in scene.rows if row.key == rows[0].key and row not in rows]
     if others:
         return f"the instance's verdict is not allocation-missing for {', '.join(row.resource_class for row in others)}"

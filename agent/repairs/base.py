@@ -38,12 +38,12 @@ class Scene:
     ``identity`` is the root provider's uuid that the audit used, ``persisted`` the uuid in the host's files now (None
     if no file contains a uuid). ``records`` are whole consumer records that heal read after the audit. ``now`` is ISO
     8601 UTC. ``has_moved`` is True if the generation of a provider of this host's tree has changed since the audit;
-    heal checks this after it has read the records. ``read_ago_s`` is the time in seconds from the start of the audit to
-    the end of these reads. ``undone`` are the repairs that the daemon must not repeat, because an operator undid them;
-    if an operator requests the repair, ``undone`` is empty. ``nova_alive_s`` is the time in seconds for which audits in
-    a row have found nova-compute of this host alive; None if nova-compute is not alive. ``migrations`` maps the uuids
-    of instances to all their migrations between any hosts, which heal reads in role companion for the instances of the
-    records; None if this read failed.
+    heal compares the generations after the read of the records. ``read_ago_s`` is the time in seconds from the start of
+    the audit to the end of these reads. ``undone`` are the repairs that the daemon must not repeat, because an operator
+    undid them; if an operator requests the repair, ``undone`` is empty. ``nova_alive_s`` is the time in seconds for
+    which audits in a row have found nova-compute of this host alive; None if nova-compute is not alive. ``migrations``
+    maps the uuids of instances to all their migrations between any hosts, which heal reads in role companion for the
+    instances of the records; None if this read failed.
     """
 
     snapshot: Snapshot

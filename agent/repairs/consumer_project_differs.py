@@ -32,7 +32,7 @@ def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAct
 
 
 def _instance(scene: Scene, consumer_uuid: str) -> Instance | None:
-    """Return the instance with that uuid, or the instance of the migration with that uuid."""
+    """Return the instance with this uuid, or the instance of the migration with this uuid; None if there is neither."""
     state = scene.snapshot.nova.value
     if state is None:
         return None

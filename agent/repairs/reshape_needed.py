@@ -113,7 +113,7 @@ def _change(move: _Move, record: ConsumerRecord | None, consumer_uuid: str) -> C
     amounts = {(a.provider_uuid, a.resource_class): a.amount for a in record.allocations}
     leaving = amounts.pop((move.root.uuid, name), 0)
     if not leaving:
-        # Since the audit, another run has moved the allocation, or another client has removed the allocation.
+        # Another run of heal has moved the allocation since the audit, or another client has removed the allocation.
         return Declined(why=f"consumer {consumer_uuid} has no {name} on the root any more")
     wanted = {(move.targets[key].uuid, name): amount for key, amount in belongs.items()}
     coming = [amount - amounts.get(place, 0) for place, amount in wanted.items()]
@@ -148,7 +148,7 @@ def _overfull(move: _Move, changes: list[ConsumerChange]) -> str | None:
 
 
 def _providers(move: _Move) -> tuple[ProviderChange, ...]:
-    """Return the root without the class, the children with the class, and the children to delete."""
+    """Return the changes of providers: the root loses the class, children get it, obsolete children are deleted."""
     name, root = move.resource_class, move.root
     rest = tuple(i for i in root.inventories if i.resource_class != name)
     above = ProviderChange(

@@ -88,7 +88,7 @@ def _run(
 
 
 def identity_run(task: AuditTask) -> AdoptRun:
-    """Read this host's uuids and names in its files, Placement and nova, and plan how to make them match."""
+    """Read this host's uuids and names in its own files, in Placement and in nova, and plan how to make them equal."""
     parts = task.parts
     if parts.names is None or parts.own_file is None:
         raise AssertionError("this is a bug: adopt was started without access to provider names or identity files")

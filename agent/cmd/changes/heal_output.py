@@ -15,7 +15,7 @@ from agent.healing.reshape_journal import after_document, before_json
 from agent.model.heal import AnyAction, HealRefusal, ReshapeAction
 from agent.render.documents import Document, audit_keys
 
-#: How many characters of a finding's id and of a digest the text prints. Every command accepts the shortened form.
+#: The text prints this many characters of a finding's id and of a digest. Every command accepts these shortened forms.
 ID_SHOWN, DIGEST_SHOWN = 8, 12
 
 

@@ -178,8 +178,8 @@ def _remember(task: AuditTask, result: AuditResult) -> None:
         return
     try:
         with task.parts.lock.hold():
-            # Replace only the part of the history that this run's audits decide; keep what the daemon has saved since
-            # the run began.
+            # Save this run's findings, and keep the findings that the daemon has saved since this run began: do not
+            # replace the whole history.
             stored = task.parts.history.load()
             own = merged(seen, stored, result.memory.ended)
             task.parts.history.save(dataclasses.replace(own, added=stored.added, left=stored.left))
@@ -215,7 +215,8 @@ def _check_ids(report: AuditReport, ordered: Ordered) -> None:
 
 def _run(task: AuditTask, result: AuditResult, ordered: Ordered) -> HealRun:
     with task.parts.request_scope(result.report.audit_id):
-        # A repair that only an operator may start needs the finding's id or code, because the operator must judge it.
+        # A repair that only an operator may start needs the finding's id or code, because the operator must judge this
+        # finding.
         ids = ids_of(result.report, ordered)
         found = prepared(_started_by_hand(task), result, ordered.wanted_codes, ids)
         run = HealRun(ordered=ordered, report=result.report, prepared=found, min_age_s=task.settings.heal.min_age_s)

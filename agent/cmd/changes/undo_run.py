@@ -50,7 +50,7 @@ def undone(options: argparse.Namespace, typed: str) -> Undone:
 def entry_of(entries: tuple[Entry, ...], typed: str) -> Entry:
     """Return the entry whose id is or begins with ``typed``. Raises UsageError if no entry or several entries match."""
     if not typed:
-        # An empty id would match every entry; a script may pass an empty variable.
+        # A script may pass an empty variable as the id, and an empty id would match every entry.
         raise UsageError("no entry id was passed: `stocktake journal` lists the ids")
     by_id = {entry.id: entry for entry in entries}
     found = only_match("journal entry", typed, by_id, LEAST_OF_ENTRY)

@@ -36,7 +36,7 @@ JSON = "json"
 TABLE = "table"
 VALUE = "value"
 # The formats that scripts read line by line. These formats have neither null nor lists, and this module escapes their
-# values; for the other formats, cliff does.
+# values; for the other formats, cliff escapes the values.
 FLAT = ("csv", VALUE)
 Row = Sequence[Any]
 

@@ -101,7 +101,7 @@ class Demo(DocumentCommand):
         return 0 if all(story.shown for story in ran.stories) else NOT_SHOWN
 
     def _list(self) -> int:
-        """Print the folder of each kept cloud, its hosts, and how to remove it; return 0."""
+        """Print each kept cloud's folder, its hosts, and the command that removes the cloud; return 0."""
         from agent.demo.kept import kept_clouds
 
         found = tuple(kept_clouds())
@@ -283,7 +283,7 @@ def _program() -> str:
     """Return the command that starts this program from any working directory."""
     called = sys.argv[0]
     found = shutil.which(Path(called).name)
-    # If a search of PATH finds the running script, the bare name of the program is enough.
+    # If the shell finds the running script by its name in PATH, the name without a path is enough.
     if found is not None and os.path.abspath(found) == os.path.abspath(called):
         return Path(called).name
     return os.path.abspath(called) if os.sep in called else called

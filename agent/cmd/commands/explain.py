@@ -40,7 +40,7 @@ class Explain(ReportingCommand, DocumentCommand):
         from agent.cmd.naming.explain_what import answer
         from agent.render.explain_text import Detail
 
-        # The JSON document always says where the agent read each amount.
+        # --verbose is for the text: the JSON document always says from which source each amount comes.
         brief = not parsed_args.verbose and parsed_args.format != JSON
         found = answer(self.report_of(parsed_args, "explain"), what, Detail.BRIEF if brief else Detail.SOURCES)
         self.answer(parsed_args.format, found.blocks, found.document)

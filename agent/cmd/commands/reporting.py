@@ -24,7 +24,7 @@ LAST = argument(
 
 
 class ReportingCommand(BaseCommand):
-    """A command whose answer is about one audit. Its ``ARGUMENTS`` contain ``LAST``."""
+    """A command whose answer is about one audit. The command's ``ARGUMENTS`` must contain ``LAST`` (--last)."""
 
     _last: DaemonReport | None = None
     _is_begun = False

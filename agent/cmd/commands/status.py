@@ -50,7 +50,7 @@ class Status(DocumentCommand):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Return the last audit's exit code. Raises AgentError (75) if there is no readable report.
+        """Return the last audit's exit code. Raises AgentError (exit code 75) if there is no readable report.
 
         If the report is stale or has unreadable rows, the codes 0 and 3 become 2.
         """
@@ -81,5 +81,5 @@ def _code(outcome: Outcome, *, partial: bool) -> int:
     from agent.exit_codes import BUG, PARTIAL, REFUSED, TEMPORARY, code_of
 
     code = code_of(outcome)
-    # A stale report or an unreadable row gives the same exit code as a source that could not be read.
+    # A stale report or an unreadable row counts like an unread source: the answer is partial.
     return PARTIAL if partial and code not in (BUG, REFUSED, TEMPORARY) else code

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 #: The default of ``--timeout``: how long ``--once`` waits for the first answer.
 TIMEOUT_S = 5.0
-#: For the help text: seconds, equal to SETTLED_S in agent/cmd/watching/once.py, which is slow to import.
+#: The seconds that the help text names. A copy of SETTLED_S in agent/cmd/watching/once.py, because that import is slow.
 SETTLED_S = 2.0
 LONGEST_S = 86_400
 CSV = "csv"

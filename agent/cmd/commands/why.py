@@ -82,7 +82,7 @@ class Why(DocumentCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Print the answer and return the exit code: 0 the request fits, 3 it does not fit, 2 the answer is incomplete.
 
-        Raises UsageError (exit code 127) on bad input, PlacementUnavailable (75) if Placement cannot be read.
+        Raises UsageError (exit code 127) on bad input, PlacementUnavailable (exit code 75) if Placement cannot be read.
         """
         from agent.cmd.exit_handling import to_stderr
         from agent.cmd.why_run import answered, code_of

@@ -63,7 +63,7 @@ class ProgramWords:
 
     @property
     def second_words(self) -> dict[str, tuple[tuple[str, str], ...]]:
-        """For the commands of two words: the first word, and for it pairs (second word, the command's summary)."""
+        """The commands of two words: {first word: pairs (second word, the command's summary)}."""
         pairs = [(each.name.partition(" "), each.summary) for each in self.commands if " " in each.name]
         firsts = dict.fromkeys(first for (first, _, _), _ in pairs)
         return {word: tuple((second, text) for (first, _, second), text in pairs if first == word) for word in firsts}

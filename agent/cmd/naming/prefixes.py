@@ -17,7 +17,7 @@ _HEX = re.compile(r"[0-9a-f]+")
 
 
 def matches(typed: str, known: Iterable[str], least: int = LEAST) -> tuple[str, ...]:
-    """Return the known ids that ``typed`` means, sorted: only the id equal to it, else all that begin with it."""
+    """Return the known ids that ``typed`` means, sorted: the one equal id, else all ids that begin with ``typed``."""
     wanted = plain(typed)
     ids = sorted(set(known))
     exact = tuple(one for one in ids if plain(one) == wanted)

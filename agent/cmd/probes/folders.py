@@ -23,7 +23,7 @@ def folder_probes(loaded: Loaded) -> Iterator[Probe]:
 
 
 def _folder(path: str, _deadline: Deadline) -> str:
-    """Return a sentence with the free MiB of the folder, or of the nearest parent folder that exists.
+    """Return a sentence with the free MiB at ``path``, or at its nearest parent folder that exists.
 
     Raises OSError if the agent cannot write to the folder or cannot create the folder in the parent.
     """

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 PAUSE_OF_A_COMMAND_S = 5.0
 DAEMON_PROGRAM = "stocktake-agent"
 
-#: Returns a context manager for a wait. The arguments: the source's name, and the maximum seconds of the wait.
+#: A function that returns a context manager for one wait. Its arguments: the source's name, and the maximum seconds.
 Watch = Callable[[str, float], AbstractContextManager[object]]
 
 

@@ -51,11 +51,11 @@ class Wait:
     ends: float
 
     def line(self, now: float) -> str:
-        """Return the sentence about this wait at ``now``."""
+        """Return the sentence about this wait; ``now`` is in monotonic seconds."""
         return self._sentence(self.what, now)
 
     def line_within(self, width: int, now: float) -> str:
-        """Return the sentence in at most ``width`` columns: without the place of the source if that is too long."""
+        """Return the sentence in at most ``width`` columns; if it is too long, leave out the source's address."""
         sentence = self._sentence(self.what, now)
         return sentence if len(sentence) <= width else self._sentence(self.what.partition(" (")[0], now)[:width]
 

@@ -82,7 +82,7 @@ class WatchedCell:
 
     @property
     def error(self) -> str | None:
-        """The broker's error while the broker is unreachable, else None."""
+        """The broker's error as a text while the broker is unreachable, else None."""
         away = self._away
         return None if away is None else away.error
 

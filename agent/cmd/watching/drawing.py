@@ -22,7 +22,7 @@ from agent.fleet.table import CUT, GAP, HEAD, LEAST_WHAT, Cells, cells_of, colum
 from agent.fleet.view import FleetView, HostRow
 from agent.render.layout import Line, Span, Tone
 
-#: The width in columns of the heat strip (one character a host) if the output has no width.
+#: The width in columns of the heat strip (one character for each host) if the width of the output is unknown.
 USUAL_STRIP = 80
 #: The most lines about unreachable brokers and unread lists; one more line counts the other problems.
 MOST_PROBLEMS = 3
@@ -57,7 +57,7 @@ class Size(NamedTuple):
 
 
 def page_of(view: FleetView, size: Size) -> int:
-    """Return the number of rows that fit below the head of the table."""
+    """Return the number of table rows that fit on the screen below the head."""
     return max(1, size.lines - len(_screen_head(view, size)) - 2)
 
 
@@ -79,7 +79,7 @@ def screen_lines(view: FleetView, ui: Ui, rows: Sequence[HostRow], size: Size) -
 
 
 def report_lines(view: FleetView, rows: Sequence[HostRow], width: int | None) -> tuple[Line, ...]:
-    """Return the lines of ``watch --once``: the head and all rows. Without a ``width`` nothing is cut."""
+    """Return the lines of ``watch --once``: the head and all rows. If ``width`` is None, no line is cut."""
     return (*_head(view, width), *_table(view, rows, width, None))
 
 

@@ -40,7 +40,7 @@ class ExpectedList:
 
     @property
     def value(self) -> ExpectedHosts:
-        """The list as last read."""
+        """The list from the last successful read, with the error of the last read if that failed."""
         return self._value
 
     def start(self) -> None:

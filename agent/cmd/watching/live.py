@@ -58,7 +58,8 @@ class LiveScreen:
                 self._draw()
                 return self._loop()
             finally:
-                # The terminal may no longer exist (a closed window); then each write to the terminal fails.
+                # If the terminal no longer exists (a closed window), each write to the terminal fails: ignore the
+                # error.
                 with contextlib.suppress(OSError):
                     self._live.stop()
 

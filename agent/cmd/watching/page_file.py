@@ -19,7 +19,7 @@ SOON_S = 10.0
 
 def write_view(file: str, view: FleetView) -> None:
     """Write the page of this view. Raises SourceUnavailable if the file cannot be written."""
-    # Imported only for a page: Jinja2 takes memory that other runs of the command do not need.
+    # Import late: only a page needs Jinja2, which takes much memory.
     from agent.cmd.fleet_facts import facts_of_view
     from agent.pages.fleet.page import fleet_page
     from agent.pages.output import write_page
@@ -33,7 +33,7 @@ def page_kept(file: str | None, watched: Watched) -> Iterator[None]:
     """Write the page again and again while the block runs, and once more at its end; do nothing without a file.
 
     Raises SourceUnavailable if the first page cannot be written. A later failure is printed to stderr at the end of the
-    block, because the block may use the whole terminal.
+    block, because the code in the block may use the whole terminal.
     """
     if file is None:
         yield

@@ -72,7 +72,7 @@ def run(wanted: Wanted, out: TextIO) -> int:
 _PRINTERS: Mapping[str, Callable[[TextIO], Printer]] = MappingProxyType(
     {"table": Lines, "json": JsonLines, "csv": CsvLines}
 )
-#: Receivers that print nothing, because the screen or the output of --once shows everything.
+#: Receivers that print no single message, because the screen or the output of --once shows all hosts.
 _QUIET = Receivers(listen=lambda _cell: None, complain=None, told=None)
 
 

@@ -73,7 +73,7 @@ class Watched:
             raise SourceUnavailable(BROKER, "; ".join(errors))
 
     def close(self) -> None:
-        """Close all connections; takes some seconds if a broker hangs."""
+        """Close all connections. If a broker hangs, this takes some seconds."""
         if self.everywhere is not None:
             self.everywhere.close()
         closers = [threading.Thread(target=cell.close, daemon=True) for cell in self.cells]

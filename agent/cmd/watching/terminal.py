@@ -87,7 +87,8 @@ class Terminal:
             if key.fd != self._number:
                 continue
             if not data:
-                # A read without data means that the other end of the terminal is closed.
+                # A read without data means that the other end of the terminal is closed: act as for SIGHUP, which ends
+                # the program.
                 self._signals.append(signal.SIGHUP)
                 self._selector.unregister(key.fd)
                 continue
@@ -125,7 +126,7 @@ def single_keys(number: int) -> Iterator[None]:
         tty.setcbreak(number, termios.TCSADRAIN)
         yield
     finally:
-        # A terminal that is gone (a closed window, a lost connection) has no settings any more.
+        # If the terminal no longer exists (a closed window, a lost connection), there are no settings to restore.
         with contextlib.suppress(termios.error):
             termios.tcsetattr(number, termios.TCSADRAIN, before)
 

@@ -77,7 +77,7 @@ def pressed(ui: Ui, key: str, rows: Sequence[HostRow], page: int) -> tuple[Ui, A
 
 def _moved(ui: Ui, index: int, rows: Sequence[HostRow]) -> Ui:
     index = min(max(0, index), max(0, len(rows) - 1))
-    # A selection of the first row names no host, so the first row stays selected, whichever host moves there.
+    # If the first row is selected, store no host: then the first row stays selected, whichever host moves there.
     return replace(ui, index=index, selected=rows[index].key if index and rows else None)
 
 

@@ -107,7 +107,7 @@ def _host_cpu(document: ET.Element, asker: Asker, missing: _Missing) -> HostCpu:
     cpu = missing.ask(Part.HOST_CPU, lambda: host_cpu(document))
     if cpu is None:
         return HostCpu(arch="")
-    # For aarch64, baselineCPU returns no features at all.
+    # Do not ask for aarch64: there, baselineCPU returns no features at all.
     if cpu.model is None or cpu.arch == "aarch64":
         return cpu
     return replace(cpu, features=missing.ask(Part.HOST_FEATURES, lambda: _host_features(document, cpu, asker)))
@@ -136,7 +136,7 @@ def _model_features(
     if not models:
         return ()
     names = _model_names(asker.connection, arch)
-    # nova accepts a configured model name in upper or lower case. libvirt accepts only its own spelling.
+    # Query with libvirt's spelling of the model: nova accepts a configured name in any letter case, libvirt does not.
     questions = {model: model_question(document, names.get(model.lower(), model)) for model in models}
     answers = (
         (model, missing.ask(Part.MODEL_FEATURES, functools.partial(_expanded, asker, question), model))

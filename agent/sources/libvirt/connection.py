@@ -55,8 +55,8 @@ def _opened(uri: str, opener: Callable[[str], libvirt.virConnect]) -> libvirt.vi
     silence()
     _check_test_file(uri)
     connection = opener(uri)
-    # Keep-alive is not available with the test driver, or without the event loop. Then a call has no limit except the
-    # deadline of the waiting caller.
+    # Keep-alive is not available with the test driver, or without the event loop. Then only the deadline of the waiting
+    # caller limits a call.
     with contextlib.suppress(libvirt.libvirtError):
         connection.setKeepAlive(_KEEPALIVE_INTERVAL_S, _KEEPALIVE_COUNT)
     return connection

@@ -4,7 +4,7 @@ After its start the libvirt daemon probes each QEMU binary before it answers (4 
 queries once per connection, on a separate thread. Two events cause a new query:
 
 - The set of online CPUs has changed: the capabilities list neither core nor socket for an offline CPU.
-- A part is missing and ten minutes have passed: an operator may have given the agent the permission since then.
+- A part is missing and ten minutes have passed: an operator may have given the agent the missing permission since then.
 - A part is missing because stocktake-probe did not answer: the next read asks again.
 """
 
@@ -48,7 +48,7 @@ class Nature:
 
 
 def learn(asker: Asker, online: tuple[bool, ...]) -> Nature:
-    """Send all queries to libvirt. Raises libvirtError, and SourceInconsistent if the topology makes no sense."""
+    """Send all queries to libvirt. Raises libvirtError, and SourceInconsistent if the topology is contradictory."""
     started = time.monotonic()
     document = capabilities_document(asker.connection.getCapabilities())
     topology = topology_of(document)

@@ -80,5 +80,5 @@ class DomainCache:
 
     @staticmethod
     def _turn_of(domain_uuid: str) -> int:
-        # Use the uuid, not the position in the list: positions change when domains are defined or removed.
+        # The uuid decides the turn, not the position in the list: positions change when domains are defined or removed.
         return zlib.crc32(domain_uuid.encode()) % TURNS

@@ -134,7 +134,7 @@ class LibvirtEvents:
         libvirt_connection.register_event_loop()
         libvirt_connection.silence()
         self._notify = notify
-        # The loop sleeps until an event arrives. Setting this timer to 0 wakes the loop at once.
+        # The loop sleeps until an event arrives. To wake the loop at once, stop() sets this timer to 0.
         self._timer = libvirt.virEventAddTimeout(_TICK_MS, _nothing, None)
         self._threads = (
             threading.Thread(target=self._run_loop, name="libvirt-events", daemon=True),
@@ -211,7 +211,7 @@ class LibvirtEvents:
             try:
                 number = link.connection.nodeDeviceEventRegisterAny(None, event_id, self._on_device, None)
             except libvirt.libvirtError as error:
-                # A separate daemon (virtnodedevd) may serve the devices. If only that daemon is down, go on without
+                # A separate daemon (virtnodedevd) may serve the devices. If only that daemon is down, continue without
                 # device events: every audit lists the devices anyway.
                 if not libvirt_connection.is_alive(link.connection):
                     raise
@@ -282,7 +282,7 @@ def _unless_unsupported() -> Iterator[None]:
     try:
         yield
     except libvirt.libvirtError as error:
-        # libvirtd rejects an unknown event id with INVALID_ARG.
+        # An older libvirtd rejects an event id that it does not know with INVALID_ARG: treat this as "not supported".
         if not libvirt_connection.is_unsupported(error) and error.get_error_code() != libvirt.VIR_ERR_INVALID_ARG:
             raise
 

@@ -116,8 +116,8 @@ class LibvirtHost:
         """Return all host facts.
 
         Raises SourceUnavailable with the URI and libvirt's message, SourceUnsupported if the driver lacks a required
-        call, and SourceInconsistent if the capabilities make no sense. A domain that cannot be read or parsed becomes
-        an OddDomain and never fails the read.
+        call, and SourceInconsistent if the capabilities contradict each other or cannot be parsed. A domain that cannot
+        be read or parsed becomes an OddDomain and never fails the read.
         """
         try:
             return self._reader.call(self._read, deadline)
@@ -146,11 +146,11 @@ class LibvirtHost:
             LOG.debug("libvirt connection not closed in time", extra={"uri": self._place.uri})
 
     def domain_changed(self, domain_uuid: str) -> None:
-        """Note that an event named this domain: the next read fetches the XML of the domain again. For any thread."""
+        """Note that an event named this domain: the next read fetches its XML again. Any thread may call this."""
         self._cache.changed(domain_uuid)
 
     def device_changed(self, name: str) -> None:
-        """Note that an event named this device: the next read fetches the XML of the device again. For any thread."""
+        """Note that an event named this device: the next read fetches its XML again. Any thread may call this."""
         self._devices.changed(name)
 
     def events_up(self) -> None:

@@ -11,7 +11,7 @@ _LINE = re.compile(r"^(MemFree|Buffers|Cached):\s+([0-9]{1,18}) kB$", re.MULTILI
 
 
 def used_mib(proc_root: Path, memory_mib: int) -> int | None:
-    """Return ``memory_mib`` − (MemFree + Buffers + Cached), in MiB; None if meminfo is unreadable or makes no sense."""
+    """Return ``memory_mib`` − (MemFree + Buffers + Cached), in MiB; None if meminfo is unreadable or wrong."""
     try:
         text = (proc_root / "meminfo").read_text(encoding="ascii", errors="replace")
     except OSError:
@@ -20,7 +20,7 @@ def used_mib(proc_root: Path, memory_mib: int) -> int | None:
 
 
 def parse_used_mib(text: str, memory_mib: int) -> int | None:
-    """Compute the used memory, as used_mib does, from the text of /proc/meminfo; None if the text makes no sense."""
+    """Compute the used memory, as used_mib does, from the text of /proc/meminfo; None if the text cannot be right."""
     found = dict(_LINE.findall(text))
     if len(found) != 3:
         return None

@@ -134,7 +134,7 @@ def _pci_id(capability: ET.Element, tag: str, where: str) -> str:
 
 def _numa_node(capability: ET.Element, where: str) -> int | None:
     numa = capability.find("numa")
-    # The kernel reports -1 if the firmware does not name the NUMA node.
+    # The kernel reports -1 if the firmware does not name the NUMA node: the node is unknown.
     if numa is None or numa.get("node") == "-1":
         return None
     return number(numa.get("node"), f"{where}: numa node")

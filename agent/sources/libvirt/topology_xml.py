@@ -61,7 +61,7 @@ def cpus_of(online: Iterable[bool], topology: HostTopology) -> tuple[Cpu, ...]:
 def _cpu(cpu_id: int, is_online: bool, place: CpuPlace | None) -> Cpu:  # noqa: FBT001
     if place is None:
         return Cpu(id=cpu_id, online=is_online)
-    # Some versions of libvirt wrongly report socket 0 for an offline CPU.
+    # Ignore the core and socket of an offline CPU: some versions of libvirt wrongly report socket 0.
     core, socket = (place.core, place.socket) if is_online else (None, None)
     return Cpu(id=cpu_id, online=is_online, core=core, socket=socket, cell=place.cell)
 

@@ -16,8 +16,8 @@ _SOURCE = "libvirt"
 _LONGEST_REASON = 400
 _WHOLE = re.compile(r"[0-9]{1,18}")
 _HEX = re.compile(r"(?:0[xX])?[0-9a-fA-F]{1,8}")
-# As in libvirt's virScaleInteger, case does not matter. Without a unit, scaled_bytes assumes KiB, libvirt's default for
-# memory.
+# As in libvirt's virScaleInteger, the letter case of a unit does not matter. Without a unit, scaled_bytes assumes KiB,
+# libvirt's default for memory.
 _UNITS: dict[str, int] = {"b": 1, "bytes": 1}
 for _power, _letter in enumerate("kmgtpe", start=1):
     _UNITS |= {_letter: 1 << 10 * _power, f"{_letter}ib": 1 << 10 * _power, f"{_letter}b": int(1000**_power)}

@@ -1,9 +1,9 @@
 """Provide a PyMySQL connection on which no read outlasts the deadline, from the server's greeting to the rows.
 
-PyMySQL's own time-outs apply to the connect to one address and to each piece of data that arrives. They do not limit
-the look-up of the server's name, which takes as long as the host's resolver takes. Nor do they limit the connects to
-several addresses together, because each address may use the whole time-out. In both cases NovaSql stops waiting for its
-thread at the deadline.
+PyMySQL's own time-outs apply to the connect to one address and to each piece of data that arrives. These time-outs do
+not limit the look-up of the server's name, which takes as long as the host's resolver takes. Nor do the time-outs limit
+the connects to several addresses together, because each address may use the whole time-out. In both cases NovaSql stops
+waiting for its thread at the deadline.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class BoundedConnection(Connection):
 
     @_rfile.setter
     def _rfile(self, stream: io.BufferedReader | None) -> None:
-        # PyMySQL sets this attribute once for the plain socket, and again for the TLS socket.
+        # PyMySQL sets this attribute first for the plain socket and again for the TLS socket: limit the reads of both.
         if stream is not None:
             stream = io.BufferedReader(BoundedReads(stream.detach(), self._sock, self._left_s))
         self._stream = stream

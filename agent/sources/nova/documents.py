@@ -147,7 +147,7 @@ def _parsed(parse: Callable[[str], _Parsed], text: str, where: str) -> _Parsed:
 def _flavors(text: str) -> tuple[Flavor, Flavor | None, Flavor | None]:
     document = _json_object(text)
     current = flavor_from_primitive(document.get("cur"), " 'cur'")
-    # nova writes null for "no flavor", and reads any empty value as "no flavor".
+    # Treat any empty value as "no flavor", as nova does; nova itself writes null.
     old, new = (
         flavor_from_primitive(document[name], f" {name!r}") if document.get(name) else None for name in ("old", "new")
     )

@@ -40,9 +40,9 @@ EVERY_ROW = 2**64 - 1
 # The shortest time-out to set: MariaDB takes 0 as "no limit".
 SHORTEST_S = 0.01
 RECYCLE_S = 280
-# The errors that PyMySQL passes on unchanged. They occur if the server is not a MySQL server, if it requires an
-# authentication plug-in that is not installed (RuntimeError), or if the URL has an option unknown to PyMySQL
-# (TypeError).
+# The errors that PyMySQL passes on unchanged. These errors occur if the server is not a MySQL server, if the server
+# requires an authentication plug-in that is not installed (RuntimeError), or if the URL has an option unknown to
+# PyMySQL (TypeError).
 NO_CONVERSATION = (OSError, struct.error, ValueError, TypeError, LookupError, AssertionError, RuntimeError)
 
 
@@ -124,7 +124,7 @@ class SqliteCell:
         """Do nothing: no connection stays open between two reads."""
 
     def _open(self) -> sqlite3.Connection:
-        # A cell in MariaDB needs no SQLite.
+        # Import late: an agent whose cell database is MariaDB does not need SQLite.
         import sqlite3
 
         deadline = self._deadline
@@ -150,7 +150,8 @@ class MariaDbCell:
 
     def __init__(self, url: URL) -> None:
         self.shown = _shown(url)
-        # devstack may add the URL option "plugin", which names a devstack package; the agent must not load it.
+        # devstack may add the URL option "plugin", which names a devstack package; the agent must not load that
+        # package.
         self._url = url.difference_update_query(["plugin"])
         self._engine: Engine | None = None
         self._deadline = Deadline(0.0)
@@ -187,7 +188,7 @@ class MariaDbCell:
             pool_recycle=RECYCLE_S,
             pool_size=1,
             max_overflow=0,
-            # With a lower isolation level, each SELECT would see the database at a different time.
+            # With a lower isolation level, each SELECT would read the state of the database at a different time.
             connect_args={"init_command": "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"},
         )
         event.listen(engine, "do_connect", self._opened)
@@ -236,6 +237,6 @@ def _limit_ping(dbapi_connection: object, _record: object) -> None:
 
 
 def _limit_socket(dbapi_connection: object, seconds: float) -> None:
-    # PyMySQL sets these time-outs on its socket before each read and write, and has no public way to change them.
-    # tests/contract/state/test_nova_sql_faults.py freezes a server to prove that this works.
+    # PyMySQL applies these two attributes to its socket before each read and write, but has no public way to set them.
+    # tests/contract/state/test_nova_sql_faults.py freezes a server to prove that setting them works.
     vars(dbapi_connection).update(_read_timeout=seconds, _write_timeout=seconds)

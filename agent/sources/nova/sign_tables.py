@@ -63,7 +63,8 @@ def sign_of_migrations(uuids: Iterable[str]) -> Query:
 def _sign(
     name: str, columns: Iterable[ColumnElement[object]], source: FromClause, *where: ColumnElement[bool]
 ) -> Query:
-    # Without QUOTE, NULL in any column would make the whole text NULL, and SUM skips NULL.
+    # QUOTE turns NULL into a text. Otherwise NULL in any column would make the row's whole text NULL, and SUM would
+    # skip the row.
     texts = [part for each in columns for part in (func.quote(each), literal(","))]
     checksum = func.coalesce(func.sum(func.crc32(func.concat(*texts))), 0)
     return select(literal(name), func.count(), checksum).select_from(source).where(*where)

@@ -85,7 +85,8 @@ def _connected(path: str, deadline: Deadline) -> Iterator[socket.socket]:
         try:
             connection.connect(path)
         except BlockingIOError:
-            # With a time-out, connect() to a unix socket does not wait while the queue of connections is full.
+            # If the socket's queue of connections is full, connect() with a time-out fails at once. Report a time-out
+            # instead.
             raise TimeoutError from None
         yield connection
 

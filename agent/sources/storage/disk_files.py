@@ -33,7 +33,7 @@ _OF_THE_KERNEL = frozenset(
     {"proc", "sysfs", "debugfs", "tracefs", "securityfs", "configfs", "bpf", "cgroup", "cgroup2", "pstore"}
     | {"efivarfs", "binfmt_misc", "fusectl", "selinuxfs", "smackfs", "rpc_pipefs", "resctrl", "mqueue", "devpts"}
 )
-# With O_NONBLOCK, a file that became a FIFO after the check does not block the reader.
+# O_NONBLOCK: if the file has become a FIFO since the check, the open does not block.
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
@@ -104,7 +104,7 @@ def _regular(status: os.stat_result) -> os.stat_result:
 
 def _of_disks(status: os.stat_result) -> os.stat_result:
     """Return ``status``. Raises HeaderError if the file is on a file system whose files the kernel generates."""
-    # A file system with the major number 0 has no block device: its type says if it is a kernel or network file system.
+    # A file system with the major number 0 has no block device: the type says if the kernel generates the files.
     kind = "" if os.major(status.st_dev) else filesystem_type(MOUNTS, status.st_dev)
     if kind in _OF_THE_KERNEL:
         raise HeaderError(f"not a disk but a file of a kernel file system ({kind})")

@@ -1,7 +1,7 @@
 """Read size, free space and identity of the file systems at given paths, with statvfs and the list of mounts.
 
-statvfs on a dead network mount never returns, so a reader thread calls it. Free bytes include the blocks reserved for
-root, available bytes do not; so used and available bytes do not add up to the size.
+statvfs on a dead network mount never returns, so a reader thread calls statvfs. Free bytes include the blocks reserved
+for root, available bytes do not; so used and available bytes do not add up to the size.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from agent.sources.storage.disk_files import taken_bytes
 
 # The deepest level of folders that the walk enters; nova creates three levels.
 MAX_DEPTH = 16
-# The walk stops after this number of entries (half a second), because a larger tree is not an image store. The
+# The walk stops after this number of entries (half a second), because a larger tree is not nova's image folder. The
 # remaining entries count as other use of the file system.
 MAX_ENTRIES = 100_000
 

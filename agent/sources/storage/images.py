@@ -25,8 +25,8 @@ from agent.ports import Deadline
 from agent.sources.storage.image_meter import ImageFolders, ImageMeter, OwnMeter
 
 # Measure again at this age, because a growing file does not change its folder's modification time. A measurement takes
-# 50 µs per file. Only one size affects Placement: the reserve for the image cache, in GiB. nova checks its cache every
-# 40 minutes.
+# 50 µs per file. Only one size affects Placement: the reserve for the image cache, in GiB. nova checks its cache only
+# every 40 minutes, so this age is short enough.
 MAX_AGE_S = 600.0
 
 

@@ -58,7 +58,7 @@ class Runner(Protocol):
     """Runs commands, one at a time, and waits for each to end."""
 
     def run(self, argv: tuple[str, ...], timeout_s: float) -> Completed:
-        """Run the command; a time-out kills it. Raises OSError, or TimeoutError (its text: the last line on stderr)."""
+        """Run the command; kill it after ``timeout_s``. Raises OSError, or TimeoutError with stderr's last line."""
         ...
 
 
@@ -100,7 +100,7 @@ class SubprocessRunner:
         self._unkillable: dict[str, subprocess.Popen[str]] = {}
 
     def run(self, argv: tuple[str, ...], timeout_s: float) -> Completed:
-        """Run the command; a time-out kills its whole process group. See Runner.
+        """Run the command; after ``timeout_s``, kill its whole process group. See Runner.
 
         Raises TimeoutError at once while a killed process of the same command has not ended. stdout is a memory file,
         not a pipe: lvs writes the report on 2,000 volumes in 280 pieces, and with a pipe each piece would wake this
@@ -149,7 +149,7 @@ class SubprocessRunner:
         return _last_line(stderr)
 
     def _environment(self) -> dict[str, str]:
-        # An operator's shell may lack sbin in its PATH, and lvm2 is in sbin.
+        # Add sbin, where lvm2 is: the PATH of an operator's shell may lack sbin.
         path = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
         fixed = {"PATH": path, "LC_ALL": "C", "LVM_SUPPRESS_FD_WARNINGS": "1"}
         return {**os.environ, **fixed, **self.environment}

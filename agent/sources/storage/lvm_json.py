@@ -30,7 +30,7 @@ VOLUME_COLUMNS = (
 )
 FORMAT = ("--reportformat", "json", "--units", "b", "--nosuffix")
 
-# lvm2 prints this instead of the device of a physical volume that lvm2 cannot find.
+# lvm2 prints this text instead of a device if it cannot find the physical volume.
 _MISSING_DEVICE = "[unknown]"
 # Volumes of these types have their extents in their pool. A cached volume names a pool too, but has its own extents.
 _IN_POOL = frozenset({"thin", "vdo"})
@@ -44,7 +44,7 @@ Row = Mapping[str, str]
 
 
 class ReportsDiffer(SourceInconsistent):
-    """The reports on groups and volumes do not add up, because LVM changed in between; the caller reads both again."""
+    """The reports on groups and volumes do not add up: LVM changed in between. The caller runs both commands again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,8 @@ class _Parents:
         if "spare" in roles:
             self._spares.add(name)
         if roles >= _CHECKSUMS:
-            # lvm2 gives dm-integrity's checksums the name of their volume plus "_imeta", and reports no other link.
+            # lvm2 reports no link from a volume with dm-integrity's checksums to the volume that uses it, except the
+            # name: NAME_imeta.
             self._users[name].add(name.removesuffix("_imeta"))
 
     def of(self, name: str) -> str | None:

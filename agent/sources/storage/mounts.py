@@ -19,7 +19,8 @@ from agent.model.host.storage import FileSystemIdentity
 
 MOUNTS = Path("/proc/self/mountinfo")
 BY_UUID = Path("/dev/disk/by-uuid")
-# udev's files about devices. Every user may read them, and a sandbox that hides /dev (PrivateDevices=) leaves them.
+# udev's files about devices. Every user may read these files, and a sandbox that hides /dev (PrivateDevices=) does not
+# hide them.
 UDEV_DATA = Path("/run/udev/data")
 BTRFS = Path("/sys/fs/btrfs")
 # Only these file systems store their UUID in the superblock; tmpfs and overlay create a new UUID at each mount.
