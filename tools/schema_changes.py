@@ -153,6 +153,7 @@ HEAL = obj(
             wait_s=maybe(NUMBER),
         )
     ),
+    gone=shapes.GONE,
     nothing_because=maybe(TEXT),
     try_again_s=maybe(WHOLE),
     repeat=maybe(TEXT),

@@ -106,6 +106,19 @@ FINDING = obj(
     evidence=each(CLAIM),
 )
 
+GONE = each(
+    obj(
+        "audit",
+        "gone",
+        id=TEXT,
+        code=TEXT,
+        consumer_uuid=maybe(TEXT),
+        reason=TEXT,
+        words=TEXT,
+        entry_id=maybe(TEXT),
+        actor=maybe(TEXT),
+    )
+)
 AMOUNTS = {"total": COUNT, "reserved": COUNT, "min_unit": COUNT, "max_unit": COUNT, "step_size": COUNT}
 ALLOCATIONS = {"provider_uuid": TEXT, "resource_class": TEXT, "amount": COUNT}
 RECORD_VALUES = {
@@ -185,19 +198,7 @@ AUDIT_KEYS = {
     ),
     "causes": COUNT,
     "findings_unknown": COUNT,
-    "gone": each(
-        obj(
-            "audit",
-            "gone",
-            id=TEXT,
-            code=TEXT,
-            consumer_uuid=maybe(TEXT),
-            reason=TEXT,
-            words=TEXT,
-            entry_id=maybe(TEXT),
-            actor=maybe(TEXT),
-        )
-    ),
+    "gone": GONE,
     "first": YES_NO,
     "boot": TEXT,
     "read_until": maybe(WHOLE),

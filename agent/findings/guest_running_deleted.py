@@ -8,6 +8,7 @@ the guest.
 from __future__ import annotations
 
 from agent.findings.base import AuditFacts, Findings, Rule, claims_of, held_text, rows_by_consumer
+from agent.findings.base_began import by_deletion
 from agent.findings.base_headlines import held, who
 from agent.findings.base_remedies import by_hand, by_nova_compute, inspect, virsh
 from agent.model.compared import Row
@@ -38,6 +39,7 @@ def _find(audit: AuditFacts) -> Findings:
             actual=f"the instance's domain is still defined and {power}; the domain holds {held_text(rows)}; "
             f"[agent] unknown_guests = {audit.settings.unknown_guests.value}",
             evidence=claims_of(rows),
+            began=by_deletion(instance),
             facts=(("instance_deleted_at", deleted_at), ("domain_state", power)),
             remedies=(
                 *by_nova_compute(audit, _REAPED),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from agent.books.image_ledger import leftovers
 from agent.findings.base import AuditFacts, Findings, Rule
+from agent.findings.base_began import by_deletion
 from agent.findings.base_headlines import size_text
 from agent.findings.base_remedies import by_hand, inspect, line, show_server
 from agent.model.finding import Severity
-from agent.model.nova import NovaState
+from agent.model.nova import Instance, NovaState
 from agent.model.snapshot import IMAGES, LIBVIRT, STATE
 
 
@@ -23,6 +24,7 @@ def _find(audit: AuditFacts) -> Findings:
             expected="every folder named after an instance belongs to an instance of this host",
             actual=f"folder {left.path} takes {size_text(left.size_bytes)} ({left.size_bytes} bytes); "
             f"{_whereabouts(left.owner, state)}",
+            began=by_deletion(_instance(left.owner, state)),
             facts=(("path", left.path), ("size_bytes", left.size_bytes)),
             remedies=(
                 inspect("check that the instance is deleted or lives elsewhere with its disk", show_server(left.owner)),
@@ -32,8 +34,12 @@ def _find(audit: AuditFacts) -> Findings:
         )
 
 
+def _instance(uuid: str, state: NovaState | None) -> Instance | None:
+    return next((i for i in state.instances if i.uuid == uuid), None) if state else None
+
+
 def _whereabouts(uuid: str, state: NovaState | None) -> str:
-    instance = next((i for i in state.instances if i.uuid == uuid), None) if state else None
+    instance = _instance(uuid, state)
     if instance is None:
         return f"instance {uuid} is not on this host"
     if instance.deleted:

@@ -49,7 +49,10 @@ def read_report_text(run_dir: str) -> str:
         with open_regular(path) as file:
             return file.read()
     except FileNotFoundError as error:
-        raise SourceUnavailable("report", f"{path} does not exist, so no daemon has reported since boot") from error
+        hint = "; without a daemon, `stocktake audit` looks now"
+        raise SourceUnavailable(
+            "report", f"{path} does not exist, so no daemon has reported since boot{hint}"
+        ) from error
     except OSError as error:
         hint = (
             "; only root and the group of the report's folder may read the report"

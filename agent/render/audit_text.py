@@ -13,7 +13,7 @@ from agent.model.settings import Role
 from agent.model.snapshot import PLACEMENT
 from agent.render.documents import Document
 from agent.render.finding_text import counted, finding_blocks, unknown_lines
-from agent.render.layout import Block, Line, copyable, line, toned
+from agent.render.layout import Block, Line, Span, copyable, line, toned
 from agent.render.record_words import record_words
 from agent.text.amounts import number_text, with_class
 from agent.text.wording import alike, cell, some_of
@@ -24,7 +24,7 @@ def audit_blocks(audit: Document, names: Mapping[str, str]) -> Iterator[Block]:
     yield from head_lines(audit, audit["started_at"])
     yield from finding_blocks(audit["findings"], names, audit["started_at"])
     yield from gone_lines(audit)
-    yield from plan_lines(audit["plan"])
+    yield from plan_lines(audit["plan"], audit["writes_done"] if audit["published"] else 0)
     yield from _how_to_write(audit)
 
 
@@ -44,8 +44,7 @@ def head_lines(audit: Document, now: str) -> Iterator[Line]:
     """
     yield line(
         f"audit of {audit['node'] or audit['host']} at {audit['started_at']}: ",
-        toned(audit["outcome"]),
-        f", {counted(audit['findings'])}",
+        *_outcome(audit),
         hang=2,
     )
     yield from unknown_lines(audit["findings"], now)
@@ -59,6 +58,14 @@ def head_lines(audit: Document, now: str) -> Iterator[Line]:
         yield line(note, hang=2)
     # The report of an older agent has no notes.
     yield from (line(f"note: {note}", hang=2) for note in audit.get("notes", ()))
+
+
+def _outcome(audit: Document) -> tuple[str | Span, ...]:
+    """Return the outcome and the counts; if the outcome is that there are findings, the counts alone say so."""
+    counts = counted(audit["findings"])
+    if audit["outcome"] == Outcome.FINDINGS.value and audit["findings"]:
+        return (counts,)
+    return (toned(audit["outcome"]), f", {counts}")
 
 
 def _cost(audit: Document) -> str:
@@ -139,14 +146,18 @@ def gone_lines(audit: Document) -> Iterator[Block]:
         yield line(f"  {each['code']}{about} [{each['id'][:8]}]: {each['reason']}: {each['words']}", hang=4)
 
 
-def plan_lines(plan: Document) -> Iterator[Block]:
+def plan_lines(plan: Document, done: int = 0) -> Iterator[Block]:
     """Yield the plan's digest and its writes in order, then the withheld writes with reasons.
+
+    ``done`` is the number of these writes that this audit has made.
 
     Equal writes to several providers become one entry, at the position of the first of these writes.
     """
     if plan["writes"]:
         yield ""
-        yield f"plan {plan['digest'][:12]}:"
+        count = len(plan["writes"])
+        state = "" if not done else ", all written" if done == count else f", {done} of {count} written"
+        yield f"plan {plan['digest'][:12]}{state}:"
     names = {write["provider_uuid"]: write["name"] for write in plan["writes"] if write["kind"] == "create-provider"}
     for writes in alike(plan["writes"], lambda write: (write["kind"], write.get("parent_uuid"), _what(write))):
         yield line(f"  {_write_text(writes, names)}", hang=4)

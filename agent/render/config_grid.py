@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from agent.render.layout import Column, Grid, Kind
 
@@ -10,10 +11,13 @@ from agent.render.layout import Column, Grid, Kind
 UNSET = "(unset)"
 
 
-def config_grid(rows: Sequence[tuple[str, str, str | None, str]]) -> Grid:
+def config_grid(
+    rows: Sequence[tuple[str, str, str | None, str]], in_effect: Mapping[tuple[str, str], str] = MappingProxyType({})
+) -> Grid:
     """Return the table of group, option, value and origin.
 
-    A long value is cut; if the table has only one row, the value is wrapped.
+    A long value is cut; if the table has only one row, the value is wrapped. ``in_effect`` has, by group and option,
+    what applies in place of a value that is unset.
     """
     kind = Kind.TEXT if len(rows) == 1 else Kind.CUT
     return Grid(
@@ -23,11 +27,16 @@ def config_grid(rows: Sequence[tuple[str, str, str | None, str]]) -> Grid:
             Column("value", "VALUE", kind, readable=20),
             Column("origin", "ORIGIN"),
         ),
-        rows=tuple((group, option, _value(value), origin) for group, option, value, origin in rows),
+        rows=tuple(
+            (group, option, _value(value, in_effect.get((group, option))), origin)
+            for group, option, value, origin in rows
+        ),
         leave_out=("origin", "group"),
     )
 
 
-def _value(value: str | None) -> str:
+def _value(value: str | None, in_effect: str | None) -> str:
+    if value is None:
+        return UNSET if in_effect is None else f"(unset; in effect: {in_effect})"
     # oslo prints lists without blanks. A blank after each comma lets a line end there.
-    return UNSET if value is None else value.replace(",", ", ") if "," in value and " " not in value else value
+    return value.replace(",", ", ") if "," in value and " " not in value else value

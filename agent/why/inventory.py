@@ -157,7 +157,8 @@ def _change_words(remedy: Remedy, refusal: Refusal, inventory: Inventory) -> str
         by = inventory.reserved - int(number or 0)
         return f"lower the reserved amount by {with_class(resource_class, by)}, to {number}{_if_own(resource_class)}"
     how = "at most" if (number or 0) < refusal.amount else "at least"
-    return f"ask for {how} {with_class(resource_class, int(number or 0))} in one request{_why_less(refusal, inventory)}"
+    because = _why_less(refusal, inventory, int(number or 0))
+    return f"ask for {how} {with_class(resource_class, int(number or 0))} in one request{because}"
 
 
 def _if_own(resource_class: str) -> str:
@@ -169,7 +170,11 @@ def _if_own(resource_class: str) -> str:
     return f" ({named}the next audit again adds what the agent reserves, see stocktake explain {resource_class})"
 
 
-def _why_less(refusal: Refusal, inventory: Inventory) -> str:
+def _why_less(refusal: Refusal, inventory: Inventory, amount: int) -> str:
+    """Return why the amount to ask for is not larger, if max_unit limits the amount; else ""."""
+    room = left(inventory, refusal.offered.used_of(refusal.resource_class))
+    if refusal.constraint is Constraint.CAPACITY and amount == inventory.max_unit < min(refusal.amount, room):
+        return " (more capacity is free, but max_unit allows no more in one request)"
     if refusal.constraint is not Constraint.MAX_UNIT:
         return ""
     if inventory.max_unit != inventory.total:

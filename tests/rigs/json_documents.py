@@ -85,7 +85,7 @@ def heal_answer() -> documents.Document:
     found = Prepared(asked=(), plan=plan, audit_id="a", state=None)
     done = tuple(Healed(action=action, outcome=OUTCOME) for action in (single, reshape))
     return heal_document(
-        HealRun(ordered=Ordered(ids=frozenset(), digest="d"), report=REPORT, prepared=found, healed=done)
+        HealRun(ordered=Ordered(ids=frozenset(), digest="d"), report=full_report(), prepared=found, healed=done)
     )
 
 

@@ -13,7 +13,7 @@ from agent.healing.attempt import WriteAttempt
 from agent.healing.consumer_json import after_json, record_json
 from agent.healing.reshape_journal import after_document, before_json
 from agent.model.heal import AnyAction, HealRefusal, ReshapeAction
-from agent.render.documents import Document, audit_keys
+from agent.render.documents import Document, audit_keys, gone_document
 
 #: The text prints this many characters of a finding's id and of a digest. Every command accepts these shortened forms.
 ID_SHOWN, DIGEST_SHOWN = 8, 12
@@ -45,6 +45,7 @@ def heal_document(run: HealRun) -> Document:
             }
             for each in run.healed
         ],
+        "gone": [gone_document(each) for each in run.report.gone],
         "nothing_because": None if plan.actions else nothing_because(plan.refusals, run.min_age_s),
         "try_again_s": try_again_s(plan.refusals),
         "command": _command(run) if plan.actions and not run.healed else None,

@@ -28,7 +28,7 @@ from agent.healing.heal import Healed, Prepared, prepared, run_heal
 from agent.healing.plan import asked_for
 from agent.healing.recheck import WAIT_S
 from agent.model.audit import AuditMemory, AuditResult, Publish
-from agent.model.finding import STEADY_AUDITS, FindingState
+from agent.model.finding import STEADY_AUDITS, FindingState, GoneFinding
 from agent.model.heal import HealPlan
 from agent.model.report import AuditReport, Outcome, SourceStatus
 from agent.model.settings import Role
@@ -142,8 +142,10 @@ def _prepare(loaded: Loaded, ordered: Ordered) -> None:
 def _audited(task: AuditTask, ordered: Ordered) -> AuditResult:
     """Run audits until every requested finding is confirmed, but not more audits than a confirmation needs.
 
-    In role companion, the guard ``allocation-steady`` needs STEADY_AUDITS audits.
+    In role companion, the guard ``allocation-steady`` needs STEADY_AUDITS audits. The report names the findings that ended
+    in these audits: this run saves the history, so no later command names them.
     """
+    gone: tuple[GoneFinding, ...] = ()
     memory, steady = AuditMemory(), STEADY_AUDITS if task.settings.role is Role.COMPANION else 0
     needed = max(1, task.settings.confirm_audits, steady)
     for audits_before in range(needed):
@@ -154,12 +156,12 @@ def _audited(task: AuditTask, ordered: Ordered) -> AuditResult:
             to_stderr(f"more audits must see the findings: next audit in {spacing_s:.0f} s ([agent] confirm_spacing)")
             task.parts.clock.wait(spacing_s)
         result = _audited_once(task, memory)
-        memory = result.memory
+        memory, gone = result.memory, (*gone, *result.report.gone)
         asked = asked_for(result.report.findings, ordered.wanted_codes, ids_of(result.report, ordered))
         waiting = [seen for seen in asked if seen.state is not FindingState.UNKNOWN and seen.times < needed]
         if result.report.outcome is Outcome.UNREADABLE or not waiting:
             break
-    return result
+    return dataclasses.replace(result, report=dataclasses.replace(result.report, gone=gone))
 
 
 def _audited_once(task: AuditTask, memory: AuditMemory) -> AuditResult:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agent.cmd.changes.heal_output import DIGEST_SHOWN, ID_SHOWN
+from agent.render.audit_text import gone_lines
 from agent.render.documents import Document
 from agent.render.finding_text import age_words, seconds_between, state_of, who
 from agent.render.layout import Block, Line, Span, copyable, line, toned
@@ -55,6 +56,7 @@ def heal_blocks(document: Document, scenery: Scenery) -> Iterator[Block]:
         )
     for result in document["results"]:
         yield line(result_line(result, result["consumer_uuid"] or result["finding_id"]), hang=2)
+    yield from gone_lines({"gone": document.get("gone", ())})
     yield from _end(document)
 
 

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 from cliff.command import Command
 
 from agent.cmd.command_line.help_texts import epilog_of
+from agent.cmd.command_line.hints import meant
 from agent.usage_error import UsageError
 
 _NARROWEST = 40
@@ -37,10 +38,11 @@ class Parser(argparse.ArgumentParser):
 
     def _unknown(self, words: Sequence[str]) -> str:
         option = next((word for word in words if word.startswith("-")), None)
-        if option is None:
-            return f"unexpected argument {' '.join(words)}"
-        near = nearest_option(option, tuple(self._option_string_actions))
-        return f"unknown option {option}" + (f": did you mean {near}?" if near else "")
+        named = f"unexpected argument {' '.join(words)}" if option is None else f"unknown option {option}"
+        near = meant(self.prog.partition(" ")[2], words)
+        if near is None and option is not None:
+            near = nearest_option(option, tuple(self._option_string_actions))
+        return named + (f": did you mean {near}?" if near else "")
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):

@@ -13,6 +13,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from cliff.display import DisplayCommandBase
@@ -138,6 +139,8 @@ class ListCommand(BaseCommand, Lister, DisplayCommandBase, ParserOwner):  # type
     """
 
     COLUMNS: tuple[str, ...] = ()
+    #: The columns by the headings that the table for people has in their place; ``-c`` also takes these headings.
+    HEADINGS: Mapping[str, str] = MappingProxyType({})
 
     def _load_formatter_plugins(self) -> Any:  # noqa: ANN401 - stands for stevedore's manager
         return _Formatters(_Formatter(*item) for item in FORMATTERS.items())
@@ -200,15 +203,16 @@ class ListCommand(BaseCommand, Lister, DisplayCommandBase, ParserOwner):  # type
         """
         columns = self.columns(parsed_args)
         asked = [*parsed_args.columns, *parsed_args.sort_columns]
-        unknown = [name for name in asked if _column(name) not in columns]
+        unknown = [name for name in asked if self._column(name, columns) not in columns]
         if unknown:
             raise UsageError(f"unknown column {', '.join(unknown)}; the columns are {', '.join(columns)}")
-        parsed_args.columns = [_column(name) for name in parsed_args.columns]
-        parsed_args.sort_columns = [_column(name) for name in parsed_args.sort_columns]
+        parsed_args.columns = [self._column(name, columns) for name in parsed_args.columns]
+        parsed_args.sort_columns = [self._column(name, columns) for name in parsed_args.sort_columns]
 
-
-def _column(typed: str) -> str:
-    return typed.strip().lower().replace(" ", "_")
+    def _column(self, typed: str, columns: Sequence[str]) -> str:
+        """Return the column's name for a typed name or heading; a word that is neither stays as it is."""
+        name = typed.strip().lower().replace(" ", "_")
+        return name if name in columns else self.HEADINGS.get(name, name)
 
 
 #: The arguments with which an operator approves a plan.

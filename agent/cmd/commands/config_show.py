@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from agent.cmd.commands.base import ListCommand, Listing, argument
 
 if TYPE_CHECKING:
-    from agent.config.loaded import ConfigRow
+    from agent.config.loaded import ConfigRow, Loaded
 
 
 class ConfigShow(ListCommand):
@@ -32,7 +32,8 @@ class ConfigShow(ListCommand):
         from agent.exit_codes import CLEAN
         from agent.render.config_grid import config_grid
 
-        rows = load(self.app.options.config_file, self.app.options.config_dir).rows()
+        loaded = load(self.app.options.config_file, self.app.options.config_dir)
+        rows = loaded.rows()
         if parsed_args.group:
             rows = _of_group(rows, parsed_args.group)
         if parsed_args.option:
@@ -40,7 +41,20 @@ class ConfigShow(ListCommand):
         if parsed_args.changed:
             rows = _changed(rows)
         foot = () if rows else ("no file sets an option that you asked for",)
-        return Listing(self.COLUMNS, rows, config_grid(rows), foot), CLEAN
+        return Listing(self.COLUMNS, rows, config_grid(rows, _in_effect(loaded)), foot), CLEAN
+
+
+def _in_effect(loaded: Loaded) -> dict[tuple[str, str], str]:
+    """Return what applies in place of unset options, by group and option; nothing if the configuration is wrong."""
+    from agent.config.options.state import state_options_from
+    from agent.errors import ConfigError
+
+    try:
+        state = state_options_from(loaded)
+    except ConfigError:
+        return {}
+    source = {("state", "source"): state.kind.value}
+    return {**source, ("state", "connection"): "nova.conf's [database] connection"} if state.connection else source
 
 
 def _of_group(rows: tuple[ConfigRow, ...], group: str) -> tuple[ConfigRow, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from agent.cmd.commands.base import ListCommand, Listing, argument
@@ -26,6 +27,7 @@ class Findings(ReportingCommand, ListCommand):
         *("provider_uuid", "first_seen_at", "last_seen_at", "caused_by", "headline", "fix"),
         *("inspect", "hand"),
     )
+    HEADINGS = MappingProxyType({"sev": "severity", "who": "subject", "age": "first_seen_at"})
     ARGUMENTS = (
         argument(
             "--severity",

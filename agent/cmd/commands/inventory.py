@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from agent.cmd.commands.base import ListCommand, Listing, Row, argument
@@ -23,6 +24,7 @@ class Inventory(ReportingCommand, ListCommand):
     """The inventory that the agent wants in Placement, with used and free amounts; free may be negative."""
 
     COLUMNS = _WANTED
+    HEADINGS = MappingProxyType({"uuid": "provider_uuid", "class": "resource_class", "ratio": "allocation_ratio"})
     ARGUMENTS = (
         argument(
             "--diff",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from agent.cmd.commands.base import FLAT, TABLE, ListCommand, Listing, argument
@@ -52,6 +53,7 @@ class Journal(ListCommand):
         "ended_at",
         "actor",
     )
+    HEADINGS = MappingProxyType({"entry": "id", "at_(utc)": "at", "consumer": "consumer_uuid"})
     ARGUMENTS = (
         argument(
             "--since", type=_since, metavar="TIME", help="only entries since this time: 2026-11-22T03:00 (UTC), 90m, 7d"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from agent.cmd.commands import storage_listing
@@ -35,6 +36,16 @@ class Ledger(ReportingCommand, ListCommand):
         "consumer_key",
         "provider_uuid",
         "size_bytes",
+    )
+    HEADINGS = MappingProxyType(
+        {
+            "consumer": "consumer_name",
+            "uuid": "consumer_uuid",
+            "class": "resource_class",
+            "kind": "owner_kind",
+            "bytes": "size_bytes",
+            "gib": "size_bytes",
+        }
     )
     ARGUMENTS = (
         argument("--resource-class", metavar="RC", help="list only this resource class, such as VCPU"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from types import MappingProxyType
 
 from agent.cmd.commands.base import ListCommand, Listing, argument
 from agent.cmd.commands.reporting import LAST, ReportingCommand
@@ -12,6 +13,7 @@ class Traits(ReportingCommand, ListCommand):
     """The traits of this host's providers: which the agent wants, which Placement has, and who owns each."""
 
     COLUMNS = ("provider", "provider_uuid", "trait", "wanted", "recorded", "owner")
+    HEADINGS = MappingProxyType({"uuid": "provider_uuid"})
     ARGUMENTS = (
         argument("--diff", action="store_true", help="print only traits that the agent would add or remove"),
         LAST,

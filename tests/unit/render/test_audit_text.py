@@ -10,7 +10,7 @@ from agent.model.plan import EMPTY_PLAN, CreateProvider, Plan, PutInventories, P
 from agent.model.report import SourceStatus
 from agent.render.audit_text import audit_blocks, gone_lines, head_lines, plan_lines, source_lines
 from agent.render.documents import audit_document, finding_document
-from agent.render.finding_text import finding_block, finding_blocks
+from agent.render.finding_text import finding_block, finding_blocks, finding_details
 from tests.rigs.reports import CHILD, FINDING, PROVIDER, REPORT
 from tests.rigs.screens import MANY_LEAKS, SCREEN, shown
 
@@ -25,7 +25,7 @@ def head(document):
 
 def test_the_head_of_the_audit_text_shows_node_outcome_and_every_data_source():
     said = head(DOCUMENT)
-    assert said[0] == "audit of compute-17.example.org at 2026-11-21T10:00:00.000Z: findings, 1 finding"
+    assert said[0] == "audit of compute-17.example.org at 2026-11-21T10:00:00.000Z: 1 finding"
     assert said[1] == f"provider {PROVIDER}, role owner, 4 of 4 writes done"
     assert "read: libvirt 3.2 ms" in said
     assert "state NOT READ after 5000 ms (last read 61 s ago): state: timed out" in said
@@ -81,7 +81,7 @@ def test_the_audit_text_says_that_an_unread_placement_prevented_all_writes():
 
 def test_the_first_lines_count_causes_and_mention_unknown_findings_once():
     said = head(audit_document(SCREEN))
-    assert said[0].endswith(": findings, 6 findings, 4 causes")
+    assert said[0].endswith(": 6 findings, 4 causes")
     assert [line for line in said if "not known" in line] == [
         "1 finding rests on placement and is not known now (last checked 0 s ago): allocation-missing"
     ]
@@ -315,3 +315,27 @@ def test_a_lost_source_comes_before_other_findings_of_its_severity():
     lost = finding_document(MANY_LEAKS.findings[0]) | {"code": "source-unavailable", "id": "f0000000-0"}
     said = shown(finding_blocks([*many_leaks(2), lost], {}, NOW))
     assert next(line.split()[1] for line in said if line.startswith("ERROR")) == "source-unavailable"
+
+
+def test_a_finding_block_shows_what_else_the_audit_read_about_the_subject():
+    found = changed() | {"known": ["the database has no instance on the node", "Placement has no such provider"]}
+    said = shown(finding_block(found, {}, NOW))
+    assert [line for line in said if line.startswith("known: ")] == [
+        "known: the database has no instance on the node.",
+        "known: Placement has no such provider.",
+    ]
+
+
+def test_the_details_of_a_finding_say_when_the_fault_began_according_to_nova():
+    found = changed() | {"began_at": "2026-11-20T08:00:00Z", "began_because": "the instance was deleted"}
+    said = shown(finding_details(found, {}, NOW, {}))
+    (since,) = [line for line in said if line.startswith("since: ")]
+    assert since.startswith("since: first seen ")
+    assert since.endswith("; the instance was deleted at 2026-11-20T08:00:00Z")
+
+
+def test_after_a_publishing_audit_the_plan_says_that_it_is_written():
+    plan = DOCUMENT["plan"]
+    done = shown(plan_lines(plan, len(plan["writes"])))
+    assert done[1] == f"plan {plan['digest'][:12]}, all written:"
+    assert shown(plan_lines(plan, 0))[1] == f"plan {plan['digest'][:12]}:"

@@ -98,6 +98,14 @@ def test_asking_less_and_freeing_capacity_are_advised_together_if_both_needed():
     assert (room.change, unit.remedies, room.remedies) == (both.format(""), (), ())
 
 
+def test_a_lack_of_capacity_says_why_the_advised_amount_is_below_the_free_amount():
+    cpus = stock("VCPU", 24, max_unit=24, allocation_ratio=2.0)
+    _, room = asked([of("host", cpus, used=(("VCPU", 20),))], group(VCPU=30)).obstacles
+    assert "has 28: " in room.words
+    because = "(more capacity is free, but max_unit allows no more in one request)"
+    assert room.change == f"ask for at most 24 VCPU in one request {because}"
+
+
 @pytest.mark.parametrize(("amount", "constraint"), [(1, Constraint.MIN_UNIT), (5, Constraint.STEP_SIZE)])
 def test_freeing_is_not_advised_if_min_unit_or_step_size_refuses_the_amount(amount, constraint):
     full = of("host", stock("VCPU", 8, min_unit=2 if amount == 1 else 1, step_size=2 if amount == 5 else 1, max_unit=8),

@@ -1,0 +1,37 @@
+"""Suggest the command that an operator probably meant by a word that the typed command does not take. Pure."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+
+_ID = re.compile(r"[0-9a-f]{4,8}(-[0-9a-f-]*)?")
+_CODE = re.compile(r"[a-z]+(-[a-z]+)+")
+_AMOUNT = re.compile(r"[A-Za-z0-9_]+=[0-9]+")
+# Commands that show findings or act on findings; the options by which they take a code and a consumer.
+_BY_CODE = frozenset({"findings", "heal", "journal"})
+_BY_CONSUMER = frozenset({"findings", "ledger", "journal"})
+
+
+def meant(command: str, words: Sequence[str]) -> str | None:
+    """Return the command line that was probably meant, None if none is likely.
+
+    ``command`` is the typed command without the program's name, ``words`` what the command does not take.
+    """
+    word = words[-1] if words[0].startswith("-") else words[0]
+    if word.startswith("-") or (words[0].startswith("-") and words[0] not in ("--finding", "--id", "--code")):
+        return None
+    found = _meant(command, word)
+    return None if found is None else f"stocktake {found}"
+
+
+def _meant(command: str, word: str) -> str | None:
+    quoted = shlex.quote(word)
+    if command == "why":
+        return f"why --resource {quoted}" if _AMOUNT.fullmatch(word) else None
+    if _ID.fullmatch(word):
+        return f"heal --finding {word}" if command == "heal" else f"explain {word}"
+    if _CODE.fullmatch(word) and command in _BY_CODE:
+        return f"{command} --code {word}"
+    return f"{command} --consumer {quoted}" if command in _BY_CONSUMER else None

@@ -1,0 +1,32 @@
+"""``-c`` takes the headings that the table for people has in place of the columns' names."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.cmd.commands.findings import Findings
+from agent.cmd.commands.inventory import Inventory
+from agent.cmd.commands.journal import Journal
+from agent.cmd.commands.ledger import Ledger
+from agent.cmd.commands.storage_listing import COLUMNS as STORAGE
+from agent.cmd.commands.traits import Traits
+from agent.render import findings_grid, inventory_grid, journal_grid, ledger_grid, storage_grid
+
+CASES = [
+    (Findings, Findings.COLUMNS, findings_grid._PEOPLE),
+    (Inventory, Inventory.COLUMNS, inventory_grid.inventory_grid([]).columns),
+    (Journal, Journal.COLUMNS, journal_grid._COLUMNS),
+    (Ledger, Ledger.COLUMNS, ledger_grid._COLUMNS),
+    (Ledger, STORAGE, storage_grid._COLUMNS),
+]
+
+
+@pytest.mark.parametrize(("command", "columns", "shown"), CASES, ids=lambda each: getattr(each, "__name__", ""))
+def test_each_heading_of_the_table_selects_a_column_of_the_list(command, columns, shown):
+    listing = command(None, None)
+    for column in shown:
+        assert listing._column(column.heading, columns) in columns, column.heading
+
+
+def test_traits_take_the_heading_of_the_providers_uuid():
+    assert Traits(None, None)._column("UUID", Traits.COLUMNS) == "provider_uuid"

@@ -1,0 +1,51 @@
+"""When a fault began, by the times in nova's rows."""
+
+from __future__ import annotations
+
+import datetime
+
+from agent.books.confirm import evidence_digest
+from agent.findings.base_began import by_deletion
+from tests.rigs.facts import allocations, findings, instance, migration, snapshot, state, uuid, view
+
+AT = datetime.datetime(2026, 11, 20, 8, 0)  # noqa: DTZ001 - as in nova's rows
+AWAY = {"host": "cmp2", "node": "cmp2.example.org"}
+RECORDED = view(allocations(uuid("i1"), VCPU=8))
+
+
+def began(code, *instances, **changes):
+    (found,) = findings(snapshot(nova=state(*instances, **changes), placement=RECORDED), code)
+    return found.began_at, found.began_because
+
+
+def test_a_leak_began_when_the_instance_was_deleted():
+    gone = instance(deleted=True, deleted_at=AT)
+    assert began("allocation-leaked", gone) == ("2026-11-20T08:00:00Z", "the instance was deleted")
+
+
+def test_the_begin_is_in_utc_whatever_the_zone_of_the_time():
+    zone = datetime.timezone(datetime.timedelta(hours=2))
+    assert by_deletion(instance(deleted_at=AT.replace(tzinfo=zone))).at == "2026-11-20T06:00:00Z"
+
+
+def test_a_stale_move_began_when_the_newest_finished_evacuation_ended():
+    moves = tuple(
+        migration(number, kind="evacuation", status="done", uuid=f"m{number}", updated_at=AT.replace(day=number))
+        for number in (3, 2)
+    )
+    found = began("allocation-stale-move", instance(**AWAY), finished_evacuations=moves)
+    assert found == ("2026-11-03T08:00:00Z", "evacuation m3 ended with status done")
+
+
+def test_the_begin_is_not_known_if_no_row_of_nova_says_when():
+    assert began("allocation-leaked", instance(deleted=True)) == (None, "")
+    assert began("allocation-stale-move", instance(**AWAY)) == (None, "")
+
+
+def test_the_begin_is_no_evidence_of_a_finding():
+    worlds = [snapshot(nova=state(instance(**AWAY)), placement=RECORDED)]
+    ended = (migration(status="completed", updated_at=AT),)
+    worlds.append(snapshot(nova=state(instance(**AWAY), migrations=ended), placement=RECORDED))
+    one, other = (findings(world, "allocation-stale-move")[0] for world in worlds)
+    assert (one.began_at, other.began_at) == (None, "2026-11-20T08:00:00Z")
+    assert evidence_digest(one) == evidence_digest(other)
