@@ -142,8 +142,8 @@ def _prepare(loaded: Loaded, ordered: Ordered) -> None:
 def _audited(task: AuditTask, ordered: Ordered) -> AuditResult:
     """Run audits until every requested finding is confirmed, but not more audits than a confirmation needs.
 
-    In role companion, the guard ``allocation-steady`` needs STEADY_AUDITS audits. The report names the findings that ended
-    in these audits: this run saves the history, so no later command names them.
+    In role companion, the guard ``allocation-steady`` needs STEADY_AUDITS audits. The report names the findings that
+    ended in these audits: this run saves the history, so no later command names them.
     """
     gone: tuple[GoneFinding, ...] = ()
     memory, steady = AuditMemory(), STEADY_AUDITS if task.settings.role is Role.COMPANION else 0
