@@ -235,7 +235,7 @@ def _pinned(audit: AuditFacts, cell: int, numbers: list[int], instances: list[tu
 
 
 def _remedies(audit: AuditFacts, name: str, leaked: list[Row]) -> tuple[Remedy, ...]:
-    leaks = "remove the allocations of the leaked consumers first: their findings have the command"
+    leaks = "remove the allocations of the leaked consumers first: the findings about them name the commands"
     servers = openstack("server", "list", "--all-projects", "--long", "--host", audit.host)
     return (
         *((by_hand(leaks),) if leaked else ()),

@@ -115,7 +115,7 @@ def _finding(
         headline=f"{who((row,))}: Placement counts no allocation, or a wrong amount, for the PCI devices {addresses} "
         f"on {audit.host}",
         consumer_uuid=row.key,
-        expected=f"{_text(wrong)} for {named((row,))}, because its guest takes {addresses}",
+        expected=f"{_text(wrong)} for {named((row,))}, because the instance's guest uses {addresses}",
         actual=f"Placement records {_text({home: held[home.key, home.resource_class] for home in wrong})}",
         evidence=(*(claim for claim in claims if claim.provider_key in there), *taken),
         facts=(("functions", addresses), ("allocations", _options_text(wrong))),

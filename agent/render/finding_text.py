@@ -145,7 +145,7 @@ def _group_block(
     if in_one:
         yield _below("one run of heal changes few consumers ([heal] max_percent, max_consumers): repeat this command.")
         yield copyable("fix", f"stocktake heal --code {first['code']}")
-    yield _below("one of them, with all its commands:")
+    yield _below("one of these findings, with all its commands:")
     yield copyable("docs", f"stocktake explain {short_id(first)}")
     if symptoms:
         counts = Counter(symptom["code"] for symptom in symptoms)

@@ -129,7 +129,7 @@ def host_notes(shape: GuestShape, rooms: Sequence[CellRoom]) -> tuple[str, ...]:
         return ()
     one = dataclasses.replace(shape, cells=1, page=None)
     largest = max(rooms, key=lambda room: (room.pinnable if shape.pinned else room.cpus, _memory_room(one, room)))
-    cpus = _counted(largest.pinnable, "CPUs to pin to") if shape.pinned else _counted(largest.cpus, "CPUs")
+    cpus = _counted(largest.pinnable, "CPUs for pinning") if shape.pinned else _counted(largest.cpus, "CPUs")
     fits = any(_takes(one, room, 1) for room in rooms)
     memory_mib = _memory_room(one, largest)
     head = (
@@ -191,7 +191,7 @@ def _pages_of(page: int | str, room: CellRoom) -> tuple[tuple[int, int], ...]:
 def _short_of_room(shape: GuestShape, rooms: Sequence[CellRoom], count: int) -> Iterable[Obstacle]:
     checks: tuple[tuple[int, str, str, list[int | None]], ...] = (
         (shape.cpus // count, "VCPU", "CPUs", [room.cpus for room in rooms]),
-        (shape.pinned // count, "PCPU", "CPUs to pin to", [room.pinnable for room in rooms]),
+        (shape.pinned // count, "PCPU", "CPUs for pinning", [room.pinnable for room in rooms]),
         (shape.memory_mib // count, "MEMORY_MB", "MiB", [_memory_room(shape, room) for room in rooms]),
     )
     for wanted, resource_class, units, has in checks:
@@ -295,7 +295,7 @@ def _page_text(page: int | str) -> str:
 
 
 def _counted(number: int, units: str) -> str:
-    """Return the number with its noun: ``8 CPUs to pin to`` or ``1 CPU to pin to``; ``units`` is the plural form."""
+    """Return the number with its noun: ``8 CPUs for pinning`` or ``1 CPU for pinning``; ``units`` is the plural form."""
     return f"{number} {units.replace('s', '', 1) if number == 1 else units}"
 
 
@@ -307,6 +307,6 @@ def _cell_line(room: CellRoom) -> str:
     pages = ", ".join(f"{free} x {size} KiB" for size, free in room.pages)
     return (
         f"NUMA cell {room.id}: {_counted(room.cpus_free, 'CPUs')} free (total x ratio - used), "
-        f"{_counted(room.pinnable, 'CPUs')} free to pin to, {room.memory_free_mib} MiB free (total x ratio - used)"
+        f"{_counted(room.pinnable, 'CPUs')} free for pinning, {room.memory_free_mib} MiB free (total x ratio - used)"
         + (f"; pages free: {pages}" if pages else "")
     )

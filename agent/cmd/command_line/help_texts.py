@@ -71,7 +71,10 @@ HELP_TEXTS: Mapping[str, HelpText] = {
         examples=(
             ("stocktake config check", "check the default files; nothing is contacted"),
             ("stocktake config check --config-file new.conf", "check a file before it is installed"),
-            ("stocktake config check --live", "also ask every part whether it answers"),
+            (
+                "stocktake config check --live",
+                "also check whether every service, volume group and folder can be reached",
+            ),
         ),
         exits=((0, "no mistakes"), (2, "with --live: a part does not answer")),
     ),

@@ -32,8 +32,9 @@ class ConfigCheck(DocumentCommand):
         argument(
             "--live",
             action="store_true",
-            help="then ask every part (Keystone, Placement, the state source, libvirt, the volume groups, the broker,"
-            " the agent's folders) whether it answers, each for at most 10 s; changes nothing",
+            help="then check whether each of these parts (Keystone, Placement, the state source, libvirt, the volume "
+            "groups, the broker,"
+            " the agent's folders) can be reached, for at most 10 s each; this check changes nothing",
         ),
     )
 

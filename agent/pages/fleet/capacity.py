@@ -45,7 +45,7 @@ def capacity(facts: FleetFacts) -> Section:
     """Return the section."""
     sums = class_sums(facts.view.rows)
     unknown = without_amounts(facts.view.rows) + len(facts.unreadable)
-    rest = f"The inventory of {hosts(unknown)} is not known, and in no sum." if unknown else ""
+    rest = f"The inventory of {hosts(unknown)} is not knownand is left out of every sum." if unknown else ""
     if not sums:
         return Section(id="capacity", heading=_HEADING, blocks=(Paragraph(text=rest or "There is no inventory."),))
     intro = (Paragraph(text=_AFTER_HEAL), *((Paragraph(text=rest),) if rest else ()))

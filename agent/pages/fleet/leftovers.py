@@ -25,7 +25,9 @@ def orphans(facts: FleetFacts) -> Section:
     """Return the section of orphaned providers and compute nodes."""
     heading = "Orphaned providers and nodes"
     if facts.details is None:
-        text = _counted(facts, tuple(sorted(ORPHANS)), "No host reports an orphan.", "do not name the orphans")
+        text = _counted(
+            facts, tuple(sorted(ORPHANS)), "No host reports an orphaned provider or node.", "do not name the orphans"
+        )
         return Section(id="orphans", heading=heading, blocks=(Paragraph(text=text),))
     found = sorted(
         ((host, each) for host, details in facts.details.items() for each in details.orphans),
@@ -33,7 +35,9 @@ def orphans(facts: FleetFacts) -> Section:
     )
     left_out = sum(details.orphans_left_out for details in facts.details.values())
     if not found:
-        return Section(id="orphans", heading=heading, blocks=(Paragraph(text="No report has an orphan."),))
+        return Section(
+            id="orphans", heading=heading, blocks=(Paragraph(text="No report names an orphaned provider or node."),)
+        )
     total = len(found) + left_out
     table = Table(
         id="orphan-list",
@@ -73,22 +77,24 @@ def _held(orphan: Orphan) -> str:
 
 def strangers(facts: FleetFacts) -> Section:
     """Return the section of volumes and files that do not belong to the cloud, or whose owner is not known."""
-    heading = "Strangers in stores"
+    heading = "Volumes and files that are not the cloud's"
     if facts.details is None:
-        text = _counted(facts, _STRANGE_CODES, "No host reports a stranger in a store.", "have no sizes")
+        text = _counted(
+            facts, _STRANGE_CODES, "No host reports a volume or file that is not the cloud's.", "have no sizes"
+        )
         return Section(id="strangers", heading=heading, blocks=(Paragraph(text=text),))
     return Section(id="strangers", heading=heading, blocks=_strangers(facts, list(facts.details.values())))
 
 
 def _strangers(facts: FleetFacts, details: list[HostDetails]) -> tuple[Block, ...]:
     unread = sum(bool(each.stores_unread) for each in details)
-    rest = f" The stores of {hosts(unread)} could not all be read." if unread else ""
+    rest = f" The stores of {hosts(unread)} could not be read completely." if unread else ""
     found = sorted(
         ((host, each) for host, one in (facts.details or {}).items() for each in one.strangers),
         key=lambda pair: (-pair[1].size_bytes, pair[0], pair[1].store, pair[1].owner, pair[1].kind),
     )
     if not found:
-        return (Paragraph(text=f"No store that was read has a stranger.{rest}"),)
+        return (Paragraph(text=f"Every volume and file in the stores that were read is the cloud's.{rest}"),)
     by_kind: Counter[str] = Counter()
     for one in details:
         by_kind.update(dict(one.stranger_bytes))
@@ -98,7 +104,8 @@ def _strangers(facts: FleetFacts, details: list[HostDetails]) -> tuple[Block, ..
         Paragraph(text=f"Together {size_text(by_kind.total())}: {kinds}.{rest}"),
         Table(
             id="stranger-list",
-            caption=f"{min(len(found), MOST_LISTED)} of {counted(total, 'stranger', 'strangers')}, the largest first",
+            caption=f"{min(len(found), MOST_LISTED)} of {counted(total, 'volume or file', 'volumes and files')}, the "
+            f"largest first",
             columns=(
                 Column(heading="size", is_number=True),
                 Column(heading="kind"),
@@ -107,7 +114,7 @@ def _strangers(facts: FleetFacts, details: list[HostDetails]) -> tuple[Block, ..
                 Column(heading="store"),
             ),
             rows=tuple(_stranger_row(host, each) for host, each in found[:MOST_LISTED]),
-            foot=and_more(min(len(found), MOST_LISTED), total, "strangers"),
+            foot=and_more(min(len(found), MOST_LISTED), total, "volumes and files"),
         ),
     )
 

@@ -42,17 +42,17 @@ MEANINGS = MappingProxyType(
 #: What each condition says about a host, for the legend of the map.
 EXPLAINED = MappingProxyType(
     {
-        Condition.NEVER: "expected, and nothing has come from it",
-        Condition.SILENT: "nothing has come from it for too long",
-        Condition.CRASHED: "its audit ended with a bug",
-        Condition.REFUSED: "another service writes its provider",
-        Condition.ERROR: "a finding needs the operator soon",
-        Condition.UNREADABLE: "its audit could read too little",
-        Condition.PARTIAL: "its audit could not read a source",
+        Condition.NEVER: "expected, but no message or report of this host has come",
+        Condition.SILENT: "no message or report of this host has come for too long",
+        Condition.CRASHED: "the host's audit ended with a bug in the agent",
+        Condition.REFUSED: "another service writes the host's provider",
+        Condition.ERROR: "a finding needs action by an operator soon",
+        Condition.UNREADABLE: "the host's audit could read too little",
+        Condition.PARTIAL: "the host's audit could not read a source",
         Condition.UNRATED: "findings of an agent of another version, without a severity",
-        Condition.WARNING: "a finding needs the operator at some time",
+        Condition.WARNING: "a finding needs action by an operator, but not soon",
         Condition.INFO: "findings that need no action",
-        Condition.AWAITED: "its first message may still come in time",
+        Condition.AWAITED: "the host's first message is not yet overdue",
         Condition.CLEAN: "no findings",
     }
 )

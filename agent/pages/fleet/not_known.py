@@ -27,9 +27,9 @@ def _sentences(facts: FleetFacts) -> tuple[str, ...]:
     view = facts.view
     texts = list(problems(view))
     if view.sums.not_known:
-        texts.append(f"It is not known what leaks on {hosts(view.sums.not_known)}: {_names(facts, 'leaked')}.")
+        texts.append(f"Leaks are unknown for {hosts(view.sums.not_known)}: {_names(facts, 'leaked')}.")
     if unknown := without_amounts(view.rows):
-        texts.append(f"No inventory is known of {hosts(unknown)}: {_names(facts, 'amounts')}.")
+        texts.append(f"The inventory is unknown for {hosts(unknown)}: {_names(facts, 'amounts')}.")
     texts += [
         f"{each.resource_class}: the inventory of {hosts(each.not_known)} is not fully known."
         for each in class_sums(view.rows)
@@ -37,9 +37,11 @@ def _sentences(facts: FleetFacts) -> tuple[str, ...]:
     ]
     texts += _lost_sources(facts)
     if silent := view.counts[Condition.SILENT]:
-        texts.append(f"{counted(silent, 'host is', 'hosts are')} silent: each sum counts the last state.")
+        texts.append(f"{counted(silent, 'host is', 'hosts are')} silent: each sum counts the last known state.")
     if stale := sum(bool(row.seen and any(n for _, n in row.seen.unknown or ())) for row in view.rows):
-        texts.append(f"Findings that the last audit could not check are on {hosts(stale)}, and count as before.")
+        texts.append(
+            f"Findings that the last audit could not check are on {hosts(stale)}; the sums still count these findings."
+        )
     if held := view.sums.held_back:
         texts.append(f"The agents hold back {counted(held, 'write', 'writes')} to Placement.")
     return (*texts, *_about_reports(facts))
@@ -65,19 +67,21 @@ def _names(facts: FleetFacts, key: str) -> str:
 def _about_reports(facts: FleetFacts) -> tuple[str, ...]:
     if facts.details is None:
         return (
-            "Messages do not have consumers' names, orphans and the sizes of strangers, and the amounts of child "
-            "providers are left out.",
+            "Messages contain neither consumers' names nor orphans nor the sizes of volumes and files that are not "
+            "the cloud's. The amounts of child providers are left out.",
         )
     texts = ["The amounts of child providers are left out of the capacity."]
     if left_out := sum(each.rows_left_out for each in facts.details.values()):
         rows = counted(left_out, "row of a report is", "rows of reports are")
-        texts.append(f"{rows} of an unknown form, so left out.")
+        texts.append(f"{rows} left out, because their form is unknown.")
     if facts.older:
-        texts.append(f"{counted(facts.older, 'report', 'reports')} of a host with a later report did not count.")
+        texts.append(
+            f"{counted(facts.older, 'report', 'reports')} left out, because a later report of the same host exists."
+        )
     if facts.unreadable:
         whose = "its host is" if len(facts.unreadable) == 1 else "their hosts are"
         files = counted(len(facts.unreadable), "file is", "files are")
-        texts.append(f"{files} no report: {whose} in no sum.")
+        texts.append(f"{files} not a report: {whose} in no sum.")
     return tuple(texts)
 
 

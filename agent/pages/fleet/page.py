@@ -43,7 +43,7 @@ SECTIONS = (
 def _later(facts: FleetFacts) -> str:
     """Return a text that says how much older the state is than the page; "" for less than a minute."""
     seconds = age_s(facts.at.isoformat(), facts.made)
-    return f", {age_text(seconds)} after that state" if seconds is not None and seconds >= 60 else ""
+    return f", {age_text(seconds)} later than the state" if seconds is not None and seconds >= 60 else ""
 
 
 def fleet_page(facts: FleetFacts) -> Page:

@@ -99,14 +99,14 @@ def _expected(facts: FleetFacts) -> str:
     if facts.view.expected is None:
         return f"{absent}. No list of expected hosts is known, so a host that never sent anything is not in this page."
     heard = sum(row.seen is not None and bool(row.is_expected) for row in facts.view.rows)
-    return f"{absent}. Something has come from {heard} of {facts.view.expected} expected hosts."
+    return f"{absent}. Messages or reports have come from {heard} of {facts.view.expected} expected hosts."
 
 
 def _absent(rows: Sequence[HostRow], facts: FleetFacts) -> Table:
     shown = rows[:MOST_LISTED]
     return Table(
         id="absent-hosts",
-        caption=f"{len(shown)} of {hosts(len(rows))} from which nothing comes",
+        caption=f"{len(shown)} of {hosts(len(rows))} from which no messages or reports come",
         columns=_columns("state", "host", "group", "last audit (UTC)"),
         rows=tuple(
             (
@@ -130,7 +130,7 @@ def _oldest(facts: FleetFacts) -> tuple[Table, ...]:
     return (
         Table(
             id="oldest-states",
-            caption=f"The oldest states: {len(shown)} of {hosts(len(old))} with a state of more than 5 min",
+            caption=f"The oldest states: {len(shown)} of {hosts(len(old))} with a state older than 5 min",
             columns=_columns("host", "state", "age", "last audit (UTC)"),
             rows=tuple(
                 (

@@ -98,7 +98,7 @@ class _Sum:
 def _wasted(facts: FleetFacts) -> _Sum:
     return _Sum(
         name="Wasted",
-        text="Placement counts it, and nothing uses it",
+        text="amounts that Placement counts and nothing uses",
         found=[(row, found) for row in facts.view.rows if (found := wasted_of(row))],
         codes=LEAKING,
         unknown=not_known(facts),
@@ -155,7 +155,7 @@ def _hosts(facts: FleetFacts) -> Figure:
     found = sum(counts[each] for each in _FINDINGS)
     bad = sum(counts[each] for each in (Condition.REFUSED, Condition.CRASHED))
     parts = [f"{counts[Condition.CLEAN]} clean", f"{found} with findings"]
-    parts += [f"{bad} refused or crashed"] if bad else []
+    parts += [f"{bad} that refused to write or crashed"] if bad else []
     is_worst = counts[Condition.ERROR] or bad
     return Figure(
         name="Hosts",
@@ -174,7 +174,7 @@ def _unknown(facts: FleetFacts) -> Figure:
         (counts[Condition.SILENT], "silent"),
         (counts[Condition.AWAITED], "awaited"),
         (len(unread), f"could not read every source{_sources(unread)}"),
-        (len(facts.unreadable), "with a file that is no report"),
+        (len(facts.unreadable), "with a file that is not a report"),
     )
     total = sum(number for number, _ in kinds)
     return Figure(

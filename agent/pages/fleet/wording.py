@@ -93,9 +93,9 @@ def short_age(seconds: float | None) -> str:
 def about(row: HostRow, facts: FleetFacts) -> str:
     """Return in words what is wrong with the host. A page made from reports does not speak of messages."""
     if facts.details is not None and row.condition is Condition.NEVER:
-        return "expected, and there is no report of it"
+        return "expected, but there is no report of this host"
     if facts.details is not None and row.condition is Condition.SILENT:
-        return "its report is old"
+        return "the report of this host is old"
     return by_the_rule(what(row, facts.at))
 
 

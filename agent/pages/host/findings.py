@@ -132,11 +132,11 @@ def _commands(group: Sequence[SeenFinding]) -> Iterator[Command]:
     heal = [_heal_id(seen) for seen in group]
     if len(group) > 1:
         if all(heal):
-            words = "Repair them; one run of heal changes few consumers, so repeat the command."
+            words = "Repair these findings; one run of heal changes few consumers, so repeat the command."
             yield Command(label="fix", words=words, line=f"stocktake heal --code {first.code}")
         yield Command(
             label="inspect",
-            words="One of them, with all its commands.",
+            words="Explain one of these findings with all its commands.",
             line=f"stocktake explain {first.id[:ID_DIGITS]}",
         )
     else:

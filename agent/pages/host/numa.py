@@ -17,9 +17,7 @@ def numa(facts: HostFacts) -> Section:
     cells, pools = cells_of(facts), pools_of(facts)
     blocks: list[Block] = []
     if cells is None:
-        blocks.append(
-            Note(text="NUMA cells are not known: the report has no view of the host.", meaning=Meaning.UNREAD)
-        )
+        blocks.append(Note(text="NUMA cells are not known: the report does not contain them.", meaning=Meaning.UNREAD))
     elif cells:
         blocks.append(numa_picture(cells))
     else:

@@ -14,7 +14,7 @@ def sources(facts: HostFacts) -> Section:
     report = facts.report
     said = f"The audit began {with_age(report.started_at, facts.now)} and took {ms_text(report.duration_ms)}."
     if not report.sources:
-        nothing = Paragraph(text=f"{said} It names no source.")
+        nothing = Paragraph(text=f"{said} The report names no source.")
         return Section(id="sources", heading="Sources and time", blocks=(nothing,))
     blocks = (Paragraph(text=said), sources_picture(report.sources))
     return Section(id="sources", heading="Sources and time", blocks=blocks)

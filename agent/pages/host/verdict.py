@@ -74,15 +74,15 @@ def _reads(facts: HostFacts) -> str:
     at = with_age(facts.report.started_at, facts.now)
     unread = facts.unread_sources
     if not unread:
-        return f"all sources read at {at}" if facts.report.sources else "no source is known"
+        return f"all sources read at {at}" if facts.report.sources else "the report names no source"
     return f"not read at {at}: {', '.join(source.name for source in unread)}"
 
 
 def _figures(losses: Losses, facts: HostFacts) -> tuple[Figure, ...]:
     unaccounted = "bytes without an owner, and what Placement records for consumers that the cloud does not know"
     found = (
-        ("Sold twice", losses.sold_twice, "promised or used, and Placement may give it away again"),
-        ("Wasted", losses.wasted, "Placement counts it, and nothing uses it"),
+        ("Sold twice", losses.sold_twice, "amounts that are promised or used and that Placement may allocate again"),
+        ("Wasted", losses.wasted, "amounts that Placement counts and nothing uses"),
         ("Unaccounted", losses.unaccounted, unaccounted),
     )
     return tuple(_figure(name, loss, text, facts.now) for name, loss, text in found)

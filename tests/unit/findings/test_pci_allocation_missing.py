@@ -72,7 +72,8 @@ def test_s125_two_virtual_functions_without_allocation_are_in_one_finding():
     assert (found.severity, found.rests_on_recorded) == (Severity.ERROR, True)
     assert (found.consumer_uuid, found.provider_uuid) == (I1, ROOT_UUID)
     assert (
-        found.expected == f"2 {VF_CLASS} on {PF_NAME} for instance {I1} (i1), because its guest takes {FIRST}, {SECOND}"
+        found.expected
+        == f"2 {VF_CLASS} on {PF_NAME} for instance {I1} (i1), because the instance's guest uses {FIRST}, {SECOND}"
     )
     assert found.actual == f"Placement records nothing on {PF_NAME}"
     assert proof(found) == [("libvirt", VF_CLASS, 1), ("libvirt", VF_CLASS, 1)]

@@ -89,7 +89,9 @@ def test_the_host_obstacle_text_uses_the_singular_for_an_amount_of_1():
     (cpu,) = host_obstacles(shape(1, VCPU=1), last)
     assert cpu.words == "the guest's NUMA cell needs 1 CPU, and the host cell with the most room has only 0 left"
     (pinned,) = host_obstacles(shape(1, PCPU=1), last)
-    assert pinned.words.startswith("the guest's NUMA cell needs 1 CPU to pin to, and the host cell with the most room")
+    assert pinned.words.startswith(
+        "the guest's NUMA cell needs 1 CPU for pinning, and the host cell with the most room"
+    )
     (pages,) = host_obstacles(shape(page=2048, MEMORY_MB=2), last)
     assert pages.words.startswith("each guest cell needs 1 page of 2048 KiB for its 2 MiB, ")
     assert pages.change.startswith("release 1 page of 2048 KiB in one host cell")
