@@ -295,7 +295,7 @@ def _page_text(page: int | str) -> str:
 
 
 def _counted(number: int, units: str) -> str:
-    """Return the number with its noun: ``8 CPUs for pinning`` or ``1 CPU for pinning``; ``units`` is the plural form."""
+    """Return the number with its noun, ``8 CPUs for pinning`` or ``1 CPU for pinning``; ``units`` is the plural."""
     return f"{number} {units.replace('s', '', 1) if number == 1 else units}"
 
 

@@ -75,7 +75,7 @@ def agents(facts: FleetFacts) -> Section:
     """Return the section of the agents by version and role."""
     found = Counter((row.seen.agent_version, row.seen.role) for row in facts.view.rows if row.seen)
     silent = sum(row.seen is None for row in facts.view.rows)
-    rest = f"Unknown for {hosts(silent)}: nothing has come from them." if silent else ""
+    rest = f"Unknown for {hosts(silent)}, from which no message or report has come." if silent else ""
     if not found:
         return Section(id="agents", heading="Agents", blocks=(Paragraph(text=rest or "There are no agents."),))
     pairs = sorted(found, key=lambda pair: (-found[pair], pair))

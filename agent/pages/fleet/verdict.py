@@ -108,8 +108,8 @@ def _wasted(facts: FleetFacts) -> _Sum:
 def _sold_twice(facts: FleetFacts) -> _Sum:
     return _Sum(
         name="Sold twice",
-        text="promised without an allocation, or used by what the cloud does not know and no reserve covers: Placement "
-        "may give it away again",
+        text="amounts that are promised without an allocation, or that are used unknown to the cloud and not covered by "
+        "a reserve: Placement may allocate these amounts again",
         found=[(row, found) for row in facts.view.rows if (found := sold_twice_of(row))],
         codes=MISSING | UNKNOWN_USE,
         unknown=sold_twice_unknown(facts),
@@ -121,7 +121,7 @@ def _sum_figure(each: _Sum, facts: FleetFacts) -> Figure:
         why = f"unknown for {hosts(each.unknown)}" if each.unknown else _NO_HOSTS
         return Figure(name=each.name, amounts=(_NOT_KNOWN,), meaning=Meaning.UNREAD, text=why)
     sums = _added(each.found)
-    least = (f"at least this: unknown for {hosts(each.unknown)}",) if each.unknown else ()
+    least = (f"the sum is a minimum: unknown for {hosts(each.unknown)}",) if each.unknown else ()
     return Figure(
         name=each.name,
         amounts=listed(sums) or ("nothing",),

@@ -74,7 +74,11 @@ def test_since_when_is_of_the_finding_about_the_loss_and_not_of_the_host():
 
 @pytest.mark.parametrize(
     ("number", "why"),
-    [(90, "placement was not read"), (95, "its report is old"), (801, "expected, and there is no report of it")],
+    [
+        (90, "placement was not read"),
+        (95, "the report of this host is old"),
+        (801, "expected, but there is no report of this host"),
+    ],
 )
 def test_each_host_that_is_not_known_has_a_reason_and_a_time(number, why):
     facts = facts_of(fleet.documents(100), [fleet.name(number) for number in (*range(1, 101), 801)])
