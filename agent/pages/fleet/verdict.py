@@ -108,8 +108,8 @@ def _wasted(facts: FleetFacts) -> _Sum:
 def _sold_twice(facts: FleetFacts) -> _Sum:
     return _Sum(
         name="Sold twice",
-        text="amounts that are promised without an allocation, or that are used unknown to the cloud and not covered by "
-        "a reserve: Placement may allocate these amounts again",
+        text="amounts that are promised without an allocation, or that are used unknown to the cloud and not covered "
+        "by a reserve: Placement may allocate these amounts again",
         found=[(row, found) for row in facts.view.rows if (found := sold_twice_of(row))],
         codes=MISSING | UNKNOWN_USE,
         unknown=sold_twice_unknown(facts),
