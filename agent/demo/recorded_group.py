@@ -28,7 +28,7 @@ class NoVolumeGroup(AgentError):
 
 @dataclass(slots=True, kw_only=True)
 class RecordedGroup:
-    """A simulated volume group for a host where the demo cannot create a real one; ``reason`` says why it cannot.
+    """A simulated volume group for a host where the demo cannot create a real one; ``reason`` says why the demo cannot.
 
     The agent calls ``run`` in place of lvm2's commands: ``run`` reports the current volumes as lvm2 2.03 would.
     """

@@ -81,7 +81,7 @@ class DemoGroup(Protocol):
 
 
 def open_group(folder: pathlib.Path, name: str, size_bytes: int) -> DemoGroup:
-    """Return a real volume group if possible, else a RecordedGroup with the reason."""
+    """Return a real volume group if possible, else a RecordedGroup that says why no real group is possible."""
     rig = VolumeGroupRig(folder=folder, name=name, size_bytes=size_bytes)
     try:
         rig.create()

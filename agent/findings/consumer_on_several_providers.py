@@ -81,7 +81,7 @@ def _finding(audit: AuditFacts, record: ConsumerRecord, here: list[Allocation], 
 
 
 def _home(instance: Instance | None) -> tuple[tuple[str, str | bool], ...]:
-    """Return where the instance lives, so that a reader sees which of the allocations are right; () if not known."""
+    """Return the finding's facts about where the instance is: that host's allocations are right. () if not known."""
     if instance is None:
         return ()
     if instance.deleted:

@@ -1,4 +1,4 @@
-"""image-leftover: a disk folder belongs to an instance that is deleted or elsewhere, or is left over from a resize."""
+"""image-leftover: a disk folder is left from a resize, or belongs to an instance that is deleted or on another host."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""consumer-on-several-providers: remove the allocations on this host of a consumer whose instance lives elsewhere.
+"""consumer-on-several-providers: remove the allocations on this host of a consumer whose instance is on another host.
 
-If the instance lives on this host, the other host's allocations are wrong. The repair then declines: the agent of the
+If the instance is on this host, the other host's allocations are wrong. The repair then declines: the agent of the
 other host must remove the other host's allocations, because only that agent knows the state of its host.
 """
 

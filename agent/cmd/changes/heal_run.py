@@ -238,9 +238,9 @@ def _started_by_hand(task: AuditTask) -> AuditTask:
 def _decided_again(task: AuditTask, run: HealRun) -> HealRun:
     """Audit and plan again if every action failed because Placement's data had changed since the audit.
 
-    The plan is carried out at most ``conflict_rounds`` times, and only while the new plan equals the approved plan. For
-    example, Placement rejects a reshape if nova made an allocation after the audit, and nova schedules instances all
-    the time.
+    The run tries the plan at most ``conflict_rounds`` times, and only as long as each new plan equals the approved
+    plan. For example, Placement rejects a reshape if nova made an allocation after the audit, and nova schedules
+    instances all the time.
     """
     for conflict in range(1, task.settings.conflict_rounds):
         if not run.healed or not all(each.outcome.moved for each in run.healed):

@@ -87,7 +87,7 @@ class BaseCommand(ParserOwner):
         return look_of(self.app.stdout, self.app.options, max_width)
 
     def wrapping_width(self) -> int:
-        """Return the width for a text that the command wraps itself; a very large number if stdout is a pipe."""
+        """Return the width in columns for a text that the command wraps; a very large number if stdout is a pipe."""
         return wrapping_width(self.app.stdout)
 
 

@@ -102,7 +102,7 @@ def _passes(finding: Document, consumers: frozenset[str], parsed_args: argparse.
 
 
 def _foot(found: Sequence[Document], shown: Sequence[Document], now: str) -> tuple[Block, ...]:
-    """Return the lines below the list: the number of findings, and which listed findings have the state unknown."""
+    """Return the lines below the list: the number of findings, and the listed findings whose state is unknown."""
     from agent.render.finding_text import counted, unknown_lines
 
     count = counted(found) if found else "no findings"

@@ -77,7 +77,8 @@ def to_syslog(line: str) -> None:
     """Send a line to the machine's syslog, facility user, priority warning. Without a syslog server, do nothing.
 
     The journal file has the change, and the command's output must not depend on syslog. So no failure is reported. The
-    standard library's handler is not used: if the server does not read, the handler blocks forever at its second try.
+    standard library's handler is not used: if the server does not read, the handler blocks forever at its second
+    attempt to send.
     """
     priority = (SysLogHandler.LOG_USER << 3) | SysLogHandler.LOG_WARNING
     text = f"<{priority}>{IDENTIFIER}[{os.getpid()}]: {line}"

@@ -149,7 +149,7 @@ def _detail(name: str, text: str, width: int) -> Iterator[Line]:
 
 
 def _folded(text: str, width: int) -> list[str]:
-    """Return the text in lines of at most ``width`` columns; a longer word goes on in the next line."""
+    """Return the text in lines of at most ``width`` columns; a longer word is continued in the next line."""
     return [piece.plain.rstrip() for piece in Text(text).wrap(Console(width=width), width, overflow="fold")] or [""]
 
 

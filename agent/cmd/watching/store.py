@@ -9,7 +9,8 @@ from typing import Any
 from agent.errors import SourceInconsistent
 from agent.fleet.host import HostSeen, host_seen, sender_of
 
-#: The maximum number of hosts of one cell. No real cell has more: a client must be sending invented host names.
+#: The maximum number of hosts of one cell. No real cell has more hosts; more host names come from a client that invents
+#: them.
 MOST_HOSTS = 30_000
 #: The maximum number of senders of unreadable messages, and of left-out hosts, that the store remembers.
 MOST_ODD = 1000

@@ -171,6 +171,7 @@ class LibvirtHost:
                 raise
             self._drop()
             # If libvirtd has restarted since the last read, only the old connection fails: reconnect, and read again.
+            # After the failure of a connection that this read opened itself, do not try again.
             if not was_open:
                 raise
         return self._facts(self._alive_session())

@@ -331,7 +331,7 @@ def _each(
 
 
 def only_service(host: str, rows: tuple[Row, ...]) -> Service | None:
-    """Return the service in the rows, None if there is none. Raises SourceInconsistent if there are several."""
+    """Return the one service in the rows, None without a service. Raises SourceInconsistent if there are several."""
     services = {service.id: service for service in map(service_from_row, rows)}
     if len(services) > 1:
         numbers = ", ".join(short(number) for number in sorted(services))

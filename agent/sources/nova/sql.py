@@ -35,7 +35,7 @@ from agent.sources.nova.tables import Query
 
 T = TypeVar("T")
 
-# MariaDB's error codes about the user, the password and the user's rights: a retry does not help.
+# MariaDB's error codes about the user, the password and the user's rights. A second try would fail too.
 _DENIED = frozenset({1044, 1045, 1142, 1143, 1698, 1820, 1862, 4151})
 # MariaDB's error codes for lock wait, deadlock, Galera node not ready, server gone, connection lost, unknown column and
 # unknown table. After one of the last two codes, the second try checks the schema and names what is missing.
@@ -237,7 +237,7 @@ def _cell_rows(statements: _Statements, database: CellDatabase, wanted: _Wanted)
 def _signs_elsewhere(
     statements: _Statements, last: NovaState, consumers: frozenset[str]
 ) -> tuple[tuple[str, object], ...]:
-    """Return number and checksum of the rows that a full read selects by uuid: instances elsewhere, and migrations."""
+    """Return number and checksum of the rows that a full read selects by uuid: migrations, instances on other hosts."""
     here = {each.uuid for each in last.instances if each.host == last.host and not each.deleted}
     moves = {move.instance_uuid for move in (*last.migrations, *last.finished_evacuations)}
     others = (consumers | moves) - here

@@ -26,7 +26,7 @@ class ProbeDomainAsker:
         Raises SourceUnavailable if the probe gives no usable answer, leaves out a question, or has another
         ``virt_type`` in its configuration.
         """
-        # libvirt may probe every QEMU before it answers, so the probe gets the longest time.
+        # libvirt may probe every QEMU before it answers, so allow the probe the longest time.
         document = ask_facts(self.path, LIBVIRT, Verb.DOMAIN_CAPABILITIES, Deadline.after(LONGEST_DEADLINE_S))
         try:
             answers = answers_of(document, questions, virt_type)

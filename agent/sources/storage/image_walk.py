@@ -42,7 +42,7 @@ class _Folder:
 
 
 def walk(root: str, cache_path: str, disks: frozenset[str]) -> tuple[StoredFile, ...]:
-    """Return rows for ``root`` and everything below it, sorted by path. Raises OSError if ``root`` cannot be listed.
+    """Return rows for the folder ``root`` and all below it, by path. Raises OSError if ``root`` cannot be listed.
 
     ``disks`` are the paths of guests' disks. The walk skips entries that vanish and folders that it may not list.
     """

@@ -1,4 +1,4 @@
-"""Read volume groups and volumes by running lvm2's ``vgs`` and ``lvs``, once each.
+"""Read volume groups and volumes by running each of lvm2's commands ``vgs`` and ``lvs`` once.
 
 lvm2 can fail silently. Without the right privileges, or in a systemd unit that hides devices, its commands exit with 0
 and report no group at all. So an empty report means "unknown", never "no group": only a report with other groups proves
@@ -50,7 +50,7 @@ class Completed:
 
     @property
     def reason(self) -> str:
-        """The last line on stderr, or "nothing on stderr", for an error message about this command."""
+        """The last line on stderr, or "nothing on stderr": the reason in an error message about this command."""
         return self.last_line or "nothing on stderr"
 
 
