@@ -308,7 +308,7 @@ def _parts(
         names=ProviderNames(client),
         own_file=identity_files,
         store=store,
-        notes=lambda: (*_notes(findings, state_dir, build.settings_from(loaded).role), *store.notes),
+        notes=lambda: (*_notes(findings, state_dir, Role(loaded.value("agent", "role"))), *store.notes),
         tried=lambda: client.tried,
         request_scope=lambda audit_id: _scope(client, audit_id),
     )

@@ -59,16 +59,23 @@ def _expected(tree: Tree, variant: Variant) -> Tree:
     return {
         name: {
             "parent": provider["parent"],
-            "inventories": {key: _with_our_ratio(found) for key, found in provider["inventories"].items()},
+            "inventories": {key: _as_ours(found) for key, found in provider["inventories"].items()},
             "traits": {_OWNERS.get(trait, trait) for trait in provider["traits"]} - taken - {_SSE3},
         }
         for name, provider in tree.items()
     }
 
 
-def _with_our_ratio(inventory: dict[str, Any]) -> dict[str, Any]:
-    """Return the inventory with the agent's ratio: six digits, and the default of 4.0 for an initial ratio of 0."""
-    return {**inventory, "allocation_ratio": float(f"{inventory['allocation_ratio']:.6g}") or 4.0}
+def _as_ours(inventory: dict[str, Any]) -> dict[str, Any]:
+    """Return the inventory with the agent's ratio: six digits, and the default of 4.0 for an initial ratio of 0.
+
+    With the ratio 0, Placement accepts a reserve above the total; with any other ratio it does not. So the agent
+    reserves the total at most.
+    """
+    ratio = float(f"{inventory['allocation_ratio']:.6g}")
+    if ratio:
+        return {**inventory, "allocation_ratio": ratio}
+    return {**inventory, "allocation_ratio": 4.0, "reserved": min(inventory["reserved"], inventory["total"])}
 
 
 def _comparable(tree: Tree) -> Tree:

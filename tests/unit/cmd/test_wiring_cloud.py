@@ -1,6 +1,8 @@
-"""Each configuration selects its state source, only conductor can write records, and wiring opens no connection."""
+"""Wiring: which state source a configuration selects, that it opens no connection, and what each audit reads again."""
 
 import contextlib
+import dataclasses
+from typing import ClassVar
 
 import pytest
 
@@ -8,6 +10,7 @@ from agent.cmd.waits.caller import DAEMON, Caller
 from agent.cmd.wiring import wire
 from agent.conductor.reader import ConductorState
 from agent.conductor.records import ConductorRecords
+from agent.config.loaded import Loaded
 from agent.ports import Deadline
 from agent.sources.nova.none import NoState
 from agent.sources.nova.sql import NovaSql
@@ -69,3 +72,22 @@ def test_a_notice_about_a_slow_read_names_the_source_and_its_address(tmp_path):
                 assert wired.mark.source == source
     # The client of Placement watches each of its requests itself.
     assert watched == [("libvirt (test:///default)", 7.0), ("state", 7.0), ("lvm", 7.0)]
+
+
+class _Counting(Loaded):
+    """A configuration that notes which options are read."""
+
+    asked: ClassVar[list[tuple[str, str]]] = []
+
+    def value(self, group, option):
+        self.asked.append((group, option))
+        return Loaded.value(self, group, option)
+
+
+def test_the_notes_of_each_audit_read_the_role_and_no_other_option(tmp_path):
+    loaded = load_ours(tmp_path, f"{ALONE}[libvirt]\nconnection_uri = test:///default\n")
+    counting = _Counting(**{each.name: getattr(loaded, each.name) for each in dataclasses.fields(loaded)})
+    with wire(counting) as wired:
+        counting.asked.clear()
+        wired.parts.notes()
+    assert counting.asked == [("agent", "role")]
