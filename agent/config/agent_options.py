@@ -53,7 +53,7 @@ def agent_options_from(loaded: Loaded) -> AgentOptions:
 
 
 def probe_socket(loaded: Loaded) -> str | None:
-    """Return the socket of stocktake-probe, None if this process reads by itself."""
+    """Return the path of stocktake-probe's socket, None if the agent reads the host without stocktake-probe."""
     path: str | None = loaded.value("agent", "probe_socket")
     return path
 

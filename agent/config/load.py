@@ -102,7 +102,8 @@ def _nova_files(files: Sequence[ConfigFile]) -> tuple[ConfigFile, ...]:
 
 def _nova_book(files: Sequence[ConfigFile], auth: Iterable[tuple[str, cfg.Opt]]) -> Book:
     book = open_book(files, [*opts.shared_opts(), *auth, *((g, opt) for g, listed in nova.OPTS for opt in listed)])
-    # Not this project's ``set_default``: it escapes "$", but oslo.config must substitute $state_path in this default.
+    # Call oslo.config's own ``set_default``, not this project's, which escapes "$": oslo.config must substitute
+    # $state_path.
     book.conf.set_default("instances_path", nova.INSTANCES_PATH)
     return book
 

@@ -86,7 +86,10 @@ class Loaded:
         return self.origins.get((group, option), DEFAULT_ORIGIN)
 
     def all_searched(self) -> str:
-        """Return the searched paths and those in [agent] nova_conf. Raises ConfigError if nova_conf is malformed."""
+        """Return the searched paths and the paths in [agent] nova_conf, as one text.
+
+        Raises ConfigError if nova_conf is malformed.
+        """
         return ", ".join((*self.searched, *self.value("agent", "nova_conf")))
 
     def default(self, group: str, option: str) -> Any:  # noqa: ANN401 - as above

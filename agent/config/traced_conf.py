@@ -2,7 +2,7 @@
 
 A Book is one set of files with the ConfigOpts that reads them. Stocktake's own files and nova.conf are two Books:
 ``$state_path`` in nova.conf refers to nova's option and never affects Stocktake's own files. A Book does not use
-oslo.config's global ConfigOpts, because any library in the process may use that.
+oslo.config's global ConfigOpts, because any library in the process may use that object.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Book:
         return hit[0] if hit else None
 
     def files_of_each(self, group: str, opt: cfg.Opt) -> tuple[str, ...]:
-        """Return the file of each value of an option whose values add up over all files, in the order of the files."""
+        """Return the file of each value of an option that collects values from all files, in the order of the files."""
         return tuple(
             file.path
             for file in self.files

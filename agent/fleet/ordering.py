@@ -90,7 +90,7 @@ def _least_free_first(row: HostRow) -> tuple[Any, ...]:
     return *(_UNKNOWN if each is None or each.free is None else each.free for each in free), row.host, row.cell
 
 
-#: The sort keys by name. The key ``s`` on the screen selects the next sort key in this order.
+#: The sort keys by name, in the order in which the operator selects them by pressing ``s``.
 SORTS: Mapping[str, Callable[[HostRow], tuple[Any, ...]]] = MappingProxyType(
     {
         "worst": _worst_first,

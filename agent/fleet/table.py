@@ -114,7 +114,7 @@ def _told(seen: HostSeen, at: datetime.datetime) -> str:
 
 
 def _causes(seen: HostSeen, at: datetime.datetime) -> str:
-    """Return the worst cause (code, number, headline), and the numbers of other causes and of unknown findings."""
+    """Return as text the worst cause (code, number, headline), and the numbers of other causes and unknown findings."""
     if seen.worst is None:
         return ", ".join(_times(code, number) for code, number in seen.findings or () if number)
     causes = dict(seen.causes or seen.findings or ())

@@ -23,7 +23,7 @@ USUAL_INTERVAL_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Away:
-    """The outage of a broker: ``since`` when the broker has been unreachable, and the ``error``."""
+    """The outage of a broker: ``since`` is when the broker became unreachable, ``error`` is the reason."""
 
     since: datetime.datetime
     error: str

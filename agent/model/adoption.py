@@ -78,7 +78,7 @@ class NameStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordStep:
-    """Save the changed fields of the compute node record whose stored version is ``stored``."""
+    """Save the fields of nova's compute node record that differ from ``stored``, the record as nova has it now."""
 
     stored: NodeRecord
     write: SaveComputeNode

@@ -56,8 +56,8 @@ class AuditRequest:
 class Identity:
     """The uuid of this host's root provider. ``origin`` says where the uuid is from, such as a file or a database row.
 
-    ``invented``: the agent generated the uuid for a run that is not allowed to publish. No file contains the uuid,
-    and the agent never writes it.
+    ``invented``: the agent generated the uuid for a run that is not allowed to publish. No file contains this uuid, and
+    the agent never writes the uuid to a file or to Placement.
     """
 
     uuid: str
@@ -172,7 +172,7 @@ class AuditResult:
     ``audit_again`` asks for one more audit at once: a finding that rests on cached allocations must not be reported
     before the agent has read the allocations again. ``snapshot`` is the snapshot that the audit decided on; heal needs
     it. ``not_before`` (monotonic seconds): Placement asked the agent to send no request before this moment. ``began``
-    (monotonic seconds): when the audit began, as ``report.started_at`` in wall clock time.
+    (monotonic seconds): when the audit began; ``report.started_at`` is the same moment in wall clock time.
     """
 
     report: AuditReport

@@ -49,7 +49,7 @@ class FindingState(enum.Enum):
 
 
 class RemedyKind(enum.Enum):
-    """What a remedy does: HEAL runs ``stocktake heal``, INSPECT changes nothing, HAND changes something, WAIT waits."""
+    """What the operator does: HEAL runs ``stocktake heal``, INSPECT only looks, HAND changes something, WAIT waits."""
 
     HEAL = "heal"
     INSPECT = "inspect"
@@ -218,10 +218,10 @@ class GoneFinding:
 
 
 class Loss(NamedTuple):
-    """A source that consecutive audits could not read: since when, in how many audits, and how these reported the loss.
+    """A source that consecutive audits could not read: since when, in how many audits, and whether as an error.
 
     ``since`` is ISO 8601 UTC, ``since_s`` the same moment in seconds since boot. ``is_error``: the finding about the
-    loss has been an error; it stays an error until the source is read.
+    unread source has been an error; it stays an error until the source is read.
     """
 
     source: str

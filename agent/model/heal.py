@@ -189,10 +189,11 @@ class HealSettings:
     """Options of [heal]: whether the daemon heals by itself, which codes it heals, and the limits of one run.
 
     ``min_age_s`` is the minimum age of a finding in seconds. One run changes at most ``max_consumers`` consumers, and
-    at most ``max_percent`` of the host's consumers (but one consumer is always allowed). ``nova_audits_s`` is the time
-    in seconds that three audits of a nova-compute on this host take; 0 if nova-compute's audits are switched off.
-    ``interval_s`` is the time between two runs of the daemon; None if no timer starts the next run, as in a run of
-    the command ``stocktake heal``.
+    at most ``max_percent`` of the host's consumers (but one consumer is always allowed). ``nova_audits_s`` is the
+    number of seconds in which a nova-compute on this host audits three times; 0 if nova-compute's audits are switched
+    off.
+    ``interval_s`` is the time between two runs of the daemon; None if no timer starts the next run, as in a run of the
+    command ``stocktake heal``.
     """
 
     enabled: bool = False
@@ -231,7 +232,7 @@ class Actor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalCounts:
-    """``new_changes``: (code or kind, result, number) of the outcomes since the last call.
+    """``new_changes``: (code or kind, result, number) of the outcomes since the counts were last read.
 
     ``open_entries``: the number of changes without an outcome. If the journal cannot be read, ``new_changes`` is () and
     ``open_entries`` the last known number: the command ``stocktake journal`` says why.

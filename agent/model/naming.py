@@ -11,8 +11,8 @@ import re
 _UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 # nova adds _resize to the folder's name until a resize is confirmed or reverted, and _del before it removes the folder.
 _INSTANCE_FOLDER = re.compile(f"({_UUID})(|_resize|_del)")
-# nova's name is <uuid>_<disk name>; nova doubles underscores of the disk name. To find volumes, nova compares the
-# prefix <uuid>_.
+# nova's name of an instance's volume is <uuid>_<disk name>; nova doubles underscores of the disk name. To find volumes,
+# nova compares the prefix <uuid>_.
 _INSTANCE_VOLUME = re.compile(f"({_UUID})_.*")
 # cinder's names of volumes (volume_name_template) and snapshots; lvm2 reserves the prefix "snapshot", hence the "_".
 _BLOCK_STORAGE_VOLUME = re.compile(f"(volume|_snapshot)-{_UUID}")
@@ -29,7 +29,7 @@ def instance_folder(name: str) -> tuple[str, str] | None:
 
 
 def instance_of_volume(name: str) -> str | None:
-    """Return the uuid of the instance that owns a logical volume, by the volume's name; None if no instance does."""
+    """Return the uuid of the instance that owns a logical volume of this name; None if the name has another form."""
     match = _INSTANCE_VOLUME.fullmatch(name)
     return match[1] if match else None
 

@@ -109,8 +109,8 @@ class ConsumerRecord:
     def is_older_than(self, seconds: float) -> bool:
         """Return whether Placement certainly wrote the record more than ``seconds`` before its response.
 
-        False if the response does not say when Placement wrote the record. The clocks of several Placement servers may
-        differ by less than CLOCKS_DIFFER_S; a server's time in the headers has whole seconds.
+        False if the response does not say when Placement wrote the record. The result allows for a difference of up to
+        CLOCKS_DIFFER_S between the clocks of Placement's servers, and for the whole seconds of the headers.
         """
         return self.written is not None and self.written.age_s >= seconds + CLOCKS_DIFFER_S
 

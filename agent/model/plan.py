@@ -133,25 +133,27 @@ AnyWrite = Write | PutAllocations | RecordWrite
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldBack:
-    """A necessary write that the agent defers, and why; ``what`` names the write or the resource class in question."""
+    """A necessary write that the agent holds back, and why; ``what`` names the write or the resource class."""
 
     provider_uuid: str
     what: str
     why: str
 
 
-#: The value of ``HeldBack.what`` if the agent defers every write.
+#: The value of ``HeldBack.what`` if the agent holds back every write.
 EVERYTHING = "everything"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Writes in execution order, and the writes that the agent defers.
+    """Writes in execution order, and the writes that the agent holds back.
 
-    The order of execution is ``writes``, ``allocations``, ``records``, ``removals``. ``writes``: writes to this host's
-    provider tree. ``held_back``: deferred writes, with the reason. ``generations``: (provider uuid, generation that the
-    agent read) of each existing provider that the plan writes. ``allocations``: writes for the agent's own consumers.
-    An agent in role companion sets these consumers' allocations, an agent in role owner removes these allocations.
+    The order of execution is ``writes``, ``allocations``, ``records``, ``removals``.
+    ``writes``: writes to this host's provider tree.
+    ``held_back``: the writes that the agent holds back, with the reason.
+    ``generations``: (provider uuid, generation that the agent read) of each existing provider that the plan writes.
+    ``allocations``: writes for the agent's own consumers. An agent in role companion sets these consumers' allocations,
+    an agent in role owner removes these allocations.
     ``records``: writes to nova's compute node records, which describe what Placement has. The agent skips these writes
     if a write to Placement failed; a permanently rejected write in ``writes`` does not count as a failure.
     ``removals``: providers of orphaned compute nodes. The agent deletes a node's record before its provider. nova
@@ -167,7 +169,7 @@ class Plan:
 
     @classmethod
     def nothing(cls, provider_uuid: str, what: str, why: str) -> Plan:
-        """Return a plan without writes; it only names one deferred write and the reason."""
+        """Return a plan without writes; it only names one write that is held back, and the reason."""
         return cls(held_back=(HeldBack(provider_uuid=provider_uuid, what=what, why=why),))
 
     @property

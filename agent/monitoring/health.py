@@ -63,7 +63,7 @@ class HealthState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loop:
-    """The worker thread: whether the watchdog takes it for alive, and for how many seconds its audit has run."""
+    """The worker thread: whether it counts as alive for the watchdog, and for how many seconds its audit has run."""
 
     is_alive: bool
     running_s: float

@@ -153,7 +153,7 @@ class HttpServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
             raise
 
     def start(self) -> None:
-        """Start to accept connections, on a thread of its own."""
+        """Start the thread that accepts connections."""
         self._thread.start()
 
     def end(self) -> None:
@@ -175,7 +175,7 @@ class HttpServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
             return
         try:
             super().process_request(request, client_address)
-        except RuntimeError:  # The process could not start a further thread.
+        except RuntimeError:  # No further thread could be started: close the connection.
             self._free.release()
             self.shutdown_request(request)
 

@@ -59,7 +59,7 @@ class Metrics(Protocol):
 class Monitor:
     """The servers and their pages.
 
-    Every address serves the health, and the addresses ``metrics_at`` also serve /metrics.
+    Every address serves the health document, and the addresses ``metrics_at`` also serve /metrics.
     """
 
     def __init__(

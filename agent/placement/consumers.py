@@ -40,7 +40,7 @@ class _Known:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consumers:
-    """The result of reading the tree's consumers, with which the next read starts.
+    """The result of reading the tree's consumers; the next read gets it as ``last``.
 
     ``reads`` counts the tree reads from 1. ``generations`` has every consumer of the tree, ``known`` the consumers
     whose record was read, ``awaited`` the new or changed consumers whose record is still to be read.
@@ -62,7 +62,7 @@ NO_CONSUMERS = Consumers()
 
 
 def read_consumers(source: AllocationWriter, last: Consumers, held: Held, request: ViewRequest) -> Consumers:
-    """Return the consumers' records: those still current, and those that this call reads. Raises PlacementError.
+    """Return the consumers' records: old records that are still current, and those read now. Raises PlacementError.
 
     An unchanged consumer generation does not prove that a record is current. A consumer that lost its last allocation
     and got a new one may have a generation that was seen before. But the new allocation raised the generation of a

@@ -24,7 +24,7 @@ class BesideReader:
         self._readers: dict[str, TreeReader] = {}
 
     def read(self, view: PlacementView, uuids: Iterable[str]) -> PlacementView:
-        """Return ``view`` with the trees of the ``uuids`` that are no providers of ``view``, in the field ``beside``.
+        """Return ``view`` with the field ``beside``: the trees of those ``uuids`` that are not in the tree of ``view``.
 
         All allocations are read, none come from the cache. Raises PlacementError; GenerationConflict if providers were
         deleted during two attempts to read them.

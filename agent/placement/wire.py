@@ -243,7 +243,8 @@ def parse_consumer(body: object, consumer_uuid: str, written: Written | None = N
             for resource_class, amount in _amounts(_object(providers[provider], "allocation"))
         ),
         consumer_type=_consumer_type(found) if providers else None,
-        # For a consumer without allocations, Placement sends the present time.
+        # For a consumer without allocations, Placement sends the present time as Last-Modified, which is no time of a
+        # write.
         written=written if providers else None,
     )
 

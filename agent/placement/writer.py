@@ -230,8 +230,8 @@ class TreeWriter:
         """Return the error for a provider whose name or uuid is taken. Placement has one error code for both cases.
 
         If only the name is taken: DuplicateName. If a provider with the uuid exists and the plan creates a root, or the
-        provider is below its planned parent: GenerationConflict. If it is anywhere else: ProviderElsewhere. If name and
-        uuid are taken, Placement's database decides which of them the text of the answer names.
+        provider is below its planned parent: GenerationConflict. If the provider is anywhere else: ProviderElsewhere.
+        If name and uuid are taken, Placement's database decides which of them the text of the answer names.
         """
         tree = {provider.uuid: provider for provider in listed(self._client, in_tree=write.provider_uuid)}
         if not tree:

@@ -69,7 +69,10 @@ def _outcome(audit: Document) -> tuple[str | Span, ...]:
 
 
 def _cost(audit: Document) -> str:
-    """Return the audit's duration and its requests to Placement. Reports of older agents lack the tried requests."""
+    """Return the audit's duration and its number of requests to Placement, as text.
+
+    The report of an older agent does not have the number of tried requests.
+    """
     cost = audit["placement"]
     asked, tried = cost["requests"], cost.get("tried", 0)
     requests = (
@@ -119,7 +122,7 @@ def _ms(timed: Document) -> str:
 
 
 def _unread(source: Document) -> str:
-    """Return why the source was not read; if the agent asked the source, also the age of its last successful read."""
+    """Return why the source was not read; if the agent tried to read it, also the age of its last successful read."""
     if not source.get("asked", True):
         return f"{source['name']} not asked: {source.get('not_asked_because') or 'another source is unread'}"
     age = source["age_s"]
@@ -147,7 +150,7 @@ def gone_lines(audit: Document) -> Iterator[Block]:
 
 
 def plan_lines(plan: Document, done: int = 0) -> Iterator[Block]:
-    """Yield the plan's digest and its writes in order, then the withheld writes with reasons.
+    """Yield the plan's digest and its writes in order, then the writes held back, with reasons.
 
     ``done`` is the number of these writes that this audit has made.
 

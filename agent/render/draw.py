@@ -1,8 +1,8 @@
 """Draw lines and tables for one terminal with rich: wrapped to its width, in its colours, in its encoding.
 
 Only the commands import this module, and only for text: rich takes 40 ms to import. The result is a text without blanks
-at the ends of its lines. Everything that a terminal would obey (escape sequences, line ends and bidirectional marks in
-the names that tenants chose) is escaped here, whatever the caller passes.
+at the ends of its lines. Everything that a terminal would interpret (escape sequences, line ends and bidirectional
+marks in the names that tenants chose) is escaped here, whatever the caller passes.
 """
 
 from __future__ import annotations

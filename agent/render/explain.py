@@ -92,7 +92,7 @@ class Evacuated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassExplanation:
-    """The explanation of one class. ``scope`` is the report reduced to the class's rows, findings and withheld writes.
+    """The explanation of one class. ``scope`` is the report reduced to the class's rows, findings and held-back writes.
 
     ``not_counted`` is the result of ``uncounted`` for the class. ``wasted`` is what Placement records here for
     instances that are deleted or have moved away, ``missing`` what the cloud promised and Placement does not record.
@@ -173,7 +173,7 @@ def explain_consumer(report: AuditReport, consumer: str, owned: Owned) -> Consum
 
 
 def scope_of_class(report: AuditReport, resource_class: str) -> AuditReport:
-    """Return the report, reduced to the rows, findings and withheld writes of the class."""
+    """Return the report, reduced to the rows, findings and held-back writes of the class."""
     held_back = tuple(held for held in report.plan.held_back if held.what == resource_class)
     return dataclasses.replace(
         report,
@@ -200,7 +200,7 @@ def scope_of_consumer(report: AuditReport, consumer: str) -> AuditReport:
 
 
 def uncounted(report: AuditReport, resource_class: str, owned: Owned) -> str | None:
-    """Return why the promised and held books of the class are not counted, or None if they are counted."""
+    """Return why the agent does not compute the promised and held books of the class; None if it computes them."""
     if owned(resource_class):
         return None
     children = (row.wanted for row in report.inventory if row.provider_uuid != report.provider_uuid)

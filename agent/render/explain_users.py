@@ -72,7 +72,7 @@ def _rows(explanation: ClassExplanation, book: Book) -> list[LedgerRow]:
 
 
 def _users_of(explanation: ClassExplanation, book: Book) -> tuple[_Cells, ...]:
-    """Return a row for each consumer that differs, and one row for all others with the same cause and verdict."""
+    """Return a row for each consumer whose books differ, and one row for all others with the same cause and verdict."""
     grouped: dict[tuple[bool, str, Verdict], list[LedgerRow]] = defaultdict(list)
     for row in _rows(explanation, book):
         grouped[row.verdict in _TOGETHER, row.cause, row.verdict].append(row)

@@ -122,7 +122,7 @@ def _likeness(finding: Document) -> tuple[str, ...]:
 def _group_block(
     findings: Sequence[Document], names: Mapping[str, str], now: str, symptoms: Sequence[Document]
 ) -> Iterator[Line]:
-    """Yield one block for many findings of one kind: a line each, and one command that repairs all of them.
+    """Yield one block for many findings of one kind: a line for each, and one command that repairs them all.
 
     If no command repairs all of them, the first command of each finding follows the line of the finding.
     """
@@ -187,7 +187,7 @@ def _known(finding: Document) -> Iterator[Line]:
 
 
 def _since(finding: Document) -> str:
-    """Return when audits saw the finding, and when the fault began if a row of nova's says so."""
+    """Return when audits saw the finding, and when the fault began if a row of nova's database says so."""
     seen = f"first seen {finding['first_seen_at']}, last checked {finding.get('last_seen_at') or 'never'}"
     began = finding.get("began_at")
     return f"{seen}; {finding.get('began_because') or 'the fault began'} at {began}" if began else seen

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from agent.model.finding import FindingState, Severity
 from agent.model.report import Outcome, Verdict
 
-# The columns of the label at the beginning of a finding's lines: right-aligned, followed by a colon and a blank.
+# The width of the label that begins a finding's lines: the label is right-aligned, a colon and a blank follow.
 LABEL_WIDTH = 5
 MARGIN = LABEL_WIDTH + 2
 

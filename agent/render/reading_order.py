@@ -12,7 +12,7 @@ from agent.model.finding import ABOUT_READS, Severity
 from agent.model.report import AuditReport, LedgerRow
 from agent.render.documents import Document
 
-# The members of Severity are ordered from the most to the least severe.
+# The rank of each severity, 0 for the most severe: this is the order of Severity's members.
 _LOUDNESS = {severity.value: rank for rank, severity in enumerate(Severity)}
 
 

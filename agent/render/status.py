@@ -40,7 +40,7 @@ _FREE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastReport:
-    """The daemon's last report, without its invalid rows. ``age_s`` counts from the start of the audit to ``now``.
+    """The daemon's last report, without its invalid rows. ``age_s``: seconds from the audit's start to ``now``.
 
     ``interval_s`` is None if no timer triggers audits. ``names`` maps consumers' uuids to names; ``problems`` has a
     sentence for each invalid row.

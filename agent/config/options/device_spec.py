@@ -42,7 +42,8 @@ _ANY_ADDRESS: Address = ((".*", ".*", ".*", ".*"), None)
 def parse_device_specs(texts: Sequence[str]) -> tuple[DeviceSpec, ...]:
     """Return the device specs in ``texts``, in order; each text is a JSON object or a list of objects.
 
-    Raises ValueError if an entry is invalid. Its ``args`` are one sentence per problem, beginning with that entry.
+    Raises ValueError if an entry is invalid. The error's ``args`` are one sentence per problem; each sentence begins
+    with the invalid entry.
     """
     problems: list[str] = []
     specs = [
@@ -189,7 +190,8 @@ def _whole(name: str, value: object) -> str:
     if flags is None:
         return f"(?:{text}).*"
     # Since Python 3.11, global flags are an error except at the start of an expression, so they become flags of the
-    # group. With (?x), the newline ends a comment in ``text``; without it, the comment would hide the bracket.
+    # group. With (?x), the newline ends a comment in ``text``; without the newline, the comment would hide the closing
+    # bracket.
     end = "\n" if "x" in flags[1] else ""
     return f"(?{flags[1]}:{text[flags.end() :]}{end}).*"
 

@@ -31,7 +31,10 @@ def physnet_opts() -> list[cfg.Opt]:
 
 
 def networks(loaded: Loaded) -> NetworkAffinity:
-    """Return the NUMA cells near each physical network and near tunnels. Raises ConfigError if a network has none."""
+    """Return the NUMA cells near each physical network and near tunnels.
+
+    Raises ConfigError for a network without cells.
+    """
     names = sorted(set(loaded.listed("neutron", "physnets")))
     cells = {name: _cells(loaded, physnet_group(name)) for name in names}
     quoted = loaded.quote("neutron", "physnets")

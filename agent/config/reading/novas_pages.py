@@ -1,4 +1,4 @@
-"""Parse an entry of nova.conf's ``reserved_huge_pages`` as nova-compute does, which accepts more than the agent.
+"""Parse an entry of nova.conf's ``reserved_huge_pages`` as nova-compute does. The agent's own parser accepts less.
 
 nova (nova/virt/hardware.py:numa_get_reserved_huge_pages) reads each number with Python's int() (``+8``, ``1_0``,
 ``-8``), and a size that int() refuses with oslo.utils' string_to_bytes (``1.5MB``; ``2Mb`` is megabits). nova ignores

@@ -18,7 +18,10 @@ _LONGEST = 255 - len("CUSTOM_PMEM_NAMESPACE_")
 
 
 def pmem_labels(loaded: Loaded) -> tuple[PmemLabel, ...]:
-    """Return the configured ``LABEL:ns1|ns2`` entries. Raises ConfigError for a malformed entry or a repeated name."""
+    """Return the configured ``LABEL:ns1|ns2`` entries.
+
+    Raises ConfigError for a malformed entry, or if several entries have the same label or namespace.
+    """
     entries = [_label(text) for text in loaded.listed("libvirt", "pmem_namespaces")]
     quoted = loaded.quote("libvirt", "pmem_namespaces")
     refuse(f"{quoted}: {problem}" for problem in _problems(loaded, entries))
@@ -43,5 +46,8 @@ def _problems(loaded: Loaded, entries: Iterable[PmemLabel]) -> Iterable[str]:
 
 
 def _class_part(label: str) -> str:
-    """Return the label as the name of its resource class contains it. Labels with the same result share a class."""
+    """Return the label as it is written in the name of its resource class.
+
+    Labels with the same result share a class.
+    """
     return re.sub(r"[^0-9A-Z]+", "_", label.upper())

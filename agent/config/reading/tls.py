@@ -1,4 +1,4 @@
-"""Check TLS options of [placement] without effect: in Stocktake's own files an error, in nova.conf a notice."""
+"""Find TLS options of [placement] that have no effect: in Stocktake's own files an error, in nova.conf a notice."""
 
 from __future__ import annotations
 

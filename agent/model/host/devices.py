@@ -46,7 +46,8 @@ class PciPool:
     """One or more free PCI devices with the same properties.
 
     ``address`` is the address of the devices' physical function, or of the device itself if it is not a virtual
-    function. ``tags`` are the sorted tags of their ``device_spec``. ``provider_uuid`` is their provider in Placement.
+    function. ``tags`` are the sorted tags of their ``device_spec``. ``provider_uuid`` is the uuid of the devices'
+    provider in Placement.
     """
 
     address: str

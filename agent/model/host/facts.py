@@ -14,12 +14,13 @@ from agent.model.nova import Flavor
 #: Key in a field's metadata. Before two audits' facts are compared, the value stored at this key replaces such a
 #: field's value, so that a change of the field does not count.
 BLANK = "blank"
-#: Metadata of a field that the three books are computed from: if its value changes, the audit computes them again.
+#: Metadata of a field from which the three books are computed: if its value changes, the audit computes the books
+#: again.
 COUNTED: Mapping[str, object] = MappingProxyType({"counted": True})
 
 
 def blanked(value: object) -> Mapping[str, object]:
-    """Return metadata for a field that the books do not need: ``value`` replaces the field in comparisons of facts."""
+    """Return metadata for a field that the books do not need: in comparisons of facts, its value is ``value``."""
     return MappingProxyType({BLANK: value})
 
 
@@ -115,7 +116,7 @@ class Domain:
 
     @property
     def running_memory_mib(self) -> int:
-        """Memory in MiB that the guest takes from the host while it runs."""
+        """Memory in MiB that the guest takes from the host while the guest runs."""
         return self.memory_mib if self.current_memory_mib is None else self.current_memory_mib
 
 
@@ -151,7 +152,7 @@ class HostFacts:
     ``kernel_parameters``: (name such as ``kvm_amd/sev``, value). The value is None if the module or the parameter does
     not exist, Unread if it could not be read.
     ``tdx_capacity``: number of guests with Intel TDX for which the kernel has keys, None if the kernel does not report
-    it or could not be read.
+    the number or the agent cannot read it.
     ``uptime_s``: from /proc/uptime, None if that cannot be read.
     ``load``: the three averages of /proc/loadavg, None if that cannot be read.
     """

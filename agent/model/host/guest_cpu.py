@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from agent.model.settings import GuestCpu
 
-# nova's default models (nova.virt.libvirt.utils.get_cpu_model_from_arch) that libvirt knows on that architecture.
+# nova's default model of each architecture on which libvirt knows that model (nova.virt.libvirt.utils,
+# get_cpu_model_from_arch).
 _DEFAULT = {"x86_64": "qemu64", "i686": "qemu32", "ppc64le": "POWER8", "aarch64": "max"}
-# As in nova's _get_guest_cpu_model_config. Guests of other virtualization types have the host's CPU.
+# The virtualization types with which guests have a CPU model (nova's _get_guest_cpu_model_config). Guests of any other
+# type have the host's CPU.
 _WITH_MODELS = frozenset({"kvm", "qemu"})
 
 

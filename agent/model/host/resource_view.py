@@ -13,7 +13,10 @@ from agent.model.host.devices import PciPool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellPages:
-    """The pages of one size in one NUMA cell. ``reserved_huge_pages`` keeps ``reserved`` of them from guests."""
+    """The pages of one size in one NUMA cell.
+
+    The option ``reserved_huge_pages`` keeps ``reserved`` pages from guests.
+    """
 
     size_kib: int
     total: int
@@ -24,9 +27,9 @@ class CellPages:
 class ViewCell:
     """One NUMA cell with the resources that guests may use.
 
-    ``cpuset`` are CPUs for floating guest CPUs, ``pcpuset`` CPUs for pinned ones. ``siblings`` are the sets of CPUs
-    that share a core. ``physnets`` are the physical networks near the cell. ``is_tunneled``: tunnel networks are near
-    the cell. ``socket`` is None if the cell's CPUs are in several sockets or no socket is known.
+    ``cpuset`` are host CPUs for floating guest CPUs, ``pcpuset`` host CPUs for pinned guest CPUs. ``siblings`` are the
+    sets of CPUs that share a core. ``physnets`` are the physical networks near the cell. ``is_tunneled``: tunnel
+    networks are near the cell. ``socket`` is None if the cell's CPUs are in several sockets or no socket is known.
     """
 
     id: int

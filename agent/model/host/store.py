@@ -25,7 +25,7 @@ class StoreMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreRecord:
-    """The contents of the file in the state directory in which the agent remembers the store that DISK_GB counted.
+    """The contents of the file in the state directory that remembers which store DISK_GB counted.
 
     ``mark`` is None if the operator made the agent forget the store with ``stocktake undo``.
     """

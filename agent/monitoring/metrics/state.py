@@ -2,7 +2,7 @@
 
 While a source is unread, the values that need the source stay as the last audit that read the source set them. The
 metrics ``source_up`` and ``findings_known`` show this. The number of series has an upper limit; ``left_out`` counts the
-rest.
+series beyond the limit.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from agent.timing.instants import seconds_of
 
 _FIRST_CLASSES = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")
 _MOST_CODES = 10
-#: The most values of a label, by metric: the label's position, and the number of values.
+#: For each metric with a limit: (position of the label, maximum number of different values of this label).
 _CAPS: Mapping[str, tuple[int, int]] = {
     **{
         f"resource_{name}": (2, 8)

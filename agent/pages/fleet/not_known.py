@@ -1,4 +1,4 @@
-"""The last section: everything that this page does not know, in sentences. Pure."""
+"""The last section: what is not known, in sentences. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keep of one report file what the page of the fleet needs: the row of the host, and lists of a limited length. Pure.
+"""Keep what the fleet's page needs from one report file: the row of the host, and lists of limited length. Pure.
 
 The module first makes the message that the agent would have sent on the bus, and then makes the row from this message,
 so the page and ``stocktake watch`` judge a host by the same rules. A report consists mostly of rows that the page does

@@ -91,7 +91,7 @@ def short_age(seconds: float | None) -> str:
 
 
 def about(row: HostRow, facts: FleetFacts) -> str:
-    """Return in words what is wrong with the host. A page made from reports does not speak of messages."""
+    """Return in words what is wrong with the host. On a page made from reports, the text does not mention messages."""
     if facts.details is not None and row.condition is Condition.NEVER:
         return "expected, but there is no report of this host"
     if facts.details is not None and row.condition is Condition.SILENT:

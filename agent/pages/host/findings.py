@@ -61,7 +61,7 @@ def causes_of(found: Sequence[SeenFinding], names: Mapping[str, str]) -> list[Se
 
 
 def urgency(seen: SeenFinding) -> tuple[int, str, str, str]:
-    """Return a key that sorts the most urgent finding first, and the older of two equally urgent ones."""
+    """Return a key that sorts the most urgent finding first, and of equally urgent findings the oldest first."""
     finding = seen.finding
     return _ORDER.index(finding.severity), seen.first_seen_at, finding.code, finding.id
 

@@ -28,7 +28,7 @@ KINDS = (
     ("unknown", Meaning.WRONG),
     (FREE, Meaning.FREE),
 )
-#: The kind of the bytes of a store that belong to no row of the report.
+#: The kind of owner of those bytes of a store that no row of the report covers.
 UNACCOUNTED = "unaccounted"
 _MEANINGS = dict(KINDS)
 

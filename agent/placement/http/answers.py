@@ -83,7 +83,7 @@ _DENIED = (kx.AuthPluginException, kx.AuthorizationFailure, kx.MissingAuthMethod
 
 
 class TokenMoved(kx.ClientException):
-    """Keystone redirects to a ``location`` that must not get the password, or too often: ``asked`` times in a row."""
+    """Keystone redirects to a ``location`` that must not get the password, or redirects ``asked`` times: too often."""
 
     def __init__(self, url: str, location: str, asked: int = 1) -> None:
         after = f" ({asked} redirects in a row)" if asked > 1 else ""

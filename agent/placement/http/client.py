@@ -56,7 +56,10 @@ REPEATED = (503,)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Hold:
-    """The client sends nothing before ``until`` (monotonic seconds); ``why`` is the end of the error text."""
+    """A wait after a Retry-After: no request is sent before ``until`` (monotonic seconds).
+
+    The error text ends with ``why``.
+    """
 
     until: float
     why: str
@@ -95,7 +98,7 @@ class PlacementClient:
 
     @property
     def sent_at(self) -> float:
-        """When the last request ended (if it still runs: was sent), in monotonic seconds; any thread may read this."""
+        """When the last request ended, or was sent if it still runs, in monotonic seconds. Any thread may read this."""
         return self._session.sent_at
 
     def close(self) -> None:
@@ -130,9 +133,9 @@ class PlacementClient:
 
     @contextmanager
     def global_request_id(self, request_id: str | None = None) -> Iterator[str]:
-        """Send this id (req-<uuid>; a new one if none is given) with each request of the block.
+        """Send ``request_id`` with each request of the block.
 
-        An inner block without an id of its own uses the id of the outer block, so that one audit has one id.
+        Without an argument, send the id of the enclosing block, or a new id (req-<uuid>). So one audit has one id.
         """
         before = self._request_id
         if before is None:
@@ -208,7 +211,8 @@ class PlacementClient:
                 raise
         reply = answers.reply_of(method, response)
         if reply.status == 406:
-            # An older server has replaced the previous one: the next request reads the microversion again.
+            # 406: the server does not know the microversion, so it is older than the server before. Read its newest
+            # microversion again at the next request.
             self._maximum = None
         if reply.status >= 300:
             raise self._held_by(answers.refusal(reply), response.headers)
@@ -239,7 +243,8 @@ class PlacementClient:
         headers = {"Accept": "application/json"}
         if self._request_id is not None:
             headers["X-OpenStack-Request-ID"] = self._request_id
-        # keystoneauth itself would follow redirects to any host, and sleep for as long as a Retry-After says.
+        # Switch off what keystoneauth would do itself: follow redirects to any host, and sleep as long as a Retry-After
+        # says.
         options: dict[str, Any] = {"redirect": False, "status_code_retries": 0}
         if method != "GET":
             options["connect_retries"] = 0

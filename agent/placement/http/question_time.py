@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class QuestionTime:
-    """Limits the time of one client's questions. Only one thread may call it; a thread of its own sends the requests.
+    """Limits the time of one client's questions. One thread may call an object; the object's own thread sends requests.
 
     ``unanswered`` limits the total time of all questions without an answer (see ``lost``).
     """
@@ -62,7 +62,8 @@ class QuestionTime:
     def sent(self, send: Callable[[], T], bound_s: float | None) -> T:
         """Call ``send`` and return its result. All requests of a question together may take ``bound_s`` seconds.
 
-        None: no limit. Raises a plain requests.RequestException after that time, so that keystoneauth does not retry.
+        If ``bound_s`` is None, there is no limit. After the limit, raises a plain requests.RequestException, so that
+        keystoneauth does not retry.
         """
         if bound_s is None:
             return send()

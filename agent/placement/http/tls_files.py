@@ -28,7 +28,7 @@ def tls_problems(cafile: str | None, certfile: str | None, keyfile: str | None) 
 
 def _cafile_problem(path: str) -> str:
     if Path(path).is_dir():
-        # A folder of certificates named by their hash, as c_rehash creates it; ``requests`` accepts such a folder too.
+        # Accept a folder of certificates named by their hash, as c_rehash creates it; ``requests`` accepts it too.
         return ""
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(path)
