@@ -153,7 +153,7 @@ def _body(action: AnyAction) -> dict[str, Any]:
     # ``also_ends`` is not part of the change: the digest stays the same when one more finding would end.
     del body["also_ends"]
     for change in (body, *body.get("reshaping", {}).get("changes", ())):
-        # The record's age grows from plan to plan. The record's content and generation show whether it has changed.
+        # Leave out the record's age, which grows from plan to plan. A changed record has another content or generation.
         change.get("before", {}).pop("written", None)
     return body
 

@@ -139,8 +139,8 @@ class HttpServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
         if not self._address.is_unix:
             super().server_bind()
             return
-        # Linux creates the socket's file with the mode of the socket. A changed umask would affect files that other
-        # threads create at the same time.
+        # Linux creates the socket's file with the mode of the socket, so set that mode first. A changed umask would
+        # affect files that other threads create at the same time.
         os.fchmod(self.fileno(), 0o600)
         super().server_bind()
         try:

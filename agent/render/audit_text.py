@@ -61,7 +61,7 @@ def head_lines(audit: Document, now: str) -> Iterator[Line]:
 
 
 def _outcome(audit: Document) -> tuple[str | Span, ...]:
-    """Return the outcome and the counts; if the outcome is that there are findings, the counts alone say so."""
+    """Return the outcome and the counts of findings; without the outcome ``findings``, which the counts show."""
     counts = counted(audit["findings"])
     if audit["outcome"] == Outcome.FINDINGS.value and audit["findings"]:
         return (counts,)

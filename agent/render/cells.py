@@ -31,7 +31,7 @@ def flat_cell(value: object) -> object:
 
 
 def table_cell(value: object) -> str:
-    """Return the value for a table of chosen columns."""
+    """Return the value as the text of a cell, for a table of chosen columns."""
     match value:
         case None:
             return NOT_KNOWN

@@ -226,7 +226,10 @@ def oddities(spec: DeviceSpec) -> Iterable[str]:
 
 
 def earlier_twin(spec: DeviceSpec, earlier: Sequence[DeviceSpec]) -> DeviceSpec | None:
-    """Return the first entry in ``earlier`` with the filters of ``spec``, or None. If found, ``spec`` has no effect."""
+    """Return the first entry in ``earlier`` with the same filters as ``spec``, or None.
+
+    If found, ``spec`` has no effect.
+    """
     return next((other for other in earlier if _filter(other) == _filter(spec)), None)
 
 

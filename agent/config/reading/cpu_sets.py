@@ -104,6 +104,6 @@ def _digits(found: re.Match[str]) -> str:
 
 
 def _excluded_digits(found: re.Match[str]) -> str:
-    """Return the number in plain digits. No host has a CPU above the limit, so excluding such a CPU has no effect."""
+    """Return the number in plain digits, at most HIGHEST_CPU: no host has a CPU above it to exclude."""
     digits = _digits(found)
     return str(min(int(digits), HIGHEST_CPU)) if digits.isdecimal() else digits

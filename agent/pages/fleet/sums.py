@@ -74,7 +74,7 @@ def class_sums(rows: Iterable[HostRow]) -> tuple[ClassSums, ...]:
 
 
 def largest_share(leaked: Mapping[str, int], sums: Iterable[ClassSums]) -> tuple[str, float, float] | None:
-    """Return the class of whose capacity the largest share leaks, with its leaked amount and its capacity.
+    """Return (class, leaked amount, capacity) of the class that leaks the largest share of its capacity.
 
     None if no class leaks.
     """

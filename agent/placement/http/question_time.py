@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class QuestionTime:
-    """Limits the time of one client's questions. One thread may call an object; the object's own thread sends requests.
+    """Limits the time of one client's questions. Not thread-safe; a thread of its own sends the requests.
 
     ``unanswered`` limits the total time of all questions without an answer (see ``lost``).
     """
