@@ -8,7 +8,7 @@ MISSING = frozenset({"allocation-missing"})
 UNKNOWN_USE = frozenset(
     {
         "unmanaged-use-unplaced", "guest-unknown", "guest-running-deleted", "usage-unlisted", "volume-foreign",
-        "volume-orphaned", "image-leftover",
+        "volume-orphaned",
     }
 )  # fmt: skip
 #: Findings about compute nodes and providers without a host.

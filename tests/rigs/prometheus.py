@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import subprocess
+import time
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
@@ -40,6 +41,13 @@ class Prometheus:
     def query(self, expression: str) -> list[dict[str, Any]]:
         """Return the samples of an expression now. Raise AssertionError if Prometheus does not accept it."""
         answer = self.get("query", query=expression)
+        assert answer["status"] == "success", answer
+        return list(answer["data"]["result"])
+
+    def query_range(self, expression: str, seconds: float) -> list[dict[str, Any]]:
+        """Return the series of an expression over the last seconds. Raise AssertionError as ``query`` does."""
+        now = time.time()
+        answer = self.get("query_range", query=expression, start=str(now - seconds), end=str(now), step="5")
         assert answer["status"] == "success", answer
         return list(answer["data"]["result"])
 

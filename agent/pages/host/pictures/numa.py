@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from agent.pages.blocks import Cell, Column, Meaning, Picture, Shape, Table
 from agent.pages.host.cells import NumaCell, Share
 from agent.pages.shapes import WIDTH, Box, fitted, label, rectangle, rule
+from agent.pages.sizes import beside_its_class
 from agent.pages.tables import NOT_KNOWN
 
 MOST_CELLS = 16
@@ -41,8 +42,13 @@ def conclusion(cell: NumaCell) -> str:
 
 
 def _of(share: Share) -> str:
-    used = NOT_KNOWN if share.used is None else str(share.used)
-    return f"{used}/{share.total}{f' {share.unit}' if share.unit == 'MiB' else ''}"
+    return f"{_amount(share, share.used)}/{_amount(share, share.total)}"
+
+
+def _amount(share: Share, value: int | None) -> str:
+    if value is None:
+        return NOT_KNOWN
+    return beside_its_class("MEMORY_MB", value) if share.unit == "MiB" else str(value)
 
 
 def _drawn(cell: NumaCell, left: float, top: float) -> Iterator[Shape]:
@@ -82,9 +88,9 @@ def _table(cells: Sequence[NumaCell]) -> Table:
             (
                 Cell(text=str(cell.id)),
                 Cell(text=share.what),
-                Cell(text=NOT_KNOWN if share.used is None else str(share.used)),
-                Cell(text=str(share.total)),
-                Cell(text=share.unit),
+                Cell(text=_amount(share, share.used)),
+                Cell(text=_amount(share, share.total)),
+                Cell(text="" if share.unit == "MiB" else share.unit),
             )
             for cell in cells
             for share in cell.shares
