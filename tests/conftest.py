@@ -49,7 +49,7 @@ from agent.backend import choose_threads  # noqa: E402
 choose_threads()
 
 from agent.demo import cell  # noqa: E402
-from tests.rigs import heart, nova_env, releases  # noqa: E402
+from tests.rigs import browser, heart, nova_env, releases  # noqa: E402
 from tests.rigs.groups import pytest_collection_modifyitems  # noqa: E402, F401 - pytest finds the hook here
 from tests.rigs.placement import Rest, close_clients, running  # noqa: E402
 
@@ -78,6 +78,13 @@ def placement(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rest]:
     """A real Placement for the tests of one module: each takes a provider name of its own."""
     with running(tmp_path_factory.mktemp("placement")) as rest:
         yield rest
+
+
+@pytest.fixture(scope="module")
+def started() -> Iterator[object]:
+    """Debian's Chromium for the tests of one module; the tests skip without one."""
+    with browser.browser() as found:
+        yield found
 
 
 @pytest.fixture(scope="session")

@@ -11,8 +11,7 @@ import re
 from collections.abc import Iterator
 
 from agent.errors import SourceError, SourceInconsistent, SourceUnavailable
-from agent.host_files.regular_file import open_regular
-from agent.host_files.reports import FILE
+from agent.host_files.reports import FILE, text_of_file
 from agent.render.documents import Document, report_from_json
 from agent.text.wording import printable
 
@@ -52,13 +51,7 @@ def _names(entry: os.DirEntry[str]) -> tuple[str, ...]:
 
 
 def _document(path: str) -> Document:
-    try:
-        with open_regular(path) as file:
-            text = file.read(MOST_CHARACTERS + 1)
-    except OSError as error:
-        raise SourceUnavailable("report", f"cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise SourceInconsistent("report", "not a JSON document") from error
+    text = text_of_file(path, MOST_CHARACTERS + 1)
     if len(text) > MOST_CHARACTERS:
         raise SourceInconsistent("report", f"larger than {MOST_CHARACTERS} characters")
     return report_from_json(text)

@@ -16,6 +16,7 @@ from agent.render.documents import Document, report_from_json, report_parts
 FILE = "report.json"
 # Only root and the folder's group may read the file: it has the names that tenants gave their instances.
 MODE = 0o640
+_LOOK_NOW = "without a daemon, `stocktake audit` looks now"
 
 
 def report_path(run_dir: str) -> str:
@@ -46,19 +47,29 @@ def read_report_text(run_dir: str) -> str:
     """Return the text of the last report. Raises SourceUnavailable, or SourceInconsistent if the file is not UTF-8."""
     path = report_path(run_dir)
     try:
+        return text_of_file(path)
+    except SourceUnavailable as error:
+        cause = error.__cause__
+        if isinstance(cause, FileNotFoundError):
+            why = f"{path} does not exist, so no daemon has reported since boot; {_LOOK_NOW}"
+        elif isinstance(cause, PermissionError):
+            why = f"{path} {error.message}; only root and the group of the report's folder may read the report"
+        else:
+            why = f"{path} {error.message}"
+        raise SourceUnavailable("report", why) from error
+    except SourceInconsistent as error:
+        raise SourceInconsistent("report", f"{path}: {error.message}") from error
+
+
+def text_of_file(path: str, most: int = -1) -> str:
+    """Return the text of a report file, at most ``most`` characters; -1 for all. The errors do not name the path.
+
+    Raises SourceUnavailable (its cause is the OSError), or SourceInconsistent if the file is not UTF-8.
+    """
+    try:
         with open_regular(path) as file:
-            return file.read()
-    except FileNotFoundError as error:
-        hint = "; without a daemon, `stocktake audit` looks now"
-        raise SourceUnavailable(
-            "report", f"{path} does not exist, so no daemon has reported since boot{hint}"
-        ) from error
+            return file.read(most)
     except OSError as error:
-        hint = (
-            "; only root and the group of the report's folder may read the report"
-            if isinstance(error, PermissionError)
-            else ""
-        )
-        raise SourceUnavailable("report", f"{path} cannot be read: {error.strerror}{hint}") from error
+        raise SourceUnavailable("report", f"cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise SourceInconsistent("report", f"{path}: not a JSON document") from error
+        raise SourceInconsistent("report", "not a JSON document") from error

@@ -30,7 +30,7 @@ from tests.rigs.placement import Rest
 from tests.rigs.programs import DAEMON, Process
 from tests.rigs.prometheus import Prometheus, answers, node_exporter, running
 from tests.rigs.source_tree import ROOT
-from tests.rigs.wait import until
+from tests.rigs.wait import until, until_moment
 
 RULES = ROOT / "etc/prometheus/stocktake.rules.yaml"
 FASTER = 60
@@ -282,8 +282,7 @@ def _run(world: World, stack: contextlib.ExitStack, folder: Path) -> int:
     server = stack.enter_context(running(folder / "prometheus", list(world.ports.values()), folder / "rules.yaml"))
     began = time.time()
     for moment, name, step in plan(world):
-        while (left := began + moment - time.time()) > 0:
-            time.sleep(left)
+        until_moment(began + moment)
         world.steps[name] = time.time() - began
         step()
         print(f"{world.steps[name]:5.0f} s {name}", flush=True)

@@ -37,6 +37,7 @@ from tests.cloud.feeds import Table
 from tests.cloud.operations import FAILURES, Fault, Steps
 from tests.cloud.placement_model import Stock
 from tests.cloud.real_placement import RealPlacement
+from tests.rigs.wait import until_moment
 
 REAL = "h1"
 AT_ONCE = 24
@@ -288,7 +289,8 @@ class Driver:
                 number, next_at = number + 1, next_at + pace_s
                 self.planted.lives += 1
             if not due or due[0][0] > time.time():
-                time.sleep(0.02)
+                begins = [next_at] if number < lives and len(due) < AT_ONCE else []
+                until_moment(min([*begins, *(moment for moment, *_ in due[:1])]))
                 continue
             _, mine, uuid, steps = heapq.heappop(due)
             if self._advanced(uuid, steps):
@@ -522,8 +524,7 @@ def _phases(wanted: argparse.Namespace, cloud: LiveCloud, rest: TokenRest) -> in
     began = time.time()
     with _Daemon(wanted.agent_conf):
         driver.play(wanted.lives, wanted.leaks, time.time() + 60 * (wanted.minutes - wanted.calm_minutes))
-        while time.time() < began + 60 * wanted.minutes:
-            time.sleep(1)
+        until_moment(began + 60 * wanted.minutes)
     journal = json.loads(_stocktake(wanted.agent_conf, "journal", "-f", "json"))
     mine = [e for e in journal if datetime.datetime.fromisoformat(e["at"]).timestamp() >= began]
     left = {c: kind for c, kind in driver.planted.leaks.items() if cloud.recorded(c, REAL)}

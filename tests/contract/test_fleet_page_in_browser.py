@@ -5,7 +5,6 @@ keeps pictures.
 """
 
 import datetime
-import itertools
 import os
 import pathlib
 
@@ -45,15 +44,15 @@ def hostile():
 
 
 WORLDS = {"0": list, "4": lambda: made(4), "800": lambda: made(800), "hostile": hostile, "10000": lambda: made(10_000)}
-FEW = (("0", "light", 360), ("800", "dark", 1280), ("800", "light", 360), ("hostile", "print", 360))
+FEW = (
+    ("0", "light", 360),
+    ("4", "dark", 2560),
+    ("800", "dark", 1280),
+    ("800", "light", 360),
+    ("hostile", "print", 360),
+)
 IS_ALL = os.environ.get("STOCKTAKE_PAGES") == "all"
-CASES = tuple(itertools.product(WORLDS, browser.MEDIA, (360, 1280))) if IS_ALL else FEW
-
-
-@pytest.fixture(scope="module")
-def started():
-    with browser.browser() as found:
-        yield found
+CASES = browser.every_case(WORLDS) if IS_ALL else FEW
 
 
 @pytest.fixture(scope="module")
@@ -70,15 +69,11 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pathlib.Path]:
     return found
 
 
-def shot_of(name: str) -> pathlib.Path | None:
-    folder = os.environ.get("STOCKTAKE_SCREENSHOTS")
-    return pathlib.Path(folder) / f"fleet-{name}.png" if folder else None
-
-
 @pytest.mark.parametrize(("world", "medium", "width"), CASES, ids=str)
 def test_the_fleet_page_loads_nothing_else_and_no_text_overlaps_or_is_cut(started, files, world, medium, width):
     rules = browser.WCAG if IS_ALL or width == 1280 or world != "800" else ()
-    look = browser.seen(started, files[world], medium, width, shot_of(f"{world}-{medium}-{width}"), rules)
+    shot = browser.screenshot_file(f"fleet-{world}-{medium}-{width}")
+    look = browser.seen(started, files[world], medium, width, shot, rules)
     assert (look.dialogs, look.messages, look.reports) == ([], [], [])
     assert look.requests == [files[world].as_uri()]
     assert look.violations == []
@@ -92,4 +87,22 @@ def test_a_square_of_the_fleet_map_links_to_the_row_of_its_host(started, files):
         page.locator("svg.picture a").nth(12).click()
         row = page.evaluate("location.hash.slice(1)")
         assert page.locator(f"#{row}").is_visible()
+    assert (look.messages, look.reports) == ([], [])
+
+
+@pytest.mark.parametrize(("words", "shown", "said"), [
+    ("compute-0777", 1, "1 of 1 matching rows, of 803"),
+    ("clean rack-05", 50, "50 of 5"),
+    ("allocation-missing", 8, "8 of 8 matching rows"),
+    ("no-such-host", 0, "0 of 0 matching rows"),
+])  # fmt: skip
+def test_the_search_finds_hosts_that_the_table_does_not_show(started, files, words, shown, said):
+    look = browser.Look()
+    with browser.opened(started, files["800"], look) as page:
+        page.fill("#find-worst-hosts", words)
+        rows = page.locator("#worst-hosts tbody tr:visible")
+        assert rows.count() == shown
+        assert page.locator("#said").inner_text().startswith(said)
+        page.fill("#find-worst-hosts", "")
+        assert rows.count() == 50
     assert (look.messages, look.reports) == ([], [])

@@ -98,8 +98,8 @@ class Scraped:
 def scraped(tmp_path_factory, placement_of_module):
     """Return a Prometheus that scrapes three real agents each second.
 
-    One has leaks, on libvirt's test driver. One has a dead Placement. One writes a text file, which a real node_exporter
-    serves.
+    One has leaks, on libvirt's test driver. One has a dead Placement. One writes a text file, which a real
+    node_exporter serves.
     """
     folder = tmp_path_factory.mktemp("monitored")
     ports = {name: free_port() for name in ("leaking", "alone", "file")}

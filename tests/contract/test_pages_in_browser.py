@@ -5,7 +5,6 @@ keeps pictures and figures.
 """
 
 import dataclasses
-import itertools
 import os
 import pathlib
 
@@ -37,20 +36,23 @@ def hostile():
     return dataclasses.replace(report, findings=seen, node=HOSTILE_NAMES[0])
 
 
+#: What the page of an old report says.
+STALE = "the report is 2 days old: the daemon has ended, or its audits hang"
 WORLDS = {
     "empty": lambda: dataclasses.replace(SCREEN, findings=(), ledger=(), storage=(), inventory=(), traits=()),
     "few": lambda: SCREEN,
     "placement-unread": lambda: UNREAD,
+    "stale": lambda: SCREEN,
     "dead": dead,
     "hostile": hostile,
     "100": lambda: large(100, 200),
     "1000": lambda: large(1000, 20_000),
 }
-WIDTHS = (360, 1280)
 # What every run looks at: each world, medium and width at least once.
 FEW = (
     ("few", "light", 1280),
     ("few", "dark", 360),
+    ("stale", "light", 2560),
     ("placement-unread", "print", 1280),
     ("hostile", "forced", 360),
     ("dead", "dark", 1280),
@@ -59,13 +61,7 @@ FEW = (
 # Their tables have hundreds of rows, which axe-core checks one by one.
 LONG = ("hostile", "1000")
 IS_ALL = os.environ.get("STOCKTAKE_PAGES") == "all"
-CASES = tuple(itertools.product(WORLDS, browser.MEDIA, WIDTHS)) if IS_ALL else FEW
-
-
-@pytest.fixture(scope="module")
-def started():
-    with browser.browser() as found:
-        yield found
+CASES = browser.every_case(WORLDS) if IS_ALL else FEW
 
 
 @pytest.fixture(scope="module")
@@ -75,13 +71,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pathlib.Path]:
     found = {}
     for name in {world for world, _, _ in CASES}:
         found[name] = folder / f"{name}.html"
-        found[name].write_text(rendered(host_page(facts(WORLDS[name]()))))
+        stale = STALE if name == "stale" else ""
+        found[name].write_text(rendered(host_page(facts(WORLDS[name](), stale=stale))))
     return found
-
-
-def shot_of(name: str) -> pathlib.Path | None:
-    folder = os.environ.get("STOCKTAKE_SCREENSHOTS")
-    return pathlib.Path(folder) / f"host-{name}.png" if folder else None
 
 
 def keep_figures(line: str) -> None:
@@ -94,7 +86,8 @@ def keep_figures(line: str) -> None:
 @pytest.mark.parametrize(("world", "medium", "width"), CASES, ids=str)
 def test_a_host_page_loads_nothing_else_and_no_text_overlaps_or_is_cut(started, files, world, medium, width):
     rules = browser.WCAG if IS_ALL or world not in LONG else ()
-    look = browser.seen(started, files[world], medium, width, shot_of(f"{world}-{medium}-{width}"), rules)
+    shot = browser.screenshot_file(f"host-{world}-{medium}-{width}")
+    look = browser.seen(started, files[world], medium, width, shot, rules)
     keep_figures(f"{world},{medium},{width},{look.elements},{look.load_ms:.0f}")
     assert (look.dialogs, look.messages, look.reports) == ([], [], [])
     assert look.requests == [files[world].as_uri()]

@@ -8,7 +8,7 @@ import contextlib
 import importlib.util
 import os
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import pytest
@@ -21,6 +21,8 @@ MEDIA = {
     "print": ({"color_scheme": "dark"}, "print"),
     "forced": ({"color_scheme": "dark", "forced_colors": "active"}, "screen"),
 }
+#: The widths at which every page is looked at in each medium; 390 is a telephone, 2560 a wide screen.
+WIDTHS = {"light": (360, 390, 1280, 2560), "dark": (360, 390, 1280, 2560), "print": (360, 1280), "forced": (360, 1280)}
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
 _REPORTS = "window.reports = []; addEventListener('securitypolicyviolation', e => reports.push(e.violatedDirective));"
 # The estimates in Python are generous; these are the real boxes. A unit is less than two pixels.
@@ -46,12 +48,23 @@ _WIDER = """() => [...document.querySelectorAll('main *, header *, nav *')].filt
 ).map(each => `${each.tagName} ${each.textContent.slice(0, 40)}`)"""
 
 
+def every_case(worlds: Iterable[str]) -> tuple[tuple[str, str, int], ...]:
+    """Return each world in every medium and width."""
+    return tuple((world, medium, width) for world in worlds for medium in MEDIA for width in WIDTHS[medium])
+
+
 def why_missing() -> str:
     """Return why no browser can be started here, "" if one can."""
     lacking = [name for name in ("playwright", "axe_playwright_python") if importlib.util.find_spec(name) is None]
     if lacking:
         return f"not installed: {', '.join(lacking)}; pip install '.[test]'"
     return "" if os.path.exists(CHROMIUM) else f"{CHROMIUM} is missing: apt-get install chromium"
+
+
+def screenshot_file(name: str) -> pathlib.Path | None:
+    """Return the file of a screenshot below the folder in STOCKTAKE_SCREENSHOTS, None without that variable."""
+    folder = os.environ.get("STOCKTAKE_SCREENSHOTS")
+    return pathlib.Path(folder) / f"{name}.png" if folder else None
 
 
 @dataclass

@@ -8,6 +8,14 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
+def until_moment(moment: float) -> None:
+    """Wait until a moment (``time.time()``) of the schedule that a program plays; no test may wait like this."""
+    left = moment - time.time()
+    while left > 0:
+        threading.Event().wait(left)
+        left = moment - time.time()
+
+
 def until(condition: Callable[[], T], timeout_s: float, what: str) -> T:
     """Return the first truthy result of ``condition``; raise AssertionError naming ``what`` after ``timeout_s``."""
     end = time.monotonic() + timeout_s
