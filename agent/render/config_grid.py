@@ -16,8 +16,8 @@ def config_grid(
 ) -> Grid:
     """Return the table of group, option, value and origin.
 
-    A long value is cut; if the table has only one row, the value is wrapped. ``in_effect`` has, by group and option,
-    what applies in place of a value that is unset.
+    A long value is cut; if the table has only one row, the value is wrapped. ``in_effect`` maps (group, option) of an
+    unset option to the text of what applies instead.
     """
     kind = Kind.TEXT if len(rows) == 1 else Kind.CUT
     return Grid(

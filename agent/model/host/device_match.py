@@ -76,7 +76,7 @@ def _writable(devices: Iterable[PciDevice]) -> list[PciDevice]:
 
 
 def _places(devices: Iterable[PciDevice]) -> Mapping[str, str]:
-    """Map network device names to PCI addresses, also those of the physical functions that own the listed VFs."""
+    """Map names of network devices to PCI addresses, including devices of physical functions that own listed VFs."""
     places: dict[str, str] = {}
     for device in devices:
         if device.parent_interface and device.parent_address:

@@ -71,12 +71,12 @@ def wasted(facts: FleetFacts) -> Section:
 
 
 def unknown_of(facts: FleetFacts, is_known: Callable[[HostSeen], bool]) -> int:
-    """Return the number of hosts whose loss is not known, plus the number of files that are no readable report."""
+    """Return the number of hosts whose loss is not known, plus the number of unreadable report files."""
     return sum(row.seen is None or not is_known(row.seen) for row in facts.view.rows) + len(facts.unreadable)
 
 
 def sold_twice_unknown(facts: FleetFacts) -> int:
-    """Return the number of hosts whose amounts sold twice are not known, plus the number of files without a report."""
+    """Return the number of hosts whose amounts sold twice are not known, plus the number of unreadable report files."""
     return unknown_of(facts, _SOLD_TWICE.is_known)
 
 

@@ -190,7 +190,8 @@ def _parts(row: LedgerRow, book: str, ratio: float) -> Iterable[tuple[str, float
         # Leave out the ledger's reserve rows: ``_reserves`` already counts the reserve, multiplied by the ratio.
         return ()
     if book == "held" and row.size_bytes is not None and _part_of(row) == UNMANAGED:
-        # A volume's bytes are not overcommitted: 1 GiB in ``reserved`` reduces the capacity by ratio x 1 GiB.
+        # A volume's bytes cannot be overcommitted: a whole GiB must be reserved, which reduces the capacity by ratio x
+        # 1 GiB.
         return ((WRONG if row.verdict in _WRONG else UNMANAGED, row.size_bytes / (1 << 30) * ratio),)
     excess = max(0, amount - (row.promised or 0)) if book == "recorded" else 0
     if row.verdict is Verdict.ALLOCATION_DIFFERS and excess:

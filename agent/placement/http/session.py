@@ -69,7 +69,8 @@ class TokenSession(Session):
         try:
             yield
         except (kx.DiscoveryFailure, kx.NotFound):
-            # NotFound: if the version document was wrong, keystoneauth may request the token from a wrong URL.
+            # NotFound is caught too: if the version document was wrong, keystoneauth may request the token from a wrong
+            # URL.
             self._drop(auth)
             raise
         except _NOT_UNDERSTOOD as error:
