@@ -28,10 +28,10 @@ def practice_blocks(document: Document) -> Iterator[Block]:
     """Yield what is asked of the trainee, and the lines to copy."""
     count, seed = document["faults"], document["seed"]
     yield f"A small cloud runs here, and {count} {'fault is' if count == 1 else 'faults are'} planted in it."
-    yield "Find and repair each with what stocktake prints, and with the commands that it prints."
-    yield "You have done it when `stocktake status` says clean on every host."
+    yield "Find and repair each fault with the output of stocktake and the commands in that output."
+    yield "All faults are repaired when `stocktake status` says clean on every host."
     yield ""
-    yield "To work on a host, run its line first; then every command works as it is printed:"
+    yield "To work on a host, first run the line of this host; then every printed command works:"
     for host, file in document["rc"].items():
         yield Line((Span(f"  . {shlex.quote(file)}    # {host}"),), whole=True)
     yield "Begin with: stocktake status"

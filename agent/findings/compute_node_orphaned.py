@@ -108,11 +108,11 @@ def _counted(count: int, what: str) -> str:
 def _remedies(audit: AuditFacts, node: ComputeNode) -> Iterator[Remedy]:
     tree = _tree(audit, node)
     if tree is None or tree.providers:
-        yield inspect("see what Placement has of the node's provider", show_provider(node.uuid))
+        yield inspect("see the node's provider in Placement", show_provider(node.uuid))
     if _instances(audit, node):
         yield by_hand(
-            "do not delete the row while an instance is on the node: after a rename of the host, give it its old name "
-            "back, and move these instances away first"
+            "do not delete the row while an instance is on the node: if the host was renamed, give the host its old "
+            "name back, and move these instances away first"
         )
         return
     if audit.settings.role is Role.OWNER and audit.state is not None and audit.state.kind is StateKind.CONDUCTOR:
@@ -143,8 +143,8 @@ def _of_provider(node: ComputeNode, tree: DetachedTree | None) -> Iterator[Remed
 
 
 _NOVA = (
-    "nova-compute of this host deletes the row and its provider in its next audit; if the row stays, its log says why "
-    "(orphan compute node)"
+    "nova-compute of this host deletes the row and its provider in its next audit; if the row stays, nova-compute's "
+    "log says why (orphan compute node)"
 )
 
 RULE = Rule(code="compute-node-orphaned", severity=Severity.WARNING, find=_find, rests_on=frozenset({STATE, LIBVIRT}))

@@ -18,7 +18,7 @@ def _refuses(guarded: GuardedFinding) -> str | None:
     if seen.times >= audits:
         return None
     wanted = f"{audits} audits in a row must report the finding with equal evidence"
-    return f"not confirmed: {wanted}; {seen.times} did so far"
+    return f"not confirmed: {wanted}; so far {seen.times} did"
 
 
 GUARD = Guard(name="confirmed", refuses=_refuses, waits=always)

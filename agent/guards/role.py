@@ -16,7 +16,7 @@ def _refuses(guarded: GuardedFinding) -> str | None:
     if role is Role.OBSERVER:
         return "role observer changes nothing; [agent] role = companion or owner permits repairs"
     if role is Role.COMPANION and guarded.repair is not None and guarded.repair.beside_nova is BesideNova.NOVA_REPAIRS:
-        return "heal leaves this repair to nova-compute; the finding's remedy says how to start it there"
+        return "heal leaves this repair to nova-compute; the finding's remedy says how to start nova-compute's repair"
     return None
 
 

@@ -29,7 +29,8 @@ CACHES = MappingProxyType(
         "agent.books.image_ledger._store_rows": "the rows about the instances file system in the storage ledger",
         "agent.books.image_ledger._users": "which guest uses which file as a disk",
         "agent.books.storage_ledger._rows": "the rows about the volume groups in the storage ledger",
-        "agent.books.uncovered.uncovered": "use that nothing in Placement stands for, for messages to the broker",
+        "agent.books.uncovered.uncovered": "use that no allocation or reserve in Placement covers, for messages to "
+        "the broker",
         "agent.bus.finding_sums._sums": "the sums of the findings, for messages to the broker",
         "agent.bus.host_state._guests": "the number of guests, for messages to the broker",
         "agent.bus.host_state._resources": "the inventories with their usage, for messages to the broker",

@@ -119,7 +119,7 @@ def test_no_requirement_for_building_documents_is_a_run_time_requirement():
     assert names & run_time == set()
 
 
-def test_the_picture_of_the_terminal_shows_its_commands_and_asks_no_server():
+def test_the_terminal_picture_shows_its_commands_and_loads_no_remote_file():
     output = "ERROR  \x1b[1;31mallocation-leaked\x1b[0m  <web-3>"
     picture = draw_terminal.svg([("stocktake findings", output)])
     drawn = (ROOT / "docs/terminal.svg").read_text()

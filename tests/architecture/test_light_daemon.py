@@ -49,9 +49,8 @@ def test_the_import_search_finds_that_the_findings_command_imports_rich():
 
 def test_a_process_that_imports_the_daemon_has_not_loaded_rich_or_jinja2():
     program = (
-        "import sys; import agent.cmd.daemon, agent.cmd.wiring, "
-        "agent.cmd.bus_wiring, agent.daemon.assembly, agent.healing.after_audit, agent.bus.service; "
-        f"print(sorted(set({sorted(DRAWING)}) & sys.modules.keys()))"
+        "import sys; import agent.cmd.daemon, agent.cmd.wiring, agent.cmd.bus_wiring, agent.daemon.assembly, "
+        f"agent.healing.after_audit, agent.bus.service; print(sorted(set({sorted(DRAWING)}) & sys.modules.keys()))"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
@@ -67,7 +66,7 @@ def test_a_process_that_imports_the_daemon_has_not_loaded_the_heal_modules():
     assert done.stdout == "[]\n"
 
 
-def test_a_daemon_with_a_plain_configuration_loads_no_part_that_it_does_not_use(tmp_path: Path):
+def test_a_daemon_with_a_plain_configuration_loads_no_module_of_unused_features(tmp_path: Path):
     file, nova_conf = tmp_path / "stocktake.conf", tmp_path / "nova.conf"
     nova_conf.touch()
     file.write_text(

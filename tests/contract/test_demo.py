@@ -219,7 +219,7 @@ def test_the_agents_of_a_practice_cloud_report_each_planted_fault(practice):
 
 
 @pytest.mark.root
-def test_a_practice_cloud_says_nothing_about_the_planted_faults(practice):
+def test_a_practice_cloud_does_not_reveal_which_faults_are_planted(practice):
     document, _ = practice
     assert not any(code in json.dumps(document) for code in FAULTS)
     texts = (file.read_text() for file in Path(document["folder"]).glob("*.json"))
@@ -227,7 +227,7 @@ def test_a_practice_cloud_says_nothing_about_the_planted_faults(practice):
 
 
 @pytest.mark.root
-def test_printed_commands_repair_what_heal_leaves_alone_in_a_practice_cloud(practice):
+def test_printed_commands_repair_practice_faults_that_heal_does_not_repair(practice):
     said = on_host(practice, 1, "stocktake audit")
     commands = re.findall("^ hand: ((?:lvremove|python3|rm) .*)$", said, re.MULTILINE)
     assert len(commands) == 4

@@ -216,7 +216,7 @@ class TestSystemLibvirtd:
         assert over_probe.missing == ()
         assert over_probe == capabilities_of(system.uri, virt_type="qemu")
 
-    def test_a_probe_that_fails_leaves_domain_capabilities_missing_until_the_next_read(self, system):
+    def test_if_the_probe_fails_domain_capabilities_are_missing_until_the_next_read(self, system):
         over_probe = capabilities_of(system.uri, ProbeDomainAsker("/nowhere/probe.sock"), virt_type="qemu")
         (part,) = over_probe.missing
         assert (part.part, part.passing) == (Part.DOMAIN, True)

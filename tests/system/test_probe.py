@@ -299,7 +299,7 @@ def test_a_guest_that_libvirt_did_not_name_to_the_probe_makes_images_unread(own:
         ProbeMeter(own.path).measure(frozenset({disk}), lambda _path: None)
 
 
-def test_a_probe_without_libvirt_measures_the_folder_alone(own: ProbeSocket):
+def test_without_libvirt_the_probe_measures_only_the_instances_folder(own: ProbeSocket):
     own.configure(uri="test:///nowhere.xml")
     own.serve()
     assert len(ProbeMeter(own.path).measure(frozenset(), lambda _path: None).image_stores) == 1

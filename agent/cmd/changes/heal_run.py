@@ -201,7 +201,7 @@ def ids_of(report: AuditReport, ordered: Ordered) -> frozenset[str]:
 def _check_codes(ordered: Ordered) -> None:
     unknown = sorted(ordered.codes - BY_CODE.keys())
     if unknown:
-        raise UsageError(f"heal has no repair for {', '.join(unknown)}; it has one for {', '.join(sorted(BY_CODE))}")
+        raise UsageError(f"heal has no repair for {', '.join(unknown)}; heal repairs {', '.join(sorted(BY_CODE))}")
 
 
 def _check_ids(report: AuditReport, ordered: Ordered) -> None:

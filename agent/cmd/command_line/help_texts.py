@@ -123,7 +123,10 @@ HELP_TEXTS: Mapping[str, HelpText] = {
         examples=(
             ("stocktake heal", "print the plan and its digest"),
             ("stocktake heal --finding 87897f25", "the plan for one finding"),
-            ("stocktake heal --code allocation-leaked", "the plan for all findings of one code; repeat it"),
+            (
+                "stocktake heal --code allocation-leaked",
+                "the plan for all findings of one code; repeat the command until nothing is left",
+            ),
             ("stocktake heal --plan 4d1b0c9a7e55 --yes", "carry out the plan that has this digest"),
         ),
         exits=(

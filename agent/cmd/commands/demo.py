@@ -57,7 +57,12 @@ class Demo(DocumentCommand):
             help="keep another cloud, on whose first host N faults are planted (1 to 10; 5 without a number), for you "
             "to find and repair with what stocktake prints",
         ),
-        argument("--seed", type=int, metavar="N", help="with --practice: draw the same faults again"),
+        argument(
+            "--seed",
+            type=int,
+            metavar="N",
+            help="with --practice: plant the same faults as an earlier run with this seed",
+        ),
         argument("--list", action="store_true", help="list the clouds that are kept"),
         argument(
             "--end",
@@ -80,7 +85,7 @@ class Demo(DocumentCommand):
         if parsed_args.html == "-":
             raise UsageError("--html writes several files: name a file")
         if parsed_args.seed is not None and parsed_args.practice is None:
-            raise UsageError("--seed goes together with --practice")
+            raise UsageError("--seed needs --practice")
         if parsed_args.list or parsed_args.end is not None:
             return self._list() if parsed_args.list else self._end(parsed_args.end)
         missing = _missing_packages()
@@ -124,7 +129,9 @@ class Demo(DocumentCommand):
         found = (named,) if named else tuple(kept_clouds())
         if len(found) > 1:
             self._list()
-            raise UsageError(f"{len(found)} clouds are kept, and none is removed: name the folder of one of them")
+            raise UsageError(
+                f"{len(found)} clouds are kept, and none is removed: name the folder of the cloud to remove"
+            )
         for cloud in found:
             cloud.end()
             self.app.stdout.write(f"removed the demo's cloud in {cloud.folder}\n")

@@ -133,7 +133,7 @@ OPTS = [
         "probe_socket",
         help="Socket of stocktake-probe, such as /run/stocktake-probe.sock, for an agent that does not run as root: "
         "through this program the agent reads LVM, Ceph, persistent memory, file systems, guests' disk files and "
-        "libvirt's domain capabilities. Not set: the agent reads them itself. Needs a restart.",
+        "libvirt's domain capabilities. Not set: the agent reads these sources itself. Needs a restart.",
     ),
     cfg.StrOpt(
         "probe_user",

@@ -37,6 +37,6 @@ OPTS = [
         mutable=True,
         sample_default="<none>",
         help="Foreign volumes that are meant to be there, each as GROUP/VOLUME; * and ? are wildcards. The agent does "
-        "not report them, and still reserves their space with foreign_volumes = reserve. SIGHUP applies it.",
+        "not report these volumes, but still reserves their space with foreign_volumes = reserve. SIGHUP applies it.",
     ),
 ]

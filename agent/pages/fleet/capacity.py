@@ -25,7 +25,7 @@ _HEADING = "The cloud's capacity"
 _AFTER_HEAL = (
     "Capacity is (total - reserved) x ratio, so the hosts' reserves are in no bar. After heal means: the wasted "
     "amounts are removed from Placement, and the missing ones (promised, not recorded) are added. Use that the cloud "
-    "does not know is not in it, because heal does not change that use."
+    "does not know is not part of that, because heal does not change that use."
 )
 _HEADINGS = (
     "hosts", "capacity", "recorded", "wasted", "wasted share", "missing", "free", "free after heal",
@@ -45,7 +45,7 @@ def capacity(facts: FleetFacts) -> Section:
     """Return the section."""
     sums = class_sums(facts.view.rows)
     unknown = without_amounts(facts.view.rows) + len(facts.unreadable)
-    rest = f"The inventory of {hosts(unknown)} is not knownand is left out of every sum." if unknown else ""
+    rest = f"The inventory of {hosts(unknown)} is not known and is left out of every sum." if unknown else ""
     if not sums:
         return Section(id="capacity", heading=_HEADING, blocks=(Paragraph(text=rest or "There is no inventory."),))
     intro = (Paragraph(text=_AFTER_HEAL), *((Paragraph(text=rest),) if rest else ()))

@@ -47,7 +47,7 @@ def orphans(facts: FleetFacts) -> Section:
             Column(heading="kind", is_word=True),
             Column(heading="name"),
             Column(heading="uuid", is_code=True),
-            Column(heading="says that it has"),
+            Column(heading="amounts in its row"),
             Column(heading="allocated there"),
             Column(heading="since (UTC)", is_word=True),
         ),

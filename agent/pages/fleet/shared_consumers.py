@@ -46,9 +46,8 @@ def _only_counted(facts: FleetFacts) -> str:
     if not affected:
         return "No host reports a consumer with allocations on several hosts."
     return (
-        f"{total} on {hosts(len(affected))}: {some(affected, 20)}. "
-        "Messages do not name the consumers: a page that is made from reports does (stocktake report --html FILE "
-        "--fleet DIR)."
+        f"{total} on {hosts(len(affected))}: {some(affected, 20)}. Messages do not name the consumers: a page that is "
+        "made from reports does (stocktake report --html FILE --fleet DIR)."
     )
 
 
@@ -61,7 +60,7 @@ def _table(found: dict[str, list[tuple[str, Spread]]], facts: FleetFacts, left_o
     headings = ("consumer", "uuid", "lives on", "recorded on", "since (UTC)")
     return Table(
         id="consumers-on-several",
-        caption=f"{which}. Only what is recorded on the host where a consumer lives is right.{more}",
+        caption=f"{which}. Only the allocation on the host where a consumer lives is correct.{more}",
         columns=tuple(
             Column(heading=heading, is_code=heading == "uuid", is_word=heading in ("uuid", "since (UTC)"))
             for heading in headings

@@ -47,7 +47,8 @@ def _table(rows: Sequence[HostRow], facts: FleetFacts) -> Table:
     columns = ("host", "why", "since (UTC)", "last audit (UTC)", "state")
     return Table(
         id="unknown-host-list",
-        caption=f"{len(shown)} of {hosts(len(rows))}; the sums have only what was last known of them, or nothing",
+        caption=f"{len(shown)} of {hosts(len(rows))}; the sums contain the last known values of these hosts, or "
+        "nothing",
         columns=tuple(Column(heading=heading, is_word=heading != "why") for heading in columns),
         rows=tuple(
             (

@@ -44,7 +44,7 @@ def _table(rows: Sequence[HostRow], facts: FleetFacts) -> Table:
     headings = tuple(name for name in _HEADINGS if name != "group" or any(map(place, rows)))
     searched = _searched(others, headings, facts)
     found, left_out = len(shown) + len(searched), len(others) - len(searched)
-    which = f"{len(shown)} of {hosts(len(troubled))} that are not clean" if troubled else "No host needs a look"
+    which = f"{len(shown)} of {hosts(len(troubled))} that are not clean" if troubled else "No host has a problem"
     return Table(
         id="worst-hosts",
         caption=f"{which}. Order: {IN_WORDS}. Free are VCPU/GiB RAM/GiB disk.",
@@ -66,7 +66,8 @@ def _foot(troubled: int, calm: int, left_out: int) -> str:
     if not parts:
         return ""
     rest = f" The search leaves out {hosts(left_out)}: stocktake watch shows all." if left_out else ""
-    return f"Not shown: {' and '.join(parts)}. The search above finds each of them, where scripts run.{rest}"
+    found = "The search above finds each of these hosts if the browser runs scripts."
+    return f"Not shown: {' and '.join(parts)}. {found}{rest}"
 
 
 def _row(number: int, row: HostRow, headings: Sequence[str], facts: FleetFacts) -> tuple[Cell, ...]:

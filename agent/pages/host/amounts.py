@@ -68,7 +68,7 @@ def impact_of(report: AuditReport, group: Sequence[SeenFinding]) -> str:
     if code in UNKNOWN_USE:
         return f"{amounts} of this host {are} used by what the cloud does not know. {_cover(report, sums)}"
     if code in ORPHANS:
-        return f"Tools and the scheduler may believe in {amounts} that no host has."
+        return f"Tools and the scheduler may count {amounts} that no host has."
     return f"{_OTHERS[code]} {amounts}." if code in _OTHERS else ""
 
 

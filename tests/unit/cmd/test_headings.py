@@ -28,5 +28,5 @@ def test_each_heading_of_the_table_selects_a_column_of_the_list(command, columns
         assert listing._column(column.heading, columns) in columns, column.heading
 
 
-def test_traits_take_the_heading_of_the_providers_uuid():
+def test_the_traits_command_accepts_heading_uuid_for_the_column_provider_uuid():
     assert Traits(None, None)._column("UUID", Traits.COLUMNS) == "provider_uuid"

@@ -18,17 +18,17 @@ def began(code, *instances, **changes):
     return found.began_at, found.began_because
 
 
-def test_a_leak_began_when_the_instance_was_deleted():
+def test_the_start_time_of_a_leak_is_the_deletion_time_of_the_instance():
     gone = instance(deleted=True, deleted_at=AT)
     assert began("allocation-leaked", gone) == ("2026-11-20T08:00:00Z", "the instance was deleted")
 
 
-def test_the_begin_is_in_utc_whatever_the_zone_of_the_time():
+def test_the_start_time_of_a_fault_is_in_utc_whatever_the_time_zone_in_nova():
     zone = datetime.timezone(datetime.timedelta(hours=2))
     assert by_deletion(instance(deleted_at=AT.replace(tzinfo=zone))).at == "2026-11-20T06:00:00Z"
 
 
-def test_a_stale_move_began_when_the_newest_finished_evacuation_ended():
+def test_a_stale_moves_start_time_is_the_end_of_the_newest_finished_evacuation():
     moves = tuple(
         migration(number, kind="evacuation", status="done", uuid=f"m{number}", updated_at=AT.replace(day=number))
         for number in (3, 2)
@@ -37,12 +37,12 @@ def test_a_stale_move_began_when_the_newest_finished_evacuation_ended():
     assert found == ("2026-11-03T08:00:00Z", "evacuation m3 ended with status done")
 
 
-def test_the_begin_is_not_known_if_no_row_of_nova_says_when():
+def test_the_start_time_of_a_fault_is_unknown_if_no_nova_row_contains_the_time():
     assert began("allocation-leaked", instance(deleted=True)) == (None, "")
     assert began("allocation-stale-move", instance(**AWAY)) == (None, "")
 
 
-def test_the_begin_is_no_evidence_of_a_finding():
+def test_the_start_time_of_a_fault_is_not_part_of_a_findings_evidence():
     worlds = [snapshot(nova=state(instance(**AWAY)), placement=RECORDED)]
     ended = (migration(status="completed", updated_at=AT),)
     worlds.append(snapshot(nova=state(instance(**AWAY), migrations=ended), placement=RECORDED))

@@ -99,7 +99,7 @@ def commands(found):
     return [remedy.command for remedy in found.remedies]
 
 
-def test_the_finding_says_that_the_database_and_placement_hold_nothing_of_the_node():
+def test_the_finding_says_that_neither_database_nor_placement_uses_the_node():
     found = told(DetachedTree(uuid=ROW.uuid))
     assert found.known == (
         f"the database has no instance of host cmp1 on node {NAME}",
@@ -119,7 +119,7 @@ def test_the_finding_lists_what_each_consumer_still_has_on_the_nodes_provider():
     assert unset in commands(found)
 
 
-def test_of_many_consumers_on_the_nodes_provider_three_are_named():
+def test_the_finding_names_at_most_three_consumers_on_the_nodes_provider():
     held = [
         dataclasses.replace(each, provider_uuid=ROW.uuid) for n in range(5) for each in allocations(f"c{n}", VCPU=1)
     ]
@@ -173,7 +173,7 @@ def test_the_command_that_deletes_the_row_runs_as_printed_on_an_sqlite_database(
     assert (gone.deleted, gone.deleted_at is None) == (2, False)
 
 
-def test_without_access_to_the_database_the_words_have_the_statement():
+def test_without_database_access_the_remedy_text_contains_the_sql_statement():
     delete = of_database(None)
     assert delete.command is None
     assert "UPDATE compute_nodes SET deleted = id" in delete.words

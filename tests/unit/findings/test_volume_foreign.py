@@ -48,13 +48,11 @@ def test_the_finding_names_the_volume_and_its_exact_size(world):
     assert found.severity is Severity.WARNING
     assert not found.rests_on_recorded
     assert found.remedy == (
-        "find the volume's owner: lvs -o +lv_time,lv_tags vg0/by-hand; "
-        "if nobody needs the volume, remove it; warning: lvremove destroys its data, and nothing brings the data back: "
-        "lvremove vg0/by-hand; "
-        "if somebody needs the volume, move it to another volume group; "
-        "until then the agent reserves the volume's size; "
-        "afterwards, offer the space again; a running agent does so in its next audit: stocktake audit --publish; "
-        "to keep the volume without this finding, add vg0/by-hand to [lvm] accepted_volumes, and reload the agent "
+        "find the volume's owner: lvs -o +lv_time,lv_tags vg0/by-hand; if nobody needs the volume, remove it; "
+        "warning: lvremove destroys its data, and nothing brings the data back: lvremove vg0/by-hand; if somebody "
+        "needs the volume, move it to another volume group; until then the agent reserves the volume's size; "
+        "afterwards, offer the space again; a running agent does so in its next audit: stocktake audit --publish; to "
+        "keep the volume without this finding, add vg0/by-hand to [lvm] accepted_volumes, and reload the agent "
         "(SIGHUP): systemctl reload stocktake-agent"
     )
     assert found.headline == (
@@ -131,7 +129,7 @@ def test_a_volume_not_named_by_nova_is_reported_even_if_nova_could_not_be_read()
 @pytest.mark.parametrize(
     ("accepted", "told"), [(("vg0/by-hand",), 0), (("vg0/by-*",), 0), (("vg1/by-hand", "by-hand"), 1)]
 )
-def test_an_accepted_volume_is_no_finding_and_stays_reserved(accepted, told):
+def test_an_accepted_volume_causes_no_finding_but_stays_reserved(accepted, told):
     chosen = lvm_settings(accepted_volumes=accepted)
     assert len(findings(WORLD, CODE, chosen)) == told
     assert reserves(decided(WORLD, chosen))["DISK_GB"] == 3

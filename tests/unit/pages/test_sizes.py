@@ -21,7 +21,7 @@ def test_a_size_is_in_gib_and_a_very_large_or_small_one_in_tib_or_mib(size, text
     assert size_text(size) == text
 
 
-def test_every_class_has_its_unit_by_the_same_rule():
+def test_one_rule_decides_the_unit_in_which_any_resource_class_is_shown():
     amounts = {"MEMORY_MB": 16384, "CUSTOM_X": 2, "DISK_GB": 80, "VCPU": 8, "PCPU": 0}
     assert listed(amounts) == ("8 VCPU", "16 GiB RAM", "80 GiB disk", "2 CUSTOM_X")
     assert with_class("MEMORY_MB", 512) == "512 MiB RAM"
@@ -38,10 +38,10 @@ def test_every_class_has_its_unit_by_the_same_rule():
         ("1 GiB of DISK_GB", "1 GiB disk"),
     ],
 )
-def test_the_mib_of_a_findings_text_are_in_gib_as_long_as_no_digit_is_lost(text, shown):
+def test_mib_in_a_finding_text_are_shown_as_gib_unless_a_digit_would_be_lost(text, shown):
     assert by_the_rule(text) == shown
 
 
 @given(st.integers(1024, 10**12), st.integers(1024, 10**12))
-def test_two_different_amounts_of_a_text_never_become_the_same_words(one, other):
+def test_two_different_amounts_in_a_text_never_look_the_same(one, other):
     assert (by_the_rule(f"{one} MiB") == by_the_rule(f"{other} MiB")) == (one == other)

@@ -108,19 +108,19 @@ def test_a_command_that_times_out_or_does_not_start_is_an_answer() -> None:
     )
 
 
-def test_file_systems_have_sizes_or_the_reason_of_each_failure() -> None:
+def test_the_file_systems_verb_returns_a_size_or_an_error_for_each_path() -> None:
     facts = measured_of(json.loads(json.dumps(ask(Verb.FILE_SYSTEMS, Recorder()).content))).facts
     assert [found.path for found in facts.filesystems] == ["/"]
     assert facts.filesystems[0].size_bytes > 0
     assert facts.unread == (("/nowhere", "No such file or directory"),)
 
 
-def test_images_of_a_host_without_the_folder_are_no_error() -> None:
+def test_a_missing_instances_folder_is_read_as_no_images_and_not_as_an_error() -> None:
     measured = measured_of(json.loads(json.dumps(ask(Verb.IMAGES, Recorder()).content)))
     assert (measured.facts.image_stores, measured.facts.unread, measured.guests_unread) == ((), (), "")
 
 
-def test_images_without_an_answer_of_libvirt_say_why_no_disk_was_measured() -> None:
+def test_if_libvirt_fails_the_images_verb_says_why_no_disk_was_measured() -> None:
     scope = dataclasses.replace(ALL, libvirt_uri="test:///nowhere.xml")
     measured = measured_of(json.loads(json.dumps(ask(Verb.IMAGES, Recorder(), scope).content)))
     assert measured.guests_unread == (
@@ -128,11 +128,11 @@ def test_images_without_an_answer_of_libvirt_say_why_no_disk_was_measured() -> N
     )
 
 
-def test_domain_capabilities_without_an_answer_of_libvirt_are_unread() -> None:
+def test_domain_capabilities_are_unread_if_libvirt_does_not_answer() -> None:
     scope = dataclasses.replace(ALL, libvirt_uri="test:///nowhere.xml")
     assert ask(Verb.DOMAIN_CAPABILITIES, Recorder(), scope).kind is Kind.UNREAD
 
 
-def test_domain_capabilities_of_the_test_driver_are_one_error_of_libvirt() -> None:
+def test_the_test_driver_answers_domain_capabilities_with_one_libvirt_error() -> None:
     answers = ask(Verb.DOMAIN_CAPABILITIES, Recorder()).content["answers"]
     assert [answer["code"] for answer in answers] == [libvirt.VIR_ERR_NO_SUPPORT]

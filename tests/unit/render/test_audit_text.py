@@ -334,7 +334,7 @@ def test_the_details_of_a_finding_say_when_the_fault_began_according_to_nova():
     assert since.endswith("; the instance was deleted at 2026-11-20T08:00:00Z")
 
 
-def test_after_a_publishing_audit_the_plan_says_that_it_is_written():
+def test_after_audit_publish_the_heading_of_the_plan_says_all_written():
     plan = DOCUMENT["plan"]
     done = shown(plan_lines(plan, len(plan["writes"])))
     assert done[1] == f"plan {plan['digest'][:12]}, all written:"

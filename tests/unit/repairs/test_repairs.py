@@ -66,7 +66,7 @@ def test_the_daemon_cannot_be_configured_to_repair_allocation_differs(tmp_path):
         heal_settings(load_ours(tmp_path, f"{ALONE}[heal]\ncodes = allocation-leaked, allocation-differs\n"))
 
 
-def test_the_default_of_option_heal_codes_has_only_codes_that_the_daemon_repairs(tmp_path):
+def test_the_default_of_heal_codes_has_only_codes_that_the_daemon_repairs(tmp_path):
     assert set(heal_settings(load_ours(tmp_path, ALONE)).codes) <= DAEMON_CODES
 
 

@@ -98,7 +98,7 @@ def test_asking_less_and_freeing_capacity_are_advised_together_if_both_needed():
     assert (room.change, unit.remedies, room.remedies) == (both.format(""), (), ())
 
 
-def test_a_lack_of_capacity_says_why_the_advised_amount_is_below_the_free_amount():
+def test_why_explains_an_advised_amount_that_is_below_the_free_amount():
     cpus = stock("VCPU", 24, max_unit=24, allocation_ratio=2.0)
     _, room = asked([of("host", cpus, used=(("VCPU", 20),))], group(VCPU=30)).obstacles
     assert "has 28: " in room.words

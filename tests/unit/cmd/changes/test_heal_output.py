@@ -132,7 +132,7 @@ def test_many_findings_that_wait_for_the_same_reason_share_one_entry() -> None:
     assert [line for line in said if line.startswith("        [")] == [f"        [{n}0000000] c{n}" for n in range(6)]
 
 
-def test_after_the_plan_heal_prints_the_command_for_what_the_next_run_may_change() -> None:
+def test_after_the_plan_heal_prints_the_command_for_the_next_repairs() -> None:
     said = printed(document(ACTION, command="stocktake heal --plan 4d1b --yes", repeat="stocktake heal --code X"))
     assert said[-4:] == [
         "to carry out the plan:",

@@ -26,7 +26,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("command", "words", "line"), CASES)
-def test_the_hint_is_the_command_that_takes_the_word(command, words, line):
+def test_the_hint_for_an_unexpected_word_is_the_command_that_accepts_this_word(command, words, line):
     assert meant(command, words) == line
 
 

@@ -28,7 +28,7 @@ def tables(page):
     return {block.id: block for section in page.sections for block in section.blocks if hasattr(block, "rows")}
 
 
-def test_a_host_that_sells_twice_is_before_every_other_host():
+def test_hosts_with_resources_sold_twice_are_listed_before_all_other_hosts():
     sells, wastes_much = fleet.report(1, fleet.missing(1)), fleet.report(2, *(fleet.leaked(2, n) for n in range(9)))
     stranger = fleet.report(3, fleet.stranger(3), ledger=fleet.strange_rows(3))
     wastes, unread, warns = fleet.report(4, fleet.leaked(4)), fleet.unread(5), fleet.report(6, fleet.orphan(6))
@@ -39,7 +39,7 @@ def test_a_host_that_sells_twice_is_before_every_other_host():
     assert [row.host for row in by_harm(facts.view.rows)] == [fleet.name(number) for number in (3, 1, 2, 4, 5, 6, 7)]
 
 
-def test_each_host_is_in_the_rows_or_in_the_searched_rows_of_the_worst_table():
+def test_each_host_is_in_a_visible_or_a_searchable_row_of_the_worst_table():
     facts = facts_of(fleet.documents(300), [fleet.name(number) for number in range(1, 303)])
     table = tables(fleet_page(facts))["worst-hosts"]
     place = [column.heading for column in table.columns].index("host")
@@ -57,7 +57,7 @@ def test_the_table_says_how_many_hosts_the_search_leaves_out(monkeypatch):
     assert f"The search leaves out {left_out} hosts: stocktake watch shows all." in table.foot
 
 
-def test_the_sold_twice_table_lists_every_host_that_sells_twice():
+def test_the_sold_twice_table_lists_every_host_with_resources_sold_twice():
     facts = facts_of(fleet.documents(800))
     table = tables(fleet_page(facts))["sold-twice-hosts"]
     selling = {row.host for row in facts.view.rows if sold_twice_of(row)}
@@ -65,7 +65,7 @@ def test_the_sold_twice_table_lists_every_host_that_sells_twice():
     assert len(selling) == 16
 
 
-def test_since_when_is_of_the_finding_about_the_loss_and_not_of_the_host():
+def test_column_since_shows_the_start_of_the_loss_and_not_of_other_findings():
     leak, older = fleet.leaked(1, since=fleet.ago(hours=3, minutes=9)), fleet.orphan(1)
     page = tables(fleet_page(facts_of([report_document(fleet.report(1, leak, older))])))
     (row,) = page["wasted-hosts"].rows
@@ -88,7 +88,7 @@ def test_each_host_that_is_not_known_has_a_reason_and_a_time(number, why):
     assert row[2].text.startswith("2026-11-") or number == 801
 
 
-def test_the_searched_rows_are_one_block_of_data_without_tags():
+def test_the_searchable_rows_are_one_data_block_without_html_tags():
     document = report_document(fleet.report(3))
     document["audit"]["host"] = "</script><img src=x onerror=alert(1)>\u202e"
     page = rendered(fleet_page(facts_of([*fleet.documents(1), document])))
@@ -99,7 +99,7 @@ def test_the_searched_rows_are_one_block_of_data_without_tags():
     assert "\u202e" not in page
 
 
-def test_an_orphan_has_its_uuid_and_what_it_says_to_have():
+def test_an_orphan_is_listed_with_its_uuid_and_the_amounts_in_its_row():
     made = [fleet.report(1, fleet.orphan(1)), fleet.report(2, fleet.orphan(2, "compute-node-orphaned"))]
     rows = tables(fleet_page(facts_of(map(report_document, made))))["orphan-list"].rows
     texts = {row[1].text: [cell.text for cell in row] for row in rows}
@@ -109,7 +109,7 @@ def test_an_orphan_has_its_uuid_and_what_it_says_to_have():
     assert texts["compute node"][3:6] == [fleet.uid("orphan", 2), "24 VCPU, 128 GiB RAM, 800 GiB disk", "?"]
 
 
-def test_calm_hosts_are_only_those_without_any_loss():
+def test_only_hosts_without_any_loss_are_marked_as_calm():
     facts = facts_of(fleet.documents(100))
     calm = [row for row in facts.view.rows if is_calm(row)]
     assert len(calm) == facts.view.counts[calm[0].condition]

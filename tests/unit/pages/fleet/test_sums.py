@@ -146,7 +146,7 @@ def test_a_host_over_its_capacity_does_not_reduce_the_free_sum_of_other_hosts():
     assert vcpu.free_after == vcpu.free + 192 - 85
 
 
-def test_sold_twice_is_the_sum_of_what_the_hosts_own_pages_say():
+def test_sold_twice_on_the_fleet_page_is_the_sum_of_the_amounts_on_host_pages():
     made = [fleet.report(1, fleet.missing(1)), fleet.report(2, fleet.stranger(2), ledger=fleet.strange_rows(2))]
     own: Counter[str] = Counter()
     for one in made:
@@ -158,7 +158,7 @@ def test_sold_twice_is_the_sum_of_what_the_hosts_own_pages_say():
     assert "sold twice are 10 VCPU, 20 GiB RAM: 2 hosts" in headline(facts)
 
 
-def test_free_after_heal_counts_the_missing_amounts_as_taken():
+def test_free_after_heal_subtracts_the_missing_allocations():
     (vcpu, *_) = class_sums(facts_of(fleet.report(1, fleet.leaked(1), fleet.missing(1))).view.rows)
     assert (vcpu.wasted, vcpu.missing) == (8, 4)
     assert vcpu.free_after == vcpu.free + 8 - 4

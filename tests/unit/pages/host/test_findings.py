@@ -85,7 +85,7 @@ def test_every_finding_block_of_a_page_has_a_unique_id():
     assert len(set(ids)) == len(ids) == 4
 
 
-def test_a_finding_whose_repair_was_undone_says_which_entries_did_that():
+def test_a_finding_whose_repair_was_undone_names_both_journal_entries():
     (block,) = [each for each in findings(facts(SCREEN)).blocks if each.code == "allocation-leaked"]
     assert block.history == (
         "A repair of 2026-11-22 03:08:00 UTC (age 4 min) (entry 9a11aa55) was undone: stocktake undo of "
@@ -122,7 +122,7 @@ def test_the_impact_of_unreserved_use_says_how_much_is_sold_twice():
     assert impact_of(report, [FOREIGN]).endswith("Of all such use, 100 GiB disk are sold twice.")
 
 
-def test_the_impact_of_an_orphan_names_what_its_row_says_to_have():
+def test_the_impact_of_an_orphan_names_the_amounts_in_its_row():
     facts_of_row = (("vcpus", 48), ("memory_mib", 196_608), ("local_gib", 400))
     finding = dataclasses.replace(FOREIGN.finding, code="compute-node-orphaned", facts=facts_of_row)
     text = impact_of(SCREEN, [dataclasses.replace(FOREIGN, finding=finding)])

@@ -34,7 +34,7 @@ def test_a_host_without_problems_shows_three_numbers_without_a_warning():
     ]
 
 
-def test_an_unread_source_makes_its_numbers_a_question_mark_with_the_sources_name():
+def test_an_unread_source_turns_its_numbers_into_a_question_mark_and_is_named():
     sentence, figures, note, _ = blocks_of(UNREAD)
     assert isinstance(figures, Figures)
     assert {each.amounts for each in figures.figures} == {("?",)}
@@ -52,14 +52,14 @@ def test_a_host_without_any_read_source_shows_no_zero():
     assert "0 " not in sentence.text.replace("30 s", "")
 
 
-def test_the_verdict_says_since_when_each_loss_is_there():
+def test_the_verdict_says_since_when_each_loss_exists():
     _, figures, _ = blocks_of(SCREEN)
     sold_twice, wasted, unaccounted = figures.figures
     assert sold_twice.lines == wasted.lines == ("since 2026-11-22 03:07:00 UTC (age 5 min)",)
     assert unaccounted.lines == ()
 
 
-def test_a_lost_source_is_named_with_since_when_and_how_often_it_was_lost():
+def test_a_lost_source_is_named_with_its_start_and_number_of_failed_audits():
     lost = tuple(
         source if source.ok else dataclasses.replace(source, lost_since="2026-11-22T03:05:00Z", losses=3)
         for source in UNREAD.sources
@@ -68,7 +68,7 @@ def test_a_lost_source_is_named_with_since_when_and_how_often_it_was_lost():
     assert note.text.endswith("within 30 s. Not read since 2026-11-22 03:05:00 UTC (age 7 min), 3 audits in a row")
 
 
-def test_the_causes_at_a_glance_have_amounts_times_and_why_they_are_not_known():
+def test_the_list_of_causes_has_amounts_and_times_and_why_a_cause_is_unknown():
     *_, table = blocks_of(SCREEN)
     rows = [[cell.text for cell in row] for row in table.rows]
     assert [(row[1], row[3]) for row in rows] == [
@@ -82,7 +82,7 @@ def test_the_causes_at_a_glance_have_amounts_times_and_why_they_are_not_known():
     assert {row[5] for row in rows if row[1] != "allocation-missing"} == {"checked by this audit"}
 
 
-def test_each_cause_at_a_glance_leads_to_the_block_of_its_finding():
+def test_each_cause_in_the_list_links_to_the_block_of_its_finding():
     *_, table = blocks_of(SCREEN)
     blocks = {f"#{block.id}" for block in findings(facts(SCREEN)).blocks}
     assert {row[1].href for row in table.rows} == blocks

@@ -41,16 +41,16 @@ def through_json(document):
     return json.loads(json.dumps(document))
 
 
-def test_a_measurement_survives_json_unchanged():
+def test_a_measurement_is_equal_after_a_json_round_trip():
     assert measured_of(through_json(measured_object(MEASURED))) == MEASURED
 
 
-def test_answers_of_libvirt_survive_json_and_come_in_the_order_of_the_questions():
+def test_libvirt_answers_are_equal_after_json_and_in_the_order_of_the_questions():
     document = through_json(answers_object("kvm", ANSWERS))
     assert answers_of(document, (Q35, PC), "kvm") == (ANSWERS[1], ANSWERS[0])
 
 
-def test_a_question_without_an_answer_is_left_out():
+def test_a_libvirt_question_without_an_answer_is_left_out():
     assert answers_of(through_json(answers_object("kvm", ANSWERS[:1])), (PC, Q35), "kvm") == ANSWERS[:1]
 
 
