@@ -126,4 +126,4 @@ def test_the_impact_of_an_orphan_names_the_amounts_in_its_row():
     facts_of_row = (("vcpus", 48), ("memory_mib", 196_608), ("local_gib", 400))
     finding = dataclasses.replace(FOREIGN.finding, code="compute-node-orphaned", facts=facts_of_row)
     text = impact_of(SCREEN, [dataclasses.replace(FOREIGN, finding=finding)])
-    assert text == "Tools and the scheduler may believe in 48 VCPU, 192 GiB RAM, 400 GiB disk that no host has."
+    assert text == "Tools and the scheduler may count 48 VCPU, 192 GiB RAM, 400 GiB disk that no host has."
