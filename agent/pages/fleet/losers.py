@@ -43,7 +43,7 @@ class _Loss:
 
 _SOLD_TWICE = _Loss(
     id="sold-twice",
-    heading="Sold twice: which hosts, since when",
+    heading="Sold twice, by host",
     name="sold twice",
     of=sold_twice_of,
     is_known=lambda seen: seen.missing is not None and seen.uncovered is not None,
@@ -52,7 +52,7 @@ _SOLD_TWICE = _Loss(
 )
 _WASTED = _Loss(
     id="wasted",
-    heading="Wasted: which hosts, since when",
+    heading="Wasted, by host",
     name="wasted",
     of=wasted_of,
     is_known=lambda seen: seen.leaked is not None,

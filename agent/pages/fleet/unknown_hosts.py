@@ -15,7 +15,7 @@ from agent.pages.page import Section
 from agent.pages.tables import was_unread
 
 MOST_LISTED = 30
-_HEADING = "Not or only partly known: which hosts, why, since when"
+_HEADING = "Hosts not or only partly known"
 _ABSENT = frozenset({Condition.NEVER, Condition.SILENT})
 _READ_LITTLE = frozenset({"partial", "unreadable", "crashed"})
 _LOST = frozenset({"source-unavailable", "source-stale"})

@@ -19,7 +19,7 @@ MOST_WORST = 50
 #: The maximum number of characters in the rows that only the search shows: the page must stay below 1 MB.
 MOST_SEARCHED = 450_000
 _MOST_ABOUT = 90
-_HEADING = "Worst hosts, and a search for any host"
+_HEADING = "Worst hosts, and a search"
 _HEADINGS = ("state", "host", "group", "since (UTC)", "what", "sold twice", "wasted", "free")
 _OF_CALM = ("state", "host", "group")
 _WORDS = frozenset({"free", "since (UTC)", *_OF_CALM})

@@ -124,7 +124,10 @@ def _state(seen: SeenFinding, facts: HostFacts) -> str:
 
 
 def _since(seen: SeenFinding, facts: HostFacts) -> str:
-    return f", since {with_age(seen.first_seen_at, facts.now)}" if seen.first_seen_at else ""
+    """Return since when audits see the finding, and when the fault began if a row of nova's database says so."""
+    since = f", since {with_age(seen.first_seen_at, facts.now)}" if seen.first_seen_at else ""
+    began, because = seen.finding.began_at, seen.finding.began_because or "the fault began"
+    return f"{since}; {cut(because)} at {with_age(began, facts.now)}" if began else since
 
 
 def _commands(group: Sequence[SeenFinding]) -> Iterator[Command]:

@@ -39,6 +39,13 @@ def glance(facts: HostFacts) -> Table | None:
     )
 
 
+def _since(seen: SeenFinding, now: str) -> str:
+    """Return when the fault began if a row of nova's database says so, else when an audit first saw the finding."""
+    if seen.finding.began_at:
+        return with_age(seen.finding.began_at, now)
+    return f"seen {with_age(seen.first_seen_at, now)}" if seen.first_seen_at else NOT_KNOWN
+
+
 def _row(seen: SeenFinding, about: str, places: Mapping[str, str], facts: HostFacts) -> tuple[Cell, ...]:
     finding = seen.finding
     known = Cell(text="checked by this audit")
@@ -50,6 +57,6 @@ def _row(seen: SeenFinding, about: str, places: Mapping[str, str], facts: HostFa
         Cell(text=finding.code, href=places.get(finding.id, "")),
         Cell(text=cut(about)),
         Cell(text=", ".join(listed(amounts_of_finding(facts.report, seen))) or "-"),
-        Cell(text=with_age(seen.first_seen_at, facts.now) if seen.first_seen_at else NOT_KNOWN),
+        Cell(text=_since(seen, facts.now)),
         known,
     )

@@ -77,7 +77,7 @@ def test_the_list_of_causes_has_amounts_and_times_and_why_a_cause_is_unknown():
         ("allocation-stale-move", "8 VCPU, 16 GiB RAM"),
         ("volume-foreign", "120 GiB disk"),
     ]
-    assert {row[4] for row in rows} == {"2026-11-22 03:07:00 UTC (age 5 min)"}
+    assert {row[4] for row in rows} == {"seen 2026-11-22 03:07:00 UTC (age 5 min)"}
     assert rows[1][5].startswith("not known now: placement was not read; last checked 2026-11-22 03:")
     assert {row[5] for row in rows if row[1] != "allocation-missing"} == {"checked by this audit"}
 
@@ -86,3 +86,16 @@ def test_each_cause_in_the_list_links_to_the_block_of_its_finding():
     *_, table = blocks_of(SCREEN)
     blocks = {f"#{block.id}" for block in findings(facts(SCREEN)).blocks}
     assert {row[1].href for row in table.rows} == blocks
+
+
+def test_the_causes_at_a_glance_prefer_the_time_of_the_fault_in_novas_rows():
+    seen = SCREEN.findings[0]
+    began = dataclasses.replace(seen.finding, began_at="2026-11-20T03:12:00Z", began_because="the instance was deleted")
+    report = dataclasses.replace(SCREEN, findings=(dataclasses.replace(seen, finding=began),))
+    *_, table = blocks_of(report)
+    assert table.rows[0][4].text == "2026-11-20 03:12:00 UTC (age 2 d)"
+    (block,) = findings(facts(report)).blocks
+    assert block.state == (
+        "confirmed, since 2026-11-22 03:07:00 UTC (age 5 min); the instance was deleted at 2026-11-20 03:12:00 UTC "
+        "(age 2 d)"
+    )
