@@ -212,7 +212,7 @@ def _a_foreign_volume_appears(stage: Stage, root: str) -> None:
         *views(stage.host.name, used_disk=1),
         ("finding confirmed", "volume-foreign", "vg0/handmade", 100 * MIB),
     ]
-    assert "vg0/handmade takes 104857600 bytes" in told[0]["extra"]["actual"]
+    assert "vg0/handmade takes 100 MiB (104857600 bytes" in told[0]["extra"]["actual"]
 
 
 def _libvirt_is_lost(stage: Stage) -> None:

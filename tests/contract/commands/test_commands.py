@@ -82,7 +82,7 @@ def test_audit_text_has_a_block_for_each_cause_that_also_names_its_symptoms(host
     ended = host.run("audit")
     assert (ended.code, ended.stderr) == (3, "")
     assert ended.stdout.startswith(f"audit of {host.agent.name} at ")
-    assert "findings, 4 findings, 3 causes" in ended.stdout
+    assert ": 4 findings, 3 causes\n" in ended.stdout
     heads = [line.split("  ")[:3] for line in ended.stdout.splitlines() if line.startswith(("ERROR", "WARNING"))]
     assert [(code, who.split()[-1]) for _, code, who in heads] == [
         ("allocation-leaked", host.leaked),
