@@ -328,7 +328,7 @@ def cloud_of(loaded: Loaded, resources: contextlib.ExitStack) -> Cloud:
         return _conductor(loaded, resources)
     if options.connection is None:
         return Cloud(NoState())
-    # Import late: SQLAlchemy takes 20 MiB of memory, and only a host with this state source needs SQLAlchemy.
+    # Import late: SQLAlchemy takes 13 MiB of memory, and only a host with this state source needs SQLAlchemy.
     from agent.sources.nova.sql import NovaSql
 
     source = NovaSql(options.connection)
