@@ -66,7 +66,7 @@ def _light(task: AuditTask, memory: AuditMemory, last: FullState, consumers: fro
 
 def _after_a_failure(task: AuditTask, memory: AuditMemory, light: Reading[LightState], how: StateRead) -> ReadState:
     """Read in full after a light read that failed. After a time-out or outdated rows, return the same error at once."""
-    how = dataclasses.replace(how, why_full="the light read failed", saw_change=True)
+    how = dataclasses.replace(how, why_full="the light read of nova's rows failed", saw_change=True)
     is_late = light.duration_s >= task.settings.source_deadline_s - JUST_BEFORE_S
     if is_late or isinstance(light.error, SourceStale):
         failed: Reading[NovaState] = Reading(

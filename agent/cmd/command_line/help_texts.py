@@ -211,7 +211,7 @@ HELP_TEXTS: Mapping[str, HelpText] = {
     ),
     "watch": HelpText(
         examples=(
-            ("stocktake watch", "all hosts that need a look, the worst first; q ends"),
+            ("stocktake watch", "all hosts that are not clean, the worst first; q quits"),
             ("stocktake watch --html fleet.html", "also write the page of the fleet, again every 60 s"),
             ("stocktake watch --once --fail-on error,never", "print once; exit with 3 if one of these holds"),
             ("stocktake watch --cell a=a.conf --cell b=b.conf", "two cells, each with a broker of its own"),

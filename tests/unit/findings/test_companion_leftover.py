@@ -86,5 +86,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_allocation_is_valid_or_not_the_agents_or_unclear(world, chosen):
+def test_no_finding_if_the_allocation_is_valid_or_unclear_or_not_the_agents(world, chosen):
     assert findings(world, CODE, chosen) == ()

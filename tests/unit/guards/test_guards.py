@@ -350,7 +350,7 @@ def test_only_guard_own_part_refuses_a_write_outside_the_hosts_own_allocation(ch
     assert refused_by(with_write(case, **change)) == ["own-part"]
 
 
-def test_a_change_is_refused_by_two_guards_if_nova_could_not_be_read():
+def test_two_guards_refuse_a_change_if_novas_rows_could_not_be_read():
     """Without the state, both the finding's facts and the host's identity are unknown: either guard is enough."""
     assert set(refused_by(lost(right(), STATE))) == {"sources-fresh", "identity"}
 
