@@ -1,0 +1,67 @@
+"""tools/matrix --constraints: its tests exist, its constraints name each requirement, no lower bound is above them."""
+
+import re
+
+import pytest
+
+from tests.rigs.source_tree import ROOT
+from tools.constraints_matrix import BEGIN, CONTRACT, END, ERAS, Row, constraints_of, in_readme, table, versions_in
+from tools.version_matrix import Cell
+
+REQUIREMENT = re.compile(r"^([\w.-]+)(?:\[[\w,]+\])?>=([\w.]+)", re.MULTILINE)
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", text))
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _pinned(series: str) -> dict[str, tuple[int, ...]]:
+    found = re.findall(r"^([\w.-]+)==(\S+)$", constraints_of(series).read_text(), re.MULTILINE)
+    return {_plain(name): _version(version) for name, version in found}
+
+
+def _lower_bounds() -> dict[str, tuple[int, ...]]:
+    return {_plain(name): _version(low) for name, low in REQUIREMENT.findall((ROOT / "requirements.txt").read_text())}
+
+
+@pytest.mark.parametrize("path", CONTRACT)
+def test_each_contract_test_of_the_constraints_matrix_exists(path: str):
+    assert (ROOT / path).is_file()
+
+
+@pytest.mark.parametrize("series", ERAS)
+def test_the_constraints_of_a_release_pin_every_requirement(series: str):
+    assert _lower_bounds().keys() - _pinned(series).keys() == set()
+
+
+def test_no_lower_bound_of_a_requirement_is_above_openstack_2025_1():
+    pinned = _pinned("2025.1")
+    above = {name: low for name, low in _lower_bounds().items() if low > pinned[name]}
+    assert above == {}
+
+
+def test_no_lower_bound_for_building_documents_is_above_openstack_2025_1():
+    """The versions are those of the upper constraints; they do not name myst-parser."""
+    of_2025_1 = {"sphinx": _version("8.1.3"), "openstackdocstheme": _version("3.4.1"), "reno": _version("4.1.0")}
+    text = (ROOT / "setup.cfg").read_text().replace("    ", "")
+    bounds = {_plain(name): _version(low) for name, low in REQUIREMENT.findall(text)}
+    assert {name: bounds[name] for name in of_2025_1 if bounds[name] > of_2025_1[name]} == {}
+
+
+def test_the_table_of_libraries_has_a_line_per_release_with_versions_and_verdicts():
+    cells = {"unit tests": Cell(7, (), ()), "contract tests": Cell(1, ("a::b",), ())}
+    green = Row("2025.1", versions_in("oslo.config==9.7.2\nos_traits==3.3.0\n"), cells)
+    broken = Row("2025.2", {}, {}, problem="no network")
+    *_, one, two = table([green, broken]).splitlines()
+    assert one == "| 2025.1 | 9.7.2 | - | - | - | - | - | 3.3.0 | green, 7 passed | RED: 1 of 2 |"
+    assert two.count("not run") == 2
+    assert (green.is_green, broken.is_green) == (False, False)
+
+
+def test_only_the_text_between_the_markers_of_the_libraries_is_replaced():
+    text = f"before {BEGIN} old {END} after"
+    assert in_readme(text, "new") == f"before {BEGIN}\n\nnew\n\n{END} after"

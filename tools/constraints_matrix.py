@@ -1,0 +1,202 @@
+"""Run the tests with the libraries of one OpenStack release after another, and print a table of the results.
+
+    tools/matrix --constraints                     # every release: unit tests, and the contract tests named below
+    tools/matrix --constraints --release 2025.1    # only this one
+    tools/matrix --constraints --readme            # also write the table into README.md
+
+Each release has an environment of its own below ~/.cache/stocktake, in which Stocktake's requirements have the versions
+of tests/rigs/constraints/agent-RELEASE.txt: those that pip chose under the upper constraints in the release's branch of
+openstack/requirements. nova and Placement are those of the same release. Exit status: 0 if every cell is green, else 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import configparser
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.rigs import python_env
+from tests.rigs.releases import NEWEST, VARIABLE
+from tools.version_matrix import FEWER_CASES, GREEN, TOP, Case, Cell, cases
+
+README = TOP / "README.md"
+BEGIN, END = "<!-- libraries: written by tools/matrix --constraints --readme -->", "<!-- end of libraries -->"
+CONSTRAINTS = TOP / "tests/rigs/constraints"
+ERAS = ("2025.1", "2025.2", "2026.1")
+#: The libraries whose versions the table shows.
+SHOWN = ("oslo.config", "oslo.messaging", "keystoneauth1", "SQLAlchemy", "urllib3", "cliff", "os-traits")
+#: What the contract tests try with the libraries of a release: each library against the real service.
+CONTRACT = (
+    "tests/contract/placement/test_server.py",
+    "tests/contract/placement/test_reader.py",
+    "tests/contract/placement/test_writer.py",
+    "tests/contract/placement/test_conflict_kinds.py",
+    "tests/contract/state/test_nova_sql.py",
+    "tests/contract/state/test_conductor.py",
+    "tests/contract/commands/test_commands.py",
+    "tests/contract/commands/test_schemas.py",
+    "tests/contract/test_heal.py",
+)
+SUITES = {"unit tests": ("tests/unit",), "contract tests": CONTRACT}
+#: Tools of the extra ``test`` that check code, or that make the demo's Placement: no test above needs them.
+NOT_NEEDED = re.compile(r"openstack-placement|mypy|ruff|import-linter|types-|reno|cyclonedx|axe|grafana")
+TIMEOUT_S = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The results with the libraries of one release. ``problem``: why no test could run."""
+
+    series: str
+    versions: dict[str, str]
+    cells: dict[str, Cell]
+    problem: str | None = None
+
+    @property
+    def is_green(self) -> bool:
+        """Whether every suite ran and is green."""
+        return self.problem is None and all(cell.verdict == GREEN for cell in self.cells.values())
+
+
+def constraints_of(series: str) -> Path:
+    """Return the file with the versions of Stocktake's requirements in that release."""
+    return CONSTRAINTS / f"agent-{series}.txt"
+
+
+def versions_in(text: str) -> dict[str, str]:
+    """Return the versions of ``pip freeze``, by the names in ``SHOWN``."""
+    found = dict(re.findall(r"^([\w.-]+)==(\S+)$", text, re.MULTILINE))
+    plain = {_plain(name): version for name, version in found.items()}
+    return {name: plain.get(_plain(name), "-") for name in SHOWN}
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _tools() -> list[str]:
+    parsed = configparser.ConfigParser()
+    parsed.read(TOP / "setup.cfg")
+    return [line for line in parsed["extras"]["test"].split() if not NOT_NEEDED.match(line)]
+
+
+def python_of(series: str) -> Path:
+    """Return the python of the release's environment, with this checkout installed in it.
+
+    Raise AssertionError with pip's output if the environment cannot be made.
+    """
+    if series == NEWEST.series:
+        return Path(sys.executable)
+    wanted = ("setuptools>=77,<81", "wheel", "-r", str(TOP / "requirements.txt"), *_tools())
+    python = python_env.made(f"agent-{series}", constraints_of(series), *wanted)
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--editable", str(TOP)]
+    done = subprocess.run(pip, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    return python
+
+
+def run(series: str, processes: int) -> Row:
+    """Run both suites with the libraries of the release."""
+    try:
+        python = python_of(series)
+    except (AssertionError, subprocess.TimeoutExpired) as error:
+        return Row(series, {}, {}, problem=f"the environment cannot be made: {error}")
+    freeze = subprocess.run([python, "-m", "pip", "freeze"], capture_output=True, text=True, timeout=120, check=True)
+    found = {name: _suite(python, series, tests, processes) for name, tests in SUITES.items()}
+    problem = next((text for _, text in found.values() if text), None)
+    return Row(series, versions_in(freeze.stdout), {name: _cell(each) for name, (each, _) in found.items()}, problem)
+
+
+def _suite(python: Path, series: str, tests: Sequence[str], processes: int) -> tuple[tuple[Case, ...], str | None]:
+    """Return the results of the tests, and why there are none."""
+    with tempfile.TemporaryDirectory(prefix="stocktake-matrix-") as folder:
+        report = Path(folder) / "junit.xml"
+        command = [str(python), "-m", "pytest", "-q", "-n", str(processes), "--dist", "loadgroup"]
+        command += [f"--junitxml={report}", "-o", "junit_family=xunit1", *tests]
+        environment = {**FEWER_CASES, **os.environ, VARIABLE: series}
+        done = subprocess.run(
+            command, cwd=TOP, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+        )
+        if done.returncode not in (0, 1) or not report.exists():
+            return (), f"pytest ended with {done.returncode}:\n{done.stdout[-3000:]}{done.stderr}"
+        if done.returncode:
+            print(done.stdout[-8000:], file=sys.stderr)
+        return cases(report.read_text()), None
+
+
+def _cell(found: Sequence[Case]) -> Cell:
+    return Cell(
+        passed=sum(not case.failed and not case.skipped for case in found),
+        failed=tuple(f"{case.file}::{case.name}" for case in found if case.failed),
+        notes=tuple(dict.fromkeys(note for case in found for note in case.notes)),
+    )
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Return the table as Markdown: one line for each release."""
+    lines = [_line(["Libraries of", *SHOWN, *SUITES]), _line(["---"] * (1 + len(SHOWN) + len(SUITES)))]
+    for row in rows:
+        versions = [row.versions.get(name, "-") for name in SHOWN]
+        lines.append(_line([row.series, *versions, *(_words(row.cells.get(name)) for name in SUITES)]))
+    return "\n".join(lines)
+
+
+def _words(cell: Cell | None) -> str:
+    if cell is None:
+        return "not run"
+    return f"{cell.verdict}, {cell.passed} passed" if cell.verdict == GREEN else cell.verdict
+
+
+def _line(texts: Sequence[str]) -> str:
+    return f"| {' | '.join(texts)} |"
+
+
+def in_readme(readme: str, found: str) -> str:
+    """Return the README with the text between the two markers replaced."""
+    before, _, rest = readme.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n\n{found}\n\n{END}{after}"
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    known = (*ERAS, NEWEST.series)
+    made = argparse.ArgumentParser(prog="tools/matrix --constraints", description="Test with each release's libraries.")
+    made.add_argument("--release", action="append", choices=known, help="only this release; may be repeated")
+    made.add_argument("--processes", type=int, default=2, help="test processes at a time (default: %(default)s)")
+    made.add_argument("--readme", action="store_true", help="write the table into README.md; needs all releases")
+    return made
+
+
+def main() -> int:
+    """Run the suites, print the table and return the exit status."""
+    options = parser().parse_args()
+    if options.readme and options.release:
+        parser().error("--readme needs all releases")
+    rows = []
+    for series in options.release or (*ERAS, NEWEST.series):
+        start = time.monotonic()
+        rows.append(run(series, options.processes))
+        texts = [f"{name} {_words(cell)}" for name, cell in rows[-1].cells.items()]
+        print(f"tools/matrix: {series}, {time.monotonic() - start:.0f} s: {'; '.join(texts)}", file=sys.stderr)
+    print(table(rows))
+    for row in rows:
+        if row.problem is not None:
+            print(f"\n{row.series}: {row.problem}")
+        for name in (failed for cell in row.cells.values() for failed in cell.failed):
+            print(f"{row.series} failed: {name}")
+    if options.readme:
+        README.write_text(in_readme(README.read_text(), table(rows)))
+    return 0 if all(row.is_green for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
