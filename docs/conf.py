@@ -32,6 +32,8 @@ html_static_path = ["_static"]
 html_css_files = ["stocktake.css"]
 html_last_updated_fmt = None
 html_show_sourcelink = False
+# A browser does not let a page that it opened from a disk fetch other pages for such summaries.
+html_show_search_summary = False
 html_copy_source = False
 openstackdocs_auto_name = False
 openstackdocs_auto_version = False

@@ -51,9 +51,14 @@ def test_the_report_of_reno_puts_every_note_below_the_tag(tagged: pathlib.Path):
     assert re.search(rf"^{re.escape(_version())}\n=+$", report, re.MULTILINE)
     assert "Not released yet" not in report
     words = " ".join(report.split())
-    preludes = [text for path in NOTES if (text := yaml.safe_load(path.read_text()).get("prelude"))]
-    assert preludes
-    assert [prelude for prelude in preludes if " ".join(prelude.split()) not in words] == []
+    texts = [text for path in NOTES for text in _texts(yaml.safe_load(path.read_text()))]
+    assert texts
+    assert [text for text in texts if " ".join(text.split()) not in words] == []
+
+
+def _texts(note: dict[str, str | list[str]]) -> list[str]:
+    """Return the prelude and each entry of a note."""
+    return [text for value in note.values() for text in ([value] if isinstance(value, str) else value)]
 
 
 def test_pbr_gives_a_tagged_commit_the_version_of_its_tag(tagged: pathlib.Path):
