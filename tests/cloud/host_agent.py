@@ -83,8 +83,9 @@ class Weather:
         # The source that does not answer at all.
         self.silent = NO_SOURCE
         self.second: Callable[[], int] = lambda: 0
-        # When this audit, and heal after it, first read each path of Placement.
+        # When this audit, and heal after it, first and last read each path of Placement.
         self.read_at: dict[str, int] = {}
+        self.last_read_at: dict[str, int] = {}
 
     def pass_by(self, error: Exception, source: str | None = None) -> None:
         """Let the cloud continue before a read of that source; raise ``error`` if the read is to fail."""
@@ -114,6 +115,7 @@ class Windy:
         """GET."""
         self._weather.pass_by(PlacementUnavailable(f"GET {path}: no answer"))
         self._weather.read_at.setdefault(path, self._weather.second())
+        self._weather.last_read_at[path] = self._weather.second()
         return self._inner.get(path, microversion, parse, *bound)
 
     def get_dated(self, path: str, microversion: Any, parse: Callable[[object, Any], Any]) -> Any:
@@ -269,13 +271,16 @@ class HostAgent:
         self.audits += 1
         self._began.append(self.cloud.seconds)
         self.unread = {}
-        self.weather.read_at = {}
+        self.weather.read_at, self.weather.last_read_at = {}, {}
 
     def _looks(self) -> list[int]:
-        """Return when each audit so far first read the allocations on the host; when it began if it read none."""
+        """Return when each audit so far last read the allocations on the host; when it began if it read none.
+
+        An audit that reads them again reports what its last read found.
+        """
         if not self._began:
             return []
-        return [*self._looked, self.weather.read_at.get(self._allocations_path, self._began[-1])]
+        return [*self._looked, self.weather.last_read_at.get(self._allocations_path, self._began[-1])]
 
     def _note(self, result: AuditResult) -> None:
         """Keep since when, and by how many audits in a row, each finding has been reported."""
