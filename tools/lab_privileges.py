@@ -37,6 +37,8 @@ OF_ONE_AUDIT = re.compile(
     r"(^|_)(at|s|ms|id|ids|since|times?|seen|duration|sightings|pid|requests|generation|until|load|reasons|first|digest)$"
     r"|^http|^process|memory_used|memory_mb_used|free_ram|used_ram|free_memory"
 )
+#: An emulated processor needs ten seconds and more to start the probe.
+SLOW_CONF = "[agent]\nsource_deadline = 120\n[lvm]\nvolume_groups = guests,more\ndeadline = 60\n"
 LAYOUTS = (
     "vgcreate -q more /dev/vdc /dev/vdd",
     "lvcreate -q -y -n linear -L 64M more",
@@ -95,7 +97,7 @@ def lay_out(lab: Lab) -> None:
     lab.run("chown root:nova /etc/nova /etc/nova/nova.conf && chmod 750 /etc/nova && chmod 640 /etc/nova/nova.conf")
     lab.run("install -m 600 /etc/nova/nova.conf /etc/nova/nova.conf.orig")
     # The guests' disks are in the file system, and two volume groups are read as well.
-    lab.write("/etc/stocktake/stocktake.conf.d/lvm.conf", "[lvm]\nvolume_groups = guests,more\n")
+    lab.write("/etc/stocktake/stocktake.conf.d/lvm.conf", SLOW_CONF)
     lab.run("stocktake config check && systemctl restart stocktake-agent")
 
 

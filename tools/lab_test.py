@@ -44,6 +44,8 @@ GUEST = "lab-guest"
 LEAK = "lab-leak"
 GATEWAY = "10.0.2.2"
 PACKAGES = "/tmp/packages"
+#: The limit of one command; an upgrade on a busy machine takes a quarter of an hour.
+LONGEST_S = 1800
 AUDIT_NOW = "systemctl kill -s USR1 --kill-whom=main stocktake-agent"
 AMOUNTS = {"VCPU": 1, "MEMORY_MB": 64, "DISK_GB": 1}
 NOVA_CONF = """[DEFAULT]
@@ -98,7 +100,12 @@ class Lab:
     def run(self, command: str, *codes: int, text: str | None = None) -> str:
         """Run a command as root; return stdout. Raises Failed on an exit code other than ``codes`` (0 by default)."""
         words = [self.programs / "ssh.sh", self.name, command]
-        done = subprocess.run(words, input=text or "", capture_output=True, text=True, check=False, timeout=900)
+        try:
+            done = subprocess.run(
+                words, input=text or "", capture_output=True, text=True, check=False, timeout=LONGEST_S
+            )
+        except subprocess.TimeoutExpired:
+            raise Failed(f"{command}: no end within {LONGEST_S} s") from None
         if done.returncode not in (codes or (0,)):
             raise Failed(f"{command}: exit code {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
         return done.stdout
