@@ -44,8 +44,8 @@ LAYOUTS = (
     "lvcreate -q -y -n linear -L 64M more",
     "lvcreate -q -y --type thin-pool -n pool -L 256M more",
     "lvcreate -q -y -V 1G --thinpool pool -n thin more",
-    "lvcreate -q -y --type raid1 -m 1 -L 64M -n mirror more",
-    "lvcreate -q -y -s -n snapshot -L 32M more/linear",
+    "lvcreate -q -y --type raid1 -m 1 -L 64M -n twice more",
+    "lvcreate -q -y -s -n copy -L 32M more/linear",
 )
 UNKNOWN_GUEST = """<domain type='qemu'><name>lab-files</name><uuid>{uuid}</uuid><memory unit='MiB'>64</memory>
 <vcpu>1</vcpu><os><type arch='x86_64' machine='q35'>hvm</type></os><devices><disk type='file' device='disk'>
