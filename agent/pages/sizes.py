@@ -17,7 +17,7 @@ FIRST_CLASSES = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")
 _MIB, _GIB, _TIB = 1 << 20, 1 << 30, 1 << 40
 _TIB_FROM = 8192 * _GIB
 _SIZES = {"MEMORY_MB": (_MIB, "RAM"), "DISK_GB": (_GIB, "disk")}
-_IN_TEXT = re.compile(r"(?<![\w.])(\d{4,15}) MiB\b")
+_IN_TEXT = re.compile(r"(?<![\w.])(\d{4,18}) (MiB|bytes)\b")
 
 
 def size_text(size_bytes: float) -> str:
@@ -59,21 +59,21 @@ def class_place(name: str) -> tuple[int, str]:
 
 
 def by_the_rule(text: str) -> str:
-    """Return the text with amounts of MiB written in GiB: ``16 GiB`` for ``16384 MiB``.
+    """Return the text of a finding with its MiB and bytes by the rule: ``16 GiB`` for ``16384 MiB``.
 
-    If the number of GiB would be rounded, the MiB are kept beside it: ``4097 MiB (4 GiB)``. Otherwise two amounts that
-    differ by 1 MiB would look equal.
+    An amount that the rule would round stays beside the rounded one, because two amounts may differ by 1 MiB:
+    ``4097 MiB (4 GiB)``.
     """
     return _IN_TEXT.sub(_converted, text).replace(" of MEMORY_MB", " RAM").replace(" of DISK_GB", " disk")
 
 
 def _converted(found: re.Match[str]) -> str:
-    mib = int(found[1])
-    if mib < 1024:
+    size = int(found[1]) * (_MIB if found[2] == "MiB" else 1)
+    text = size_text(size)
+    unit = next((unit for name, unit in (("TiB", _TIB), ("GiB", _GIB)) if text.endswith(name)), None)
+    if unit is None:
         return found[0]
-    text = size_text(mib * _MIB)
-    is_exact = mib * 10 % (1024 if mib * _MIB < _TIB_FROM else 1024 * 1024) == 0
-    return text if is_exact else f"{found[0]} ({text})"
+    return text if size * 10 % unit == 0 else f"{found[0]} ({text})"
 
 
 def _one_decimal(number: float) -> str:

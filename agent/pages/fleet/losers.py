@@ -92,7 +92,7 @@ def _block(facts: FleetFacts, loss: _Loss) -> Block:
     if not rows:
         return Paragraph(text=f"Nothing that is known is {loss.name}.{rest}")
     known, shown = places(facts), rows[:MOST_LISTED]
-    columns = ("host", loss.name, *loss.more_columns, "findings", "since (UTC)", "state")
+    columns = ("host", loss.name, "since (UTC)", *loss.more_columns, "findings", "state")
     which = f"{len(shown)} of {hosts(len(rows))}" if len(shown) < len(rows) else f"All {hosts(len(rows))}"
     return Table(
         id=f"{loss.id}-hosts",
@@ -108,9 +108,9 @@ def _row(row: HostRow, loss: _Loss, facts: FleetFacts, known: Mapping[tuple[str,
     return (
         host_cell(row, known),
         Cell(text=amounts(loss.of(row))),
+        Cell(text=since_codes(row, loss.codes, facts)),
         *(Cell(text=amounts(each)) for each in more),
         Cell(text=_codes(row, loss.codes)),
-        Cell(text=since_codes(row, loss.codes, facts)),
         state_cell(row.condition),
     )
 

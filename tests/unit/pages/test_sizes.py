@@ -33,7 +33,9 @@ def test_one_rule_decides_the_unit_in_which_any_resource_class_is_shown():
     [
         ("Placement counts 8 VCPU, 16384 MiB of MEMORY_MB here", "Placement counts 8 VCPU, 16 GiB RAM here"),
         ("wanted 4097 MiB, recorded 4096 MiB", "wanted 4097 MiB (4 GiB), recorded 4 GiB"),
-        ("takes 128849018880 bytes", "takes 128849018880 bytes"),
+        ("takes 128849018880 bytes", "takes 120 GiB"),
+        ("takes 128849018881 bytes", "takes 128849018881 bytes (120 GiB)"),
+        ("1048576 bytes, 4096 bytes", "1048576 bytes, 4096 bytes"),
         ("512 MiB, 1000 MiB, 1.2048 MiB, x4096 MiB", "512 MiB, 1000 MiB, 1.2048 MiB, x4096 MiB"),
         ("1 GiB of DISK_GB", "1 GiB disk"),
     ],
