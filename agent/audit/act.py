@@ -116,7 +116,7 @@ def _rounds(task: AuditTask, memory: AuditMemory, acted: Acted) -> Acted:
         memory = dataclasses.replace(memory, unknown_traits=acted.unknown_traits)
         tried, acted = acted, _read_again(task, memory, acted)
         if isinstance(tried.error, AllocationRefused) and acted.decision.plan.digest == tried.decision.plan.digest:
-            # The plan after the new read is the plan that Placement refused, so Placement would refuse it again.
+            # The new plan equals the plan that Placement has just refused, so Placement would refuse the new plan too.
             return _with_refusals(dataclasses.replace(acted, error=tried.error))
     return _with_refusals(acted)
 

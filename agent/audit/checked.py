@@ -30,7 +30,7 @@ _UNLISTED = "usage-unlisted"
 
 
 def checks_of(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> Checks:
-    """Return what the audit could check after its reads. ``with_writes`` adds what it could check after its writes."""
+    """Return what the audit can check after its reads; ``with_writes`` takes the audit's writes into account too."""
     view, state = snapshot.placement.value, snapshot.nova.value
     return Checks(
         unread=frozenset(reading.source for reading in snapshot.readings if not reading.ok),

@@ -61,7 +61,7 @@ def written_to(acted: Acted) -> frozenset[str]:
 
 
 def reconfigured(task: AuditTask, memory: AuditMemory, now: str) -> Reconfigured | None:
-    """Return the last change of the configuration that may end findings, None without a change."""
+    """Return the last change of the configuration that may end findings, None if nothing changed."""
     settings, before = task.settings, memory.settings
     if before is settings or before == settings:
         return memory.reconfigured
@@ -97,7 +97,7 @@ def _plain(value: object) -> object:
 
 
 def _repairs(journal: Journal | None) -> tuple[Repair, ...]:
-    """Return the changes that were done according to the journal; none if there is no journal that can be read."""
+    """Return the changes that the journal records as done; () if there is no journal or it cannot be read."""
     try:
         entries = journal.read().entries if journal is not None else ()
     except SourceUnavailable:

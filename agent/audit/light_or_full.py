@@ -93,7 +93,8 @@ def judged(
 ) -> Judged:
     """Judge a light read. ``is_due``: the schedule of full reads requires a full read in this audit.
 
-    ``view``, ``consumers`` and ``node_uuid`` are what this audit read from Placement and asks the state source for.
+    ``view``, ``consumers`` and ``node_uuid`` are what this audit read from Placement; ``consumers`` and ``node_uuid``
+    select the state source's rows.
     """
     changed = () if last.sign is None else light.sign.changed_since(last.sign)
     if changed:
@@ -119,7 +120,7 @@ def guests_changed(last: FullState | None, host: HostFacts | None) -> bool:
 
 
 def why_not_enough(findings: Iterable[Finding], memory: AuditMemory, *, is_writing: bool) -> str:
-    """Return why an audit with a light read may not act on its decision; empty if the last audit found the same."""
+    """Return why an audit must follow its light read with a full read; empty if the last audit found the same."""
     if is_writing:
         return "the audit is about to write"
     sightings = memory.history.sightings if memory.history else ()
@@ -159,7 +160,7 @@ def kept(last: FullState | None, how: StateRead, state: NovaState | None, beside
 
 
 def _rows(state: NovaState) -> tuple[object, ...]:
-    """Return the rows that two full reads are compared by: a difference means that something changed near the second.
+    """Return the rows to compare between two full reads: a difference means that something changed since the first.
 
     The sign (StateSign) was read before the rows. If an instance arrives after the sign was read and leaves before the
     next audit, both audits have equal signs; only the rows show the change.
@@ -168,7 +169,7 @@ def _rows(state: NovaState) -> tuple[object, ...]:
 
 
 def _unseen_changes(state: NovaState, now: datetime.datetime | None) -> str:
-    """Return which instance might change in a way that a light read does not detect; empty if there is none."""
+    """Return which instance might change without a sign that a light read detects; empty if there is none."""
     for move in state.migrations:
         if move.under_way:
             return f"migration {move.uuid} is under way"

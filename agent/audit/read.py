@@ -95,7 +95,7 @@ def read(task: AuditTask, memory: AuditMemory) -> Snapshot:
 
 
 def _why_not_asked(task: AuditTask, snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot. If the agent did not ask Placement, the error of Placement's reading says why."""
+    """Return the snapshot; if the agent did not ask Placement, with the reason as error of Placement's reading."""
     if snapshot.placement.asked:
         return snapshot
     unread = [reading.source for reading in (snapshot.host, snapshot.nova) if not reading.ok]
@@ -195,7 +195,7 @@ def _in_full(wanted: ViewRequest) -> ViewRequest:
 def _with_removable(
     task: AuditTask, memory: AuditMemory, nova: Reading[NovaState], view: PlacementView | None
 ) -> Reading[NovaState]:
-    """Add the compute node rows with the uuids of left providers that could be deleted: a row may be another host's.
+    """Add the compute node rows with the uuids of left providers that may be deleted; a row may name another host.
 
     A left provider stayed in Placement when the agent deleted its compute node record. The provider's uuid may be in
     use again.

@@ -65,7 +65,7 @@ def _light(task: AuditTask, memory: AuditMemory, last: FullState, consumers: fro
 
 
 def _after_a_failure(task: AuditTask, memory: AuditMemory, light: Reading[LightState], how: StateRead) -> ReadState:
-    """Read in full after a light read that failed. After a time-out or outdated rows, return the same error at once."""
+    """Read in full after a failed light read; but if it timed out or its rows were outdated, return this error."""
     how = dataclasses.replace(how, why_full="the light read of nova's rows failed", saw_change=True)
     is_late = light.duration_s >= task.settings.source_deadline_s - JUST_BEFORE_S
     if is_late or isinstance(light.error, SourceStale):

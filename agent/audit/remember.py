@@ -50,7 +50,7 @@ class Found:
 
 
 def remember(task: AuditTask, memory: AuditMemory, acted: Acted) -> tuple[Found, AuditMemory, bool]:
-    """Return the findings with their history, the new memory, and whether another audit must follow at once."""
+    """Return the live and gone findings, the new memory, and whether another audit must follow at once."""
     before, now = memory.history or History(), task.parts.clock.monotonic()
     view, host = acted.snapshot.placement.value, acted.snapshot.host.value
     reads = _reads(task, acted)
@@ -112,7 +112,7 @@ def _reads(task: AuditTask, acted: Acted) -> AuditReads:
 
 
 def _losses(task: AuditTask, before: History, acted: Acted, reads: AuditReads) -> tuple[Loss, ...]:
-    """Return one Loss for each source that could not be read, counted on from the losses of earlier audits."""
+    """Return a Loss (since when, how many audits) for each source that was not read; continue those in ``before``."""
     failed = [
         Failed(reading.source, is_denied(reading.error), reading.asked)
         for reading in acted.snapshot.readings
@@ -123,7 +123,7 @@ def _losses(task: AuditTask, before: History, acted: Acted, reads: AuditReads) -
 
 
 def _named(memory: AuditMemory, before: History, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """Return the findings; a finding that earlier audits saw with the uuid of the host's provider gets this uuid again.
+    """Return the findings; a finding that earlier audits saw with the uuid of the host's provider gets this uuid.
 
     A new process does not know the uuid at first. Without the uuid, a finding about the host would have another id.
     """
@@ -153,7 +153,7 @@ def _added(task: AuditTask, before: History, acted: Acted) -> tuple[Addition, ..
 
 
 def _settings_digest(task: AuditTask, memory: AuditMemory, before: History) -> str:
-    """Return the digest of the settings, which is computed only after a change."""
+    """Return the digest of the settings; compute it only if the settings changed since the last audit."""
     is_same = memory.settings is not None and memory.settings == task.settings
     return before.settings_digest if is_same else settings_digest(task.settings)
 

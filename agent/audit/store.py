@@ -1,4 +1,4 @@
-"""Remember which store DISK_GB counted last: load its file at the start of an audit, save the file after a change.
+"""Remember which store DISK_GB counted last: load store.json when an audit starts, save the file after a change.
 
 Every audit loads the file, because ``adopt --store`` may write it while the daemon runs. If the file is missing (the
 state directory's own mount may be lost), the daemon uses the value in its memory.
@@ -31,7 +31,7 @@ def remember_store(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> 
 
 
 def _save(task: AuditTask, store: StoreMemory, before: StoreMark | None, learned: StoreMark | None) -> None:
-    """Save the store if the file must change. If another process has the lock, the next audit tries again."""
+    """Save the store's mark if the file must change. If another process has the lock, the next audit tries again."""
     if _lacking(store.load(), before, learned) is None:
         return
     try:

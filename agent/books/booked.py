@@ -1,4 +1,4 @@
-"""Collect the three books' amounts for a finding's consumers, to say later which book changed when the finding is gone.
+"""Collect the books' amounts for a finding's consumers; once the finding is gone, the amounts show which book changed.
 
 The books are promised (nova's database), held (libvirt, storage) and recorded (Placement's allocations). Pure.
 """
@@ -22,7 +22,7 @@ ALL = ""
 
 @for_the_same_arguments
 def booked_by(rows: tuple[Row, ...]) -> BookedBy:
-    """Return the amounts of each consumer in the three books, by the consumer's key; ALL has the sums by class."""
+    """Return each consumer's amounts in the three books, by the consumer's key; at ALL, the sums over all consumers."""
     found: dict[str, list[Booked]] = defaultdict(list)
     totals: dict[str, list[tuple[int | None, int | None, int | None]]] = defaultdict(list)
     for row in rows:
@@ -42,7 +42,8 @@ def _total(name: str, amounts: list[tuple[int | None, int | None, int | None]]) 
 def booked_of(finding: Finding, booked: BookedBy) -> tuple[Booked, ...]:
     """Return the books' amounts for the finding's one consumer, or else for the finding's class on the whole host.
 
-    A volume that is named after an instance has a key of its own: its path.
+    If all claims of the finding have one other key, this key counts: a volume named after an instance has its path as
+    key.
     """
     keys = list(dict.fromkeys(claim.consumer.key for claim in finding.evidence))
     if finding.consumer_uuid and len(keys) != 1:

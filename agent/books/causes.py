@@ -39,7 +39,7 @@ def _host(found: Finding) -> tuple[str, ...]:  # noqa: ARG001 - all findings of 
 
 
 class _Link(NamedTuple):
-    """A finding with a code in ``roots`` causes the findings with a code in ``symptoms`` that share a value of ``of``.
+    """A finding with a code in ``roots`` causes those with a code in ``symptoms`` for which ``of`` has a common value.
 
     A symptom of one link may be a root of another link. The finding at the beginning of such a chain is the root.
     """
@@ -55,8 +55,8 @@ _LINKS = (
     _Link(_DOUBTS | {"provider-name-conflict"}, frozenset({"write-refused"}), _provider),
     _Link(frozenset({"rival-writer"}), frozenset({"trait-unexpected"}), _provider),
 )
-# For each code about a missing amount: the sets of codes whose findings may take the amount. The first set whose
-# findings take the whole amount counts.
+# For each code of a finding about a missing amount: sets of codes of possible causes. The first set whose findings
+# together take the whole amount is the cause.
 _TAKERS: Mapping[str, tuple[frozenset[str], ...]] = {
     "over-capacity": (_LEAKS, _USERS, _LEAKS | _USERS),
     "unmanaged-use-unplaced": (_USERS,),
@@ -105,7 +105,7 @@ def _add_linked(causes: dict[str, set[str]], link: _Link, found: Iterable[Findin
 
 
 def _roots(finding_id: str, causes: Mapping[str, set[str]]) -> frozenset[str]:
-    """Return the findings at the beginning of the chains that end at this finding; empty for a root."""
+    """Return the ids of the root findings that cause this finding; empty if no other finding causes this one."""
     found: set[str] = set()
     for cause in causes.get(finding_id, ()):
         found |= _roots(cause, causes) or {cause}
@@ -125,20 +125,20 @@ def _takers(symptom: Finding, candidates: Iterable[Finding]) -> tuple[str, ...]:
 
 
 def _claims(root: Finding, evidence: frozenset[Claim]) -> frozenset[Claim]:
-    """Return the root's claims on the amount: its consumer's allocations, or else the use that nova does not know."""
+    """Return the claims on the missing amount by ``root``: allocations or, without these, use unknown to nova."""
     shared = evidence.intersection(root.evidence)
     recorded = frozenset(claim for claim in shared if claim.source.system == "placement")
     return recorded or frozenset(claim for claim in shared if claim.cause in UNMANAGED_CAUSES)
 
 
 def _unlisted(root: Finding, symptom: Finding) -> float:
-    """Return the amount of ``root`` if it is usage-unlisted and about the symptom's class and provider, else 0."""
+    """Return the unlisted usage in a finding usage-unlisted about the symptom's class and provider; 0 for any other."""
     is_same = (root.provider_uuid, root.resource_class) == (symptom.provider_uuid, symptom.resource_class)
     return _number(dict(root.facts).get("unlisted"), 0.0) if root.code == "usage-unlisted" and is_same else 0.0
 
 
 def _amount(claims: Iterable[Claim], ratio: float) -> float:
-    """Return the capacity that the claims take: the rounded-up GiB of a claim in bytes count ``ratio`` times."""
+    """Return the capacity that the claims take. Claims in bytes count as one sum: GiB, rounded up, times ``ratio``."""
     found = tuple(claims)
     size_bytes = sum(claim.size_bytes or 0 for claim in found)
     return sum(claim.amount for claim in found if claim.size_bytes is None) + bytes_to_gib_ceil(size_bytes) * ratio

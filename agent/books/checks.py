@@ -25,8 +25,8 @@ OF_RECORDS = frozenset(
     {"companion-leftover", "consumer-on-several-providers", "consumer-project-differs", "consumer-unknown"}
 )
 # Findings about allocations that no guest on this host needs. While libvirt is unread, a guest may need such an
-# allocation, so the audit does not report these findings. Then such a finding is gone only if its consumer has no
-# allocation here any more.
+# allocation, so the audit does not report these findings. While libvirt is unread, such a finding is gone only if its
+# consumer has no allocation here any more.
 _OF_NO_GUEST = frozenset(
     {"allocation-leaked", "allocation-stale-move", "consumer-unknown", "migration-finished-but-counted"}
 )
@@ -95,7 +95,7 @@ class Checks:
         return found
 
     def missing_though_found(self, finding: Finding) -> tuple[str, ...]:
-        """Return the sources that this audit lacks to check a finding that it did find; empty if it could check.
+        """Return the sources that this audit lacks to check a finding that it did find; empty if it lacks none.
 
         A source that the agent did not ask does not count as lacking. For example, while the host's identity is in
         doubt, the agent does not ask Placement, and ``identity-changed`` reports just this doubt.

@@ -5,8 +5,8 @@ A book whose source could not be read is unknown, not zero: without the state so
 class: the guest's disk may be on another store.
 
 A *promised* claim on a class of child providers names no provider, because the scheduler chooses the child. So such a
-claim is compared with the sum of the consumer's allocations outside the root. On a provider that shares with the tree,
-nearly all allocations belong to other hosts, so only allocations of this host's former guests become rows.
+claim is compared with the sum of the consumer's allocations outside the root. On a sharing provider outside the tree,
+nearly all allocations belong to consumers on other hosts, so only allocations of this host's former guests become rows.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _row(known: Known, key: _Key, books: _Claims) -> Row:
 
 
 def _stood_for(known: Known, consumer: str, resource_class: str) -> tuple[Claim, ...]:
-    """If the agent created this consumer for use outside the cloud, return the claims on that use, otherwise ()."""
+    """Return the claims on the use outside the cloud for which the agent created this consumer; () for any other."""
     cause = known.own_consumers.get(consumer)
     if cause is None:
         return ()
@@ -117,7 +117,7 @@ def _stood_for(known: Known, consumer: str, resource_class: str) -> tuple[Claim,
 
 
 def _provider(place: ProviderKey, books: _Claims) -> ProviderKey:
-    """Return ``place``, or the only child with allocations of the consumer if ``place`` is CHILD."""
+    """Return ``place``; for CHILD, the provider on which the consumer has an allocation, if there is exactly one."""
     holding = {claim.provider_key for claim in books.get("recorded", ())} if place == CHILD else set()
     return holding.pop() if len(holding) == 1 else place
 

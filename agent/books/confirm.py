@@ -83,7 +83,7 @@ class AuditReads:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confirmed:
-    """Live findings (sorted), the last sightings of the findings that are gone, and the history to keep.
+    """Live findings (sorted), the last records (sightings) of findings that are gone, and the history to keep.
 
     - ``recheck_recorded``: allocations must be read again at once, because a new finding rests on cached allocations.
     - ``awaits_recorded``: the next audit must read the allocations, because a live finding rests on them. A DELETE of
@@ -213,7 +213,7 @@ def _for_people(seen: SeenFinding) -> tuple[int, str, str, str, str]:
 
 
 def _found(finding: Finding, before: Sighting | None, reads: AuditReads, booked: BookedBy) -> Sighting:
-    """Return the sighting of a finding that this audit found."""
+    """Return the new history record (sighting) of a finding that this audit found."""
     because = reads.checks.missing_though_found(finding)
     if because and before is not None:
         return _unchecked(before, because)
@@ -243,13 +243,14 @@ def _found(finding: Finding, before: Sighting | None, reads: AuditReads, booked:
 
 def _evidence(finding: Finding, before: Sighting | None, reads: AuditReads) -> str:
     if reads.generations is None and before is not None and before.finding == finding:
-        # The digest would be the same. On an unchanged host the comparison is fast, because parts are the same objects.
+        # Reuse the digest of an equal finding: on an unchanged host, comparing is faster, because parts are the same
+        # objects.
         return before.evidence_digest
     return evidence_digest(finding, (reads.generations or {}).get(finding.consumer_uuid or ""))
 
 
 def _unchecked(before: Sighting, because: tuple[str, ...]) -> Sighting:
-    """Return the sighting of a live finding that this audit could not check, with its last text."""
+    """Return the history record of a live finding that this audit could not check, with the finding's last text."""
     return dataclasses.replace(before, times=0, unknown_because=because)
 
 

@@ -33,7 +33,7 @@ _BOOKS = MappingProxyType(
 
 
 class Repair(NamedTuple):
-    """A change that a journal entry says was done. ``actor`` is who made it, in few words, None if unknown."""
+    """A change that the journal records as done. ``actor`` names who made the change; None if unknown."""
 
     entry_id: str
     at: str
@@ -45,7 +45,7 @@ class Repair(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Present:
-    """What this audit knows beside the findings: the books now, and what else may have ended a finding.
+    """What this audit knows beside the findings: the present amounts in the books, and other reasons why findings end.
 
     ``reconfigured``: the last change of the configuration, None if there was none.
     ``root_before`` and ``root`` are the uuids of the host's provider in the last audit and now.
@@ -74,7 +74,7 @@ def gone(sighting: Sighting, now: Present) -> GoneFinding:
 
 
 def _repair(seen: SeenFinding, now: Present) -> Repair | None:
-    """Return the newest repair since the finding was last seen: of the finding, of its cause or of its consumer."""
+    """Return the newest repair of the finding, its cause or its consumer since the finding was last seen, else None."""
     ids = {seen.finding.id, *seen.caused_by}
     consumer = seen.finding.consumer_uuid
     fitting = [
@@ -116,7 +116,7 @@ def _of_books(sighting: Sighting, finding: Finding, now: Present) -> tuple[GoneR
 
 
 def _whose(book: str, finding: Finding, now: Present) -> str:
-    """Return ", not by this agent" for a change of Placement that this agent did not make, else ""."""
+    """Return ", not by this agent" for a change in Placement that this agent did not make, else ""."""
     if book != PLACEMENT or {finding.consumer_uuid, finding.provider_uuid} & now.wrote:
         return ""
     return ", not by this agent"

@@ -53,7 +53,7 @@ class OwnedFiles:
 
 @dataclass(frozen=True, slots=True)
 class _Guests:
-    """The possible owners of a folder or file; ``users`` are (file, uuid of the domain that has it as a disk).
+    """The possible owners of a folder or file; ``users`` are (file, uuid of a domain whose disk is this file).
 
     ``known``: whether all possible owners are known. Only then does an instance's folder without an owner count as a
     leftover.
@@ -196,7 +196,7 @@ def _rest(place: FileSystem, unseen: int) -> Iterable[OwnedFiles]:
 
 
 def _fitted(files: tuple[OwnedFiles, ...], used: int) -> tuple[OwnedFiles, ...]:
-    """Return the files, reduced so that their sum does not exceed ``used``; the module's docstring has the reason."""
+    """Return the files with sizes reduced to a sum of at most ``used`` bytes; the module's docstring has the reason."""
     excess = sum(one.size_bytes for one in files) - used
     if excess <= 0:
         return files

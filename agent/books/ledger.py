@@ -64,7 +64,7 @@ def _promised(taken: Occupied, settings: Settings, view: PlacementView | None) -
 
 
 def _holders_on_root(view: PlacementView | None, name: str) -> frozenset[str]:
-    """Return consumers that have allocations of this child class on the root, where older releases of nova put them."""
+    """Return the consumers with allocations of class ``name`` on the root; newer nova releases use a child instead."""
     held = view.allocations if view else ()
     return frozenset(
         a.consumer_uuid for a in held if a.resource_class == name and view and a.provider_uuid == view.root_uuid

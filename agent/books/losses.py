@@ -1,4 +1,4 @@
-"""Count for how long each source has been unread, and decide how severe the finding about the loss is.
+"""Count for how long each source has been unread (its *loss*), and decide how severe the finding about the loss is.
 
 The finding is a warning at first. It becomes an error if something that the agent writes rests on the source, and the
 loss lasts: Placement then keeps outdated values. For such a source, rejected credentials are an error at once, because
@@ -50,7 +50,7 @@ def weighty(settings: Settings) -> frozenset[str]:
 def losses_after(
     before: Iterable[Loss], boot_before: str, failed: Iterable[Failed], at: Moment, settings: Settings
 ) -> tuple[Loss, ...]:
-    """Return the losses after this audit, sorted by source. The loss of a source that was not asked stays as it was."""
+    """Return the losses after this audit, by source; a source that the agent did not try to read keeps its loss."""
     known = {loss.source: loss for loss in before}
     heavy = weighty(settings)
     found = []

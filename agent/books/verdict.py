@@ -243,7 +243,8 @@ def _stands_for(known: Known, instance: Instance) -> bool:
 
     This happens if a rollback or revert stops before nova moves the allocation from the migration back to the instance.
     Removing the migration's allocation would free capacity that the guest uses. The finding allocation-missing reports
-    the instance. Once it has its own allocation again, the migration's gets the verdict allocation-stale-move.
+    the instance. Once the instance has its own allocation again, the migration's allocation gets the verdict
+    allocation-stale-move.
     """
     return _is_of_this_host(known, instance) and instance.uuid not in known.holders
 

@@ -55,7 +55,7 @@ def adoption(facts: AdoptFacts, settings: Settings) -> AdoptPlan:
 
 
 def _wanted(facts: AdoptFacts) -> str | None:
-    """Return the uuid of a provider with this node's name; else this host's uuid if a provider or nova row has it."""
+    """Return the uuid of a provider with this node's name; else this host's uuid if known to Placement or nova."""
     if facts.holder_root is not None:
         return facts.holder_root.uuid
     is_known = facts.own_root is not None or _row(facts, facts.identity) is not None
@@ -97,7 +97,7 @@ def _is_still_named_after(old: str, new: str, child: Provider) -> bool:
 
 
 def _record(facts: AdoptFacts, settings: Settings, uuid: str) -> tuple[RecordStep, ...]:
-    """Return the step that corrects the record's host, node name and service; () if it is correct or was not read."""
+    """Return the step that corrects the record's host, node name and service; () if the record is right or unread."""
     stored = _stored(facts, uuid)
     if stored is None:
         return ()
@@ -158,7 +158,8 @@ def _alive(facts: AdoptFacts, settings: Settings) -> Iterable[_Refusal]:
 
 
 def _of_another_uuid(facts: AdoptFacts, uuid: str) -> Iterable[_Refusal]:
-    # If the identity comes from a compute node row, no compute_id file exists yet, so the agent may write its own.
+    # If the identity comes from a compute node row, no compute_id file exists yet, so the agent may write one in its
+    # state directory.
     if facts.origin and facts.origin != facts.file.path and not facts.origin.startswith("compute_nodes id"):
         why = f"this host's identity comes from {facts.origin}, which the agent never writes; put {uuid} there by hand"
         yield "file", why

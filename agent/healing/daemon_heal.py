@@ -59,9 +59,9 @@ class DaemonHeal:
 
 
 def may_change(found: Iterable[SeenFinding], settings: Settings) -> bool:
-    """Return whether the guard ``confirmed`` may let a finding pass.
+    """Return whether the guard ``confirmed`` may let at least one finding pass.
 
-    If it lets none pass, heal reads nothing further.
+    If the guard lets no finding pass, heal reads nothing further.
     """
     return any(seen.times >= settings.confirm_audits for seen in found)
 

@@ -244,7 +244,7 @@ def _change(wanted: Prepared, action: AnyAction) -> Change:
 
 
 def _identities(task: AuditTask, result: AuditResult) -> tuple[Identity | None, Identity | None]:
-    """Return the identities of the audit and of the compute_id files; both None if a file is invalid or differs."""
+    """Return the identities of the audit and of the compute_id files; both None if files are invalid or differ."""
     try:
         return result.memory.identity, task.parts.identity_files.find()
     except (ConfigError, FolderUnavailable):

@@ -82,7 +82,7 @@ def fields_of(record: NodeRecord, names: tuple[str, ...]) -> Document:
 
 
 def file_back(entry: Entry) -> FileStep | None:
-    """Return the step that restores the identity file's text from before the entry; None if the entry is incomplete."""
+    """Return the step that undoes the entry: restore the identity file's old text. None if the entry is incomplete."""
     path = _text(entry.change.before, "path")
     after = _text(entry.change.after, "text")
     if path is None or not isinstance(entry.change.before, dict) or "text" not in entry.change.before:
@@ -91,7 +91,7 @@ def file_back(entry: Entry) -> FileStep | None:
 
 
 def name_back(entry: Entry) -> NameStep | None:
-    """Return the step that restores the provider's name from before the entry; None if the entry is incomplete."""
+    """Return the step that undoes the entry: restore the provider's old name. None if the entry is incomplete."""
     before, after = _text(entry.change.before, "name"), _text(entry.change.after, "name")
     if before is None or after is None or entry.change.provider_uuid is None:
         return None
@@ -99,7 +99,7 @@ def name_back(entry: Entry) -> NameStep | None:
 
 
 def store_back(entry: Entry) -> StoreStep | None:
-    """Return the step that restores the remembered store from before the entry; None if the entry is incomplete."""
+    """Return the step that undoes the entry: remember DISK_GB's old store again. None if the entry is incomplete."""
     before, after, path = entry.change.before, entry.change.after, _text(entry.change.before, "path")
     if path is None or not isinstance(before, dict) or not isinstance(after, dict):
         return None

@@ -64,13 +64,13 @@ def heal_plan(scene: Scene, asked: tuple[SeenFinding, ...]) -> HealPlan:
 
 
 def _causes(asked: tuple[SeenFinding, ...]) -> tuple[SeenFinding, ...]:
-    """Return the findings, without each finding whose cause is also in ``asked``."""
+    """Return the findings in ``asked`` whose cause is not in ``asked`` too."""
     ids = {seen.finding.id for seen in asked}
     return tuple(seen for seen in asked if ids.isdisjoint(seen.caused_by))
 
 
 def _with_symptoms(actions: list[AnyAction], findings: tuple[SeenFinding, ...]) -> tuple[AnyAction, ...]:
-    """Return the actions, each with the symptoms that it ends. A symptom ends only when all its causes have ended."""
+    """Return the actions, each with the symptoms that end with it: findings whose last remaining cause it repairs."""
     place = {action.finding_id: number for number, action in enumerate(actions)}
     ends: dict[int, list[str]] = defaultdict(list)
     for seen in findings:

@@ -49,8 +49,8 @@ def not_now(
     ``tree`` is None if the write does not depend on the tree.
     """
     try:
-        # The last read must be the one that would show another client's write. For a settled consumer that is the read
-        # of the consumer itself.
+        # The last read must be the read that would show another client's write. For a settled consumer
+        # (``is_settled``), that is the read of the consumer, so the tree's shape is read before it.
         if isinstance(tree, TreeShape) and has_moved(task, tree):
             return refused(TREE_CHANGED)
         for change in changes:
@@ -65,7 +65,7 @@ def not_now(
 
 
 def _is_rewritten(now: ConsumerRecord, before: ConsumerRecord) -> bool:
-    """Return whether Placement may have written the record between the two answers, although its content is the same.
+    """Return whether Placement may have written the record between the two reads, although its content is the same.
 
     If ``before`` has the time of Placement's last write, ``now`` must have the same time.
     """

@@ -41,7 +41,7 @@ class Planned(NamedTuple):
 
 
 class Proven(NamedTuple):
-    """Proof that nova's database showed a heartbeat at or after ``since``; None means that no proof is needed."""
+    """Proof that nova's database showed a heartbeat at or after ``since``; if ``since`` is None, no proof is needed."""
 
     since: datetime.datetime | None
 
@@ -93,7 +93,8 @@ def not_as_planned(
     """Return why the plan no longer fits nova's rows of ``consumers``, None if the rows did not change.
 
     The rows of ``asked``, the audit's consumers, are read again too, so that both reads cover the same rows. The rows
-    must be as new as ``proof``: behind a load balancer, this read may reach another replica than the heartbeat's.
+    must be as new as ``proof``: behind a load balancer, this read may reach another replica than the read that showed
+    the heartbeat.
     """
     if proof.since is None:
         return None

@@ -1,7 +1,8 @@
 """Undo heal's change of one consumer: restore its old allocations, project, user, and (if it was deleted) its type.
 
-The undo is refused if the consumer changed after the journal entry was written, or if its instance is no longer where
-it was. In these cases the old allocations could be a new leak, or take capacity that other instances use now.
+The undo is refused if the consumer changed after the journal entry was written, or if its instance has left the host
+where it was at that time. In these cases the old allocations could be a new leak, or take capacity that other instances
+use now.
 """
 
 from __future__ import annotations

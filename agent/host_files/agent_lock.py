@@ -45,7 +45,7 @@ class Holder:
 
 
 class AgentLock:
-    """The lock in ``run_dir``. One object takes the lock at most once."""
+    """The lock in ``run_dir``. Call ``take`` only once on an object: the object has one descriptor."""
 
     def __init__(self, run_dir: str) -> None:
         self.path = os.path.join(run_dir, FILE)

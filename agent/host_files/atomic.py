@@ -17,7 +17,7 @@ _TEMPORARY = re.compile(r"(?P<name>.+)\.(?P<pid>[0-9]+)\.tmp")
 
 
 def replace_file(path: str, text: str, mode: int) -> None:
-    """Replace the content of ``path``, or create it. Raises OSError."""
+    """Replace the content of the file ``path``, or create the file. Raises OSError."""
     replace_by_parts(path, (text,), mode)
 
 
@@ -67,7 +67,7 @@ def sweep(path: str) -> None:
 
 @contextlib.contextmanager
 def _written(path: str, parts: Iterable[str], mode: int) -> Iterator[str]:
-    """Yield the name of a synced temporary file beside ``path``; then remove that name and sync the folder."""
+    """Yield the name of a synced temporary file beside ``path``; at the end, remove the name and sync the folder."""
     temporary = f"{path}.{os.getpid()}.tmp"
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, mode)

@@ -63,7 +63,7 @@ class JournalTail:
         return lines, self._offset >= status.st_size
 
     def _follow(self, inode: int) -> None:
-        """Continue at the beginning of another file, without counting: nothing shows which of its outcomes are new."""
+        """Continue at the beginning of another file, but count none of its outcomes: nothing shows which are new."""
         self._is_counting = self._is_counting and self._inode == _NO_FILE_YET
         self._inode, self._offset, self._rest = inode, 0, b""
         self._open.clear()

@@ -43,7 +43,7 @@ def _objects(value: Json) -> list[dict[str, Json]]:
 
 
 def _sighting(sighting: Sighting, row: Mapping[str, Json]) -> Sighting:
-    """Return the sighting with the times of the finding's ``row`` in the report, which is empty if there is none."""
+    """Return the sighting with the times of the finding's ``row`` in the report; an empty ``row``: it is not there."""
     last_seen_at, is_checked = row.get("last_seen_at"), row.get("state") != FindingState.UNKNOWN.value
     seen_at = str(last_seen_at) if is_checked and is_utc_time(last_seen_at) else ""
     # Another ``stands_since`` shows that the count, and perhaps the evidence, started again after the file was saved.

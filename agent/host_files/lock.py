@@ -5,9 +5,9 @@ text (pid and program) is only for the error message. Child processes that exec 
 the lock in one process exclude each other as two processes do.
 
 Writing to Placement needs no disk, so the lock also works if its file cannot be created (the file system is read-only,
-full or temporarily unavailable). The process then locks the existing file; if there is no file, its folder; if the
-folder cannot be opened, a file in a second folder. All processes get these errors alike, so they lock the same file or
-folder. If an error concerns only one process (too many open files), that process gets no lock.
+full or temporarily unavailable). The process then locks the existing lock file; if there is no lock file, the folder;
+if the folder cannot be opened, a file in a second folder. All processes get these errors alike, so they lock the same
+file or folder. If an error concerns only one process (too many open files), that process gets no lock.
 """
 
 from __future__ import annotations

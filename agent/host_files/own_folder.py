@@ -11,7 +11,8 @@ import os
 
 from agent.errors import ConfigError, FolderUnavailable
 
-#: Errors of a folder whose disk or server is temporarily unavailable. Every process on this host gets the same error.
+#: Errors of a folder whose disk or file server is temporarily unavailable. Every process on this host gets the same
+#: error.
 AWAY = frozenset(
     {
         *(errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOENT, errno.ENODEV, errno.ENXIO),

@@ -1,4 +1,4 @@
-"""Read a folder of report files, one after another: ``*.json`` in the folder, and ``report.json`` in its folders.
+"""Read a folder of report files, one after another: ``*.json`` in the folder, and ``report.json`` in its subfolders.
 
 An operator gathered these files from many hosts, so each file may be truncated, huge, or no report at all. A file that
 cannot be read yields its error, and the next file follows.

@@ -1,7 +1,8 @@
 """Turn the report file's document back into the report of the audit, so that commands can answer from the file.
 
-Another version of the agent may have written the file. A row of an unknown form is left out, and the problems name the
-row. The writes of the plan are not restored: only ``audit`` shows the writes, and it prints the document itself.
+Another version of the agent may have written the file. A row of an unknown form is left out, and ``SavedReport`` has a
+sentence about it. The writes of the plan are not restored: only ``audit`` shows the writes, and it prints the document
+itself.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class SavedReport:
 
 
 def saved_report(document: Document) -> SavedReport:
-    """Return the report that the document describes. Raises SourceInconsistent if a part besides rows is invalid."""
+    """Return the report that the document describes. Raises SourceInconsistent if anything but a row is invalid."""
     audit = document["audit"]
     findings = _rows("findings", audit.get("findings"), _seen)
     sources = _rows("sources", audit.get("sources"), _source)

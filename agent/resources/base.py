@@ -25,11 +25,11 @@ class Resource(Protocol):
     classes: frozenset[str]
 
     def owns(self, resource_class: str) -> bool:
-        """Return whether this resource, and no other, decides that class on the root."""
+        """Return whether this resource decides ``resource_class`` on the root; at most one resource does."""
         return resource_class in self.classes
 
     def needs(self, settings: Settings) -> frozenset[str]:
-        """Return the sources of the total. While one cannot be read, Placement's inventory stays unchanged."""
+        """Return the sources of the total. While any of them is unreadable, Placement's inventory stays unchanged."""
         ...
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:

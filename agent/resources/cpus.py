@@ -1,4 +1,4 @@
-"""Decide which CPUs count as VCPU and which as PCPU, and what prevents the count.
+"""Decide which CPUs count as VCPU and which as PCPU, and which mistakes in CPU sets prevent the count.
 
 vcpu.py and pcpu.py each use this module to decide one class. A guest that is pinned to dedicated CPUs holds PCPU, every
 other guest holds VCPU.

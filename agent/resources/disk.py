@@ -26,7 +26,7 @@ _UNMANAGED = {
     OwnerKind.FOREIGN: Cause.FOREIGN_VOLUME,
     OwnerKind.ORPHANED: Cause.VOLUME_ORPHANED,
     OwnerKind.BLOCK_STORAGE: Cause.BLOCK_STORAGE,
-    # A thin pool with an instance's disk. The claim leaves out the free data space, because guests can still get it.
+    # A thin pool with an instance's disk. The claim leaves out the pool's free data space, which guests can still get.
     OwnerKind.THIN_POOL: Cause.THIN_POOL,
 }
 
@@ -42,7 +42,7 @@ class Disk(Resource):
         return frozenset({counted_source(settings)})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
-        """Return why the total is unknown: the source does not list the store, or the store may be another one now."""
+        """Return why the total is unknown: the source does not list the store, or may list another store now."""
         if (doubt := store_doubt(snapshot, settings)) is not None:
             return f"{doubt.why} (finding store-changed)"
         counted = counted_source(settings)

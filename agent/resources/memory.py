@@ -1,4 +1,4 @@
-"""Decide MEMORY_MB: the host's memory in MiB, or ``[libvirt] file_backed_memory`` in its place."""
+"""Decide MEMORY_MB: the host's memory in MiB, or the size in ``[libvirt] file_backed_memory``."""
 
 from __future__ import annotations
 

@@ -30,5 +30,5 @@ class Pcpu(cpus.CpuResource):
         return held_of_guests("PCPU", ((domain, domain.vcpus) for domain in guests))
 
     def promised(self, occupancies: Iterable[Occupancy], settings: Settings) -> tuple[Claim, ...]:
-        """Return the PCPU that flavors request; () without ``cpu_dedicated_set``: vcpu.py then counts PCPU as VCPU."""
+        """Return the PCPU that flavors request; () without ``cpu_dedicated_set``: vcpu.py then counts it as VCPU."""
         return promised_of("PCPU", occupancies) if cpus.dedicated_cpus(settings) else ()

@@ -166,7 +166,7 @@ def _place(identity: FileSystemIdentity) -> tuple[str, str, str]:
 
 
 def differs(before: int, now: int) -> bool:
-    """Return whether an amount changed by more than the tolerance."""
+    """Return whether the amount ``now`` differs from ``before`` by more than TOLERANCE_PERCENT."""
     return abs(now - before) * 100 > before * TOLERANCE_PERCENT
 
 
@@ -208,7 +208,7 @@ def name_of(mark: StoreMark) -> str:
 
 
 def where(mark: StoreMark) -> str:
-    """Return text that names the file system or volume group."""
+    """Return text that names the mark's file system or volume group."""
     identity = mark.filesystem
     with_uuid = f" with UUID {mark.uuid}" if mark.uuid else ""
     if identity is None:

@@ -130,7 +130,7 @@ def _row(volume: Volume, served: str, owner: _Owner, taken: Mapping[str, int], f
 def _share_out(
     volumes: Iterable[Volume], split: frozenset[str], served: Mapping[str, str], taken: dict[str, int]
 ) -> dict[str, int]:
-    """In ``taken`` (bytes by path), move each thin volume's share from its pool to the volume's path in ``served``.
+    """Change ``taken`` (bytes by path): move each thin volume's share from its pool to the volume's path in ``served``.
 
     Only pools in ``split`` are shared out: thin pools with an instance's disk. Return each pool's free bytes, by path.
     """
@@ -217,7 +217,7 @@ def _target(volume: Volume, split: frozenset[str]) -> str | None:
 
 
 def _user(volume: Volume) -> str | None:
-    """Return the path of the volume with the same owner: a hidden part's parent, or a snapshot's origin."""
+    """Return the path of another volume that has the same owner: a hidden part's parent, or a snapshot's origin."""
     name = volume.parent if volume.hidden else volume.origin
     return None if name is None else f"{volume.group}/{name}"
 

@@ -25,8 +25,9 @@ _ORDER = {constraint: number for number, constraint in enumerate(Constraint)}
 def why(request: ResourceRequest, offered: OfferedProviders) -> Answer:
     """Return, for each offered tree, whether the request fits, and the obstacles in the order of the checks.
 
-    Trees that fit come first, then trees that have all classes, ordered by the number of obstacles. If only one host
-    was read, the answer also has the trees of providers that share with this host, as far as these trees are known.
+    Trees that fit come first, then trees that have all classes, ordered by the number of obstacles. If only this host
+    was read, the answer also has the trees of the providers that share resources with this host, as far as the agent
+    read these trees.
     """
     answers = [_answer(request, tree) for tree in trees_of(offered.providers)]
     return Answer(request=request, trees=tuple(sorted(answers, key=_distance)))

@@ -1,4 +1,4 @@
-"""If this host lacks capacity, name the audit's findings about capacity that is taken although no instance has it.
+"""If this host lacks capacity, name the audit's findings about capacity that is taken, but not by an instance.
 
 Placement counts such capacity as used or reserved, but nova's database promises it to no instance. There are two cases.
 An allocation in Placement is larger than nova's promise. Or a guest or volume unknown to nova uses the host, and the
@@ -83,7 +83,7 @@ def _unpromised(row: LedgerRow, kept: frozenset[tuple[str, str]]) -> int:
 
 
 def _about(row: LedgerRow, findings: Iterable[SeenFinding]) -> list[SeenFinding]:
-    """Return the findings about the row's consumer and class; if the code of some is the row's verdict, only these."""
+    """Return the findings about the row's consumer and class; if the row's verdict is the code of some, only those."""
     about = [
         seen
         for seen in findings

@@ -103,7 +103,7 @@ def _amounts_to_ask(refusal: Refusal, inventory: Inventory, used: int) -> Iterat
 
 
 def _two_changes(refusal: Refusal, inventory: Inventory, used: int) -> str:
-    """Return the change that asks for another amount and frees capacity; "" if even an unused inventory grants none."""
+    """Return the text of a double change: request another amount and free capacity. "" if no amount can be granted."""
     amount = next(_amounts_to_ask(refusal, inventory, used=0), None)
     if amount is None:
         return ""

@@ -118,7 +118,7 @@ def _sum_of(problem: Problem, resource_class: str) -> Obstacle:
 
 
 def _free(givers: list[OfferedProvider], resource_class: str, asked: int) -> Iterator[Remedy]:
-    """Yield the remedy to free what the only provider lacks.
+    """Yield the remedy to free the amount of the class that the only possible provider lacks.
 
     Yield nothing if less than that amount is in use, or if ``asked`` exceeds max_unit.
     """

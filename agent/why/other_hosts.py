@@ -1,7 +1,8 @@
-"""Word the advice about other hosts: this host's audit does not show whether their allocations are right.
+"""Change the advice for other hosts, because this host's audit does not show whether their allocations are right.
 
 On this host ``why`` names the findings that take capacity, such as leaked allocations. On another host such findings
-are not known, and advice to raise a ratio would hide a leak. So the advice is to ask on that host. Pure.
+are not known, and advice to raise a ratio would hide a leak. So the text advises the operator to run ``why`` on that
+host. Pure.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from agent.why.model import Answer, Constraint, Obstacle, Remedy, RemedyKind, Tr
 
 
 def with_advice_for_others(answer: Answer, own_uuid: str | None) -> Answer:
-    """Return the answer.
+    """Return the answer with other advice for the trees of other hosts.
 
-    For all trees except that of ``own_uuid``, the advice names more capacity only as a possibility.
+    In the advice for trees other than ``own_uuid``, more capacity is only a possibility.
 
     The remedies of these trees keep only the requests for another amount: these do not depend on allocations that may
     be wrong.

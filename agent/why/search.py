@@ -4,7 +4,8 @@ A slot is a granular group, or one class of the unnumbered group. There are four
 sum of its slots; group_policy; same_subtree; the providers of the unnumbered group together have the required traits.
 
 The problem is bin packing, so the number of steps is limited; at MAX_STEPS the result is UNDECIDED. The search starts
-with the slot that has the fewest possible providers, and skips each choice that is equivalent to a tried one. Pure.
+with the slot that has the fewest possible providers, and skips each choice that is equivalent to an earlier choice.
+Pure.
 """
 
 from __future__ import annotations
@@ -245,7 +246,7 @@ def _rooms(offered: OfferedProvider, contested: Sequence[str]) -> list[int]:
 
 
 def _least_to_come(slots: Sequence[Slot], contested: Sequence[str]) -> list[list[int]]:
-    """Return, for each number of filled slots, the least amount of each class that a later slot requests, else 0."""
+    """Return, by number of filled slots, the least amount of each class that a later slot requests; 0 if none does."""
     return [
         [min((s.asked[name] for s in slots[depth:] if name in s.asked), default=0) for name in contested]
         for depth in range(len(slots) + 1)
