@@ -17,7 +17,7 @@ def choose_threads() -> None:
     """Select oslo.service's threading backend unless a backend is selected already.
 
     oslo.service before 4.2 (OpenStack 2025.1) has no threading backend, and oslo.service before 4.0 has no backends at
-    all: these get a module with the one class that oslo.messaging uses.
+    all. For both, this function installs a stand-in module with the one class that oslo.messaging uses.
     """
     if not _has_threading_backend():
         sys.modules.setdefault("oslo_service.service", _service_module())

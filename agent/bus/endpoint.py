@@ -57,7 +57,7 @@ class AgentEndpoint:
 
     @oslo_messaging.expected_exceptions(BadCall)  # type: ignore[untyped-decorator]
     def audit_now(self, _context: object, /, **arguments: object) -> Document:
-        """Request an audit. ``accepted`` is false during a stop; ``waiting``: all reasons for the next audit."""
+        """Request an audit. In the answer, ``accepted`` is false during a stop; ``waiting`` has all waiting reasons."""
         _refuse(arguments)
         due_s = self._reached.daemon.request_by_peer(REASON)
         return {

@@ -74,7 +74,7 @@ def _oldest(findings: Iterable[SeenFinding]) -> dict[str, str]:
 
 
 def amounts_of(findings: Iterable[SeenFinding], codes: frozenset[str], book: str) -> dict[str, int]:
-    """Sum the amounts of these findings' claims of one book by class; a claim of two findings counts once."""
+    """Return, by class, the sum of the book's claims in findings with these ``codes``; a shared claim counts once."""
     claims: set[Claim] = {
         claim
         for seen in findings

@@ -110,7 +110,7 @@ def state_of(report: AuditReport) -> Document:
 
 
 def _uncovered(report: AuditReport) -> Document | None:
-    """Return the use that nothing in Placement stands for; None if a source that it rests on was not read."""
+    """Return the host's use that neither ``reserved`` nor an allocation covers; None if a source of it was not read."""
     is_lost = any(not source.ok and source.name in RESTS_ON for source in report.sources)
     if is_lost or not (_was_read(report, PLACEMENT) and _was_read(report, LIBVIRT)):
         return None

@@ -140,5 +140,5 @@ class FleetListener:
             raise SourceUnavailable(BROKER, f"{self._bus.options.shown} did not answer within {waited_s:g} s")
 
     def _asked(self) -> bool:
-        """Return whether the broker accepted the request within REACH_S. Raises SourceUnavailable if it refused."""
+        """Return whether the broker accepted the request within REACH_S. Raises SourceUnavailable on a refusal."""
         return accepted_within(REACH_S, self._bus, AGENT_TOPIC, PUBLISH_NOW)

@@ -28,7 +28,7 @@ import oslo_messaging as oslo_messaging  # noqa: E402, PLC0414 - after the choic
 from oslo_messaging._metrics import client as _metrics  # noqa: E402
 
 try:
-    # Since oslo.messaging 18 (OpenStack 2026.2), which reads these options for each message.
+    # This module exists since oslo.messaging 18 (OpenStack 2026.2), which reads its options for each message.
     from oslo_messaging._tracing.client import oslo_messaging_tracing as _tracing
 except ImportError:
     _tracing = []

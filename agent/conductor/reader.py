@@ -75,7 +75,7 @@ class ConductorState:
         )
 
     def light(self, last: NovaState, consumers: frozenset[str], deadline: Deadline) -> LightState:
-        """See StateSource. Makes four calls if nova-compute has just reported and no instance elsewhere is looked up.
+        """See StateSource. Makes four calls if nova-compute just reported and no other host's instance is looked up.
 
         Does not read compute nodes, boot disks, PCI devices and finished evacuations: docs/explanation/
         what-the-cloud-pays.md says how long a change of these may stay unseen.

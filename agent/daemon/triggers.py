@@ -38,7 +38,7 @@ def start_delay_s(identity: str, splay_s: float) -> float:
 def next_due(due: float, interval_s: float, now: float) -> float:
     """Return the first time after ``now`` that is a whole number of intervals after ``due``.
 
-    So a host that was suspended for several intervals runs one audit for them and keeps its times.
+    So a host that was suspended for several intervals runs only one audit afterwards and keeps its audit times.
     """
     return due + interval_s * max(1, math.floor((now - due) / interval_s) + 1)
 

@@ -303,8 +303,8 @@ class Worker:
     def _take_over(self, configured: Configured) -> Configured:
         """Use ``configured`` from now on. If a reload created it, drop all caches filled under the old configuration.
 
-        Then also forget the agent's last write and the traits that Placement did not know: an operator may reload
-        because another writer of the inventory is gone, or because an upgraded Placement knows more traits.
+        After such a reload, also forget the agent's last write and the traits that Placement did not know: an operator
+        may reload because another writer of the inventory is gone, or because an upgraded Placement knows more traits.
         """
         if self._in_use is not None and self._in_use is not configured:
             configured.parts.host.forget()

@@ -83,7 +83,7 @@ class MediatedDevices(NestedFamily):
         )
 
     def withdrawn(self, snapshot: Snapshot, settings: Settings) -> frozenset[ProviderKey]:
-        """Return the children whose device reports that it has nothing to offer, or would exceed its type's maximum."""
+        """Return the children whose device has nothing to offer, or whose offer would exceed its type's maximum."""
         totals = _totals(snapshot, settings)
         return frozenset(ProviderKey(KIND, parent) for parent, total in totals.items() if total == 0)
 

@@ -131,9 +131,9 @@ def _whole(resource_class: str, total: int, reserved: int) -> Inventory:
 
 
 def _wish(offer: Offer, observed: Provider | None) -> Wish:
-    """Return the wish for the device's traits, and for the removal of every other trait that the provider has.
+    """Return the Wish that sets the devices' traits and clears every other trait that the provider has.
 
-    The wish never removes the owner trait: provider_tree/desired.py decides about that trait.
+    The Wish never clears the owner trait: provider_tree/desired.py decides about that trait.
     """
     before = observed.traits if observed else frozenset()
     return Wish(wanted=offer.traits, unwanted=before - offer.traits - {AGENT_OWNER})

@@ -88,7 +88,7 @@ def _over_commit(
 
 
 def disk_available_least(snapshot: Snapshot, settings: Settings) -> LeastDisk:
-    """Return the free bytes of the file system or volume group for guests' disks, minus every domain's over-commit."""
+    """Return the store's free bytes for guests' disks, minus the bytes that each domain's disks may still take."""
     store, host = counted_store(snapshot, settings), snapshot.host.value
     if store is None or host is None or not snapshot.fresh(IMAGES):
         return LeastDisk(size_bytes=None)

@@ -105,7 +105,7 @@ def _frozen_because(part: Resource | NestedFamily, snapshot: Snapshot, settings:
 
 
 def can_decide(family: NestedFamily, snapshot: Snapshot, settings: Settings) -> bool:
-    """Whether the family is configured and its facts are known. The root may still have allocations of its classes."""
+    """Whether the family is configured and its facts are known. The root may still have allocations of the family."""
     return family.is_configured(settings) and _frozen_because(family, snapshot, settings) is None
 
 

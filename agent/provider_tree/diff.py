@@ -139,7 +139,8 @@ def _inventories(
     for inventory in before:
         name = inventory.resource_class
         if name in decided and provider.inventory(name) is None and name in used:
-            # Without this class, Placement would reject the whole PUT (409 placement.inventory.inuse) in every audit.
+            # Keep the class in the PUT. Without it, Placement would reject the PUT (409 placement.inventory.inuse) in
+            # every audit.
             after[name] = inventory
             why = "the class must be removed, but has allocations"
             held.append(HeldBack(provider_uuid=provider.uuid, what=name, why=why))

@@ -150,7 +150,7 @@ def _absent(entry: ProviderEntry) -> EntryProblem:
 
 
 def _foreign(provider: Provider) -> DesiredProvider:
-    """Return another service's provider as the agent wants it: the agent decides only what a file adds to it."""
+    """Return another service's provider as a DesiredProvider; the agent decides only what files add to the provider."""
     return DesiredProvider(
         key=ProviderKey("provider", provider.uuid),
         uuid=provider.uuid,

@@ -96,7 +96,8 @@ def owners(snapshot: Snapshot, guests: VolumeOwners) -> tuple[OwnedVolume, ...]:
     return _owners(snapshot.stored.volumes, guests.instance_uuids if guests.state_known else None, users)
 
 
-# Cached: each audit calls this function twice, mostly with the last audit's volumes. 2,000 volumes take 9 ms.
+# Cached: each audit calls this function twice, and the volumes are usually the same as in the previous audit. Without
+# the cache, 2,000 volumes take 9 ms.
 @for_equal_arguments
 def _owners(
     found: tuple[Volume, ...], instances: frozenset[str] | None, users: Mapping[str, str] | None

@@ -110,7 +110,7 @@ def unknown_lines(
 
 
 def counts(findings: Iterable[SeenFinding]) -> dict[str, int]:
-    """Return the numbers of findings, causes, errors and warnings, and of findings that are not known now."""
+    """Return the numbers of findings, causes, errors and warnings, and of findings whose state is unknown now."""
     listed = tuple(findings)
     return {
         "findings": len(listed),

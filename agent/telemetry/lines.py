@@ -76,7 +76,7 @@ def written(report: AuditReport) -> tuple[Line, ...]:
 
 
 def held_back_lines(before: tuple[HeldBack, ...], report: AuditReport, spells: Counter[str]) -> tuple[Line, ...]:
-    """Return a line for each reason by which writes are newly held back; the line names all these writes.
+    """Return a line for each reason why writes are newly held back; the line names all writes of this reason.
 
     While a source is lost, many writes are held back for one reason; one line names all these writes. The line has
     ``provider_uuid`` only if all these writes are to the same provider.

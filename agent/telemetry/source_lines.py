@@ -40,7 +40,7 @@ def source_lines(
 ) -> tuple[dict[str, Loss], tuple[Line, ...]]:
     """Return the losses after this audit, and the lines to log; ``now`` is in monotonic seconds.
 
-    A source that the audit did not ask, because another source was unread, counts neither as lost nor as read.
+    A source that the audit did not try to read, because another source was unread, counts neither as lost nor as read.
     """
     about = {f.finding.subject: f.finding for f in report.findings if f.finding.code in _ABOUT_A_SOURCE}
     after = dict(before)

@@ -76,7 +76,7 @@ def message(text: str, fields: Mapping[str, object], limit: int = LINE_BYTES) ->
 
 
 def shortened(value: object, limit: int) -> str:
-    """Return the text of the value behind ``name=``, at most ``limit`` bytes; of a list only the first three items."""
+    """Return the value's text after ``name=``, at most ``limit`` bytes; of a list only the first three items."""
     if not isinstance(value, list | tuple):
         return quoted(clipped(str(value), limit))
     if not value:
