@@ -41,7 +41,7 @@ class Run:
 
 
 def report(run: Run, task: AuditTask, memory: AuditMemory, acted: Acted, found: Found) -> AuditReport:
-    """Return the report. A book whose source was not read adds no rows. ``memory`` is that for the next audit."""
+    """Return the report. A book whose source was not read adds no rows. ``memory`` is the next audit's memory."""
     settings, decision, snapshot = task.settings, acted.decision, acted.snapshot
     view, uuid = snapshot.placement.value, memory.identity.uuid if memory.identity else None
     host = snapshot.host.value

@@ -42,8 +42,8 @@ def _total(name: str, amounts: list[tuple[int | None, int | None, int | None]]) 
 def booked_of(finding: Finding, booked: BookedBy) -> tuple[Booked, ...]:
     """Return the books' amounts for the finding's one consumer, or else for the finding's class on the whole host.
 
-    If all claims of the finding have one other key, this key counts: a volume named after an instance has its path as
-    key.
+    If all claims of the finding have the same key, that key decides: a volume that is named after an instance has its
+    path as key.
     """
     keys = list(dict.fromkeys(claim.consumer.key for claim in finding.evidence))
     if finding.consumer_uuid and len(keys) != 1:

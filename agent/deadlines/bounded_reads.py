@@ -33,7 +33,7 @@ class BoundedReads(io.RawIOBase):
             raise TimeoutError("timed out")
         patience_s = self._sock.gettimeout()
         if left_s < (math.inf if patience_s is None else patience_s):
-            self._sock.settimeout(left_s)  # not restored: the socket's owner sets its time-out before the next use
+            self._sock.settimeout(left_s)  # not restored: the socket's owner sets the time-out before the next use
         return self._raw.readinto(buffer)
 
     def close(self) -> None:

@@ -45,7 +45,7 @@ class Holder:
 
 
 class AgentLock:
-    """The lock in ``run_dir``. Call ``take`` only once on an object: the object has one descriptor."""
+    """The lock in ``run_dir``. Call ``take`` only once on each object: an object keeps one descriptor."""
 
     def __init__(self, run_dir: str) -> None:
         self.path = os.path.join(run_dir, FILE)

@@ -30,10 +30,10 @@ class Logger(enum.Enum):
 class Varies(enum.Enum):
     """What decides the level of an event whose level is not constant.
 
-    - SEVERITY: the finding's severity; at most WARNING while the finding is not confirmed. - LOSS: WARNING; ERROR for
-    the line that says that the finding became an error or the credentials were refused. - OUTCOME: INFO for clean and
-    findings, WARNING for partial and refused, ERROR for unreadable and crashed. - ROLE: WARNING; INFO in role observer,
-    which never writes.
+    - SEVERITY: the finding's severity; at most WARNING while the finding is not confirmed.
+    - LOSS: WARNING; ERROR for the line that says that the finding became an error or the credentials were refused.
+    - OUTCOME: INFO for clean and findings, WARNING for partial and refused, ERROR for unreadable and crashed.
+    - ROLE: WARNING; INFO in role observer, which never writes.
     """
 
     SEVERITY = "severity"
