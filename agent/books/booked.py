@@ -14,7 +14,7 @@ from agent.model.compared import Row
 from agent.model.finding import Booked, Finding
 from agent.model.memo import for_the_same_arguments
 
-#: The books' amounts for each consumer, by the consumer's key.
+#: The books' amounts of each consumer, by the consumer's key (``consumer.key``).
 BookedBy: TypeAlias = Mapping[str, tuple[Booked, ...]]
 #: The key under which ``booked_by`` has the sums of all consumers, for findings about a class of the whole host.
 ALL = ""

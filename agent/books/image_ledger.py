@@ -23,7 +23,7 @@ from agent.resources.guests import expected_here
 
 
 class StoreOwner(enum.Enum):
-    """The kinds of owners. If the files' sum exceeds the used bytes, the agent reduces their rows in this order."""
+    """The kinds of owners, in the order in which the agent reduces rows if the files' sum exceeds the used bytes."""
 
     IMAGE_CACHE = "image-cache"
     OTHER = "other"

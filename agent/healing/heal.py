@@ -189,7 +189,7 @@ def _one_by_one(task: AuditTask, journal: Journal, wanted: Prepared, proof: Prov
 
 
 def _is_settled(action: AnyAction) -> bool:
-    """Return whether the action's write is independent of generations.
+    """Return whether the action's write depends on no provider generation.
 
     A reshape depends on the providers' generations.
     """

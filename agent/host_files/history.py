@@ -138,7 +138,7 @@ class FindingsFile:
     def _set_aside(self) -> None:
         """Keep a copy of a file with unreadable rows (such as rows of a newer release) under another name."""
         if self._stamp != _NO_FILE and self._stamp == _stamp(self.path) and not self._unread.cause:
-            return  # this process has read or written the file, without a problem
+            return  # no copy needed: this process read or wrote the file without a problem
         _, problems = self._read()
         if not problems:
             return

@@ -1,4 +1,4 @@
-"""If this host lacks capacity, name the audit's findings about capacity that is taken, but not by an instance.
+"""If this host lacks capacity, name the audit's findings about taken capacity that nova promised to no instance.
 
 Placement counts such capacity as used or reserved, but nova's database promises it to no instance. There are two cases.
 An allocation in Placement is larger than nova's promise. Or a guest or volume unknown to nova uses the host, and the
