@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import socket
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 
@@ -86,15 +87,19 @@ def ask(request: object) -> None:
         answer = b""
         while piece := connection.recv(65536):
             answer += piece
+    if not answer:
+        raise Refused("no answer")
     document = json.loads(answer)
     if "refused" in document:
         raise Refused(document["refused"])
 
 
 def libvirt_for_writing() -> None:
-    """Connect to libvirt's socket for reading and writing."""
-    with socket.socket(socket.AF_UNIX) as connection:
-        connection.connect("/run/libvirt/libvirt-sock")
+    """Open a read-write connection to libvirt. Raises Refused with virsh's reason."""
+    words = ["virsh", "-c", "qemu:///system", "version"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
+    if done.returncode:
+        raise Refused(done.stderr.strip().splitlines()[-1])
 
 
 def attempts(given: dict[str, list[str]]) -> Iterator[tuple[str, Callable[[], None]]]:
@@ -111,7 +116,7 @@ def attempts(given: dict[str, list[str]]) -> Iterator[tuple[str, Callable[[], No
     yield "signal process 1", kill_root
     yield "setuid(0)", become_root
     yield "mount a file system", mount
-    yield "open libvirt's socket for writing", libvirt_for_writing
+    yield "open a read-write connection to libvirt", libvirt_for_writing
     for title, request in REQUESTS.items():
         yield f"ask the probe for {title}", lambda request=request: ask(request)  # type: ignore[misc]
 

@@ -172,13 +172,16 @@ def _entry_origins(book: Book) -> dict[Key, tuple[str, ...]]:
 
 
 def _own_address() -> str | None:
-    """Return this machine's source address for the default route, None without such a route. Sends no packet."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
+    """Return this machine's source address for the default route, None without such a route. Sends no packet.
+
+    The result is also None for stocktake-probe, whose sandbox allows no IPv4 sockets.
+    """
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             probe.connect(("192.0.2.1", 9))
-        except OSError:
-            return None
-        address: str = probe.getsockname()[0]
+            address: str = probe.getsockname()[0]
+    except OSError:
+        return None
     return address
 
 
