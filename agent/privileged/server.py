@@ -19,6 +19,7 @@ from agent.errors import ConfigError
 from agent.ports import Deadline
 from agent.privileged.trust import Untrusted, check_peer
 from agent.sources.probe.protocol import (
+    LONGEST_DEADLINE_S,
     MOST_REQUEST_BYTES,
     Answer,
     BadMessage,
@@ -95,6 +96,8 @@ def _answer(connection: socket.socket, files: Sequence[str], folders: Sequence[s
     # The line is received before the caller is checked, because the kernel resets a connection that is closed with
     # unread input, and the caller would then lose the reason of a refusal. The line is parsed only after the check.
     line = _request_line(connection)
+    # On a busy host it takes longer than ASKING_S to read the configuration, and the request's deadline is not known yet.
+    signal.setitimer(signal.ITIMER_REAL, LONGEST_DEADLINE_S)
     from agent.privileged.configuration import configured
 
     scope, user = configured(files, folders)
