@@ -11,12 +11,12 @@ LIVES = int(os.environ.get("STOCKTAKE_LIGHT_LIVES", "1000"))
 LIVES_OF_PAIRS = max(40, LIVES // 25)
 
 
-def test_an_audit_with_a_light_nova_read_has_the_rows_of_a_full_nova_read():
+def test_after_a_light_read_of_nova_the_audit_has_the_same_rows_as_after_a_full_read():
     reads = play(LIVES, 20261123)
     # A run in which most reads are full would prove nothing.
     assert reads["light"] > reads["full"] > LIVES
 
 
-def test_agents_with_light_nova_reads_report_the_same_findings_as_other_agents():
+def test_the_findings_are_the_same_with_and_without_light_reads_of_nova():
     light, findings = play_pairs(LIVES_OF_PAIRS, 20261124)
     assert min(light, findings) > LIVES_OF_PAIRS

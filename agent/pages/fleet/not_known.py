@@ -67,8 +67,8 @@ def _names(facts: FleetFacts, key: str) -> str:
 def _about_reports(facts: FleetFacts) -> tuple[str, ...]:
     if facts.details is None:
         return (
-            "Messages contain neither consumers' names nor orphans nor the sizes of volumes and files that are not "
-            "the cloud's. The amounts of child providers are left out.",
+            "The agents' messages leave out the names of consumers, the orphaned compute nodes, and the sizes of "
+            "volumes and files that do not belong to the cloud. The amounts of child providers are not counted.",
         )
     texts = ["The amounts of child providers are left out of the capacity."]
     if left_out := sum(each.rows_left_out for each in facts.details.values()):

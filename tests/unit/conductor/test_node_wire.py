@@ -85,7 +85,7 @@ def test_the_object_for_a_changed_compute_node_has_id_uuid_and_changed_fields(st
 
 
 @given(records())
-def test_each_compute_node_field_can_be_updated_under_a_distinct_name(record):
+def test_no_two_compute_node_fields_have_the_same_name_in_an_update(record):
     record = replace(record, cpu_ratio=1.0, memory_ratio=1.0, disk_ratio=1.0)
     names = [field.name for field in fields(record) if field.name not in {"id", "uuid"}]
 

@@ -46,7 +46,7 @@ def test_the_age_of_a_finding_grows_after_its_message_was_received():
     assert (row.for_s, row.for_at_least) == (12 * 60 + 30, False)
 
 
-def test_the_duration_of_an_outcome_counts_at_least_from_its_first_message():
+def test_the_duration_of_an_outcome_begins_no_later_than_its_first_message():
     first = seen(clean(outcome="crashed", findings=None), age_s=90)
     (row,) = view(cell(seen(clean(outcome="crashed", findings=None), age_s=30).after(first))).rows
     assert (row.for_s, row.for_at_least) == (90, True)
