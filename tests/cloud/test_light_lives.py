@@ -11,7 +11,7 @@ LIVES = int(os.environ.get("STOCKTAKE_LIGHT_LIVES", "1000"))
 LIVES_OF_PAIRS = max(40, LIVES // 25)
 
 
-def test_after_a_light_read_of_nova_the_audit_has_the_same_rows_as_after_a_full_read():
+def test_a_light_read_of_nova_gives_the_audit_the_same_rows_as_a_full_read():
     reads = play(LIVES, 20261123)
     # A run in which most reads are full would prove nothing.
     assert reads["light"] > reads["full"] > LIVES

@@ -60,7 +60,7 @@ def test_a_thin_pool_reserves_0_gib_if_foreign_volumes_is_report_or_ignore(polic
     assert reserved(with_cloud(pool_world(20, 10), "i0"), foreign_volumes=policy) == 0
 
 
-def test_writing_data_to_a_thin_pool_does_not_change_the_counted_disk_of_a_guest() -> None:
+def test_writing_data_to_a_thin_pool_changes_no_counted_disk_of_any_guest() -> None:
     still, moved = (pool_world(20, 10, data=percent, metadata=percent) for percent in (1.0, 79.0))
     assert held(with_cloud(still, "i0")) == held(with_cloud(moved, "i0"))
     assert facts_of_books(still) == facts_of_books(moved)
