@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from agent.text.amounts import number_text
 
-#: A text that states the rule, for a page.
+#: The sentence that tells a page's reader in which unit the page shows a size.
 RULE = "sizes are in GiB, from 8192 GiB on in TiB, below 1 GiB in MiB"
 FIRST_CLASSES = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")
 _MIB, _GIB, _TIB = 1 << 20, 1 << 30, 1 << 40

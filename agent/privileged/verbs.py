@@ -1,4 +1,4 @@
-"""Carry out a request's verb: run a command or read without one; all arguments come from the configuration."""
+"""Carry out a request's verb: run a command, or read the data directly; all arguments come from the configuration."""
 
 from __future__ import annotations
 

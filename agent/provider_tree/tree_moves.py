@@ -48,7 +48,10 @@ class Places:
 
 
 def places(wanted: DesiredTree, view: PlacementView) -> Places:
-    """Return for each provider of ``wanted`` the write that puts it below its parent; no write needs a later one."""
+    """Return for each provider of ``wanted`` the write that puts it below its parent.
+
+    The writes are in an order in which each depends only on earlier ones.
+    """
     known = view.known
     parents = {provider.uuid: provider.parent_uuid for provider in known.values()}
     searched_for = frozenset((wanted.root.uuid, *(tree.uuid for tree in view.beside)))

@@ -124,9 +124,9 @@ def _exactly(book: Book) -> str:
     exact: Exact | None = book.exact
     if exact is None:
         return ""
-    of = "" if exact.amount == book.amount else f" of {exact.amount} GiB"
+    of = "" if exact.amount == book.amount else f" of {exact.amount} GiB of this amount"
     size = f"{exact.size_bytes / _GIB:.3f} GiB ({exact.size_bytes} bytes)"
-    return f"{book.name}: the exact size{of} is {size}, but each consumer's amount is rounded up"
+    return f"{book.name}: the exact size{of} is {size}; each consumer's amount is rounded up to whole GiB"
 
 
 def _why_no_inventory(name: str, scope: AuditReport) -> str:

@@ -38,7 +38,8 @@ MEANINGS = {
     Verdict.GUEST_MISSING: "the cloud promised this amount to a guest that libvirt does not have",
     Verdict.GUEST_UNKNOWN: "libvirt has the guest, and the cloud does not expect it on this host",
     Verdict.ALLOCATION_LEAKED: "the instance is deleted, and Placement still counts this amount",
-    Verdict.ALLOCATION_STALE_MOVE: "the instance moved away or its move ended; Placement still counts this amount here",
+    Verdict.ALLOCATION_STALE_MOVE: "the instance is not on this host: it moved away, or its move to "
+    "this host failed. Placement still counts this amount here",
     Verdict.CONSUMER_UNKNOWN: "Placement counts a consumer that the cloud does not know",
     Verdict.OTHER_SERVICE: "the consumer's type shows that another service owns the consumer: Placement counts this "
     "amount, nova does not",

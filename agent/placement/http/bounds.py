@@ -14,7 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 MIB = 2**20
-#: Placement's JSON compresses to a fifth or a tenth of its size. gzip reaches a factor of 1,000 for a repeated letter.
+#: The largest decompression factor that the agent accepts. Placement's JSON has a factor of 5 to 10; the gzip text of
+#: a repeated letter reaches 1,000.
 MOST_TIMES_PACKED = 100
 
 # The bytes of memory for which each character counts. A colon stands for one entry of a dictionary. The number for the

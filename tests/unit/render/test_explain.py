@@ -171,7 +171,8 @@ STORY_1_CONSUMER = f"""\
 moved {MOVED} on cmp1.example.org: instance, 1 finding
 RECORDED  PROMISED  HELD  CLASS  VERDICT                CAUSE
        8                  VCPU   allocation-stale-move  recorded-only
-allocation-stale-move: the instance moved away or its move ended; Placement still counts this amount here
+allocation-stale-move: the instance is not on this host: it moved away, or its move to this host failed. \
+Placement still counts this amount here
 evacuation to cmp2 is done, so the agent counts 0 on this host
   from nova migrations {MIGRATION}
 
@@ -353,7 +354,7 @@ def test_explain_accepts_a_volume_name_and_shows_its_exact_size_in_bytes():
     assert "exact size of DISK_GB: 8053063680 bytes" in text_of(explain_consumer(found, "vg0/scratch"))
     said = text_of(explain_class(found, "DISK_GB"))
     assert any(line.startswith("    8 GiB  vg0/scratch  unmanaged  ") for line in said)
-    exactly = "the exact size is 7.500 GiB (8053063680 bytes), but each consumer's amount is rounded up"
+    exactly = "the exact size is 7.500 GiB (8053063680 bytes); each consumer's amount is rounded up to whole GiB"
     assert f"held: {exactly}" in said
 
 
@@ -366,7 +367,7 @@ def test_explain_shows_the_exact_sum_in_bytes_beside_the_sum_of_rounded_gib():
     mib_300 = 300 * 1024**2
     volumes = tuple(disk_row(f"vg0/v{number}", 1, size_bytes=mib_300) for number in range(10))
     rounded = "    10 GiB  10 foreign-volume: vg0/v0, vg0/v1, vg0/v2 and 7 more  unmanaged  "
-    exactly = f"the exact size is 2.930 GiB ({10 * mib_300} bytes), but each consumer's amount is rounded up"
+    exactly = f"the exact size is 2.930 GiB ({10 * mib_300} bytes); each consumer's amount is rounded up to whole GiB"
     found = explain_class(report(ledger=volumes), "DISK_GB")
     said = text_of(found)
     assert any(line.startswith(rounded) for line in said)
@@ -379,7 +380,10 @@ def test_the_exact_sum_in_bytes_excludes_rows_without_an_exact_size():
     reserve = row("reserved_host_disk_mb", (None, 4, None), Verdict.RESERVED, "host-reserved", resource_class="DISK_GB")
     promise = row(GUESTS[0], (20, None, 20), resource_class="DISK_GB", size_bytes=7)
     found = explain_class(report(ledger=(reserve, disk_row("vg0/v", 1, size_bytes=5), promise)), "DISK_GB")
-    said = "held: the exact size of 1 GiB is 0.000 GiB (5 bytes), but each consumer's amount is rounded up"
+    said = (
+        "held: the exact size of 1 GiB of this amount is 0.000 GiB (5 bytes); "
+        "each consumer's amount is rounded up to whole GiB"
+    )
     assert said in text_of(found)
     assert [book.exact is None for book in found.books] == [True, True, False]
 
