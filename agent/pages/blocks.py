@@ -142,7 +142,8 @@ class Table:
     """A table. ``search`` is the label of its search box, "" if it has none. ``foot`` says what the table leaves out.
 
     ``searched`` are the cells of further rows, which the page shows only if they match the search. Such a row may have
-    fewer cells than there are columns.
+    fewer cells than there are columns. Texts after the last column are searched and not shown. ``also`` are such texts
+    of the shown ``rows``.
     """
 
     kind: ClassVar[str] = "table"
@@ -152,6 +153,7 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     search: str = ""
     searched: tuple[tuple[str, ...], ...] = ()
+    also: tuple[str, ...] = ()
     foot: str = ""
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from agent.pages.blocks import Cell, Column, Meaning, Paragraph, Picture, Shape, Table
 from agent.pages.fleet.facts import FleetFacts
 from agent.pages.fleet.sums import ClassSums, class_sums, without_amounts
-from agent.pages.fleet.wording import hosts, share
+from agent.pages.fleet.wording import hosts, hosts_and_files, share
 from agent.pages.page import Section
 from agent.pages.shapes import WIDTH, Box, label, rectangle, rule, text_width
 from agent.pages.sizes import beside_its_class
@@ -44,8 +44,8 @@ class _Bar(NamedTuple):
 def capacity(facts: FleetFacts) -> Section:
     """Return the section."""
     sums = class_sums(facts.view.rows)
-    unknown = without_amounts(facts.view.rows) + len(facts.unreadable)
-    rest = f"The inventory of {hosts(unknown)} is not known and is left out of every sum." if unknown else ""
+    unknown = hosts_and_files(without_amounts(facts.view.rows), facts)
+    rest = f"Every sum leaves out the inventory that is not known: of {unknown}." if unknown else ""
     if not sums:
         return Section(id="capacity", heading=_HEADING, blocks=(Paragraph(text=rest or "There is no inventory."),))
     intro = (Paragraph(text=_AFTER_HEAL), *((Paragraph(text=rest),) if rest else ()))

@@ -14,8 +14,8 @@ from agent.pages.sizes import FIRST_CLASSES
 
 #: A text that describes the order of ``by_harm``, for the captions of the page.
 IN_WORDS = (
-    "first what is sold twice, then errors and what is wasted (the most VCPU, then PCPU, RAM and disk first), then "
-    "hosts that are not known, then warnings"
+    "by harm and not by state: first what is sold twice, even with warnings only, then errors and what is "
+    "wasted (the most VCPU, then PCPU, RAM and disk first), then hosts that are not known, then warnings"
 )
 #: Conditions of a host of which nothing, or not everything, is known.
 NOT_KNOWN = frozenset({Condition.NEVER, Condition.SILENT, Condition.UNREADABLE, Condition.PARTIAL})

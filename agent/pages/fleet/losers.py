@@ -14,14 +14,15 @@ from agent.model.finding import LEAKING
 from agent.pages.blocks import Block, Cell, Column, Paragraph, Table
 from agent.pages.codes import MISSING, UNKNOWN_USE
 from agent.pages.fleet.facts import FleetFacts
-from agent.pages.fleet.harm import most_first, sold_twice_of, wasted_of
+from agent.pages.fleet.harm import by_harm, most_first, sold_twice_of, wasted_of
 from agent.pages.fleet.looks import state_cell
-from agent.pages.fleet.wording import NONE, amounts, and_more, host_cell, hosts, since_codes
+from agent.pages.fleet.wording import NONE, amounts, and_more, host_cell, hosts, hosts_and_files, since_codes
 from agent.pages.fleet.worst import places
 from agent.pages.page import Section
 
 #: The maximum number of hosts in each table. The page's search finds the other hosts.
 MOST_LISTED = 40
+_SINCE = "Since is the time of the oldest finding that the row counts."
 _WORDS = frozenset({"host", "state", "since (UTC)"})
 
 
@@ -71,12 +72,12 @@ def wasted(facts: FleetFacts) -> Section:
 
 
 def unknown_of(facts: FleetFacts, is_known: Callable[[HostSeen], bool]) -> int:
-    """Return the number of hosts whose loss is not known, plus the number of unreadable report files."""
-    return sum(row.seen is None or not is_known(row.seen) for row in facts.view.rows) + len(facts.unreadable)
+    """Return the number of hosts whose loss is not known."""
+    return sum(row.seen is None or not is_known(row.seen) for row in facts.view.rows)
 
 
 def sold_twice_unknown(facts: FleetFacts) -> int:
-    """Return the number of hosts whose amounts sold twice are not known, plus the number of unreadable report files."""
+    """Return the number of hosts whose amounts sold twice are not known."""
     return unknown_of(facts, _SOLD_TWICE.is_known)
 
 
@@ -85,10 +86,10 @@ def _section(facts: FleetFacts, loss: _Loss) -> Section:
 
 
 def _block(facts: FleetFacts, loss: _Loss) -> Block:
-    losing = (row for row in facts.view.rows if loss.of(row))
-    rows = sorted(losing, key=lambda row: (*most_first(loss.of(row)), row.key))
-    unknown = unknown_of(facts, loss.is_known)
-    rest = f" Unknown for {hosts(unknown)}." if unknown else ""
+    # The sort is stable: hosts with equal amounts have the order of the table of the worst hosts.
+    rows = sorted(filter(loss.of, by_harm(facts.view.rows)), key=lambda row: most_first(loss.of(row)))
+    unknown = hosts_and_files(unknown_of(facts, loss.is_known), facts)
+    rest = f" Unknown for {unknown}." if unknown else ""
     if not rows:
         return Paragraph(text=f"Nothing that is known is {loss.name}.{rest}")
     known, shown = places(facts), rows[:MOST_LISTED]
@@ -96,7 +97,7 @@ def _block(facts: FleetFacts, loss: _Loss) -> Block:
     which = f"{len(shown)} of {hosts(len(rows))}" if len(shown) < len(rows) else f"All {hosts(len(rows))}"
     return Table(
         id=f"{loss.id}-hosts",
-        caption=f"{which}, the most VCPU first, then RAM and disk.{rest}",
+        caption=f"{which}, the most VCPU first, then RAM and disk. {_SINCE}{rest}",
         columns=tuple(Column(heading=heading, is_word=heading in _WORDS) for heading in columns),
         rows=tuple(_row(row, loss, facts, known) for row in shown),
         foot=and_more(len(shown), len(rows), "hosts: search for a host below"),

@@ -12,6 +12,11 @@ from agent.pages.page import Section
 
 MOST_FILES = 50
 _MOST_NAMED = 20
+_WHY_NUMBERS_DIFFER = (
+    "These numbers of hosts may differ: each amount rests on sources of its own. A host that could not read one source "
+    "is partly known, but the amounts that do not rest on this source are known and in the sums. A file that is not a "
+    "report is counted beside the hosts."
+)
 
 
 def not_known_section(facts: FleetFacts) -> Section:
@@ -30,6 +35,8 @@ def _sentences(facts: FleetFacts) -> tuple[str, ...]:
         texts.append(f"Leaks are unknown for {hosts(view.sums.not_known)}: {_names(facts, 'leaked')}.")
     if unknown := without_amounts(view.rows):
         texts.append(f"The inventory is unknown for {hosts(unknown)}: {_names(facts, 'amounts')}.")
+    if texts:
+        texts.append(_WHY_NUMBERS_DIFFER)
     texts += [
         f"{each.resource_class}: the inventory of {hosts(each.not_known)} is not fully known."
         for each in class_sums(view.rows)

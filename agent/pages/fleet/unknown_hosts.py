@@ -16,7 +16,7 @@ from agent.pages.tables import was_unread
 
 MOST_LISTED = 30
 _HEADING = "Hosts not or only partly known"
-_ABSENT = frozenset({Condition.NEVER, Condition.SILENT})
+_ABSENT = frozenset({Condition.NEVER, Condition.SILENT, Condition.AWAITED})
 _READ_LITTLE = frozenset({"partial", "unreadable", "crashed"})
 _LOST = frozenset({"source-unavailable", "source-stale"})
 _WORDS = frozenset({"state", "host", "since (UTC)"})

@@ -18,7 +18,7 @@ from agent.pages.fleet.harm import most_first, sold_twice_of, wasted_of
 from agent.pages.fleet.losers import sold_twice_unknown
 from agent.pages.fleet.sums import class_sums, largest_share
 from agent.pages.fleet.unknown_hosts import lacks_a_source
-from agent.pages.fleet.wording import amounts, hosts, oldest, share, stamp_of
+from agent.pages.fleet.wording import amounts, hosts, hosts_and_files, oldest, share, stamp_of
 from agent.pages.fleet.wording import name as host_name
 from agent.pages.page import Section
 from agent.pages.sizes import listed
@@ -38,10 +38,10 @@ def verdict(facts: FleetFacts) -> Section:
 
 def headline(facts: FleetFacts) -> str:
     """Return the conclusion of the page in one sentence, which always names the number of hosts that are not known."""
-    unknown = not_known(facts)
-    rest = f"{_also_sold(facts)}; unknown for {hosts(unknown)}" if unknown else _also_sold(facts)
+    unknown = hosts_and_files(facts.view.sums.not_known, facts)
+    rest = f"{_also_sold(facts)}; unknown for {unknown}" if unknown else _also_sold(facts)
     if not any(_is_known(row.seen) for row in facts.view.rows):
-        none = _NO_HOSTS if not unknown else f"none of {hosts(unknown)} could be read in full"
+        none = _NO_HOSTS if not unknown else f"none of {unknown} could be read in full"
         return f"It is not known what the cloud is missing: {none}{_also_sold(facts)}"
     leaked = facts.view.sums.leaked
     if not any(leaked.values()):
@@ -56,11 +56,6 @@ def _also_sold(facts: FleetFacts) -> str:
     found = _sold_twice(facts).found
     sums = _added(found)
     return f"; sold twice {'is' if sums.total() == 1 else 'are'} {amounts(sums)}: {hosts(len(found))}" if found else ""
-
-
-def not_known(facts: FleetFacts) -> int:
-    """Return the number of hosts whose leaks are not known, and of files that could not be read."""
-    return facts.view.sums.not_known + len(facts.unreadable)
 
 
 def _is_known(seen: HostSeen | None) -> bool:
@@ -85,7 +80,7 @@ def _figures(facts: FleetFacts) -> tuple[Figure, ...]:
 class _Sum:
     """One loss, summed over the fleet: ``found`` has each host's amounts, ``codes`` are the codes of the findings.
 
-    ``unknown`` is the number of hosts whose amounts are not known.
+    ``unknown`` is the number of hosts whose amounts are not known, without the files that are not a report.
     """
 
     name: str
@@ -101,7 +96,7 @@ def _wasted(facts: FleetFacts) -> _Sum:
         text="amounts that Placement counts and nothing uses",
         found=[(row, found) for row in facts.view.rows if (found := wasted_of(row))],
         codes=LEAKING,
-        unknown=not_known(facts),
+        unknown=facts.view.sums.not_known,
     )
 
 
@@ -117,11 +112,12 @@ def _sold_twice(facts: FleetFacts) -> _Sum:
 
 
 def _sum_figure(each: _Sum, facts: FleetFacts) -> Figure:
-    if each.unknown >= len(facts.view.rows) + len(facts.unreadable) and not each.found:
-        why = f"unknown for {hosts(each.unknown)}" if each.unknown else _NO_HOSTS
+    unknown = hosts_and_files(each.unknown, facts)
+    if each.unknown >= len(facts.view.rows) and not each.found:
+        why = f"unknown for {unknown}" if unknown else _NO_HOSTS
         return Figure(name=each.name, amounts=(_NOT_KNOWN,), meaning=Meaning.UNREAD, text=why)
     sums = _added(each.found)
-    least = (f"the sum is a minimum: unknown for {hosts(each.unknown)}",) if each.unknown else ()
+    least = (f"the sum is a minimum: unknown for {unknown}",) if unknown else ()
     return Figure(
         name=each.name,
         amounts=listed(sums) or ("nothing",),
@@ -132,15 +128,23 @@ def _sum_figure(each: _Sum, facts: FleetFacts) -> Figure:
 
 
 def _of_hosts(each: _Sum, facts: FleetFacts) -> Iterator[str]:
-    """Yield a line about how many hosts have the loss and which host has most of it, and a line about since when."""
+    """Yield a line about the host that has most of the loss, and a line about the host that has had a loss longest."""
     if not each.found:
         return
     first, most = min(each.found, key=lambda pair: (*most_first(pair[1]), pair[0].key))
-    yield f"{hosts(len(each.found))}, most on {host_name(first.host)}: {amounts(most)}"
-    known = [oldest(row) for row, _ in each.found]
-    times = [found[code] for found in known for code in each.codes if code in found]
-    if times:
-        yield f"since {stamp_of(min(times), facts.at)}"
+    began = _began(first, each.codes)
+    since = f", since {stamp_of(began, facts.at)}" if began else ""
+    yield f"{hosts(len(each.found))}, most on {host_name(first.host)}: {amounts(most)}{since}"
+    times = [(when, row.key, row.host) for row, _ in each.found if (when := _began(row, each.codes))]
+    if times and len(each.found) > 1:
+        when, _, host = min(times)
+        yield f"the oldest on {host_name(host)}, since {stamp_of(when, facts.at)}"
+
+
+def _began(row: HostRow, codes: frozenset[str]) -> str:
+    """Return when the host's oldest finding with one of these codes was first seen; "" if the message does not say."""
+    times = oldest(row)
+    return min((times[code] for code in codes if code in times), default="")
 
 
 def _added(found: Sequence[tuple[HostRow, Mapping[str, int]]]) -> Counter[str]:
@@ -174,12 +178,11 @@ def _unknown(facts: FleetFacts) -> Figure:
         (counts[Condition.SILENT], "silent"),
         (counts[Condition.AWAITED], "awaited"),
         (len(unread), f"could not read every source{_sources(unread)}"),
-        (len(facts.unreadable), "with a file that is not a report"),
     )
-    total = sum(number for number, _ in kinds)
+    total = hosts_and_files(sum(number for number, _ in kinds), facts)
     return Figure(
         name="Not or only partly known",
-        amounts=(hosts(total),),
+        amounts=(total or hosts(0),),
         meaning=Meaning.UNREAD if total else Meaning.COUNTED,
         text=", ".join(f"{number} {words}" for number, words in kinds if number)
         or ("every host's state is known" if facts.view.rows else _NO_HOSTS),

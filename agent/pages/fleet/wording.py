@@ -24,6 +24,16 @@ def hosts(number: int) -> str:
     return counted(number, "host", "hosts")
 
 
+def hosts_and_files(number: int, facts: FleetFacts) -> str:
+    """Return ``11 hosts``, ``11 hosts and 1 file that is not a report``; "" if both numbers are 0.
+
+    Such a file may be of a host that is counted already, so files are never added to the hosts.
+    """
+    files = len(facts.unreadable)
+    of_files = f"{counted(files, 'file that is', 'files that are')} not {'a report' if files == 1 else 'reports'}"
+    return " and ".join((*((hosts(number),) if number else ()), *((of_files,) if files else ())))
+
+
 def counted(number: int, one: str, many: str) -> str:
     """Return the number with the noun in the singular or plural: ``1 host``, ``14 hosts``."""
     return f"{number} {one if number == 1 else many}"

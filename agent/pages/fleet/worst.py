@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from agent.fleet.view import HostRow
 from agent.fleet.words import free_text
 from agent.pages.blocks import Cell, Column, Paragraph, Table
 from agent.pages.fleet.facts import FleetFacts
 from agent.pages.fleet.harm import IN_WORDS, by_harm, is_calm, sold_twice_of, wasted_of
+from agent.pages.fleet.kinds import Kind, kind_of, rare_kinds
 from agent.pages.fleet.looks import WORDS, state_cell
 from agent.pages.fleet.wording import about, amounts, counted, host_cell, hosts, place, since
 from agent.pages.page import Section
@@ -42,7 +43,7 @@ def _table(rows: Sequence[HostRow], facts: FleetFacts) -> Table:
     troubled = [row for row in rows if not is_calm(row)]
     shown, others = troubled[:MOST_WORST], [*troubled[MOST_WORST:], *filter(is_calm, rows)]
     headings = tuple(name for name in _HEADINGS if name != "group" or any(map(place, rows)))
-    searched = _searched(others, headings, facts)
+    searched, rare = _searched(others, headings, facts), rare_kinds(facts)
     found, left_out = len(shown) + len(searched), len(others) - len(searched)
     which = f"{len(shown)} of {hosts(len(troubled))} that are not clean" if troubled else "No host has a problem"
     return Table(
@@ -50,6 +51,7 @@ def _table(rows: Sequence[HostRow], facts: FleetFacts) -> Table:
         caption=f"{which}. Order: {IN_WORDS}. Free are VCPU/GiB RAM/GiB disk.",
         columns=tuple(Column(heading=heading, is_word=heading in _WORDS) for heading in headings),
         rows=tuple(_row(number, row, headings, facts) for number, row in enumerate(shown, start=1)),
+        also=tuple(_kind(row, rare) for row in shown),
         search=f"Find a host, a code or a state in {'' if left_out else 'all '}{hosts(found)}",
         searched=searched,
         foot=_foot(len(troubled) - len(shown), len(rows) - len(troubled), left_out),
@@ -76,6 +78,12 @@ def _row(number: int, row: HostRow, headings: Sequence[str], facts: FleetFacts) 
     return tuple(known.get(heading) or Cell(text=texts[heading]) for heading in headings)
 
 
+def _kind(row: HostRow, rare: Collection[Kind]) -> str:
+    """Return the version and the role of the host's agent if few hosts have this kind of agent, else ""."""
+    kind = kind_of(row)
+    return " ".join(kind) if kind in rare and kind else ""
+
+
 def _texts(row: HostRow, facts: FleetFacts) -> Mapping[str, str]:
     """Return the host's text for each column, by the column's heading."""
     return {
@@ -98,14 +106,16 @@ def _amounts(row: HostRow, name: str, found: Mapping[str, int]) -> str:
 def _searched(rows: Sequence[HostRow], headings: Sequence[str], facts: FleetFacts) -> tuple[tuple[str, ...], ...]:
     """Return the cells of the rows that only the search shows, as many rows as MOST_SEARCHED allows.
 
-    The row of a calm host has only the columns state, host and group.
+    The row of a calm host has only the columns state, host and group. A rare kind of agent follows the last column.
     """
     found: list[tuple[str, ...]] = []
-    room = MOST_SEARCHED
+    room, rare = MOST_SEARCHED, rare_kinds(facts)
     for row in rows:
         texts = _texts(row, facts)
         shown = [name for name in headings if name in _OF_CALM] if is_calm(row) else headings
         cells = tuple(cut(texts[name], _MOST_ABOUT) for name in shown)
+        if kind := _kind(row, rare):
+            cells = (*cells, *("",) * (len(headings) - len(cells)), cut(kind, _MOST_ABOUT))
         room -= sum(map(len, cells)) + 3 * len(cells) + 2
         if room < 0:
             break

@@ -21,6 +21,13 @@
     var data = document.getElementById("more-" + table.id);
     var more = data ? JSON.parse(data.textContent) : [];
     var found = [];
+    var caption = table.caption.textContent;
+    function clear() { input.value = ""; input.dispatchEvent(new Event("input")); }
+    document.addEventListener("click", function (event) {
+      var link = event.target.closest("a[href^='#']");
+      var target = link && document.getElementById(link.getAttribute("href").slice(1));
+      if (target && table.contains(target) && target.closest("tr") && target.closest("tr").hidden) { clear(); }
+    });
     function add(texts) {
       var row = body.insertRow();
       Array.prototype.forEach.call(table.tHead.rows[0].cells, function (head, place) {
@@ -39,7 +46,7 @@
       var shown = 0;
       var matching = 0;
       rows.forEach(function (row) {
-        row.hidden = !fits(row.textContent);
+        row.hidden = !fits(row.textContent + " " + (row.getAttribute("data-also") || ""));
         shown += row.hidden ? 0 : 1;
       });
       found.forEach(function (row) { row.remove(); });
@@ -51,7 +58,10 @@
           if (matching <= 50) { add(texts); }
         });
       }
-      say((shown + found.length) + " of " + (shown + matching) + " matching rows, of " + (rows.length + more.length));
+      var result = (shown + found.length) + " of " + (shown + matching) + " matching rows, of "
+        + (rows.length + more.length);
+      table.caption.textContent = words.length ? "Search: " + result : caption;
+      say(result);
     });
   });
   window.addEventListener("beforeprint", function () {

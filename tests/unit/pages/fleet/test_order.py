@@ -1,6 +1,7 @@
 """The hosts of the fleet's page are in the order of the harm that they do, and the search contains each host."""
 
 import datetime
+import itertools
 import json
 import re
 
@@ -113,3 +114,51 @@ def test_only_hosts_without_any_loss_are_marked_as_calm():
     facts = facts_of(fleet.documents(100))
     calm = [row for row in facts.view.rows if is_calm(row)]
     assert len(calm) == facts.view.counts[calm[0].condition]
+
+
+def figure(page, name):
+    return next(each for each in page.sections[0].blocks[0].figures if each.name == name)
+
+
+def test_the_date_beside_the_host_with_the_most_waste_is_the_date_of_that_host():
+    much = fleet.report(1, *(fleet.leaked(1, n, since=fleet.ago(hours=3, minutes=9)) for n in range(3)))
+    old = fleet.report(2, fleet.leaked(2, since=fleet.ago(days=4, minutes=9)))
+    most, oldest = figure(fleet_page(facts_of(map(report_document, (much, old)))), "Wasted").lines
+    assert most.startswith(f"2 hosts, most on {fleet.name(1)}: 24 VCPU")
+    assert most.endswith("(age 3 h)")
+    assert oldest.startswith(f"the oldest on {fleet.name(2)}, since ")
+    assert oldest.endswith("(age 4 d)")
+
+
+def test_hosts_with_equal_losses_have_the_same_order_in_each_table():
+    facts = facts_of(fleet.documents(300))
+    page = tables(fleet_page(facts))
+    places = {row.host: place for place, row in enumerate(by_harm(facts.view.rows))}
+    rows = page["wasted-hosts"].rows
+    pairs = [(a, b) for a, b in itertools.pairwise(rows) if a[1].text == b[1].text]
+    assert pairs
+    assert all(places[a[0].text] < places[b[0].text] for a, b in pairs)
+
+
+def test_hosts_with_a_rare_version_are_named_and_the_search_finds_the_version():
+    documents = [report_document(fleet.report(4 * number)) for number in range(1, 6)]
+    documents[2]["agent_version"] = "0.0.7"
+    for other in (0, 1, 3, 4):
+        documents[other]["agent_version"] = "1.0.0"
+    page = tables(fleet_page(facts_of(documents)))
+    assert [row[3].text for row in page["agent-versions"].rows] == ["not named: a common kind", fleet.name(12)]
+    found = [texts for texts in page["worst-hosts"].searched if any("0.0.7" in text for text in texts)]
+    assert [texts[1] for texts in found] == [fleet.name(12)]
+    assert len(found[0]) == len(page["worst-hosts"].columns) + 1
+
+
+def test_every_count_of_unknown_hosts_leaves_out_files_and_includes_awaited_hosts():
+    documents = [report_document(fleet.report(1)), report_document(fleet.unread(3)), {"schema_version": 7}]
+    page = fleet_page(facts_of(documents, [fleet.name(1), fleet.name(5)]))
+    text = rendered(page)
+    files = "1 file that is not a report"
+    assert figure(page, "Not or only partly known").amounts == (f"2 hosts and {files}",)
+    assert "2 of 2 hosts; the sums" in tables(page)["unknown-host-list"].caption
+    assert f"unknown for 2 hosts and {files}" in page.heading
+    assert "Leaks are unknown for 2 hosts" in text
+    assert "These numbers of hosts may differ" in text

@@ -91,7 +91,8 @@ def test_the_heading_names_the_hosts_that_are_not_known():
     leaks = fleet.report(1, fleet.leaked(1))
     facts = facts_of(leaks, fleet.report(2), fleet.unread(3), expected=5, more=(BROKEN,))
     assert headline(facts) == (
-        "The cloud is missing 8 VCPU, 16 GiB RAM, 80 GiB disk (3.1 % of RAM): 1 host; unknown for 4 hosts"
+        "The cloud is missing 8 VCPU, 16 GiB RAM, 80 GiB disk (3.1 % of RAM): 1 host; unknown for 3 hosts "
+        "and 1 file that is not a report"
     )
 
 
