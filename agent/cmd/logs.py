@@ -117,10 +117,11 @@ class FieldsFormatter(formatters.ContextFormatter):
             shown.levelno = stdlib.INFO
         return _printable_lines(super().format(shown))
 
-    def formatException(self, ei: Any, *, record: stdlib.LogRecord | None = None) -> str:  # noqa: ANN401, N802 - logging's
+    def formatException(self, ei: Any, record: stdlib.LogRecord | None = None) -> str:  # noqa: ANN401, N802 - logging's
         """Return the traceback without credentials, with escaped control characters.
 
-        The journald handler calls this method without ``format``.
+        The journald handler calls this method without ``format``. oslo.log 7.1 (OpenStack 2025.1) passes ``record`` by
+        its position, later versions by its name.
         """
         return _printable_lines(blotted(super().formatException(ei, record=record)))
 
@@ -145,7 +146,7 @@ class JsonFormatter(formatters.JSONFormatter):
         line = self._line(shown)
         if shown.exc_info or not is_ours(record):
             document = json.loads(line)
-            document |= {name: blotted(document[name]) for name in ("traceback", "error_summary") if document[name]}
+            document |= {name: _one_text(document[name]) for name in ("traceback", "error_summary") if document[name]}
             line = json.dumps(document)
         return f'{{"event": "{event_name(record)}", {line[1:]}' if is_ours(record) else line
 
@@ -156,6 +157,11 @@ class JsonFormatter(formatters.JSONFormatter):
         shown = stdlib.makeLogRecord(record.__dict__)
         shown.msg, shown.args = record.getMessage(), None
         return str(super().format(shown))
+
+
+def _one_text(value: str | list[str]) -> str:
+    """Return the text without credentials. oslo.log 7.1 (OpenStack 2025.1) has a traceback as a list of its lines."""
+    return blotted("\n".join(value) if isinstance(value, list) else value)
 
 
 def setup_logging(loaded: Loaded) -> None:
