@@ -10,7 +10,7 @@ from agent.healing.attempt import WriteAttempt
 from agent.host_files.agent_lock import wake
 from agent.host_files.journal import Result
 
-# A write with the outcome UNKNOWN may have changed something: the daemon's audit shows whether this is so.
+# A write with the outcome UNKNOWN may have changed something: the daemon's audit shows whether something changed.
 _CHANGED = frozenset({Result.DONE, Result.UNKNOWN})
 
 

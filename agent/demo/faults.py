@@ -31,7 +31,7 @@ class Ground:
     """Where a fault is planted: the cloud, its open database, and guests that no other fault touches.
 
     ``here`` is the host with the fault, ``there`` the other host; ``guest`` runs here, ``away`` runs there. ``number``
-    is the fault's own.
+    is different for each fault.
     """
 
     cloud: DemoCloud
@@ -104,7 +104,7 @@ def _stale_move(ground: Ground) -> None:
 
 
 def _missing(ground: Ground) -> None:
-    """Somebody removed the allocation of an instance that runs here."""
+    """An operator removed the allocation of an instance that runs here."""
     _record(ground.cloud, ground.guest, {})
 
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from agent.demo.cell import HEART_HOST
 
-# Ten times as often as a nova service by default (report_interval), because heal waits for a heartbeat that is newer
-# than its plan, and an operator waits for heal.
+# The seconds between two heartbeats. A nova service writes a heartbeat only every 10 s by default (report_interval).
+# But heal waits for a heartbeat that is newer than heal's plan, and an operator waits for heal.
 EVERY_S = 1.0
 _BEAT = "UPDATE services SET last_seen_up = datetime('now') WHERE host = ? AND deleted = 0"
 

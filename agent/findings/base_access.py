@@ -1,6 +1,6 @@
 """The commands by which an operator checks a source that the agent cannot read, with values from the configuration.
 
-No command contains a password: ``mysql -p`` asks for it, and curl sends no token.
+No command contains a password: ``mysql -p`` asks the operator for the password, and curl sends no token.
 """
 
 from __future__ import annotations

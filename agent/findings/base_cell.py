@@ -1,8 +1,8 @@
 """The command with which an operator marks a row of nova's cell database as deleted, as nova itself does.
 
 The agent never writes to a cell database. The command fits the database of ``[state] connection`` and contains no
-password: ``mysql -p`` asks for it. Python's own sqlite3 writes to an SQLite file, because the program sqlite3 may be
-missing where the agent is installed.
+password: ``mysql -p`` asks the operator for the password. Python's own sqlite3 writes to an SQLite file, because the
+program sqlite3 may be missing where the agent is installed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _NOW_OF_MYSQL, _NOW_OF_SQLITE = "UTC_TIMESTAMP()", "CURRENT_TIMESTAMP"
 
 
 def deletion(database: DatabaseAccess | None, table: str, row_id: int) -> tuple[str, str | None]:
-    """Return (further words, command) that mark the row of the table as deleted.
+    """Return (words to append to the remedy, command that marks the row of the table as deleted).
 
     Without access to the database, the command is None and the words contain the SQL statement.
     """

@@ -1,4 +1,4 @@
-"""For findings about allocations: name the providers of the allocations, and build the remedies that remove them.
+"""For findings about allocations: name the allocations' providers, and build the remedies that remove the allocations.
 
 heal removes allocations from this host's own provider tree only. The operator removes allocations on a sharing
 provider by hand.

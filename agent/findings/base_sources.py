@@ -64,7 +64,7 @@ def _children(lost: frozenset[str], audit: AuditFacts) -> list[str]:
 
 
 def reserves(lost: frozenset[str], audit: AuditFacts) -> list[str]:
-    """Return one text, in a list: the classes whose ``reserved`` the agent does not lower now; [] if none."""
+    """Return a list of one text, which names the classes whose ``reserved`` the agent does not lower now; or []."""
     kept = (
         resource
         for resource in RESOURCES

@@ -81,7 +81,7 @@ def _finding(audit: AuditFacts, record: ConsumerRecord, here: list[Allocation], 
 
 
 def _home(instance: Instance | None) -> tuple[tuple[str, str | bool], ...]:
-    """Return the finding's facts about where the instance is: that host's allocations are right. () if not known."""
+    """Return facts that name the instance's host, on which the allocations are right; () if the host is unknown."""
     if instance is None:
         return ()
     if instance.deleted:

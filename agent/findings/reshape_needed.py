@@ -2,7 +2,7 @@
 
 An older nova-compute published the class on the root. While allocations use the class there, the agent does not publish
 the child providers, because Placement would offer the same devices twice. The agent publishes the root's other classes.
-No audit moves an allocation; heal does (agent/repairs/reshape_needed.py).
+No audit moves an allocation; ``stocktake heal`` moves these allocations (agent/repairs/reshape_needed.py).
 """
 
 from __future__ import annotations

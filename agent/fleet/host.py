@@ -60,9 +60,9 @@ class HostSeen:
     when the first message with the present outcome arrived. ``told`` is the host's condition according to this message.
     ``oldest_age_s`` is the age in seconds of the oldest finding at the time of sending. ``causes`` are the numbers of
     findings by code, without findings that another finding causes. ``leaked``, ``missing`` and ``uncovered`` are
-    amounts by class; ``missing`` plus ``uncovered`` is what is sold twice. ``oldest_by_code``: when each code's oldest
-    finding was first seen (ISO 8601).
-    ``heal_waiting`` is the number of findings that wait for heal.
+    amounts by class; the sum of ``missing`` and ``uncovered`` is not free, but Placement still offers it.
+    ``oldest_by_code``: when each code's oldest finding was first seen (ISO 8601). ``heal_waiting`` is the number of
+    findings that wait for heal.
     """
 
     host: str

@@ -50,7 +50,7 @@ class GuardedFinding:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """The refusal ends by itself after ``seconds``; None means with a later audit or run, after an unknown time."""
+    """The refusal ends by itself after ``seconds``; if that is None, with a later audit or run at an unknown time."""
 
     seconds: float | None = None
 

@@ -61,7 +61,7 @@ class AdoptFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileStep:
-    """Replace the text ``before`` of the agent's own ``compute_id`` file by ``after``. None stands for: no file."""
+    """Replace the text ``before`` of the agent's own ``compute_id`` file by ``after``. None means: there is no file."""
 
     path: str
     before: str | None
@@ -88,7 +88,8 @@ class RecordStep:
 class StoreStep:
     """Change which store (file system, volume group) the agent remembers as counted in DISK_GB.
 
-    ``path`` is the file that remembers the store. ``before`` or ``after`` None: the file remembers no store.
+    ``path`` is the file that remembers the store. ``before`` or ``after`` is None if the file
+    remembers no store before or after the step.
     """
 
     path: str

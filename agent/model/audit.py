@@ -31,7 +31,7 @@ class Publish(enum.Enum):
 class Depth(enum.Enum):
     """How much to read.
 
-    FULL (for operators' commands): all allocations. ECONOMICAL: only those due for a new read or changed.
+    FULL (for operators' commands): all allocations. ECONOMICAL: only allocations that changed or must be read again.
     """
 
     ECONOMICAL = "economical"

@@ -1,4 +1,4 @@
-"""A claim: an amount of a resource, with its owner (the consumer), its cause, and where the agent read both."""
+"""A claim: an amount of a resource, the consumer that takes the amount, the cause, and where the agent read this."""
 
 from __future__ import annotations
 

@@ -17,10 +17,10 @@ from agent.model.provider_config import Addition
 
 #: In role companion, this many audits in a row must find the same allocations of a consumer before heal changes them.
 STEADY_AUDITS = 3
-#: In a finding rival-writer, the name of the fact whether the other program changed what this agent wrote.
+#: In a finding rival-writer, the name of the fact that says whether the other program changed what this agent wrote.
 OVERWROTE = "overwrote"
-#: Findings about sources that could not be read. These findings rest on no source, because the failed read itself is
-#: what they report.
+#: Findings about sources that could not be read. These findings rest on no source, because they report the failed read
+#: itself.
 ABOUT_READS = frozenset({"source-unavailable", "source-stale"})
 #: Findings about allocations that Placement counts although no instance or guest uses them.
 LEAKING = frozenset({"allocation-leaked", "allocation-stale-move", "companion-leftover"})
@@ -153,10 +153,11 @@ class Booked(NamedTuple):
 class Sighting:
     """The history of one live finding, as the history file keeps it.
 
-    A finding is confirmed after several audits. ``times`` is how many audits in a row counted towards the confirmation,
-    up to the number that any decision needs; ``counted_at`` is when the last of these audits ended its reads, in
-    seconds since boot. ``stands_since``: since when each audit has seen the finding with the same evidence; empty if an
-    older version wrote the file. ``last_seen_at``: when an audit last checked the finding and found it.
+    A finding is confirmed after several audits. ``times`` is how many audits in a row counted towards the confirmation;
+    the count stops at the largest number that any decision needs. ``counted_at`` is when the last of these audits ended
+    its reads, in seconds since boot. ``stands_since``: since when each audit has seen the finding with the same
+    evidence; empty if an older version wrote the file. ``last_seen_at``: when an audit last checked the finding and
+    found it.
 
     ``confirmed``: since the finding appeared, it was confirmed at least once. ``finding``: the finding as last seen;
     None in the history of an older version, which saved no text. ``booked``: the amounts of the finding's consumers

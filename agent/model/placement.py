@@ -95,7 +95,7 @@ class ConsumerRecord:
     """The response to ``GET /allocations/{consumer}``: all allocations of the consumer, on this host and elsewhere.
 
     ``consumer_type`` is None if the server does not support microversion 1.38 or the consumer has no type. ``written``
-    is None if the response does not say when; a comparison of records ignores ``written``.
+    is None if the response has no such time; a comparison of records ignores ``written``.
     """
 
     consumer_uuid: str

@@ -15,7 +15,7 @@ from agent.model.usage import CellUsage
 
 
 class Outcome(enum.Enum):
-    """How an audit ended. The process's exit code depends on it (agent/exit_codes.py)."""
+    """How an audit ended. The process's exit code depends on the outcome (agent/exit_codes.py)."""
 
     CLEAN = "clean"
     FINDINGS = "findings"
@@ -77,7 +77,7 @@ class InventoryRow:
     """The inventory of one class of one provider as the agent wants it, beside the inventory in Placement.
 
     ``terms`` are (name, amount). The sum of the terms is ``reserved`` in ``wanted``, unless the sum exceeds the total.
-    ``is_decided``: False if the agent cannot decide now which inventory it wants; ``wanted`` is then the recorded one.
+    ``is_decided``: False if the agent cannot decide now which inventory it wants; then ``wanted`` equals ``recorded``.
     """
 
     provider: str

@@ -25,7 +25,7 @@ from agent.telemetry.finding_changes import FindingChange
 from agent.telemetry.lasting_problem import LastingProblem
 
 RETRY_S = 60.0
-# The users who may read the report may connect to the socket: mode 0660 for a report with mode 0640.
+# The mode of a unix socket. The users who may read the report may connect: mode 0660 for a report with mode 0640.
 _SOCKET_MODE = MODE | (MODE & 0o444) >> 1
 
 

@@ -40,7 +40,7 @@ class _Known:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consumers:
-    """The result of reading the tree's consumers; the next read gets it as ``last``.
+    """The result of one read of the tree's consumers; the caller passes it to the next read as ``last``.
 
     ``reads`` counts the tree reads from 1. ``generations`` has every consumer of the tree, ``known`` the consumers
     whose record was read, ``awaited`` the new or changed consumers whose record is still to be read.

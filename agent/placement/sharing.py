@@ -26,7 +26,7 @@ from agent.ports import ViewRequest
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
 # The most aggregates in one URL, because a proxy in front of Placement may reject a long URL. nova uses the same limit.
 AGGREGATES_AT_ONCE = 200
-# Limit of allocations on one sharing provider. It may be high: after parsing the JSON, ``read`` drops most of them.
+# Limit of allocations on one sharing provider. ``read`` drops most of them after parsing the JSON.
 MOST_SHARED = 100_000
 
 

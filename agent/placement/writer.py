@@ -283,7 +283,7 @@ def _above(tree: Mapping[str, Provider], uuid: str) -> tuple[str, ...]:
 
 
 def _where(tree: Mapping[str, Provider], uuid: str) -> str:
-    """Return a sentence that says where the provider is; ``tree`` is the tree that contains it."""
+    """Return a sentence that says where the provider is; ``tree`` is the tree that contains the provider."""
     standing, above = tree[uuid], _above(tree, uuid)
     if standing.parent_uuid is None:
         return f"provider {uuid} exists already: its name is {standing.name}, and it has no parent"

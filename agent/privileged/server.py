@@ -96,7 +96,8 @@ def _answer(connection: socket.socket, files: Sequence[str], folders: Sequence[s
     # The line is received before the caller is checked, because the kernel resets a connection that is closed with
     # unread input, and the caller would then lose the reason of a refusal. The line is parsed only after the check.
     line = _request_line(connection)
-    # To read the configuration may take longer than ASKING_S on a busy host, and the deadline is not known yet.
+    # Allow the longest time: on a busy host, reading the configuration may take longer than ASKING_S, and the request's
+    # deadline is not known yet.
     signal.setitimer(signal.ITIMER_REAL, LONGEST_DEADLINE_S)
     from agent.privileged.configuration import configured
 

@@ -61,7 +61,7 @@ def head_lines(audit: Document, now: str) -> Iterator[Line]:
 
 
 def _outcome(audit: Document) -> tuple[str | Span, ...]:
-    """Return the outcome and the counts of findings; without the outcome ``findings``, which the counts show."""
+    """Return the outcome and the counts of findings; the outcome ``findings`` is left out, as the counts show it."""
     counts = counted(audit["findings"])
     if audit["outcome"] == Outcome.FINDINGS.value and audit["findings"]:
         return (counts,)

@@ -32,8 +32,8 @@ BOOKS = ("recorded", "promised", "held")
 # _STORAGE was not read.
 _SOURCE = {"recorded": PLACEMENT, "promised": STATE, "held": LIBVIRT}
 _STORAGE = {"DISK_GB": (LVM, FILESYSTEM)}
-# For rows with one of these verdicts, the reason of their part of a book is only their cause, which says more than the
-# verdict.
+# For rows with one of these verdicts, the reason (``Part.reason``) is only the cause of the claim, because the cause
+# says more than the verdict.
 _PLAIN = frozenset({Verdict.AGREED, Verdict.RESERVED, Verdict.UNMANAGED})
 _WITH_CAUSE = frozenset({Verdict.SETTLING, Verdict.UNKNOWN})
 # The books (lists of amounts) that the agent has only for classes that a module of agent/resources computes.

@@ -194,7 +194,7 @@ def _since(finding: Document) -> str:
 
 
 def unknown_lines(findings: Iterable[Document], now: str) -> Iterator[Line]:
-    """Yield a line for each set of unread sources: how many findings need them, the last check, and the codes."""
+    """Yield a line for each set of unread sources: the number of findings that need them, the last check, the codes."""
     by_source: dict[tuple[str, ...], list[Document]] = {}
     for finding in findings:
         if state_of(finding) == FindingState.UNKNOWN.value:

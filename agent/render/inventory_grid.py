@@ -56,7 +56,7 @@ def diff_grid(rows: Sequence[Document]) -> Grid:
 
 
 def diff_foot(rows: Sequence[Document]) -> Iterator[Line]:
-    """Yield lines that explain the words and arrows of the table, or one line that nothing differs."""
+    """Yield lines that explain the words and arrows of the table, or one line that says that nothing differs."""
     words = {row["differs"] for row in rows}
     if words <= {""}:
         yield line("nothing differs")

@@ -33,9 +33,9 @@ PLAIN = Look()
 
 
 class Tone(enum.Enum):
-    """What a word means for the operator; the terminal shows a colour for it.
+    """What a word means for the operator; a terminal shows each meaning in its own colour.
 
-    The word alone must convey the same without colour.
+    The word alone must convey the same meaning without colour.
     """
 
     PLAIN = "plain"

@@ -16,7 +16,7 @@ from agent.usage_error import UsageError
 
 #: The ``schema_version`` of the error object and of all other JSON documents.
 SCHEMA_VERSION = 1
-# 128 + the number of the signal, as shells report it.
+# The exit code after SIGINT (Ctrl-C): 128 + the number of the signal, as shells report it.
 INTERRUPTED = 130
 
 

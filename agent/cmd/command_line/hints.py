@@ -9,7 +9,7 @@ from collections.abc import Sequence
 _ID = re.compile(r"[0-9a-f]{4,8}(-[0-9a-f-]*)?")
 _CODE = re.compile(r"[a-z]+(-[a-z]+)+")
 _AMOUNT = re.compile(r"[A-Za-z0-9_]+=[0-9]+")
-# Commands that show findings or act on findings; the options by which they take a code and a consumer.
+# The commands with the option --code, and the commands with the option --consumer.
 _BY_CODE = frozenset({"findings", "heal", "journal"})
 _BY_CONSUMER = frozenset({"findings", "ledger", "journal"})
 
@@ -17,7 +17,8 @@ _BY_CONSUMER = frozenset({"findings", "ledger", "journal"})
 def meant(command: str, words: Sequence[str]) -> str | None:
     """Return the command line that was probably meant, None if none is likely.
 
-    ``command`` is the typed command without the program's name, ``words`` what the command does not take.
+    ``command`` is the typed command without the program's name, ``words`` the words that the command does not
+    accept.
     """
     word = words[-1] if words[0].startswith("-") else words[0]
     if word.startswith("-") or (words[0].startswith("-") and words[0] not in ("--finding", "--id", "--code")):

@@ -19,7 +19,7 @@ class Audit(ReportingCommand, DocumentCommand):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Return the audit's exit code (agent/exit_codes.py).
 
-        Raises NoDocument (exit code 75) if too little could be read, UsageError on --publish together with --last.
+        Raises NoDocument (exit code 75) if not enough sources could be read, UsageError on --publish with --last.
         """
         from agent.exit_codes import exit_code
         from agent.model.audit import Publish

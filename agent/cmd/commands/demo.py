@@ -263,7 +263,7 @@ def _write_pages(file: str, built: DemoCloud, ran: DemoRun, progress: _Progress)
 class _Progress:
     """Writes one line to stderr for each step.
 
-    While a line is written, Interrupted is raised for a signal that arrives then or that arrived earlier.
+    Writing a line raises Interrupted if a signal has arrived since the last line, or arrives while the line is written.
     """
 
     def __init__(self, interruptions: Interruptions) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 #: The default of ``--timeout``: how long ``--once`` waits for the first answer.
 TIMEOUT_S = 5.0
-#: The seconds that the help text names. A copy of SETTLED_S in agent/cmd/watching/once.py, because that import is slow.
+#: The seconds that the help text names: a copy of SETTLED_S in agent/cmd/watching/once.py, whose import would be slow.
 SETTLED_S = 2.0
 LONGEST_S = 86_400
 CSV = "csv"

@@ -1,4 +1,4 @@
-"""The completion script for bash. It does not need the package bash-completion, but this package can load it."""
+"""The completion script for bash. It needs no other package; the package bash-completion can load the script, too."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Options that Stocktake reads from nova.conf only; its own files cannot set them.
 
 ``state_path`` is a folder that may contain the file ``compute_id``; the default of ``instances_path`` is the folder
-``instances`` in it. ``[database] connection`` is the URL of the cell database.
+``instances`` in ``state_path``. ``[database] connection`` is the URL of the cell database.
 """
 
 from __future__ import annotations

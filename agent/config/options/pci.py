@@ -1,7 +1,7 @@
 """[pci]: the PCI devices that guests may get; names and meaning are those of nova.conf.
 
 This module cannot find conflicts that only the real devices show, for example entries that match both a physical
-function and its virtual functions. agent/nested/pci_offers.py finds them at each audit, and the audit continues.
+function and its virtual functions. agent/nested/pci_offers.py finds these conflicts at each audit; the audit continues.
 """
 
 from __future__ import annotations

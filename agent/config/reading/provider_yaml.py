@@ -29,7 +29,8 @@ KNOWN_MINOR = 0
 _VERSION = re.compile(r"(?P<major>[0-9]{1,9})\.(?P<minor>[0-9]{1,9})")
 _UUID = r"^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}\Z"
 _NAME = rf"^[A-Z0-9_]{{1,{NAME_LIMIT}}}\Z"
-# Placement's own bounds (placement/schemas/inventory.py); every amount is an INTEGER in Placement's database.
+# The largest amount and ratio that Placement accepts (placement/schemas/inventory.py). An amount is an INTEGER in
+# Placement's database.
 _MOST = 2**31 - 1
 _MOST_RATIO = 3.40282e38
 _KEY_TAGS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge")

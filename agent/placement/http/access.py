@@ -39,7 +39,8 @@ from agent.placement.http.unanswered_time import UnansweredTime
 from agent.placement.http.urllib3_versions import accepted_encodings
 from agent.text.urls import url_problem, without_login
 
-# Only the audit's thread sends requests. The second connection replaces a connection that the server has just closed.
+# The number of pooled connections. Only the audit's thread sends requests; the second connection replaces a connection
+# that the server has just closed.
 POOL_SIZE = 2
 
 
@@ -85,7 +86,7 @@ def _build(conf: cfg.ConfigOpts, group: str, transport: HTTPAdapter | None, http
     if problems := (*_wrong_urls(conf, group, auth), *_missing(conf, group, auth), *_wrong_tls(conf, group, auth)):
         raise ConfigError(*problems)
     if options.insecure:
-        # urllib3 warns at each request, which would fill the daemon's log and a command's screen.
+        # Suppress urllib3's warning: it comes at each request, and would fill the daemon's log and a command's screen.
         warnings.filterwarnings("ignore", message="Unverified HTTPS request")
     # keystoneauth has these two options since 5.14 (OpenStack 2026.1).
     tls = {name: options[name] for name in ("tls_ciphers", "tls_min_version") if name in options}

@@ -50,12 +50,12 @@ _READ_CHARACTERS = 20 * QUOTED_CHARACTERS
 _BLANKS = " \t\r\n"
 _CREDENTIAL_HEADERS = ("X-Auth-Token", "Authorization")
 _REDIRECTS = frozenset({301, 302, 307, 308})
-# JSON escapes a character beyond 16 bits as two surrogates, and may contain a lone surrogate. A text with a lone
-# surrogate can be neither logged nor sent.
+# The JSON escape of one surrogate. JSON escapes a character beyond 16 bits as two surrogates, but may also contain a
+# lone surrogate. A text with a lone surrogate can be neither logged nor sent.
 _HALF_A_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF = re.compile(r"[\ud800-\udfff]")
 _PORTS = {"http": 80, "https": 443}
-# Placement sends these statuses if a provider is missing; a proxy also sends them. The body shows which one answered.
+# Placement sends these statuses if a provider is missing; a proxy also sends them. The body shows who answered.
 _NOT_THERE = frozenset({404, 405, 410})
 
 # This part of urllib3's error text is left out. It precedes the reason, which a quotation's length limit could cut off.

@@ -22,8 +22,8 @@ MOST_TIMES_PACKED = 100
 # colon includes free slots: right after a dictionary's table has grown, the table has room for four times as many
 # entries.
 _PRICES = ((b"{", 64), (b"[", 96), (b":", 120), (b",", 40), (b'"', 32))
-# A Python string stores each character in as many bytes as its widest character needs. json.loads may store a string
-# with escapes twice while it decodes the string.
+# The most bytes that a character of a Python string takes: a string stores all its characters as wide as its widest
+# one. json.loads may store a string with escapes twice while it decodes the string.
 _WIDEST = 4
 
 

@@ -50,7 +50,7 @@ MINIMUM = Microversion(1, 30)
 REPARENTING = Microversion(1, 37)
 # From this version on a consumer has a type.
 TYPED = Microversion(1, 38)
-# The statuses that keystoneauth repeats by default.
+# The statuses after which keystoneauth repeats a request by default.
 REPEATED = (503,)
 
 
@@ -88,7 +88,7 @@ class PlacementClient:
 
     @property
     def tried(self) -> int:
-        """The number of requests sent or tried, with those that failed before they were sent (without a token)."""
+        """The number of requests sent, plus the requests that failed before they were sent (for lack of a token)."""
         return self._session.sent + self._unsent
 
     @property
@@ -328,7 +328,7 @@ def _parsed(reply: Reply, parse: Callable[[object], T]) -> T:
     except PlacementUnavailable as error:
         message = error.message if error.status is not None else f"{request}: {error.message}"
         kind = type(error)
-    # A traceback keeps the variables of every function that the error passed. So a new error is raised here: it keeps
-    # neither the text nor the parsed JSON in memory.
+    # A traceback keeps the variables of every function that the error passed. So a new error is raised here: the new
+    # error keeps neither the answer's text nor the parsed JSON in memory.
     del reply
     raise kind(message, status=status, request_id=request_id)

@@ -69,7 +69,7 @@ ENDPOINT = (
 
 
 def with_hint(text: str, hint: str) -> str:
-    """Return ``text``, followed by a colon and the hint if there is one."""
+    """Return ``text``, a colon and ``hint``; only ``text`` if ``hint`` is empty."""
     return f"{text.rstrip('.')}: {hint}" if hint else text
 
 

@@ -25,7 +25,8 @@ FIRST_SPREAD_S = 4.0
 #: then: the audit has other sources to read, and the worker retries failed audits less often (agent/daemon/worker.py).
 AWAY = 3
 AWAY_SPREAD_S = 10.0
-#: The smallest spread if no answer came. It is small: a request to a server that is down costs the server nothing.
+#: The smallest spread in seconds if no answer came. This spread is small, because a request to a server that is down
+#: costs the server nothing.
 NO_ANSWER_SPREAD_S = 1.0
 #: Factor by which a refusal enlarges the spread.
 GROWTH = 2.0

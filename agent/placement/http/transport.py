@@ -5,8 +5,9 @@ that sends a byte now and then could delay an audit for ever. With this adapter 
 for the rest of the total time. The same applies to each connection attempt, because urllib3 would give every address of
 a host the whole time-out.
 
-This module cannot stop a slow name look-up. Instead, agent/placement/http/question_time.py stops waiting for it. If the
-resolver answers after the total time, nothing is sent, because no caller waits for Placement's answer any more.
+This module cannot stop a slow name look-up. Instead, agent/placement/http/question_time.py stops waiting for the
+look-up. If the resolver answers after the total time, nothing is sent, because no caller waits for Placement's answer
+any more.
 
 A time limit does not limit the size of an answer: gigabytes may arrive in 30 s, and more if they are compressed. Each
 piece is counted when it is decompressed, and the answer is cut off at the first piece that exceeds the limit

@@ -59,7 +59,7 @@ class Asker:
 
 
 class _Missing:
-    """The parts that could not be read. ``refused`` has, by architecture, libvirt's reason to reject the emulator."""
+    """Collects the parts that could not be read. ``refused``: libvirt's reason to reject an architecture's emulator."""
 
     def __init__(self) -> None:
         self.parts: list[MissingPart] = []

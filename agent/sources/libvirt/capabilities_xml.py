@@ -33,7 +33,7 @@ class GuestDomain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guest:
-    """One ``<guest>``. Its ``domains`` are in the document's order; ``default`` is for every other domain type."""
+    """One ``<guest>``. ``domains`` are in the document's order; ``default`` is for the types not in ``domains``."""
 
     arch: str
     os_type: str

@@ -12,7 +12,7 @@ from agent.model.host.guest_cpu import models_of
 from agent.model.settings import GuestCpu, Settings
 from agent.sources.libvirt.capabilities_xml import Guest
 
-# nova's defaults; nova has no default for any other architecture.
+# nova's default machine type for each architecture; nova has no default for any other architecture.
 _DEFAULT_MACHINES = {
     "armv7l": "virt",
     "aarch64": "virt",

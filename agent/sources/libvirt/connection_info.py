@@ -1,7 +1,7 @@
 """Query facts that stay constant while a connection to libvirt lasts: topology, hypervisor version, all capabilities.
 
 After its start the libvirt daemon probes each QEMU binary before it answers (4 s, measured). The agent therefore
-queries once per connection, on a separate thread. Two events cause a new query:
+queries once per connection, on a separate thread. In three cases the agent queries again:
 
 - The set of online CPUs has changed: the capabilities list neither core nor socket for an offline CPU.
 - A part is missing and ten minutes have passed: an operator may have given the agent the missing permission since then.
@@ -29,7 +29,7 @@ _SLOW_S = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nature:
-    """libvirt's answers to all queries, valid while the online CPUs are ``online``; ``asked_at`` is monotonic time."""
+    """libvirt's answers to all queries, valid while the online CPUs are ``online``. ``asked_at``: monotonic seconds."""
 
     topology: HostTopology
     online: tuple[bool, ...]

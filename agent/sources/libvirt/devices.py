@@ -51,12 +51,12 @@ class DeviceListing:
         self._turn = 0
 
     def changed(self, name: str) -> None:
-        """Note that an event named this device: the next read covers the device. Any thread may call this."""
+        """Note that an event named this device: the next read gets the device's XML. Any thread may call this."""
         with self._lock:
             self._changed.add(name)
 
     def forget(self) -> None:
-        """Let the next read cover every device. Any thread may call this."""
+        """Make the next read get the XML of every device. Any thread may call this."""
         with self._lock:
             self._forgotten = True
 

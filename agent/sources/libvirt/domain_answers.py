@@ -16,7 +16,7 @@ from agent.sources.libvirt import connection as libvirt_connection
 from agent.sources.libvirt.capability_questions import DomainAnswer, MachineQuestion
 
 _DENIED = frozenset({libvirt.VIR_ERR_OPERATION_DENIED, libvirt.VIR_ERR_ACCESS_DENIED, libvirt.VIR_ERR_AUTH_FAILED})
-# After one of these errors, every further question to libvirt would get the same error.
+# The libvirt error codes after which every further question to libvirt would get the same error.
 ENDS_ALL = frozenset({libvirt.VIR_ERR_NO_SUPPORT, *_DENIED})
 
 
@@ -26,7 +26,7 @@ DomainAsker = Callable[[tuple[MachineQuestion, ...], str], tuple[DomainAnswer, .
 
 
 def ask_libvirt(uri: str, questions: tuple[MachineQuestion, ...], virt_type: str) -> tuple[DomainAnswer, ...]:
-    """Return libvirt's answers over a read-write connection of their own, as DomainAsker says."""
+    """Return libvirt's answers over a new read-write connection to ``uri``; raises errors as DomainAsker says."""
     try:
         connection = libvirt_connection.open_read_write(uri)
     except (libvirt.libvirtError, SourceError) as error:

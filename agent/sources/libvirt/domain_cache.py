@@ -30,23 +30,23 @@ class DomainCache:
         self._turn = 0
 
     def trust(self) -> None:
-        """Trust events from now on. The next read covers every domain, because earlier changes may have been missed."""
+        """Trust events from now on. The next read still gets every domain, because earlier events may be lost."""
         with self._lock:
             self._trusted = True
             self._all_changed = True
 
     def distrust(self) -> None:
-        """Stop trusting events: until trust() is called again, each read covers every domain."""
+        """Stop trusting events: until trust() is called again, each read gets every domain from libvirt."""
         with self._lock:
             self._trusted = False
 
     def changed(self, domain_uuid: str) -> None:
-        """Note that an event named this domain, so that the next read covers the domain."""
+        """Note that an event named this domain, so that the next read gets the domain's XML again."""
         with self._lock:
             self._changed.add(domain_uuid)
 
     def forget(self) -> None:
-        """Let the next read cover every domain."""
+        """Make the next read get the XML of every domain again."""
         with self._lock:
             self._all_changed = True
 

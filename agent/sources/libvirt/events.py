@@ -32,7 +32,8 @@ LOG = logging.getLogger("stocktake.source")
 CONNECTED = "libvirt-connected"
 DISCONNECTED = "libvirt-disconnected"
 
-# (the audit's reason, the event's name in libvirt). An event that the driver or the library lacks is not registered.
+# The events that trigger an audit, as (the audit's reason, the event's name in libvirt). The agent does not register an
+# event that the driver or the library lacks.
 EVENTS = (
     ("lifecycle", "VIR_DOMAIN_EVENT_ID_LIFECYCLE"),
     ("device-added", "VIR_DOMAIN_EVENT_ID_DEVICE_ADDED"),
@@ -150,7 +151,8 @@ class LibvirtEvents:
         self._stopping.set()
         self._wake.set()
         loop, link = self._threads or (None, None)
-        # Wait for the link's thread first: that thread closes the connection most cleanly while the loop still runs.
+        # Wait first for the thread that has the connection: while the loop still runs, it can close the connection
+        # cleanly.
         if link is not None:
             link.join(_STOP_WAIT_S)
         if loop is not None:

@@ -1,4 +1,4 @@
-"""Ask libvirt for its name and version: the shortest proof that libvirt answers."""
+"""Ask libvirt for its version, the host's name and the number of guests, to prove that libvirt answers."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class _Node:
 
 
 class _Session:
-    """One connection, and the answers obtained over it."""
+    """One connection, and the answers that libvirt gave over this connection."""
 
     def __init__(self, connection: libvirt.virConnect) -> None:
         self.connection = connection

@@ -151,7 +151,7 @@ def _network(capability: ET.Element | None, where: str) -> NetworkDevice | None:
 
 
 def _mdev_types(root: ET.Element, where: str) -> tuple[MdevType, ...] | None:
-    """Return the mdev types that a device can create, None if it can create none. Their depth in the XML varies."""
+    """Return the mdev types that a device can create, or None. The depth of ``mdev_types`` in the XML varies."""
     found = root.find(".//capability[@type='mdev_types']")
     if found is None:
         return None
@@ -180,7 +180,10 @@ def _mdev(capability: ET.Element | None, name: str, parent: str | None, where: s
 
 
 def _mdev_parent(capability: ET.Element, parent: str | None, where: str) -> str:
-    """Return the libvirt name of an mdev's parent. For a new mdev, ``<parent_addr>`` is right, ``<parent>`` wrong."""
+    """Return the libvirt name of an mdev's parent device.
+
+    In the XML of a new mdev, ``<parent_addr>`` is right and ``<parent>`` is wrong.
+    """
     address = optional_text(capability, "parent_addr")
     if address is not None and _PCI_ADDRESS.fullmatch(address):
         return pci_name(address)

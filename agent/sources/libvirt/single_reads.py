@@ -1,4 +1,4 @@
-"""Read libvirt once, on connections that this read opens and closes: what stocktake-probe asks libvirt for."""
+"""The reads of libvirt by stocktake-probe: each function opens a connection, reads once and closes the connection."""
 
 from __future__ import annotations
 

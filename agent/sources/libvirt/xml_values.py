@@ -16,8 +16,8 @@ _SOURCE = "libvirt"
 _LONGEST_REASON = 400
 _WHOLE = re.compile(r"[0-9]{1,18}")
 _HEX = re.compile(r"(?:0[xX])?[0-9a-fA-F]{1,8}")
-# As in libvirt's virScaleInteger, the letter case of a unit does not matter. Without a unit, scaled_bytes assumes KiB,
-# libvirt's default for memory.
+# The number of bytes in each of libvirt's units. As in libvirt's virScaleInteger, the letter case of a unit does not
+# matter. Without a unit, scaled_bytes assumes KiB, libvirt's default for memory.
 _UNITS: dict[str, int] = {"b": 1, "bytes": 1}
 for _power, _letter in enumerate("kmgtpe", start=1):
     _UNITS |= {_letter: 1 << 10 * _power, f"{_letter}ib": 1 << 10 * _power, f"{_letter}b": int(1000**_power)}
@@ -71,7 +71,7 @@ def attribute(element: ET.Element, name: str, where: str) -> str:
 
 
 def number(text: str | None, where: str) -> int:
-    """Return a whole number that is not negative. Raises SourceInconsistent."""
+    """Return the text as a whole number. Raises SourceInconsistent if it is missing, negative or no number."""
     stripped = (text or "").strip()
     if _WHOLE.fullmatch(stripped) is None:
         raise odd(where, f"{text!r} is not a whole number")
@@ -79,7 +79,7 @@ def number(text: str | None, where: str) -> int:
 
 
 def optional_number(text: str | None, where: str) -> int | None:
-    """Return a whole number that is not negative, or None for a missing attribute. Raises SourceInconsistent."""
+    """Return the text as a whole number, or None if ``text`` is None. Raises SourceInconsistent as ``number`` does."""
     return None if text is None else number(text, where)
 
 

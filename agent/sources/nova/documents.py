@@ -27,7 +27,7 @@ CHUNK = 500
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """The cells of a row or document, which errors call ``where``. Each method checks a cell's type and returns it."""
+    """The cells of a row or document, which errors name by ``where``. Each method checks and returns one cell."""
 
     where: str
     row: Row

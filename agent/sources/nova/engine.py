@@ -46,9 +46,10 @@ RECYCLE_S = 280
 NO_CONVERSATION = (OSError, struct.error, ValueError, TypeError, LookupError, AssertionError, RuntimeError)
 
 
-# The pulse is the two newest plausible heartbeats of the cell's live services. Each conductor, scheduler and
-# nova-compute writes a heartbeat every ``report_interval``, so the newest heartbeats show how old the rows are. A
-# heartbeat a minute ahead of the database's clock is not plausible: a wrong clock wrote it, perhaps long ago.
+# The part of the statement ``_PULSE`` that selects the plausible heartbeats of the cell's live services. The pulse is
+# the two newest of these heartbeats. Each conductor, scheduler and nova-compute writes a heartbeat every
+# ``report_interval``, so the newest heartbeats show how old the rows are. A heartbeat a minute ahead of the database's
+# clock is not plausible: a service with a wrong clock wrote the heartbeat, perhaps long ago.
 _TRUE = "FROM services WHERE deleted = 0 AND last_seen_up < {ahead}"
 _PULSE = (
     "SELECT {now}, (SELECT MAX(last_seen_up) "
@@ -60,7 +61,7 @@ _PULSE = (
 
 
 class CellDatabase(Protocol):
-    """One kind of database (see sql.py). ``pulse`` is the SQL that returns the time and the two newest heartbeats."""
+    """A cell database of nova: MariaDB or SQLite. ``pulse`` selects the time and the two newest heartbeats."""
 
     shown: str
     pulse: TextClause

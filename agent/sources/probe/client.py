@@ -28,8 +28,8 @@ from agent.sources.probe.protocol import (
 )
 
 _PIECE_BYTES = 1 << 18
-#: The probe gets less time than the caller has, so that the probe's own error arrives before the caller gives up: two
-#: seconds less, but never less than half of the time.
+#: The seconds by which the probe's deadline is before the caller's deadline, so that the probe's own error arrives
+#: before the caller gives up. The probe always gets at least half of the caller's time.
 _LAST_WORDS_S = 2.0
 
 
@@ -55,7 +55,7 @@ def ask(path: str, source: str, verb: Verb, deadline: Deadline) -> Answer:
 
 
 def ask_facts(path: str, source: str, verb: Verb, deadline: Deadline) -> dict[str, Any]:
-    """Return the object that the probe read without a command; the object is not yet checked.
+    """Return the JSON object with what the probe read itself, without running a command; nothing in it is checked yet.
 
     Raises the errors of ``ask``, and SourceUnavailable if the probe got no answer from the source.
     """

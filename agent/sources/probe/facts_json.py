@@ -1,4 +1,4 @@
-"""Turn the values that stocktake-probe reads without a command into JSON objects and back, with every type checked.
+"""Turn the values that stocktake-probe reads itself (not by a command) into JSON and back, with every type checked.
 
 The agent trusts no answer: a value of another type, a missing key or an additional key makes the whole answer unusable.
 Pure.

@@ -28,7 +28,7 @@ class ProbeMeter:
     path: str
 
     def measure(self, disks: frozenset[GuestFile], _go_to: Callable[[str], None], /) -> StorageFacts:
-        """Return what the probe measured, for ``disks`` alone. Raises SourceUnavailable."""
+        """Return the probe's measurements of ``disks``, without its other disks. Raises SourceUnavailable."""
         # Allow the longest time: if the measurement ends after the deadline of this read, the next read uses it.
         measured = _ask(self.path, IMAGES, Verb.IMAGES, Deadline.after(LONGEST_DEADLINE_S))
         found = {GuestFile(path=file.path, format=file.format): file for file in measured.facts.disk_files}

@@ -22,7 +22,8 @@ SOURCE = "filesystem"
 class FileSystems:
     """The StorageSource of the configured paths. If one path does not answer, the whole read fails.
 
-    ``measure_one`` returns the file system of a path by the deadline; if it is None, this process calls statvfs itself.
+    ``measure_one`` returns the file system of a path by the deadline. Without ``measure_one`` (None), this process
+    calls statvfs itself.
     """
 
     name = SOURCE

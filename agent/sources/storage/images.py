@@ -43,7 +43,7 @@ class _Measurement:
 class Images:
     """Implements ImageSource. The paths are nova's ``instances_path`` and image cache. Tests replace ``monotonic``.
 
-    ``meter`` does the measuring; if it is None, this process measures the files itself.
+    ``meter`` does the measuring; without a meter (None), this process measures the files itself.
     """
 
     name = snapshot.IMAGES
@@ -111,5 +111,5 @@ class Images:
         return all(self._meter.still_fails(file, self._go_to) for file in facts.disk_files if file.problem)
 
     def _go_to(self, path: str) -> None:
-        """Note the path that is measured now: if a read gets no answer in time, its error names this path."""
+        """Note the path that is measured now: if a read gets no answer in time, the read's error names it."""
         self._at = path

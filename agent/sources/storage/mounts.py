@@ -113,7 +113,7 @@ def _of_udev_data(path: Path) -> str | None:
 def _of_btrfs(device: str) -> str | None:
     """Return the UUID of the btrfs on ``device``: the folder /sys/fs/btrfs/UUID/devices lists the devices of a btrfs.
 
-    A btrfs has a device number of its own, not its disk's number, so none of udev's links matches it.
+    A btrfs has a device number of its own, not its disk's number, so none of udev's links matches the btrfs.
     """
     member = os.path.basename(os.path.realpath(device))
     return next((name for name in _names(BTRFS) if (BTRFS / name / "devices" / member).exists()), None)
