@@ -32,7 +32,8 @@ from agent.model.report import AuditReport
 from agent.telemetry.event_log import emit
 from agent.telemetry.lines import audit_line
 
-# These libraries log every retry; a command hides those log lines and prints one line with the final error.
+# The loggers of libraries that log every retry. A command hides those log lines and prints one line with the final
+# error.
 CHATTY = ("keystoneauth", "urllib3")
 
 

@@ -19,7 +19,7 @@ from agent.cmd.command_line.failures import Failure, FailureKind, error_document
 from agent.exit_codes import BAD_ARGUMENTS, CLEAN
 
 PROGRAM = "stocktake"
-# 128 + the number of SIGPIPE, the exit code that shells report for a program that this signal ended.
+# The exit code after SIGPIPE: 128 + the number of the signal, as shells report it.
 PIPE_BROKEN = 141
 
 

@@ -14,7 +14,7 @@ from agent.config.files import ConfigFile, group_name
 from agent.config.options.dynamic import FAMILIES
 from agent.text.nearest import nearest
 
-# (group, option) that an operator may reasonably try, and what to use instead.
+# Options, as (group, option), that an operator may reasonably try, and what to use instead.
 INSTEAD = {
     ("DEFAULT", "state_path"): "set [agent] state_dir instead; the agent reads nova's state_path from nova.conf",
     ("DEFAULT", "lock_path"): "set [agent] state_dir, the lock file's folder",

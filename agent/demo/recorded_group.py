@@ -17,7 +17,7 @@ from agent.model.units import MIB
 from agent.sources.storage import lvm_json
 from agent.sources.storage.lvm import Completed, Runner
 
-# lvm2's defaults: extents of 4 MiB, and metadata in the first MiB of the device.
+# The sizes in bytes of an extent and of the metadata. As by lvm2's defaults, the metadata is in the first MiB.
 _EXTENT_BYTES = 4 * MIB
 _METADATA_BYTES = MIB
 

@@ -12,7 +12,8 @@ import json
 from agent.findings.base_remedies import line
 from agent.model.settings import DatabaseAccess
 
-# nova's times are in UTC. CURRENT_TIMESTAMP is UTC in SQLite, but not in MySQL.
+# The SQL expressions for the present time in UTC, as nova stores times. CURRENT_TIMESTAMP is UTC in SQLite, but not in
+# MySQL.
 _NOW_OF_MYSQL, _NOW_OF_SQLITE = "UTC_TIMESTAMP()", "CURRENT_TIMESTAMP"
 
 

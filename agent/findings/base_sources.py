@@ -9,8 +9,9 @@ from agent.nested.base import children
 from agent.provider_tree.desired import classes_of
 from agent.resources import BUILTIN as RESOURCES
 
-# Further effects of each source (key) that cannot be read. This table omits effects on inventories and child providers:
-# each resource and each family of child providers declares the sources that it needs (``needs``, ``reserve_needs``).
+# The further effects of a source (key) that cannot be read. This table omits effects on inventories and child
+# providers: each resource and each family of child providers declares the sources that it needs (``needs``,
+# ``reserve_needs``).
 _BESIDE = {
     PLACEMENT: "nothing is written",
     STATE: "the agent draws no conclusion about guests and does not lower reserved",

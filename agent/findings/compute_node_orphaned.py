@@ -21,7 +21,7 @@ from agent.node_record.orphans import orphan_rows
 from agent.text.headline import short_name
 from agent.text.wording import some_of
 
-# At most this many consumers of the node's provider get lines and commands of their own.
+# The maximum number of consumers of the node's provider that get lines and commands of their own.
 _NAMED = 3
 
 

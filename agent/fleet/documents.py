@@ -11,7 +11,7 @@ from agent.fleet.host import HostSeen, RootAmount
 from agent.fleet.table import what
 from agent.fleet.view import CellSeen, FleetView, HostRow
 
-#: New keys may be added; renaming or removing a key needs a new number.
+#: The version of the document's keys. New keys may be added; renaming or removing a key needs a new version.
 SCHEMA_VERSION = 1
 
 Document = dict[str, Any]

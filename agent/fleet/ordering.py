@@ -10,7 +10,7 @@ from typing import Any
 from agent.fleet.conditions import QUIET, RANKS
 from agent.fleet.view import HostRow
 
-#: Unknown amounts sort after known ones.
+#: The sort key of an unknown amount, which sorts after all known amounts.
 _UNKNOWN = float("inf")
 _SHOWN = ("VCPU", "MEMORY_MB", "DISK_GB")
 #: The fields that a word of the filter may name before a colon, as in ``sev:error``.

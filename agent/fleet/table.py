@@ -22,7 +22,7 @@ GAP = 2
 #: never narrower than LEAST_WHAT.
 WHAT_NEEDS = 34
 LEAST_WHAT = 10
-#: In a table of at least this width, LEAKED shows every resource class, not only the first.
+#: The width in columns from which the column LEAKED shows every resource class, not only the first.
 WIDE = 160
 
 LABELS = {

@@ -15,14 +15,15 @@ from agent.model.claim import Claim
 from agent.model.placement import LeftProvider
 from agent.model.provider_config import Addition
 
-#: In role companion, this many audits in a row must find the same allocations of a consumer before heal changes them.
+#: The number of audits in a row that must find the same allocations of a consumer before heal changes these allocations
+#: in role companion.
 STEADY_AUDITS = 3
-#: In a finding rival-writer, the name of the fact that says whether the other program changed what this agent wrote.
+#: The name of the fact in a finding rival-writer that says whether the other program changed what this agent wrote.
 OVERWROTE = "overwrote"
-#: Findings about sources that could not be read. These findings rest on no source, because they report the failed read
-#: itself.
+#: The codes of findings about sources that could not be read. These findings rest on no source, because they report the
+#: failed read itself.
 ABOUT_READS = frozenset({"source-unavailable", "source-stale"})
-#: Findings about allocations that Placement counts although no instance or guest uses them.
+#: The codes of findings about allocations that Placement counts although no instance or guest uses the allocations.
 LEAKING = frozenset({"allocation-leaked", "allocation-stale-move", "companion-leftover"})
 _FINDINGS = uuid.UUID("0f4cba20-5b4e-4f05-8a4b-6c0d3c9f2f11")
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 
 _UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-# nova adds _resize to the folder's name until a resize is confirmed or reverted, and _del before it removes the folder.
+# Matches the name of an instance's folder. nova adds _resize to the name until a resize is confirmed or reverted, and
+# _del before nova removes the folder.
 _INSTANCE_FOLDER = re.compile(f"({_UUID})(|_resize|_del)")
-# nova's name of an instance's volume is <uuid>_<disk name>; nova doubles underscores of the disk name. To find volumes,
-# nova compares the prefix <uuid>_.
+# Matches nova's name of an instance's volume, <uuid>_<disk name>; nova doubles underscores of the disk name. To find
+# volumes, nova compares the prefix <uuid>_.
 _INSTANCE_VOLUME = re.compile(f"({_UUID})_.*")
-# cinder's names of volumes (volume_name_template) and snapshots; lvm2 reserves the prefix "snapshot", hence the "_".
+# Matches cinder's names of volumes (volume_name_template) and snapshots; lvm2 reserves the prefix "snapshot", hence the
+# "_".
 _BLOCK_STORAGE_VOLUME = re.compile(f"(volume|_snapshot)-{_UUID}")
 # The files of cinder's NFS driver and similar drivers; the file of a snapshot has the snapshot's uuid as a suffix.
 _BLOCK_STORAGE_FILE = re.compile(f"volume-{_UUID}([.]{_UUID})?")

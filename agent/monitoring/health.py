@@ -17,7 +17,7 @@ from agent.model.snapshot import CEPH, FILESYSTEM, IMAGES, LIBVIRT, LVM, PLACEME
 
 #: A check fails after this number of failed audits in a row; before that, the check warns.
 FAIL_AFTER = 3
-#: If an audit runs for this many seconds, the check ``audit_loop`` warns. The check fails if ``Loop.is_alive`` is
+#: The seconds after which the check ``audit_loop`` warns about a running audit. The check fails if ``Loop.is_alive`` is
 #: False.
 LONG_AUDIT_S = 120.0
 _MOST_OUTPUT = 300

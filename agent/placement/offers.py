@@ -36,7 +36,7 @@ from agent.placement.sharing import SHARES, sharing_providers
 EVERY_HOST_HAS = "VCPU"
 #: Limit of requests for single providers in one read of the cloud; a server answers about a hundred per second.
 MOST_READS = 5000
-#: ``report`` receives a progress line after each batch of this many providers.
+#: The number of providers after which ``report`` receives the next progress line.
 PROGRESS_EVERY = 500
 
 

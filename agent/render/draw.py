@@ -29,8 +29,8 @@ _GLUED = re.compile(
     |\b\d+\ [A-Za-z][A-Za-z0-9_]*\b""",
     re.VERBOSE,
 )
-# This character replaces a blank inside such a phrase while the line is wrapped. In all other texts ``printable``
-# escapes the character.
+# The character that replaces a blank inside such a phrase while the line is wrapped. In all other texts ``printable``
+# escapes this character.
 _GLUE = "\ue000"
 _STYLES = {
     Tone.PLAIN: "",

@@ -22,7 +22,8 @@ _COLUMNS = (
 )
 _LEAVE_OUT = ("consumer_uuid", "code", "actor", "at")
 _MINUTE = len("2026-11-21T12:00")
-# ``stocktake undo`` takes the first digits of an entry's id; the other formats have the whole id.
+# The number of digits of an entry's id that the table shows, and that ``stocktake undo`` accepts. The other formats
+# have the whole id.
 _DIGITS = 8
 
 

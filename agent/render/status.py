@@ -23,7 +23,7 @@ from agent.text.numbers import unbounded
 from agent.text.own_rows import TOO_DEEP, BadRow, Rows, is_too_deep, read_rows
 from agent.text.wording import alike, some_of
 
-# After this many intervals without a new report, the report is stale.
+# The number of intervals without a new report after which the report is stale.
 PATIENCE = 3
 # The exceptions that the rendering of a value in an unknown format may raise.
 _OTHER_SHAPE = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError)

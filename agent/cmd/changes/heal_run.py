@@ -36,7 +36,7 @@ from agent.repairs import BY_CODE, DAEMON_CODES
 from agent.timing.backoff import wait_s
 from agent.usage_error import UsageError
 
-# Shown during the longest wait of a run that makes changes (agent/healing/recheck.py).
+# What a run that makes changes waits for longest (agent/healing/recheck.py), as the command shows it to the operator.
 _HEARTBEAT = "a new heartbeat of a nova service (it proves that nova's rows are newer than the plan)"
 # The sources that at least one repair needs.
 _NEEDED = frozenset(source for repair in BY_CODE.values() for source in repair.needs)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-#: While Placement is overloaded, a command waits at most this many seconds before its next request. The daemon may wait
+#: The most seconds that a command waits before its next request while Placement is overloaded. The daemon may wait
 #: longer, because no operator waits for the daemon. A command may continue after such a short pause, because one
 #: command adds little load.
 PAUSE_OF_A_COMMAND_S = 5.0

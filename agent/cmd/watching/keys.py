@@ -9,7 +9,7 @@ HOME, END = "home", "end"
 ENTER, ESCAPE, BACKSPACE, CLEAR = "enter", "escape", "backspace", "clear"
 
 _ESC = b"\x1b"
-# CSI and SS3 sequences (ECMA-48): the terminal sends one sequence for each special key.
+# Matches a CSI or SS3 sequence (ECMA-48): the terminal sends one sequence for each special key.
 _SEQUENCE = re.compile(rb"\x1b(?:\[[0-9;?<>=]*[ -/]*[@-~]|O[ -~])")
 _UNFINISHED = re.compile(rb"\x1b(?:\[[0-9;?<>=]*[ -/]*|O)?$")
 _SPECIAL = {

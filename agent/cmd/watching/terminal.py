@@ -18,7 +18,7 @@ from types import FrameType
 
 from agent.cmd.watching.keys import keys_in, rest_key
 
-#: All bytes of a special key (ESC and more) arrive within this many seconds; ESC without more bytes is the Escape key.
+#: The seconds within which all bytes of a special key (ESC and more) arrive; ESC without more bytes is the Escape key.
 SEQUENCE_S = 0.05
 #: ENDING: the signals that end the program. _CAUGHT: all signals that the program handles.
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -9,7 +9,8 @@ from agent.errors import ConfigError
 from agent.model.heal import HealSettings
 
 GROUP = "heal"
-# nova-compute audits every 60 s if update_resources_interval is 0 (nova/compute/manager.py, through oslo.service).
+# The seconds between two audits of nova-compute if update_resources_interval is 0 (nova/compute/manager.py, through
+# oslo.service).
 _NOVA_DEFAULT_S = 60.0
 _NOVA_AUDITS = 3
 

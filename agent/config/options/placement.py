@@ -11,8 +11,9 @@ from oslo_config import cfg
 
 GROUP = "placement"
 
-# service_type and valid_interfaces have nova's defaults. keystoneauth itself has no default time-out, so a call could
-# hang, and no default for retries. The retries apply to GET only, because the client never sends a write twice.
+# The defaults that differ from keystoneauth's. service_type and valid_interfaces have nova's defaults. keystoneauth
+# itself has no default time-out, so a call could hang, and no default for retries. The retries apply to GET only,
+# because the client never sends a write twice.
 DEFAULTS = {
     "service_type": "placement",
     "valid_interfaces": ["internal", "public"],

@@ -10,7 +10,8 @@ from agent.config.problems import Tolerated, refuse
 
 _EXCLUDED = ("compute", "image_type_exclude_list")
 
-# lvm(8), VALID NAMES: at most 127 characters, 128 bytes with the terminating NUL.
+# Matches a valid name of a volume group (lvm(8), VALID NAMES): at most 127 characters, 128 bytes with the terminating
+# NUL.
 _LVM_NAME = re.compile(r"(?!\.{1,2}\Z)[a-zA-Z0-9+_.][a-zA-Z0-9+_.-]{0,126}\Z")
 # The disk formats of the image service (Glance). Only some of them have a trait.
 IMAGE_FORMATS = frozenset(

@@ -87,7 +87,8 @@ class Part(enum.Enum):
     VERSION = "hypervisor version"
 
 
-# If one of these parts is missing, the emulators' capabilities are unknown, or known only in part.
+# The parts that describe the emulators. If one of these parts is missing, the emulators' capabilities are unknown, or
+# known only in part.
 OF_EMULATORS = frozenset({Part.GUESTS, Part.DOMAIN, Part.MACHINE})
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-# Linux supports at most 8,192 CPUs on x86. The limit keeps a typo like 0-99999999 from using up the memory.
+# The highest CPU id that a list may contain. Linux supports at most 8,192 CPUs on x86. The limit keeps a typo like
+# 0-99999999 from using up the memory.
 HIGHEST_CPU = 65535
 
 

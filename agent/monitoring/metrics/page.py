@@ -22,7 +22,8 @@ from agent.telemetry import events
 from agent.telemetry.finding_changes import FindingChange
 from agent.telemetry.lasting_problem import LastingProblem
 
-# Every user may read the file, because node_exporter, which reads it, runs as another user.
+# The mode of the text file. Every user may read the file, because node_exporter, which reads the file, runs as another
+# user.
 _FILE_MODE = 0o644
 
 

@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     import requests
 
 QUOTED_CHARACTERS = 300
-# Only this many characters of a foreign text are read to make a quotation, because a page may be large.
+# The number of characters of a foreign text that are read to make a quotation. The rest is not read, because a page may
+# be large.
 _READ_CHARACTERS = 20 * QUOTED_CHARACTERS
 _BLANKS = " \t\r\n"
 _CREDENTIAL_HEADERS = ("X-Auth-Token", "Authorization")
@@ -55,10 +56,12 @@ _REDIRECTS = frozenset({301, 302, 307, 308})
 _HALF_A_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF = re.compile(r"[\ud800-\udfff]")
 _PORTS = {"http": 80, "https": 443}
-# Placement sends these statuses if a provider is missing; a proxy also sends them. The body shows who answered.
+# The statuses that Placement sends if a provider is missing. A proxy sends them too; the answer's body shows whether
+# Placement or a proxy answered.
 _NOT_THERE = frozenset({404, 405, 410})
 
-# This part of urllib3's error text is left out. It precedes the reason, which a quotation's length limit could cut off.
+# Matches the part of urllib3's error text that is left out. This part precedes the reason, which the length limit of a
+# quotation could otherwise cut off.
 _AGAIN = re.compile(r"HTTPS?Connection(Pool)?\([^)]*\): (Max retries exceeded with url: \S+ )?")
 
 CONFLICTS: dict[str, type[PlacementError]] = {
@@ -78,7 +81,8 @@ _ALLOCATES = re.compile(r"PUT \S*/allocations/[^/\s]+|POST \S*/reshaper")
 # A consumer's generation conflict has the same code as a provider's; only the text differs (16.0.0, handlers/util.py).
 _OF_A_CONSUMER = "consumer generation conflict"
 
-# Credentials are missing, malformed or rejected. The operator must act; a quick retry does not help.
+# The exceptions for credentials that are missing, malformed or rejected. The operator must act; a quick retry does not
+# help.
 _DENIED = (kx.AuthPluginException, kx.AuthorizationFailure, kx.MissingAuthMethods)
 
 

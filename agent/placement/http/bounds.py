@@ -42,22 +42,25 @@ class Bound:
 
 _FOREIGN = "check whether a proxy, a cache or another service answers"
 
-#: For the daemon's requests. The largest answer lists the allocations on a provider that shares with this host's tree.
-#: The limit suffices for 30,000 consumers of one resource class (storage), or for 20,000 consumers of three classes.
+#: The limit for the daemon's requests. The largest answer lists the allocations on a provider that shares with this
+#: host's tree. The limit suffices for 30,000 consumers of one resource class (storage), or for 20,000 consumers of
+#: three classes.
 OWN = Bound(
     subject="one host's tree or one consumer",
     most_bytes=16 * MIB,
     most_memory_bytes=40 * MIB,
     remedy=f"{_FOREIGN} at this URL; if Placement itself answers, check how many allocations the provider has",
 )
-#: For a token with its catalog, which takes 250 bytes for each endpoint.
+#: The limit for Keystone's answer to a token request: a token with its catalog, which takes 250 bytes for each
+#: endpoint.
 TOKEN = Bound(
     subject="a token with its catalog",
     most_bytes=16 * MIB,
     most_memory_bytes=40 * MIB,
     remedy=f"{_FOREIGN} at [placement] auth_url",
 )
-#: For requests that only a command sends: 840 bytes for each provider, so 72 MiB for 10,000 hosts with eight children.
+#: The limit for requests that only a command sends: 840 bytes for each provider, so 72 MiB for 10,000 hosts with eight
+#: child providers each.
 WHOLE_CLOUD = Bound(
     subject="the whole cloud",
     most_bytes=256 * MIB,

@@ -46,9 +46,9 @@ T = TypeVar("T")
 Json = Mapping[str, object]
 
 MINIMUM = Microversion(1, 30)
-# From this version on a provider can change or lose its parent. In older versions only a root can get a parent.
+# The first microversion in which a provider can change or lose its parent. Before it, only a root can get a parent.
 REPARENTING = Microversion(1, 37)
-# From this version on a consumer has a type.
+# The first microversion in which a consumer has a type.
 TYPED = Microversion(1, 38)
 # The statuses after which keystoneauth repeats a request by default.
 REPEATED = (503,)

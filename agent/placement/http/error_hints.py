@@ -52,8 +52,8 @@ _PLACEMENT: Final = {
     403: "Placement's policy asks for a role (admin or service, unless it was changed) that the user of [placement] "
     "does not have on its project",
 }
-# By default, only the role service may reshape (policy placement:reshaper:reshape; 16.0.0, policies/reshaper.py). For
-# every other request of the agent, the role admin is enough.
+# Matches a reshape request. By default, only the role service may reshape (policy placement:reshaper:reshape; 16.0.0,
+# policies/reshaper.py). For every other request of the agent, the role admin is enough.
 _RESHAPE: Final = re.compile(r"POST \S*/reshaper")
 _NO_RESHAPER = (
     'the user of [placement] needs the role "service" on its project: without it, Placement rejects the reshape '

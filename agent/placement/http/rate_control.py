@@ -21,8 +21,9 @@ from dataclasses import dataclass, replace
 PATIENCE = 10.0
 #: The spread (upper limit of the random pause) after the first refusal (429, 503, …), in seconds.
 FIRST_SPREAD_S = 4.0
-#: This many refusals in a row (all tries of one read) mean that the server is down, not overloaded. Pauses stay short
-#: then: the audit has other sources to read, and the worker retries failed audits less often (agent/daemon/worker.py).
+#: The number of refusals in a row (all tries of one read) after which the server counts as down, not as overloaded.
+#: Pauses stay short then: the audit has other sources to read, and the worker retries failed audits less often
+#: (agent/daemon/worker.py).
 AWAY = 3
 AWAY_SPREAD_S = 10.0
 #: The smallest spread in seconds if no answer came. This spread is small, because a request to a server that is down
@@ -37,9 +38,9 @@ SHRINK = 0.9
 #: takes nearly a hundred requests, would publish its inventory far too late if the server is slow and not overloaded.
 #: Half of this value is too little for a fleet whose start takes the server six minutes (tests/rigs/fleet_model.py).
 PAUSES_OF_AN_AUDIT_S = 600.0
-# If the spread is less than this time, in seconds, there is no pause, because a pause would be too short to matter.
+# The spread in seconds below which there is no pause, because such a pause would be too short to matter.
 _NO_SPREAD_S = 0.01
-# Statuses by which a proxy or Placement says that it has no capacity. 500 is a failure, not a lack of capacity.
+# The statuses by which a proxy or Placement says that it has no capacity. A 500 is a failure, not a lack of capacity.
 _PUSHED_BACK = frozenset({429, 502, 503, 504})
 
 

@@ -25,7 +25,7 @@ from agent.text.urls import origin
 # The time limit of one question (token, request, answer and retries together), as a multiple of the request's time-out.
 # A time-out alone is not a limit, because the library ``requests`` restarts the time-out with each received byte.
 TIMEOUTS_A_QUESTION = 3
-# Every request to Placement has this header; no request to Keystone has it.
+# The name of the header that every request to Placement has, and no request to Keystone.
 MICROVERSION_HEADER = "OpenStack-API-Version"
 
 #: A function that returns the context in which a request waits for its answer. The arguments are the server in words,

@@ -11,7 +11,8 @@ import ssl
 from collections.abc import Iterator
 from pathlib import Path
 
-# OpenSSL must not ask for a password on a service's terminal: the key must be readable without one.
+# The password that OpenSSL gets for a key. OpenSSL must not ask for a password on a service's terminal, so the key must
+# be readable without a password.
 _NO_PASSWORD = ""
 
 

@@ -17,7 +17,8 @@ import libvirt
 
 from agent.errors import SourceUnavailable
 
-# If libvirtd freezes, the connection fails after 20 s: after three unanswered messages, five seconds apart.
+# The seconds between two keep-alive messages. If libvirtd freezes, the connection fails after 20 s: after three
+# unanswered messages, five seconds apart.
 _KEEPALIVE_INTERVAL_S = 5
 _KEEPALIVE_COUNT = 3
 

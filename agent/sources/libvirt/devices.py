@@ -34,7 +34,8 @@ _KINDS = (
     | libvirt.VIR_CONNECT_LIST_NODE_DEVICES_CAP_MDEV
     | libvirt.VIR_CONNECT_LIST_NODE_DEVICES_CAP_MDEV_TYPES
 )
-# Without this flag libvirt also lists mediated devices that are defined but not active; those use no resources.
+# The flag that makes libvirt list only active mediated devices. Without the flag libvirt also lists mediated devices
+# that are defined but not active and therefore use no resources.
 _ACTIVE = libvirt.VIR_CONNECT_LIST_NODE_DEVICES_ACTIVE
 
 

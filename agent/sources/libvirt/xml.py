@@ -17,7 +17,8 @@ from agent.model.units import MIB
 from agent.sources.libvirt.node_device_xml import address_of
 from agent.sources.libvirt.xml_values import attribute, child, document, number, odd, size_bytes, text_of
 
-# nova has written versions 1.0 and 1.1; the elements that this module reads are the same in both.
+# Matches nova's element ``instance`` in a domain's metadata. nova has written versions 1.0 and 1.1 of the metadata; the
+# elements that this module reads are the same in both versions.
 _NOVA_NAMESPACE = re.compile(r"\{http://openstack\.org/xmlns/libvirt/nova/[0-9.]+\}instance")
 _SOURCE_ATTRIBUTES = ("file", "dev", "dir", "name", "path", "usage")
 

@@ -15,7 +15,8 @@ from agent.model.nova import LightState, Pulse, StateSign
 from agent.sources.nova.documents import Cells, Row
 from agent.sources.nova.rows import only_service
 
-# How far the clocks of nova's services may differ. If the clocks differ by a minute, nova marks services as down.
+# The assumed greatest difference between the clocks of nova's services. If the clocks differ by a minute, nova marks
+# services as down.
 CLOCKS_DIFFER_BY = datetime.timedelta(seconds=20)
 # The columns of a service row that an operator or a restart of the service changes; not the heartbeat.
 _OF_SERVICE = ("id", "version", "disabled", "forced_down", "deleted")

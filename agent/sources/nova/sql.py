@@ -35,7 +35,8 @@ from agent.sources.nova.tables import Query
 
 T = TypeVar("T")
 
-# MariaDB's error codes about the user, the password and the user's rights. A second try would fail too.
+# MariaDB's error codes about the user, the password and the user's rights. The source does not try again after these
+# errors, because a second try would fail too.
 _DENIED = frozenset({1044, 1045, 1142, 1143, 1698, 1820, 1862, 4151})
 # MariaDB's error codes for lock wait, deadlock, Galera node not ready, server gone, connection lost, unknown column and
 # unknown table. After one of the last two codes, the second try checks the schema and names what is missing.

@@ -15,7 +15,8 @@ from typing import Any
 
 MOST_REQUEST_BYTES = 4096
 MOST_ANSWER_BYTES = 16 << 20
-#: systemd ends every process of the probe after a minute (RuntimeMaxSec=60), so a longer deadline has no meaning.
+#: The longest deadline of a request, in seconds. systemd ends every process of the probe after a minute
+#: (RuntimeMaxSec=60), so a longer deadline would have no effect.
 LONGEST_DEADLINE_S = 60.0
 
 

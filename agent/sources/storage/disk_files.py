@@ -19,7 +19,7 @@ from agent.model.host.storage import DiskFile, GuestFile
 from agent.sources.storage.mounts import MOUNTS, filesystem_type
 from agent.sources.storage.qcow2_header import HEAD_BYTES, HeaderError, parse_ploop, parse_qcow2
 
-# st_blocks is always in units of 512 bytes, whatever the file system's block size is.
+# The number of bytes in the unit of st_blocks, which is 512 whatever the file system's block size is.
 _BLOCK = 512
 _KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
     (stat.S_ISDIR, "a folder"),
@@ -33,7 +33,8 @@ _OF_THE_KERNEL = frozenset(
     {"proc", "sysfs", "debugfs", "tracefs", "securityfs", "configfs", "bpf", "cgroup", "cgroup2", "pstore"}
     | {"efivarfs", "binfmt_misc", "fusectl", "selinuxfs", "smackfs", "rpc_pipefs", "resctrl", "mqueue", "devpts"}
 )
-# O_NONBLOCK: if the file has become a FIFO since the check, the open does not block.
+# The flags with which this module opens a file. O_NONBLOCK: if the file has become a FIFO since the check, the open
+# does not block.
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 

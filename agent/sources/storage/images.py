@@ -24,9 +24,9 @@ from agent.model.host.storage import GuestFile, StorageFacts
 from agent.ports import Deadline
 from agent.sources.storage.image_meter import ImageFolders, ImageMeter, OwnMeter
 
-# Measure again at this age, because a growing file does not change its folder's modification time. A measurement takes
-# 50 µs per file. Only one size affects Placement: the reserve for the image cache, in GiB. nova checks its cache only
-# every 40 minutes, so this age is short enough.
+# The age in seconds at which the source measures again, because a growing file does not change its folder's
+# modification time. A measurement takes 50 µs per file. Only one size affects Placement: the reserve for the image
+# cache, in GiB. nova checks its cache only every 40 minutes, so this age is short enough.
 MAX_AGE_S = 600.0
 
 

@@ -24,8 +24,8 @@ from agent.model.host.storage import StorageFacts, VolumeGroup
 from agent.ports import Deadline
 from agent.sources.storage import lvm_json
 
-# If a volume changes between vgs and lvs, the two reports do not add up: the source then runs both commands again, up
-# to this many times in all.
+# How many times at most to run vgs and lvs in one read. If a volume changes between vgs and lvs, the two reports do not
+# add up, and the source runs both commands again.
 READS = 3
 # How many times to run a command that a signal ends: vgs has died of SIGSEGV, and the next run worked (bug 1931710).
 RUNS = 2

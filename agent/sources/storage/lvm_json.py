@@ -30,9 +30,9 @@ VOLUME_COLUMNS = (
 )
 FORMAT = ("--reportformat", "json", "--units", "b", "--nosuffix")
 
-# lvm2 prints this text instead of a device if it cannot find the physical volume.
+# The text that lvm2 prints in place of a device if lvm2 cannot find the physical volume.
 _MISSING_DEVICE = "[unknown]"
-# Volumes of these types have their extents in their pool. A cached volume names a pool too, but has its own extents.
+# The types of volumes whose extents belong to their pool. A cached volume names a pool too, but has its own extents.
 _IN_POOL = frozenset({"thin", "vdo"})
 _POOLS = frozenset({"thin-pool", "cache-pool"})
 _CHECKSUMS = frozenset({"integrity", "metadata"})

@@ -19,11 +19,11 @@ from agent.model.host.storage import FileSystemIdentity
 
 MOUNTS = Path("/proc/self/mountinfo")
 BY_UUID = Path("/dev/disk/by-uuid")
-# udev's files about devices. Every user may read these files, and a sandbox that hides /dev (PrivateDevices=) does not
-# hide them.
+# The folder with udev's files about devices. Every user may read these files, and a sandbox that hides /dev
+# (PrivateDevices=) does not hide the files.
 UDEV_DATA = Path("/run/udev/data")
 BTRFS = Path("/sys/fs/btrfs")
-# Only these file systems store their UUID in the superblock; tmpfs and overlay create a new UUID at each mount.
+# The types of file systems that store their UUID in the superblock; tmpfs and overlay create a new UUID at each mount.
 _WITH_UUID = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "bcachefs"})
 # An ioctl of linux/fs.h since Linux 6.9. Its result is one byte with the length and sixteen bytes with the UUID.
 _FS_IOC_GETFSUUID = 0x80111500

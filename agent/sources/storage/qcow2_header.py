@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-# Enough for a qcow2 header and its extensions: a data file's name has at most 1023 bytes, other extensions far fewer.
+# The number of bytes to read from the start of an image: enough for a qcow2 header and its extensions. A data file's
+# name has at most 1023 bytes; other extensions are far shorter.
 HEAD_BYTES = 4096
 
 _MAGIC = b"QFI\xfb"
@@ -18,7 +19,7 @@ _V2_HEADER_BYTES = 72
 _V3_HEADER_BYTES = 104
 _DATA_FILE_BIT = 1 << 2
 _DATA_FILE_NAME = 0x44415441
-# QEMU's own limit for sizes: offsets are signed 64-bit numbers.
+# The largest size in bytes that QEMU accepts: QEMU's offsets are signed 64-bit numbers.
 _MAX_BYTES = (1 << 63) - 1
 
 _PLOOP_BYTES = 64

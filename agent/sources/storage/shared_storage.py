@@ -17,7 +17,8 @@ from pathlib import Path
 from agent.sources.storage.mounts import MOUNTS, filesystem_type
 from agent.text.numbers import finite
 
-# As in nova.virt.storage_users, a host whose last image cache run is more than a day ago does not count.
+# A day in seconds. As in nova.virt.storage_users, a host whose last image cache run is more than a day ago does not
+# count.
 _DAY_S = 86400.0
 _REGISTER = "compute_nodes"
 _REGISTER_MAX_BYTES = 1 << 20
