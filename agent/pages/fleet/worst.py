@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from agent.fleet.details import commands
 from agent.fleet.view import HostRow
 from agent.fleet.words import free_text
 from agent.pages.blocks import Cell, Column, Paragraph, Table
@@ -19,7 +20,12 @@ from agent.pages.tables import cut
 MOST_WORST = 50
 #: The maximum number of characters in the rows that only the search shows: the page must stay below 1 MB.
 MOST_SEARCHED = 450_000
+#: The maximum number of hosts for which the page names commands.
+MOST_STEPS = 8
 _MOST_ABOUT = 90
+#: The codes whose findings heal repairs, and the roles in which heal repairs them.
+_REPAIRED = frozenset({"allocation-leaked", "allocation-stale-move", "allocation-missing"})
+_HEALERS = frozenset({"owner", "companion"})
 _HEADING = "Worst hosts, and a search"
 _HEADINGS = ("state", "host", "group", "since (UTC)", "what", "sold twice", "wasted", "free")
 _OF_CALM = ("state", "host", "group")
@@ -30,7 +36,29 @@ def worst(facts: FleetFacts) -> Section:
     """Return the section."""
     if not facts.view.rows:
         return Section(id="worst", heading=_HEADING, blocks=(Paragraph(text="There are no hosts."),))
-    return Section(id="worst", heading=_HEADING, blocks=(_table(by_harm(facts.view.rows), facts),))
+    return Section(id="worst", heading=_HEADING, blocks=(*_first_steps(facts), _table(by_harm(facts.view.rows), facts)))
+
+
+def _first_steps(facts: FleetFacts) -> tuple[Table, ...]:
+    """Return the table of the commands to run on the most harmful hosts; () if no host needs attention."""
+    rows = [row for row in by_harm(facts.view.rows) if not is_calm(row)][:MOST_STEPS]
+    if not rows:
+        return ()
+    table = Table(
+        id="first-steps",
+        caption=f"What to run on the first {hosts(len(rows))}; every command runs on that host and changes nothing",
+        columns=(Column(heading="host", is_word=True), Column(heading="commands", is_code=True)),
+        rows=tuple((host_cell(row, places(facts)), Cell(text="; ".join(_steps(row)))) for row in rows),
+    )
+    return (table,)
+
+
+def _steps(row: HostRow) -> tuple[str, ...]:
+    """Return the commands of ``stocktake watch`` for the host, and the command that prints the plan of a repair."""
+    found = dict(row.seen.findings or ()) if row.seen else {}
+    is_healer = row.seen is not None and row.seen.role in _HEALERS
+    repaired = sorted(code for code in _REPAIRED if found.get(code) and is_healer)
+    return (*commands(row), *(f"stocktake heal --code {code}" for code in repaired))
 
 
 def places(facts: FleetFacts) -> Mapping[tuple[str, str], str]:

@@ -75,7 +75,9 @@ class ClassBooks:
 
     ``whole`` is total x ratio, the reserve included; each book includes the reserve too. ``reserve`` is reserved x
     ratio. Both are None if they are not known. ``is_offered``: Placement has an inventory of the class; if False,
-    ``whole`` and ``reserve`` are computed from the inventory that the agent wants.
+    ``whole`` and ``reserve`` are computed from the inventory that the agent wants. ``offers`` are (total, ratio) of
+    each provider's inventory. ``used`` is Placement's own sum of the allocations, ``listed`` the sum of the allocations
+    in the report's ledger; both are None if they are not known.
     """
 
     resource_class: str
@@ -83,6 +85,9 @@ class ClassBooks:
     books: tuple[Book, ...]
     reserve: float | None = None
     is_offered: bool = True
+    offers: tuple[tuple[int, float], ...] = ()
+    used: int | None = None
+    listed: int | None = None
 
     @property
     def capacity(self) -> float | None:
@@ -113,6 +118,9 @@ def class_books(facts: HostFacts) -> tuple[ClassBooks, ...]:
             resource_class=name,
             whole=_offered(offers[name], lambda each: each.total),
             reserve=_offered(offers[name], lambda each: each.reserved),
+            offers=tuple((each.total, each.allocation_ratio) for each in _shown(offers[name])),
+            used=_used(offers[name]),
+            listed=sum(row.recorded or 0 for row in rows[name]),
             is_offered=any(offer.recorded for offer in offers[name]),
             books=tuple(_book(book, name, rows[name], offers[name], facts) for book in BOOKS),
         )
@@ -138,8 +146,16 @@ def _offered(rows: Sequence[InventoryRow], amount_of: Callable[[Inventory], int]
 
     Each row counts with the recorded inventory, or with the wanted inventory if Placement has none.
     """
-    shown = [each for row in rows if (each := row.recorded or row.wanted)]
-    return sum(amount_of(each) * each.allocation_ratio for each in shown) if rows else None
+    return sum(amount_of(each) * each.allocation_ratio for each in _shown(rows)) if rows else None
+
+
+def _shown(rows: Iterable[InventoryRow]) -> list[Inventory]:
+    return [each for row in rows if (each := row.recorded or row.wanted)]
+
+
+def _used(rows: Sequence[InventoryRow]) -> int | None:
+    known = [row.used for row in rows if row.used is not None]
+    return sum(known) if rows and len(known) == len(rows) else None
 
 
 def _book(

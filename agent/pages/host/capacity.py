@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from agent.pages.blocks import Block, Paragraph
-from agent.pages.host.books import class_books, unread_classes
+from agent.pages.blocks import Block, Meaning, Note, Paragraph
+from agent.pages.host.after_heal import after_heal
+from agent.pages.host.books import ClassBooks, class_books, unread_classes
 from agent.pages.host.facts import HostFacts
 from agent.pages.host.pictures.capacity import capacity_picture
 from agent.pages.page import Section
+from agent.pages.sizes import beside_its_class
 
 #: The picture shows at most this many classes.
 MOST = 12
@@ -25,10 +27,25 @@ def capacity(facts: HostFacts) -> Section:
             "something is sold twice. Recorded is longer than held: something is wasted, or not used yet."
         )
     ]
+    blocks += [Note(text=text, meaning=Meaning.UNREAD) for text in map(_left_out, classes) if text]
     if classes:
         blocks.append(capacity_picture(classes[:MOST]))
     else:
         blocks.append(Paragraph(text="The host has no resource class."))
+    if after := after_heal(facts, classes):
+        blocks.append(Paragraph(text=after))
     if len(classes) > MOST:
         blocks.append(Paragraph(text=f"and {len(classes) - MOST} more classes: stocktake inventory"))
     return Section(id="capacity", heading="Capacity", blocks=tuple(blocks))
+
+
+def _left_out(each: ClassBooks) -> str:
+    """Return a sentence if Placement's own sum of the allocations differs from the report's ledger; "" if not."""
+    recorded = next(book for book in each.books if book.name == "recorded")
+    if not recorded.is_known or each.used is None or each.used == each.listed:
+        return ""
+    used, listed = (beside_its_class(each.resource_class, amount or 0) for amount in (each.used, each.listed))
+    return (
+        f"{each.resource_class}: Placement's own sum of what is used is {used}, but the allocations in this report's "
+        f"ledger are {listed}. The picture and the free amount count the ledger, the provider tree shows the sum."
+    )

@@ -21,6 +21,7 @@ ID_DIGITS = 8
 #: The most blocks that the page shows, and the most findings that one block lists.
 MOST_BLOCKS = 40
 MOST_MEMBERS = 30
+_APPLY = "To apply the plan, run the command again with --plan DIGEST --yes: the plan names its DIGEST."
 MEANINGS = {Severity.ERROR: Meaning.WRONG, Severity.WARNING: Meaning.FOREIGN, Severity.INFO: Meaning.RESERVED}
 _LABELS = {
     RemedyKind.HEAL: "fix",
@@ -135,7 +136,8 @@ def _commands(group: Sequence[SeenFinding]) -> Iterator[Command]:
     heal = [_heal_id(seen) for seen in group]
     if len(group) > 1:
         if all(heal):
-            words = "Repair these findings; one run of heal changes few consumers, so repeat the command."
+            words = "Repair these findings; one run of heal changes few consumers, so repeat the command. "
+            words += _APPLY
             yield Command(label="fix", words=words, line=f"stocktake heal --code {first.code}")
         yield Command(
             label="inspect",
@@ -144,6 +146,9 @@ def _commands(group: Sequence[SeenFinding]) -> Iterator[Command]:
         )
     else:
         yield from (_command(remedy) for remedy in first.remedies)
+        if not any(remedy.command for remedy in first.remedies):
+            words = "Explain this finding with its evidence."
+            yield Command(label="inspect", words=words, line=f"stocktake explain {first.id[:ID_DIGITS]}")
         if not first.remedies and first.remedy:
             yield Command(label="how", words=_sentence(first.remedy), line=None)
     yield Command(label="docs", words="", line=f"stocktake explain {first.code}")
@@ -155,7 +160,10 @@ def _heal_id(seen: SeenFinding) -> str:
 
 
 def _command(remedy: Remedy) -> Command:
-    return Command(label=_LABELS[remedy.kind], words=_sentence(remedy.words), line=remedy.command)
+    words = _sentence(remedy.words)
+    if remedy.kind is RemedyKind.HEAL and remedy.command:
+        words = f"{words} {_APPLY}"
+    return Command(label=_LABELS[remedy.kind], words=words, line=remedy.command)
 
 
 def _also(group: Sequence[SeenFinding], found: Sequence[SeenFinding]) -> str:

@@ -30,12 +30,14 @@ class Loss:
     ``size_bytes`` is how many bytes in all stores have no owner, None for a number that does not count bytes. While a
     source is missing, the amounts are those of the last successful check, and the real amounts may be larger.
     ``since`` is when the oldest finding about the amounts was first seen (ISO 8601), "" if there is no such finding.
+    ``latest`` is the same of the newest finding.
     """
 
     amounts: Mapping[str, int] = field(default_factory=dict)
     size_bytes: int | None = None
     missing: tuple[str, ...] = ()
     since: str = ""
+    latest: str = ""
 
     @property
     def is_known(self) -> bool:
@@ -73,17 +75,20 @@ def losses_of(report: AuditReport) -> Losses:
             ),
             missing=_unread(report, *RESTS_ON),
             since=_since(report, MISSING | UNKNOWN_USE if left else MISSING),
+            latest=_latest(report, MISSING | UNKNOWN_USE if left else MISSING),
         ),
         wasted=Loss(
             amounts=amounts_of(report, LEAKING, "recorded"),
             missing=_unread(report, PLACEMENT, STATE),
             since=_since(report, LEAKING),
+            latest=_latest(report, LEAKING),
         ),
         unaccounted=Loss(
             amounts=amounts_of(report, _UNKNOWN_CONSUMERS, "recorded"),
             size_bytes=without_owner(report),
             missing=_unread(report, PLACEMENT, STATE, LIBVIRT, *_STORES),
             since=_since(report, _UNKNOWN_CONSUMERS),
+            latest=_latest(report, _UNKNOWN_CONSUMERS),
         ),
     )
 
@@ -131,8 +136,15 @@ def without_owner(report: AuditReport) -> int:
 
 
 def _since(report: AuditReport, codes: frozenset[str]) -> str:
-    times = (seen.first_seen_at for seen in report.findings if seen.finding.code in codes and seen.first_seen_at)
-    return min(times, default="")
+    return min(_times(report, codes), default="")
+
+
+def _latest(report: AuditReport, codes: frozenset[str]) -> str:
+    return max(_times(report, codes), default="")
+
+
+def _times(report: AuditReport, codes: frozenset[str]) -> list[str]:
+    return [seen.first_seen_at for seen in report.findings if seen.finding.code in codes and seen.first_seen_at]
 
 
 def _unread(report: AuditReport, *names: str) -> tuple[str, ...]:

@@ -12,6 +12,10 @@ from agent.render.documents import inventory_rows
 from agent.render.inventory_grid import diff_grid, difference
 
 MOST_ROWS = 100
+_READ_SO = (
+    "Each class shows used/total as Placement has them, and x with the allocation ratio if it is not 1. "
+    "The capacity is (total - reserved) x ratio."
+)
 
 
 def providers(facts: HostFacts) -> Section:
@@ -20,7 +24,7 @@ def providers(facts: HostFacts) -> Section:
     if not nodes:
         nothing = Paragraph(text="No provider is known, because neither Placement nor libvirt was read.")
         return Section(id="providers", heading="Provider tree", blocks=(nothing,))
-    blocks: tuple[Block, ...] = (tree_picture(nodes), _inventories(facts), _traits(facts))
+    blocks: tuple[Block, ...] = (Paragraph(text=_READ_SO), tree_picture(nodes), _inventories(facts), _traits(facts))
     return Section(id="providers", heading="Provider tree", blocks=blocks)
 
 

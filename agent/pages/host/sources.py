@@ -13,6 +13,8 @@ def sources(facts: HostFacts) -> Section:
     """Return the section."""
     report = facts.report
     said = f"The audit began {with_age(report.started_at, facts.now)} and took {ms_text(report.duration_ms)}."
+    if any(source.read == "light" for source in report.sources):
+        said += " A light read asks only whether anything changed since the last full read."
     if not report.sources:
         nothing = Paragraph(text=f"{said} The report names no source.")
         return Section(id="sources", heading="Sources and time", blocks=(nothing,))

@@ -10,16 +10,16 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 
 from agent.model.report import AuditReport, InventoryRow
+from agent.pages.sizes import beside_its_class
 from agent.pages.tables import NOT_KNOWN
-from agent.text.amounts import beside_its_class
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
     """One provider. ``depth`` is 0 for the root. ``parent`` is the uuid of the parent, "" for the root.
 
-    ``classes`` are (class, used, inventory) as texts; ``differs`` says how the provider differs from what the agent
-    wants.
+    ``classes`` are (class, used, total) as texts, ``terms`` are (reserved, ratio, capacity) of each class as texts.
+    ``differs`` says how the provider differs from what the agent wants.
 
     ``is_unread``: Placement was not read, so nothing was compared.
     """
@@ -30,6 +30,7 @@ class Node:
     traits: int
     differs: str
     is_unread: bool = False
+    terms: tuple[tuple[str, str, str], ...] = ()
     depth: int = 0
     parent: str = ""
 
@@ -56,6 +57,7 @@ def nodes_of(report: AuditReport) -> tuple[Node, ...]:
             parent=parent,
             uuid=uuid,
             classes=tuple(_class(row) for row in rows[uuid]),
+            terms=tuple(_terms(row) for row in rows[uuid]),
             traits=traits[uuid],
             differs="" if is_unread else _differs(rows[uuid], wrong_traits[uuid]),
             is_unread=is_unread,
@@ -95,6 +97,15 @@ def _class(row: InventoryRow) -> tuple[str, str, str]:
     name = shown.resource_class if shown else ""
     used = NOT_KNOWN if row.used is None else beside_its_class(name, row.used)
     return name, used, beside_its_class(name, shown.total) if shown else NOT_KNOWN
+
+
+def _terms(row: InventoryRow) -> tuple[str, str, str]:
+    shown = row.recorded or row.wanted
+    if shown is None:
+        return NOT_KNOWN, NOT_KNOWN, NOT_KNOWN
+    name, ratio = shown.resource_class, shown.allocation_ratio
+    capacity = (shown.total - shown.reserved) * ratio
+    return beside_its_class(name, shown.reserved), f"{ratio:g}", beside_its_class(name, capacity)
 
 
 def _differs(rows: list[InventoryRow], wrong_traits: int) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from agent.model.finding import FindingState
 from agent.pages.blocks import Paragraph, Sentences
+from agent.pages.host.cells import cells_of
 from agent.pages.host.facts import HostFacts
 from agent.pages.host.pictures.sources import why_unread
 from agent.pages.page import Section
@@ -39,6 +40,9 @@ def _sentences(facts: HostFacts) -> Iterator[str]:
     if facts.view:
         for name in _texts(facts.view.get("unknown")):
             yield f"The host's figure {name} is not known."
+    for cell in cells_of(facts) or ():
+        if names := [share.what for share in cell.shares if share.used is None]:
+            yield f"NUMA cell {cell.id}: how much of these is used is not known: {', '.join(names)}."
     yield from (f"A row of the report was left out: {problem}." for problem in facts.problems)
     yield from (f"{problem}." for problem in facts.unread)
     yield from (f"{note}." for note in report.notes)

@@ -88,8 +88,17 @@ def _figures(losses: Losses, facts: HostFacts) -> tuple[Figure, ...]:
     return tuple(_figure(name, loss, text, facts.now) for name, loss, text in found)
 
 
+def _dates(loss: Loss, now: str) -> tuple[str, ...]:
+    """Return since when the amounts exist: two dates if the causes have different dates."""
+    if not loss.since:
+        return ()
+    if loss.since == loss.latest:
+        return (f"since {with_age(loss.since, now)}",)
+    return (f"the oldest cause since {with_age(loss.since, now)}", f"the newest since {with_age(loss.latest, now)}")
+
+
 def _figure(name: str, loss: Loss, text: str, now: str) -> Figure:
-    since = (f"since {with_age(loss.since, now)}",) if loss.since and not loss.is_none else ()
+    since = () if loss.is_none else _dates(loss, now)
     if loss.is_known:
         meaning = Meaning.COUNTED if loss.is_none else Meaning.WRONG
         return Figure(name=name, amounts=amounts(loss), meaning=meaning, text=text, lines=since)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from agent.pages.bars import BASE, HEIGHT, drawn, segments, unread_bar
@@ -16,6 +17,7 @@ _LEFT, _RIGHT = 92.0, 800.0
 _HEAD, _ROW, _FOOT, _BETWEEN = 26.0, 28.0, 22.0, 22.0
 _BLOCK = _HEAD + 3 * _ROW + _FOOT + _BETWEEN
 _ROOM = 1.05
+_MOST_OFFERS = 3
 
 
 def capacity_picture(classes: Sequence[ClassBooks]) -> Picture:
@@ -71,7 +73,22 @@ def _offer(each: ClassBooks) -> str:
     if each.whole is None:
         return "total not known"
     reserved = f", of which {beside_its_class(each.resource_class, each.reserve)} reserved" if each.reserve else ""
-    return f"total {beside_its_class(each.resource_class, each.whole)}{reserved}"
+    return f"total {beside_its_class(each.resource_class, each.whole)}{_made(each)}{reserved}"
+
+
+def _made(each: ClassBooks) -> str:
+    """Return how the total is made of the providers' totals and ratios; "" for one provider with the ratio 1."""
+    offers = sorted(Counter(each.offers).items())
+    if all(ratio == 1 for _, ratio in each.offers) and len(each.offers) < 2:
+        return ""
+    if len(offers) > _MOST_OFFERS:
+        return f" (of {len(each.offers)} providers, total x ratio each)"
+    parts = [
+        f"{f'{number} providers x ' if number > 1 else ''}{beside_its_class(each.resource_class, total)}"
+        f"{f' x ratio {ratio:g}' if ratio != 1 else ''}"
+        for (total, ratio), number in offers
+    ]
+    return f" ({' + '.join(parts)})"
 
 
 def scale_end(each: ClassBooks) -> float:
@@ -144,7 +161,7 @@ def _axis(each: ClassBooks, whole: float, top: float, bottom: float, per_unit: f
 
 def _table(classes: Sequence[ClassBooks]) -> Table:
     parts = [name for name, _ in ORDER]
-    columns = ["class", "book", *parts, "sum", "promised, not recorded", "total", "reserved", "free"]
+    columns = ["class", "book", *parts, "sum", "promised, not recorded", "total", "reserved", "ratio", "free"]
     return Table(
         id="capacity-numbers",
         caption="Amounts of each class by book, reserves included",
@@ -155,6 +172,10 @@ def _table(classes: Sequence[ClassBooks]) -> Table:
     )
 
 
+def _ratios(each: ClassBooks) -> str:
+    return ", ".join(f"{ratio:g}" for ratio in sorted({ratio for _, ratio in each.offers})) or NOT_KNOWN
+
+
 def _cells(each: ClassBooks, book: Book) -> tuple[Cell, ...]:
     name = each.resource_class
     known = [Cell(text=_not_known(book))] * (len(ORDER) + 2)
@@ -163,4 +184,4 @@ def _cells(each: ClassBooks, book: Book) -> tuple[Cell, ...]:
         known = [amount(name, value) for value in (*amounts, book.total, book.lacking)]
     offer = [Cell(text=NOT_KNOWN) if value is None else amount(name, value) for value in (each.whole, each.reserve)]
     free = Cell(text="") if each.free is None else amount(name, each.free)
-    return (Cell(text=name), Cell(text=book.name), *known, *offer, free)
+    return (Cell(text=name), Cell(text=book.name), *known, *offer, Cell(text=_ratios(each)), free)

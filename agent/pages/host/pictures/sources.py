@@ -63,12 +63,16 @@ def _row(source: SourceStatus, top: float, per_ms: float) -> Iterator[Shape]:
 
 
 def _conclusion(sources: Sequence[SourceStatus]) -> str:
-    unread = [source.name for source in sources if not source.ok]
+    unread = [source for source in sources if not source.ok]
     read = [source for source in sources if source.ok]
     slowest = max(read, key=lambda source: source.duration_ms, default=None)
-    took = f"; {slowest.name} took longest, {ms_text(slowest.duration_ms)}" if slowest else ""
-    not_read = f"; not read: {', '.join(unread)}" if unread else ""
+    took = f"; of these, {slowest.name} took longest, {ms_text(slowest.duration_ms)}" if slowest else ""
+    not_read = f"; not read: {', '.join(map(_given_up, unread))}" if unread else ""
     return f"{len(read)} of {len(sources)} sources were read{took}{not_read}."
+
+
+def _given_up(source: SourceStatus) -> str:
+    return f"{source.name} (given up after {ms_text(source.duration_ms)})" if source.asked else source.name
 
 
 def _table(sources: Sequence[SourceStatus]) -> Table:

@@ -16,6 +16,7 @@ _SHARE = 0.84
 _MOST_COLUMNS = 4
 MOST_BOXES = 60
 _MOST_CLASSES = 4
+_NUMBERS = frozenset({"used", "total", "reserved", "ratio", "capacity", "traits"})
 
 
 def tree_picture(nodes: Sequence[Node]) -> Picture:
@@ -80,7 +81,9 @@ def _height(node: Node) -> float:
 def _texts(node: Node) -> list[str]:
     more = len(node.classes) - _MOST_CLASSES
     traits = f"{node.traits} trait{'' if node.traits == 1 else 's'}"
-    listed = [f"{name} {used}/{total}" for name, used, total in node.classes[:_MOST_CLASSES]]
+    ratios = [f" x{ratio}" if ratio not in {"1", NOT_KNOWN} else "" for _, ratio, _ in node.terms]
+    classes = zip(node.classes, ratios or [""] * len(node.classes), strict=True)
+    listed = [f"{name} {used}/{total}{ratio}" for (name, used, total), ratio in [*classes][:_MOST_CLASSES]]
     return [node.name, *listed, *((f"and {more} more classes",) if more > 0 else ()), traits]
 
 
@@ -104,7 +107,7 @@ def _conclusion(nodes: Sequence[Node]) -> str:
 
 
 def _table(nodes: Sequence[Node]) -> Table:
-    columns = ("provider", "uuid", "class", "used", "inventory", "traits", "differs")
+    columns = ("provider", "uuid", "class", "used", "total", "reserved", "ratio", "capacity", "traits", "differs")
     names = {node.uuid: node.name for node in nodes}
     rows: list[tuple[Cell, ...]] = []
     for node in nodes[:MOST_BOXES]:
@@ -112,16 +115,17 @@ def _table(nodes: Sequence[Node]) -> Table:
         unread = Cell(text=NOT_KNOWN, meaning=Meaning.UNREAD)
         end = (Cell(text=str(node.traits)), unread if node.is_unread else differs)
         name = f"{node.name} (below {names.get(node.parent, node.parent)})" if node.depth > 1 else node.name
-        for class_name, used, total in node.classes or (("", "", ""),):
-            texts = (name, node.uuid, class_name, used, total)
+        none = (("", "", ""),)
+        for (class_name, used, total), terms in zip(node.classes or none, node.terms or none, strict=True):
+            texts = (name, node.uuid, class_name, used, total, *terms)
             rows.append((*(Cell(text=cut(text)) for text in texts), *end))
     return Table(
         id="tree-numbers",
-        caption="Providers, classes and traits",
+        caption="Providers, classes and traits; capacity is (total - reserved) x ratio",
         columns=tuple(
             Column(
                 heading=name,
-                is_number=name in {"used", "inventory", "traits"},
+                is_number=name in _NUMBERS,
                 is_code=name == "uuid",
                 is_word=name == "class",
             )

@@ -162,3 +162,15 @@ def test_every_count_of_unknown_hosts_leaves_out_files_and_includes_awaited_host
     assert f"unknown for 2 hosts and {files}" in page.heading
     assert "Leaks are unknown for 2 hosts" in text
     assert "These numbers of hosts may differ" in text
+
+
+def test_the_first_hosts_have_commands_and_an_observer_has_no_repair():
+    healer, observer = fleet.report(1, fleet.leaked(1), role="owner"), fleet.report(2, fleet.leaked(2), role="observer")
+    steps = {row[0].text: row[1].text for row in tables(fleet_page(facts_of(map(report_document, (healer, observer)))))[
+        "first-steps"
+    ].rows}  # fmt: skip
+    look = "stocktake status; stocktake explain allocation-leaked"
+    assert steps == {
+        fleet.name(1): f"{look}; stocktake heal --code allocation-leaked",
+        fleet.name(2): look,
+    }

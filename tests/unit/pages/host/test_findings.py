@@ -127,3 +127,14 @@ def test_the_impact_of_an_orphan_names_the_amounts_in_its_row():
     finding = dataclasses.replace(FOREIGN.finding, code="compute-node-orphaned", facts=facts_of_row)
     text = impact_of(SCREEN, [dataclasses.replace(FOREIGN, finding=finding)])
     assert text == "Tools and the scheduler may count 48 VCPU, 192 GiB RAM, 400 GiB disk that no host has."
+
+
+def test_the_command_of_a_repair_says_how_to_apply_its_plan():
+    texts = [
+        command.words
+        for block in findings(facts()).blocks
+        for command in getattr(block, "commands", ())
+        if command.label == "fix"
+    ]
+    assert texts
+    assert all("--plan DIGEST --yes" in text for text in texts)

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from agent.pages.blocks import Meaning, Sentences, Table
+from agent.pages.blocks import Meaning, Note, Sentences, Table
 from agent.pages.host.page import host_page
 from agent.pages.render import rendered
 from agent.pages.sizes import RULE
@@ -92,7 +92,7 @@ def test_the_largest_foreign_volumes_of_the_stores_are_listed_by_size():
 
 
 def test_the_provider_section_lists_the_planned_writes():
-    _, inventories, traits = section(SCREEN, "providers").blocks
+    _, _, inventories, traits = section(SCREEN, "providers").blocks
     assert texts_of(inventories)[0][2:] == ["MEMORY_MB", "differs", "reserved 0 MiB -> 512 MiB"]
     assert [row[1:] for row in texts_of(traits)] == [
         ["COMPUTE_VOLUME_MULTI_ATTACH", "to add"],
@@ -135,13 +135,14 @@ def test_the_last_section_of_the_page_lists_all_data_that_could_not_be_read():
         "allocation-stale-move.",
         "A write of VGPU on provider 0d5c8a9e-6f5e-5c9b-8f43-1f4c2b7a9d10 was held back: the mediated devices of "
         "0000:81:00.0 are not known.",
+        "NUMA cell 1: how much of these is used is not known: dedicated CPUs, memory, 2 MiB pages, 1 GiB pages.",
         "A row of the report was left out: ledger[3]: bad.",
         "journal: torn.",
     )
 
 
 def test_the_last_section_says_that_everything_is_known_if_that_is_so():
-    (said,) = section(dataclasses.replace(SCREEN, findings=(), plan=type(SCREEN.plan)()), "unknown").blocks
+    (said,) = section(dataclasses.replace(SCREEN, findings=(), plan=type(SCREEN.plan)()), "unknown", view={}).blocks
     assert said.text.startswith("Nothing: ")
 
 
@@ -149,3 +150,26 @@ def test_a_page_contains_no_link_to_another_file_and_no_web_address():
     text = rendered(host_page(facts()))
     assert re.findall(r"https?:|//\w", text) == []
     assert set(re.findall(r"url\(([^)]*)\)", text)) == {"#p-foreign", "#p-reserved", "#p-moving", "#p-unread"}
+
+
+def test_the_provider_tree_shows_the_ratio_and_the_capacity_of_each_class():
+    _, picture, *_ = section(SCREEN, "providers").blocks
+    assert [column.heading for column in picture.table.columns][3:8] == [
+        "used", "total", "reserved", "ratio", "capacity",
+    ]  # fmt: skip
+    rows = {row[2]: row[3:8] for row in texts_of(picture.table)}
+    assert rows["VCPU"] == ["28", "48", "0", "4", "192"]
+    assert rows["MEMORY_MB"] == ["56 GiB", "256 GiB", "0 GiB", "1", "256 GiB"]
+
+
+def test_the_capacity_names_classes_whose_used_amount_differs_from_the_ledger():
+    texts = [block.text for block in section(SCREEN, "capacity").blocks if isinstance(block, Note)]
+    assert any("VGPU: Placement's own sum of what is used is 3, but" in text for text in texts)
+    assert not any(text.startswith("VCPU") for text in texts)
+
+
+def test_the_capacity_says_what_is_free_after_heal():
+    texts = [getattr(block, "text", "") for block in section(SCREEN, "capacity").blocks]
+    (after,) = [text for text in texts if text.startswith("After heal")]
+    assert "VCPU free 174 (now 164)" in after
+    assert not any(getattr(block, "text", "").startswith("After heal") for block in section(UNREAD, "capacity").blocks)

@@ -56,7 +56,8 @@ def test_capacity_divides_each_book_into_amounts_of_instances_and_wrong_ones():
     }
     assert (vcpu.capacity, vcpu.books[2].lacking) == (192, 2)
     assert conclusion(vcpu) == (
-        "VCPU: total 192; promised 18, held 18, recorded 28; free 164; 12 wrong; 2 promised but not recorded."
+        "VCPU: total 192 (48 x ratio 4); promised 18, held 18, recorded 28; free 164; 12 wrong; "
+        "2 promised but not recorded."
     )
 
 
@@ -71,7 +72,7 @@ def test_capacity_draws_an_unread_book_hatched_with_a_question_mark():
     assert looks(picture).count("unread") == 4
     assert texts(picture).count("?") == 4
     recorded = [row for row in cells(picture.table) if row[1] == "recorded"]
-    assert all(row[2:-3] == ["?"] * (len(row) - 5) and row[-1] == "" for row in recorded)
+    assert all(row[2:-4] == ["?"] * (len(row) - 6) and row[-1] == "" for row in recorded)
 
 
 def test_capacity_shows_not_counted_for_a_book_that_the_agent_does_not_fill():
@@ -166,7 +167,7 @@ def test_tree_draws_the_root_first_and_outlines_each_differing_provider():
     assert nodes[0].differs == "2 classes, 2 traits"
     picture = tree_picture(nodes)
     assert [look for look in looks(picture) if "outline" in look] == ["outline thick", "outline thin"]
-    assert "VCPU 28/48" in texts(picture)
+    assert "VCPU 28/48 x4" in texts(picture)
     assert_inside(picture)
 
 
@@ -174,7 +175,7 @@ def test_tree_compares_nothing_while_placement_is_unread():
     nodes = nodes_of(UNREAD)
     assert not any(node.differs for node in nodes)
     assert "Placement was not read" in tree_picture(nodes).conclusion
-    assert "VCPU ?/48" in texts(tree_picture(nodes))
+    assert "VCPU ?/48 x4" in texts(tree_picture(nodes))
 
 
 def test_tree_shows_at_most_60_boxes_and_counts_the_rest():
@@ -310,7 +311,9 @@ def test_sources_draws_an_unread_source_hatched_with_its_error():
     picture = sources_picture(UNREAD.sources)
     assert looks(picture)[1] == "unread"
     assert "? http://placement.example.org: no answer within 30 s" in texts(picture)
-    assert picture.conclusion == "3 of 4 sources were read; lvm took longest, 210 ms; not read: placement."
+    assert picture.conclusion == (
+        "3 of 4 sources were read; of these, lvm took longest, 210 ms; not read: placement (given up after 30000 ms)."
+    )
     assert_inside(picture)
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from agent.model.finding import LEAKING
 from agent.pages.blocks import Figures, Meaning, Note, Paragraph
 from agent.pages.host.findings import findings
 from agent.pages.host.verdict import verdict
@@ -98,4 +99,16 @@ def test_the_causes_at_a_glance_prefer_the_time_of_the_fault_in_novas_rows():
     assert block.state == (
         "confirmed, since 2026-11-22 03:07:00 UTC (age 5 min); the instance was deleted at 2026-11-20 03:12:00 UTC "
         "(age 2 d)"
+    )
+
+
+def test_two_causes_of_a_loss_with_different_dates_have_both_dates_in_the_verdict():
+    first, *others = [seen for seen in SCREEN.findings if seen.finding.code in LEAKING]
+    assert others
+    moved = dataclasses.replace(first, first_seen_at="2026-11-20T03:07:00Z")
+    found = tuple(moved if seen is first else seen for seen in SCREEN.findings)
+    _, figures, *_ = verdict(facts(dataclasses.replace(SCREEN, findings=found))).blocks
+    assert figures.figures[1].lines == (
+        "the oldest cause since 2026-11-20 03:07:00 UTC (age 2 d)",
+        "the newest since 2026-11-22 03:07:00 UTC (age 5 min)",
     )
