@@ -111,7 +111,7 @@ def _of_books(sighting: Sighting, finding: Finding, now: Present) -> tuple[GoneR
         return _BOOKS[book][1], words
     if changes:
         return GoneReason.SEVERAL, "; ".join(changes.values())
-    words = f"no longer true: {finding.actual}"
+    words = f"no longer found; before: {finding.actual}"
     return (_BOOKS[next(iter(rests_on))][1] if len(rests_on) == 1 else GoneReason.SEVERAL), words
 
 

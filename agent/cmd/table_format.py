@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, TextIO
 
 from cliff.formatters.base import ListFormatter
@@ -19,10 +20,14 @@ def _columns(text: str) -> int:
 
 
 class TableFormatter(ListFormatter):
-    """The format ``table``, which shows columns' plain values. ``look``: what stdout can show (width, colour)."""
+    """The format ``table``, which shows columns' plain values. ``look``: what stdout can show (width, colour).
 
-    def __init__(self, look: Look = PLAIN) -> None:
+    ``headings``: the headings of columns whose heading is not their name.
+    """
+
+    def __init__(self, look: Look = PLAIN, headings: Mapping[str, str] = MappingProxyType({})) -> None:
         self._look = look
+        self._headings = headings
 
     def add_argument_group(self, parser: argparse.ArgumentParser) -> None:
         """Add the options of this format."""
@@ -49,6 +54,6 @@ class TableFormatter(ListFormatter):
         """Write the table of the columns that cliff selected, with their plain values, to ``stdout``."""
         from agent.render.draw import drawn
 
-        grid = plain_grid(column_names, data)
+        grid = plain_grid(column_names, data, self._headings)
         if grid.rows or parsed_args.print_empty:
             stdout.write(drawn([grid], self._look))

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from agent.render.documents import SCHEMA_VERSION, Document
 from agent.render.layout import Block, Line, Span
 
+#: The programs of other projects that the commands of findings run.
+CLIENTS = ("openstack", "nova-manage")
 
-def practice_document(*, faults: int, seed: int, folder: str, rc: Mapping[str, str], end: str) -> Document:
+
+def practice_document(
+    *, faults: int, seed: int, folder: str, rc: Mapping[str, str], end: str, not_installed: Sequence[str] = ()
+) -> Document:
     """Return the JSON document. ``rc`` maps each host to the file that a shell reads to work on this host.
 
-    ``end`` is the command that removes the cloud.
+    ``end`` is the command that removes the cloud. ``not_installed``: those of ``CLIENTS`` that this computer lacks.
     """
     return {
         "schema_version": SCHEMA_VERSION,
@@ -21,6 +26,7 @@ def practice_document(*, faults: int, seed: int, folder: str, rc: Mapping[str, s
         "folder": folder,
         "rc": dict(rc),
         "end": end,
+        "not_installed": list(not_installed),
     }
 
 
@@ -31,10 +37,15 @@ def practice_blocks(document: Document) -> Iterator[Block]:
     yield "Find and repair each fault with the output of stocktake and the commands in that output."
     yield "All faults are repaired when `stocktake status` says clean on every host."
     yield ""
-    yield "To work on a host, first run the line of this host; then every printed command works:"
+    missing = document["not_installed"]
+    works = "the printed commands of stocktake work" if missing else "every printed command works"
+    yield f"To work on a host, first run the line of this host; then {works}:"
     for host, file in document["rc"].items():
         yield Line((Span(f"  . {shlex.quote(file)}    # {host}"),), whole=True)
     yield "Begin with: stocktake status"
+    if missing:
+        are = "is" if len(missing) == 1 else "are"
+        yield f"{' and '.join(missing)} {are} not installed here: use stocktake explain ID instead of these lines."
     yield ""
     yield "No guest runs, and the agents audit every 10 s. A repair is allowed at once ([heal] min_age = 0)."
     yield f"The same faults again: stocktake demo --practice {count} --seed {seed}"

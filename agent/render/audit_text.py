@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from agent.model.finding import GoneReason
 from agent.model.report import Outcome
 from agent.model.settings import Role
 from agent.model.snapshot import PLACEMENT
@@ -146,7 +147,12 @@ def gone_lines(audit: Document) -> Iterator[Block]:
         yield "ended since the audit before:"
     for each in gone:
         about = f" {each['consumer_uuid']}" if each["consumer_uuid"] else ""
-        yield line(f"  {each['code']}{about} [{each['id'][:8]}]: {each['reason']}: {each['words']}", hang=4)
+        yield line(f"  {each['code']}{about} [{each['id'][:8]}]: {_ended_by(each)}: {each['words']}", hang=4)
+
+
+def _ended_by(gone: Document) -> str:
+    """Return the reason; ``gone`` in place of ``several``, because the words say what changed."""
+    return "gone" if gone["reason"] == GoneReason.SEVERAL.value else str(gone["reason"])
 
 
 def plan_lines(plan: Document, done: int = 0) -> Iterator[Block]:

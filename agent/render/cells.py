@@ -6,7 +6,7 @@ A value that is not known is ``-`` in a table, empty in the formats csv and valu
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from agent.render.layout import Column, Grid, Kind
 from agent.text.amounts import number_text
@@ -42,12 +42,17 @@ def table_cell(value: object) -> str:
     return str(flat_cell(value))
 
 
-def plain_grid(names: Sequence[str], rows: Iterable[Sequence[object]]) -> Grid:
-    """Return a table of these columns with their plain values; all columns stay, even on a narrow terminal."""
+def plain_grid(names: Sequence[str], rows: Iterable[Sequence[object]], headings: Mapping[str, str]) -> Grid:
+    """Return a table of these columns with their plain values; all columns stay, even on a narrow terminal.
+
+    ``headings``: the headings of columns whose heading is not their name.
+    """
     listed = [list(row) for row in rows]
     kinds = (_kind([row[at] for row in listed]) for at in range(len(names)))
     return Grid(
-        columns=tuple(Column(name, name.upper(), kind) for name, kind in zip(names, kinds, strict=True)),
+        columns=tuple(
+            Column(name, headings.get(name, name.upper()), kind) for name, kind in zip(names, kinds, strict=True)
+        ),
         rows=tuple(tuple(map(table_cell, row)) for row in listed),
     )
 

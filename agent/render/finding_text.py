@@ -106,9 +106,11 @@ def finding_block(
     if finding["code"] in _OF_TWO_VALUES:
         yield labelled("want", _sentence(finding["expected"]))
     yield from _known(finding)
+    yield from _no_repair(finding)
     for remedy in _remedies(finding):
         # For a change by hand, the first line is kept: it says on which condition the operator may run the command.
-        yield from _what_to_do(remedy)[0 if remedy["kind"] == RemedyKind.HAND.value else -1 :]
+        yield from _what_to_do(remedy)[0 if _is_by_hand(remedy) else -1 :]
+    yield from _after_a_hand_repair(finding)
     yield copyable("docs", f"stocktake explain {finding['code']}")
     if symptoms:
         yield _below(f"also: {', '.join(map(_cited, symptoms))}")
@@ -174,7 +176,9 @@ def finding_details(
     yield from _known(finding)
     yield labelled("since", _since(finding))
     yield labelled("id", finding["id"])
+    yield from _no_repair(finding)
     yield from (text for remedy in _remedies(finding) for text in _what_to_do(remedy))
+    yield from _after_a_hand_repair(finding)
     yield copyable("docs", f"stocktake explain {finding['code']}")
     for word, key in (("also", "symptoms"), ("cause", "caused_by")):
         if cited := [_cited(others[each]) for each in finding.get(key, ()) if each in others]:
@@ -245,6 +249,30 @@ def _remedies(finding: Document) -> Sequence[Document]:
     """Return the remedies; the document of an older agent has only the text ``remedy``."""
     found: Sequence[Document] = finding.get("remedies") or [{"kind": "", "words": finding["remedy"], "command": None}]
     return found
+
+
+def hand_lines(finding: Document) -> Iterator[Line]:
+    """Yield what the operator can do by hand, with the commands; nothing if the finding has no remedy by hand."""
+    yield from (text for remedy in _remedies(finding) if _is_by_hand(remedy) for text in _what_to_do(remedy))
+    yield from _after_a_hand_repair(finding)
+
+
+def _is_by_hand(remedy: Document) -> bool:
+    return bool(remedy["kind"] == RemedyKind.HAND.value)
+
+
+def _no_repair(finding: Document) -> Iterator[Line]:
+    """Yield that heal has no repair, if the operator can only repair the finding by hand."""
+    if _heal_command(finding) is None and any(map(_is_by_hand, _remedies(finding))):
+        yield labelled("fix", "no automatic repair on this host, only by hand")
+
+
+def _after_a_hand_repair(finding: Document) -> Iterator[Line]:
+    """Yield the command that checks a repair by hand, if the finding can only be repaired by hand, with a command."""
+    if _heal_command(finding) is None and any(
+        _is_by_hand(remedy) and remedy["command"] for remedy in _remedies(finding)
+    ):
+        yield copyable("then", "stocktake audit")
 
 
 def _what_to_do(remedy: Document) -> tuple[Line, ...]:

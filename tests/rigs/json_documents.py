@@ -201,5 +201,5 @@ def demo_answer() -> documents.Document:
         ),
     )
     host = HostRun(name=REPORT.host, report=REPORT, holds=holds)
-    practice = practice_document(faults=5, seed=1, folder="f", rc={"h": "rc"}, end="e")
+    practice = practice_document(faults=5, seed=1, folder="f", rc={"h": "rc"}, end="e", not_installed=["openstack"])
     return demo_document(DemoRun(stories=stories(seen), hosts=(host,), simulated=REPORT.simulated), {}) | practice

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agent.cmd.changes.heal_output import DIGEST_SHOWN, ID_SHOWN
+from agent.guards.repairable import GUARD as REPAIRABLE
+from agent.host_files.journal import Result
 from agent.render.audit_text import gone_lines
 from agent.render.documents import Document
-from agent.render.finding_text import age_words, seconds_between, state_of, who
+from agent.render.finding_text import age_words, hand_lines, seconds_between, state_of, who
 from agent.render.layout import Block, Line, Span, copyable, line, toned
 from agent.text.amounts import age_text
 from agent.text.wording import alike
@@ -47,6 +49,8 @@ def heal_blocks(document: Document, scenery: Scenery) -> Iterator[Block]:
     for refusal in refused:
         yield _heading("refuse", refusal, scenery)
         yield _below(f"refused: {refusal['why']} (guard rail: {refusal['guard']})")
+        if refusal["guard"] == REPAIRABLE.name and (finding := scenery.findings.get(refusal["finding_id"])):
+            yield from hand_lines(finding)
         yield _below("what else the operator can do:")
         yield copyable("inspect", f"stocktake explain {refusal['finding_id'][:ID_SHOWN]}")
     if any(refusal["wait_s"] is not None for refusal in waits):
@@ -119,12 +123,21 @@ def _end(document: Document) -> Iterator[Line]:
         yield line(f"nothing done: {document['nothing_because']}")
     elif document["nothing_because"] and document["refusals"]:
         yield line(f"nothing to change now: {document['nothing_because']}")
+    yield from _carried_out(document["results"])
     if document["command"] and not document["undecided"]:
         yield line("to carry out the plan:")
         yield copyable("fix", document["command"])
     if document.get("repeat") and not document["undecided"]:
         yield line("one run makes few changes; afterwards, for the findings that wait for the next run:")
         yield copyable("fix", document["repeat"])
+
+
+def _carried_out(results: Sequence[Document]) -> Iterator[Line]:
+    """Yield that the whole plan was carried out and the commands that take its changes back, if each change is done."""
+    if results and all(result["result"] == Result.DONE.value for result in results):
+        yield line("the whole plan was carried out; to take a change back:")
+        entries = dict.fromkeys(result["entry_id"] for result in results if result["entry_id"])
+        yield from (copyable("undo", f"stocktake undo {entry}") for entry in entries)
 
 
 def _details(action: Document) -> Iterator[str]:

@@ -160,6 +160,7 @@ class ListCommand(BaseCommand, Lister, DisplayCommandBase, ParserOwner):  # type
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Print the list and return the exit code. Raises UsageError on an unknown column."""
+        headings = self._headings_of(parsed_args)
         self._know_columns(parsed_args)
         found, code = self.listing(parsed_args)
         order = self._order(found, parsed_args)
@@ -169,7 +170,9 @@ class ListCommand(BaseCommand, Lister, DisplayCommandBase, ParserOwner):  # type
             return code
         is_table = parsed_args.formatter == TABLE
         self.formatter = (
-            TableFormatter(self.look(parsed_args.max_width)) if is_table else FORMATTERS[parsed_args.formatter]
+            TableFormatter(self.look(parsed_args.max_width), headings)
+            if is_table
+            else FORMATTERS[parsed_args.formatter]
         )
         self.produce_output(parsed_args, found.columns, _flat(rows) if parsed_args.formatter in FLAT else rows)
         if is_table:
@@ -208,6 +211,16 @@ class ListCommand(BaseCommand, Lister, DisplayCommandBase, ParserOwner):  # type
             raise UsageError(f"unknown column {', '.join(unknown)}; the columns are {', '.join(columns)}")
         parsed_args.columns = [self._column(name, columns) for name in parsed_args.columns]
         parsed_args.sort_columns = [self._column(name, columns) for name in parsed_args.sort_columns]
+
+    def _headings_of(self, parsed_args: argparse.Namespace) -> dict[str, str]:
+        """Return the headings that the operator typed in place of columns' names: they stay the table's headings."""
+        columns = self.columns(parsed_args)
+        named = {typed: self._column(typed, columns) for typed in parsed_args.columns}
+        return {
+            name: typed.strip().upper()
+            for typed, name in named.items()
+            if name != typed.strip().lower().replace(" ", "_")
+        }
 
     def _column(self, typed: str, columns: Sequence[str]) -> str:
         """Return the column's name for a typed name or heading; a word that is neither stays as it is."""

@@ -181,7 +181,7 @@ def _practice(command: Demo, faults: int, seed: int | None, form: str) -> int:
     from agent.demo.interruptions import Interruptions
     from agent.demo.placement import Lifetime
     from agent.demo.practice_cast import practice_script
-    from agent.demo.practice_text import practice_blocks, practice_document
+    from agent.demo.practice_text import CLIENTS, practice_blocks, practice_document
     from agent.demo.shell_files import rc_file
 
     drawn = random.SystemRandom().randrange(10_000) if seed is None else seed
@@ -201,6 +201,7 @@ def _practice(command: Demo, faults: int, seed: int | None, form: str) -> int:
                 folder=str(built.folder),
                 rc={host.name: str(rc_file(built, host)) for host in built.hosts},
                 end=_ending(built.folder),
+                not_installed=[client for client in CLIENTS if shutil.which(client) is None],
             )
             command.answer(form, practice_blocks(document), document)
             command.app.stdout.flush()

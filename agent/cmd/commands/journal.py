@@ -88,7 +88,7 @@ class Journal(ListCommand):
             to_stderr(f"journal: {problem}")
         entries = selected(read.entries, _selection(parsed_args, read.entries))
         in_words = parsed_args.formatter in (TABLE, *FLAT)
-        found = [{**_row(entry), **(_words_of_actor(entry) if in_words else {})} for entry in entries]
+        found = [{**_row(entry), **(_in_words(entry) if in_words else {})} for entry in entries]
         rows = tuple(tuple(row[name] for name in self.COLUMNS) for row in found)
         nothing = "no entry of the journal matches" if read.entries else "heal, undo and adopt have changed nothing yet"
         foot = () if rows else (nothing,)
@@ -116,5 +116,10 @@ def _row(entry: Entry) -> dict[str, Any]:
     return {**row, "undone_by": list(entry.undone_by)}
 
 
-def _words_of_actor(entry: Entry) -> dict[str, str | None]:
-    return {"actor": None if entry.actor is None else entry.actor.words}
+def _in_words(entry: Entry) -> dict[str, str | None]:
+    """Return the actor as text and the result; the result of a change that an undo took back is ``undone``.
+
+    JSON and YAML keep the recorded result, because they also have the list ``undone_by``.
+    """
+    result = "undone" if entry.undone_by else entry.result.value
+    return {"actor": None if entry.actor is None else entry.actor.words, "result": result}

@@ -85,11 +85,11 @@ BOOKS = {
     ),
     "no amount changed, and only one book could": (
         (dataclasses.replace(GUEST, rests_on=frozenset({"lvm"})), vcpu(), ()),
-        (GoneReason.HOST_CHANGED, "no longer true: Placement counts 8 VCPU"),
+        (GoneReason.HOST_CHANGED, "no longer found; before: Placement counts 8 VCPU"),
     ),
     "no amount changed, and several books could": (
         (GUEST, vcpu(held=1), (vcpu(held=1),)),
-        (GoneReason.SEVERAL, "no longer true: Placement counts 8 VCPU"),
+        (GoneReason.SEVERAL, "no longer found; before: Placement counts 8 VCPU"),
     ),
 }
 

@@ -79,6 +79,19 @@ def test_journal_lists_the_entries_that_its_filters_select(config_file: str, arg
     assert (done.code, [row["id"] for row in done.document]) == (0, ids)
 
 
+@pytest.mark.parametrize("form", [(), ("-f", "value"), ("-f", "csv")])
+def test_each_text_format_shows_undone_for_an_undone_entry(config_file: str, form: tuple[str, ...]) -> None:
+    listed = stocktake_here("--config-file", config_file, "journal", *form, "-c", "ENTRY", "-c", "RESULT")
+    assert "undone" in next(line for line in listed.stdout.splitlines() if "aaaaaaaaaaaa" in line)
+    kept = stocktake_here("--config-file", config_file, "journal", "-f", "json", "-c", "result")
+    assert kept.document[0] == {"result": "done"}
+
+
+def test_the_table_keeps_the_headings_that_were_asked_for(config_file: str) -> None:
+    listed = stocktake_here("--config-file", config_file, "journal", "-c", "ENTRY", "-c", "finding_id")
+    assert listed.stdout.splitlines()[0].split() == ["ENTRY", "FINDING_ID"]
+
+
 def test_format_csv_shows_the_actor_of_a_journal_entry_as_text(config_file: str) -> None:
     done = stocktake_here("--config-file", config_file, "journal", "-f", "csv", "-c", "actor", "--limit", "1")
     assert done.stdout.splitlines() == ['"actor"', '"alice (sudo), stocktake heal"']

@@ -189,6 +189,27 @@ def test_the_audit_text_names_findings_that_are_gone_with_the_reason():
     assert shown(gone_lines(DOCUMENT)) == []
 
 
+def test_the_reason_several_is_shown_as_gone():
+    (each,) = audit_document(SCREEN)["gone"]
+    said = shown(gone_lines({"gone": [each | {"reason": "several", "words": "no longer found; before: 4 MiB"}]}))
+    assert said[-1].endswith("]: gone: no longer found; before: 4 MiB")
+
+
+def test_a_finding_that_heal_cannot_repair_says_so_and_ends_with_the_audit_to_run():
+    by_hand = Remedy(kind=RemedyKind.HAND, words="remove the volume", command="lvremove guests/scratch")
+    fix = "  fix: no automatic repair on this host, only by hand"
+    assert shown(finding_block(changed(remedies=(by_hand,)), {}, NOW))[2:-1] == [
+        fix,
+        "       remove the volume.",
+        " hand: lvremove guests/scratch",
+        " then: stocktake audit",
+    ]
+    repair = Remedy(kind=RemedyKind.HEAL, words="repair", command="stocktake heal --finding 12345678")
+    said = shown(finding_block(changed(remedies=(repair, by_hand)), {}, NOW))
+    assert fix not in said
+    assert " then: stocktake audit" not in said
+
+
 def _gone_id():
     return SCREEN.gone[0].seen.finding.id[:8]
 

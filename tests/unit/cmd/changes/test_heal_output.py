@@ -140,3 +140,25 @@ def test_after_the_plan_heal_prints_the_command_for_the_next_repairs() -> None:
         "one run makes few changes; afterwards, for the findings that wait for the next run:",
         "  fix: stocktake heal --code X",
     ]
+
+
+def test_a_carried_out_plan_ends_with_the_commands_that_take_it_back() -> None:
+    done = {"finding_id": "87897f25", "consumer_uuid": "6f0d", "result": "done", "words": "changed as planned"}
+    said = printed(document(ACTION, results=[{**done, "entry_id": "2337b54e0001"}]))
+    assert said[-2:] == ["the whole plan was carried out; to take a change back:", " undo: stocktake undo 2337b54e0001"]
+    mixed = [{**done, "entry_id": "a"}, {**done, "entry_id": "b", "result": "unknown"}]
+    assert not any("undo" in text for text in printed(document(ACTION, results=mixed)))
+
+
+def test_a_finding_without_a_repair_is_refused_with_the_commands_by_hand() -> None:
+    about = {"finding_id": "99999999-1", "code": "image-leftover", "consumer_uuid": None, "waits": False}
+    refused = {**about, "guard": "repairable", "why": "heal has no repair for image-leftover", "wait_s": None}
+    by_hand = {"kind": "hand", "words": "remove the folder", "command": "rm -r /i/6f0d"}
+    finding = {"id": "99999999-1", "consumer_uuid": None, "subject": "/i/6f0d", "resource_class": None}
+    finding |= {"confirmed": True, "first_seen_at": "2026-11-21T09:00:00Z", "remedies": [by_hand]}
+    said = printed(document(refusals=[refused]), Scenery(findings={"99999999-1": finding}, now="2026-11-21T10:00:00Z"))
+    assert [text.strip() for text in said[3:6]] == [
+        "remove the folder.",
+        "hand: rm -r /i/6f0d",
+        "then: stocktake audit",
+    ]

@@ -1,0 +1,25 @@
+"""What the start text of a practice cloud promises about the commands of other projects."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.demo.practice_text import practice_blocks, practice_document
+from agent.render.draw import drawn
+from agent.render.layout import PLAIN
+
+
+@pytest.mark.parametrize(
+    ("missing", "promise", "told"),
+    [
+        ((), "every printed command works", None),
+        (("openstack",), "the printed commands of stocktake work", "openstack is not installed here"),
+        (("openstack", "nova-manage"), "the printed commands of stocktake work", "openstack and nova-manage are not "),
+    ],
+)
+def test_the_start_text_names_the_clients_that_are_not_installed(missing, promise, told):
+    document = practice_document(faults=1, seed=1, folder="f", rc={"h": "rc"}, end="e", not_installed=missing)
+    said = drawn(practice_blocks(document), PLAIN)
+    assert f"then {promise}:" in said
+    assert ("use stocktake explain ID instead" in said) == bool(missing)
+    assert told is None or told in said
