@@ -71,7 +71,9 @@ def _place(row: HostRow) -> tuple[Any, ...]:
         group = 2
     else:
         group = 3
-    urgency = (RANKS[row.condition], -_errors(row), -(row.for_s or 0.0))
+    # Hosts with equal amounts are in the order of their names, so that every table has one order.
+    has_amounts = bool(sold or wasted)
+    urgency = (0, 0, 0.0) if has_amounts else (RANKS[row.condition], -_errors(row), -(row.for_s or 0.0))
     return group, *most_first(sold), *most_first(wasted), *urgency, row.host, row.cell
 
 

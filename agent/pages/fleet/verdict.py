@@ -14,7 +14,7 @@ from agent.model.finding import LEAKING
 from agent.pages.blocks import Block, Figure, Figures, Meaning, Note
 from agent.pages.codes import MISSING, UNKNOWN_USE
 from agent.pages.fleet.facts import FleetFacts
-from agent.pages.fleet.harm import most_first, sold_twice_of, wasted_of
+from agent.pages.fleet.harm import by_harm, most_first, sold_twice_of, wasted_of
 from agent.pages.fleet.losers import sold_twice_unknown
 from agent.pages.fleet.sums import class_sums, largest_share
 from agent.pages.fleet.unknown_hosts import lacks_a_source
@@ -94,7 +94,7 @@ def _wasted(facts: FleetFacts) -> _Sum:
     return _Sum(
         name="Wasted",
         text="amounts that Placement counts and nothing uses",
-        found=[(row, found) for row in facts.view.rows if (found := wasted_of(row))],
+        found=[(row, found) for row in by_harm(facts.view.rows) if (found := wasted_of(row))],
         codes=LEAKING,
         unknown=facts.view.sums.not_known,
     )
@@ -105,7 +105,7 @@ def _sold_twice(facts: FleetFacts) -> _Sum:
         name="Sold twice",
         text="amounts that are promised without an allocation, or that are used unknown to the cloud and not covered "
         "by a reserve: Placement may allocate these amounts again",
-        found=[(row, found) for row in facts.view.rows if (found := sold_twice_of(row))],
+        found=[(row, found) for row in by_harm(facts.view.rows) if (found := sold_twice_of(row))],
         codes=MISSING | UNKNOWN_USE,
         unknown=sold_twice_unknown(facts),
     )
@@ -131,12 +131,12 @@ def _of_hosts(each: _Sum, facts: FleetFacts) -> Iterator[str]:
     """Yield a line about the host that has most of the loss, and a line about the host that has had a loss longest."""
     if not each.found:
         return
-    first, most = min(each.found, key=lambda pair: (*most_first(pair[1]), pair[0].key))
+    first, most = min(each.found, key=lambda pair: most_first(pair[1]))
     began = _began(first, each.codes)
     since = f", since {stamp_of(began, facts.at)}" if began else ""
     yield f"{hosts(len(each.found))}, most on {host_name(first.host)}: {amounts(most)}{since}"
     times = [(when, row.key, row.host) for row, _ in each.found if (when := _began(row, each.codes))]
-    if times and len(each.found) > 1:
+    if times and min(times)[0] != began:
         when, _, host = min(times)
         yield f"the oldest on {host_name(host)}, since {stamp_of(when, facts.at)}"
 

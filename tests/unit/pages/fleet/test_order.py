@@ -135,8 +135,11 @@ def test_hosts_with_equal_losses_have_the_same_order_in_each_table():
     page = tables(fleet_page(facts))
     places = {row.host: place for place, row in enumerate(by_harm(facts.view.rows))}
     rows = page["wasted-hosts"].rows
+    most = figure(fleet_page(facts), "Wasted").lines[0]
+    assert f"most on {rows[0][0].text}: " in most
     pairs = [(a, b) for a, b in itertools.pairwise(rows) if a[1].text == b[1].text]
     assert pairs
+    assert all(a[0].text < b[0].text for a, b in pairs)
     assert all(places[a[0].text] < places[b[0].text] for a, b in pairs)
 
 
