@@ -89,7 +89,7 @@ def decide_and_act(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> 
 
 
 def _decided(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> tuple[Snapshot, Decision]:
-    """Decide. If the decision after a light read brings anything new, read the state in full and decide again."""
+    """Return the snapshot and the decision. If a light read leads to anything new, read in full and decide again."""
     decision = _decide(task, memory, snapshot, memory.compared)
     if not snapshot.state_read.is_light:
         return snapshot, decision
@@ -128,7 +128,7 @@ def _pause(task: AuditTask, seconds: float) -> None:
 
 
 def _with_refusals(acted: Acted) -> Acted:
-    """Add the findings about rejected writes and unknown traits, which are known only after the writes."""
+    """Return ``acted`` with the findings about rejected writes and unknown traits, known only after the writes."""
     if not acted.refused and acted.unknown_traits == acted.decision.facts.unknown_traits:
         return acted
     decision = with_refusals(acted.decision, acted.refused, acted.unknown_traits)
@@ -216,7 +216,7 @@ def _beside_the_tree(task: AuditTask, acted: Acted) -> Acted:
 
 
 def _removed(task: AuditTask, acted: Acted) -> Acted:
-    """Delete the providers of orphaned nodes, after the nodes' records. A provider with new allocations stays."""
+    """Delete the providers of orphaned nodes after the nodes' records. A provider with new allocations is kept."""
     if not acted.decision.plan.removals:
         return acted
     refused, published = acted.refused, acted.published
@@ -251,7 +251,7 @@ def _conflicts(*errors: AgentError) -> tuple[ConflictKind, ...]:
 
 
 def _refusal(applied: Applied) -> AgentError | None:
-    """Return why the plan was not carried out completely, or None. The text has no request id, so it stays the same."""
+    """Return why the plan was not carried out completely, or None. The text omits request ids: they always differ."""
     if not applied.refused:
         return None
     count = len(applied.refused)

@@ -43,7 +43,8 @@ class Decision:
 
     ``facts`` is the input of the findings' rules, ``reads`` says when and how this audit read its sources.
     ``host_view`` (the host's figures) and ``used`` (the usage, from the books) are written to the compute node record.
-    ``silence`` says since when nova-compute has shown no sign of life, ``nova_alive_since`` since when it is alive.
+    ``silence`` says since when nova-compute has shown no sign of life, ``nova_alive_since`` since when
+    audits in a row have found nova-compute alive.
     """
 
     compared: Compared
@@ -104,7 +105,7 @@ def decide(
     silent_for_s = max(0, reads.at - quiet.since) if quiet else 0
     compute = _rival(seen, None, silent_for_s)
     # While a running nova-compute owns the provider, the agent writes nothing, so nova-compute's values stay there.
-    # The agent does not judge them: otherwise each audit would count them as another overwrite.
+    # The agent does not judge these values: otherwise each audit would count them as a new overwrite.
     judgement = written
     if compute is None and tree is not None and seen.view is not None:
         judgement = judged(written, seen.view.root, tree.root)

@@ -75,7 +75,7 @@ def reconfigured(task: AuditTask, memory: AuditMemory, now: str) -> Reconfigured
 
 
 def settings_digest(settings: Settings) -> str:
-    """Return a digest of the settings that may end findings; the same in every process."""
+    """Return a digest of the settings whose change may end findings; every process computes the same digest."""
     values = {name: value for name, value in dataclasses.asdict(settings).items() if name not in _WITHOUT_EFFECT}
     return hashlib.sha256(json.dumps(values, sort_keys=True, default=_plain).encode()).hexdigest()
 

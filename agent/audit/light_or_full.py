@@ -22,9 +22,9 @@ from agent.model.placement import PlacementView
 from agent.model.report import Verdict
 from agent.model.snapshot import StateRead
 
-# Nova writes some columns (of instance_extra) without a new ``updated_at`` of the instance, mostly during a move. So
-# the agent reads in full while an instance has a task or moves. If flavors or the migration context of the move remain
-# in the row, the agent also reads in full until the row's last change is this old.
+# How long after the last change of an instance's row the agent still reads in full, if flavors or the migration context
+# of a move remain in the row. While an instance has a task or moves, the agent always reads in full: nova writes some
+# columns (of instance_extra) without a new ``updated_at`` of the instance, mostly during a move.
 JUST_MOVED = datetime.timedelta(minutes=10)
 # Codes of findings that do not depend on nova's rows. Every other finding makes the next audit read in full.
 NOT_ABOUT_THE_CLOUD = frozenset(

@@ -39,7 +39,7 @@ class HistoryStore(Protocol):
         ...
 
     def changed(self) -> History | None:
-        """Return the history that another process has saved since this store last loaded or saved; None without one."""
+        """Return the history that another process has saved since this store last loaded or saved, else None."""
         ...
 
     def save(self, history: History) -> bool:
@@ -80,7 +80,7 @@ class IdentityFiles(Protocol):
 
     @property
     def may_be_elsewhere(self) -> bool:
-        """Whether the identity may be in a file that this process may not read."""
+        """Whether the identity may be in a file that this process has no permission to read."""
         ...
 
     def create(self) -> Identity:

@@ -67,7 +67,7 @@ def _of_state(task: AuditTask, memory: AuditMemory, node: str, host: HostFacts |
         return known
     if host is None or guests_of_an_unknown_host(state, host) or task.parts.identity_files.may_be_elsewhere:
         # Create no identity if libvirt was not read, if nova does not know the guests' host (finding identity-changed),
-        # or if the identity may be in a file that this process may not read.
+        # or if the identity may be in a file that this process has no permission to read.
         return None
     if task.owns():
         return task.parts.identity_files.create()
@@ -95,7 +95,7 @@ def read(task: AuditTask, memory: AuditMemory) -> Snapshot:
 
 
 def _why_not_asked(task: AuditTask, snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot; if the agent did not ask Placement, with the reason as error of Placement's reading."""
+    """Return the snapshot. If the agent did not ask Placement, the error of Placement's reading says why."""
     if snapshot.placement.asked:
         return snapshot
     unread = [reading.source for reading in (snapshot.host, snapshot.nova) if not reading.ok]
@@ -135,7 +135,11 @@ def with_full_state(task: AuditTask, memory: AuditMemory, snapshot: Snapshot, wh
 def _with_other_nodes(
     task: AuditTask, memory: AuditMemory, placement: Reading[PlacementView], nova: Reading[NovaState]
 ) -> tuple[Reading[PlacementView], Reading[NovaState]]:
-    """Return both readings, with the orphaned nodes, and with the node of a provider that has this host's name."""
+    """Return both readings, with data about other nodes added.
+
+    Placement's reading gets the trees of orphaned nodes. Nova's reading gets the compute node rows of a provider that
+    has this host's name, and of left providers that may be deleted.
+    """
     view = placement.value
     if view and view.name_holder:
         # Another provider has this host's name. The compute node row with its uuid shows which host it belongs to.
@@ -168,7 +172,7 @@ def read_placement(task: AuditTask, memory: AuditMemory, its: Turn) -> Reading[P
         fresh_allocations=its is not Turn.NOTHING or memory.recheck_recorded,
         everything=its is Turn.EVERYTHING,
         consumer_reads=most,
-        # A full read (Turn.EVERYTHING) sends the most requests. Reads of unsuspicious consumers would add a third.
+        # A full read (Turn.EVERYTHING) sends the most requests. Unsuspicious consumers would add a third more.
         unsuspicious_reads=min(UNSUSPICIOUS_READS, most) if its is Turn.ALLOCATIONS else 0,
         suspects=memory.suspects,
         reported=memory.reported,

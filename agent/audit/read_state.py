@@ -18,7 +18,7 @@ from agent.model.snapshot import STATE, Reading, StateRead
 
 
 class ReadState(NamedTuple):
-    """The reading of the state, and how the audit made it."""
+    """The reading of the cloud's state, and how the audit read the state (light or in full)."""
 
     reading: Reading[NovaState]
     how: StateRead

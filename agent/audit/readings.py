@@ -1,4 +1,4 @@
-"""Turn every read of a source into a Reading: its value, or the AgentError that prevented it."""
+"""Turn every read of a source into a Reading: the value that was read, or the AgentError with which the read failed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ JUST_BEFORE_S = 0.5
 
 
 def reading(task: AuditTask, source: str, ask: Callable[[], T]) -> Reading[T]:
-    """Call ``ask`` and return its value or its AgentError as a Reading; no other function makes readings of errors.
+    """Call ``ask`` and return its value or its AgentError as a Reading; only this function turns errors into Readings.
 
     Raises ConfigError, because only the operator can correct the configuration.
     """

@@ -39,7 +39,7 @@ def _host(found: Finding) -> tuple[str, ...]:  # noqa: ARG001 - all findings of 
 
 
 class _Link(NamedTuple):
-    """A finding with a code in ``roots`` causes those with a code in ``symptoms`` for which ``of`` has a common value.
+    """A finding with a code in ``roots`` causes findings with a code in ``symptoms`` if ``of`` returns a common value.
 
     A symptom of one link may be a root of another link. The finding at the beginning of such a chain is the root.
     """

@@ -11,8 +11,8 @@ The removal of an allocation raises no generation in Placement, so cached alloca
 audit that read allocations counts a finding that rests on *recorded* (the book of Placement's allocations). Other
 audits do not even report such a finding if it is new.
 
-``confirmed`` stays until the finding is gone. ``times`` does not: it is 0 again after each audit that could not check
-the finding, and 1 after an audit with other evidence. Heal uses ``times``.
+``confirmed`` stays true until the finding is gone. ``times`` is reset: to 0 by each audit that could not check the
+finding, to 1 by an audit with other evidence. Heal uses ``times``.
 The functions of this module are pure: the time is an argument.
 """
 

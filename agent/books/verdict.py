@@ -36,7 +36,7 @@ _TYPES_OF_NOVA = frozenset({"INSTANCE", "MIGRATION"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """Look-up tables of one snapshot. ``unreadable``: one line for each row of nova's that does not parse."""
+    """Look-up tables of one snapshot. ``unreadable``: one line for each row of nova's database that does not parse."""
 
     written: Books
     state: NovaState | None

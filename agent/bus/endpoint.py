@@ -57,7 +57,7 @@ class AgentEndpoint:
 
     @oslo_messaging.expected_exceptions(BadCall)  # type: ignore[untyped-decorator]
     def audit_now(self, _context: object, /, **arguments: object) -> Document:
-        """Request an audit. In the answer, ``accepted`` is false during a stop; ``waiting`` has all waiting reasons."""
+        """Request an audit. ``accepted`` is false if the agent is stopping; ``waiting`` lists the waiting reasons."""
         _refuse(arguments)
         due_s = self._reached.daemon.request_by_peer(REASON)
         return {
@@ -74,7 +74,7 @@ class AgentEndpoint:
         if report is None:
             return None
         kept = self._document
-        # Built once per report: with a thousand guests it takes 60 ms, and the agent cannot limit the number of calls.
+        # Build the document once per report: with 1,000 guests this takes 60 ms, and callers may call at any rate.
         if kept is None or kept[0] is not report:
             version = {"agent_version": self._reached.agent_version}
             kept = self._document = (report, version | report_document(report))
@@ -82,7 +82,7 @@ class AgentEndpoint:
 
     @oslo_messaging.expected_exceptions(BadCall)  # type: ignore[untyped-decorator]
     def publish_now(self, _context: object, /, **arguments: object) -> Document:
-        """Request a message with the host's state for all watchers. ``accepted``: whether this agent sends any."""
+        """Request a message with the host's state for all watchers. ``accepted``: whether the agent sends any."""
         _refuse(arguments)
         return {"accepted": self._reached.publish_now()}
 

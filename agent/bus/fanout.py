@@ -56,7 +56,7 @@ class Fleet(Fanout):
         super().__init__(bus, FLEET_TOPIC)
 
     def send(self, state: dict[str, Any]) -> None:
-        """Cast one document of agent/bus/host_state.py. Raises SourceUnavailable if the broker did not accept it."""
+        """Cast a document of host_state.py. Raises SourceUnavailable if the broker did not accept the cast."""
         self.cast(HOST_STATE, state=state)
 
 

@@ -65,7 +65,7 @@ def _by_code(findings: Iterable[SeenFinding]) -> dict[str, int]:
 
 
 def _oldest(findings: Iterable[SeenFinding]) -> dict[str, str]:
-    """Return when the first finding of each code was first seen; a code without a known time is left out."""
+    """Return, by code, the earliest ``first_seen_at`` of its findings; a code without a known time is left out."""
     found: dict[str, str] = {}
     for seen in findings:
         if seen.first_seen_at:

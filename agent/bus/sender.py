@@ -65,7 +65,7 @@ class Sender:
         self._bugs = 0
 
     def start(self) -> None:
-        """Start the thread; it connects when it sends the first message."""
+        """Start the thread; the thread connects when it sends the first message."""
         self._thread.start()
 
     def stop(self) -> None:

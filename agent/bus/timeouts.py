@@ -15,7 +15,7 @@ LONGEST_PAUSE_S = 30.0
 
 
 def ended_within(seconds: float, call: Callable[[], object], name: str) -> bool:
-    """Run ``call`` in a daemon thread ``name``, which may run on after ``seconds``; return whether it ended in time."""
+    """Run ``call`` in a daemon thread ``name``; return whether ``call`` ended within ``seconds``, else it runs on."""
     ended = threading.Event()
 
     def run() -> None:

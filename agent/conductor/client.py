@@ -32,7 +32,8 @@ PING_NAMESPACE = "baseapi"
 PING_VERSION = "1.0"
 # Packages whose connection errors oslo.messaging raises unchanged, without wrapping them in its own exceptions.
 _DRIVERS = frozenset({"amqp", "kombu"})
-# An RPC call times out this many seconds before the deadline: oslo.messaging's error says more than ReaderThread's.
+# An RPC call times out this many seconds before the deadline. So oslo.messaging's error, which says more, arrives
+# before ReaderThread's error.
 _MARGIN_S = 0.25
 _SUFFIX = "_Remote"
 _TRACEBACK = "Traceback (most recent call last)"

@@ -87,6 +87,6 @@ def _versions(primitive: object) -> Iterator[tuple[str, str]]:
                 yield name, version if isinstance(version, str) else ""
             value = list(fields.values()) if isinstance(fields, dict) else []
         if isinstance(value, list):
-            # Skip scalars: nearly all of the about 7,000 values in 100 instances are scalars, and no other check is as
-            # fast.
+            # Skip scalars with this check, the fastest: nearly all of the about 7,000 values in 100 instances are
+            # scalars.
             waiting += [each for each in value if type(each) in _NESTED]

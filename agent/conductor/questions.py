@@ -22,7 +22,7 @@ ATTRIBUTES = list(wire.INSTANCE_ATTRIBUTES)
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """The RPC calls of one read, within one deadline. Each method raises SourceUnavailable and SourceInconsistent."""
+    """The RPC calls of one read, within one deadline. Each method may raise SourceUnavailable or SourceInconsistent."""
 
     client: ConductorClient
     deadline: Deadline

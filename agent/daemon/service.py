@@ -52,7 +52,7 @@ class Monitoring(Protocol):
     """The servers that monitoring systems query: they keep the last audit's values and never ask a source."""
 
     def start(self) -> None:
-        """Start to answer; an address that cannot be used is tried again later."""
+        """Start to answer requests. If an address cannot be used, try the address again later."""
 
     def audited(self, report: AuditReport, changed: tuple[FindingChange, ...]) -> None:
         """Keep the values of an audit and the changes of findings that the log reported. Called by the worker."""

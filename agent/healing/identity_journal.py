@@ -77,7 +77,7 @@ def _in_words(mark: StoreMark | None) -> str:
 
 
 def fields_of(record: NodeRecord, names: tuple[str, ...]) -> Document:
-    """Return these fields as JSON. They need no conversion, because ``adopt`` changes only strings and numbers."""
+    """Return these fields as JSON. The values need no conversion: ``adopt`` changes only strings and numbers."""
     return {name: getattr(record, name) for name in names}
 
 

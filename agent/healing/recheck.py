@@ -29,7 +29,8 @@ from agent.model.snapshot import STATE
 # (decisive_heartbeat).
 WAIT_S = 30.0
 POLL_S = 1.0
-# The margin in seconds: heartbeats have whole seconds, which some databases round, and the services' clocks may differ.
+# A heartbeat proves something only if it is newer by this margin: heartbeats have whole seconds, which some databases
+# round, and the services' clocks may differ.
 MARGIN = datetime.timedelta(seconds=2)
 
 

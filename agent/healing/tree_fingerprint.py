@@ -55,7 +55,7 @@ def has_moved(task: AuditTask, tree: TreeFingerprint | TreeShape) -> bool:
 
 
 def after_own_write(tree: TreeFingerprint, before: ConsumerRecord, write: PutAllocations) -> TreeFingerprint:
-    """Return the fingerprint that the tree has after the agent's own change if nobody else changed the tree.
+    """Return the fingerprint that the tree has after the agent's own change if no other client changed the tree.
 
     A PUT raises by one the generation of each provider in its body. A PUT that names no provider raises the
     generations of the providers on which the consumer had allocations (measured on Placement 16.0.0).

@@ -73,7 +73,7 @@ class NestedFamily(Protocol):
         ...
 
     def withdrawn(self, snapshot: Snapshot, settings: Settings) -> frozenset[ProviderKey]:
-        """Return the children to delete if they exist. Children that are neither here nor in ``providers`` stay."""
+        """Return the children to delete if they exist. Children neither in this result nor in ``providers`` stay."""
         ...
 
     def belongs(

@@ -113,7 +113,7 @@ def uuid_of(mdev: Mdev) -> str | None:
 
 
 def _place(mdev: Mdev | None, resource_class: str, settings: Settings) -> ProviderKey | str | None:
-    """Return the child that counts this device, or why the child is unknown; None if the device has another class."""
+    """Return the child that counts this device, or a text why it is unknown; None for a device of another class."""
     if mdev is None:
         return "libvirt does not list the device, so its parent is not known"
     bound = bound_to(mdev.parent, settings)

@@ -22,7 +22,7 @@ from agent.nested.pci_view import KIND, PciView, key_of, pci_view, taken_by, unk
 from agent.traits.base import Wish
 from agent.traits.standard_names import ONE_TIME_USE
 
-# Placement answers 400 to a longer provider name.
+# The maximum length of a provider's name: Placement answers 400 to a longer name.
 NAME_LIMIT = 200
 _ADDRESS_LENGTH = len("0000:00:00.0")
 _ADDRESS = re.compile(r"[0-9A-F]{4}:[0-9A-F]{2}:[0-9A-F]{2}\.[0-7]")

@@ -30,7 +30,7 @@ def summary(view: ResourceView, used: Usage | None) -> HostSummary:
 
 
 def _free_disk_gib(view: ResourceView) -> int | None:
-    """Return total minus used, as in nova's log line: the file system's reserve for root is included."""
+    """Return the total minus the used GiB, as in nova's log line: the file system's reserve for root is included."""
     if view.disk_total_bytes is None or view.disk_used_bytes is None:
         return None
     return bytes_to_gib_floor(view.disk_total_bytes - view.disk_used_bytes)

@@ -92,7 +92,7 @@ def companion(snapshot: Snapshot, settings: Settings, written: Books) -> Placing
     takers = [c for c in changed if any(n > recorded[c].get(key, 0) for key, n in wanted[c].items())]
     givers = [cause for cause in changed if cause not in takers]
     # If the capacity suffices, the consumers that get more are written first, so that no use is uncounted in between.
-    # If it does not, the consumers that get less are written first, because the others need the freed capacity.
+    # Otherwise the consumers that get less are written first, because the others need the freed capacity.
     ordered = takers + givers if _has_room_for_both(view, recorded, wanted) else givers + takers
     return Placing(
         writes=tuple(_put(view, cause, wanted[cause]) for cause in ordered),
