@@ -103,6 +103,21 @@ def test_the_search_finds_hosts_that_the_table_does_not_show(started, files, wor
         rows = page.locator("#worst-hosts tbody tr:visible")
         assert rows.count() == shown
         assert page.locator("#said").inner_text().startswith(said)
+        assert page.locator("#worst-hosts caption").inner_text().startswith(f"Search: {said}")
         page.fill("#find-worst-hosts", "")
         assert rows.count() == 50
+        assert page.locator("#worst-hosts caption").inner_text().startswith("50 of")
+    assert (look.messages, look.reports) == ([], [])
+
+
+def test_a_link_to_a_row_that_the_search_hides_shows_the_row(started, files):
+    look = browser.Look()
+    with browser.opened(started, files["800"], look) as page:
+        page.fill("#find-worst-hosts", "no-such-host")
+        link = page.locator("#wasted-hosts a").first
+        row = page.locator(f"#worst-hosts {link.get_attribute('href')}")
+        assert not row.is_visible()
+        link.click()
+        assert row.is_visible()
+        assert page.input_value("#find-worst-hosts") == ""
     assert (look.messages, look.reports) == ([], [])

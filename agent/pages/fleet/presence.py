@@ -9,7 +9,7 @@ from agent.fleet.conditions import Condition
 from agent.fleet.view import HostRow
 from agent.pages.blocks import Block, Cell, Column, Paragraph, Table
 from agent.pages.fleet.facts import FleetFacts
-from agent.pages.fleet.kinds import hosts_by_kind, rare_kinds
+from agent.pages.fleet.kinds import hosts_by_kind
 from agent.pages.fleet.looks import state_cell
 from agent.pages.fleet.wording import (
     NONE,
@@ -29,7 +29,7 @@ MOST_LISTED = 40
 MOST_OLDEST = 20
 MOST_AGENTS = 60
 MOST_NAMED = 12
-_MOST_COMMON = "not named: a common kind"
+_MOST_COMMON = "not named: the most common kind"
 #: The rows of the table of ages: the greatest age in seconds, and the name of the row.
 AGES = ((60, "up to 1 min"), (300, "1 to 5 min"), (900, "5 to 15 min"), (3600, "15 to 60 min"), (86_400, "1 to 24 h"))
 _OLDER = "more than 24 h"
@@ -82,7 +82,6 @@ def agents(facts: FleetFacts) -> Section:
     if not found:
         return Section(id="agents", heading="Agents", blocks=(Paragraph(text=rest or "There are no agents."),))
     pairs = sorted(found, key=lambda pair: (-found[pair], pair))
-    few = rare_kinds(facts)
     names = hosts_by_kind(facts)
     table = Table(
         id="agent-versions",
@@ -98,7 +97,7 @@ def agents(facts: FleetFacts) -> Section:
                 Cell(text=version),
                 Cell(text=role),
                 Cell(text=str(found[version, role])),
-                Cell(text=some(names[version, role], MOST_NAMED) if (version, role) in few else _MOST_COMMON),
+                Cell(text=some(names[version, role], MOST_NAMED) if (version, role) != pairs[0] else _MOST_COMMON),
             )
             for version, role in pairs[:MOST_AGENTS]
         ),

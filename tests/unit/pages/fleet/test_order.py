@@ -149,7 +149,7 @@ def test_hosts_with_a_rare_version_are_named_and_the_search_finds_the_version():
     for other in (0, 1, 3, 4):
         documents[other]["agent_version"] = "1.0.0"
     page = tables(fleet_page(facts_of(documents)))
-    assert [row[3].text for row in page["agent-versions"].rows] == ["not named: a common kind", fleet.name(12)]
+    assert [row[3].text for row in page["agent-versions"].rows] == ["not named: the most common kind", fleet.name(12)]
     found = [texts for texts in page["worst-hosts"].searched if any("0.0.7" in text for text in texts)]
     assert [texts[1] for texts in found] == [fleet.name(12)]
     assert len(found[0]) == len(page["worst-hosts"].columns) + 1
