@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.rigs import python_env
-from tests.rigs.releases import NEWEST, VARIABLE
+from tests.rigs.releases import NEWEST, VARIABLE, named
 from tools.version_matrix import FEWER_CASES, GREEN, TOP, Case, Cell, cases
 
 README = TOP / "README.md"
@@ -35,6 +35,7 @@ ERAS = ("2025.1", "2025.2", "2026.1")
 SHOWN = ("oslo.config", "oslo.messaging", "keystoneauth1", "SQLAlchemy", "urllib3", "cliff", "os-traits")
 #: What the contract tests try with the libraries of a release: each library against the real service.
 CONTRACT = (
+    "tests/contract/placement/test_server.py",
     "tests/contract/placement/test_reader.py",
     "tests/contract/placement/test_writer.py",
     "tests/contract/placement/test_conflict_kinds.py",
@@ -45,7 +46,7 @@ CONTRACT = (
     "tests/contract/test_heal.py",
 )
 SUITES = {"unit tests": ("tests/unit",), "contract tests": CONTRACT}
-#: Tools of the extra ``test`` that check code, or that make the demo's Placement: no test above needs them.
+#: Tools of the extra ``test`` that no test above needs, and Placement, whose version is the release's.
 NOT_NEEDED = re.compile(r"openstack-placement|mypy|ruff|import-linter|types-|reno|cyclonedx|axe|grafana")
 TIMEOUT_S = 3600
 
@@ -94,7 +95,9 @@ def python_of(series: str) -> Path:
     """
     if series == NEWEST.series:
         return Path(sys.executable)
-    wanted = ("setuptools>=77,<81", "wheel", "-r", str(TOP / "requirements.txt"), *_tools())
+    placement = (f"openstack-placement=={named(series).placement}", "waitress")
+    services = ("-c", str(CONSTRAINTS / f"{series}.txt"))
+    wanted = ("setuptools>=77,<81", "wheel", "-r", str(TOP / "requirements.txt"), *_tools(), *placement, *services)
     python = python_env.made(f"agent-{series}", constraints_of(series), *wanted)
     pip = [str(python), "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--editable", str(TOP)]
     done = subprocess.run(pip, capture_output=True, text=True, timeout=300, check=False)
