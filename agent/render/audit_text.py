@@ -24,6 +24,7 @@ def audit_blocks(audit: Document, names: Mapping[str, str]) -> Iterator[Block]:
     """Yield all text of ``stocktake audit``; ``names`` maps consumers' uuids to names."""
     yield from head_lines(audit, audit["started_at"])
     yield from finding_blocks(audit["findings"], names, audit["started_at"])
+    yield from simulated_lines(audit)
     yield from gone_lines(audit)
     yield from plan_lines(audit["plan"], audit["writes_done"] if audit["published"] else 0)
     yield from _how_to_write(audit)
@@ -54,11 +55,17 @@ def head_lines(audit: Document, now: str) -> Iterator[Line]:
     if audit["error"]:
         yield line(f"error: {audit['error']}", hang=2)
     yield from source_lines(audit)
-    yield from (line(f"simulated: {what}", hang=2) for what in audit["simulated"])
     if note := audit.get("record_note"):
         yield line(note, hang=2)
     # The report of an older agent has no notes.
     yield from (line(f"note: {note}", hang=2) for note in audit.get("notes", ()))
+
+
+def simulated_lines(audit: Document) -> Iterator[Block]:
+    """Yield what the audit did not read from this host but from recorded facts, as in the demo."""
+    if audit["simulated"]:
+        yield ""
+    yield from (line(f"simulated: {what}", hang=2) for what in audit["simulated"])
 
 
 def _outcome(audit: Document) -> tuple[str | Span, ...]:

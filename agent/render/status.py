@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from agent.errors import SourceInconsistent
 from agent.model.report import Outcome
-from agent.render.audit_text import gone_lines, head_lines
+from agent.render.audit_text import gone_lines, head_lines, simulated_lines
 from agent.render.cells import NOT_KNOWN
 from agent.render.documents import SCHEMA_VERSION, Document
 from agent.render.finding_text import finding_block, finding_blocks, unknown_lines
@@ -189,6 +189,7 @@ def _blocks(last: LastReport) -> Iterator[Block]:
         yield line(stale_line(last), hang=2)
     yield from head_lines(last.audit, last.now)
     yield from finding_blocks(last.audit["findings"], last.names, last.now)
+    yield from simulated_lines(last.audit)
     yield from gone_lines(last.audit)
     if last.inventory:
         yield ""

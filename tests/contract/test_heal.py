@@ -834,3 +834,17 @@ def test_a_later_heal_run_does_not_wait_again_to_prove_nova_compute_dead(host):
         until(lambda: "no-rival" not in guards(), 60, "its silence is proven")
         for _ in range(2):
             assert "no-rival" not in guards()
+
+
+def test_heal_and_explain_name_the_repair_of_a_finding_that_ended(host):
+    host.allocate("gone", here=HELD)
+    with host.cell(host.gone("gone")):
+        plan = host.told("heal").document
+        id_, digest = plan["actions"][0]["finding_id"][:8], plan["digest"]
+        assert host.run("heal", "--finding", id_, "--plan", digest, "--yes").code == 4
+        said = f"healed by entry {host.told('journal').document[0]['id']}"
+        stale = host.run("heal", "--finding", id_, "--plan", digest, "--yes")
+        assert (stale.code, said in stale.stderr) == (5, True)
+        for words in (("heal", "--finding", id_), ("explain", id_)):
+            ended = host.run(*words)
+            assert (ended.code, said in ended.stderr) == (127, True), ended.stderr

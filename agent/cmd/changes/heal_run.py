@@ -8,6 +8,7 @@ without a saved history no finding would ever be old enough.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 from dataclasses import dataclass
 
@@ -17,16 +18,18 @@ from agent.books.histories import merged
 from agent.cmd import wiring
 from agent.cmd.audited import loaded_for, not_saved, task_of
 from agent.cmd.exit_handling import to_stderr
+from agent.cmd.naming.ended import ended_words
 from agent.cmd.naming.prefixes import only_match
 from agent.cmd.not_root import closed_to_us, require_root
 from agent.cmd.unread import refuse_unreadable, unread_lines
 from agent.cmd.waits.progress import waits_shown
 from agent.cmd.wake import wake_after
 from agent.config.loaded import Loaded
-from agent.errors import ConfigError, FolderUnavailable, LockHeld
+from agent.errors import ConfigError, FolderUnavailable, LockHeld, SourceUnavailable
 from agent.healing.heal import Healed, Prepared, prepared, run_heal
 from agent.healing.plan import asked_for
 from agent.healing.recheck import WAIT_S
+from agent.host_files.journal import Entry
 from agent.model.audit import AuditMemory, AuditResult, Publish
 from agent.model.finding import STEADY_AUDITS, FindingState, GoneFinding
 from agent.model.heal import HealPlan
@@ -117,7 +120,7 @@ def healed(options: argparse.Namespace, ordered: Ordered) -> HealRun:
         if closed is None:
             _remember(task, result)
         refuse_unreadable(result.report, closed)
-        _check_ids(result.report, ordered)
+        _check_ids(task, result.report, ordered)
         with waits_shown(options) as watch, watch(_HEARTBEAT, WAIT_S):
             run = _decided_again(task, _run(task, result, ordered))
     wake_after(loaded, (each.outcome for each in run.healed))
@@ -204,15 +207,31 @@ def _check_codes(ordered: Ordered) -> None:
         raise UsageError(f"heal has no repair for {', '.join(unknown)}; heal repairs {', '.join(sorted(BY_CODE))}")
 
 
-def _check_ids(report: AuditReport, ordered: Ordered) -> None:
-    unknown = sorted(ids_of(report, ordered) - {seen.finding.id for seen in report.findings})
+def _check_ids(task: AuditTask, report: AuditReport, ordered: Ordered) -> None:
+    asked = ids_of(report, ordered)
+    unknown = sorted(asked - {seen.finding.id for seen in report.findings})
     if not unknown:
         return
     if all(source.ok for source in report.sources):
-        raise UsageError(
-            f"unknown finding {', '.join(unknown)}: `stocktake findings` lists all current findings with their ids"
-        )
+        entries = _journal_entries(task)
+        ended = [words for each in unknown if (words := ended_words(each, report.gone, entries))]
+        if ordered.digest is not None and len(unknown) == len(asked) == len(ended):
+            # Each requested finding ended after the operator read the plan, so the plan is stale and nothing is done.
+            for words in ended:
+                to_stderr(words)
+            return
+        listing = "`stocktake findings` lists all current findings with their ids"
+        if ended:
+            raise UsageError(f"{'; '.join(ended)}; {listing}")
+        raise UsageError(f"unknown finding {', '.join(unknown)}: {listing}")
     to_stderr(f"the audit did not find {', '.join(unknown)}, but the audit could not read every source")
+
+
+def _journal_entries(task: AuditTask) -> tuple[Entry, ...]:
+    """Return the journal's entries; () without a journal, or if the journal cannot be read."""
+    with contextlib.suppress(SourceUnavailable):
+        return task.parts.journal.read().entries if task.parts.journal else ()
+    return ()
 
 
 def _run(task: AuditTask, result: AuditResult, ordered: Ordered) -> HealRun:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from agent.cmd.commands.base import JSON, DocumentCommand, argument
 from agent.cmd.commands.reporting import LAST, ReportingCommand
+
+if TYPE_CHECKING:
+    from agent.host_files.journal import Entry
 
 
 class Explain(ReportingCommand, DocumentCommand):
@@ -37,11 +41,32 @@ class Explain(ReportingCommand, DocumentCommand):
 
             self.answer(parsed_args.format, page_blocks(page), code_page(what, page))
             return 0
+        from agent.cmd.naming.ended import ended_words
         from agent.cmd.naming.explain_what import answer
         from agent.render.explain_text import Detail
+        from agent.usage_error import UsageError
 
         # --verbose is for the text: the JSON document always says from which source each amount comes.
         brief = not parsed_args.verbose and parsed_args.format != JSON
-        found = answer(self.report_of(parsed_args, "explain"), what, Detail.BRIEF if brief else Detail.SOURCES)
+        report = self.report_of(parsed_args, "explain")
+        try:
+            found = answer(report, what, Detail.BRIEF if brief else Detail.SOURCES)
+        except UsageError:
+            if (words := ended_words(what, report.gone, self._entries())) is None:
+                raise
+            raise UsageError(words) from None
         self.answer(parsed_args.format, found.blocks, found.document)
         return found.code
+
+    def _entries(self) -> tuple[Entry, ...]:
+        """Return the journal's entries; () if this user cannot read the journal."""
+        from agent.config.agent_options import agent_options_from
+        from agent.config.load import load
+        from agent.errors import SourceUnavailable
+        from agent.host_files.journal import FileJournal
+
+        options = agent_options_from(load(self.app.options.config_file, self.app.options.config_dir))
+        try:
+            return FileJournal(options.state_dir, now=str).read().entries
+        except SourceUnavailable:
+            return ()

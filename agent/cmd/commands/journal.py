@@ -65,7 +65,8 @@ class Journal(ListCommand):
             action="append",
             default=[],
             metavar="UUID",
-            help="only this consumer: its uuid, or the first 8 characters or more (repeatable)",
+            help="only this consumer: its uuid, the first 8 characters or more, or the instance's name in the journal "
+            "(repeatable)",
         ),
     )
 
@@ -97,11 +98,15 @@ class Journal(ListCommand):
 
 def _selection(parsed_args: argparse.Namespace, entries: tuple[Entry, ...]) -> Selection:
     """Return the filters. Raises UsageError if a typed uuid is too short or is the beginning of several uuids."""
-    from agent.cmd.naming.journal_selection import Selection
+    from agent.cmd.naming.journal_selection import Selection, named_in
     from agent.cmd.naming.prefixes import only_match
 
     known = [entry.change.consumer_uuid for entry in entries if entry.change.consumer_uuid]
-    consumers = (only_match("consumer", typed, known) or typed for typed in parsed_args.consumer)
+    consumers = (
+        uuid
+        for typed in parsed_args.consumer
+        for uuid in named_in(entries, typed) or (only_match("consumer", typed, known) or typed,)
+    )
     return Selection(
         since=parsed_args.since,
         limit=parsed_args.limit,

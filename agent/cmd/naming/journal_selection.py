@@ -28,6 +28,15 @@ def selected(entries: tuple[Entry, ...], asked: Selection) -> tuple[Entry, ...]:
     return found if asked.limit is None else found[max(0, len(found) - asked.limit) :]
 
 
+def named_in(entries: tuple[Entry, ...], name: str) -> frozenset[str]:
+    """Return the uuids of the consumers that the reasons of their entries name: ``instance UUID (NAME)``."""
+    return frozenset(
+        entry.change.consumer_uuid
+        for entry in entries
+        if entry.change.consumer_uuid and f"{entry.change.consumer_uuid} ({name})" in entry.change.why
+    )
+
+
 def _matches(entry: Entry, asked: Selection) -> bool:
     return (
         (asked.since is None or _is_since(entry.at, asked.since))

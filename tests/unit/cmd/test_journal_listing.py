@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.host_files.journal import Change, FileJournal, Result
+from agent.cmd.naming.journal_selection import named_in
+from agent.host_files.journal import Change, Entry, FileJournal, Result
 from agent.model.heal import Actor
 from tests.rigs.commands import stocktake_here
 from tests.rigs.configs import ALONE
@@ -90,6 +91,12 @@ def test_each_text_format_shows_undone_for_an_undone_entry(config_file: str, for
 def test_the_table_keeps_the_headings_that_were_asked_for(config_file: str) -> None:
     listed = stocktake_here("--config-file", config_file, "journal", "-c", "ENTRY", "-c", "finding_id")
     assert listed.stdout.splitlines()[0].split() == ["ENTRY", "FINDING_ID"]
+
+
+def test_journal_selects_the_entries_of_an_instance_by_its_name() -> None:
+    entry = Entry(id="a", at=AT, change=change(WHY, consumer_uuid=uuid("gone")))
+    assert named_in((entry,), "web-3") == {uuid("gone")}
+    assert named_in((entry,), "web") == frozenset()
 
 
 def test_format_csv_shows_the_actor_of_a_journal_entry_as_text(config_file: str) -> None:

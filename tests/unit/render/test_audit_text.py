@@ -189,6 +189,12 @@ def test_the_audit_text_names_findings_that_are_gone_with_the_reason():
     assert shown(gone_lines(DOCUMENT)) == []
 
 
+def test_the_simulated_facts_follow_the_findings():
+    said = shown(audit_blocks({**audit_document(SCREEN), "simulated": ["guests: recorded"]}, {}))
+    at = said.index("simulated: guests: recorded")
+    assert at > max(number for number, text in enumerate(said) if text.startswith(" docs: "))
+
+
 def test_the_reason_several_is_shown_as_gone():
     (each,) = audit_document(SCREEN)["gone"]
     said = shown(gone_lines({"gone": [each | {"reason": "several", "words": "no longer found; before: 4 MiB"}]}))

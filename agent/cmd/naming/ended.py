@@ -1,0 +1,31 @@
+"""Say of a finding that no audit finds any more when it ended, and by which repair. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agent.cmd.naming.prefixes import could_be_beginning, plain
+from agent.host_files.journal import Entry, Result
+from agent.model.finding import GoneFinding
+
+
+def ended_words(typed: str, gone: Iterable[GoneFinding], entries: Iterable[Entry]) -> str | None:
+    """Return one sentence about the finding whose id begins with ``typed``.
+
+    None if the finding is not among the findings that this command's audits found gone, and no entry repaired it.
+    """
+    if not could_be_beginning(typed):
+        return None
+    repairs = [
+        entry
+        for entry in entries
+        if entry.result is Result.DONE
+        and entry.change.undoes is None
+        and plain(entry.change.finding_id or "").startswith(plain(typed))
+    ]
+    if not repairs:
+        ended = next((one for one in gone if plain(one.seen.finding.id).startswith(plain(typed))), None)
+        return None if ended is None else f"finding {typed} ended: {ended.words}"
+    last = repairs[-1]
+    undone = f", which entry {', '.join(last.undone_by)} undid" if last.undone_by else ""
+    return f"finding {typed} ended at {last.ended_at or last.at}, healed by entry {last.id}{undone}"

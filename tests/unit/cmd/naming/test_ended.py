@@ -1,0 +1,41 @@
+"""A finding's id that no audit finds any more: when the finding ended, and which entry repaired it."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.cmd.naming.ended import ended_words
+from agent.host_files.journal import Change, Entry, Result
+
+ID = "87897f25-105f-50a2-8adc-94d2fb184baa"
+AT = "2026-11-21T12:00:01.000Z"
+
+
+def entry(result: Result = Result.DONE, undoes: str | None = None, undone_by: tuple[str, ...] = ()) -> Entry:
+    change = Change(kind="allocations", why="w", before=None, after=None, finding_id=ID, undoes=undoes)
+    return Entry(id="2337b54e0001", at="t", change=change, result=result, ended_at=AT, undone_by=undone_by)
+
+
+@pytest.mark.parametrize("typed", [ID, ID[:8], ID[:8].upper()])
+def test_the_words_of_an_ended_finding_name_the_time_and_the_entry(typed: str) -> None:
+    assert ended_words(typed, (), (entry(),)) == f"finding {typed} ended at {AT}, healed by entry 2337b54e0001"
+
+
+def test_the_words_of_an_ended_finding_name_the_undo_of_its_repair() -> None:
+    words = ended_words(ID, (), (entry(undone_by=("aaaa",)),))
+    assert words is not None
+    assert words.endswith(", which entry aaaa undid")
+
+
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [
+        (ID[:7], entry()),
+        ("web-1", entry()),
+        (ID, entry(Result.REFUSED)),
+        (ID, entry(undoes="aaaa")),
+        ("9" * 8, entry()),
+    ],
+)
+def test_without_a_repair_in_the_journal_nothing_is_said(typed: str, found: Entry) -> None:
+    assert ended_words(typed, (), (found,)) is None
