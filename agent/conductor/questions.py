@@ -102,8 +102,8 @@ class Questions:
     def migrations_of(self, instance: str) -> tuple[Row, ...]:
         """Return all migrations of an instance that are not deleted, in any status.
 
-        nova compares this filter with one uuid. No other filter of nova finds the migrations of several instances at
-        once: ``changes-since`` leaves out a migration that nova has not saved since it created the migration.
+        nova's filter ``instance_uuid`` takes one uuid. No other filter of nova finds the migrations of several
+        instances at once: ``changes-since`` leaves out a migration that nova has not saved since its creation.
         """
         return self._migrations({"instance_uuid": instance})
 

@@ -163,8 +163,8 @@ def _the_cycle(seen: Seen) -> Story:
         shown=bool(ghosts) and bool(report.sources) and all(s.ok for s in report.sources),
         evidence=(
             f"read: {reads}",
-            f"decided: {len(report.ledger)} ledger rows, {len(report.findings)} findings; "
-            f"writes: {report.writes_done} (earlier audits made all changes); requests to Placement: {report.requests}",
+            f"result: {len(report.ledger)} ledger rows, {len(report.findings)} findings; writes in this audit: "
+            f"{report.writes_done} (earlier audits had made every change); requests to Placement: {report.requests}",
             *_sentences(ghosts),
         ),
         host=cast.FIRST.name,

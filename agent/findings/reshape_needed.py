@@ -76,7 +76,7 @@ def _remedies(audit: AuditFacts, family: NestedFamily, name: str, consumers: lis
     return (
         heal(f"move {name} to the {family.name} providers, all allocations at once"),
         *(inspect(_device(family, name, each), virsh(audit, "dumpxml", each)) for each in consumers[:_NAMED]),
-        by_hand(f"if heal cannot tell which provider a guest belongs to, migrate or shelve these guests, and {later}"),
+        by_hand(f"if heal cannot tell to which provider a guest belongs, migrate or shelve that guest, and {later}"),
     )
 
 

@@ -150,7 +150,8 @@ def _body(action: AnyAction) -> dict[str, Any]:
         providers = tuple(replace(each, before=each.before or ()) for each in action.reshaping.providers)
         action = replace(action, reshaping=replace(action.reshaping, providers=providers))
     body = asdict(action)
-    # ``also_ends`` is not part of the change: the digest stays the same when one more finding would end.
+    # ``also_ends`` only names the other findings that the change would end. Without it, the digest stays the same when
+    # that list changes.
     del body["also_ends"]
     for change in (body, *body.get("reshaping", {}).get("changes", ())):
         # Leave out the record's age, which grows from plan to plan. A changed record has another content or generation.

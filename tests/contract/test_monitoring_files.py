@@ -177,7 +177,7 @@ def test_a_real_prometheus_of_three_agents_answers_each_panels_expression(scrape
     assert empty <= MAY_BE_EMPTY
 
 
-def test_a_real_prometheus_of_three_agents_has_the_leaks_of_one_of_them(scraped):
+def test_a_real_prometheus_that_scrapes_three_agents_has_the_leaks_of_one_host(scraped):
     (leaked,) = scraped.server.query("sum by (resourcetype) (stocktake_resource_leaked) > 0")
     assert (leaked["metric"], leaked["value"][1]) == ({"resourcetype": "VCPU"}, "16")
     (count,) = scraped.server.query('count(up{job="stocktake"} == 1)')

@@ -100,7 +100,7 @@ def _block(facts: FleetFacts, loss: _Loss) -> Block:
         caption=f"{which}, the most VCPU first, then RAM and disk. {_SINCE}{rest}",
         columns=tuple(Column(heading=heading, is_word=heading in _WORDS) for heading in columns),
         rows=tuple(_row(row, loss, facts, known) for row in shown),
-        foot=and_more(len(shown), len(rows), "hosts: search for a host below"),
+        foot=and_more(len(shown), len(rows), "hosts: the search field below finds a host"),
     )
 
 

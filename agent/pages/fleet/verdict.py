@@ -93,7 +93,7 @@ class _Sum:
 def _wasted(facts: FleetFacts) -> _Sum:
     return _Sum(
         name="Wasted",
-        text="amounts that Placement counts and nothing uses",
+        text="amounts that Placement counts as used although nothing uses them",
         found=[(row, found) for row in by_harm(facts.view.rows) if (found := wasted_of(row))],
         codes=LEAKING,
         unknown=facts.view.sums.not_known,

@@ -82,7 +82,7 @@ def _figures(losses: Losses, facts: HostFacts) -> tuple[Figure, ...]:
     unaccounted = "bytes without an owner, and what Placement records for consumers that the cloud does not know"
     found = (
         ("Sold twice", losses.sold_twice, "amounts that are promised or used and that Placement may allocate again"),
-        ("Wasted", losses.wasted, "amounts that Placement counts and nothing uses"),
+        ("Wasted", losses.wasted, "amounts that Placement counts as used although nothing uses them"),
         ("Unaccounted", losses.unaccounted, unaccounted),
     )
     return tuple(_figure(name, loss, text, facts.now) for name, loss, text in found)

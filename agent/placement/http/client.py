@@ -211,8 +211,8 @@ class PlacementClient:
                 raise
         reply = answers.reply_of(method, response)
         if reply.status == 406:
-            # 406: the server does not know the microversion, so it is older than the server before. Read its newest
-            # microversion again at the next request.
+            # 406: this server does not know the microversion, so it is older than the server that answered earlier. The
+            # next request reads the newest microversion again.
             self._maximum = None
         if reply.status >= 300:
             raise self._held_by(answers.refusal(reply), response.headers)

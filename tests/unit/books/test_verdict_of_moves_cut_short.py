@@ -20,7 +20,7 @@ def verdicts(world):
 
 
 @pytest.mark.parametrize("status", ["failed", "reverted", "cancelled"])
-def test_a_failed_moves_allocation_is_unknown_if_the_instance_has_no_allocation(status):
+def test_a_failed_move_has_verdict_unknown_if_its_instance_has_no_allocation(status):
     """The rollback never returned the allocation: if heal removed it, the guest's room would be offered again."""
     cut_short = dataclasses.replace(MOVE, status=status)
     found = verdicts(

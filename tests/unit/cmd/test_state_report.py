@@ -81,7 +81,7 @@ def test_the_report_masks_secrets_and_logins_of_urls(tmp_path):
     assert "http://***@placement/" in report
 
 
-def test_the_report_goes_to_stderr_and_a_log_line_lists_waiting_audit_reasons(tmp_path, capfd, caplog):
+def test_the_report_goes_to_stderr_and_the_reasons_of_waiting_audits_to_the_log(tmp_path, capfd, caplog):
     with caplog.at_level("INFO"):
         write_state_report(CONDITION, loaded(tmp_path), "1")
     assert "Live findings" in capfd.readouterr().err

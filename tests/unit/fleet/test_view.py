@@ -70,7 +70,7 @@ def test_an_expected_host_list_stays_and_a_problem_is_shown_if_a_reread_fails():
     assert (conditions(found), found.problems) == ({"a": Condition.NEVER}, ("refused",))
 
 
-def test_rows_of_listed_hosts_have_their_group_and_disabled_service():
+def test_rows_of_listed_hosts_show_the_group_and_whether_nova_disabled_the_host():
     listed = expected(ExpectedHost(host="a", group="rack-1"), ExpectedHost(host="b", disabled=True))
     found = view(cell(seen(clean("a")), expected=listed))
     assert [(row.host, row.group, row.disabled) for row in found.rows] == [("a", "rack-1", False), ("b", "", True)]

@@ -47,7 +47,7 @@ def test_the_igb_trait_needs_recent_libvirt_and_qemu(libvirt, qemu, there):
     assert ("IGB" in wanted, "IGB" in unwanted) == (there, not there)
 
 
-def test_if_versions_are_unknown_only_the_igb_network_trait_is_unchanged():
+def test_only_the_igb_network_trait_is_left_as_it_is_if_versions_are_unknown():
     assert models("kvm") == (KVM, {"LAN9118"})
     assert models("kvm", capabilities=capable(), qemu=0) == (KVM, {"LAN9118"})
     assert models("lxc") == (set(), ALL)

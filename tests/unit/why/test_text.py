@@ -219,7 +219,7 @@ def test_the_json_document_has_obstacle_numa_cells_cloud_summary_and_request():
     assert (found["schema_version"], found["provider_uuid"], found["placement"]) == (1, uuid, {"requests": 9})
 
 
-def test_caveats_of_a_fitting_tree_are_printed():
+def test_caveats_are_printed_for_a_provider_tree_that_fits_the_request():
     fits = asked(offered(1, total=96, max_unit=96))
     tree = dataclasses.replace(fits.answer.trees[0], caveats=("MariaDB rounds",))
     report = dataclasses.replace(fits, answer=dataclasses.replace(fits.answer, trees=(tree,)))

@@ -56,7 +56,7 @@ def test_the_address_of_the_cell_database_is_shown_without_its_password(tmp_path
     assert "s3cret" not in repr(found)
 
 
-def test_no_url_of_placement_or_libvirt_contains_a_user(tmp_path):
+def test_the_user_is_removed_from_the_urls_of_placement_and_libvirt(tmp_path):
     text = (
         "[placement]\nauth_type = http_basic\nusername = u\npassword = p\n"
         "endpoint_override = https://admin:marker@placement.example.org:8778/x\n"

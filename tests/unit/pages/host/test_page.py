@@ -52,7 +52,7 @@ def test_a_page_of_1000_guests_and_20000_volumes_stays_within_its_size_limits():
     assert len(Elements(text).found) <= 8_000
 
 
-def test_a_page_with_hostile_names_stays_within_its_limits_and_pictures():
+def test_hostile_names_neither_enlarge_a_page_nor_leave_its_pictures():
     page = host_page(facts(large(300, 500, HOSTILE_NAMES)))
     text = rendered(page)
     assert len(text.encode()) < 1_000_000
