@@ -51,10 +51,20 @@ class Kept:
 
 def kept_clouds() -> Iterator[Kept]:
     """Yield each kept cloud of this user, the oldest first."""
-    folders = sorted(Path(tempfile.gettempdir()).glob(f"{PREFIX}*"), key=lambda folder: folder.stat().st_mtime)
-    for folder in folders:
-        if (found := kept_in(folder)) is not None:
+    for file in sorted(Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{_FILE}"), key=_written_at):
+        if (found := kept_in(file.parent)) is not None:
             yield found
+
+
+def _written_at(file: Path) -> float:
+    """Return when the file was written, in seconds since 1970; 0 if another process has just removed the file.
+
+    The time of a cloud's folder would not do: it changes with each file that the running cloud makes.
+    """
+    try:
+        return file.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def kept_in(folder: Path) -> Kept | None:

@@ -1,4 +1,4 @@
-"""Say of a finding that no audit finds any more when it ended, and by which repair. Pure."""
+"""Say of a finding that no audit finds any more when it ended, and by which repair."""
 
 from __future__ import annotations
 

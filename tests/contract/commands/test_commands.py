@@ -314,7 +314,7 @@ def test_explain_of_a_consumer_shows_allocations_and_findings_and_verdict(host):
     assert codes(document) == ["allocation-stale-move", "migration-finished-but-counted"]
     ended = host.run("explain", host.evacuated)
     assert ended.code == 0
-    assert "\nallocation-stale-move: the instance moved away" in ended.stdout
+    assert "\nallocation-stale-move: the instance is not on this host: it moved away" in ended.stdout
 
 
 @pytest.mark.parametrize("command", [("explain",), ("ledger", "--resource-class")])
