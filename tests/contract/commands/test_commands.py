@@ -13,6 +13,7 @@ from agent.demo import cell
 from agent.host_files.lock import FileLock
 from tests.rigs.commands import CPUS, MEMORY_MIB, SmallHost, small_host, stocktake
 from tests.rigs.placement import Rest, running
+from tests.rigs.releases import needs_all_traits
 
 AUDIT_KEYS = [
     "schema_version", "audit_id", "host", "node", "provider_uuid", "role", "reasons", "started_at", "duration_ms",
@@ -163,6 +164,7 @@ def test_read_only_commands_change_neither_placement_nor_state_dir(own_host, res
     assert list((own_host.agent.folder / "state").iterdir()) == []
 
 
+@needs_all_traits()
 def test_a_second_run_of_audit_publish_on_an_unchanged_host_writes_nothing(own_host, rest):
     code, document = own_host.json("audit", "--publish")
     assert (code, document["published"], document["writes_done"]) == (3, True, 2)
@@ -373,6 +375,7 @@ def test_traits_command_shows_owners_and_option_diff_omits_operator_traits(own_h
     assert "CUSTOM_GOLD" not in ended.stdout
 
 
+@needs_all_traits()
 def test_status_shows_the_last_report_of_the_daemon(own_host):
     ended = own_host.agent.agent("--once")
     assert ended.code == 3, ended.stderr
