@@ -17,17 +17,29 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.rigs import python_env
 from tests.rigs.releases import NEWEST, VARIABLE, named
-from tools.version_matrix import FEWER_CASES, GREEN, TOP, Case, Cell, cases
+from tools.matrix_results import (
+    FEWER_CASES,
+    GREEN,
+    README,
+    TOP,
+    Cell,
+    NoResults,
+    Row,
+    Run,
+    between,
+    cell,
+    line,
+    print_result,
+    results,
+)
 
-README = TOP / "README.md"
 BEGIN, END = "<!-- libraries: written by tools/matrix --constraints --readme -->", "<!-- end of libraries -->"
 CONSTRAINTS = TOP / "tests/rigs/constraints"
 ERAS = ("2025.1", "2025.2", "2026.1")
@@ -49,21 +61,15 @@ SUITES = {"unit tests": ("tests/unit",), "contract tests": CONTRACT}
 #: Tools of the extra ``test`` that no test above needs, and Placement, whose version is the release's.
 NOT_NEEDED = re.compile(r"openstack-placement|mypy|ruff|import-linter|types-|reno|cyclonedx|axe|grafana")
 TIMEOUT_S = 3600
+#: pytest makes a warning an error here. What an older library says about itself is not a failure of the agent.
+QUIET = ("-W", "ignore::DeprecationWarning")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """The results with the libraries of one release. ``problem``: why no test could run."""
+class LibraryRow(Row):
+    """The results with the libraries of one release. ``versions`` has the version of each library in ``SHOWN``."""
 
-    series: str
-    versions: dict[str, str]
-    cells: dict[str, Cell]
-    problem: str | None = None
-
-    @property
-    def is_green(self) -> bool:
-        """Whether every suite ran and is green."""
-        return self.problem is None and all(cell.verdict == GREEN for cell in self.cells.values())
+    versions: dict[str, str] = field(default_factory=dict)
 
 
 def constraints_of(series: str) -> Path:
@@ -105,51 +111,28 @@ def python_of(series: str) -> Path:
     return python
 
 
-def run(series: str, processes: int) -> Row:
+def run(series: str, processes: int) -> LibraryRow:
     """Run both suites with the libraries of the release."""
     try:
         python = python_of(series)
     except (AssertionError, subprocess.TimeoutExpired) as error:
-        return Row(series, {}, {}, problem=f"the environment cannot be made: {error}")
+        return LibraryRow(series, {}, problem=f"the environment cannot be made: {error}")
     freeze = subprocess.run([python, "-m", "pip", "freeze"], capture_output=True, text=True, timeout=120, check=True)
-    found = {name: _suite(python, series, tests, processes) for name, tests in SUITES.items()}
-    problem = next((text for _, text in found.values() if text), None)
-    return Row(series, versions_in(freeze.stdout), {name: _cell(each) for name, (each, _) in found.items()}, problem)
+    environment = {**FEWER_CASES, **os.environ, VARIABLE: series}
+    runs = {name: Run(python, (*QUIET, *tests), environment, TIMEOUT_S, shown=8000) for name, tests in SUITES.items()}
+    try:
+        cells = {name: cell(results(each, processes)) for name, each in runs.items()}
+    except NoResults as error:
+        return LibraryRow(series, {}, problem=str(error), versions=versions_in(freeze.stdout))
+    return LibraryRow(series, cells, versions=versions_in(freeze.stdout))
 
 
-def _suite(python: Path, series: str, tests: Sequence[str], processes: int) -> tuple[tuple[Case, ...], str | None]:
-    """Return the results of the tests, and why there are none."""
-    with tempfile.TemporaryDirectory(prefix="stocktake-matrix-") as folder:
-        report = Path(folder) / "junit.xml"
-        command = [str(python), "-m", "pytest", "-q", "-n", str(processes), "--dist", "loadgroup"]
-        # pytest makes a warning an error here. What an older library says about itself is not a failure of the agent.
-        command += ["-W", "ignore::DeprecationWarning"]
-        command += [f"--junitxml={report}", "-o", "junit_family=xunit1", *tests]
-        environment = {**FEWER_CASES, **os.environ, VARIABLE: series}
-        done = subprocess.run(
-            command, cwd=TOP, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
-        )
-        if done.returncode not in (0, 1) or not report.exists():
-            return (), f"pytest ended with {done.returncode}:\n{done.stdout[-3000:]}{done.stderr}"
-        if done.returncode:
-            print(done.stdout[-8000:], file=sys.stderr)
-        return cases(report.read_text()), None
-
-
-def _cell(found: Sequence[Case]) -> Cell:
-    return Cell(
-        passed=sum(not case.failed and not case.skipped for case in found),
-        failed=tuple(f"{case.file}::{case.name}" for case in found if case.failed),
-        notes=tuple(dict.fromkeys(note for case in found for note in case.notes)),
-    )
-
-
-def table(rows: Sequence[Row]) -> str:
+def table(rows: Sequence[LibraryRow]) -> str:
     """Return the table as Markdown: one line for each release."""
-    lines = [_line(["Libraries of", *SHOWN, *SUITES]), _line(["---"] * (1 + len(SHOWN) + len(SUITES)))]
+    lines = [line(["Libraries of", *SHOWN, *SUITES]), line(["---"] * (1 + len(SHOWN) + len(SUITES)))]
     for row in rows:
         versions = [row.versions.get(name, "-") for name in SHOWN]
-        lines.append(_line([row.series, *versions, *(_words(row.cells.get(name)) for name in SUITES)]))
+        lines.append(line([row.series, *versions, *(_words(row.cells.get(name)) for name in SUITES)]))
     return "\n".join(lines)
 
 
@@ -157,17 +140,6 @@ def _words(cell: Cell | None) -> str:
     if cell is None:
         return "not run"
     return f"{cell.verdict}, {cell.passed} passed" if cell.verdict == GREEN else cell.verdict
-
-
-def _line(texts: Sequence[str]) -> str:
-    return f"| {' | '.join(texts)} |"
-
-
-def in_readme(readme: str, found: str) -> str:
-    """Return the README with the text between the two markers replaced."""
-    before, _, rest = readme.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n\n{found}\n\n{END}{after}"
 
 
 def parser() -> argparse.ArgumentParser:
@@ -191,15 +163,10 @@ def main() -> int:
         rows.append(run(series, options.processes))
         texts = [f"{name} {_words(cell)}" for name, cell in rows[-1].cells.items()]
         print(f"tools/matrix: {series}, {time.monotonic() - start:.0f} s: {'; '.join(texts)}", file=sys.stderr)
-    print(table(rows))
-    for row in rows:
-        if row.problem is not None:
-            print(f"\n{row.series}: {row.problem}")
-        for name in (failed for cell in row.cells.values() for failed in cell.failed):
-            print(f"{row.series} failed: {name}")
+    status = print_result(table(rows), rows)
     if options.readme:
-        README.write_text(in_readme(README.read_text(), table(rows)))
-    return 0 if all(row.is_green for row in rows) else 1
+        README.write_text(between(README.read_text(), BEGIN, END, table(rows)))
+    return status
 
 
 if __name__ == "__main__":

@@ -16,22 +16,29 @@ import datetime
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from xml.etree import ElementTree
 
 from tests.rigs import nova_env
 from tests.rigs.releases import NEWEST, RELEASES, VARIABLE, Release, named
+from tools.matrix_results import (
+    FEWER_CASES,
+    README,
+    Case,
+    Cell,
+    NoResults,
+    Row,
+    Run,
+    between,
+    cell,
+    line,
+    print_result,
+    results,
+)
 
-TOP = Path(__file__).parent.parent
-README = TOP / "README.md"
 BEGIN, END = "<!-- versions: written by tools/matrix --readme -->", "<!-- end of versions -->"
 TIMEOUT_S = 1200
-GREEN = "green"
-# Fewer random trees than in the suite: an older release differs in a rule, not in a rare combination.
-FEWER_CASES = {"STOCKTAKE_TREE_CASES": "6"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,114 +110,38 @@ SMALL = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
-    """The result of one test. ``notes`` say what the release lacks, and what the agent then does."""
-
-    file: str
-    name: str
-    failed: bool
-    skipped: bool
-    notes: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """The result of one column with one release."""
-
-    passed: int
-    failed: tuple[str, ...]
-    notes: tuple[str, ...]
-
-    @property
-    def verdict(self) -> str:
-        """The cell's text in the table."""
-        if self.failed:
-            return f"RED: {len(self.failed)} of {self.passed + len(self.failed)}"
-        return GREEN if self.passed else "not run"
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """The results of one release, by the name of the column. ``problem``: why no test could run."""
-
-    release: Release
-    cells: dict[str, Cell]
-    problem: str | None = None
-
-    @property
-    def is_green(self) -> bool:
-        """Whether every cell of the row is green."""
-        return self.problem is None and all(cell.verdict == GREEN for cell in self.cells.values())
-
-
 def run(release: Release, columns: Sequence[Column], processes: int) -> Row:
     """Run the columns' tests against the release, and return their results."""
     try:
         nova_env.nova_python_of(release)
     except (AssertionError, subprocess.TimeoutExpired) as error:
-        return Row(release, {}, problem=f"the environment cannot be made: {error}")
-    with tempfile.TemporaryDirectory(prefix="stocktake-matrix-") as folder:
-        report = Path(folder) / "junit.xml"
-        tests = [test for column in columns for test in column.tests]
-        # --dist loadgroup: all tests of one server run in one process.
-        command = [sys.executable, "-m", "pytest", "-q", "-n", str(processes), "--dist", "loadgroup"]
-        command += [f"--junitxml={report}", "-o", "junit_family=xunit1", *tests]
-        environment = {**FEWER_CASES, **os.environ, VARIABLE: release.series}
-        environment.pop(nova_env.GIVEN, None)  # it would replace the release's nova
-        done = subprocess.run(
-            command, cwd=TOP, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
-        )
-        if done.returncode not in (0, 1) or not report.exists():
-            return Row(release, {}, problem=f"pytest ended with {done.returncode}:\n{done.stdout[-3000:]}{done.stderr}")
-        if done.returncode:
-            print(done.stdout[-6000:], file=sys.stderr)
-        return Row(release, cells(columns, cases(report.read_text())))
-
-
-def cases(report: str) -> tuple[Case, ...]:
-    """Return the results of pytest's report."""
-    return tuple(_case(each) for each in ElementTree.fromstring(report).iter("testcase"))
-
-
-def _case(element: ElementTree.Element) -> Case:
-    skipped = element.find("skipped")
-    notes = [each.get("value", "") for each in element.iter("property") if each.get("name") == "without"]
-    if skipped is not None:
-        notes.append(skipped.get("message", ""))
-    return Case(
-        file=element.get("file", ""),
-        name=element.get("name", ""),
-        failed=element.find("failure") is not None or element.find("error") is not None,
-        skipped=skipped is not None,
-        notes=tuple(notes),
-    )
+        return Row(release.series, {}, problem=f"the environment cannot be made: {error}")
+    tests = tuple(dict.fromkeys(test for column in columns for test in column.tests))
+    environment = {**FEWER_CASES, **os.environ, VARIABLE: release.series}
+    environment.pop(nova_env.GIVEN, None)  # it would replace the release's nova
+    pytest = Run(Path(sys.executable), tests, environment, TIMEOUT_S, shown=6000)
+    try:
+        return Row(release.series, cells(columns, results(pytest, processes)))
+    except NoResults as error:
+        return Row(release.series, {}, problem=str(error))
 
 
 def cells(columns: Iterable[Column], found: Sequence[Case]) -> dict[str, Cell]:
     """Return the cell of each column, from the results of all columns' tests."""
-    return {column.name: _cell([case for case in found if case.file in column.files]) for column in columns}
-
-
-def _cell(found: Sequence[Case]) -> Cell:
-    return Cell(
-        passed=sum(not case.failed and not case.skipped for case in found),
-        failed=tuple(f"{case.file}::{case.name}" for case in found if case.failed),
-        notes=tuple(dict.fromkeys(note for case in found for note in case.notes)),
-    )
+    return {column.name: cell([case for case in found if case.file in column.files]) for column in columns}
 
 
 def table(rows: Sequence[Row]) -> str:
     """Return the table as Markdown: one line for each release, and the notes below."""
     nova, placement = ([c.name for c in COLUMNS if c.service == service] for service in ("Nova", "Placement"))
     header = ["OpenStack", "Nova", *nova, "Placement", *placement]
-    lines = [_line(header), _line(["---"] * len(header))]
+    lines = [line(header), line(["---"] * len(header))]
     notes: list[str] = []
     for row in rows:
-        release = row.release
+        release = named(row.series)
         texts = {name: _text(row, name, notes) for name in (*nova, *placement)}
         lines.append(
-            _line(
+            line(
                 [
                     release.series,
                     release.nova,
@@ -233,17 +164,6 @@ def _text(row: Row, column: str, notes: list[str]) -> str:
             notes.append(note)
     numbers = ", ".join(str(notes.index(note) + 1) for note in cell.notes)
     return f"{cell.verdict} ({numbers})" if numbers else cell.verdict
-
-
-def _line(texts: Iterable[str]) -> str:
-    return f"| {' | '.join(texts)} |"
-
-
-def in_readme(readme: str, versions: str) -> str:
-    """Return the README with the text between the two markers replaced."""
-    before, _, rest = readme.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n\n{versions}\n\n{END}{after}"
 
 
 def in_turn(today: datetime.date) -> Release:
@@ -293,15 +213,10 @@ def main() -> int:
         seconds = (datetime.datetime.now(datetime.UTC) - start).total_seconds()
         texts = [f"{name} {cell.verdict} ({cell.passed} passed)" for name, cell in rows[-1].cells.items()]
         print(f"tools/matrix: {release.series}, {seconds:.0f} s: {', '.join(texts)}", file=sys.stderr)
-    print(table(rows))
-    for row in rows:
-        if row.problem is not None:
-            print(f"\n{row.release.series}: {row.problem}")
-        for name in (failed for cell in row.cells.values() for failed in cell.failed):
-            print(f"{row.release.series} failed: {name}")
+    status = print_result(table(rows), rows)
     if options.readme:
-        README.write_text(in_readme(README.read_text(), table(rows)))
-    return 0 if all(row.is_green for row in rows) else 1
+        README.write_text(between(README.read_text(), BEGIN, END, table(rows)))
+    return status
 
 
 if __name__ == "__main__":

@@ -5,8 +5,9 @@ import re
 import pytest
 
 from tests.rigs.source_tree import ROOT
-from tools.constraints_matrix import BEGIN, CONTRACT, END, ERAS, Row, constraints_of, in_readme, table, versions_in
-from tools.version_matrix import Cell
+from tools import version_matrix
+from tools.constraints_matrix import BEGIN, CONTRACT, END, ERAS, LibraryRow, constraints_of, table, versions_in
+from tools.matrix_results import Cell, between
 
 REQUIREMENT = re.compile(r"^([\w.-]+)(?:\[[\w,]+\])?>=([\w.]+)", re.MULTILINE)
 
@@ -54,14 +55,21 @@ def test_no_lower_bound_for_building_documents_is_above_openstack_2025_1():
 
 def test_the_table_of_libraries_has_a_line_per_release_with_versions_and_verdicts():
     cells = {"unit tests": Cell(7, (), ()), "contract tests": Cell(1, ("a::b",), ())}
-    green = Row("2025.1", versions_in("oslo.config==9.7.2\nos_traits==3.3.0\n"), cells)
-    broken = Row("2025.2", {}, {}, problem="no network")
+    green = LibraryRow("2025.1", cells, versions=versions_in("oslo.config==9.7.2\nos_traits==3.3.0\n"))
+    broken = LibraryRow("2025.2", {}, problem="no network")
     *_, one, two = table([green, broken]).splitlines()
     assert one == "| 2025.1 | 9.7.2 | - | - | - | - | - | 3.3.0 | green, 7 passed | RED: 1 of 2 |"
     assert two.count("not run") == 2
     assert (green.is_green, broken.is_green) == (False, False)
 
 
-def test_only_the_text_between_the_markers_of_the_libraries_is_replaced():
-    text = f"before {BEGIN} old {END} after"
-    assert in_readme(text, "new") == f"before {BEGIN}\n\nnew\n\n{END} after"
+@pytest.mark.parametrize("markers", [(BEGIN, END), (version_matrix.BEGIN, version_matrix.END)])
+def test_only_the_text_between_the_markers_of_a_table_is_replaced(markers):
+    begin, end = markers
+    text = f"before {begin} old {end} after"
+    assert between(text, begin, end, "new") == f"before {begin}\n\nnew\n\n{end} after"
+
+
+def test_a_readme_without_the_markers_of_a_table_is_refused():
+    with pytest.raises(ValueError, match="lacks the markers"):
+        between(f"before {END} {BEGIN} after", BEGIN, END, "new")
