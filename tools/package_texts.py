@@ -11,13 +11,13 @@ completion for bash, zsh and fish. Two runs write the same bytes: the date of th
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import re
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from unittest import mock
 
 ROOT = Path(__file__).parent.parent
 if (ROOT / "agent").is_dir():
@@ -224,23 +224,10 @@ def _runbook(text: str) -> Iterator[str]:
                 yield from ((".PP", between) if number and paragraphs else filter(None, (between,)))
 
 
-@contextlib.contextmanager
-def columns(number: int) -> Iterator[None]:
-    """Let argparse write for this width inside the block: a usage line must not depend on the terminal."""
-    before = os.environ.get("COLUMNS")
-    os.environ["COLUMNS"] = str(number)
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["COLUMNS"]
-        else:
-            os.environ["COLUMNS"] = before
-
-
 def texts() -> dict[str, str]:
     """Return every generated file by its path below the root."""
-    with columns(100):
+    # argparse must not write a usage line for the width of this terminal.
+    with mock.patch.dict(os.environ, COLUMNS="100"):
         return _texts()
 
 

@@ -1,8 +1,7 @@
 """The shapes of the JSON documents that Stocktake prints: keys, types and which values may be null.
 
-An object here is
-open: a new version of the agent may add keys. Lists of values that grow (causes, verdicts, kinds of writes) are plain
-text; an ``enum`` here is a closed list.
+An object here is open: a new version of the agent may add keys. Lists of values that grow (causes, verdicts, kinds of
+writes) are plain text; an ``enum`` here is a closed list.
 """
 
 from __future__ import annotations

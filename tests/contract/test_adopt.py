@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sqlalchemy
 
 from agent.audit.parts import AuditTask
 from agent.cmd import wiring
@@ -259,14 +258,12 @@ def test_adopt_refuses_if_the_host_in_the_node_row_has_a_live_nova_compute(host,
     provider(host, f"old-{node}", root)
     at = datetime.datetime.now(datetime.UTC) - seen
     service = Service(id=7, version=66, disabled=False, forced_down=False, last_seen_up=at, created_at=at)
-    engine = sqlalchemy.create_engine(f"sqlite:///{host.agent.cell_path}")
-    with engine.begin() as connection:
+    with host.agent.rows() as connection:
         cell.create_tables(connection)
         row = ComputeNode(id=5, uuid=root, host="cmp-other", hypervisor_hostname=f"old-{node}", deleted=False)
         cell.add_compute_node(connection, row)
         cell.add_service(connection, "cmp-other", service)
         cell.add_heartbeat(connection)
-    engine.dispose()
     host.agent.configure({"state": {"source": "sql", "connection": f"sqlite:///{host.agent.cell_path}"}})
     _, told = host.told("adopt")
     assert [refusal["why"] for refusal in told["refusals"]] == refused
@@ -282,13 +279,11 @@ def test_adopt_exits_with_2_if_novas_database_cannot_be_read(host):
 def test_adopt_prints_a_note_about_a_compute_node_row_with_the_old_name(host):
     root, old = host.agent.provider_uuid, f"old-{host.agent.name}"
     provider(host, old, root)
-    engine = sqlalchemy.create_engine(f"sqlite:///{host.agent.cell_path}")
-    with engine.begin() as connection:
+    with host.agent.rows() as connection:
         cell.create_tables(connection)
         row = ComputeNode(id=5, uuid=root, host=host.agent.name, hypervisor_hostname=old, deleted=False)
         cell.add_compute_node(connection, row)
         cell.add_heartbeat(connection)
-    engine.dispose()
     host.agent.configure({"state": {"source": "sql", "connection": f"sqlite:///{host.agent.cell_path}"}})
     code, told = host.told("adopt")
     assert code == 3

@@ -6,7 +6,6 @@ arranges moments (another client writes just before the agent does) and changes 
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import datetime
 import json
@@ -14,7 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import sqlalchemy
 
 from agent.audit.run import run_audit
 from agent.cmd.wiring import wire
@@ -68,23 +66,13 @@ def host(tmp_path: Path, placement: Rest, door: Gateway) -> AgentHost:
 
 def nova_compute_is_alive(host: AgentHost) -> None:
     now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
-    with _cell(host) as connection:
+    with host.rows() as connection:
         cell.add_service(connection, host.name, service(last_seen_up=now))
 
 
 def nova_compute_is_dead(host: AgentHost) -> None:
-    with _cell(host) as connection:
+    with host.rows() as connection:
         cell.remove_rows(connection, "services", {"host": host.name})
-
-
-@contextlib.contextmanager
-def _cell(host: AgentHost):
-    engine = sqlalchemy.create_engine(f"sqlite:///{host.cell_path}")
-    try:
-        with engine.begin() as connection:
-            yield connection
-    finally:
-        engine.dispose()
 
 
 def guests(host: AgentHost, **sizes: tuple[int, int]) -> None:

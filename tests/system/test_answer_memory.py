@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-import sqlalchemy
 
 from agent.demo import cell
 from tests.rigs.domains import node_xml
@@ -149,11 +148,9 @@ def test_an_audit_reports_3400_leaked_allocations_within_the_memory_limit(host, 
     """The consumers' instances are deleted: each gets a finding, which needs more memory than an unknown consumer."""
     held = {"resources": {"VCPU": 4, "MEMORY_MB": 8192, "DISK_GB": 40}, "consumer_generation": 1}
     instances = [host.instance(f"leaked-{number}", deleted=True) for number in range(3400)]
-    engine = sqlalchemy.create_engine(f"sqlite:///{host.cell_path}")
-    with engine.begin() as connection:
+    with host.rows() as connection:
         for instance in instances:
             cell.add_instance(connection, instance)
-    engine.dispose()
     found = {"allocations": {one.uuid: held for one in instances}, "resource_provider_generation": 0}
     hostile = of_part("/allocations", Answer(status=200, body=json.dumps(found).encode()))
     assert worst(host, between, hostile) <= MOST_LEAKED_MIB

@@ -10,7 +10,6 @@ import threading
 from pathlib import Path
 
 import pytest
-import sqlalchemy
 
 from agent.demo import cell
 from agent.model.nova import Service
@@ -298,14 +297,12 @@ def test_watch_prints_a_line_for_each_message_if_its_output_is_a_pipe(host):
 
 
 def test_watch_shows_hosts_of_novas_services_that_send_no_message(host):
-    engine = sqlalchemy.create_engine(f"sqlite:///{host.cell_path}")
-    with engine.begin() as connection:
+    with host.rows() as connection:
         for number, (name, disabled) in enumerate((("cmp-gone", False), ("cmp-disabled", True)), start=9001):
             service = Service(
                 id=number, version=1, disabled=disabled, forced_down=False, last_seen_up=None, created_at=None
             )
             cell.add_service(connection, name, service)
-    engine.dispose()
     with host.daemon() as daemon:
         daemon.first_audit()
         done = host.stocktake("watch", "--once", "--fail-on", "never")

@@ -249,16 +249,8 @@ def _fill(url: str, host: AgentHost) -> None:
     heart.keep(url)
 
 
-@contextlib.contextmanager
-def rows_of(host: AgentHost) -> Iterator[sqlalchemy.Connection]:
-    engine = sqlalchemy.create_engine(f"sqlite:///{host.cell_path}")
-    with engine.begin() as connection:
-        yield connection
-    engine.dispose()
-
-
 def test_an_unreadable_instance_row_is_reported_until_repaired(placement, host):
-    with rows_of(host) as connection:
+    with host.rows() as connection:
         good = connection.execute(sqlalchemy.text("SELECT flavor FROM instance_extra")).scalar()
         cell.set_columns(connection, "instance_extra", {"instance_uuid": uuid("i1")}, flavor="{")
     with host.daemon() as daemon:
@@ -267,7 +259,7 @@ def test_an_unreadable_instance_row_is_reported_until_repaired(placement, host):
         assert uuid("i1") in told
         assert classes(placement, host) == {"VCPU", "MEMORY_MB", "DISK_GB"}
         assert placement.inventories(host.provider_uuid)["VCPU"]["reserved"] == 0
-        with rows_of(host) as connection:
+        with host.rows() as connection:
             cell.set_columns(connection, "instance_extra", {"instance_uuid": uuid("i1")}, flavor=good)
         report = daemon.audit_now()
         assert "state-row-unreadable" not in {f["code"] for f in report["audit"]["findings"]}
@@ -277,7 +269,7 @@ def test_an_unreadable_instance_row_is_reported_until_repaired(placement, host):
 @pytest.mark.parametrize("daemon", [(), ("--once",)], ids=["daemon", "once"])
 def test_an_invalid_uuid_in_the_compute_node_row_ends_the_agent_with_78(placement, host, daemon):
     (host.folder / "compute_id").unlink()
-    with rows_of(host) as connection:
+    with host.rows() as connection:
         cell.set_columns(connection, "compute_nodes", {"id": 1}, uuid="no-uuid")
     ended = host.agent(*daemon)
     assert ended.code == 78
@@ -289,7 +281,7 @@ def test_an_invalid_uuid_in_the_compute_node_row_ends_the_agent_with_78(placemen
 @pytest.mark.parametrize("daemon", [(), ("--once",)], ids=["daemon", "once"])
 def test_the_agent_exits_with_78_if_compute_id_file_and_node_row_are_lost(host, daemon):
     (host.folder / "compute_id").unlink()
-    with rows_of(host) as connection:
+    with host.rows() as connection:
         cell.remove_rows(connection, "compute_nodes", {"id": 1})
         service = Service(id=1, version=74, disabled=False, forced_down=False, last_seen_up=NOW, created_at=NOW)
         cell.add_service(connection, host.name, service)

@@ -6,7 +6,6 @@ import datetime
 from pathlib import Path
 
 import pytest
-import sqlalchemy
 
 from agent.demo import cell
 from agent.model.nova import ComputeNode, Service
@@ -38,14 +37,12 @@ def host(tmp_path: Path, placement: Rest) -> AgentHost:
 
 
 def fill(host: AgentHost, *rows: ComputeNode | Service) -> None:
-    engine = sqlalchemy.create_engine(f"sqlite:///{host.cell_path}")
-    with engine.begin() as connection:
+    with host.rows() as connection:
         for row in rows:
             if isinstance(row, Service):
                 cell.add_service(connection, host.name, row)
             else:
                 cell.add_compute_node(connection, row)
-    engine.dispose()
 
 
 def row_of(host: AgentHost, uuid: str, number: int = 1, **changes: object) -> ComputeNode:

@@ -6,7 +6,6 @@ import json
 import os
 
 import pytest
-import sqlalchemy
 
 from agent.cmd.wiring import LOCK_FILE
 from agent.demo import cell
@@ -613,10 +612,8 @@ NASTY = "evil\x1b[2J\nname"
 
 
 def test_an_instance_name_cannot_inject_terminal_control_characters(own_host):
-    engine = sqlalchemy.create_engine(f"sqlite:///{own_host.agent.cell_path}")
-    with engine.begin() as connection:
+    with own_host.agent.rows() as connection:
         cell.set_columns(connection, "instances", {"uuid": own_host.evacuated}, display_name=NASTY)
-    engine.dispose()
     for command in (("audit",), ("ledger",), ("ledger", "-f", "value"), ("ledger", "-c", "consumer_name"),
                     ("explain", "VCPU"), ("explain", own_host.evacuated)):  # fmt: skip
         ended = own_host.run(*command)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-import sqlalchemy
 
 from agent.demo import cell
 from tests.rigs.commands import SmallHost, small_host
@@ -60,11 +59,9 @@ def test_a_finding_is_explained_by_the_first_8_characters_of_its_id(host):
 @pytest.mark.parametrize("command", [("explain",), ("ledger", "--consumer"), ("why", "--flavor-of")])
 def test_a_name_that_two_instances_have_exits_127_and_prints_both_uuids(tmp_path, rest, command):
     own = small_host(tmp_path, rest)
-    engine = sqlalchemy.create_engine(f"sqlite:///{own.agent.cell_path}")
-    with engine.begin() as connection:
+    with own.agent.rows() as connection:
         for uuid in (own.running[0], own.evacuated):
             cell.set_columns(connection, "instances", {"uuid": uuid}, display_name="billing")
-    engine.dispose()
     ended = own.run(*command, "billing")
     assert (ended.code, ended.stdout) == (127, "")
     both = ", ".join(sorted((own.running[0], own.evacuated)))

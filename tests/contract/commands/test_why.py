@@ -3,7 +3,6 @@
 import dataclasses
 
 import pytest
-import sqlalchemy
 
 from agent.demo import cell
 from agent.demo.placement import TOKEN
@@ -250,10 +249,8 @@ def test_unsupported_flavor_extra_specs_are_reported_as_notes(tmp_path, rest):
     own = small_host(tmp_path, rest)
     specs = (("resources:VGPU", "x"), ("resources1:VCPU", "2"), ("trait1:HW_CPU_X86_VMX", "required"))
     odd = own.agent.instance("odd", flavor=dataclasses.replace(SMALL, extra_specs=specs), flavor_id=3)
-    engine = sqlalchemy.create_engine(f"sqlite:///{own.agent.cell_path}")
-    with engine.begin() as connection:
+    with own.agent.rows() as connection:
         cell.add_instance(connection, odd)
-    engine.dispose()
     _, document = document_of(own, "--flavor-of", odd.uuid)
     (group,) = document["request"]["groups"]
     assert (group["resources"]["VCPU"], "VGPU" in group["resources"], group["required"]) == (2, False, [])
