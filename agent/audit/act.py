@@ -89,7 +89,11 @@ def decide_and_act(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> 
 
 
 def _decided(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> tuple[Snapshot, Decision]:
-    """Return the snapshot and the decision. If a light read leads to anything new, read in full and decide again."""
+    """Return the snapshot and the decision.
+
+    If the snapshot has only a light read of nova's rows (whether they may have changed), and the decision has new
+    findings or a write, read the rows in full and decide again.
+    """
     decision = _decide(task, memory, snapshot, memory.compared)
     if not snapshot.state_read.is_light:
         return snapshot, decision
@@ -168,8 +172,8 @@ def _reads_of(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> Audit
 def _generations(view: PlacementView | None) -> dict[str, int | None]:
     """Return the generation of each consumer with an allocation on this host.
 
-    Beside a running nova-compute, heal repairs a finding only if the consumer's generation stayed the same for some
-    audits.
+    Beside a running nova-compute, heal repairs a finding only if the consumer's generation stayed the same in several
+    audits in a row.
     """
     allocations = view.allocations if view is not None else ()
     return {allocation.consumer_uuid: allocation.consumer_generation for allocation in allocations}
@@ -216,7 +220,10 @@ def _beside_the_tree(task: AuditTask, acted: Acted) -> Acted:
 
 
 def _removed(task: AuditTask, acted: Acted) -> Acted:
-    """Delete the providers of orphaned nodes after the nodes' records. A provider with new allocations is kept."""
+    """Delete the providers of orphaned compute nodes, whose records are already deleted.
+
+    Placement refuses to delete a provider that has got new allocations.
+    """
     if not acted.decision.plan.removals:
         return acted
     refused, published = acted.refused, acted.published
@@ -251,7 +258,10 @@ def _conflicts(*errors: AgentError) -> tuple[ConflictKind, ...]:
 
 
 def _refusal(applied: Applied) -> AgentError | None:
-    """Return why the plan was not carried out completely, or None. The text omits request ids: they always differ."""
+    """Return why the plan was not carried out completely; None if it was.
+
+    The text has no request ids, so it is the same in every audit in which Placement refuses as many writes.
+    """
     if not applied.refused:
         return None
     count = len(applied.refused)
@@ -277,7 +287,7 @@ def _counted(acted: Acted, applied: Acknowledged | None) -> Acted:
 
 
 def _read_again(task: AuditTask, memory: AuditMemory, acted: Acted) -> Acted:
-    """Read Placement and decide again. Keep the readings of the other sources, made after the first Placement read.
+    """Read only Placement again, and decide again with this audit's earlier readings of the other sources.
 
     Read allocations even if no provider's generation changed: deleting a consumer can cause a conflict, but changes no
     provider's generation.

@@ -60,7 +60,7 @@ def with_writes(checks: Checks, task: AuditTask, plan: Plan, attempts: int, erro
 
 
 def _parts(snapshot: Snapshot) -> Iterable[tuple[str, str]]:
-    """Yield (name, source) of each part that could not be read although its source answered."""
+    """Yield (name, source) of each guest, instance or path that could not be read although its source answered."""
     host, state = snapshot.host.value, snapshot.nova.value
     for domain in host.odd_domains if host else ():
         yield domain.uuid, LIBVIRT
@@ -73,14 +73,14 @@ def _parts(snapshot: Snapshot) -> Iterable[tuple[str, str]]:
 
 
 def _codes(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> Iterable[tuple[str, str]]:
-    """Yield (code, what was missing) of the findings that this audit could not check, whatever their subject is."""
+    """Yield (code, missing source) for each finding code that this audit could check for no host and no consumer."""
     host, view = snapshot.host.value, snapshot.placement.value
     yield from _codes_of_host(host)
     if view is not None and not view.usages_are_read:
         yield _UNLISTED, PLACEMENT
     unread = [reading.source for reading in snapshot.readings if not reading.ok]
     if task.settings.role is Role.OBSERVER and unread:
-        # The use that the agent's own consumer stands for may be in the source that was not read.
+        # A consumer of the agent may stand for use that only the unread source shows, so it may be no leftover.
         yield _LEFTOVER, unread[0]
     if task.settings.role is Role.OWNER and (memory.written is None or not task.owns()):
         # In role owner this finding needs the agent's last write of the tree, which a new process does not have.
@@ -101,7 +101,7 @@ def _holders(view: PlacementView | None) -> frozenset[str]:
 
 
 def _unrecorded(memory: AuditMemory, view: PlacementView | None) -> frozenset[str]:
-    """Return the consumers that have allocations on this host, and whose own records this process has not read.
+    """Return the consumers with allocations on this host whose Placement records this process has not read.
 
     Returns an empty set while no live finding needs a consumer's record.
     """

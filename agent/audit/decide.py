@@ -237,8 +237,8 @@ def _plan(
     gone = orphan_plan(facts.snapshot, facts.settings, subject, facts.left, confirmed)
     return dataclasses.replace(
         plan,
-        # Remove the allocations that role companion wrote, but only after writing inventories whose ``reserved`` counts
-        # the same use.
+        # Remove the allocations that the agent wrote in role companion, but only after it has written inventories
+        # whose ``reserved`` counts the same use.
         allocations=released(facts.snapshot, facts.settings, tree),
         records=(*own.records, *gone.records),
         removals=gone.removals,

@@ -1,8 +1,8 @@
 """Load and save the history of findings, and merge what another process of this host has saved meanwhile.
 
 A process loads the history once. Each later audit checks whether another process (a command, or the daemon) has saved
-the history since. An audit writes the file if the history changed in more than its points in time; report.json
-(agent/host_files) has the points in time of the last audit.
+the history since. An audit writes the file only if anything but the times changed in the history; report.json
+(agent/host_files) has the times of the last audit.
 """
 
 from __future__ import annotations

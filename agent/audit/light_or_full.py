@@ -58,7 +58,7 @@ class Judged(NamedTuple):
 
 
 class Beside(NamedTuple):
-    """What an audit read and found beside the state; None if a source could not be read."""
+    """What an audit read and found besides nova's rows; a field is None if its source could not be read."""
 
     node_uuid: str | None
     host: HostFacts | None
@@ -67,7 +67,7 @@ class Beside(NamedTuple):
 
 
 def why_no_light_read(request: AuditRequest, memory: AuditMemory) -> str:
-    """Return why the audit reads in full whatever a light read would say; empty if a light read may be enough."""
+    """Return why the audit must read nova's rows in full without trying a light read; empty if it may try one."""
     last = memory.full_state
     if request.depth is Depth.FULL:
         return "an operator runs a command"
@@ -91,7 +91,7 @@ def judged(
     *,
     is_due: bool,
 ) -> Judged:
-    """Judge a light read. ``is_due``: the schedule of full reads requires a full read in this audit.
+    """Return whether a light read is enough, and if not, why. ``is_due``: by the schedule, a full read is due.
 
     ``view``, ``consumers`` and ``node_uuid`` are what this audit read from Placement; ``consumers`` and ``node_uuid``
     select the state source's rows.
@@ -120,17 +120,17 @@ def guests_changed(last: FullState | None, host: HostFacts | None) -> bool:
 
 
 def why_not_enough(findings: Iterable[Finding], memory: AuditMemory, *, is_writing: bool) -> str:
-    """Return why an audit must follow its light read with a full read; empty if the last audit found the same."""
+    """Return why a full read must follow the light read; empty if the audit writes nothing and has no new findings."""
     if is_writing:
         return "the audit is about to write"
     sightings = memory.history.sightings if memory.history else ()
-    # Leave out findings that the last audit could not check and only kept.
+    # Leave out findings that the last audit could not check and only carried over from an earlier audit.
     known = {sighting.id for sighting in sightings if not sighting.unknown_because}
     return "" if {finding.id for finding in findings} == known else "the findings changed"
 
 
 def what_rests_on(findings: Iterable[SeenFinding], rows: Iterable[Row]) -> str:
-    """Return, in words, which finding or row rests on the state, so that the next audit reads in full; "" if none."""
+    """Return which finding or row depends on nova's rows, so that the next audit must read in full; "" if none."""
     for seen in findings:
         finding = seen.finding
         if not seen.confirmed:
@@ -142,7 +142,10 @@ def what_rests_on(findings: Iterable[SeenFinding], rows: Iterable[Row]) -> str:
 
 
 def kept(last: FullState | None, how: StateRead, state: NovaState | None, beside: Beside) -> FullState | None:
-    """Return the full read for the next audit: this audit's own, else ``last``; None if the state was not read."""
+    """Return the full read that the next audit compares with: this audit's if it read in full, otherwise ``last``.
+
+    Returns None if this audit could not read the cloud's state.
+    """
     if state is None:
         return None
     if how.is_light and last is not None:

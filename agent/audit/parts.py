@@ -106,7 +106,7 @@ class OwnIdentityFile(Protocol):
 
 
 class WriteLock(Protocol):
-    """The lock that allows one writer per host."""
+    """The lock that lets only one process of this host write at a time."""
 
     def hold(self) -> AbstractContextManager[None]:
         """Take the lock for the duration of a ``with`` block. Raises LockHeld if another process has the lock."""

@@ -35,7 +35,7 @@ USAGE_UNLISTED = "usage-unlisted"
 # A scheduled read of allocations also reads the consumer records of this many unsuspicious consumers, in rotation. With
 # one such record, an unchanged host needs fewer than 1.25 requests per audit, however many consumers it has.
 UNSUSPICIOUS_READS = 1
-# An audit reads at most this many consumers of sharing providers: the state source reads their rows in one statement.
+# An audit reads at most this many consumers of sharing providers, because one statement selects all their nova rows.
 SHARED_READS = 500
 
 
@@ -120,7 +120,7 @@ def with_storage(task: AuditTask, snapshot: Snapshot) -> Snapshot:
 
 
 def with_full_state(task: AuditTask, memory: AuditMemory, snapshot: Snapshot, why: str) -> Snapshot:
-    """Return the snapshot of a light read with the state read in full for the reason ``why``, and then libvirt again.
+    """Read the state in full after a light read, for the reason ``why``, then libvirt again; return the new snapshot.
 
     The order of the reads is that of every audit: the state after Placement, libvirt after the state. A caller that has
     read storage before calls ``with_storage`` afterwards.
@@ -137,8 +137,8 @@ def _with_other_nodes(
 ) -> tuple[Reading[PlacementView], Reading[NovaState]]:
     """Return both readings, with data about other nodes added.
 
-    Placement's reading gets the trees of orphaned nodes. Nova's reading gets the compute node rows of a provider that
-    has this host's name, and of left providers that may be deleted.
+    Placement's reading gets the trees of orphaned nodes. Nova's reading gets the compute node row of another provider
+    that has this host's name, and the rows of providers that the agent left in Placement and may now delete.
     """
     view = placement.value
     if view and view.name_holder:
@@ -172,7 +172,7 @@ def read_placement(task: AuditTask, memory: AuditMemory, its: Turn) -> Reading[P
         fresh_allocations=its is not Turn.NOTHING or memory.recheck_recorded,
         everything=its is Turn.EVERYTHING,
         consumer_reads=most,
-        # A full read (Turn.EVERYTHING) sends the most requests. Unsuspicious consumers would add a third more.
+        # A full read (Turn.EVERYTHING) sends the most requests; with unsuspicious consumers it would send a third more.
         unsuspicious_reads=min(UNSUSPICIOUS_READS, most) if its is Turn.ALLOCATIONS else 0,
         suspects=memory.suspects,
         reported=memory.reported,

@@ -1,4 +1,7 @@
-"""Read the cloud's state of one audit: light if that is enough (light_or_full.py decides), else in full."""
+"""Read nova's rows for one audit: only signs of a change if that is enough (a light read), otherwise in full.
+
+light_or_full.py decides which read is enough.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,7 @@ def _light(task: AuditTask, memory: AuditMemory, last: FullState, consumers: fro
 
 
 def _after_a_failure(task: AuditTask, memory: AuditMemory, light: Reading[LightState], how: StateRead) -> ReadState:
-    """Read in full after a failed light read; but if it timed out or its rows were outdated, return this error."""
+    """Read in full after a failed light read; but if the light read timed out or was outdated, return its error."""
     how = dataclasses.replace(how, why_full="the light read of nova's rows failed", saw_change=True)
     is_late = light.duration_s >= task.settings.source_deadline_s - JUST_BEFORE_S
     if is_late or isinstance(light.error, SourceStale):

@@ -10,7 +10,7 @@ from agent.errors import AgentError, ConfigError, SourceUnavailable
 from agent.model.snapshot import Reading
 
 T = TypeVar("T")
-# A read that fails this shortly before its deadline counts as late, because a library may end a call a little early.
+# A read that fails at most this many seconds before its deadline counts as late: a library may end a call too early.
 JUST_BEFORE_S = 0.5
 
 

@@ -159,7 +159,7 @@ def _settings_digest(task: AuditTask, memory: AuditMemory, before: History) -> s
 
 
 def _left(task: AuditTask, memory: AuditMemory, before: History, acted: Acted) -> tuple[LeftProvider, ...]:
-    """Return providers whose compute node records the agent deleted or will delete; nothing else names them."""
+    """Return the providers whose compute node records the agent deleted or will delete; only this memory has them."""
     state, settings = acted.snapshot.nova.value, task.settings
     root_uuid = memory.identity.uuid if memory.identity else None
     is_writer = task.owns() and writes_records(settings, state)

@@ -41,7 +41,10 @@ class Run:
 
 
 def report(run: Run, task: AuditTask, memory: AuditMemory, acted: Acted, found: Found) -> AuditReport:
-    """Return the report. A book whose source was not read adds no rows. ``memory`` is the next audit's memory."""
+    """Return the report. ``memory`` is the next audit's memory.
+
+    A book (promised, held or recorded) whose source was not read adds no rows.
+    """
     settings, decision, snapshot = task.settings, acted.decision, acted.snapshot
     view, uuid = snapshot.placement.value, memory.identity.uuid if memory.identity else None
     host = snapshot.host.value

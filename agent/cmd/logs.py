@@ -195,9 +195,9 @@ def is_ours(record: stdlib.LogRecord) -> bool:
 
 
 def event_name(record: stdlib.LogRecord) -> str:
-    """Return the message's constant text in the form ``finding-appeared``.
+    """Return the name of the record's event: its constant text in lower case with hyphens, as ``finding-appeared``.
 
-    Of a text in nova's wording, only the part before the colon counts.
+    Some texts repeat a message of nova, with values after a colon: the name then has only the part before the colon.
     """
     text = str(record.msg)
     return _NOT_KEBAB.sub("-", (text.partition(":")[0] if "%(" in text else text).lower()).strip("-")

@@ -57,7 +57,7 @@ class Closed:
         return source.name == LVM or not source.asked or bool(_DENIED.search(source.error or ""))
 
     def without_closed_files(self, parts: Parts) -> Parts:
-        """Return the parts of an audit, without the files that this process may not read."""
+        """Return an audit's parts (sources, clients, files) without the files that this process may not read."""
         files = parts.identity_files
         readable = files.readable() if isinstance(files, ComputeIdFiles) else files
         return dataclasses.replace(parts, identity_files=readable, history=_NoHistory(), store=None, notes=lambda: ())

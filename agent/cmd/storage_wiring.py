@@ -1,7 +1,8 @@
 """Build the sources that read storage: volume groups, persistent memory, Ceph pools and file systems.
 
-This module imports late what runs commands or asks stocktake-probe: each part takes memory, and few hosts use more than
-one. Only mypy needs the casts: ``name`` is read-only in a frozen dataclass and writable in the protocol.
+The sources that run commands (LVM, Ceph, ndctl) and the clients of stocktake-probe are imported late: each takes
+memory, and few hosts use more than one of them. Only mypy needs the casts: ``name`` is read-only in a frozen dataclass
+and writable in the protocol.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def runner_for(loaded: Loaded, source: str) -> Runner:
 
 
 def image_meter(loaded: Loaded) -> ImageMeter | None:
-    """Return what measures the guests' files through stocktake-probe; None if no probe is configured."""
+    """Return the object that measures guests' disk files through stocktake-probe; None if no probe is configured."""
     path = probe_socket(loaded)
     if path is None:
         return None

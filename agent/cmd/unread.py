@@ -20,7 +20,7 @@ def refuse_unreadable(report: AuditReport, closed: Closed | None) -> None:
         return
     named = ", ".join(source.name for source in report.sources if not source.ok)
     problems = (*unread_lines(report, closed), *((report.error,) if report.error else ()))
-    raise NoDocument(FailureKind.UNAVAILABLE, f"too little could be read; not read: {named}", TEMPORARY, problems)
+    raise NoDocument(FailureKind.UNAVAILABLE, f"not enough sources could be read; unread: {named}", TEMPORARY, problems)
 
 
 def unread_lines(report: AuditReport, closed: Closed | None) -> tuple[str, ...]:

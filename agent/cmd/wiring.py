@@ -202,7 +202,7 @@ def _watched(
     @contextlib.contextmanager
     def reading(source: str) -> Iterator[None]:
         place = f" ({places[source]})" if places.get(source) else ""
-        # Not for Placement: the Placement client itself enters ``caller.watch`` for each request.
+        # Do not enter ``caller.watch`` here for Placement: the Placement client itself enters it for each request.
         watch = contextlib.nullcontext() if source == PLACEMENT else caller.watch(f"{source}{place}", deadline_s)
         with mark.reading(source), watch:
             yield
@@ -276,7 +276,7 @@ def journal_of(loaded: Loaded, program: str) -> Journal:
 
 
 def host_place(uri: str, settings: Settings) -> HostPlace:
-    """Return the libvirt to read, with the guest configuration, which decides the capabilities to query."""
+    """Return which libvirt to read, and the options about guests, which decide what capabilities to query."""
     return HostPlace(uri=uri, host=settings.host, guests=GuestChoice.of(settings))
 
 

@@ -50,7 +50,7 @@ class GuardedFinding:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """The refusal ends by itself after ``seconds``; if that is None, with a later audit or run at an unknown time."""
+    """The refusal ends by itself after ``seconds``; if None, a later audit or run ends the refusal."""
 
     seconds: float | None = None
 

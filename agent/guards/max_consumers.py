@@ -13,7 +13,7 @@ def _refuses(guarded: GuardedFinding) -> str | None:
     most = guarded.scene.settings.heal.max_consumers
     if len(guarded.chosen) < most:
         return None
-    limit = f"the most [heal] max_consumers={most} permits"
+    limit = f"the most that [heal] max_consumers={most} permits"
     return f"this run has changed {len(guarded.chosen)} consumers, {limit}; {next_run(guarded.scene.settings.heal)}"
 
 

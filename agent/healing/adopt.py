@@ -98,7 +98,7 @@ def _of_row(state: NovaState | None, node: str) -> Identity | None:
 
 
 def _others(task: AuditTask, state: NovaState | None) -> tuple[NovaState, ...]:
-    """Return nova's state of each other host that a compute node row names; if one is missing, adopt refuses."""
+    """Return nova's state of each other host that a compute node row names; adopt refuses if one cannot be read."""
     hosts = {row.host for row in (state.nodes if state else ()) if not row.deleted} - {task.settings.host}
     found = []
     for host in sorted(hosts):

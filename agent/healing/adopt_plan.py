@@ -168,7 +168,7 @@ def _of_another_uuid(facts: AdoptFacts, uuid: str) -> Iterable[_Refusal]:
         yield "allocations", f"{owners_have} allocations; adopt would lose the allocations of provider {facts.identity}"
     root = facts.holder_root
     if root is not None and not root.traits & {AGENT_OWNER, RIVAL}:
-        yield "owner", f"provider {root.uuid} may not be a compute node: it has neither {RIVAL} nor {AGENT_OWNER}"
+        yield "owner", f"perhaps provider {root.uuid} is no compute node: its traits lack {RIVAL} and {AGENT_OWNER}"
 
 
 def _left_behind(facts: AdoptFacts, uuid: str) -> Iterable[_Refusal]:

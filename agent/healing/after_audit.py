@@ -30,7 +30,7 @@ class AuditThenHeal:
         memory: AuditMemory,
         cancelled: Callable[[], bool],
     ) -> AuditResult:
-        """Run an audit (``run_audit``), then heal. Raises AuditCancelled in the audit or between two actions."""
+        """Run an audit (``run_audit``), then heal. Raises AuditCancelled if a stop is requested."""
         result = run_audit(request, settings, parts, memory, cancelled)
         task = AuditTask(request=request, settings=settings, parts=parts, cancelled=cancelled)
         if not settings.heal.enabled or not task.may_publish():
@@ -40,7 +40,7 @@ class AuditThenHeal:
     def _healing(self) -> DaemonHeal:
         """Return the object that heals, created at its first use.
 
-        Its modules take a megabyte of memory, which a daemon that does not heal saves.
+        The object's modules take 1 MiB of memory, and a daemon that does not heal never loads them.
         """
         if self._heal is None:
             from agent.healing.daemon_heal import DaemonHeal

@@ -35,7 +35,7 @@ class DaemonHeal:
         self._proof_due_at = 0.0
 
     def __call__(self, task: AuditTask, result: AuditResult) -> AuditResult:
-        """Return the audit's result with what heal did. Raises AuditCancelled between two actions."""
+        """Heal, and return the audit's result with heal's changes. Raises AuditCancelled if a stop is requested."""
         codes = frozenset(task.settings.heal.codes)
         found = [seen for seen in result.report.findings if seen.finding.code in codes]
         all_wait = HealProgress(enabled=True, waiting=len(found))

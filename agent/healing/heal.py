@@ -189,9 +189,9 @@ def _one_by_one(task: AuditTask, journal: Journal, wanted: Prepared, proof: Prov
 
 
 def _is_settled(action: AnyAction) -> bool:
-    """Return whether the action's write depends on no provider generation.
+    """Return whether the read of the consumer's record alone shows any later write, without provider generations.
 
-    A reshape depends on the providers' generations.
+    A reshape always needs the providers' generations.
     """
     return isinstance(action, HealAction) and is_settled(action.before)
 

@@ -99,5 +99,5 @@ def _inventories(rows: list[Document] | None) -> tuple[Inventory, ...] | None:
 def _consumer_from(before: Document, after: Document) -> JournalledConsumer:
     record = record_from_json(before["consumer"])
     if record is None or record.consumer_uuid != after["consumer"]["consumer_uuid"]:
-        raise ValueError("the journal entry has an unreadable consumer, or different ones before and after the change")
+        raise ValueError("the journal entry has an unreadable consumer, or its consumers before and after differ")
     return JournalledConsumer(before=record, after=after["consumer"], instance=before["instance"])

@@ -49,7 +49,7 @@ def undo_name(task: AuditTask, journal: Journal, entry: Entry) -> WriteAttempt:
         return refused(INCOMPLETE if step is None else NO_ACCESS)
     now = names.name_of(step.write.provider_uuid)
     if now != step.before:
-        return refused(f"provider {step.write.provider_uuid} is named {now} now, not {step.before} as adopt named it")
+        return refused(f"provider {step.write.provider_uuid} is named {now} now, but adopt named it {step.before}")
     return _back(task, journal, entry, step)
 
 

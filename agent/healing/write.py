@@ -47,7 +47,7 @@ def rewrite(
 
 
 def journalled(journal: Journal, line: Change, carry_out: Callable[[], WriteAttempt]) -> WriteAttempt:
-    """Write the journal line, call ``carry_out``, journal and return its outcome, with the journal line's id.
+    """Write the journal line, call ``carry_out``, journal its outcome, and return the outcome with the line's id.
 
     If the line cannot be written, ``carry_out`` is not called and the outcome is REFUSED.
     """

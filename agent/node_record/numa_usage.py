@@ -64,7 +64,7 @@ def _pages(cell: ViewCell, used: Sequence[InstanceCell]) -> tuple[tuple[int, int
 
 
 def _pinned(cell: ViewCell, used: InstanceCell) -> frozenset[int]:
-    """Return the host CPUs of the instance's vCPUs and emulator threads; with policy ``isolate`` also the siblings."""
+    """Return the host CPUs of the instance's vCPUs and emulator threads, and with policy ``isolate`` their siblings."""
     if used.cpu_policy not in _PINNING:
         return frozenset()
     own = frozenset(host_cpu for _, host_cpu in used.pinning) | frozenset(used.reserved_cpus)

@@ -31,7 +31,9 @@ _Codes = frozenset[tuple[str, str | None]]
 
 
 def orphan_rows(state: NovaState | None, node: str | None, root_uuid: str | None) -> tuple[ComputeNode, ...]:
-    """Return this host's undeleted rows for other nodes than ``node``; no row if an argument is None (unknown).
+    """Return this host's undeleted compute node rows that name another node than ``node``.
+
+    Returns () if an argument is None (unknown).
 
     A row with ``root_uuid`` and another node name is no orphan: the host was renamed (finding identity-changed).
     """
@@ -53,7 +55,7 @@ def taken_by_others(state: NovaState | None) -> frozenset[str]:
 def trees_to_read(
     state: NovaState | None, node: str | None, root_uuid: str | None, left: Iterable[LeftProvider]
 ) -> frozenset[str]:
-    """Return the uuids whose provider trees an audit must read: those of orphaned nodes, and those in ``left``."""
+    """Return the uuids whose provider trees an audit must read: of orphaned nodes, and of the providers in ``left``."""
     rows = {row.uuid for row in orphan_rows(state, node, root_uuid)}
     return frozenset(rows | {provider.uuid for provider in left}) - {root_uuid or ""}
 

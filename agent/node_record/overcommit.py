@@ -55,7 +55,7 @@ def guest_files(host: HostFacts) -> frozenset[GuestFile]:
 
 
 def files_of(domains: Iterable[Domain]) -> frozenset[GuestFile]:
-    """Return the files to measure of these domains."""
+    """Return the disk files of these domains whose sizes must be measured."""
     return frozenset(_file(disk) for domain in domains for disk in domain.disks if _counts(disk))
 
 

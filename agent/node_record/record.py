@@ -24,7 +24,7 @@ from agent.node_record.nova_forms import cpu_info, pci_stats, topology_text
 from agent.node_record.usage import uptime_text, usage
 
 RECORD = "compute node record"
-# What nova stores if no monitor is configured (nova/compute/resource_tracker.py:_get_host_metrics).
+# The value of column ``metrics`` if no monitor is configured (nova/compute/resource_tracker.py:_get_host_metrics).
 NO_METRICS = "[]"
 
 #: Maps fields of NodeRecord to the columns' values. A column whose value is unknown has no entry.

@@ -82,7 +82,7 @@ def resource_view(
 
 
 def _memory_used_mib(host: HostFacts, settings: Settings) -> int | None:
-    """Return the used memory in MiB, by /proc/meminfo; with file-backed memory, the memory of the running guests.
+    """Return the used memory in MiB, from /proc/meminfo; with file-backed memory, the memory of the running guests.
 
     File-backed memory is not host memory, so the use of host memory does not count (nova bug 1801702).
     """

@@ -39,7 +39,7 @@ from agent.repairs import BY_CODE, DAEMON_CODES
 from agent.timing.backoff import wait_s
 from agent.usage_error import UsageError
 
-# What a run that makes changes waits for longest (agent/healing/recheck.py), as the command shows it to the operator.
+# The longest wait of a run that makes changes (agent/healing/recheck.py), as the command describes it to the operator.
 _HEARTBEAT = "a new heartbeat of a nova service (it proves that nova's rows are newer than the plan)"
 # The sources that at least one repair needs.
 _NEEDED = frozenset(source for repair in BY_CODE.values() for source in repair.needs)
@@ -146,7 +146,7 @@ def _audited(task: AuditTask, ordered: Ordered) -> AuditResult:
     """Run audits until every requested finding is confirmed, but not more audits than a confirmation needs.
 
     In role companion, the guard ``allocation-steady`` needs STEADY_AUDITS audits. The report names the findings that
-    ended in these audits: this run saves the history, so no later command names them.
+    ended in these audits, because this run saves the history and no later command would name them.
     """
     gone: tuple[GoneFinding, ...] = ()
     memory, steady = AuditMemory(), STEADY_AUDITS if task.settings.role is Role.COMPANION else 0

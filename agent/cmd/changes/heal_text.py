@@ -133,7 +133,7 @@ def _end(document: Document) -> Iterator[Line]:
 
 
 def _carried_out(results: Sequence[Document]) -> Iterator[Line]:
-    """Yield that the whole plan was carried out and the commands that take its changes back, if each change is done."""
+    """If every change is done, yield a line that says so, and the commands that take the changes back."""
     if results and all(result["result"] == Result.DONE.value for result in results):
         yield line("the whole plan was carried out; to take a change back:")
         entries = dict.fromkeys(result["entry_id"] for result in results if result["entry_id"])

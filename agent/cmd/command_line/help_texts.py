@@ -64,7 +64,7 @@ HELP_TEXTS: Mapping[str, HelpText] = {
         examples=(
             ("stocktake complete > /etc/bash_completion.d/stocktake", "install the completion for all users"),
             ("source <(stocktake complete)", "complete commands in this bash"),
-            ("stocktake complete --shell zsh", "the same for zsh; fish is the third shell"),
+            ("stocktake complete --shell zsh", "the same for zsh; --shell fish for fish"),
         ),
     ),
     "config check": HelpText(
@@ -76,7 +76,7 @@ HELP_TEXTS: Mapping[str, HelpText] = {
                 "also check whether every service, volume group and folder can be reached",
             ),
         ),
-        exits=((0, "no mistakes"), (2, "with --live: a part does not answer")),
+        exits=((0, "no mistakes"), (2, "with --live: a service, volume group or folder cannot be reached")),
     ),
     "config show": HelpText(
         examples=(
@@ -163,10 +163,10 @@ HELP_TEXTS: Mapping[str, HelpText] = {
     ),
     "ledger": HelpText(
         examples=(
-            ("stocktake ledger", "every consumer in the three books"),
+            ("stocktake ledger", "every consumer: promised, held and recorded amounts"),
             ("stocktake ledger --only-differing", "only the rows in which something may be wrong"),
             ("stocktake ledger --consumer web-1", "one consumer, by its name, uuid or GROUP/VOLUME"),
-            ("stocktake ledger --storage --last", "who owns each byte, by the daemon's last audit"),
+            ("stocktake ledger --storage --last", "who owns each byte, from the daemon's last audit"),
         ),
         exits=(*_ANSWERED, _NO_DOCUMENT),
     ),
@@ -193,7 +193,7 @@ HELP_TEXTS: Mapping[str, HelpText] = {
     ),
     "traits": HelpText(
         examples=(
-            ("stocktake traits", "the traits of this host's providers, and who decides each"),
+            ("stocktake traits", "each trait of this host's providers, and who decides about it"),
             ("stocktake traits --diff", "only the traits that the agent would add or remove"),
         ),
         exits=_DIFFERENCES,
@@ -212,15 +212,15 @@ HELP_TEXTS: Mapping[str, HelpText] = {
     "watch": HelpText(
         examples=(
             ("stocktake watch", "all hosts that are not clean, the worst first; q quits"),
-            ("stocktake watch --html fleet.html", "also write the page of the fleet, again every 60 s"),
-            ("stocktake watch --once --fail-on error,never", "print once; exit with 3 if one of these holds"),
+            ("stocktake watch --html fleet.html", "also write the fleet's page, and rewrite it every 60 s"),
+            ("stocktake watch --once --fail-on error,never", "print once; exit code 3 if a condition holds"),
             ("stocktake watch --cell a=a.conf --cell b=b.conf", "two cells, each with a broker of its own"),
         ),
         exits=(
             (0, "printed, or ended with q"),
             (
                 2,
-                "only with --once: no agent answered, or --fail-on contains never and the expected hosts are not known",
+                "only with --once: no agent answered, or (with --fail-on never) the expected hosts are not known",
             ),
             (3, "only with --once: a condition of --fail-on holds"),
             (75, "the message bus cannot be reached; with --once: one of the brokers cannot be reached"),

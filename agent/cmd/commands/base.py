@@ -139,7 +139,7 @@ class ListCommand(BaseCommand, Lister, DisplayCommandBase, ParserOwner):  # type
     """
 
     COLUMNS: tuple[str, ...] = ()
-    #: The columns by the headings that the table for people has in their place; ``-c`` also takes these headings.
+    #: {heading: column}: the table for people shows the heading instead of the column's name; ``-c`` takes both.
     HEADINGS: Mapping[str, str] = MappingProxyType({})
 
     def _load_formatter_plugins(self) -> Any:  # noqa: ANN401 - stands for stevedore's manager
@@ -213,7 +213,7 @@ class ListCommand(BaseCommand, Lister, DisplayCommandBase, ParserOwner):  # type
         parsed_args.sort_columns = [self._column(name, columns) for name in parsed_args.sort_columns]
 
     def _headings_of(self, parsed_args: argparse.Namespace) -> dict[str, str]:
-        """Return the headings that the operator typed in place of columns' names: they stay the table's headings."""
+        """Return {column: heading} for columns that the operator named by a heading; the table keeps this heading."""
         columns = self.columns(parsed_args)
         named = {typed: self._column(typed, columns) for typed in parsed_args.columns}
         return {

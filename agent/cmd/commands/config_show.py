@@ -45,7 +45,7 @@ class ConfigShow(ListCommand):
 
 
 def _in_effect(loaded: Loaded) -> dict[tuple[str, str], str]:
-    """Return what applies in place of unset options, by group and option; nothing if the configuration is wrong."""
+    """Return the values that the agent uses for unset options, by group and option; {} for a wrong configuration."""
     from agent.config.options.state import state_options_from
     from agent.errors import ConfigError
 

@@ -219,7 +219,7 @@ def _folder(standing: contextlib.ExitStack) -> Path:
 
 
 def _keep(built: DemoCloud, agents: tuple[int, ...] = ()) -> None:
-    """Write the files with which later commands find the cloud again, and the files for the shell on each host."""
+    """Write the files with which later commands find the cloud, and the files that set up a shell for each host."""
     from agent.demo.kept import Kept
     from agent.demo.shell_files import write_shell_files
     from agent.demo.volume_group import VolumeGroupRig

@@ -46,7 +46,7 @@ class Explain(ReportingCommand, DocumentCommand):
         from agent.render.explain_text import Detail
         from agent.usage_error import UsageError
 
-        # --verbose is for the text: the JSON document always says from which source each amount comes.
+        # --verbose changes only the text: the JSON document always says from which source each amount comes.
         brief = not parsed_args.verbose and parsed_args.format != JSON
         report = self.report_of(parsed_args, "explain")
         try:

@@ -73,7 +73,7 @@ class Watch(BaseCommand):
             type=_fail_on,
             default=frozenset(),
             metavar="LIST",
-            help=f"with --once: exit with 3 if one of these holds for any host: {','.join(FAIL_ON)}",
+            help=f"with --once: exit with 3 if one of these conditions holds for any host: {','.join(FAIL_ON)}",
         ),
         argument(
             "--expected",

@@ -1,9 +1,9 @@
 """Write the report that SIGUSR2 causes: package, threads, processes, configuration, and what the daemon is doing.
 
 oslo.reports makes the report, as for other OpenStack services. The library takes 21 MiB and 0.2 s, so it is imported
-when the signal comes. The library's signal handler is not used: a Python handler that works in the middle of any
-instruction of the main thread could deadlock. The library's section on the configuration is not used either, because
-that section shows the logins in URLs.
+when the signal comes. The library's signal handler is not used: it interrupts the main thread at any instruction, so
+its work could deadlock with that thread. The library's section on the configuration is not used either, because that
+section shows the logins in URLs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Find the consumer that the operator means: by its uuid, its uuid's beginning, its name, or GROUP/VOLUME. Pure.
 
-A name is an instance's name or the name of a guest in libvirt. A whole name comes before the beginning of a uuid, so an
-instance that is named like the beginning of another uuid is found by its name.
+A name is an instance's name or the name of a guest in libvirt. A whole name takes precedence over the beginning of a
+uuid, so an instance that is named like the beginning of another uuid is found by its name.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from agent.model.finding import GoneFinding
 def ended_words(typed: str, gone: Iterable[GoneFinding], entries: Iterable[Entry]) -> str | None:
     """Return one sentence about the finding whose id begins with ``typed``.
 
-    None if the finding is not among the findings that this command's audits found gone, and no entry repaired it.
+    Returns None if this command's audits did not see the finding end, and no journal entry repaired it.
     """
     if not could_be_beginning(typed):
         return None

@@ -1,4 +1,4 @@
-"""Explain a finding code: print its runbook of agent/runbooks, or else the docstring of the finding's own module.
+"""Explain a finding code: print its runbook from agent/runbooks, or else the docstring of the finding's own module.
 
 The command then needs neither a configuration nor root, so an operator can read the page on any machine.
 """

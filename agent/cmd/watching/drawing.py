@@ -104,7 +104,7 @@ def _strip_line(view: FleetView, width: int) -> Line:
 
 
 def _table(view: FleetView, rows: Sequence[HostRow], width: int | None, selected: int | None) -> Iterator[Line]:
-    """Yield the table's head and rows. If ``selected`` is a row's index, a first column has a mark in this row."""
+    """Yield the table's head and rows. If ``selected`` is a row's index, an extra first column marks this row."""
     margin = 0 if selected is None else 1
     room = None if width is None else width - margin
     cells = [cells_of(row, view.moment.at, room) for row in rows]

@@ -66,7 +66,10 @@ class ExpectedList:
 
 
 def from_file(path: str) -> Read:
-    """Return a function that reads the list from a file. The function raises SourceUnavailable, SourceInconsistent."""
+    """Return a function that reads the list from a file.
+
+    The function raises SourceUnavailable if the file cannot be read, SourceInconsistent if a line is malformed.
+    """
 
     def read() -> tuple[ExpectedHost, ...]:
         try:
@@ -82,7 +85,8 @@ def from_file(path: str) -> Read:
 def from_nova(loaded: Loaded) -> Read | None:
     """Return a function that reads the hosts of the cell's nova-compute services; None without a state source.
 
-    The function raises SourceUnavailable and SourceInconsistent.
+    The function raises SourceUnavailable if the state source cannot be read, SourceInconsistent if its answer is
+    malformed.
     """
     options = state_options_from(loaded)
     if options.kind is StateKind.CONDUCTOR:

@@ -45,7 +45,7 @@ def keys_in(data: bytes) -> tuple[list[str], bytes]:
 
 
 def rest_key(rest: bytes) -> list[str]:
-    """Return the keys for an unfinished sequence that the terminal did not continue: ESC alone is the Escape key."""
+    """Return the keys for a sequence that the terminal did not continue: an ESC byte alone means the Escape key."""
     return [ESCAPE] if rest == _ESC else []
 
 

@@ -12,7 +12,8 @@ from agent.cmd.watching.setup import Watched
 from agent.errors import SourceUnavailable
 from agent.fleet.view import FleetView
 
-#: The seconds from one page to the next. The first page is written at the start, before any host has answered.
+#: The seconds from one page to the next. The first page is written at the start, before any host has answered, so the
+#: second page follows after SOON_S.
 EVERY_S = 60.0
 SOON_S = 10.0
 

@@ -48,7 +48,10 @@ class Wanted:
 
 
 def run(wanted: Wanted, out: TextIO) -> int:
-    """Watch the fleet; return the exit code. Raises ConfigError, UsageError, SourceUnavailable (no broker accepts)."""
+    """Watch the fleet; return the exit code.
+
+    Raises ConfigError and UsageError, and SourceUnavailable if no broker accepts the connection.
+    """
     if wanted.once_s is not None:
         todo = Round(
             form=wanted.form,

@@ -15,7 +15,7 @@ MOST_HOSTS = 30_000
 #: The maximum number of senders of unreadable messages, and of left-out hosts, that the store remembers.
 MOST_ODD = 1000
 
-#: Takes each valid message and the HostSeen that was read from the message.
+#: A function that gets each valid message, and the HostSeen that was read from the message.
 Listen = Callable[[Any, HostSeen], None]
 
 

@@ -567,7 +567,7 @@ def test_read_only_commands_exit_75_without_output_if_all_main_sources_fail(own_
         *said, last = [line for line in ended.stderr.splitlines() if not line.startswith("I/O warning")]
         named = [line.removeprefix("stocktake: some data could not be read: ").partition(":")[0] for line in said]
         assert named == ["placement", "state", "libvirt"]
-        assert last == "stocktake: too little could be read; not read: placement, state, libvirt"
+        assert last == "stocktake: not enough sources could be read; unread: placement, state, libvirt"
         assert "Traceback" not in ended.stderr
 
 

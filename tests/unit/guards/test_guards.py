@@ -142,12 +142,12 @@ WRONG: list[tuple[str, str, Callable[[GuardedFinding], GuardedFinding]]] = [
     ),
     (
         "max-consumers",
-        r"this run has changed 2 consumers, the most \[heal\] max_consumers=2 permits; next run in 60 s",
+        r"this run has changed 2 consumers, the most that \[heal\] max_consumers=2 permits; next run in 60 s",
         lambda c: chosen(many(1000, c), "c1", "c2"),
     ),
     (
         "max-percent",
-        r"this run has changed 1 of 39 consumers, the most \[heal\] max_percent=5 permits \(always at least 1\); "
+        r"this run has changed 1 of 39 consumers, the most that \[heal\] max_percent=5 permits \(always at least 1\); "
         "next run in 60 s",
         lambda c: chosen(many(39, c), "c1"),
     ),

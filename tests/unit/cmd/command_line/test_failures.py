@@ -46,14 +46,14 @@ def test_several_mistakes_in_a_command_line_are_listed_one_by_one(capsys):
     assert json.loads(out)["error"]["problems"] == ["one", "two"]
     assert err.splitlines() == ["stocktake: one", "stocktake: two"]
     partial = NoDocument(
-        FailureKind.UNAVAILABLE, "too little could be read; not read: placement", 75, ("placement: refused",)
+        FailureKind.UNAVAILABLE, "not enough sources could be read; unread: placement", 75, ("placement: refused",)
     )
     ended(run(partial), ["audit", "-f", "json"])
     out, err = capsys.readouterr()
     assert json.loads(out)["error"]["problems"] == ["placement: refused"]
     assert err.splitlines() == [
         "stocktake: placement: refused",
-        "stocktake: too little could be read; not read: placement",
+        "stocktake: not enough sources could be read; unread: placement",
     ]
 
 
