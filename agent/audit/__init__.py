@@ -5,7 +5,8 @@ after conflicts), remember.py (the memory for the next audit) and report.py. act
 follows from the snapshot. parts.py has the protocols of everything with a side effect; freshness.py and
 current_state.py decide whether the rows of the cloud's state are current.
 
-Rules do not belong here: books and their comparison are in agent/books, findings in agent/findings, inventories in
-agent/resources and agent/nested, the provider tree in agent/provider_tree. agent/daemon decides when audits run. An
-audit changes only the allocations of the agent's own consumers; agent/healing changes those of other consumers.
+Rules do not belong here: the three books (promised, held, recorded) and their comparison are in agent/books, findings
+in agent/findings, inventories in agent/resources and agent/nested, the provider tree in agent/provider_tree.
+agent/daemon decides when audits run. An audit changes only the allocations of the agent's own consumers; agent/healing
+changes the allocations of other consumers.
 """

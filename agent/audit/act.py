@@ -154,7 +154,7 @@ def _decide(task: AuditTask, memory: AuditMemory, snapshot: Snapshot, before: Co
 
 
 def _reads_of(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> AuditReads:
-    """Return the times of this audit's reads and what this audit could check; both decide which findings are live."""
+    """Return when this audit read its sources and what the audit could check, to decide which findings still exist."""
     clock, settings, view = task.parts.clock, task.settings, snapshot.placement.value
     return AuditReads(
         now=clock.now(),
@@ -260,7 +260,7 @@ def _conflicts(*errors: AgentError) -> tuple[ConflictKind, ...]:
 def _refusal(applied: Applied) -> AgentError | None:
     """Return why the plan was not carried out completely; None if it was.
 
-    The text has no request ids, so it is the same in every audit in which Placement refuses as many writes.
+    The text contains no request ids, because equal refusals must yield equal texts in every audit.
     """
     if not applied.refused:
         return None

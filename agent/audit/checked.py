@@ -1,4 +1,4 @@
-"""Say what one audit could check, from what it read and wrote (agent/books/checks.py decides about the findings).
+"""Say what one audit could check, from what the audit read and wrote; agent/books/checks.py then judges each finding.
 
 Pure, except for calls to the audit's own task.
 """
@@ -20,8 +20,8 @@ from agent.model.settings import Role
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE, Snapshot
 
 _UNEXPECTED = "trait-unexpected"
-# Findings that need libvirt's list of devices, and findings that need its capabilities: an audit may lack the
-# devices or the capabilities although libvirt answered.
+# Codes of findings that need libvirt's list of devices, and of findings that need libvirt's capabilities: an audit may
+# lack the devices or the capabilities although libvirt answered.
 _OF_DEVICES = ("mdev-type-unknown", "pci-device-lost", "pci-spec-conflict", "pci-spec-unmatched")
 _OF_CAPABILITIES = ("capabilities-incomplete", _UNEXPECTED)
 _LEFTOVER = "companion-leftover"
@@ -30,7 +30,7 @@ _UNLISTED = "usage-unlisted"
 
 
 def checks_of(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> Checks:
-    """Return what the audit can check after its reads; ``with_writes`` takes the audit's writes into account too."""
+    """Return what the audit did and did not read, which decides what findings it can check (see ``with_writes``)."""
     view, state = snapshot.placement.value, snapshot.nova.value
     return Checks(
         unread=frozenset(reading.source for reading in snapshot.readings if not reading.ok),
@@ -80,7 +80,7 @@ def _codes(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> Iterable
         yield _UNLISTED, PLACEMENT
     unread = [reading.source for reading in snapshot.readings if not reading.ok]
     if task.settings.role is Role.OBSERVER and unread:
-        # A consumer of the agent may stand for use that only the unread source shows, so it may be no leftover.
+        # The agent's consumer may stand for use that only the unread source shows; then the consumer is no leftover.
         yield _LEFTOVER, unread[0]
     if task.settings.role is Role.OWNER and (memory.written is None or not task.owns()):
         # In role owner this finding needs the agent's last write of the tree, which a new process does not have.

@@ -29,8 +29,8 @@ def standing(before: Standing | None, heartbeat: datetime.datetime | None, monot
     """Return the heartbeat and since when it is unchanged: since now (``monotonic``) if the heartbeat is new.
 
     If the read returned no heartbeat (None) or an older one, the result is ``before``. A light read may return the
-    heartbeat of another service than a full read. If a change between these two counted as new, outdated rows would
-    look current.
+    heartbeat of another service than a full read. If an older heartbeat of another service counted as new, outdated
+    rows would look current.
     """
     if heartbeat is None:
         return before

@@ -51,7 +51,10 @@ NOT_ABOUT_THE_CLOUD = frozenset(
 
 
 class Judged(NamedTuple):
-    """Why to read in full (empty: a light read is enough), and whether something changed or might have changed."""
+    """The answer about a light read: why to read in full (empty: the light read is enough).
+
+    ``saw_change``: something changed or may have changed.
+    """
 
     why: str
     saw_change: bool = False

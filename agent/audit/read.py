@@ -32,8 +32,9 @@ from agent.timing.full_read_schedule import Turn, overdue, turn
 EVERY_CONSUMER = 10**9
 _IDENTITY = "this host's identity is not known"
 USAGE_UNLISTED = "usage-unlisted"
-# A scheduled read of allocations also reads the consumer records of this many unsuspicious consumers, in rotation. With
-# one such record, an unchanged host needs fewer than 1.25 requests per audit, however many consumers it has.
+# A scheduled read of allocations also reads, in rotation, the records of this many consumers about which nothing is
+# suspicious. With one such record, an unchanged host needs fewer than 1.25 requests per audit, however many consumers
+# it has.
 UNSUSPICIOUS_READS = 1
 # An audit reads at most this many consumers of sharing providers, because one statement selects all their nova rows.
 SHARED_READS = 500
@@ -142,7 +143,7 @@ def _with_other_nodes(
     """
     view = placement.value
     if view and view.name_holder:
-        # Another provider has this host's name. The compute node row with its uuid shows which host it belongs to.
+        # Another provider has this host's name. The compute node row with that provider's uuid names its host.
         nova = _with_node(task, memory, nova, view.name_holder.uuid)
     placement = with_orphans(task, memory, placement, nova.value)
     return placement, _with_removable(task, memory, nova, placement.value)

@@ -17,7 +17,7 @@ JUST_BEFORE_S = 0.5
 def reading(task: AuditTask, source: str, ask: Callable[[], T]) -> Reading[T]:
     """Call ``ask`` and return its value or its AgentError as a Reading; only this function turns errors into Readings.
 
-    Raises ConfigError, because only the operator can correct the configuration.
+    A ConfigError is raised and not turned into a Reading, because only the operator can correct the configuration.
     """
     if (late := task.late.get(source)) is not None:
         return late

@@ -175,7 +175,7 @@ def _left(task: AuditTask, memory: AuditMemory, before: History, acted: Acted) -
 
 
 def _since_everything(task: AuditTask, memory: AuditMemory, acted: Acted) -> int:
-    """Return the number of audits since the last full read; the first read of a process is always a full read."""
+    """Return the number of audits since everything was read from Placement, as the first read of a process does."""
     is_read = acted.snapshot.placement.ok and (not memory.audits or turn_of(task, memory) is Turn.EVERYTHING)
     return 0 if is_read else memory.audits_since_everything + 1
 
@@ -195,7 +195,7 @@ def _shared_due_in(task: AuditTask, memory: AuditMemory, acted: Acted, confirmed
 
 
 def _full_state(memory: AuditMemory, acted: Acted, found: Found) -> FullState | None:
-    """Return the last full read for the next audit; None after a write, because that read is older than the write."""
+    """Return the last full read of nova's rows, for the next audit; None if this audit wrote after that read."""
     snapshot = acted.snapshot
     if acted.done:
         return None

@@ -73,7 +73,7 @@ class DemoAgent:
             plan = prepared(task, self._result(), frozenset(), frozenset({finding_id}))
             healed = run_heal(task, plan) if plan is not None else ()
             entry_id = healed[0].outcome.entry_id if healed else None
-            after, words = self._vcpus_used(), "nothing was put back"
+            after, words = self._vcpus_used(), "no repair was undone"
             if entry_id is not None and parts.journal is not None:
                 entries = {entry.id: entry for entry in parts.journal.read().entries}
                 words = undo(task, parts.journal, entries[entry_id], entries).words

@@ -66,7 +66,7 @@ def to_stderr(line: str, program: str = PROGRAM) -> None:
 def add_config_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that name the configuration files; both programs have these arguments."""
     file = "configuration file, a later file overrides an earlier file (default: /etc/stocktake/stocktake.conf)"
-    folder = "folder of *.conf files, which are read after all --config-file, in the order of their names"
+    folder = "folder of *.conf files, read in the order of their names after all files of --config-file"
     parser.add_argument("--config-file", action="append", default=[], metavar="FILE", help=file)
     parser.add_argument("--config-dir", action="append", default=[], metavar="DIR", help=folder)
 

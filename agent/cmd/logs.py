@@ -133,7 +133,7 @@ class JsonFormatter(formatters.JSONFormatter):
     its text only.
 
     For some objects (such as an EntryPoint, which stevedore logs at DEBUG) oslo.serialization recurses infinitely. This
-    class catches the RecursionError, because it is the only error in a handler that logging does not catch itself.
+    class catches the RecursionError, because logging itself catches every other error in a handler.
     """
 
     def format(self, record: stdlib.LogRecord) -> str:

@@ -22,7 +22,7 @@ def _columns(text: str) -> int:
 class TableFormatter(ListFormatter):
     """The format ``table``, which shows columns' plain values. ``look``: what stdout can show (width, colour).
 
-    ``headings``: the headings of columns whose heading is not their name.
+    ``headings``: {column: heading}, for the columns whose heading differs from the column's name.
     """
 
     def __init__(self, look: Look = PLAIN, headings: Mapping[str, str] = MappingProxyType({})) -> None:

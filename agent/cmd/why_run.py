@@ -149,7 +149,7 @@ def _no_document_without() -> Iterator[None]:
 
 
 def _with_flavor_of(question: Question, instance: Instance) -> Question:
-    """Add notes about the flavor. If the question names neither NUMA cells nor a page size, also take the flavor's."""
+    """Add notes about the flavor. If the question has neither NUMA cells nor a page size, take both from the flavor."""
     if instance.flavor is None:
         return question
     question = dataclasses.replace(question, notes=flavor_notes(instance.flavor))

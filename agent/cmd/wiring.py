@@ -103,9 +103,9 @@ def _boot_id() -> str:
 
 
 class Cloud(NamedTuple):
-    """The source of the cloud's state, and the writer of nova's compute node records if the source has one.
+    """The source of the cloud's state, and the object that writes nova's compute node records.
 
-    ``shown`` says where the source is, without a password.
+    ``records`` is None if the source cannot write. ``shown`` says where the source is, without a password.
     """
 
     state: StateSource

@@ -31,7 +31,7 @@ def _waits(guarded: GuardedFinding) -> Wait | None:
 
 
 class _Work(NamedTuple):
-    """nova's work on the instance, or why it is unknown. ``wait`` is None if the refusal does not end by itself."""
+    """What nova does with the instance, or why that is unknown. ``wait`` is None if only a change ends the refusal."""
 
     words: str
     wait: Wait | None = None

@@ -125,7 +125,7 @@ def run_adopt(task: AuditTask, journal: Journal, plan: AdoptPlan) -> tuple[Adopt
 
 
 def carried_out(task: AuditTask, step: AdoptStep) -> WriteAttempt:
-    """Carry out one step and return its outcome, which has the text of an AgentError instead of raising it."""
+    """Carry out one step and return its outcome. An AgentError is not raised: its text is in the outcome."""
     try:
         _carry_out(task, step)
     except (PlacementUnavailable, SourceError) as error:

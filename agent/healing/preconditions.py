@@ -49,8 +49,8 @@ def not_now(
     ``tree`` is None if the write does not depend on the tree.
     """
     try:
-        # The last read must be the read that would show another client's write. For a settled consumer
-        # (``is_settled``), that is the read of the consumer, so the tree's shape is read before it.
+        # Read last what would show another client's write. For a settled consumer (``is_settled``), the consumer's own
+        # record shows the write, so read the tree's shape first.
         if isinstance(tree, TreeShape) and has_moved(task, tree):
             return refused(TREE_CHANGED)
         for change in changes:

@@ -35,7 +35,7 @@ MARGIN = datetime.timedelta(seconds=2)
 
 
 class Planned(NamedTuple):
-    """nova's rows on which a plan is based. ``migrations``: as in Scene, including migrations between other hosts."""
+    """nova's rows on which a plan is based. ``migrations`` includes those between other hosts, as ``Scene`` does."""
 
     state: NovaState
     migrations: Mapping[str, tuple[Migration, ...] | None]

@@ -1,9 +1,9 @@
 """Count how much of each NUMA cell guests use, and find the CPUs to which guests are wrongly pinned. Pure.
 
-An instance's cell has the id of the host's cell that it uses. Pages are counted in the instance's page size, else in
-the host cell's smallest size. An instance with thread policy ``isolate`` also takes the siblings of its CPUs. If two
-guests are pinned to one CPU, nova aborts its audit of the node. The agent counts both guests and reports a finding, so
-that one wrongly pinned guest does not prevent an update of the record.
+An instance's cell has the id of the host's cell that it uses. Pages are counted in the instance's page size, or in the
+host cell's smallest size if the instance asks for none. An instance with thread policy ``isolate`` also takes the
+siblings of its CPUs. If two guests are pinned to one CPU, nova aborts its audit of the node. The agent counts both
+guests and reports a finding, so that one wrongly pinned guest does not prevent an update of the record.
 """
 
 from __future__ import annotations

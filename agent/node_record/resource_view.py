@@ -1,7 +1,7 @@
 """Describe the host as a compute node record does.
 
-These figures come from libvirt and the host; the record adds what nova's instances *use*. A figure whose source was not
-read is unknown, and ``ResourceView.unknown`` names it.
+The figures come from libvirt and the host; the record also contains what nova's instances *use*. A figure whose source
+was not read is unknown, and ``ResourceView.unknown`` names the figure.
 """
 
 from __future__ import annotations

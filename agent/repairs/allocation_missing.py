@@ -78,7 +78,7 @@ def _unclear(scene: Scene, rows: tuple[Row, ...]) -> str | None:
     """Return a reason to decline; None if Placement lacks every promised amount and the root offers every class."""
     others = [row for row in scene.rows if row.key == rows[0].key and row not in rows]
     if others:
-        return f"the instance's verdict is not allocation-missing for {', '.join(row.resource_class for row in others)}"
+        return f"the instance's verdict for {', '.join(row.resource_class for row in others)} is not allocation-missing"
     if any(row.provider_key != ROOT for row in rows):
         return "part of the allocation belongs on a child provider"
     root = scene.snapshot.observed_root

@@ -1,4 +1,4 @@
-"""migration-finished-but-counted: the same repair as for allocation-stale-move, which the audit always finds too."""
+"""migration-finished-but-counted: the same repair as for allocation-stale-move, which an audit always also finds."""
 
 from __future__ import annotations
 

@@ -195,5 +195,5 @@ def adopt_blocks(document: Document) -> Iterator[Block]:
 
 def _stale(document: Document) -> str:
     if document["steps"]:
-        return f"nothing done: the plan has changed; the current one is {document['digest'][:DIGEST_SHOWN]}"
+        return f"nothing done: the plan has changed; the current plan is {document['digest'][:DIGEST_SHOWN]}"
     return "nothing done: there is nothing to change any more"

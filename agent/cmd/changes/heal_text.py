@@ -118,7 +118,7 @@ def _end(document: Document) -> Iterator[Line]:
         yield line(f"nothing done: it is not known whether the plan has changed, because {names} could not be read")
         yield line("run the same command again later")
     elif document["stale"] and document["actions"]:
-        yield line(f"nothing done: the plan has changed; the current one is {document['digest'][:DIGEST_SHOWN]}")
+        yield line(f"nothing done: the plan has changed; the current plan is {document['digest'][:DIGEST_SHOWN]}")
     elif document["stale"]:
         yield line(f"nothing done: {document['nothing_because']}")
     elif document["nothing_because"] and document["refusals"]:
@@ -128,7 +128,7 @@ def _end(document: Document) -> Iterator[Line]:
         yield line("to carry out the plan:")
         yield copyable("fix", document["command"])
     if document.get("repeat") and not document["undecided"]:
-        yield line("one run makes few changes; afterwards, for the findings that wait for the next run:")
+        yield line("one run makes few changes; afterwards run this for the remaining findings:")
         yield copyable("fix", document["repeat"])
 
 

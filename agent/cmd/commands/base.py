@@ -83,7 +83,7 @@ class BaseCommand(ParserOwner):
         self.app.stdout.write(drawn(blocks, self.look(max_width)))
 
     def look(self, max_width: int | None = None) -> Look:
-        """Return what stdout can show; ``max_width`` replaces the terminal's width."""
+        """Return what stdout can show (width, colours, encoding); ``max_width`` replaces the terminal's width."""
         return look_of(self.app.stdout, self.app.options, max_width)
 
     def wrapping_width(self) -> int:

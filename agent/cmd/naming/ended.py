@@ -1,4 +1,4 @@
-"""Say of a finding that no audit finds any more when it ended, and by which repair."""
+"""Say when and by which repair a finding ended that audits no longer find."""
 
 from __future__ import annotations
 

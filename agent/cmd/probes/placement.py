@@ -53,7 +53,7 @@ def _provider(client: PlacementClient, find: Callable[[], Identity | None], host
         with contextlib.closing(client):
             holder = ProviderNames(client).holder(host)
         found = f"has provider {holder.uuid}" if holder else "has no provider"
-        no_file = "no compute_id file contains the provider's uuid yet: the first audit finds or creates such a file"
+        no_file = "no compute_id file has the provider's uuid yet: the first audit asks nova for it or creates a file"
         return f"Placement {found} named {host}; {no_file}"
     with contextlib.closing(client):
         name = ProviderNames(client).name_of(identity.uuid)

@@ -175,7 +175,7 @@ WORDS = [
     ),
     (
         r"the plan is another one now",
-        rf"nothing done: the plan has changed; the current one is {DIGEST}$",
+        rf"nothing done: the plan has changed; the current plan is {DIGEST}$",
         lambda _: _end(actions=[ACTION]),
     ),
     (

@@ -44,7 +44,7 @@ def printed(document: dict[str, Any], scenery: Scenery = Scenery()) -> list[str]
 
 def test_if_the_repair_plan_changed_heal_does_nothing_and_prints_the_new_digest() -> None:
     *_, last = printed(document(ACTION, stale=True))
-    assert last == "nothing done: the plan has changed; the current one is 4d1b0c9a7e55"
+    assert last == "nothing done: the plan has changed; the current plan is 4d1b0c9a7e55"
 
 
 def test_if_the_repair_plan_is_now_empty_heal_prints_why_and_no_digest() -> None:
@@ -137,7 +137,7 @@ def test_after_the_plan_heal_prints_the_command_for_the_next_repairs() -> None:
     assert said[-4:] == [
         "to carry out the plan:",
         "  fix: stocktake heal --plan 4d1b --yes",
-        "one run makes few changes; afterwards, for the findings that wait for the next run:",
+        "one run makes few changes; afterwards run this for the remaining findings:",
         "  fix: stocktake heal --code X",
     ]
 
