@@ -73,7 +73,7 @@ def _parts(snapshot: Snapshot) -> Iterable[tuple[str, str]]:
 
 
 def _codes(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> Iterable[tuple[str, str]]:
-    """Yield (code, missing source) for each finding code that this audit could check for no host and no consumer."""
+    """Yield (code, missing source) for each finding code that this audit could not check at all."""
     host, view = snapshot.host.value, snapshot.placement.value
     yield from _codes_of_host(host)
     if view is not None and not view.usages_are_read:

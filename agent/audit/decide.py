@@ -68,12 +68,12 @@ class Decision:
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """The rows of the comparison of the three books."""
+        """The rows of the comparison: what the three books say about each consumer and resource class."""
         return self.compared.rows
 
     @property
     def ledger(self) -> tuple[LedgerRow, ...]:
-        """The rows that operators see, the operator's reserves first."""
+        """The ledger rows that operators see; the first rows are the reserves that the operator configured."""
         return (*reserve_rows(self.tree, self.compared.basis.subject), *self.compared.ledger)
 
 

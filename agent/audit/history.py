@@ -91,8 +91,7 @@ def saved(parts: Parts, memory: AuditMemory) -> AuditMemory:
 def _content(history: History) -> tuple[object, ...]:
     """Return the history without the times that change in every audit."""
     found = [
-        # ``stands_since`` belongs to the content: if the count of audits starts again with equal evidence, no other
-        # value here changes.
+        # Include ``stands_since``: if the count of audits starts again with equal evidence, no other value changes.
         (s.id, s.times, s.stands_since, s.evidence_digest, s.confirmed, _severity(s), s.caused_by)
         for s in history.sightings
     ]

@@ -75,7 +75,7 @@ def why_no_light_read(request: AuditRequest, memory: AuditMemory) -> str:
     if request.depth is Depth.FULL:
         return "an operator runs a command"
     if not request.is_periodic:
-        return "the audit was not requested by the interval"
+        return "the audit is not one of the periodic audits"
     if last is None:
         return "the last audit has no complete copy of nova's rows"
     if not last.state.kind.has_cloud:
@@ -111,7 +111,7 @@ def judged(
     if last.saw_change:
         return Judged("the last audit saw a change, which may have been incomplete")
     if last.sign is None or not last.sign.is_settled:
-        return Judged("the last light read may have missed a change in the same second")
+        return Judged("the last light read may have missed a change in the second of the read")
     if is_due:
         return Judged("a full read is due")
     return Judged(_unseen_changes(last.state, light.now))

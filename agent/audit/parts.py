@@ -48,7 +48,7 @@ class HistoryStore(Protocol):
 
 
 class StoreMemory(Protocol):
-    """Remembers which store (file system or volume group) DISK_GB counted last, across audits and restarts."""
+    """Remembers, across audits and restarts, from which file system or volume group DISK_GB was last computed."""
 
     @property
     def path(self) -> str:

@@ -47,7 +47,7 @@ def identified(task: AuditTask, memory: AuditMemory) -> AuditMemory:
     identity. Raises ConfigError if the identity is lost or ambiguous.
     """
     identity = memory.identity
-    if identity is None or (identity.invented and task.owns()):  # role owner (set by SIGHUP) needs a compute_id file
+    if identity is None or (identity.invented and task.owns()):  # a reload may set role owner, which needs a file
         identity = task.parts.identity_files.find()
     if identity is not None and memory.node_name is not None:
         return dataclasses.replace(memory, identity=identity)
@@ -160,8 +160,8 @@ def turn_of(task: AuditTask, memory: AuditMemory) -> Turn:
 def read_placement(task: AuditTask, memory: AuditMemory, its: Turn) -> Reading[PlacementView]:
     """Read this host's provider tree.
 
-    Allocations are read again if the schedule (``its``) says so or if ``recheck_recorded`` is set, because Placement
-    raises no generation when an allocation is removed.
+    Allocations are read again if the schedule (``its``) says so or if ``recheck_recorded`` is set: the removal of an
+    allocation increases no provider's generation, so unchanged generations do not prove unchanged allocations.
     """
     if memory.identity is None:
         error = PlacementNotAsked(_IDENTITY)
@@ -229,7 +229,7 @@ def _with_node(task: AuditTask, memory: AuditMemory, nova: Reading[NovaState], u
 def with_orphans(
     task: AuditTask, memory: AuditMemory, placement: Reading[PlacementView], state: NovaState | None
 ) -> Reading[PlacementView]:
-    """Return the view with the trees of orphaned nodes. Without such nodes, return the same view and send nothing."""
+    """Return the view with the trees of orphaned nodes. Without such nodes, send no request and change nothing."""
     view, root = placement.value, memory.identity.uuid if memory.identity else None
     uuids = trees_to_read(state, memory.node_name, root, memory.history.left if memory.history else ())
     if view is None or not uuids:

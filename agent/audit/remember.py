@@ -112,7 +112,7 @@ def _reads(task: AuditTask, acted: Acted) -> AuditReads:
 
 
 def _losses(task: AuditTask, before: History, acted: Acted, reads: AuditReads) -> tuple[Loss, ...]:
-    """Return a Loss (since when, how many audits) for each source that was not read; continue those in ``before``."""
+    """Return a Loss (since when, how many audits) for each source that was not read; a Loss in ``before`` goes on."""
     failed = [
         Failed(reading.source, is_denied(reading.error), reading.asked)
         for reading in acted.snapshot.readings
@@ -175,7 +175,7 @@ def _left(task: AuditTask, memory: AuditMemory, before: History, acted: Acted) -
 
 
 def _since_everything(task: AuditTask, memory: AuditMemory, acted: Acted) -> int:
-    """Return the number of audits since everything was read from Placement, as the first read of a process does."""
+    """Return the number of audits since the last full read of Placement; a process begins with a full read."""
     is_read = acted.snapshot.placement.ok and (not memory.audits or turn_of(task, memory) is Turn.EVERYTHING)
     return 0 if is_read else memory.audits_since_everything + 1
 

@@ -50,7 +50,7 @@ LIBRARIES = (
 JSON_VALUE_BYTES = 4096
 
 _audit_id: contextvars.ContextVar[str | None] = contextvars.ContextVar("audit_id", default=None)
-# The bytes of the longest prefix for journald, and of oslo.log's usual prefix (time, process id, level, logger).
+# The bytes that the longest prefix for journald takes, and oslo.log's usual prefix (time, process id, level, logger).
 _JOURNALD_BYTES, _USUAL_PREFIX_BYTES = 3, 75
 _OURS = ("stocktake.", "agent.")
 # Fields that text lines do not show as ``name=value``; oslo.log's project and version do not describe the agent.

@@ -39,7 +39,7 @@ class Closed:
     has_volume_groups: bool
 
     def line(self, report: AuditReport | None = None) -> str:
-        """Return the line for stderr.
+        """Return the line for stderr that says what cannot be read without root.
 
         With ``report``, the line also names the report's sources that this user may not read.
         """

@@ -21,7 +21,7 @@ PACKAGE = "agent.cmd.commands"
 class Entry:
     """One command, in the form of an entry point for cliff.
 
-    The name gives the class: ``config check`` is the class ConfigCheck in config_check.py.
+    The name determines the class: command ``config check`` is the class ConfigCheck in config_check.py.
     """
 
     name: str

@@ -84,7 +84,7 @@ def answered(options: argparse.Namespace, question: Question) -> WhyReport:
 
 
 def _without_root(result: AuditResult, closed: Closed, question: Question) -> AuditResult:
-    """Write one line about all sources that only root can read; return the result without these sources.
+    """Write one line to stderr about all sources that only root can read; return the result without these sources.
 
     Raises NoDocument (exit code 2) if the answer needs this host's provider, whose uuid only root can read.
     """

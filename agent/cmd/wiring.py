@@ -72,7 +72,7 @@ BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 class SystemClock:
-    """The real Clock of an audit (tests use another). The function ``wait`` sleeps for the given seconds or less."""
+    """The Clock of real audits; tests have another Clock. ``wait`` is a function that sleeps for some seconds."""
 
     def __init__(self, wait: Callable[[float], None] = time.sleep) -> None:
         self._wait = wait

@@ -252,7 +252,7 @@ def _identities(task: AuditTask, result: AuditResult) -> tuple[Identity | None, 
 
 
 def _records(task: AuditTask, consumers: tuple[str, ...]) -> tuple[ConsumerRecord, ...]:
-    """Return the consumers' whole records, up to the first error. Heal does not change consumers without a record."""
+    """Return the consumers' whole records; stop at the first error. Heal changes no consumer without a record."""
     allocations = task.parts.allocations
     found: list[ConsumerRecord] = []
     if allocations is None:

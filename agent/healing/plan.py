@@ -38,7 +38,8 @@ def asked_for(findings: tuple[SeenFinding, ...], codes: frozenset[str], ids: fro
 def candidates(scene: Scene, asked: tuple[SeenFinding, ...], most: int) -> tuple[str, ...]:
     """Return the consumers whose whole records must be read before the plan can be made.
 
-    These are at most ``most`` consumers of single changes, in the plan's order, and all consumers of a reshape.
+    These are at most ``most`` consumers of repairs that change one consumer, in the plan's order, and all consumers of
+    a reshape.
     """
     passed = [guarded for seen in _causes(asked) if _refusal(guarded := _guarded(scene, seen, ()), BEFORE) is None]
     single = [c for each in passed if not isinstance(each.repair, TreeRepair) for c in each.consumer_uuids]

@@ -67,7 +67,7 @@ def not_now(
 def _is_rewritten(now: ConsumerRecord, before: ConsumerRecord) -> bool:
     """Return whether Placement may have written the record between the two reads, although its content is the same.
 
-    If ``before`` has the time of Placement's last write, ``now`` must have the same time.
+    That is so if ``before`` has the time of Placement's last write, and ``now`` has another time or none.
     """
     return before.written is not None and (now.written is None or now.written.at != before.written.at)
 
@@ -80,9 +80,9 @@ def is_settled(before: ConsumerRecord) -> bool:
 def fate_of(
     clock: Clock, allocations: AllocationWriter, changes: Sequence[ConsumerChange], lost: PlacementError
 ) -> Fate:
-    """Return whether Placement did the write.
+    """Return the Fate of the write whose response was lost (``lost``): whether Placement did the write.
 
-    Reads the consumers up to three times, as Placement may still be writing.
+    Reads the consumers up to three times, because Placement may still be writing.
     """
     for attempt in range(1, READ_ATTEMPTS + 1):
         clock.wait(0.2 * attempt)

@@ -25,8 +25,8 @@ from agent.healing.attempt import WriteAttempt, out_of_reach, refused
 from agent.model.nova import AllMigrations, Instance, Migration, NovaState, Pulse
 from agent.model.snapshot import STATE
 
-# nova's services report every 10 s (report_interval). The wait usually needs new reports of two services
-# (decisive_heartbeat).
+# The longest wait for a new heartbeat, in seconds. nova's services report every 10 s (report_interval), and the wait
+# usually needs new reports of two services (decisive_heartbeat).
 WAIT_S = 30.0
 POLL_S = 1.0
 # A heartbeat proves something only if it is newer by this margin: heartbeats have whole seconds, which some databases

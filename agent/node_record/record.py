@@ -39,7 +39,7 @@ def writes_records(settings: Settings, state: NovaState | None) -> bool:
 def used_by_the_books(
     snapshot: Snapshot, settings: Settings, root_uuid: str | None, view: ResourceView | None, taken: Occupied
 ) -> Usage | None:
-    """Return the usage for the record and the report; None if the cloud's state or libvirt was not read."""
+    """Return what the instances use, for the record and the report; None if nova's rows or libvirt were not read."""
     state = snapshot.nova.value
     if state is None or view is None:
         return None
@@ -117,7 +117,7 @@ def _host_columns(view: ResourceView) -> _Columns:
         "hypervisor_version": view.hypervisor_version,
         "host_ip": view.host_ip,
         "cpu_info": None if view.cpu is None else _text(cpu_info(view)),
-        # The hypervisor's version is None if, and only if, libvirt's capabilities are unknown (resource_view.py).
+        # libvirt's capabilities are unknown exactly if the hypervisor's version is None (resource_view.py).
         "supported_instances": None if view.hypervisor_version is None else view.supported_instances,
     }
     return {name: value for name, value in known.items() if value is not None}

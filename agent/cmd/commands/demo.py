@@ -185,7 +185,7 @@ def _practice(command: Demo, faults: int, seed: int | None, form: str) -> int:
     from agent.demo.shell_files import rc_file
 
     drawn = random.SystemRandom().randrange(10_000) if seed is None else seed
-    # A seed is safe here: no secret is drawn, and the same seed must plant the same faults again.
+    # A predictable seed is safe here: no secret is drawn, and the same seed must plant the same faults again.
     draw = random.Random(drawn)
     with Interruptions() as interruptions, contextlib.ExitStack() as standing:
         progress = _Progress(interruptions)

@@ -24,7 +24,7 @@ from agent.telemetry.dump import Condition, fields_of, sections
 from agent.telemetry.event_log import log_event
 from agent.text.wording import printable
 
-#: The mode of a report's file: the report names findings and options, and the folder's group may read it.
+#: The mode of a report's file: only owner and group may read the file, because it names findings and options.
 MODE = 0o640
 
 

@@ -50,7 +50,7 @@ def known_names(report: AuditReport) -> frozenset[str]:
 
 
 def _by_key(report: AuditReport, typed: str) -> tuple[str, ...]:
-    """Return the key itself if a consumer has this key, else the owner (none or one) of the volume with this name."""
+    """Return ``typed`` in a tuple if it is a consumer's key, else the owner of the volume with this name, if any."""
     if any(row.consumer_key == typed for row in report.ledger):
         return (typed,)
     owners = {row.owner for row in report.storage if row.source == f"{_LVM}{typed}"}

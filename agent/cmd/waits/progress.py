@@ -22,7 +22,7 @@ from agent.cmd.waits.caller import Watch
 from agent.text.wording import printable
 
 AFTER_S = 2.0
-#: The seconds between two updates. The first line appears at most this long after AFTER_S.
+#: The seconds between two updates of the line. The first line appears after AFTER_S seconds of waiting.
 _TICK_S = 0.5
 _PREFIX = "stocktake: "
 
