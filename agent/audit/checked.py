@@ -103,7 +103,7 @@ def _holders(view: PlacementView | None) -> frozenset[str]:
 def _unrecorded(memory: AuditMemory, view: PlacementView | None) -> frozenset[str]:
     """Return the consumers with allocations on this host whose Placement records this process has not read.
 
-    Returns an empty set while no live finding needs a consumer's record.
+    Returns an empty set while no current finding needs a consumer's record.
     """
     sightings = memory.history.sightings if memory.history else ()
     if view is None or not any(sighting.code in OF_RECORDS for sighting in sightings):

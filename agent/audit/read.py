@@ -47,7 +47,8 @@ def identified(task: AuditTask, memory: AuditMemory) -> AuditMemory:
     identity. Raises ConfigError if the identity is lost or ambiguous.
     """
     identity = memory.identity
-    if identity is None or (identity.invented and task.owns()):  # a reload may set role owner, which needs a file
+    # If a reload sets role owner, an invented identity is not enough: the agent needs a compute_id file.
+    if identity is None or (identity.invented and task.owns()):
         identity = task.parts.identity_files.find()
     if identity is not None and memory.node_name is not None:
         return dataclasses.replace(memory, identity=identity)

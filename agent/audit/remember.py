@@ -43,14 +43,14 @@ _SUSPICIOUS = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The live findings after an audit, sorted, and the findings that are gone."""
+    """The current findings after an audit, sorted, and the findings that ended with this audit."""
 
     live: tuple[SeenFinding, ...]
     gone: tuple[GoneFinding, ...] = ()
 
 
 def remember(task: AuditTask, memory: AuditMemory, acted: Acted) -> tuple[Found, AuditMemory, bool]:
-    """Return the live and gone findings, the new memory, and whether another audit must follow at once."""
+    """Return the current and the ended findings, the new memory, and whether another audit must follow at once."""
     before, now = memory.history or History(), task.parts.clock.monotonic()
     view, host = acted.snapshot.placement.value, acted.snapshot.host.value
     reads = _reads(task, acted)
@@ -112,7 +112,7 @@ def _reads(task: AuditTask, acted: Acted) -> AuditReads:
 
 
 def _losses(task: AuditTask, before: History, acted: Acted, reads: AuditReads) -> tuple[Loss, ...]:
-    """Return a Loss (since when, how many audits) for each source that was not read; a Loss in ``before`` goes on."""
+    """Return a Loss (since when, how many audits) for each source that was not read; continue a Loss in ``before``."""
     failed = [
         Failed(reading.source, is_denied(reading.error), reading.asked)
         for reading in acted.snapshot.readings
@@ -184,7 +184,7 @@ def _shared_due_in(task: AuditTask, memory: AuditMemory, acted: Acted, confirmed
     """Return after how many audits the agent reads sharing providers again.
 
     These reads are due with each read of allocations, and in every audit while a ledger row of a sharing provider is
-    suspicious or a live finding is about a sharing provider.
+    suspicious or a current finding is about a sharing provider.
     """
     view = acted.snapshot.placement.value
     if view is None or not view.shared_is_read:
@@ -215,7 +215,7 @@ def _of_recorded(confirmed: Confirmed) -> tuple[str, ...]:
 
 
 def _suspects(acted: Acted, confirmed: Confirmed) -> tuple[str, ...]:
-    """Return the suspicious consumers, whose records the next audit reads first.
+    """Return the consumers with a suspicious verdict, whose records the next audit reads first.
 
     While libvirt or the state source cannot be read, most verdicts are UNKNOWN, so UNKNOWN is not suspicious then.
     """

@@ -211,7 +211,7 @@ def _watched(
 
 
 def configured_from(loaded: Loaded, parts: Parts, publish: Publish) -> Configured:
-    """Return the settings and parts for the daemon's worker, at start and after a reload. Raises ConfigError."""
+    """Return the settings and parts for the daemon's worker thread, at start and after a reload. Raises ConfigError."""
     options = agent_options_from(loaded)
     return Configured(
         settings=build.settings_from(loaded),

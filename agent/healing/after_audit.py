@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class AuditThenHeal:
-    """Runs an audit, then heals; the daemon's worker calls this object."""
+    """Runs an audit, then heals; the daemon's worker thread calls this object."""
 
     def __init__(self) -> None:
         self._heal: DaemonHeal | None = None

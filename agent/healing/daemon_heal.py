@@ -53,7 +53,8 @@ class DaemonHeal:
             self._log_state, logged = heal_log.lines(self._log_state, refusals, healed, result.report)
             emit(logged)
             if any(each.outcome.unproven for each in healed):
-                # The wait for the proof blocks the worker, so after a failed wait the next audits must not wait again.
+                # The wait for the proof blocks the daemon's worker thread, so after a failed wait the next audits must
+                # not wait again.
                 self._proof_due_at = task.parts.clock.monotonic() + PROOF_AGAIN_S
         return _with_healed(result, wanted, healed)
 

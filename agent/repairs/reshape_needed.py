@@ -75,7 +75,7 @@ def _move(scene: Scene, resource_class: str) -> _Move | Declined:
     own = (f for f in FAMILIES if f.is_configured(settings) and resource_class in still_on_root(f, snapshot))
     family = next(own, None)
     if family is None or root is None:
-        return Declined(why=f"no consumer uses {resource_class} on the root any more")
+        return Declined(why=f"no consumer uses {resource_class} on the root provider any more")
     if not can_decide(family, snapshot, settings):
         unknown = (
             family.obstacle(snapshot, settings) or "the agent has not read the sources that describe these devices"
@@ -114,14 +114,14 @@ def _change(move: _Move, record: ConsumerRecord | None, consumer_uuid: str) -> C
     leaving = amounts.pop((move.root.uuid, name), 0)
     if not leaving:
         # Another run of heal has moved the allocation since the audit, or another client has removed the allocation.
-        return Declined(why=f"consumer {consumer_uuid} has no {name} on the root any more")
+        return Declined(why=f"consumer {consumer_uuid} has no {name} on the root provider any more")
     wanted = {(move.targets[key].uuid, name): amount for key, amount in belongs.items()}
     coming = [amount - amounts.get(place, 0) for place, amount in wanted.items()]
     if any(amount < 0 for amount in coming) or sum(coming) != leaving:
         placed = ", ".join(f"{amount} on {move.root.name}_{key.name}" for key, amount in sorted(belongs.items()))
         return Declined(
-            why=f"consumer {consumer_uuid} has {leaving} {name} on the root, but libvirt shows that its guest uses "
-            f"{placed or 'nothing'}"
+            why=f"consumer {consumer_uuid} has {leaving} {name} on the root provider, but libvirt shows that its guest "
+            f"uses {placed or 'nothing'}"
         )
     after = amounts | {place: amount for place, amount in wanted.items() if amount}
     return ConsumerChange(before=record, write=rewritten(record, allocations_of(record, after)))

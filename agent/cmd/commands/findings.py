@@ -1,4 +1,4 @@
-"""``stocktake findings``: list this host's live findings that pass the operator's filters."""
+"""``stocktake findings``: list this host's current findings that pass the operator's filters."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ def test_s156_the_provider_of_a_card_without_capacity_is_deleted_if_unused():
 def test_a_reshape_is_declined_if_devices_differ_from_the_allocation(parents, said):
     records = (record_of("i1", 2), record_of("i2", 1))
     why = declined(gpu_scene(USED | {"i2": parents}, records=records))
-    assert why == (f"consumer {uuid('i2')} has 1 VGPU on the root, but libvirt shows that its guest uses {said}")
+    assert why == f"consumer {uuid('i2')} has 1 VGPU on the root provider, but libvirt shows that its guest uses {said}"
 
 
 def test_a_reshape_is_declined_for_a_consumer_without_a_guest():
@@ -188,7 +188,7 @@ def test_a_reshape_is_declined_if_another_heal_run_has_moved_the_amounts():
     there = (on(CHILD_06, "i1", "VGPU", 1), on(CHILD_07, "i1", "VGPU", 1))
     moved = dataclasses.replace(scene.records[0], generation=2, allocations=(*allocations(uuid("i1"), VCPU=1), *there))
     scene = dataclasses.replace(scene, records=(moved, scene.records[1]))
-    assert "has no VGPU on the root any more" in declined(scene)
+    assert "has no VGPU on the root provider any more" in declined(scene)
 
 
 def test_a_reshape_is_declined_if_a_mediated_device_could_not_be_read():
