@@ -14,15 +14,24 @@ def utc(time: str) -> str:
 
 
 def with_age(time: str, now: str) -> str:
-    """Return the time with its age at ``now``: ``2026-11-22 03:11:07 UTC (age 4 min)``; ``in the future`` if later.
+    """Return a time for a sentence: ``2026-11-22 03:11:07 UTC (4 min before this page)``. ``now`` is the page's time.
 
-    The page states the moment for which the ages hold. "4 min ago" would be wrong when the operator reads the page
-    tomorrow.
+    "4 min ago" would be wrong when the operator reads the page tomorrow.
     """
     seconds = age_s(time, now)
     if seconds is None:
         return utc(time)
-    return f"{utc(time)} ({age_words(seconds)})"
+    age = "in the future" if seconds < 0 else f"{age_text(seconds)} before this page"
+    return f"{utc(time)} ({age})"
+
+
+def in_table(time: str, now: str) -> str:
+    """Return a time for a cell of a table: ``2026-11-22 03:11:07 (age 4 min)``, with the age at ``now``.
+
+    The heading of the column says UTC, and the caption of the table says at which moment the ages are.
+    """
+    seconds = age_s(time, now)
+    return utc(time) if seconds is None else f"{utc(time).removesuffix(' UTC')} ({age_words(seconds)})"
 
 
 def age_words(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""Say what is free now, and what will be free when heal has repaired all that it can repair. Pure."""
+"""Say what is free now, and what will be free once heal has repaired all that it can repair. Pure."""
 
 from __future__ import annotations
 
@@ -6,10 +6,27 @@ from collections.abc import Sequence
 
 from agent.model.finding import LEAKING
 from agent.pages.codes import MISSING
-from agent.pages.host.books import ClassBooks
+from agent.pages.host.books import ClassBooks, class_books
 from agent.pages.host.facts import HostFacts
 from agent.pages.host.loss import amounts_of
-from agent.pages.sizes import beside_its_class
+from agent.pages.sizes import beside_its_class, with_class
+from agent.text.wording import some_of
+
+#: The maximum number of classes that the sentence about the free amounts names.
+_MOST = 8
+
+
+def free_now(facts: HostFacts) -> str:
+    """Return a sentence with what the scheduler can still allocate on the host, "" if no such amount is known."""
+    known = [(each.resource_class, each.free) for each in class_books(facts)]
+    texts = [
+        with_class(name, free) if free >= 0 else f"no {name} ({with_class(name, -free)} over capacity)"
+        for name, free in known
+        if free is not None
+    ]
+    unknown = [name for name, free in known if free is None]
+    rest = f" Not known: {some_of(unknown, _MOST)}." if unknown else ""
+    return f"Free for the scheduler now: {some_of(texts, _MOST)}.{rest}" if texts else ""
 
 
 def after_heal(facts: HostFacts, classes: Sequence[ClassBooks]) -> str:
@@ -27,8 +44,8 @@ def after_heal(facts: HostFacts, classes: Sequence[ClassBooks]) -> str:
     if not texts:
         return ""
     return (
-        f"After heal, with the wasted amounts removed and the missing ones recorded: {', '.join(texts)}. Use that the "
-        "cloud does not know is not part of that."
+        f"After heal has removed the wasted amounts and added what is promised and not recorded: {', '.join(texts)}. "
+        "Heal does not change use that the cloud does not know."
     )
 
 

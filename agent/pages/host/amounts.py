@@ -20,6 +20,10 @@ _OTHERS = {
     "guest-missing": "The cloud promised to a guest that is not here",
     "over-capacity": "This host is over its capacity by",
 }
+_COUNTED_BY = {
+    "compute-node-orphaned": "Tools that read nova's database count",
+    "provider-orphaned": "The scheduler may count",
+}
 _ROW = (("VCPU", "vcpus"), ("MEMORY_MB", "memory_mib"), ("DISK_GB", "local_gib"))
 
 
@@ -68,7 +72,7 @@ def impact_of(report: AuditReport, group: Sequence[SeenFinding]) -> str:
     if code in UNKNOWN_USE:
         return f"{amounts} of this host {are} used by what the cloud does not know. {_cover(report, sums)}"
     if code in ORPHANS:
-        return f"Tools and the scheduler may count {amounts} that no host has."
+        return f"{_COUNTED_BY[code]} {amounts} that no host has."
     return f"{_OTHERS[code]} {amounts}." if code in _OTHERS else ""
 
 

@@ -20,11 +20,12 @@ def capacity(facts: HostFacts) -> Section:
     blocks: list[Block] = [
         Paragraph(
             text="Promised is what the cloud believes, held is what is really on the host, recorded is what the "
-            "scheduler subtracts. The line is the total of Placement's inventory x its ratio. The line and the three "
-            "bars count the same: each contains what is reserved, x ratio. So held and recorded "
-            "should be equal, and promised too, except for what the cloud does not know. The "
-            "scheduler can give away what is between the bar of recorded and the line. Held is longer than recorded: "
-            "something is sold twice. Recorded is longer than held: something is wasted, or not used yet."
+            "scheduler subtracts. The dashed line is the total of Placement's inventory x the allocation ratio, "
+            "for example 192 for 48 CPUs with ratio 4. The line and the three bars count alike: each contains "
+            "what is reserved, x ratio. So held and recorded should be equal, and promised too, except for use "
+            "that the cloud does not know. Free is the line minus recorded: the scheduler can still give away "
+            "this amount. If held is longer than recorded, something is sold twice. If recorded is longer than "
+            "held, something is wasted or not used yet."
         )
     ]
     blocks += [Note(text=text, meaning=Meaning.UNREAD) for text in map(_left_out, classes) if text]

@@ -8,6 +8,7 @@ from typing import Any
 
 from agent.model.report import AuditReport, SourceStatus
 from agent.pages.tables import cut
+from agent.pages.times import age_s
 
 _MOST_CHARACTERS = 80
 
@@ -83,6 +84,15 @@ class HostFacts:
     def unread_sources(self) -> tuple[SourceStatus, ...]:
         """The sources that the audit could not read."""
         return tuple(source for source in self.report.sources if not source.ok)
+
+    @property
+    def later_changes(self) -> tuple[Change, ...]:
+        """The changes that were made after the audit began: no number of the page contains them."""
+        return tuple(change for change in self.changes or () if self.is_later(change))
+
+    def is_later(self, change: Change) -> bool:
+        """Return whether the change was made after the audit began."""
+        return (age_s(self.report.started_at, change.at) or 0.0) > 0
 
     def missing(self, *names: str) -> tuple[str, ...]:
         """Return the names of the given sources that the audit could not read."""

@@ -100,7 +100,7 @@ def _block(group: Sequence[SeenFinding], names: Mapping[str, str], facts: HostFa
         meaning=MEANINGS[finding.severity],
         code=finding.code,
         who=cut(who(first, names)) if is_one else f"{len(group)} findings",
-        state=_state(first, facts),
+        state=_state(group, facts),
         short_id=_short(first) if is_one else "",
         actual=cut(by_the_rule(" ".join(map(_sentence, (finding.actual, *finding.known)))), 1000) if is_one else "",
         impact=" ".join(filter(None, impacts)),
@@ -113,22 +113,26 @@ def _block(group: Sequence[SeenFinding], names: Mapping[str, str], facts: HostFa
 
 def _member(seen: SeenFinding, names: Mapping[str, str], facts: HostFacts) -> str:
     words = cut(by_the_rule(seen.finding.headline or who(seen, names)))
-    return f"[{_short(seen)}] {words}{_since(seen, facts)}"
+    return "; ".join((f"[{_short(seen)}] {words}", *_times(seen, facts.now)))
 
 
-def _state(seen: SeenFinding, facts: HostFacts) -> str:
-    since = _since(seen, facts)
+def _state(group: Sequence[SeenFinding], facts: HostFacts) -> str:
+    """Return the state of the findings, and the times of a finding that has the block for itself."""
+    seen = group[0]
+    text = seen.state.value
     if seen.state is FindingState.UNKNOWN:
         last = f", last checked {with_age(seen.last_seen_at, facts.now)}" if seen.last_seen_at else ""
-        return f"not known now, because {was_unread(seen.unknown_because)}{last}{since}"
-    return f"{seen.state.value}{since}"
+        text = f"not known now, because {was_unread(seen.unknown_because)}{last}"
+    return "; ".join((text, *(_times(seen, facts.now) if len(group) == 1 else ())))
 
 
-def _since(seen: SeenFinding, facts: HostFacts) -> str:
-    """Return since when audits see the finding, and when the fault began if a row of nova's database says so."""
-    since = f", since {with_age(seen.first_seen_at, facts.now)}" if seen.first_seen_at else ""
-    began, because = seen.finding.began_at, seen.finding.began_because or "the fault began"
-    return f"{since}; {cut(because)} at {with_age(began, facts.now)}" if began else since
+def _times(seen: SeenFinding, now: str) -> Iterator[str]:
+    """Yield when the fault began, if a row of nova's database says so, and when an audit first saw the finding."""
+    began, because = seen.finding.began_at, seen.finding.began_because
+    if began:
+        yield f"began {with_age(began, now)}{f': {cut(because)}' if because else ''}"
+    if seen.first_seen_at:
+        yield f"first seen {with_age(seen.first_seen_at, now)}"
 
 
 def _commands(group: Sequence[SeenFinding]) -> Iterator[Command]:

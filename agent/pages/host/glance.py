@@ -1,4 +1,4 @@
-"""A short table of the causes for the section Verdict: what, how much, since when, and why a cause is not known. Pure.
+"""A short table of the causes for the section Verdict: what, how much, since when, and what to run first. Pure.
 
 A cause is a finding that no other finding causes.
 """
@@ -7,19 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agent.model.finding import FindingState, SeenFinding
+from agent.model.finding import FindingState, RemedyKind, SeenFinding
 from agent.pages.blocks import Cell, Column, Meaning, Table
 from agent.pages.host.amounts import amounts_of_finding
 from agent.pages.host.facts import HostFacts
-from agent.pages.host.findings import MEANINGS, MOST_BLOCKS, block_id, causes_of, groups_of, who
+from agent.pages.host.findings import ID_DIGITS, MEANINGS, MOST_BLOCKS, block_id, causes_of, groups_of, who
 from agent.pages.sizes import listed
 from agent.pages.tables import NOT_KNOWN, cut, was_unread
-from agent.pages.times import with_age
+from agent.pages.times import in_table, utc, with_age
 from agent.render.reading_order import names_of
 
 #: The verdict shows at most this many causes; the section of the findings has the others.
 MOST_ROWS = 12
-_COLUMNS = ("severity", "finding", "about", "amounts", "since", "known")
+_COLUMNS = (
+    "severity", "finding", "about", "amounts", "began (UTC)", "first seen (UTC)", "known", "first command",
+)  # fmt: skip
+_WORDS = frozenset({"severity", "began (UTC)", "first seen (UTC)"})
+#: What the operator tries first. A remedy by hand is not in this list, because it may destroy data.
+_FIRST = (RemedyKind.HEAL, RemedyKind.INSPECT)
 
 
 def glance(facts: HostFacts) -> Table | None:
@@ -32,18 +37,26 @@ def glance(facts: HostFacts) -> Table | None:
     places = {seen.finding.id: f"#{block_id(group)}" for group in groups_of(facts)[:MOST_BLOCKS] for seen in group}
     return Table(
         id="causes",
-        caption="Causes at a glance, the most urgent first",
-        columns=tuple(Column(heading=name, is_word=name in {"severity", "since"}) for name in _COLUMNS),
+        caption="Causes at a glance, the most urgent first. Began is when the fault began, by nova's database; ? if "
+        "the database does not say. First seen is when an audit first found it, which is often later. Ages are at "
+        f"{utc(facts.now)}.",
+        columns=tuple(
+            Column(heading=name, is_word=name in _WORDS, is_code=name == "first command") for name in _COLUMNS
+        ),
         rows=tuple(_row(seen, who(seen, names), places, facts) for seen in causes[:MOST_ROWS]),
         foot=f"and {more} more, in the section Findings" if more > 0 else "",
     )
 
 
-def _since(seen: SeenFinding, now: str) -> str:
-    """Return when the fault began if a row of nova's database says so, else when an audit first saw the finding."""
-    if seen.finding.began_at:
-        return with_age(seen.finding.began_at, now)
-    return f"seen {with_age(seen.first_seen_at, now)}" if seen.first_seen_at else NOT_KNOWN
+def _command(seen: SeenFinding) -> str:
+    """Return the command to run first: the plan of heal, else a command that only looks."""
+    finding = seen.finding
+    found = (each.command for kind in _FIRST for each in finding.remedies if each.kind is kind and each.command)
+    return next(found, f"stocktake explain {finding.id[:ID_DIGITS]}")
+
+
+def _when(time: str | None, now: str) -> str:
+    return in_table(time, now) if time else NOT_KNOWN
 
 
 def _row(seen: SeenFinding, about: str, places: Mapping[str, str], facts: HostFacts) -> tuple[Cell, ...]:
@@ -57,6 +70,8 @@ def _row(seen: SeenFinding, about: str, places: Mapping[str, str], facts: HostFa
         Cell(text=finding.code, href=places.get(finding.id, "")),
         Cell(text=cut(about)),
         Cell(text=", ".join(listed(amounts_of_finding(facts.report, seen))) or "-"),
-        Cell(text=_since(seen, facts.now)),
+        Cell(text=_when(finding.began_at, facts.now)),
+        Cell(text=_when(seen.first_seen_at, facts.now)),
         known,
+        Cell(text=_command(seen)),
     )

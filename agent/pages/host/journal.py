@@ -6,12 +6,14 @@ from agent.pages.blocks import Cell, Column, Meaning, Paragraph, Table
 from agent.pages.host.facts import Change, HostFacts
 from agent.pages.page import Section
 from agent.pages.tables import text
-from agent.pages.times import with_age
+from agent.pages.times import in_table, utc
 
 MOST_ROWS = 100
 _DIGITS = 8
 _MEANINGS = {"done": Meaning.COUNTED, "refused": Meaning.FOREIGN, "unknown": Meaning.UNREAD, "open": Meaning.UNREAD}
-_COLUMNS = ("time", "entry", "kind", "undone", "result", "who", "what", "in words", "to undo")
+_COLUMNS = (
+    "time (UTC)", "entry", "kind", "undone", "result", "in the numbers", "who", "what", "in words", "to undo",
+)  # fmt: skip
 
 
 def journal(facts: HostFacts) -> Section:
@@ -25,25 +27,27 @@ def journal(facts: HostFacts) -> Section:
     more = len(newest) - MOST_ROWS
     table = Table(
         id="changes",
-        caption="Changes of the last 30 days, the newest first",
+        caption=f"Changes of the last 30 days, the newest first. The numbers of this page are of the audit of "
+        f"{utc(facts.report.started_at)}: a later change is not yet in them. Ages are at {utc(facts.now)}.",
         columns=tuple(
             Column(heading=name, is_code=name in {"entry", "to undo"}, is_word=name in {"kind", "result"})
             for name in _COLUMNS
         ),
-        rows=tuple(_row(change, facts.now) for change in newest[:MOST_ROWS]),
+        rows=tuple(_row(change, facts) for change in newest[:MOST_ROWS]),
         foot=f"and {more} more: stocktake journal" if more > 0 else "",
     )
     return Section(id="journal", heading="Journal", blocks=(table,))
 
 
-def _row(change: Change, now: str) -> tuple[Cell, ...]:
+def _row(change: Change, facts: HostFacts) -> tuple[Cell, ...]:
     result = Cell(text=change.result, meaning=_MEANINGS.get(change.result, Meaning.UNREAD))
     return (
-        Cell(text=with_age(change.at, now)),
+        Cell(text=in_table(change.at, facts.now)),
         text(change.id[:_DIGITS]),
         text(change.kind),
         _undone(change),
         result,
+        text("no: later", Meaning.FOREIGN) if facts.is_later(change) else text("yes"),
         text(change.actor or "not recorded"),
         text(change.what),
         text(change.words),

@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from agent.model.report import LedgerRow, Verdict
-from agent.pages.blocks import Cell, Meaning, Paragraph
+from agent.pages.blocks import Block, Cell, Meaning, Paragraph
 from agent.pages.host.facts import HostFacts
+from agent.pages.host.largest import largest
 from agent.pages.page import Section
 from agent.pages.tables import of_grid, was_unread
 from agent.render.ledger_grid import is_differing, ledger_grid, reading_place
@@ -41,7 +42,7 @@ def ledger(facts: HostFacts) -> Section:
     more = len(rows) - len(shown)
     foot = f"and {more} more: stocktake ledger" if more else ""
     said = f"{differing} of {len(rows)} rows differ or could not be compared; they are first."
-    blocks = (Paragraph(text=said), replace(table, rows=tuple(marked), foot=foot))
+    blocks: tuple[Block, ...] = (*largest(facts), Paragraph(text=said), replace(table, rows=tuple(marked), foot=foot))
     return Section(id="ledger", heading="Ledger", blocks=blocks)
 
 

@@ -29,15 +29,15 @@ class Loss:
 
     ``size_bytes`` is how many bytes in all stores have no owner, None for a number that does not count bytes. While a
     source is missing, the amounts are those of the last successful check, and the real amounts may be larger.
-    ``since`` is when the oldest finding about the amounts was first seen (ISO 8601), "" if there is no such finding.
-    ``latest`` is the same of the newest finding.
+    ``seen`` are when audits first saw the findings about the amounts (ISO 8601), the earliest first. ``began`` are when
+    nova's database says that these faults began; a fault without such a time is left out.
     """
 
     amounts: Mapping[str, int] = field(default_factory=dict)
     size_bytes: int | None = None
     missing: tuple[str, ...] = ()
-    since: str = ""
-    latest: str = ""
+    seen: tuple[str, ...] = ()
+    began: tuple[str, ...] = ()
 
     @property
     def is_known(self) -> bool:
@@ -74,21 +74,21 @@ def losses_of(report: AuditReport) -> Losses:
                 left,
             ),
             missing=_unread(report, *RESTS_ON),
-            since=_since(report, MISSING | UNKNOWN_USE if left else MISSING),
-            latest=_latest(report, MISSING | UNKNOWN_USE if left else MISSING),
+            seen=_seen(report, MISSING | UNKNOWN_USE if left else MISSING),
+            began=_began(report, MISSING | UNKNOWN_USE if left else MISSING),
         ),
         wasted=Loss(
             amounts=amounts_of(report, LEAKING, "recorded"),
             missing=_unread(report, PLACEMENT, STATE),
-            since=_since(report, LEAKING),
-            latest=_latest(report, LEAKING),
+            seen=_seen(report, LEAKING),
+            began=_began(report, LEAKING),
         ),
         unaccounted=Loss(
             amounts=amounts_of(report, _UNKNOWN_CONSUMERS, "recorded"),
             size_bytes=without_owner(report),
             missing=_unread(report, PLACEMENT, STATE, LIBVIRT, *_STORES),
-            since=_since(report, _UNKNOWN_CONSUMERS),
-            latest=_latest(report, _UNKNOWN_CONSUMERS),
+            seen=_seen(report, _UNKNOWN_CONSUMERS),
+            began=_began(report, _UNKNOWN_CONSUMERS),
         ),
     )
 
@@ -135,16 +135,16 @@ def without_owner(report: AuditReport) -> int:
     return sum(max(0, size - owned) for size, owned in stores.values())
 
 
-def _since(report: AuditReport, codes: frozenset[str]) -> str:
-    return min(_times(report, codes), default="")
+def _seen(report: AuditReport, codes: frozenset[str]) -> tuple[str, ...]:
+    return tuple(sorted(each.first_seen_at for each in _about(report, codes) if each.first_seen_at))
 
 
-def _latest(report: AuditReport, codes: frozenset[str]) -> str:
-    return max(_times(report, codes), default="")
+def _began(report: AuditReport, codes: frozenset[str]) -> tuple[str, ...]:
+    return tuple(sorted(each.finding.began_at for each in _about(report, codes) if each.finding.began_at))
 
 
-def _times(report: AuditReport, codes: frozenset[str]) -> list[str]:
-    return [seen.first_seen_at for seen in report.findings if seen.finding.code in codes and seen.first_seen_at]
+def _about(report: AuditReport, codes: frozenset[str]) -> list[SeenFinding]:
+    return [seen for seen in report.findings if seen.finding.code in codes]
 
 
 def _unread(report: AuditReport, *names: str) -> tuple[str, ...]:

@@ -41,11 +41,11 @@ def host_page(facts: HostFacts) -> Page:
     """Return the page of one host."""
     report = facts.report
     about = (
-        f"audit of {with_age(report.started_at, facts.now)}",
+        f"numbers of the audit of {with_age(report.started_at, facts.now)}",
         f"role {report.role}",
         f"provider {report.provider_uuid or 'not known'}",
         *((f"Stocktake {facts.version}",) if facts.version else ()),
-        f"page made {utc(facts.now)}; every age in this page is from that moment",
+        f"page made {utc(facts.now)}: every age on this page is at that moment",
         RULE,
         *(f"simulated: {what}" for what in report.simulated),
     )

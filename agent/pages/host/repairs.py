@@ -18,7 +18,7 @@ def repairs_of(group: Sequence[SeenFinding], facts: HostFacts) -> tuple[str, ...
     changes = facts.changes or ()
     by_id = {change.id: change for change in changes}
     repairs = [change for change in changes if not change.undoes and any(_is_about(change, seen) for seen in group)]
-    found = [_sentence(change, by_id, facts.now) for change in reversed(repairs)]
+    found = [_sentence(change, by_id, facts) for change in reversed(repairs)]
     return tuple(found[:MOST_SENTENCES])
 
 
@@ -31,12 +31,15 @@ def _is_about(change: Change, seen: SeenFinding) -> bool:
     )
 
 
-def _sentence(change: Change, by_id: dict[str, Change], now: str) -> str:
-    made = f"A repair of {with_age(change.at, now)} (entry {change.id[:_DIGITS]})"
+def _sentence(change: Change, by_id: dict[str, Change], facts: HostFacts) -> str:
+    made = f"A repair of {with_age(change.at, facts.now)} (entry {change.id[:_DIGITS]})"
+    later = "This page shows the audit before that repair." if facts.is_later(change) else ""
     if change.undone_by:
-        return f"{made} was undone: {', '.join(_undone(change.undone_by, by_id, now))}. So the finding is here again."
+        undone = ", ".join(_undone(change.undone_by, by_id, facts.now))
+        return f"{made} was undone: {undone}. {later or 'So the finding is here again.'}"
     if change.result == "done":
-        return f"{made} is done, and was not undone. The next audit shows if the finding is gone."
+        after = f"{later} The next audit shows if the finding is gone." if later else "The audit still has the finding."
+        return f"{made} is done, and was not undone. {after}"
     return f"{made} has the result {change.result}: {change.words}"
 
 

@@ -1,4 +1,4 @@
-"""Section 7, the time line: since when each finding has existed, and the changes of the last 30 days. Pure."""
+"""Section 7, the time line: when each finding was first seen, and the changes of the last 30 days. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ def timeline(facts: HostFacts) -> Section:
         return Section(id="timeline", heading="Time line", blocks=(nothing,))
     picture = timeline_picture(found, facts.changes or (), names_of(facts.report), facts.now)
     marks = Paragraph(
-        text="A mark at the top is a change: ▲ heal, ▼ undo, ◆ adopt, with the first digits of its entry."
+        text="A bar begins when an audit first saw the finding; the fault may have begun earlier. A mark at the top is "
+        "a change: ▲ heal, ▼ undo, ◆ adopt, with the first digits of its entry."
     )
     blocks = (marks, picture) if facts.changes else (picture,)
     return Section(id="timeline", heading="Time line", blocks=blocks)

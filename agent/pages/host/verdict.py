@@ -5,22 +5,32 @@ Pure.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from agent.model.report import SourceStatus
 from agent.pages.blocks import Block, Figure, Figures, Meaning, Note, Paragraph
+from agent.pages.host.after_heal import free_now
 from agent.pages.host.facts import HostFacts
 from agent.pages.host.glance import glance
 from agent.pages.host.loss import Loss, Losses, losses_of
 from agent.pages.page import Section
 from agent.pages.sizes import listed, size_text
 from agent.pages.tables import NOT_KNOWN, cut, was_unread
-from agent.pages.times import with_age
+from agent.pages.times import utc, with_age
 from agent.text.wording import some_of
+
+_DIGITS = 8
+_MOST_NAMED = 4
 
 
 def verdict(facts: HostFacts) -> Section:
     """Return the section."""
     losses = losses_of(facts.report)
     blocks: list[Block] = [Paragraph(text=sentence(facts, losses)), Figures(figures=_figures(losses, facts))]
+    if free := free_now(facts):
+        blocks.append(Paragraph(text=free))
+    if facts.later_changes:
+        blocks.append(Note(text=_not_in_numbers(facts), meaning=Meaning.FOREIGN))
     if facts.stale:
         blocks.append(Note(text=facts.stale, meaning=Meaning.UNREAD))
     for source in facts.unread_sources:
@@ -30,6 +40,17 @@ def verdict(facts: HostFacts) -> Section:
     if (causes := glance(facts)) is not None:
         blocks.append(causes)
     return Section(id="verdict", heading="Verdict", blocks=tuple(blocks))
+
+
+def _not_in_numbers(facts: HostFacts) -> str:
+    """Return a sentence that names the changes after the audit, which the numbers of the page do not contain."""
+    changes = facts.later_changes
+    are = "1 change is" if len(changes) == 1 else f"{len(changes)} changes are"
+    named = some_of([f"{each.kind} {each.id[:_DIGITS]} at {utc(each.at)}" for each in changes], _MOST_NAMED)
+    return (
+        f"Every number and finding on this page is of the audit of {utc(facts.report.started_at)}. {are} later "
+        f"and not yet in the numbers: {named}. The page of the next audit has the numbers after these changes."
+    )
 
 
 def _lost(source: SourceStatus, now: str) -> str:
@@ -88,17 +109,18 @@ def _figures(losses: Losses, facts: HostFacts) -> tuple[Figure, ...]:
     return tuple(_figure(name, loss, text, facts.now) for name, loss, text in found)
 
 
-def _dates(loss: Loss, now: str) -> tuple[str, ...]:
-    """Return since when the amounts exist: two dates if the causes have different dates."""
-    if not loss.since:
-        return ()
-    if loss.since == loss.latest:
-        return (f"since {with_age(loss.since, now)}",)
-    return (f"the oldest cause since {with_age(loss.since, now)}", f"the newest since {with_age(loss.latest, now)}")
+def _dates(loss: Loss, now: str) -> Iterator[str]:
+    """Yield when the faults began and when audits first saw them: two dates if the causes have different dates."""
+    for name, times in (("began", loss.began), ("first seen", loss.seen)):
+        if not times:
+            continue
+        first, last = with_age(times[0], now), with_age(times[-1], now)
+        both = f"{name}: the oldest cause {first}, the newest {last}"
+        yield f"{name} {first}" if times[0] == times[-1] else both
 
 
 def _figure(name: str, loss: Loss, text: str, now: str) -> Figure:
-    since = () if loss.is_none else _dates(loss, now)
+    since = () if loss.is_none else tuple(_dates(loss, now))
     if loss.is_known:
         meaning = Meaning.COUNTED if loss.is_none else Meaning.WRONG
         return Figure(name=name, amounts=amounts(loss), meaning=meaning, text=text, lines=since)

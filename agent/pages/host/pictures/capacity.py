@@ -27,7 +27,7 @@ def capacity_picture(classes: Sequence[ClassBooks]) -> Picture:
         shapes.extend(_block(each, place * _BLOCK))
     return Picture(
         id="capacity-picture",
-        title="Promised, held and recorded amounts of each resource class, beside the total, reserves included",
+        title="Promised, held and recorded amounts of each resource class, beside the total x ratio",
         conclusion=" ".join(map(conclusion, classes)),
         height=max(_BLOCK * len(classes), 20.0),
         shapes=tuple(shapes),
@@ -47,17 +47,14 @@ def capacity_picture(classes: Sequence[ClassBooks]) -> Picture:
 def conclusion(each: ClassBooks) -> str:
     """Return one sentence about the books of a class, for the picture's conclusion."""
     name = each.resource_class
-    books = ", ".join(
-        f"{book.name} {beside_its_class(name, book.total) if book.is_known else _not_known(book)}"
-        for book in each.books
-    )
+    books = ", ".join(f"{book.name} {_sum(name, book)}" for book in each.books)
     free = each.free
     wrong = max((part.amount for book in each.books for part in book.parts if part.meaning is Meaning.WRONG), default=0)
     lacking = sum(book.lacking for book in each.books)
     facts = (
         _offer(each),
         books,
-        *((f"free {beside_its_class(name, free)}",) if free is not None else ()),
+        *((_free(each, free),) if free is not None else ()),
         *((f"{beside_its_class(name, wrong)} wrong",) if wrong else ()),
         *((f"{beside_its_class(name, lacking)} promised but not recorded",) if lacking else ()),
     )
@@ -65,30 +62,46 @@ def conclusion(each: ClassBooks) -> str:
 
 
 def _sum(name: str, book: Book) -> str:
-    return beside_its_class(name, book.total) if book.is_known else _not_known(book)
+    """Return the sum of the book as text, and the reserved part of the sum if the book has one."""
+    if not book.is_known:
+        return _not_known(book)
+    reserve = next((part.amount for part in book.parts if part.name == RESERVE), 0)
+    rest = f" ({beside_its_class(name, reserve)} of it host's reserve)" if reserve else ""
+    return f"{beside_its_class(name, book.total)}{rest}"
+
+
+def _free(each: ClassBooks, free: float) -> str:
+    name, whole = each.resource_class, each.whole or 0.0
+    texts = (beside_its_class(name, amount) for amount in (free, whole, whole - free))
+    return "free {} = {} - recorded {}".format(*texts)
 
 
 def _offer(each: ClassBooks) -> str:
-    """Return as text the total of the class and how much of the total is reserved."""
+    """Return as text the amount at the line, how the amount is made, and how much of the amount is reserved.
+
+    ``192 = total 48 x ratio 4``, ``total 400 GiB, 120 GiB of it reserved``.
+    """
     if each.whole is None:
         return "total not known"
-    reserved = f", of which {beside_its_class(each.resource_class, each.reserve)} reserved" if each.reserve else ""
-    return f"total {beside_its_class(each.resource_class, each.whole)}{_made(each)}{reserved}"
+    reserved = f", {beside_its_class(each.resource_class, each.reserve)} of it reserved" if each.reserve else ""
+    whole = beside_its_class(each.resource_class, each.whole)
+    made = _made(each)
+    return f"{f'{whole} = {made}' if made else f'total {whole}'}{reserved}"
 
 
 def _made(each: ClassBooks) -> str:
-    """Return how the total is made of the providers' totals and ratios; "" for one provider with the ratio 1."""
+    """Return how the amount at the line is made of totals and ratios; "" for one provider with the ratio 1."""
     offers = sorted(Counter(each.offers).items())
     if all(ratio == 1 for _, ratio in each.offers) and len(each.offers) < 2:
         return ""
     if len(offers) > _MOST_OFFERS:
-        return f" (of {len(each.offers)} providers, total x ratio each)"
+        return f"sum of total x ratio of {len(each.offers)} providers"
     parts = [
-        f"{f'{number} providers x ' if number > 1 else ''}{beside_its_class(each.resource_class, total)}"
+        f"{f'{number} providers x ' if number > 1 else ''}total {beside_its_class(each.resource_class, total)}"
         f"{f' x ratio {ratio:g}' if ratio != 1 else ''}"
         for (total, ratio), number in offers
     ]
-    return f" ({' + '.join(parts)})"
+    return " + ".join(parts)
 
 
 def scale_end(each: ClassBooks) -> float:
@@ -161,10 +174,11 @@ def _axis(each: ClassBooks, whole: float, top: float, bottom: float, per_unit: f
 
 def _table(classes: Sequence[ClassBooks]) -> Table:
     parts = [name for name, _ in ORDER]
-    columns = ["class", "book", *parts, "sum", "promised, not recorded", "total", "reserved", "ratio", "free"]
+    columns = ["class", "book", *parts, "sum", "promised, not recorded", "total x ratio", "reserved x ratio"]
+    columns += ["ratio", "free"]
     return Table(
         id="capacity-numbers",
-        caption="Amounts of each class by book, reserves included",
+        caption="Amounts of each class by book, reserves included. Free is total x ratio - the sum of recorded",
         columns=tuple(
             Column(heading=name, is_number=place > 1, is_word=place < 2) for place, name in enumerate(columns)
         ),

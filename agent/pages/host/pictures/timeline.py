@@ -11,7 +11,7 @@ from agent.pages.blocks import Cell, Column, Meaning, Picture, Shape, Table
 from agent.pages.host.facts import Change
 from agent.pages.host.findings import MEANINGS, who
 from agent.pages.shapes import WIDTH, Box, fitted, label, rectangle, rule, text_width
-from agent.pages.tables import cut
+from agent.pages.tables import NOT_KNOWN, cut
 from agent.pages.times import moment_of, utc
 
 MOST_DAYS = 30
@@ -53,7 +53,7 @@ def timeline_picture(
     shapes.extend(_axis(scale, bottom))
     return Picture(
         id="timeline-picture",
-        title="Since when each finding is there, and which changes were made",
+        title="When an audit first saw each finding, and which changes were made",
         conclusion=_conclusion(found, changes, scale),
         height=bottom + 26,
         shapes=tuple(shapes),
@@ -75,12 +75,12 @@ def _finding(seen: SeenFinding, names: Mapping[str, str], scale: Scale, top: flo
     begin, last = moment_of(seen.first_seen_at), moment_of(seen.last_seen_at)
     yield label(fitted(f"{finding.code} {_short(seen, names)}", _LEFT - 16), 0, top + 13)
     if begin is None:
-        yield label("since when is not known", _LEFT + 4, top + 13, look="faint")
+        yield label("first seen: not known", _LEFT + 4, top + 13, look="faint")
         return
     left = scale.x(begin)
     is_lost = seen.state is FindingState.UNKNOWN
     right = scale.x(last) if is_lost and last is not None else _RIGHT
-    words = f"{finding.code}: since {utc(seen.first_seen_at)}, last checked {utc(seen.last_seen_at) or 'never'}"
+    words = f"{finding.code}: first seen {utc(seen.first_seen_at)}, last checked {utc(seen.last_seen_at) or 'never'}"
     yield rectangle(MEANINGS[finding.severity], Box(left, top + 2, max(3.0, right - left), _BAR), words)
     if is_lost:
         yield rule(max(right, left + 3), top + 2 + _BAR / 2, _RIGHT, top + 2 + _BAR / 2, "dashed")
@@ -136,7 +136,7 @@ def _axis(scale: Scale, bottom: float) -> Iterator[Shape]:
 
 def _conclusion(found: Sequence[SeenFinding], changes: Sequence[Change], scale: Scale) -> str:
     oldest = min((seen.first_seen_at for seen in found if seen.first_seen_at), default="")
-    since = f"the oldest since {utc(oldest)}" if oldest else "none with a known time"
+    since = f"the oldest first seen {utc(oldest)}" if oldest else "none with a known time"
     count = f"{len(found)} finding{'' if len(found) == 1 else 's'}" if found else "No finding"
     made = f"{len(changes)} change{'' if len(changes) == 1 else 's'} in {MOST_DAYS} days"
     more = f" The picture shows the {MOST_ROWS} most urgent." if len(found) > MOST_ROWS else ""
@@ -146,7 +146,7 @@ def _conclusion(found: Sequence[SeenFinding], changes: Sequence[Change], scale: 
 
 
 def _table(found: Sequence[SeenFinding], names: Mapping[str, str]) -> Table:
-    columns = ("severity", "code", "about", "state", "first seen", "last checked")
+    columns = ("severity", "code", "about", "state", "began", "first seen", "last checked")
     return Table(
         id="timeline-numbers",
         caption="Live findings with their times",
@@ -155,7 +155,10 @@ def _table(found: Sequence[SeenFinding], names: Mapping[str, str]) -> Table:
             (
                 Cell(text=seen.finding.severity.value, meaning=MEANINGS[seen.finding.severity]),
                 *(Cell(text=cut(text)) for text in (seen.finding.code, who(seen, names), seen.state.value)),
-                *(Cell(text=utc(text)) for text in (seen.first_seen_at, seen.last_seen_at)),
+                *(
+                    Cell(text=utc(text) if text else NOT_KNOWN)
+                    for text in (seen.finding.began_at, seen.first_seen_at, seen.last_seen_at)
+                ),
             )
             for seen in found
         ),

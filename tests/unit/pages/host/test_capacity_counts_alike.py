@@ -35,8 +35,8 @@ def test_held_equals_recorded_if_the_reserve_covers_all_unmanaged_use():
     assert sums(found) == [160, 280, 280]
     assert (found.whole, found.reserve, found.capacity, found.free) == (400, 120, 280, 120)
     assert conclusion(found) == (
-        "DISK_GB: total 400 GiB, of which 120 GiB reserved; promised 160 GiB, held 280 GiB, recorded 280 GiB; "
-        "free 120 GiB."
+        "DISK_GB: total 400 GiB, 120 GiB of it reserved; promised 160 GiB, held 280 GiB, recorded 280 GiB; "
+        "free 120 GiB = 400 GiB - recorded 280 GiB."
     )
 
 

@@ -31,7 +31,7 @@ def test_a_finding_block_has_commands_and_the_impact_and_the_age():
     block = blocks_of(SCREEN)[0]
     assert (block.severity, block.meaning, block.who.split()[0]) == ("error", Meaning.WRONG, "old-shop")
     assert block.impact == "4 VCPU, 8 GiB RAM of this host are wasted. The scheduler refuses instances."
-    assert block.state == "seen, since 2026-11-22 03:07:00 UTC (age 5 min)"
+    assert block.state == "seen; first seen 2026-11-22 03:07:00 UTC (5 min before this page)"
     assert [command.label for command in block.commands] == ["fix", "by hand", "docs"]
     assert block.commands[0].line == f"stocktake heal --finding {block.short_id}"
 
@@ -39,8 +39,8 @@ def test_a_finding_block_has_commands_and_the_impact_and_the_age():
 def test_a_finding_that_was_not_checked_says_which_source_is_missing():
     missing = next(block for block in blocks_of(UNREAD) if block.code == "allocation-missing")
     assert missing.state == (
-        "not known now, because placement was not read, last checked 2026-11-22 03:09:36 UTC (age 2 min), "
-        "since 2026-11-22 03:07:00 UTC (age 5 min)"
+        "not known now, because placement was not read, last checked 2026-11-22 03:09:36 UTC (2 min before this page); "
+        "first seen 2026-11-22 03:07:00 UTC (5 min before this page)"
     )
 
 
@@ -88,8 +88,8 @@ def test_every_finding_block_of_a_page_has_a_unique_id():
 def test_a_finding_whose_repair_was_undone_names_both_journal_entries():
     (block,) = [each for each in findings(facts(SCREEN)).blocks if each.code == "allocation-leaked"]
     assert block.history == (
-        "A repair of 2026-11-22 03:08:00 UTC (age 4 min) (entry 9a11aa55) was undone: stocktake undo of "
-        "2026-11-22 03:09:00 UTC (age 3 min) (entry 9b22aa55). So the finding is here again.",
+        "A repair of 2026-11-22 03:08:00 UTC (4 min before this page) (entry 9a11aa55) was undone: stocktake undo of "
+        "2026-11-22 03:09:00 UTC (3 min before this page) (entry 9b22aa55). So the finding is here again.",
     )
     assert all(each.history == () for each in findings(facts(SCREEN)).blocks if each.code != "allocation-leaked")
 
@@ -97,7 +97,15 @@ def test_a_finding_whose_repair_was_undone_names_both_journal_entries():
 def test_a_repair_that_nobody_undid_is_not_called_undone():
     done = (dataclasses.replace(CHANGES[0], undone_by=()),)
     (block,) = [each for each in findings(facts(changes=done)).blocks if each.code == "allocation-leaked"]
-    assert "was not undone" in block.history[0]
+    assert block.history[0].endswith("was not undone. The audit still has the finding.")
+
+
+def test_a_repair_after_the_audit_of_the_page_is_called_later():
+    late = (dataclasses.replace(CHANGES[0], undone_by=(), at="2026-11-22T03:11:30Z"),)
+    (block,) = [each for each in findings(facts(changes=late)).blocks if each.code == "allocation-leaked"]
+    assert block.history[0].endswith(
+        "This page shows the audit before that repair. The next audit shows if the finding is gone."
+    )
 
 
 @pytest.mark.parametrize(
@@ -126,7 +134,7 @@ def test_the_impact_of_an_orphan_names_the_amounts_in_its_row():
     facts_of_row = (("vcpus", 48), ("memory_mib", 196_608), ("local_gib", 400))
     finding = dataclasses.replace(FOREIGN.finding, code="compute-node-orphaned", facts=facts_of_row)
     text = impact_of(SCREEN, [dataclasses.replace(FOREIGN, finding=finding)])
-    assert text == "Tools and the scheduler may count 48 VCPU, 192 GiB RAM, 400 GiB disk that no host has."
+    assert text == "Tools that read nova's database count 48 VCPU, 192 GiB RAM, 400 GiB disk that no host has."
 
 
 def test_the_command_of_a_repair_says_how_to_apply_its_plan():

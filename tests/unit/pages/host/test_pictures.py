@@ -56,7 +56,7 @@ def test_capacity_divides_each_book_into_amounts_of_instances_and_wrong_ones():
     }
     assert (vcpu.capacity, vcpu.books[2].lacking) == (192, 2)
     assert conclusion(vcpu) == (
-        "VCPU: total 192 (48 x ratio 4); promised 18, held 18, recorded 28; free 164; 12 wrong; "
+        "VCPU: 192 = total 48 x ratio 4; promised 18, held 18, recorded 28; free 164 = 192 - recorded 28; 12 wrong; "
         "2 promised but not recorded."
     )
 

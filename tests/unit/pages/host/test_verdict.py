@@ -5,8 +5,9 @@ import dataclasses
 from agent.model.finding import LEAKING
 from agent.pages.blocks import Figures, Meaning, Note, Paragraph
 from agent.pages.host.findings import findings
+from agent.pages.host.journal import journal
 from agent.pages.host.verdict import verdict
-from tests.rigs.pages import dead, facts
+from tests.rigs.pages import CHANGES, dead, facts
 from tests.rigs.screens import SCREEN, UNREAD
 
 
@@ -17,16 +18,17 @@ def blocks_of(report):
 def test_the_first_sentence_has_the_causes_and_amounts_and_the_age_of_the_reads():
     assert blocks_of(SCREEN)[0] == Paragraph(
         text="compute-1: 4 causes; 12 VCPU, 24 GiB RAM are wasted, 2 VCPU are sold twice, "
-        "0 bytes unaccounted; all sources read at 2026-11-22 03:11:07 UTC (age 53 s)"
+        "0 bytes unaccounted; all sources read at 2026-11-22 03:11:07 UTC (53 s before this page)"
     )
 
 
 def test_a_host_without_problems_shows_three_numbers_without_a_warning():
     calm = dataclasses.replace(SCREEN, findings=(), ledger=())
-    sentence, figures = blocks_of(calm)
+    sentence, figures, free = blocks_of(calm)
+    assert free.text.startswith("Free for the scheduler now: 192 VCPU, ")
     assert sentence.text == (
         "compute-1: no causes; nothing is wasted, nothing is sold twice, 0 bytes unaccounted; all sources read at "
-        "2026-11-22 03:11:07 UTC (age 53 s)"
+        "2026-11-22 03:11:07 UTC (53 s before this page)"
     )
     assert [(each.name, each.amounts, each.meaning) for each in figures.figures] == [
         ("Sold twice", ("nothing",), Meaning.COUNTED),
@@ -54,9 +56,9 @@ def test_a_host_without_any_read_source_shows_no_zero():
 
 
 def test_the_verdict_says_since_when_each_loss_exists():
-    _, figures, _ = blocks_of(SCREEN)
+    _, figures, *_ = blocks_of(SCREEN)
     sold_twice, wasted, unaccounted = figures.figures
-    assert sold_twice.lines == wasted.lines == ("since 2026-11-22 03:07:00 UTC (age 5 min)",)
+    assert sold_twice.lines == wasted.lines == ("first seen 2026-11-22 03:07:00 UTC (5 min before this page)",)
     assert unaccounted.lines == ()
 
 
@@ -66,7 +68,9 @@ def test_a_lost_source_is_named_with_its_start_and_number_of_failed_audits():
         for source in UNREAD.sources
     )
     *_, note, _ = blocks_of(dataclasses.replace(UNREAD, sources=lost))
-    assert note.text.endswith("within 30 s. Not read since 2026-11-22 03:05:00 UTC (age 7 min), 3 audits in a row")
+    assert note.text.endswith(
+        "within 30 s. Not read since 2026-11-22 03:05:00 UTC (7 min before this page), 3 audits in a row"
+    )
 
 
 def test_the_list_of_causes_has_amounts_and_times_and_why_a_cause_is_unknown():
@@ -78,9 +82,24 @@ def test_the_list_of_causes_has_amounts_and_times_and_why_a_cause_is_unknown():
         ("allocation-stale-move", "8 VCPU, 16 GiB RAM"),
         ("volume-foreign", "120 GiB disk"),
     ]
-    assert {row[4] for row in rows} == {"seen 2026-11-22 03:07:00 UTC (age 5 min)"}
-    assert rows[1][5].startswith("not known now: placement was not read; last checked 2026-11-22 03:")
-    assert {row[5] for row in rows if row[1] != "allocation-missing"} == {"checked by this audit"}
+    assert {(row[4], row[5]) for row in rows} == {("?", "2026-11-22 03:07:00 (age 5 min)")}
+    assert rows[1][6].startswith("not known now: placement was not read; last checked 2026-11-22 03:")
+    assert {row[6] for row in rows if row[1] != "allocation-missing"} == {"checked by this audit"}
+
+
+def test_a_change_after_the_audit_is_named_as_not_in_the_numbers():
+    late = dataclasses.replace(CHANGES[0], at="2026-11-22T03:11:30Z")
+    (note,) = [each for each in verdict(facts(SCREEN, changes=(CHANGES[2], late))).blocks if isinstance(each, Note)]
+    assert "1 change is later and not yet in the numbers: heal 9a11aa55 at 2026-11-22 03:11:30 UTC." in note.text
+    (table,) = journal(facts(SCREEN, changes=(CHANGES[2], late))).blocks
+    assert [row[5].text for row in table.rows] == ["no: later", "yes"]
+
+
+def test_the_first_command_of_a_cause_destroys_nothing():
+    *_, table = blocks_of(SCREEN)
+    commands = [row[7].text for row in table.rows]
+    assert commands[0].startswith("stocktake heal --finding ")
+    assert not [command for command in commands if "lvremove" in command]
 
 
 def test_each_cause_in_the_list_links_to_the_block_of_its_finding():
@@ -89,16 +108,24 @@ def test_each_cause_in_the_list_links_to_the_block_of_its_finding():
     assert {row[1].href for row in table.rows} == blocks
 
 
-def test_the_causes_at_a_glance_prefer_the_time_of_the_fault_in_novas_rows():
+def test_the_time_of_the_fault_stands_beside_the_time_of_the_first_audit():
     seen = SCREEN.findings[0]
     began = dataclasses.replace(seen.finding, began_at="2026-11-20T03:12:00Z", began_because="the instance was deleted")
     report = dataclasses.replace(SCREEN, findings=(dataclasses.replace(seen, finding=began),))
     *_, table = blocks_of(report)
-    assert table.rows[0][4].text == "2026-11-20 03:12:00 UTC (age 2 d)"
+    assert [cell.text for cell in table.rows[0][4:6]] == [
+        "2026-11-20 03:12:00 (age 2 d)",
+        "2026-11-22 03:07:00 (age 5 min)",
+    ]
+    _, figures, *_ = blocks_of(report)
+    assert figures.figures[1].lines == (
+        "began 2026-11-20 03:12:00 UTC (2 d before this page)",
+        "first seen 2026-11-22 03:07:00 UTC (5 min before this page)",
+    )
     (block,) = findings(facts(report)).blocks
     assert block.state == (
-        "confirmed, since 2026-11-22 03:07:00 UTC (age 5 min); the instance was deleted at 2026-11-20 03:12:00 UTC "
-        "(age 2 d)"
+        "confirmed; began 2026-11-20 03:12:00 UTC (2 d before this page): the instance was deleted; first seen "
+        "2026-11-22 03:07:00 UTC (5 min before this page)"
     )
 
 
@@ -109,6 +136,6 @@ def test_two_causes_of_a_loss_with_different_dates_have_both_dates_in_the_verdic
     found = tuple(moved if seen is first else seen for seen in SCREEN.findings)
     _, figures, *_ = verdict(facts(dataclasses.replace(SCREEN, findings=found))).blocks
     assert figures.figures[1].lines == (
-        "the oldest cause since 2026-11-20 03:07:00 UTC (age 2 d)",
-        "the newest since 2026-11-22 03:07:00 UTC (age 5 min)",
+        "first seen: the oldest cause 2026-11-20 03:07:00 UTC (2 d before this page), the newest "
+        "2026-11-22 03:07:00 UTC (5 min before this page)",
     )

@@ -1,0 +1,73 @@
+"""A short table for the section Ledger: the consumers that have the most VCPU on the host. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import NamedTuple
+
+from agent.model.report import LedgerRow
+from agent.pages.blocks import Cell, Column, Table
+from agent.pages.host.facts import HostFacts
+from agent.pages.sizes import listed
+from agent.pages.tables import NOT_KNOWN, cut
+from agent.render.reading_order import names_of
+
+MOST = 5
+#: The classes that count as CPUs of a consumer.
+CPUS = ("VCPU", "PCPU")
+
+
+class _Owner(NamedTuple):
+    """A consumer with its amounts by class: the recorded ones, and the largest of the three books."""
+
+    uuid: str
+    recorded: dict[str, int]
+    most: dict[str, int]
+
+
+def largest(facts: HostFacts) -> tuple[Table, ...]:
+    """Return the table; () if no consumer has a CPU in any book."""
+    rows: dict[str, list[LedgerRow]] = defaultdict(list)
+    for row in facts.report.ledger:
+        if row.consumer_uuid and not row.outside_tree:
+            rows[row.consumer_uuid].append(row)
+    found = [owner for uuid, each in rows.items() if _cpus((owner := _owner(uuid, each)).most)]
+    if not found:
+        return ()
+    shown = sorted(found, key=lambda owner: (-_cpus(owner.most), owner.uuid))[:MOST]
+    names = names_of(facts.report)
+    is_unread = bool(facts.missing("placement"))
+    table = Table(
+        id="largest-consumers",
+        caption=f"The {len(shown)} of {len(found)} consumers with the most VCPU and PCPU, by the largest of the three "
+        "books",
+        columns=(
+            Column(heading="consumer"),
+            Column(heading="uuid", is_code=True),
+            Column(heading="most in a book"),
+            Column(heading="recorded by Placement"),
+        ),
+        rows=tuple(
+            (
+                Cell(text=cut(names.get(owner.uuid, "")) or NOT_KNOWN),
+                Cell(text=owner.uuid),
+                Cell(text=", ".join(listed(owner.most))),
+                Cell(text=NOT_KNOWN if is_unread else ", ".join(listed(owner.recorded)) or "nothing"),
+            )
+            for owner in shown
+        ),
+    )
+    return (table,)
+
+
+def _owner(uuid: str, rows: list[LedgerRow]) -> _Owner:
+    recorded: dict[str, int] = defaultdict(int)
+    most: dict[str, int] = defaultdict(int)
+    for row in rows:
+        recorded[row.resource_class] += row.recorded or 0
+        most[row.resource_class] += max(row.promised or 0, row.held or 0, row.recorded or 0)
+    return _Owner(uuid, recorded, most)
+
+
+def _cpus(amounts: dict[str, int]) -> int:
+    return sum(amounts.get(name, 0) for name in CPUS)
