@@ -46,10 +46,10 @@ def commands(row: HostRow) -> tuple[str, ...]:
     """Return commands that the operator can run on the host to learn more about it; the commands change nothing."""
     found = _COMMANDS.get(row.condition, _OTHER_COMMANDS)
     worst = row.seen.worst if row.seen else None
-    return (*found, f"stocktake explain {worst.code}") if worst and _is_code(worst.code) else found
+    return (*found, f"stocktake explain {worst.code}") if worst and is_code(worst.code) else found
 
 
-def _is_code(text: str) -> bool:
+def is_code(text: str) -> bool:
     """Return whether ``text`` has the form of a finding code, and so is safe in a command that ``watch`` shows.
 
     The text is from another host's message; any other text must not get into such a command.

@@ -126,7 +126,8 @@ class Cell:
 class Column:
     """A column's heading.
 
-    Numbers are right-aligned, a code has a monospaced font, and a word is never broken over lines.
+    Numbers are right-aligned, a code has a monospaced font, and a word is never broken over lines. A command has a
+    monospaced font and is broken between its words.
 
     In any other column the browser may break a word anywhere, because a tenant may have chosen a name of 200 letters.
     """
@@ -135,6 +136,7 @@ class Column:
     is_number: bool = False
     is_code: bool = False
     is_word: bool = False
+    is_command: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +145,9 @@ class Table:
 
     ``searched`` are the cells of further rows, which the page shows only if they match the search. Such a row may have
     fewer cells than there are columns. Texts after the last column are searched and not shown. ``also`` are such texts
-    of the shown ``rows``.
+    of the shown ``rows``. ``marks`` are further such texts, which many rows share: ``marked`` has for each row of
+    ``searched`` the index of its text in ``marks``. ``listed`` is the heading of the column whose cells a search also
+    lists as one text, to copy; "" without such a list.
     """
 
     kind: ClassVar[str] = "table"
@@ -154,6 +158,9 @@ class Table:
     search: str = ""
     searched: tuple[tuple[str, ...], ...] = ()
     also: tuple[str, ...] = ()
+    marks: tuple[str, ...] = ()
+    marked: tuple[int, ...] = ()
+    listed: str = ""
     foot: str = ""
 
 

@@ -41,7 +41,7 @@ def style() -> str:
 
 @functools.cache
 def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.PackageLoader("agent.pages", "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -50,6 +50,9 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    # The data of a search are the largest part of a fleet's page: leave out the spaces between the values.
+    environment.policies["json.dumps_kwargs"] = {"sort_keys": True, "separators": (",", ":")}
+    return environment
 
 
 def _visible(value: object) -> object:

@@ -91,10 +91,11 @@ def test_a_square_of_the_fleet_map_links_to_the_row_of_its_host(started, files):
 
 
 @pytest.mark.parametrize(("words", "shown", "said"), [
-    ("compute-0777", 1, "1 of 1 matching rows, of 803"),
-    ("clean rack-05", 50, "50 of 5"),
-    ("allocation-missing", 8, "8 of 8 matching rows"),
-    ("no-such-host", 0, "0 of 0 matching rows"),
+    ("compute-0777", 1, "1 of 803 rows match"),
+    ("clean rack-05", 50, "52 of 803 rows match, 50 of them are shown"),
+    ("allocation-missing", 8, "8 of 803 rows match"),
+    ("1.3.2 observer", 66, "200 of 803 rows match, 66 of them are shown"),
+    ("no-such-host", 0, "none of 803 rows matches"),
 ])  # fmt: skip
 def test_the_search_finds_hosts_that_the_table_does_not_show(started, files, words, shown, said):
     look = browser.Look()
@@ -107,6 +108,20 @@ def test_the_search_finds_hosts_that_the_table_does_not_show(started, files, wor
         page.fill("#find-worst-hosts", "")
         assert rows.count() == 50
         assert page.locator("#worst-hosts caption").inner_text().startswith("50 of")
+    assert (look.messages, look.reports) == ([], [])
+
+
+def test_the_search_lists_the_names_of_all_matching_hosts_to_copy(started, files):
+    look = browser.Look()
+    with browser.opened(started, files["800"], look) as page:
+        listed = page.locator("#list-worst-hosts")
+        assert not listed.is_visible()
+        page.fill("#find-worst-hosts", "1.3.2 observer")
+        lead, _, names = listed.inner_text().partition(": ")
+        assert lead == "Names of all 200 matches"
+        assert sorted(names.split()) == [fleet.name(number) for number in range(3, 801, 4)]
+        page.fill("#find-worst-hosts", "")
+        assert not listed.is_visible()
     assert (look.messages, look.reports) == ([], [])
 
 

@@ -98,6 +98,8 @@ def leaked(host: int, number: int = 1, since: str = "") -> SeenFinding:
         Severity.ERROR,
         f"old-{host}-{number}: the instance is deleted, and Placement still counts 8 VCPU",
         since or ago(hours=2 + host % 70),
+        began_at=ago(hours=3 + host % 70),
+        began_because="the instance was deleted",
         consumer_uuid=consumer,
         provider_uuid=uid("provider", host),
         evidence=evidence,
@@ -209,8 +211,25 @@ def report(number: int, *findings: SeenFinding, **changes: Any) -> AuditReport:
         plan=Plan(),
         inventory=inventory(number, findings),
         storage=storage(number, findings),
+        ledger=guest_rows(number),
+        names=(ConsumerName(f"guest-{number}", uid("guest", number)),),
     )
     return replace(made, **changes)
+
+
+def guest_rows(host: int) -> tuple[LedgerRow, ...]:
+    """Return the ledger's rows of one guest with 1 to 32 VCPU, which the three books have alike."""
+    guest = uid("guest", host)
+    amounts = (("VCPU", 1 + host * 7 % 32), ("MEMORY_MB", 4096))
+    return tuple(
+        LedgerRow(
+            consumer_uuid=guest, consumer_key=guest, consumer_name=f"guest-{host}", consumer_kind="instance",
+            cause=Cause.INSTANCE.value, provider=name(host), provider_uuid=uid("provider", host),
+            resource_class=resource_class, promised=amount, held=amount, recorded=amount, verdict=Verdict.AGREED,
+            source="nova instance",
+        )
+        for resource_class, amount in amounts
+    )  # fmt: skip
 
 
 def inventory(number: int, findings: tuple[SeenFinding, ...]) -> tuple[InventoryRow, ...]:

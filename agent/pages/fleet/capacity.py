@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from agent.fleet.conditions import Condition
 from agent.pages.blocks import Cell, Column, Meaning, Paragraph, Picture, Shape, Table
 from agent.pages.fleet.facts import FleetFacts
 from agent.pages.fleet.sums import ClassSums, class_sums, without_amounts
-from agent.pages.fleet.wording import hosts, hosts_and_files, share
+from agent.pages.fleet.wording import counted, hosts, hosts_and_files, share
 from agent.pages.page import Section
 from agent.pages.shapes import WIDTH, Box, label, rectangle, rule, text_width
 from agent.pages.sizes import beside_its_class
@@ -23,12 +24,13 @@ _BLOCK = _HEAD + 2 * _ROW + _FOOT + _BETWEEN
 _LEAST = 3.0
 _HEADING = "The cloud's capacity"
 _AFTER_HEAL = (
-    "Capacity is (total - reserved) x ratio, so the hosts' reserves are in no bar. After heal means: the wasted "
-    "amounts are removed from Placement, and the missing ones (promised, not recorded) are added. Use that the cloud "
-    "does not know is not part of that, because heal does not change that use."
+    "Capacity is the sum of (total - reserved) x ratio of every host: with ratio 4, 48 CPUs are a capacity of 192 "
+    "VCPU. What is reserved is in no bar. After heal means: the wasted amounts are removed from Placement, and what is "
+    "promised and not recorded is added. Heal does not change use that the cloud does not know."
 )
 _HEADINGS = (
-    "hosts", "capacity", "recorded", "wasted", "wasted share", "missing", "free", "free after heal",
+    "hosts", "total", "reserved", "ratio", "capacity", "recorded", "wasted", "wasted share",
+    "promised, not recorded", "free", "free after heal",
     "hosts over capacity", "unknown for",
 )  # fmt: skip
 
@@ -45,7 +47,10 @@ def capacity(facts: FleetFacts) -> Section:
     """Return the section."""
     sums = class_sums(facts.view.rows)
     unknown = hosts_and_files(without_amounts(facts.view.rows), facts)
-    rest = f"Every sum leaves out the inventory that is not known: of {unknown}." if unknown else ""
+    texts = [f"Every sum leaves out the inventory that is not known: of {unknown}."] if unknown else []
+    if silent := facts.view.counts[Condition.SILENT]:
+        texts.append(f"The sums contain the last numbers of {counted(silent, 'silent host', 'silent hosts')}.")
+    rest = " ".join(texts)
     if not sums:
         return Section(id="capacity", heading=_HEADING, blocks=(Paragraph(text=rest or "There is no inventory."),))
     intro = (Paragraph(text=_AFTER_HEAL), *((Paragraph(text=rest),) if rest else ()))
@@ -143,10 +148,14 @@ def _table(sums: Sequence[ClassSums]) -> Table:
 def _cells(each: ClassSums) -> tuple[Cell, ...]:
     name = each.resource_class
     numbers = (each.capacity, each.used, each.wasted)
+    ratios = sorted(each.ratios)
     over = f"{each.over} (by {beside_its_class(name, each.excess)})" if each.over else "0"
     return (
         Cell(text=name),
         Cell(text=str(each.hosts)),
+        Cell(text=beside_its_class(name, each.total)),
+        Cell(text=beside_its_class(name, each.reserved)),
+        Cell(text=f"{ratios[0]:g} to {ratios[-1]:g}" if len(ratios) > 1 else f"{ratios[0]:g}" if ratios else "-"),
         *(Cell(text=beside_its_class(name, number)) for number in numbers),
         Cell(text=share(each.wasted, each.capacity)),
         Cell(text=beside_its_class(name, each.missing)),

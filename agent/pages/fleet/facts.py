@@ -19,7 +19,8 @@ class Spread:
 
     ``amounts`` are the consumer's allocations on this host, ``elsewhere`` its allocations on each other provider, by
     the provider's uuid. ``home`` is the host on which the cloud has the instance, DELETED if the cloud has deleted it,
-    "" if the report does not say. ``since`` is when an audit first saw this (ISO 8601).
+    "" if the report does not say. ``wasted_by`` is the code of the finding that counts the allocations on this host as
+    wasted, "" if there is no such finding. ``since`` is when an audit first saw this (ISO 8601).
     """
 
     consumer_uuid: str
@@ -28,6 +29,38 @@ class Spread:
     elsewhere: tuple[tuple[str, Counts], ...]
     home: str
     since: str
+    wasted_by: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeSeen:
+    """The findings of one code on one host. ``severity`` is that of the most severe finding.
+
+    ``began`` is the earliest time at which such a fault began by nova's database (ISO 8601), "" if no row says that.
+    """
+
+    code: str
+    severity: str
+    began: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewFinding:
+    """A finding that audits saw for the first time not long ago: ``first_seen`` is when (ISO 8601)."""
+
+    first_seen: str
+    code: str
+    severity: str
+    headline: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """A consumer with much VCPU: its allocations on this host, by class."""
+
+    consumer_uuid: str
+    name: str
+    amounts: Counts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +96,8 @@ class HostDetails:
     ``strangers`` are only the largest strangers of the host; ``strangers_left_out`` is the number of the smaller
     strangers, and ``stranger_bytes`` the bytes of all strangers by kind of owner. ``stores_unread`` are the storage
     sources that the audit could not read. ``rows_left_out`` is the number of the report's rows that this program cannot
-    read.
+    read. ``codes`` has every code of the host's findings; ``newest`` are only the newest findings, and ``largest`` only
+    the consumers with the most VCPU.
     """
 
     provider_uuid: str | None = None
@@ -76,6 +110,9 @@ class HostDetails:
     stranger_bytes: Counts = ()
     stores_unread: tuple[str, ...] = ()
     rows_left_out: int = 0
+    codes: tuple[CodeSeen, ...] = ()
+    newest: tuple[NewFinding, ...] = ()
+    largest: tuple[Owner, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

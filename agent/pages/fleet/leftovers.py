@@ -9,7 +9,7 @@ from agent.fleet.words import UNKNOWN
 from agent.pages.blocks import Block, Cell, Column, Meaning, Paragraph, Table
 from agent.pages.codes import ORPHANS
 from agent.pages.fleet.facts import FleetFacts, HostDetails, Orphan, Stranger
-from agent.pages.fleet.wording import and_more, counted, hosts, name, some, stamp_of
+from agent.pages.fleet.wording import and_more, counted, hosts, marked_names, name, some, stamp_of
 from agent.pages.page import Section
 from agent.pages.sizes import size_text
 
@@ -38,7 +38,7 @@ def orphans(facts: FleetFacts) -> Section:
         return Section(
             id="orphans", heading=heading, blocks=(Paragraph(text="No report names an orphaned provider or node."),)
         )
-    total = len(found) + left_out
+    total, names = len(found) + left_out, marked_names(facts)
     table = Table(
         id="orphan-list",
         caption=f"{min(len(found), MOST_LISTED)} of {counted(total, 'orphan', 'orphans')}, the oldest finding first",
@@ -49,11 +49,11 @@ def orphans(facts: FleetFacts) -> Section:
             Column(heading="uuid", is_code=True),
             Column(heading="amounts in its row"),
             Column(heading="allocated there"),
-            Column(heading="since (UTC)", is_word=True),
+            Column(heading="first seen (UTC)", is_word=True),
         ),
         rows=tuple(
             (
-                Cell(text=name(host)),
+                Cell(text=names.get(host) or name(host)),
                 Cell(text=_KINDS.get(each.code, each.code)),
                 Cell(text=each.what or UNKNOWN),
                 Cell(text=each.uuid or UNKNOWN),
@@ -95,6 +95,7 @@ def _strangers(facts: FleetFacts, details: list[HostDetails]) -> tuple[Block, ..
     )
     if not found:
         return (Paragraph(text=f"Every volume and file in the stores that were read is the cloud's.{rest}"),)
+    names = marked_names(facts)
     by_kind: Counter[str] = Counter()
     for one in details:
         by_kind.update(dict(one.stranger_bytes))
@@ -113,7 +114,7 @@ def _strangers(facts: FleetFacts, details: list[HostDetails]) -> tuple[Block, ..
                 Column(heading="owner"),
                 Column(heading="store"),
             ),
-            rows=tuple(_stranger_row(host, each) for host, each in found[:MOST_LISTED]),
+            rows=tuple(_stranger_row(names.get(host) or name(host), each) for host, each in found[:MOST_LISTED]),
             foot=and_more(min(len(found), MOST_LISTED), total, "volumes and files"),
         ),
     )
@@ -123,7 +124,7 @@ def _stranger_row(host: str, each: Stranger) -> tuple[Cell, ...]:
     return (
         Cell(text=size_text(each.size_bytes)),
         Cell(text=each.kind, meaning=_MEANINGS.get(each.kind, Meaning.FOREIGN)),
-        Cell(text=name(host)),
+        Cell(text=host),
         Cell(text=each.owner),
         Cell(text=each.store),
     )

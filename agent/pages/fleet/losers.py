@@ -16,14 +16,25 @@ from agent.pages.codes import MISSING, UNKNOWN_USE
 from agent.pages.fleet.facts import FleetFacts
 from agent.pages.fleet.harm import by_harm, most_first, sold_twice_of, wasted_of
 from agent.pages.fleet.looks import state_cell
-from agent.pages.fleet.wording import NONE, amounts, and_more, host_cell, hosts, hosts_and_files, since_codes
+from agent.pages.fleet.wording import (
+    NONE,
+    amounts,
+    and_more,
+    began_codes,
+    host_cell,
+    hosts,
+    hosts_and_files,
+    since_codes,
+)
 from agent.pages.fleet.worst import places
 from agent.pages.page import Section
 
 #: The maximum number of hosts in each table. The page's search finds the other hosts.
 MOST_LISTED = 40
-_SINCE = "Since is the time of the oldest finding that the row counts."
-_WORDS = frozenset({"host", "state", "since (UTC)"})
+_SEEN = "First seen is when an audit first saw the oldest finding that the row counts{}. Ages are at {} UTC."
+_BEGAN = ", began when the oldest of these faults began by nova's database (? if it does not say)"
+_FIRST_SEEN, _BEGAN_HEADING = "first seen (UTC)", "began (UTC)"
+_WORDS = frozenset({"host", "state", _FIRST_SEEN, _BEGAN_HEADING})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,11 +104,13 @@ def _block(facts: FleetFacts, loss: _Loss) -> Block:
     if not rows:
         return Paragraph(text=f"Nothing that is known is {loss.name}.{rest}")
     known, shown = places(facts), rows[:MOST_LISTED]
-    columns = ("host", loss.name, "since (UTC)", *loss.more_columns, "findings", "state")
+    began = () if facts.details is None else (_BEGAN_HEADING,)
+    columns = ("host", loss.name, *began, _FIRST_SEEN, *loss.more_columns, "findings", "state")
+    times = _SEEN.format(_BEGAN if began else "", f"{facts.at:%Y-%m-%d %H:%M}")
     which = f"{len(shown)} of {hosts(len(rows))}" if len(shown) < len(rows) else f"All {hosts(len(rows))}"
     return Table(
         id=f"{loss.id}-hosts",
-        caption=f"{which}, the most VCPU first, then RAM and disk. {_SINCE}{rest}",
+        caption=f"{which}, the most VCPU first, then RAM and disk. {times}{rest}",
         columns=tuple(Column(heading=heading, is_word=heading in _WORDS) for heading in columns),
         rows=tuple(_row(row, loss, facts, known) for row in shown),
         foot=and_more(len(shown), len(rows), "hosts: the search field below finds a host"),
@@ -109,6 +122,7 @@ def _row(row: HostRow, loss: _Loss, facts: FleetFacts, known: Mapping[tuple[str,
     return (
         host_cell(row, known),
         Cell(text=amounts(loss.of(row))),
+        *(() if facts.details is None else (Cell(text=began_codes(row, loss.codes, facts)),)),
         Cell(text=since_codes(row, loss.codes, facts)),
         *(Cell(text=amounts(each)) for each in more),
         Cell(text=_codes(row, loss.codes)),

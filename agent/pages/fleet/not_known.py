@@ -32,7 +32,7 @@ def _sentences(facts: FleetFacts) -> tuple[str, ...]:
     view = facts.view
     texts = list(problems(view))
     if view.sums.not_known:
-        texts.append(f"Leaks are unknown for {hosts(view.sums.not_known)}: {_names(facts, 'leaked')}.")
+        texts.append(f"Wasted amounts are unknown for {hosts(view.sums.not_known)}: {_names(facts, 'leaked')}.")
     if unknown := without_amounts(view.rows):
         texts.append(f"The inventory is unknown for {hosts(unknown)}: {_names(facts, 'amounts')}.")
     if texts:
@@ -44,7 +44,9 @@ def _sentences(facts: FleetFacts) -> tuple[str, ...]:
     ]
     texts += _lost_sources(facts)
     if silent := view.counts[Condition.SILENT]:
-        texts.append(f"{counted(silent, 'host is', 'hosts are')} silent: each sum counts the last known state.")
+        texts.append(
+            f"{counted(silent, 'host is', 'hosts are')} silent: each sum counts the numbers of the last report."
+        )
     if stale := sum(bool(row.seen and any(n for _, n in row.seen.unknown or ())) for row in view.rows):
         texts.append(
             f"Findings that the last audit could not check are on {hosts(stale)}; the sums still count these findings."

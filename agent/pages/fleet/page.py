@@ -5,9 +5,11 @@ from __future__ import annotations
 from agent.pages.fleet.capacity import capacity
 from agent.pages.fleet.facts import FleetFacts
 from agent.pages.fleet.fleet_map import fleet_map
+from agent.pages.fleet.largest import largest
 from agent.pages.fleet.leftovers import orphans, strangers
 from agent.pages.fleet.losers import sold_twice, wasted
 from agent.pages.fleet.matrix import matrix
+from agent.pages.fleet.newest import newest
 from agent.pages.fleet.not_known import not_known_section
 from agent.pages.fleet.presence import agents, ages, presence
 from agent.pages.fleet.shared_consumers import shared_consumers
@@ -29,10 +31,12 @@ SECTIONS = (
     worst,
     fleet_map,
     matrix,
+    newest,
     shared_consumers,
     orphans,
     strangers,
     capacity,
+    largest,
     agents,
     presence,
     ages,
@@ -52,7 +56,8 @@ def fleet_page(facts: FleetFacts) -> Page:
         "Stocktake fleet",
         hosts(len(facts.view.rows)),
         f"made from {facts.source}",
-        f"state of {facts.at:%Y-%m-%d %H:%M:%S} UTC: every age in this page is from that moment",
+        f"state of {facts.at:%Y-%m-%d %H:%M:%S} UTC: every age on this page is at that moment, and later changes "
+        "are in no number",
         f"page made {utc(facts.made)}{_later(facts)}",
         RULE,
         *((f"Stocktake {facts.version}",) if facts.version else ()),

@@ -29,7 +29,6 @@ MOST_LISTED = 40
 MOST_OLDEST = 20
 MOST_AGENTS = 60
 MOST_NAMED = 12
-_MOST_COMMON = "not named: the most common kind"
 #: The rows of the table of ages: the greatest age in seconds, and the name of the row.
 AGES = ((60, "up to 1 min"), (300, "1 to 5 min"), (900, "5 to 15 min"), (3600, "15 to 60 min"), (86_400, "1 to 24 h"))
 _OLDER = "more than 24 h"
@@ -59,7 +58,8 @@ def ages(facts: FleetFacts) -> Section:
     names = [*(name for _, name in AGES), _OLDER, _NOTHING]
     table = Table(
         id="state-ages",
-        caption="Number of hosts by the age of the audit that this page shows",
+        caption="Number of hosts by the age of the audit that this page shows. Ages are at "
+        f"{facts.at:%Y-%m-%d %H:%M} UTC.",
         columns=(
             Column(heading="age"),
             Column(heading="hosts", is_number=True),
@@ -83,9 +83,11 @@ def agents(facts: FleetFacts) -> Section:
         return Section(id="agents", heading="Agents", blocks=(Paragraph(text=rest or "There are no agents."),))
     pairs = sorted(found, key=lambda pair: (-found[pair], pair))
     names = hosts_by_kind(facts)
+    shown = pairs[:MOST_AGENTS]
     table = Table(
         id="agent-versions",
-        caption="Agents by version and role, the most hosts first",
+        caption="Agents by version and role, the most hosts first. For the names of all hosts of a row, type its "
+        "version and role into the search field of the section Worst hosts.",
         columns=(
             Column(heading="version"),
             Column(heading="role"),
@@ -97,11 +99,11 @@ def agents(facts: FleetFacts) -> Section:
                 Cell(text=version),
                 Cell(text=role),
                 Cell(text=str(found[version, role])),
-                Cell(text=some(names[version, role], MOST_NAMED) if (version, role) != pairs[0] else _MOST_COMMON),
+                Cell(text=some(names[version, role], MOST_NAMED)),
             )
-            for version, role in pairs[:MOST_AGENTS]
+            for version, role in shown
         ),
-        foot=" ".join(part for part in (and_more(min(len(pairs), MOST_AGENTS), len(pairs), "kinds"), rest) if part),
+        foot=" ".join(part for part in (and_more(len(shown), len(pairs), "kinds"), rest) if part),
     )
     return Section(id="agents", heading="Agents", blocks=(table,))
 

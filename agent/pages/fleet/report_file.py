@@ -7,8 +7,9 @@ not need, so these rows are not parsed.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,12 +18,12 @@ from agent.bus.host_state import Sending, host_state
 from agent.errors import SourceInconsistent
 from agent.fleet.host import HostSeen, host_seen
 from agent.host_files.saved_report import saved_report
-from agent.model.finding import SeenFinding
+from agent.model.finding import LEAKING, SeenFinding, Severity
 from agent.model.own_consumers import OWN_KIND
 from agent.model.report import AuditReport, StorageRow
 from agent.model.snapshot import CEPH, FILESYSTEM, IMAGES, LVM
 from agent.pages.codes import ORPHANS
-from agent.pages.fleet.facts import DELETED, HostDetails, Orphan, Spread, Stranger
+from agent.pages.fleet.facts import DELETED, CodeSeen, HostDetails, NewFinding, Orphan, Owner, Spread, Stranger
 from agent.pages.sizes import by_the_rule, listed
 from agent.pages.times import moment_of
 from agent.text.wording import printable
@@ -34,6 +35,8 @@ STRANGE_KINDS = frozenset({"leftover", "orphaned", "foreign", "unknown"})
 SPREAD_CODE = "consumer-on-several-providers"
 #: The maximum number of consumers, of orphans and of strangers of one host that are kept; the others are only counted.
 MOST_LISTED = 50
+#: The maximum number of the newest findings and of the largest consumers of one host that are kept.
+MOST_NEWEST = 3
 #: The maximum number of characters of a text that is kept.
 MOST_TEXT = 300
 #: The audit interval in seconds that is assumed for all reports: the files of a fleet are rarely gathered within one
@@ -41,6 +44,7 @@ MOST_TEXT = 300
 INTERVAL_S = 300.0
 #: (class, name of the finding's fact that has the amount of the class in the compute node row).
 _OF_ROW = (("VCPU", "vcpus"), ("MEMORY_MB", "memory_mib"), ("DISK_GB", "local_gib"))
+_SEVERITIES = tuple(Severity)
 _STORE_SOURCES = (LVM, FILESYSTEM, IMAGES, CEPH)
 _UNUSED = ("traits", "evacuations", "names", "providers")
 
@@ -91,11 +95,13 @@ def _is_outside_of_the_cloud(row: Mapping[str, Any]) -> bool:
 def _details(report: AuditReport, document: Document, problems: int) -> HostDetails:
     spread = sorted((seen for seen in report.findings if seen.finding.code == SPREAD_CODE), key=_by_consumer)
     orphans = sorted((seen for seen in report.findings if seen.finding.code in ORPHANS), key=_by_consumer)
-    names = _names(document) if spread else {}
+    owners = _largest(document)
+    names = _names(document, {owner for owner, _ in owners} | {seen.finding.consumer_uuid or "" for seen in spread})
+    wasted = {seen.finding.consumer_uuid: seen.finding.code for seen in report.findings if seen.finding.code in LEAKING}
     strangers = sorted(report.storage, key=_largest_first)
     return HostDetails(
         provider_uuid=report.provider_uuid,
-        spread=tuple(_spread(seen, names) for seen in spread[:MOST_LISTED]),
+        spread=tuple(_spread(seen, names, wasted.get(seen.finding.consumer_uuid, "")) for seen in spread[:MOST_LISTED]),
         spread_left_out=max(0, len(spread) - MOST_LISTED),
         orphans=tuple(map(_orphan, orphans[:MOST_LISTED])),
         orphans_left_out=max(0, len(orphans) - MOST_LISTED),
@@ -104,7 +110,47 @@ def _details(report: AuditReport, document: Document, problems: int) -> HostDeta
         stranger_bytes=tuple(sorted(_bytes_by_kind(strangers).items())),
         stores_unread=tuple(sorted(s.name for s in report.sources if not s.ok and s.name in _STORE_SOURCES)),
         rows_left_out=problems,
+        codes=tuple(_codes(report.findings)),
+        newest=tuple(map(_newest, sorted(report.findings, key=_first_seen, reverse=True)[:MOST_NEWEST])),
+        largest=tuple(
+            Owner(consumer_uuid=_cut(uuid), name=_cut(names.get(uuid, "")), amounts=tuple(sorted(amounts.items())))
+            for uuid, amounts in owners
+        ),
     )
+
+
+def _codes(found: Sequence[SeenFinding]) -> Iterator[CodeSeen]:
+    by_code: dict[str, list[SeenFinding]] = defaultdict(list)
+    for seen in found:
+        by_code[seen.finding.code].append(seen)
+    for code, each in sorted(by_code.items()):
+        severity = min((seen.finding.severity for seen in each), key=_SEVERITIES.index)
+        began = min((seen.finding.began_at for seen in each if seen.finding.began_at), default="")
+        yield CodeSeen(code=_cut(code), severity=severity.value, began=_cut(began))
+
+
+def _first_seen(seen: SeenFinding) -> tuple[str, str]:
+    return seen.first_seen_at, seen.finding.id
+
+
+def _newest(seen: SeenFinding) -> NewFinding:
+    finding = seen.finding
+    headline = _cut(by_the_rule(finding.headline))
+    return NewFinding(
+        first_seen=_cut(seen.first_seen_at), code=_cut(finding.code), severity=finding.severity.value, headline=headline
+    )
+
+
+def _largest(document: Document) -> list[tuple[str, dict[str, int]]]:
+    """Return the consumers that Placement records with the most VCPU and PCPU, each with its amounts by class."""
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for row in _objects(document.get("ledger", [])):
+        uuid, name, amount = row.get("consumer_uuid"), row.get("resource_class"), row.get("recorded")
+        if isinstance(uuid, str) and isinstance(name, str) and isinstance(amount, int) and not row.get("outside_tree"):
+            found[uuid][name] += amount
+    cpus = {uuid: amounts["VCPU"] + amounts["PCPU"] for uuid, amounts in found.items()}
+    most = heapq.nsmallest(MOST_NEWEST, (uuid for uuid in cpus if cpus[uuid] > 0), key=lambda uuid: (-cpus[uuid], uuid))
+    return [(uuid, dict(found[uuid])) for uuid in most]
 
 
 def _by_consumer(seen: SeenFinding) -> tuple[str, str]:
@@ -115,7 +161,7 @@ def _largest_first(row: StorageRow) -> tuple[object, ...]:
     return -row.size_bytes, row.store, row.owner, row.owner_kind, row.what
 
 
-def _spread(seen: SeenFinding, names: Mapping[str, str]) -> Spread:
+def _spread(seen: SeenFinding, names: Mapping[str, str], wasted_by: str) -> Spread:
     finding = seen.finding
     known = dict(finding.facts)
     others = [other for other in str(known.get("other_providers", "")).split(", ") if other]
@@ -131,6 +177,7 @@ def _spread(seen: SeenFinding, names: Mapping[str, str]) -> Spread:
         amounts=tuple(sorted(by_provider.pop("").items())),
         elsewhere=tuple((_cut(other), tuple(sorted(found.items()))) for other, found in by_provider.items()),
         home=_cut(home),
+        wasted_by=wasted_by,
         since=seen.first_seen_at,
     )
 
@@ -166,9 +213,11 @@ def _bytes_by_kind(rows: Iterable[StorageRow]) -> Counter[str]:
     return found
 
 
-def _names(document: Document) -> dict[str, str]:
-    rows = _objects(document.get("names", []))
-    return {str(row.get("uuid")): row["name"] for row in rows if isinstance(row.get("name"), str)}
+def _names(document: Document, wanted: Set[str]) -> dict[str, str]:
+    """Return the names of the ``wanted`` consumers, by uuid."""
+    rows = _objects(document.get("names", [])) if wanted else []
+    found = ((str(row.get("uuid")), row.get("name")) for row in rows)
+    return {uuid: name for uuid, name in found if uuid in wanted and isinstance(name, str)}
 
 
 def _objects(rows: object) -> list[dict[str, Any]]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from agent.fleet.conditions import Counts
 from agent.fleet.words import UNKNOWN
 from agent.pages.blocks import Block, Cell, Column, Paragraph, Table
 from agent.pages.fleet.facts import DELETED, FleetFacts, Spread
 from agent.pages.fleet.report_file import SPREAD_CODE
-from agent.pages.fleet.wording import amounts, and_more, counted, hosts, name, some, stamp_of
+from agent.pages.fleet.wording import amounts, and_more, counted, hosts, marked_names, name, some, stamp_of
 from agent.pages.page import Section
 from agent.pages.tables import cut
 
@@ -18,24 +20,98 @@ MOST_LISTED = 50
 _MOST_HOSTS = 6
 _MOST_NAMES = 3
 _HEADING = "Consumers on several hosts"
+_HEADINGS = (
+    "consumer", "uuid", "lives on", "too many, on", "counted in wasted", "repair",
+    "first seen (UTC)",
+)  # fmt: skip
+_WORDS = frozenset({"uuid", "lives on", "first seen (UTC)"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """One consumer with allocations on several hosts.
+
+    ``home`` is the host on which the cloud has the instance, DELETED if the cloud has deleted it, "" if no report says
+    so or the reports contradict each other. ``recorded`` has the consumer's allocations by host, or by the text
+    ``provider UUID`` if no report tells the provider's host. ``wasted_by`` has the hosts that count the allocations on
+    them as wasted, each with the code of the finding.
+    """
+
+    uuid: str
+    names: tuple[str, ...]
+    home: str
+    recorded: Mapping[str, Counts]
+    wasted_by: Mapping[str, str]
+    since: str
+
+    @property
+    def too_many(self) -> Mapping[str, Counts]:
+        """The allocations on the hosts at fault; all allocations if nobody knows where the consumer lives."""
+        return {host: counts for host, counts in self.recorded.items() if host != self.home}
 
 
 def shared_consumers(facts: FleetFacts) -> Section:
     """Return the section."""
-    return Section(id="consumers", heading=_HEADING, blocks=(_block(facts),))
+    return Section(id="consumers", heading=_HEADING, blocks=_blocks(facts))
 
 
-def _block(facts: FleetFacts) -> Block:
-    if facts.details is None:
-        return Paragraph(text=_only_counted(facts))
+def shared_of(facts: FleetFacts) -> list[Shared]:
+    """Return the consumers on several hosts, the oldest finding first; [] if the page is made from messages."""
     found: dict[str, list[tuple[str, Spread]]] = defaultdict(list)
-    for host, details in sorted(facts.details.items()):
+    for host, details in sorted((facts.details or {}).items()):
         for spread in details.spread:
             found[spread.consumer_uuid].append((host, spread))
+    named = {details.provider_uuid: host for host, details in sorted((facts.details or {}).items())}
+    shared = (_shared(uuid, reported, named) for uuid, reported in found.items())
+    return sorted(shared, key=lambda each: (each.since, each.uuid))
+
+
+def homes_of(facts: FleetFacts) -> Mapping[str, str]:
+    """Return the hosts whose errors are only about consumers that live there: not these hosts are at fault.
+
+    The value is a sentence for the table of the worst hosts.
+    """
+    living: dict[str, list[Shared]] = defaultdict(list)
+    for each in shared_of(facts):
+        if each.home in each.recorded:
+            living[each.home].append(each)
+    errors = {row.host: dict(row.seen.severities or ()).get("error", 0) for row in facts.view.rows if row.seen}
+    return {host: _not_here(found) for host, found in living.items() if errors.get(host) == len(found)}
+
+
+def _not_here(found: Sequence[Shared]) -> str:
+    others = sorted({host for each in found for host in each.too_many})
+    who = counted(len(found), "consumer", "consumers")
+    return f"not at fault: {who} of this host also recorded on {some([name(host) for host in others], _MOST_NAMES)}"
+
+
+def not_in_wasted(facts: FleetFacts) -> tuple[int, Counter[str]]:
+    """Return how many consumers have allocations too many that no host counts as wasted, and the sum of these amounts.
+
+    Consumers of which nobody knows where they live are left out.
+    """
+    number, sums = 0, Counter[str]()
+    for each in shared_of(facts):
+        left = [counts for host, counts in each.too_many.items() if each.home and host not in each.wasted_by]
+        number += bool(left)
+        for counts in left:
+            sums.update(dict(counts))
+    return number, sums
+
+
+def _blocks(facts: FleetFacts) -> tuple[Block, ...]:
+    if facts.details is None:
+        return (Paragraph(text=_only_counted(facts)),)
+    found = shared_of(facts)
     if not found:
-        return Paragraph(text="No report names a consumer with allocations on several hosts.")
+        return (Paragraph(text="No report names a consumer with allocations on several hosts."),)
     left_out = sum(details.spread_left_out for details in facts.details.values())
-    return _table(found, facts, left_out)
+    said = (
+        "Each host on which such a consumer has allocations reports the consumer as an error. The allocations on the "
+        "host where the consumer lives are correct, all others are too many. Repair only the hosts in the column "
+        "repair: then the finding is gone on the other host too."
+    )
+    return (Paragraph(text=said), _table(found, facts, left_out))
 
 
 def _only_counted(facts: FleetFacts) -> str:
@@ -46,44 +122,77 @@ def _only_counted(facts: FleetFacts) -> str:
     if not affected:
         return "No host reports a consumer with allocations on several hosts."
     return (
-        f"{total} on {hosts(len(affected))}: {some(affected, 20)}. Messages do not name the consumers: a page that is "
-        "made from reports does (stocktake report --html FILE --fleet DIR)."
+        f"{total} on {hosts(len(affected))}: {some(affected, 20)}. Each host on which such a consumer has allocations "
+        "reports the consumer, but a repair on one of the hosts is enough: stocktake explain names that host. Messages "
+        "do not name the consumers: a page that is made from reports does (stocktake report --html FILE --fleet DIR)."
     )
 
 
-def _table(found: dict[str, list[tuple[str, Spread]]], facts: FleetFacts, left_out: int) -> Table:
-    named = {details.provider_uuid: host for host, details in sorted((facts.details or {}).items())}
-    uuids = sorted(found, key=lambda uuid: (min(spread.since for _, spread in found[uuid]), uuid))
-    shown = uuids[:MOST_LISTED]
+def _table(found: Sequence[Shared], facts: FleetFacts, left_out: int) -> Table:
+    shown = found[:MOST_LISTED]
     more = f" {counted(left_out, 'finding is', 'findings are')} not in this list." if left_out else ""
-    which = f"{len(shown)} of {counted(len(uuids), 'consumer', 'consumers')}, the oldest finding first"
-    headings = ("consumer", "uuid", "lives on", "recorded on", "since (UTC)")
+    which = f"{len(shown)} of {counted(len(found), 'consumer', 'consumers')}, the oldest finding first"
+    names = marked_names(facts)
     return Table(
         id="consumers-on-several",
-        caption=f"{which}. Only the allocation on the host where a consumer lives is correct.{more}",
+        caption=f"{which}.{more}",
         columns=tuple(
-            Column(heading=heading, is_code=heading == "uuid", is_word=heading in ("uuid", "since (UTC)"))
-            for heading in headings
+            Column(
+                heading=heading,
+                is_code=heading == "uuid",
+                is_command=heading == "repair",
+                is_word=heading in _WORDS,
+            )
+            for heading in _HEADINGS
         ),
-        rows=tuple(_row(uuid, found[uuid], named, facts) for uuid in shown),
-        foot=and_more(len(shown), len(uuids), "consumers"),
+        rows=tuple(_row(each, names, facts) for each in shown),
+        foot=and_more(len(shown), len(found), "consumers"),
     )
 
 
-def _row(
-    uuid: str, reported: Sequence[tuple[str, Spread]], named: dict[str | None, str], facts: FleetFacts
-) -> tuple[Cell, ...]:
-    recorded = _recorded(reported, named)
-    names = sorted({spread.name for _, spread in reported if spread.name})
-    shown = sorted(recorded)[:_MOST_HOSTS]
-    more = len(recorded) - len(shown)
-    each = [f"{name(host)}: {amounts(recorded[host])}" for host in shown]
+def _row(each: Shared, names: Mapping[str, str], facts: FleetFacts) -> tuple[Cell, ...]:
+    too_many = sorted(each.too_many)
+    texts = [f"{names.get(host) or name(host)}: {amounts(each.recorded[host])}" for host in too_many[:_MOST_HOSTS]]
+    more = (f"and {len(too_many) - _MOST_HOSTS} more",) if len(too_many) > _MOST_HOSTS else ()
+    living = {DELETED: "nowhere: deleted", "": "not known"}.get(each.home) or names.get(each.home) or name(each.home)
+    counted_there = [name(host) for host in too_many if host in each.wasted_by]
     return (
-        Cell(text=cut(some(names, _MOST_NAMES)) or UNKNOWN),
-        Cell(text=uuid),
-        Cell(text=_home(reported)),
-        Cell(text="; ".join((*each, *((f"and {more} more",) if more else ())))),
-        Cell(text=stamp_of(min(spread.since for _, spread in reported), facts.at)),
+        Cell(text=cut(some(each.names, _MOST_NAMES)) or UNKNOWN),
+        Cell(text=each.uuid),
+        Cell(text=living),
+        Cell(text="; ".join((*texts, *more))),
+        Cell(text=f"yes, of {some(counted_there, _MOST_NAMES)}" if counted_there else "no"),
+        Cell(text=_repair(each, too_many)),
+        Cell(text=stamp_of(each.since, facts.at)),
+    )
+
+
+def _repair(each: Shared, too_many: Sequence[str]) -> str:
+    """Return the command and its host; without a known home, the command that shows where the consumer lives."""
+    if not each.home:
+        look = f"; first: openstack server show {each.uuid}" if is_uuid(each.uuid) else ""
+        return f"on one of the hosts is enough{look}"
+    by_code: dict[str, list[str]] = defaultdict(list)
+    for host in too_many:
+        by_code[each.wasted_by.get(host, SPREAD_CODE)].append(name(host))
+    texts = (f"on {some(found, _MOST_NAMES)}: stocktake heal --code {code}" for code, found in sorted(by_code.items()))
+    return "; ".join(texts)
+
+
+def is_uuid(text: str) -> bool:
+    """Return whether the text has the form of a uuid, and so is safe in a command: it is from another host's report."""
+    return re.fullmatch(r"[0-9a-fA-F]{8}(-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}", text) is not None
+
+
+def _shared(uuid: str, reported: Sequence[tuple[str, Spread]], named: Mapping[str | None, str]) -> Shared:
+    homes = sorted({spread.home for _, spread in reported if spread.home})
+    return Shared(
+        uuid=uuid,
+        names=tuple(sorted({spread.name for _, spread in reported if spread.name})),
+        home=homes[0] if len(homes) == 1 else "",
+        recorded=_recorded(reported, named),
+        wasted_by={host: spread.wasted_by for host, spread in reported if spread.wasted_by},
+        since=min(spread.since for _, spread in reported),
     )
 
 
@@ -94,11 +203,3 @@ def _recorded(reported: Sequence[tuple[str, Spread]], named: Mapping[str | None,
         found.update({named.get(other, f"provider {other}"): counts for other, counts in spread.elsewhere})
     # A host's own report has priority over what other hosts' reports say about it, so its amounts are merged last.
     return found | {host: spread.amounts for host, spread in reported}
-
-
-def _home(reported: Sequence[tuple[str, Spread]]) -> str:
-    """Return as text the host on which the cloud has the instance; allocations on every other host are wrong."""
-    homes = sorted({spread.home for _, spread in reported if spread.home})
-    if homes == [DELETED]:
-        return "none: deleted"
-    return some([name(home) for home in homes], _MOST_NAMES) or UNKNOWN

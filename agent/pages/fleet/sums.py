@@ -1,4 +1,4 @@
-"""Sum all hosts' amounts by resource class: capacity, recorded, wasted, missing, free before and after heal. Pure.
+"""Sum all hosts' amounts by resource class: capacity, recorded, wasted, not recorded, free now and after heal. Pure.
 
 A host whose numbers are not known is left out of the sum and counted in ``not_known``. All amounts are of the hosts'
 root providers: the agents' messages do not say whether two child providers can serve one request together.
@@ -18,14 +18,19 @@ from agent.pages.sizes import class_place
 class ClassSums:
     """One resource class, summed over ``hosts`` hosts, in the unit of the class.
 
-    ``capacity`` is (total - reserved) * ratio. ``used`` is what Placement counts as allocated, ``wasted`` the leaked
-    part of ``used``, ``missing`` what the cloud promised and Placement does not count. ``free`` is what the scheduler
-    can still allocate; a host over its capacity adds 0. ``over`` is the number of such hosts, ``excess`` the amount by
-    which they exceed their capacity. ``free_after`` is ``free`` as it would be without the wasted amounts and with the
-    missing ones recorded. ``not_known`` is the number of hosts that have the class and whose numbers are not known.
+    ``total`` and ``reserved`` are as in the inventories, ``ratios`` the hosts' different allocation ratios, and
+    ``capacity`` is the sum of (total - reserved) x ratio. ``used`` is what Placement counts as allocated, ``wasted``
+    the leaked part of ``used``, ``missing`` what the cloud promised and Placement does not count. ``free`` is what the
+    scheduler can still allocate; a host over its capacity adds 0. ``over`` is the number of such hosts, ``excess`` the
+    amount by which they exceed their capacity. ``free_after`` is ``free`` as it would be without the wasted amounts and
+    with the ``missing`` ones recorded. ``not_known`` is the number of hosts that have the class and whose numbers are
+    not known.
     """
 
     resource_class: str
+    total: float = 0.0
+    reserved: float = 0.0
+    ratios: frozenset[float] = frozenset()
     capacity: float = 0.0
     used: float = 0.0
     wasted: float = 0.0
@@ -46,6 +51,9 @@ class ClassSums:
         rest = capacity - used
         return replace(
             self,
+            total=self.total + total,
+            reserved=self.reserved + reserved,
+            ratios=self.ratios | {ratio},
             capacity=self.capacity + capacity,
             used=self.used + used,
             wasted=self.wasted + leaked,

@@ -9,7 +9,7 @@ from agent.fleet.view import HostRow
 from agent.pages.blocks import Cell, Column, Paragraph, Table
 from agent.pages.fleet.facts import FleetFacts
 from agent.pages.fleet.looks import state_cell
-from agent.pages.fleet.wording import about, and_more, host_cell, hosts, since, since_codes, stamp_of
+from agent.pages.fleet.wording import about, and_more, as_of, host_cell, hosts, since, since_codes, stamp_of
 from agent.pages.fleet.worst import places
 from agent.pages.page import Section
 from agent.pages.tables import was_unread
@@ -19,7 +19,7 @@ _HEADING = "Hosts not or only partly known"
 _ABSENT = frozenset({Condition.NEVER, Condition.SILENT, Condition.AWAITED})
 _READ_LITTLE = frozenset({"partial", "unreadable", "crashed"})
 _LOST = frozenset({"source-unavailable", "source-stale"})
-_WORDS = frozenset({"state", "host", "since (UTC)"})
+_LONG = frozenset({"why", "numbers in the sums"})
 
 
 def unknown_hosts(facts: FleetFacts) -> Section:
@@ -44,24 +44,34 @@ def lacks_a_source(row: HostRow) -> bool:
 def _table(rows: Sequence[HostRow], facts: FleetFacts) -> Table:
     shown = sorted(rows, key=lambda row: (RANKS[row.condition], -(row.for_s or 0.0), row.key))[:MOST_LISTED]
     known = places(facts)
-    columns = ("host", "why", "since (UTC)", "last audit (UTC)", "state")
+    columns = ("host", "why", "since (UTC)", "last audit (UTC)", "numbers in the sums", "state")
     return Table(
         id="unknown-host-list",
-        caption=f"{len(shown)} of {hosts(len(rows))}; the sums contain the last known values of these hosts, or "
-        "nothing",
-        columns=tuple(Column(heading=heading, is_word=heading != "why") for heading in columns),
+        caption=f"{len(shown)} of {hosts(len(rows))}. Ages are at {facts.at:%Y-%m-%d %H:%M} UTC.",
+        columns=tuple(Column(heading=heading, is_word=heading not in _LONG) for heading in columns),
         rows=tuple(
             (
                 host_cell(row, known),
                 Cell(text=_why(row, facts)),
                 Cell(text=_since(row, facts)),
                 Cell(text=stamp_of(row.seen.audited_at, facts.at) if row.seen else "none"),
+                Cell(text=_in_sums(row)),
                 state_cell(row.condition),
             )
             for row in shown
         ),
         foot=and_more(len(shown), len(rows), "hosts: search for their state below"),
     )
+
+
+def _in_sums(row: HostRow) -> str:
+    """Return which numbers of the host the sums contain: none, those of its last report, or those that are known."""
+    if row.seen is None:
+        return "none"
+    known = (("wasted", row.seen.leaked), ("sold twice", row.seen.missing and row.seen.uncovered))
+    lacking = [name for name, amounts in (*known, ("capacity", row.seen.amounts)) if amounts is None]
+    numbers = f"all {as_of(row)}" if row.condition is Condition.SILENT else "all of the last audit"
+    return f"{numbers}, but not: {', '.join(lacking)}" if lacking else numbers
 
 
 def _why(row: HostRow, facts: FleetFacts) -> str:

@@ -15,10 +15,12 @@ from agent.pages.blocks import Block, Figure, Figures, Meaning, Note
 from agent.pages.codes import MISSING, UNKNOWN_USE
 from agent.pages.fleet.facts import FleetFacts
 from agent.pages.fleet.harm import by_harm, most_first, sold_twice_of, wasted_of
+from agent.pages.fleet.looks import WORDS
 from agent.pages.fleet.losers import sold_twice_unknown
+from agent.pages.fleet.shared_consumers import homes_of, not_in_wasted
 from agent.pages.fleet.sums import class_sums, largest_share
 from agent.pages.fleet.unknown_hosts import lacks_a_source
-from agent.pages.fleet.wording import amounts, hosts, hosts_and_files, oldest, share, stamp_of
+from agent.pages.fleet.wording import amounts, counted, hosts, hosts_and_files, oldest, share, stamp_of
 from agent.pages.fleet.wording import name as host_name
 from agent.pages.page import Section
 from agent.pages.sizes import listed
@@ -26,6 +28,8 @@ from agent.pages.sizes import listed
 _NOT_KNOWN = "?"
 _NO_HOSTS = "there are no hosts"
 _NAMES = {"MEMORY_MB": "RAM", "DISK_GB": "disk"}
+#: The states in the order in which the number of hosts is divided.
+_BY_STATE = (Condition.CLEAN, *(each for each in reversed(Condition) if each is not Condition.CLEAN))
 _FINDINGS = (Condition.ERROR, Condition.UNRATED, Condition.WARNING, Condition.INFO)
 
 
@@ -46,16 +50,17 @@ def headline(facts: FleetFacts) -> str:
     leaked = facts.view.sums.leaked
     if not any(leaked.values()):
         known = sum(_is_known(row.seen) for row in facts.view.rows)
-        return f"The cloud is missing nothing: no leak on {hosts(known)}{rest}"
+        return f"The cloud is missing nothing: nothing is wasted on {hosts(known)}{rest}"
     number = sum(bool(row.seen and _has(row.seen.leaked)) for row in facts.view.rows)
-    return f"The cloud is missing {amounts(leaked)}{_share(facts)}: {hosts(number)}{rest}"
+    return f"The cloud is missing {amounts(leaked)}{_share(facts)}, wasted on {hosts(number)}{rest}"
 
 
 def _also_sold(facts: FleetFacts) -> str:
     """Return the part of the heading that says what is sold twice; "" if nothing is known to be sold twice."""
     found = _sold_twice(facts).found
     sums = _added(found)
-    return f"; sold twice {'is' if sums.total() == 1 else 'are'} {amounts(sums)}: {hosts(len(found))}" if found else ""
+    are = "is" if sums.total() == 1 else "are"
+    return f"; sold twice {are} {amounts(sums)} on {hosts(len(found))}" if found else ""
 
 
 def _is_known(seen: HostSeen | None) -> bool:
@@ -68,7 +73,7 @@ def _has(counts: Counts | None) -> bool:
 
 def _share(facts: FleetFacts) -> str:
     found = largest_share(facts.view.sums.leaked, class_sums(facts.view.rows))
-    return f" ({share(found[1], found[2])} of {_NAMES.get(found[0], found[0])})" if found else ""
+    return f" ({share(found[1], found[2])} of the {_NAMES.get(found[0], found[0])} capacity)" if found else ""
 
 
 def _figures(facts: FleetFacts) -> tuple[Figure, ...]:
@@ -123,7 +128,7 @@ def _sum_figure(each: _Sum, facts: FleetFacts) -> Figure:
         amounts=listed(sums) or ("nothing",),
         meaning=Meaning.WRONG if sums else Meaning.COUNTED,
         text=each.text,
-        lines=(*_of_hosts(each, facts), *least),
+        lines=(*_of_hosts(each, facts), *_of_silent(each, facts), *_twice(each, facts), *least),
     )
 
 
@@ -133,12 +138,35 @@ def _of_hosts(each: _Sum, facts: FleetFacts) -> Iterator[str]:
         return
     first, most = min(each.found, key=lambda pair: most_first(pair[1]))
     began = _began(first, each.codes)
-    since = f", since {stamp_of(began, facts.at)}" if began else ""
+    since = f", first seen {stamp_of(began, facts.at)}" if began else ""
     yield f"{hosts(len(each.found))}, most on {host_name(first.host)}: {amounts(most)}{since}"
     times = [(when, row.key, row.host) for row, _ in each.found if (when := _began(row, each.codes))]
     if times and min(times)[0] != began:
         when, _, host = min(times)
-        yield f"the oldest on {host_name(host)}, since {stamp_of(when, facts.at)}"
+        yield f"the oldest on {host_name(host)}, first seen {stamp_of(when, facts.at)}"
+
+
+def _of_silent(each: _Sum, facts: FleetFacts) -> Iterator[str]:
+    """Yield a line that says what the sum contains of the hosts that are silent."""
+    silent = [row for row in facts.view.rows if row.condition is Condition.SILENT]
+    if not silent:
+        return
+    sums = _added([(row, found) for row, found in each.found if row.condition is Condition.SILENT])
+    yield f"of it from the last reports of {counted(len(silent), 'silent host', 'silent hosts')}: {_or_nothing(sums)}"
+
+
+def _or_nothing(sums: Counter[str]) -> str:
+    return ", ".join(listed(sums)) or "nothing"
+
+
+def _twice(each: _Sum, facts: FleetFacts) -> Iterator[str]:
+    """Yield a line about consumers on several hosts, whose second allocation no host counts as wasted."""
+    if each.codes != LEAKING:
+        return
+    number, sums = not_in_wasted(facts)
+    if number:
+        consumers = counted(number, "consumer has", "consumers have")
+        yield f"not in it: {_or_nothing(sums)} that {consumers} on a second host (section Consumers on several hosts)"
 
 
 def _began(row: HostRow, codes: frozenset[str]) -> str:
@@ -157,15 +185,19 @@ def _added(found: Sequence[tuple[HostRow, Mapping[str, int]]]) -> Counter[str]:
 def _hosts(facts: FleetFacts) -> Figure:
     counts = facts.view.counts
     found = sum(counts[each] for each in _FINDINGS)
-    bad = sum(counts[each] for each in (Condition.REFUSED, Condition.CRASHED))
-    parts = [f"{counts[Condition.CLEAN]} clean", f"{found} with findings"]
-    parts += [f"{bad} that refused to write or crashed"] if bad else []
-    is_worst = counts[Condition.ERROR] or bad
+    is_worst = any(counts[each] for each in (Condition.ERROR, Condition.REFUSED, Condition.CRASHED))
+    used = [each for each in _BY_STATE if counts[each] or each is Condition.CLEAN]
+    not_at_fault = len(homes_of(facts))
+    lines = (
+        f"{not_at_fault} of the hosts with an error {'is' if not_at_fault == 1 else 'are'} not at fault: a consumer "
+        "that lives there is also recorded on another host",
+    )
     return Figure(
         name="Hosts",
         amounts=(str(len(facts.view.rows)),),
         meaning=Meaning.WRONG if is_worst else Meaning.FOREIGN if found else Meaning.COUNTED,
-        text=", ".join(parts),
+        text="each host counts once, by its worst state",
+        lines=(" + ".join(f"{counts[each]} {WORDS[each]}" for each in used), *(lines if not_at_fault else ())),
     )
 
 
@@ -184,9 +216,16 @@ def _unknown(facts: FleetFacts) -> Figure:
         name="Not or only partly known",
         amounts=(total or hosts(0),),
         meaning=Meaning.UNREAD if total else Meaning.COUNTED,
-        text=", ".join(f"{number} {words}" for number, words in kinds if number)
+        text=", ".join(f"{number} {words}" for number, words in kinds if number) + _also_counted(unread)
         or ("every host's state is known" if facts.view.rows else _NO_HOSTS),
     )
+
+
+def _also_counted(unread: Sequence[HostRow]) -> str:
+    """Return the states as which the hosts with an unread source are counted in the number of hosts."""
+    states = Counter(WORDS[row.condition] for row in unread)
+    named = ", ".join(f"{number} {word}" for word, number in sorted(states.items()))
+    return f"; the number of hosts counts the latter as {named}" if named else ""
 
 
 def _sources(rows: Sequence[HostRow]) -> str:

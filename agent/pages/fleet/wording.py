@@ -62,7 +62,7 @@ def stamp_of(text: str, now: datetime.datetime) -> str:
 
 
 def since(row: HostRow, facts: FleetFacts) -> str:
-    """Return as text since when the host has been in its condition: since its oldest finding or its last message."""
+    """Return as text when the host's oldest finding was first seen; for a silent host, the time of its last message."""
     if row.condition is Condition.NEVER:
         return "not known"
     if row.for_s is None:
@@ -84,6 +84,26 @@ def since_codes(row: HostRow, codes: Iterable[str], facts: FleetFacts) -> str:
     times = oldest(row)
     known = [times[code] for code in codes if code in times]
     return stamp_of(min(known), facts.at) if known else since(row, facts)
+
+
+def began_codes(row: HostRow, codes: Iterable[str], facts: FleetFacts) -> str:
+    """Return as text when the oldest fault with one of these codes began, ``?`` if nova's database does not say."""
+    times = began_by_code(row, facts)
+    return stamp_of(min((times[code] for code in codes if code in times), default=""), facts.at)
+
+
+def began_by_code(row: HostRow, facts: FleetFacts) -> Mapping[str, str]:
+    """Return for each code when the host's oldest fault began by nova's database (ISO 8601), {} if nobody knows."""
+    details = facts.details_of(row)
+    return {each.code: each.began for each in details.codes if each.began} if details else {}
+
+
+def as_of(row: HostRow) -> str:
+    """Return ``as of 2026-11-21 21:36``, the time of a silent host's numbers; "" for a host that is not silent."""
+    if row.condition is not Condition.SILENT or row.seen is None:
+        return ""
+    audited = moment_of(row.seen.audited_at)
+    return f"as of {audited.astimezone(datetime.UTC):%Y-%m-%d %H:%M}" if audited else "as of its last report"
 
 
 def state_age_s(row: HostRow, facts: FleetFacts) -> float | None:
@@ -120,10 +140,19 @@ def name(text: str) -> str:
 
 
 def host_cell(row: HostRow, places: Mapping[tuple[str, str], str] | None = None) -> Cell:
-    """Return the cell with the host's name; the name links to the host's row if ``places`` has the id of that row."""
+    """Return the cell with the host's name; the name links to the host's row if ``places`` has the id of that row.
+
+    The time of a silent host's numbers follows its name.
+    """
     target = (places or {}).get(row.key, "")
-    shown = name(row.host)
-    return Cell(text=f"{shown} (disabled)" if row.disabled else shown, href=f"#{target}" if target else "")
+    notes = [note for note in ("disabled" if row.disabled else "", as_of(row)) if note]
+    shown = f"{name(row.host)} ({', '.join(notes)})" if notes else name(row.host)
+    return Cell(text=shown, href=f"#{target}" if target else "")
+
+
+def marked_names(facts: FleetFacts) -> Mapping[str, str]:
+    """Return the shown name of each host, with the time of the numbers behind the name of a silent host."""
+    return {row.host: host_cell(row).text for row in facts.view.rows}
 
 
 def and_more(shown: int, total: int, noun: str) -> str:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from agent.fleet.details import commands
 from agent.fleet.view import HostRow
 from agent.fleet.words import free_text
 from agent.pages.blocks import Cell, Column, Paragraph, Table
 from agent.pages.fleet.facts import FleetFacts
+from agent.pages.fleet.first_steps import first_steps
 from agent.pages.fleet.harm import IN_WORDS, by_harm, is_calm, sold_twice_of, wasted_of
-from agent.pages.fleet.kinds import Kind, kind_of, rare_kinds
+from agent.pages.fleet.kinds import kind_of
 from agent.pages.fleet.looks import WORDS, state_cell
-from agent.pages.fleet.wording import about, amounts, counted, host_cell, hosts, place, since
+from agent.pages.fleet.shared_consumers import homes_of
+from agent.pages.fleet.wording import about, amounts, as_of, counted, host_cell, hosts, place, since
 from agent.pages.page import Section
 from agent.pages.tables import cut
 
@@ -20,45 +22,20 @@ from agent.pages.tables import cut
 MOST_WORST = 50
 #: The maximum number of characters in the rows that only the search shows: the page must stay below 1 MB.
 MOST_SEARCHED = 450_000
-#: The maximum number of hosts for which the page names commands.
-MOST_STEPS = 8
 _MOST_ABOUT = 90
-#: The codes whose findings heal repairs, and the roles in which heal repairs them.
-_REPAIRED = frozenset({"allocation-leaked", "allocation-stale-move", "allocation-missing"})
-_HEALERS = frozenset({"owner", "companion"})
 _HEADING = "Worst hosts, and a search"
-_HEADINGS = ("state", "host", "group", "since (UTC)", "what", "sold twice", "wasted", "free")
+_SEEN = "first seen (UTC)"
+_HEADINGS = ("state", "host", "group", _SEEN, "what", "sold twice", "wasted", "free")
 _OF_CALM = ("state", "host", "group")
-_WORDS = frozenset({"free", "since (UTC)", *_OF_CALM})
+_WORDS = frozenset({"free", _SEEN, *_OF_CALM})
 
 
 def worst(facts: FleetFacts) -> Section:
     """Return the section."""
     if not facts.view.rows:
         return Section(id="worst", heading=_HEADING, blocks=(Paragraph(text="There are no hosts."),))
-    return Section(id="worst", heading=_HEADING, blocks=(*_first_steps(facts), _table(by_harm(facts.view.rows), facts)))
-
-
-def _first_steps(facts: FleetFacts) -> tuple[Table, ...]:
-    """Return the table of the commands to run on the most harmful hosts; () if no host needs attention."""
-    rows = [row for row in by_harm(facts.view.rows) if not is_calm(row)][:MOST_STEPS]
-    if not rows:
-        return ()
-    table = Table(
-        id="first-steps",
-        caption=f"What to run on the first {hosts(len(rows))}; every command runs on that host and changes nothing",
-        columns=(Column(heading="host", is_word=True), Column(heading="commands", is_code=True)),
-        rows=tuple((host_cell(row, places(facts)), Cell(text="; ".join(_steps(row)))) for row in rows),
-    )
-    return (table,)
-
-
-def _steps(row: HostRow) -> tuple[str, ...]:
-    """Return the commands of ``stocktake watch`` for the host, and the command that prints the plan of a repair."""
-    found = dict(row.seen.findings or ()) if row.seen else {}
-    is_healer = row.seen is not None and row.seen.role in _HEALERS
-    repaired = sorted(code for code in _REPAIRED if found.get(code) and is_healer)
-    return (*commands(row), *(f"stocktake heal --code {code}" for code in repaired))
+    blocks = (*first_steps(facts, places(facts)), _table(by_harm(facts.view.rows), facts))
+    return Section(id="worst", heading=_HEADING, blocks=blocks)
 
 
 def places(facts: FleetFacts) -> Mapping[tuple[str, str], str]:
@@ -71,19 +48,34 @@ def _table(rows: Sequence[HostRow], facts: FleetFacts) -> Table:
     troubled = [row for row in rows if not is_calm(row)]
     shown, others = troubled[:MOST_WORST], [*troubled[MOST_WORST:], *filter(is_calm, rows)]
     headings = tuple(name for name in _HEADINGS if name != "group" or any(map(place, rows)))
-    searched, rare = _searched(others, headings, facts), rare_kinds(facts)
+    made = _Made(facts=facts, headings=headings, homes=homes_of(facts))
+    searched = _searched(others, made)
     found, left_out = len(shown) + len(searched), len(others) - len(searched)
     which = f"{len(shown)} of {hosts(len(troubled))} that are not clean" if troubled else "No host has a problem"
+    kinds = sorted({_kind(row) for row in rows})
     return Table(
         id="worst-hosts",
-        caption=f"{which}. Order: {IN_WORDS}. Free are VCPU/GiB RAM/GiB disk.",
+        caption=f"{which}. Order: {IN_WORDS}. First seen is when an audit first saw the host's oldest finding. Free "
+        f"are VCPU/GiB RAM/GiB disk, without what is reserved. Ages are at {facts.at:%Y-%m-%d %H:%M} UTC.",
         columns=tuple(Column(heading=heading, is_word=heading in _WORDS) for heading in headings),
-        rows=tuple(_row(number, row, headings, facts) for number, row in enumerate(shown, start=1)),
-        also=tuple(_kind(row, rare) for row in shown),
-        search=f"Find a host, a code or a state in {'' if left_out else 'all '}{hosts(found)}",
+        rows=tuple(_row(number, row, made) for number, row in enumerate(shown, start=1)),
+        also=tuple(f"{_kind(row)} {_codes(row)}" for row in shown),
+        search=f"Find a host, a code, a state, a version or a role in {'' if left_out else 'all '}{hosts(found)}",
         searched=searched,
+        marks=tuple(kinds),
+        marked=tuple(kinds.index(_kind(row)) for row in others[: len(searched)]),
+        listed="host",
         foot=_foot(len(troubled) - len(shown), len(rows) - len(troubled), left_out),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Made:
+    """What the rows are made from. ``headings`` are those of the table, ``homes`` the result of ``homes_of``."""
+
+    facts: FleetFacts
+    headings: Sequence[str]
+    homes: Mapping[str, str]
 
 
 def _foot(troubled: int, calm: int, left_out: int) -> str:
@@ -100,26 +92,30 @@ def _foot(troubled: int, calm: int, left_out: int) -> str:
     return f"Not shown: {' and '.join(parts)}. {found}{rest}"
 
 
-def _row(number: int, row: HostRow, headings: Sequence[str], facts: FleetFacts) -> tuple[Cell, ...]:
-    texts = _texts(row, facts)
+def _row(number: int, row: HostRow, made: _Made) -> tuple[Cell, ...]:
+    texts = _texts(row, made)
     known = {"state": state_cell(row.condition), "host": Cell(text=texts["host"], place=f"host-{number}")}
-    return tuple(known.get(heading) or Cell(text=texts[heading]) for heading in headings)
+    return tuple(known.get(heading) or Cell(text=texts[heading]) for heading in made.headings)
 
 
-def _kind(row: HostRow, rare: Collection[Kind]) -> str:
-    """Return the version and the role of the host's agent if few hosts have this kind of agent, else ""."""
-    kind = kind_of(row)
-    return " ".join(kind) if kind in rare and kind else ""
+def _kind(row: HostRow) -> str:
+    """Return the version and the role of the host's agent, "" if nothing has come from the host."""
+    return cut(" ".join(kind_of(row) or ()), _MOST_ABOUT)
 
 
-def _texts(row: HostRow, facts: FleetFacts) -> Mapping[str, str]:
+def _codes(row: HostRow) -> str:
+    """Return the codes of all findings of the host, which the search finds: the column what has only the worst one."""
+    return " ".join(code for code, number in (row.seen.findings if row.seen else None) or () if number)
+
+
+def _texts(row: HostRow, made: _Made) -> Mapping[str, str]:
     """Return the host's text for each column, by the column's heading."""
     return {
         "state": WORDS[row.condition],
         "host": host_cell(row).text,
         "group": place(row),
-        "since (UTC)": since(row, facts),
-        "what": about(row, facts),
+        _SEEN: f"{'last report ' if as_of(row) else ''}{since(row, made.facts)}",
+        "what": made.homes.get(row.host) or about(row, made.facts),
         "sold twice": _amounts(row, "missing", sold_twice_of(row)),
         "wasted": _amounts(row, "leaked", wasted_of(row)),
         "free": free_text(row.seen),
@@ -131,20 +127,21 @@ def _amounts(row: HostRow, name: str, found: Mapping[str, int]) -> str:
     return amounts(found if found or is_known else None)
 
 
-def _searched(rows: Sequence[HostRow], headings: Sequence[str], facts: FleetFacts) -> tuple[tuple[str, ...], ...]:
+def _searched(rows: Sequence[HostRow], made: _Made) -> tuple[tuple[str, ...], ...]:
     """Return the cells of the rows that only the search shows, as many rows as MOST_SEARCHED allows.
 
-    The row of a calm host has only the columns state, host and group. A rare kind of agent follows the last column.
+    The row of a calm host has only the columns state, host and group. In every other row the codes of the findings
+    follow the last column.
     """
     found: list[tuple[str, ...]] = []
-    room, rare = MOST_SEARCHED, rare_kinds(facts)
+    room = MOST_SEARCHED
     for row in rows:
-        texts = _texts(row, facts)
-        shown = [name for name in headings if name in _OF_CALM] if is_calm(row) else headings
-        cells = tuple(cut(texts[name], _MOST_ABOUT) for name in shown)
-        if kind := _kind(row, rare):
-            cells = (*cells, *("",) * (len(headings) - len(cells)), cut(kind, _MOST_ABOUT))
-        room -= sum(map(len, cells)) + 3 * len(cells) + 2
+        texts = _texts(row, made)
+        if is_calm(row):
+            cells = tuple(cut(texts[name], _MOST_ABOUT) for name in made.headings if name in _OF_CALM)
+        else:
+            cells = (*(cut(texts[name], _MOST_ABOUT) for name in made.headings), cut(_codes(row)))
+        room -= sum(map(len, cells)) + 3 * len(cells) + 4
         if room < 0:
             break
         found.append(cells)

@@ -41,7 +41,7 @@ def glance(facts: HostFacts) -> Table | None:
         "the database does not say. First seen is when an audit first found it, which is often later. Ages are at "
         f"{utc(facts.now)}.",
         columns=tuple(
-            Column(heading=name, is_word=name in _WORDS, is_code=name == "first command") for name in _COLUMNS
+            Column(heading=name, is_word=name in _WORDS, is_command=name == "first command") for name in _COLUMNS
         ),
         rows=tuple(_row(seen, who(seen, names), places, facts) for seen in causes[:MOST_ROWS]),
         foot=f"and {more} more, in the section Findings" if more > 0 else "",

@@ -19,9 +19,15 @@
     var body = table.tBodies[0];
     var rows = Array.prototype.slice.call(body.rows);
     var data = document.getElementById("more-" + table.id);
-    var more = data ? JSON.parse(data.textContent) : [];
+    var loaded = data ? JSON.parse(data.textContent) : { rows: [], marks: [], marked: [] };
+    var more = loaded.rows.map(function (texts, place) {
+      var mark = loaded.marks[loaded.marked[place]] || "";
+      return { texts: texts, words: (texts.join(" ") + " " + mark).toLowerCase() };
+    });
     var found = [];
     var caption = table.caption.textContent;
+    var list = document.getElementById("list-" + table.id);
+    var listed = Number(table.getAttribute("data-listed"));
     function clear() { input.value = ""; input.dispatchEvent(new Event("input")); }
     document.addEventListener("click", function (event) {
       var link = event.target.closest("a[href^='#']");
@@ -41,26 +47,37 @@
     input.addEventListener("input", function () {
       var words = input.value.toLowerCase().split(" ").filter(Boolean);
       function fits(text) {
-        return words.every(function (word) { return text.toLowerCase().indexOf(word) >= 0; });
+        return words.every(function (word) { return text.indexOf(word) >= 0; });
       }
       var shown = 0;
       var matching = 0;
+      var names = [];
       rows.forEach(function (row) {
-        row.hidden = !fits(row.textContent + " " + (row.getAttribute("data-also") || ""));
+        row.hidden = !fits((row.textContent + " " + (row.getAttribute("data-also") || "")).toLowerCase());
         shown += row.hidden ? 0 : 1;
+        if (!row.hidden) { names.push(row.cells[listed].textContent); }
       });
       found.forEach(function (row) { row.remove(); });
       found = [];
       if (words.length) {
-        more.forEach(function (texts) {
-          if (!fits(texts.join(" "))) { return; }
+        more.forEach(function (row) {
+          if (!fits(row.words)) { return; }
           matching += 1;
-          if (matching <= 50) { add(texts); }
+          names.push(row.texts[listed]);
+          if (matching <= 50) { add(row.texts); }
         });
       }
-      var result = (shown + found.length) + " of " + (shown + matching) + " matching rows, of "
-        + (rows.length + more.length);
+      var all = rows.length + more.length;
+      var total = shown + matching;
+      var result = total ? total + " of " + all + " rows match" : "none of " + all + " rows matches";
+      if (shown + found.length < total) { result += ", " + (shown + found.length) + " of them are shown"; }
       table.caption.textContent = words.length ? "Search: " + result : caption;
+      if (list) {
+        list.hidden = !words.length || !total;
+        list.textContent = "Names of all " + total + " matches: " + names.map(function (name) {
+          return name.split(" (")[0];
+        }).join(" ");
+      }
       say(result);
     });
   });

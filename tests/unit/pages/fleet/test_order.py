@@ -45,8 +45,8 @@ def test_each_host_is_in_a_visible_or_a_searchable_row_of_the_worst_table():
     table = tables(fleet_page(facts))["worst-hosts"]
     place = [column.heading for column in table.columns].index("host")
     found = [*(row[place].text for row in table.rows), *(texts[place] for texts in table.searched)]
-    assert sorted(found) == sorted(row.host for row in facts.view.rows)
-    assert table.search == "Find a host, a code or a state in all 302 hosts"
+    assert sorted(name.split(" (as of ")[0] for name in found) == sorted(row.host for row in facts.view.rows)
+    assert table.search == "Find a host, a code, a state, a version or a role in all 302 hosts"
 
 
 def test_the_table_says_how_many_hosts_the_search_leaves_out(monkeypatch):
@@ -84,7 +84,7 @@ def test_column_since_shows_the_start_of_the_loss_and_not_of_other_findings():
 def test_each_host_that_is_not_known_has_a_reason_and_a_time(number, why):
     facts = facts_of(fleet.documents(100), [fleet.name(number) for number in (*range(1, 101), 801)])
     table = tables(fleet_page(facts))["unknown-host-list"]
-    (row,) = [row for row in table.rows if row[0].text == fleet.name(number)]
+    (row,) = [row for row in table.rows if row[0].text.split(" (as of ")[0] == fleet.name(number)]
     assert row[1].text.startswith(why)
     assert row[2].text.startswith("2026-11-") or number == 801
 
@@ -94,7 +94,7 @@ def test_the_searchable_rows_are_one_data_block_without_html_tags():
     document["audit"]["host"] = "</script><img src=x onerror=alert(1)>\u202e"
     page = rendered(fleet_page(facts_of([*fleet.documents(1), document])))
     (data,) = re.findall(r'<script type="application/json" id="more-worst-hosts">(.*?)</script>', page)
-    (first, second) = json.loads(data)
+    (first, second) = json.loads(data)["rows"]
     assert {first[1][:9], second[1][:9]} == {"compute-0", "</script>"}
     assert "<img" not in page
     assert "\u202e" not in page
@@ -123,10 +123,10 @@ def figure(page, name):
 def test_the_date_beside_the_host_with_the_most_waste_is_the_date_of_that_host():
     much = fleet.report(1, *(fleet.leaked(1, n, since=fleet.ago(hours=3, minutes=9)) for n in range(3)))
     old = fleet.report(2, fleet.leaked(2, since=fleet.ago(days=4, minutes=9)))
-    most, oldest = figure(fleet_page(facts_of(map(report_document, (much, old)))), "Wasted").lines
+    most, oldest = figure(fleet_page(facts_of(map(report_document, (much, old)))), "Wasted").lines[:2]
     assert most.startswith(f"2 hosts, most on {fleet.name(1)}: 24 VCPU")
     assert most.endswith("(age 3 h)")
-    assert oldest.startswith(f"the oldest on {fleet.name(2)}, since ")
+    assert oldest.startswith(f"the oldest on {fleet.name(2)}, first seen ")
     assert oldest.endswith("(age 4 d)")
 
 
@@ -143,16 +143,18 @@ def test_hosts_with_equal_losses_have_the_same_order_in_each_table():
     assert all(places[a[0].text] < places[b[0].text] for a, b in pairs)
 
 
-def test_hosts_with_a_rare_version_are_named_and_the_search_finds_the_version():
+def test_the_agents_table_names_hosts_and_the_search_finds_each_version():
     documents = [report_document(fleet.report(4 * number)) for number in range(1, 6)]
     documents[2]["agent_version"] = "0.0.7"
     for other in (0, 1, 3, 4):
         documents[other]["agent_version"] = "1.0.0"
     page = tables(fleet_page(facts_of(documents)))
-    assert [row[3].text for row in page["agent-versions"].rows] == ["not named: the most common kind", fleet.name(12)]
-    found = [texts for texts in page["worst-hosts"].searched if any("0.0.7" in text for text in texts)]
-    assert [texts[1] for texts in found] == [fleet.name(12)]
-    assert len(found[0]) == len(page["worst-hosts"].columns) + 1
+    others = ", ".join(fleet.name(number) for number in (4, 8, 16, 20))
+    assert [row[3].text for row in page["agent-versions"].rows] == [others, fleet.name(12)]
+    table = page["worst-hosts"]
+    assert table.marks == ("0.0.7 companion", "1.0.0 companion")
+    kinds = {texts[1]: table.marks[place] for texts, place in zip(table.searched, table.marked, strict=True)}
+    assert [name for name, kind in kinds.items() if kind == "0.0.7 companion"] == [fleet.name(12)]
 
 
 def test_every_count_of_unknown_hosts_leaves_out_files_and_includes_awaited_hosts():
@@ -161,19 +163,90 @@ def test_every_count_of_unknown_hosts_leaves_out_files_and_includes_awaited_host
     text = rendered(page)
     files = "1 file that is not a report"
     assert figure(page, "Not or only partly known").amounts == (f"2 hosts and {files}",)
-    assert "2 of 2 hosts; the sums" in tables(page)["unknown-host-list"].caption
+    assert tables(page)["unknown-host-list"].caption.startswith("2 of 2 hosts. ")
     assert f"unknown for 2 hosts and {files}" in page.heading
-    assert "Leaks are unknown for 2 hosts" in text
+    assert "Wasted amounts are unknown for 2 hosts" in text
     assert "These numbers of hosts may differ" in text
 
 
-def test_the_first_hosts_have_commands_and_an_observer_has_no_repair():
-    healer, observer = fleet.report(1, fleet.leaked(1), role="owner"), fleet.report(2, fleet.leaked(2), role="observer")
-    steps = {row[0].text: row[1].text for row in tables(fleet_page(facts_of(map(report_document, (healer, observer)))))[
-        "first-steps"
-    ].rows}  # fmt: skip
-    look = "stocktake status; stocktake explain allocation-leaked"
-    assert steps == {
-        fleet.name(1): f"{look}; stocktake heal --code allocation-leaked",
-        fleet.name(2): look,
-    }
+def steps_of(*reports):
+    table = tables(fleet_page(facts_of(map(report_document, reports))))["first-steps"]
+    return [[cell.text for cell in row] for row in table.rows], table.foot
+
+
+def test_each_finding_code_has_a_host_and_commands_and_errors_come_first():
+    reports = (fleet.report(1, fleet.orphan(1)), fleet.report(2, fleet.leaked(2)), fleet.report(4, fleet.missing(4)))
+    steps, _ = steps_of(*reports)
+    assert [step[:4] for step in steps] == [
+        ["error", "allocation-missing", "1", fleet.name(4)],
+        ["error", "allocation-leaked", "1", fleet.name(2)],
+        ["warning", "provider-orphaned", "1", fleet.name(1)],
+    ]
+    assert steps[1][4] == "stocktake explain allocation-leaked; stocktake heal --code allocation-leaked"
+    assert steps[2][4] == "stocktake explain provider-orphaned"
+
+
+def test_the_commands_name_a_host_that_heals_before_a_worse_host_that_cannot():
+    worse = fleet.report(1, fleet.leaked(1), fleet.leaked(1, 2), role="observer")
+    steps, _ = steps_of(worse, fleet.report(2, fleet.leaked(2), role="owner"))
+    assert steps[0][2:4] == ["2", fleet.name(2)]
+    steps, _ = steps_of(worse)
+    assert steps[0][4] == "stocktake explain allocation-leaked; heal needs role companion or owner"
+
+
+def test_a_consumer_on_two_hosts_is_repaired_on_the_host_where_it_does_not_live():
+    pair = (fleet.report(40, fleet.spread(40, 41, "c")), fleet.report(41, fleet.spread(41, 40, "c")))
+    steps, _ = steps_of(*pair)
+    assert steps[0][1:4] == ["consumer-on-several-providers", "2", fleet.name(40)]
+    page = fleet_page(facts_of(map(report_document, pair)))
+    what = {row[1].text: row[3].text for row in tables(page)["worst-hosts"].rows}
+    assert what[fleet.name(41)] == f"not at fault: 1 consumer of this host also recorded on {fleet.name(40)}"
+    assert not what[fleet.name(40)].startswith("not at fault")
+    assert figure(page, "Hosts").lines[1].startswith("1 of the hosts with an error is not at fault")
+    assert "not in it: 4 VCPU that 1 consumer has on a second host" in figure(page, "Wasted").lines[0]
+
+
+def test_an_unsafe_code_or_uuid_from_a_report_is_in_no_command():
+    document = report_document(fleet.report(1, fleet.leaked(1), fleet.spread(1, 2, fleet.uid("x"))))
+    document["audit"]["findings"][0]["code"] = "x; reboot"
+    document["audit"]["findings"][1]["consumer_uuid"] = "y; reboot"
+    document["audit"]["findings"][1]["facts"].pop("instance_host")
+    page = tables(fleet_page(facts_of([document])))
+    commands = [row[4].text for row in page["first-steps"].rows]
+    commands += [row[5].text for row in page["consumers-on-several"].rows]
+    assert len(commands) == 2
+    assert not [command for command in commands if "reboot" in command]
+
+
+def test_a_silent_host_shows_since_when_its_numbers_are_and_what_the_sums_have():
+    silent = fleet.report(3, fleet.leaked(3), started_at=fleet.ago(hours=5))
+    page = fleet_page(facts_of(map(report_document, (silent, fleet.report(4)))))
+    (row,) = tables(page)["wasted-hosts"].rows
+    assert row[0].text == f"{fleet.name(3)} (as of 2026-11-21 22:11)"
+    (unknown,) = tables(page)["unknown-host-list"].rows
+    assert unknown[4].text == "all as of 2026-11-21 22:11"
+    of_silent = "of it from the last reports of 1 silent host: 8 VCPU, 16 GiB RAM, 80 GiB disk"
+    assert of_silent in figure(page, "Wasted").lines
+
+
+def test_the_number_of_hosts_is_the_sum_of_the_states_beside_it():
+    facts = facts_of(fleet.documents(300), [fleet.name(number) for number in range(1, 303)])
+    hosts = figure(fleet_page(facts), "Hosts")
+    assert sum(int(part.split()[0]) for part in hosts.lines[0].split(" + ")) == int(hosts.amounts[0]) == 302
+
+
+def test_the_fleet_page_names_the_newest_findings_and_the_largest_consumers():
+    page = tables(fleet_page(facts_of(fleet.documents(100))))
+    newest = page["newest-findings"].rows
+    assert [cell.text for cell in newest[0]][1:4] == [fleet.name(90), "error", "source-unavailable"]
+    largest = page["largest-consumers"].rows
+    assert [cell.text for cell in largest[0]][0::2] == ["guest-73", "32 VCPU, 4 GiB RAM"]
+    assert len(largest) == 10
+
+
+def test_began_and_first_seen_of_a_loss_have_a_column_each():
+    table = tables(fleet_page(facts_of([report_document(fleet.report(17, fleet.leaked(17)))])))["wasted-hosts"]
+    headings = [column.heading for column in table.columns]
+    (row,) = table.rows
+    assert row[headings.index("began (UTC)")].text == "2026-11-21 07:11 (age 19 h)"
+    assert row[headings.index("first seen (UTC)")].text == "2026-11-21 08:11 (age 18 h)"

@@ -1,0 +1,164 @@
+"""What to do first: a host and its commands, for each kind of finding and each state without numbers. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from agent.fleet.conditions import Condition
+from agent.fleet.details import commands, is_code
+from agent.fleet.view import HostRow
+from agent.model.finding import Severity
+from agent.pages.blocks import Cell, Column, Meaning, Table
+from agent.pages.fleet.facts import FleetFacts
+from agent.pages.fleet.harm import by_harm
+from agent.pages.fleet.looks import state_cell
+from agent.pages.fleet.report_file import SPREAD_CODE
+from agent.pages.fleet.shared_consumers import homes_of
+from agent.pages.fleet.wording import host_cell
+from agent.repairs import BY_CODE
+
+#: The maximum number of rows: one for each finding code, and one for each state of hosts without numbers.
+MOST_STEPS = 30
+#: The roles in which heal repairs findings.
+HEALERS = frozenset({"owner", "companion"})
+_MEANINGS = {"error": Meaning.WRONG, "warning": Meaning.FOREIGN, "info": Meaning.RESERVED}
+#: The order of the rows. A severity that no message or report names has the place of "".
+_ORDER = {name: place for place, name in enumerate(("error", "", "warning", "info"))}
+_ABSENT = (Condition.NEVER, Condition.SILENT, Condition.CRASHED, Condition.UNREADABLE)
+_CAPTION = (
+    "What to do first: a row for each kind of finding, errors first, and for hosts without current numbers. Run the "
+    "commands on the named host, then on the others. None of them changes anything: heal prints a plan and its DIGEST. "
+    "To carry the plan out, run the same heal command again with --plan DIGEST --yes."
+)
+
+
+class _Step(NamedTuple):
+    """One row of the table. ``places`` are the numbers that sort the rows, the smallest first."""
+
+    places: tuple[int, int]
+    kind: Cell
+    name: str
+    rows: Sequence[HostRow]
+    first: HostRow
+    commands: tuple[str, ...]
+
+
+def first_steps(facts: FleetFacts, places: Mapping[tuple[str, str], str]) -> tuple[Table, ...]:
+    """Return the table; () if no host needs attention. ``places`` has the HTML ids of the hosts' rows."""
+    rows = by_harm(facts.view.rows)
+    steps = sorted((*_of_codes(rows, facts), *_of_absent(rows)), key=lambda step: step.places)
+    if not steps:
+        return ()
+    headings = ("severity", "finding or state", "hosts", "begin with", "commands on that host")
+    table = Table(
+        id="first-steps",
+        caption=_CAPTION,
+        columns=tuple(
+            Column(
+                heading=heading,
+                is_number=heading == "hosts",
+                is_word=heading in ("severity", "finding or state", "begin with"),
+                is_command=heading == "commands on that host",
+            )
+            for heading in headings
+        ),
+        rows=tuple(
+            (
+                step.kind,
+                Cell(text=step.name),
+                Cell(text=str(len(step.rows))),
+                host_cell(step.first, places),
+                Cell(text="; ".join(step.commands)),
+            )
+            for step in steps[:MOST_STEPS]
+        ),
+        foot=_results(rows, {step.name for step in steps}),
+    )
+    return (table,)
+
+
+def severities(facts: FleetFacts) -> Mapping[str, str]:
+    """Return the most severe known severity of each code. A message names only the severity of its worst finding."""
+    found: dict[str, str] = {}
+    for row in facts.view.rows:
+        details = facts.details_of(row)
+        pairs = [(each.code, each.severity) for each in details.codes] if details else []
+        pairs += [(row.seen.worst.code, row.seen.worst.severity)] if row.seen and row.seen.worst else []
+        for code, severity in pairs:
+            if severity in _MEANINGS and _ORDER[severity] <= _ORDER[found.get(code, "info")]:
+                found[code] = severity
+    return found
+
+
+def _of_codes(rows: Sequence[HostRow], facts: FleetFacts) -> Iterator[_Step]:
+    known = severities(facts)
+    by_code: dict[str, list[HostRow]] = defaultdict(list)
+    for row in rows:
+        for code, number in _causes(row):
+            if number and is_code(code):
+                by_code[code].append(row)
+    places = {row.key: place for place, row in enumerate(rows)}
+    for code, affected in by_code.items():
+        severity = known.get(code, "")
+        if severity == Severity.INFO.value:
+            continue
+        first = _first(code, affected, facts)
+        yield _Step(
+            (_ORDER[severity], places[first.key]),
+            Cell(text=severity or "not known", meaning=_MEANINGS.get(severity, Meaning.UNREAD)),
+            code,
+            affected,
+            first,
+            (f"stocktake explain {code}", *_repair(code, first)),
+        )
+
+
+def _of_absent(rows: Sequence[HostRow]) -> Iterator[_Step]:
+    """Yield a row for each state in which a host has no current numbers: after the errors, before the warnings."""
+    for place, condition in enumerate(_ABSENT):
+        affected = [row for row in rows if row.condition is condition]
+        if affected:
+            places = (_ORDER["error"], len(rows) + place)
+            kind = state_cell(condition)
+            yield _Step(places, kind, "no current numbers", affected, affected[0], commands(affected[0]))
+
+
+def _causes(row: HostRow) -> Sequence[tuple[str, int]]:
+    """Return the number of findings by code, without results of other findings if the host's message says which."""
+    if row.seen is None:
+        return ()
+    return row.seen.findings or () if row.seen.causes is None else row.seen.causes
+
+
+def _first(code: str, affected: Sequence[HostRow], facts: FleetFacts) -> HostRow:
+    """Return the most harmful host on which heal repairs the finding, else the most harmful host with the finding."""
+    at_fault = affected
+    if code == SPREAD_CODE:
+        homes = homes_of(facts)
+        at_fault = [row for row in affected if row.host not in homes] or affected
+    return next((row for row in at_fault if _heals(code, row)), at_fault[0])
+
+
+def _heals(code: str, row: HostRow) -> bool:
+    return code in BY_CODE and row.seen is not None and row.seen.role in HEALERS
+
+
+def _repair(code: str, row: HostRow) -> Iterator[str]:
+    """Yield the command that prints the plan of the repair, or why heal cannot repair the finding on this host."""
+    if _heals(code, row):
+        yield f"stocktake heal --code {code}"
+    elif code in BY_CODE:
+        yield f"heal needs role {' or '.join(sorted(HEALERS))}"
+
+
+def _results(rows: Sequence[HostRow], named: set[str]) -> str:
+    """Return a sentence about the codes that are only results of the findings in the table; "" if there are none."""
+    found: Counter[str] = Counter()
+    for row in rows:
+        if row.seen and row.seen.causes is not None:
+            found.update(code for code, number in row.seen.findings or () if number and code not in named)
+            found.subtract(code for code, number in row.seen.causes if number and code not in named)
+    results = sorted(code for code, number in found.items() if number > 0)
+    return f"Only results of other findings, which go away with them: {', '.join(results)}." if results else ""

@@ -1,0 +1,67 @@
+"""Section: the newest findings of the fleet, which show what changed last. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agent.pages.blocks import Block, Cell, Column, Meaning, Paragraph, Table
+from agent.pages.fleet.facts import FleetFacts, NewFinding
+from agent.pages.fleet.first_steps import severities
+from agent.pages.fleet.wording import marked_names, oldest, stamp_of
+from agent.pages.page import Section
+from agent.pages.tables import cut
+
+MOST_LISTED = 12
+_HEADING = "What changed last"
+_MEANINGS = {"error": Meaning.WRONG, "warning": Meaning.FOREIGN, "info": Meaning.RESERVED}
+_OF_REPORTS = (
+    "These are the newest findings of all hosts. Reports do not contain repairs: heal, undo and adopt are in the "
+    "section Journal of each host's own page (stocktake report --html FILE on that host)."
+)
+_OF_MESSAGES = (
+    "A message names only the oldest finding of each code, so a later finding of the same code is not here. Messages "
+    "do not contain repairs: heal, undo and adopt are in the section Journal of each host's own page (stocktake "
+    "report --html FILE on that host)."
+)
+
+
+def newest(facts: FleetFacts) -> Section:
+    """Return the section."""
+    found = sorted(_found(facts), key=lambda pair: (pair[1].first_seen, pair[0]), reverse=True)[:MOST_LISTED]
+    said = Paragraph(text=_OF_MESSAGES if facts.details is None else _OF_REPORTS)
+    blocks: tuple[Block, ...] = (said, _table(found, facts)) if found else (Paragraph(text="No finding is known."),)
+    return Section(id="newest", heading=_HEADING, blocks=blocks)
+
+
+def _found(facts: FleetFacts) -> Iterator[tuple[str, NewFinding]]:
+    """Yield pairs of a host and one of its newest findings; from messages, the oldest finding of each code."""
+    if facts.details is not None:
+        yield from ((host, each) for host, details in facts.details.items() for each in details.newest)
+        return
+    known = severities(facts)
+    for row in facts.view.rows:
+        for code, when in oldest(row).items():
+            yield row.host, NewFinding(first_seen=when, code=code, severity=known.get(code, ""), headline="")
+
+
+def _table(found: list[tuple[str, NewFinding]], facts: FleetFacts) -> Table:
+    names = marked_names(facts)
+    is_short = facts.details is None
+    columns = ("first seen (UTC)", "host", "severity", "finding", *(() if is_short else ("what",)))
+    return Table(
+        id="newest-findings",
+        caption=f"The {len(found)} newest findings, the newest first. Ages are at {facts.at:%Y-%m-%d %H:%M} UTC.",
+        columns=tuple(
+            Column(heading=heading, is_word=heading != "what", is_code=heading == "finding") for heading in columns
+        ),
+        rows=tuple(
+            (
+                Cell(text=stamp_of(each.first_seen, facts.at)),
+                Cell(text=names.get(host, host)),
+                Cell(text=each.severity or "not known", meaning=_MEANINGS.get(each.severity, Meaning.UNREAD)),
+                Cell(text=each.code),
+                *(() if is_short else (Cell(text=cut(each.headline)),)),
+            )
+            for host, each in found
+        ),
+    )
