@@ -12,12 +12,13 @@ from agent.errors import SourceUnavailable
 #: Seconds to wait for the agent's answer (ANSWER_S), and for the whole call including the connection (REACH_S).
 ANSWER_S = 8.0
 REACH_S = 12.0
-#: A call makes the broker create a queue with the host's name, so the program refuses a text that is no host name.
+#: The form of a host name. The program refuses any other text, because a call makes the broker create a queue with
+#: this name.
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}")
 
 
 def can_be_asked(host: str) -> bool:
-    """Return whether ``host`` has the form of a host name, so that a call to its agent is possible."""
+    """Return whether ``host`` has the form of a host name, so that this program may call the agent of that host."""
     return _HOST.fullmatch(host) is not None
 
 

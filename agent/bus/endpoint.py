@@ -27,12 +27,15 @@ STOP_S = 1.0
 
 
 class BadCall(Exception):
-    """A call with arguments that the method does not take."""
+    """The error that a caller gets for a call with arguments, because no method takes arguments."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RpcFunctions:
-    """What the RPC methods use. ``publish_now`` returns False if the agent sends no messages with the host's state."""
+    """The functions and texts that the RPC methods use.
+
+    ``publish_now`` returns False if the agent sends no messages with the host's state.
+    """
 
     host: str
     agent_version: str
@@ -57,7 +60,11 @@ class AgentEndpoint:
 
     @oslo_messaging.expected_exceptions(BadCall)  # type: ignore[untyped-decorator]
     def audit_now(self, _context: object, /, **arguments: object) -> Document:
-        """Request an audit. ``accepted`` is false if the agent is stopping; ``waiting`` lists the waiting reasons."""
+        """Request an audit.
+
+        In the returned document, ``accepted`` is false if the agent is stopping, and ``waiting`` lists the reasons that
+        wait for the next audit.
+        """
         _refuse(arguments)
         due_s = self._reached.daemon.request_by_peer(REASON)
         return {
@@ -68,13 +75,13 @@ class AgentEndpoint:
 
     @oslo_messaging.expected_exceptions(BadCall)  # type: ignore[untyped-decorator]
     def last_report(self, _context: object, /, **arguments: object) -> Document | None:
-        """Return the last audit's report as in the report file, null before the first audit."""
+        """Return the last audit's report in the format of the report file; None before the first audit."""
         _refuse(arguments)
         report = self._reached.daemon.last_report()
         if report is None:
             return None
         kept = self._document
-        # Build the document once per report: with 1,000 guests this takes 60 ms, and callers may call at any rate.
+        # Build the document once per report: with 1,000 guests building takes 60 ms, and callers may call very often.
         if kept is None or kept[0] is not report:
             version = {"agent_version": self._reached.agent_version}
             kept = self._document = (report, version | report_document(report))
@@ -82,7 +89,10 @@ class AgentEndpoint:
 
     @oslo_messaging.expected_exceptions(BadCall)  # type: ignore[untyped-decorator]
     def publish_now(self, _context: object, /, **arguments: object) -> Document:
-        """Request a message with the host's state for all watchers. ``accepted``: whether the agent sends any."""
+        """Request that the agent casts the host's state to all watchers.
+
+        In the returned document, ``accepted`` is false if the agent sends no messages with the host's state.
+        """
         _refuse(arguments)
         return {"accepted": self._reached.publish_now()}
 

@@ -63,7 +63,7 @@ class Fleet(Fanout):
 def accepted_within(seconds: float, bus: Bus, topic: str, method: str) -> bool:
     """Cast a method without arguments; return whether the broker accepted the cast within ``seconds``.
 
-    Raises SourceUnavailable if the broker refused the cast. A cast that hangs goes on in a thread of its own.
+    Raises SourceUnavailable if the broker refused the cast. A cast that hangs goes on in a background thread.
     """
     refusals: list[SourceUnavailable] = []
 

@@ -1,6 +1,7 @@
-"""Sum up the findings of one host for its state message: numbers by severity and code, leaked amounts, the worst cause.
+"""Sum up one host's findings for its state message: numbers by severity and code, leaked amounts, the worst finding.
 
-A finding that the last audit could not check (state ``unknown``) stays in every number, with its last amounts. Pure.
+A finding that the last audit could not check (state ``unknown``) counts in every number, with the amounts of the last
+audit that checked the finding. Pure.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from agent.model.memo import for_equal_arguments
 
 Document = dict[str, Any]
 
-#: Findings about amounts that the cloud promised and Placement does not count.
+#: The codes of findings about amounts that nova's database promises and for which Placement has no allocation.
 MISSING = frozenset({"allocation-missing"})
 #: The maximum number of characters of the sentence about the worst finding.
 MOST_CHARACTERS = 160
@@ -25,11 +26,11 @@ _ORDER = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
 
 
 def sums_of(findings: tuple[SeenFinding, ...], *, books_read: bool) -> Document:
-    """Return the keys of the host state that are computed from the findings.
+    """Return the part of the host's state message that is computed from the findings.
 
     Amounts are in the unit of their resource class. Without any finding, ``oldest_at`` and ``worst`` are null.
-    ``books_read``: whether the audit read Placement, the cloud's state and libvirt; otherwise amounts without any
-    finding are null, because the audit could not look for such findings.
+    ``books_read``: whether the audit read Placement, the cloud's state and libvirt. If not, ``leaked`` and ``missing``
+    are null unless a finding has such an amount, because the audit could not look for these findings.
     """
     sums = _sums(findings)
     unread = {} if books_read else {name: None for name in ("leaked", "missing") if not sums[name]}
@@ -56,7 +57,7 @@ def _sums(findings: tuple[SeenFinding, ...]) -> Document:
 
 
 def no_sums() -> Document:
-    """Return the same keys, all null: the audit could not look for findings, and no earlier finding is known."""
+    """Return the keys of ``sums_of``, all null: the audit could not look for findings, and no earlier one is known."""
     return dict.fromkeys(sums_of((), books_read=False))
 
 
@@ -65,7 +66,7 @@ def _by_code(findings: Iterable[SeenFinding]) -> dict[str, int]:
 
 
 def _oldest(findings: Iterable[SeenFinding]) -> dict[str, str]:
-    """Return, by code, the earliest ``first_seen_at`` of its findings; a code without a known time is left out."""
+    """Return, for each code, the earliest ``first_seen_at`` of the findings with this code; omit a code without one."""
     found: dict[str, str] = {}
     for seen in findings:
         if seen.first_seen_at:
@@ -74,7 +75,10 @@ def _oldest(findings: Iterable[SeenFinding]) -> dict[str, str]:
 
 
 def amounts_of(findings: Iterable[SeenFinding], codes: frozenset[str], book: str) -> dict[str, int]:
-    """Return, by class, the sum of the book's claims in findings with these ``codes``; a shared claim counts once."""
+    """Return, by resource class, the sum of the claims in the findings with these ``codes``.
+
+    Only claims from ``book`` count (promised, held or recorded). A claim that several findings have counts once.
+    """
     claims: set[Claim] = {
         claim
         for seen in findings
@@ -103,5 +107,5 @@ def _worst(findings: Sequence[SeenFinding]) -> Document | None:
 
 
 def _badness(seen: SeenFinding) -> tuple[object, ...]:
-    # The id makes the choice the same in each audit.
+    # The finding's id decides between otherwise equal findings, so that each audit chooses the same finding.
     return (_ORDER[seen.finding.severity], seen.first_seen_at, seen.finding.code, seen.finding.id)

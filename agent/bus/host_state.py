@@ -1,8 +1,8 @@
 """Build the message about a host's capabilities and use, which schedulers and ``stocktake watch`` may cache.
 
 A value that the audit did not read is null, never 0 and never an empty list: after an audit that read nothing,
-``resources`` is null. ``findings`` counts live findings, also those that the audit could not check. New keys may be
-added; renaming or removing a key needs a new ``SCHEMA_VERSION``. docs/messages.md has an example. Pure.
+``resources`` is null. ``findings`` counts all present findings, also those that the audit could not check. New keys
+may be added; renaming or removing a key needs a new ``SCHEMA_VERSION``. docs/messages.md has an example. Pure.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _size(document: object) -> int:
 
 
 def _shortened(document: Document, excess: int) -> Document:
-    """Return the document without its last resources: leave out so many that it gets ``excess`` bytes shorter."""
+    """Return the document without its last resources, so that the document is at least ``excess`` bytes shorter."""
     root = document["provider_uuid"]
     kept = sorted(document["resources"], key=lambda row: row["provider_uuid"] != root)
     total = len(kept)
@@ -86,7 +86,7 @@ def state_of(report: AuditReport) -> Document:
     is_silent = report.outcome in _READ_NOTHING
     # Findings of earlier audits may be known even if this audit could read nothing.
     knows_findings = not is_silent or bool(report.findings)
-    # Without libvirt, no allocation counts as leaked: a guest of this host may use it.
+    # If the audit did not read libvirt, no allocation counts as leaked: a guest of this host may use the allocation.
     books_read = all(_was_read(report, source) for source in (PLACEMENT, STATE, LIBVIRT))
     findings = Counter(seen.finding.code for seen in report.findings)
     return {
@@ -110,7 +110,7 @@ def state_of(report: AuditReport) -> Document:
 
 
 def _uncovered(report: AuditReport) -> Document | None:
-    """Return the host's use that neither ``reserved`` nor an allocation covers; None if a source of it was not read."""
+    """Return the host's use that neither ``reserved`` nor an allocation covers; None if a source of it is unread."""
     is_lost = any(not source.ok and source.name in RESTS_ON for source in report.sources)
     if is_lost or not (_was_read(report, PLACEMENT) and _was_read(report, LIBVIRT)):
         return None
@@ -122,7 +122,7 @@ def _was_read(report: AuditReport, name: str) -> bool:
 
 
 def _is_in_placement(report: AuditReport) -> bool:
-    """Return whether libvirt and Placement were read, and Placement records exactly the inventories that are wanted.
+    """Return whether libvirt and Placement were read, and Placement has exactly the inventories that the agent wants.
 
     The report's ``published`` says only whether this audit itself wrote the inventories.
     """
@@ -153,7 +153,10 @@ def _resource(row: InventoryRow, causes: Mapping[tuple[str, str], Document]) -> 
 
 
 def _by_cause(ledger: tuple[LedgerRow, ...]) -> dict[tuple[str, str], Document]:
-    """Sum the promised, held and recorded amounts by provider, class and cause; None if no row has the amount."""
+    """Return the sums of the promised, held and recorded amounts by provider, resource class and cause.
+
+    A sum is None if no row of the ledger has such an amount.
+    """
     found: dict[tuple[str, str], Document] = defaultdict(dict)
     for row in ledger:
         shares = found[row.provider_uuid, row.resource_class].setdefault(row.cause, dict.fromkeys(BOOKS))
@@ -186,7 +189,7 @@ def _numa(view: ResourceView | None, usages: tuple[CellUsage, ...] | None) -> li
 
 
 def _cell(cell: ViewCell, usage: CellUsage | None) -> Document:
-    """Return what guests may use of the NUMA cell, and what guests with a NUMA topology use of it.
+    """Return what guests may use of the NUMA cell, and what guests with a NUMA topology use of the cell.
 
     CPUs that the configuration does not give to guests are left out; reserved huge pages do not count as free.
     """

@@ -37,7 +37,8 @@ STOP_S = 1.0
 MOST_WAITING = 10_000
 
 Message = tuple[float, Any]
-#: Takes a message and its arrival in monotonic seconds. Several threads of oslo.messaging call the function.
+#: A function that gets each message's time of arrival (in monotonic seconds) and the message. Several threads of
+#: oslo.messaging call the function.
 Receive = Callable[[float, Any], None]
 
 
@@ -48,7 +49,7 @@ class MessageQueue:
         self._waiting: queue.Queue[Message] = queue.Queue(MOST_WAITING)
 
     def put(self, received_at: float, message: Any) -> None:  # noqa: ANN401 - JSON values
-        """Add a message; drop the oldest one if the queue is full."""
+        """Add a message; drop the oldest message if the queue is full."""
         while self._waiting.full():
             with contextlib.suppress(queue.Empty):
                 self._waiting.get_nowait()
@@ -57,7 +58,7 @@ class MessageQueue:
             self._waiting.put_nowait((received_at, message))
 
     def take(self, timeout_s: float) -> Message | None:
-        """Return the next message and its arrival in monotonic seconds; None if no message comes in time."""
+        """Return the next message with its time of arrival (monotonic seconds); None if no message comes in time."""
         try:
             return self._waiting.get(timeout=timeout_s) if timeout_s > 0 else self._waiting.get_nowait()
         except queue.Empty:
@@ -105,7 +106,7 @@ class FleetListener:
             raise SourceUnavailable(BROKER, f"{self._bus.options.shown}: {self._refused}") from self._refused
 
     def ask(self) -> None:
-        """Ask all agents to cast their state now. Raises SourceUnavailable if the broker accepts nothing in time."""
+        """Ask all agents to cast their state now. Raises SourceUnavailable if the broker does not accept this."""
         if not self._asked():
             raise SourceUnavailable(BROKER, f"{self._bus.options.shown} did not answer within {REACH_S:g} s")
 

@@ -1,4 +1,4 @@
-"""Turn an audit into notifications: one for the audit's end, and one for each change of a finding that is also logged.
+"""Turn an audit into notifications: one for the audit's end, and one for each change of a finding that the log reports.
 
 The notifications are small on purpose: a client that needs the ledger calls the RPC method ``last_report``. New keys
 may be added; renaming or removing a key needs a new ``SCHEMA_VERSION``. docs/messages.md has examples. Pure.

@@ -17,7 +17,7 @@ MOST_NOTICES = 512
 
 
 class Outbox:
-    """Any thread may call ``put`` and ``ask``; only the sender thread takes messages out.
+    """The messages to send. Any thread may call ``put`` and ``ask``; only the sender thread takes messages out.
 
     ``report`` is the newest report, None before the first report. ``closed``: no more messages will be put in.
     ``dropped`` counts the notifications that were dropped from the full queue.
@@ -61,7 +61,7 @@ class Outbox:
             self._wake()
 
     def wait(self, timeout_s: float) -> None:
-        """Wait until ``put``, ``ask`` or ``close`` is called; return at once if one was called since the last wait."""
+        """Wait until ``put``, ``ask`` or ``close`` is called; return at once if that happened since the last wait."""
         with self._changed:
             self._changed.wait_for(lambda: self._news or self.closed, timeout_s)
             self._news = False

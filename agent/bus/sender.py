@@ -75,7 +75,7 @@ class Sender:
             self._thread.join(STOP_S)
 
     def publish(self, report: AuditReport, changed: tuple[FindingChange, ...]) -> None:
-        """Queue an audit's report and its notifications; ``changed``: the changes of findings that are also logged."""
+        """Queue an audit's report and its notifications; ``changed``: the changes of findings that the log reports."""
         self._outbox.put(report, notices(report, changed) if self._channels.send_notice else ())
 
     def counts(self) -> tuple[int, int, int]:
@@ -136,7 +136,8 @@ class Sender:
         send(host_state(report, sending))
         self._sent, self._asked = state_of(report), False
         self._sent_at = time.monotonic()
-        # Due after a random 90 to 100 % of the interval: hosts that started together must not go on sending together.
+        # Due after a random 90 to 100 % of the interval, so that hosts that started at one moment send at different
+        # moments later.
         self._due_at = self._sent_at + interval_s * random.uniform(0.9, 1.0)
         return True
 

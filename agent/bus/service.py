@@ -21,7 +21,7 @@ from agent.model.report import AuditReport
 from agent.telemetry.finding_changes import FindingChange
 
 CLOSE_S = 1.0
-#: The maximum number of RPC calls that wait in this process; without it, a flood of calls would fill the memory.
+#: The maximum number of RPC calls that wait in this process. Without this limit, many calls would fill the memory.
 PREFETCH = ("rabbit_qos_prefetch_count", 16)
 
 

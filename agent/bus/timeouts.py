@@ -15,7 +15,10 @@ LONGEST_PAUSE_S = 30.0
 
 
 def ended_within(seconds: float, call: Callable[[], object], name: str) -> bool:
-    """Run ``call`` in a daemon thread ``name``; return whether ``call`` ended within ``seconds``, else it runs on."""
+    """Run ``call`` in a daemon thread ``name``; return whether ``call`` ended within ``seconds``.
+
+    If ``call`` did not end in time, the thread continues to run.
+    """
     ended = threading.Event()
 
     def run() -> None:

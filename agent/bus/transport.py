@@ -28,7 +28,7 @@ import oslo_messaging as oslo_messaging  # noqa: E402, PLC0414 - after the choic
 from oslo_messaging._metrics import client as _metrics  # noqa: E402
 
 try:
-    # This module exists since oslo.messaging 18 (OpenStack 2026.2), which reads its options for each message.
+    # oslo.messaging has this module since version 18 (OpenStack 2026.2), and reads the module's options per message.
     from oslo_messaging._tracing.client import oslo_messaging_tracing as _tracing
 except ImportError:
     _tracing = []
@@ -45,8 +45,8 @@ PUBLISH_NOW = "publish_now"
 #: Each agent casts its host's state to this topic as a fan-out; the broker keeps nothing for absent listeners.
 FLEET_TOPIC = "stocktake_fleet"
 HOST_STATE = "host_state"
-#: A ``stocktake watch`` casts to this topic from time to time, only to learn whether the broker answers. No program
-#: listens on the topic.
+#: The command ``stocktake watch`` casts to this topic from time to time, only to learn whether the broker answers. No
+#: program listens on the topic.
 PROBE_TOPIC = "stocktake_probe"
 PROBE = "probe"
 #: All ``stocktake watch`` commands share this server name. With separate names, each command that ends would leave a
@@ -56,9 +56,11 @@ WATCHER = "watch"
 #: The source that a SourceUnavailable error names if the broker is unavailable.
 BROKER = "broker"
 
-#: Tries to deliver one message. ``_BOUNDED`` sets the seconds between two tries (kombu's default is 1, growing to 30).
+#: The maximum number of tries to deliver one message. ``_BOUNDED`` sets the seconds between two tries (kombu's default
+#: is 1, growing to 30).
 TRIES = 2
-#: Threads of an RPC server. With the library's default of 64, many idle threads stay (measured: 73 after 60 calls).
+#: The number of threads of an RPC server. With the library's default of 64, many idle threads stay (measured: 73 after
+#: 60 calls).
 SERVER_THREADS = 4
 _BOUNDED = {"rabbit_retry_interval": 1, "rabbit_interval_max": 2, "kombu_reconnect_delay": 0.5}
 

@@ -2,8 +2,8 @@
 
 Stocktake's own files have the highest precedence, then nova.conf (for the options that have the same meaning there),
 then the defaults. Values from nova.conf are set as defaults of Stocktake's options, because oslo.config ranks defaults
-below files. This module reads every option once, so that a malformed value prevents the start. Without this, the agent
-would start, and the first audit that uses the value would fail.
+below files. This module reads every option once, so that a malformed value prevents the start. Otherwise the agent
+would start, and the first audit that uses the malformed value would fail.
 
 In the code, ``own`` are Stocktake's own files and ``nova_conf`` is nova.conf.
 """
@@ -102,8 +102,8 @@ def _nova_files(files: Sequence[ConfigFile]) -> tuple[ConfigFile, ...]:
 
 def _nova_book(files: Sequence[ConfigFile], auth: Iterable[tuple[str, cfg.Opt]]) -> Book:
     book = open_book(files, [*opts.shared_opts(), *auth, *((g, opt) for g, listed in nova.OPTS for opt in listed)])
-    # Call oslo.config's own ``set_default``, not this project's, which escapes "$": oslo.config must substitute
-    # $state_path.
+    # Call oslo.config's own ``set_default``, because this project's function of that name escapes "$", and oslo.config
+    # must substitute $state_path.
     book.conf.set_default("instances_path", nova.INSTANCES_PATH)
     return book
 

@@ -14,7 +14,7 @@ from agent.config.build import load_checked, require
 from agent.config.loaded import Key, Loaded
 from agent.config.traced_conf import empty_conf, in_oslo, set_override
 
-#: The most characters of an option's value in the text of a change.
+#: The maximum number of characters of an option's value in the text of a change.
 SHOWN_CHARACTERS = 40
 
 
@@ -37,7 +37,7 @@ def needs_restart(running: Loaded, reloaded: Loaded) -> tuple[str, ...]:
 
 
 def changes(running: Loaded, reloaded: Loaded) -> tuple[str, ...]:
-    """Return ``[group] option: old -> new`` of each option with another effective value, sorted; secrets are masked."""
+    """Return ``[group] option: old -> new``, sorted, of each option whose effective value changed; mask secrets."""
     keys = sorted((group, opt.dest) for group, opt in running.options)
     changed = [key for key in keys if running.value(*key) != reloaded.value(*key)]
     return tuple(f"[{key[0]}] {key[1]}: {_side(running, key)} -> {_side(reloaded, key)}" for key in changed)

@@ -16,7 +16,8 @@ from agent.daemon.triggers import IntervalTrigger, StartTrigger
 from agent.daemon.worker import Configured, Current, Worker
 from agent.telemetry.dump import Condition
 
-#: After this many timed-out reads of libvirt in a row, the watchdog messages stop, and systemd restarts the daemon.
+#: After this many timed-out reads of libvirt in a row, the daemon sends no more watchdog messages, so that systemd
+#: restarts the daemon.
 LIBVIRT_MISSES = 3
 
 
@@ -74,7 +75,7 @@ def assemble(configured: Configured, outside: Outside, inbox: Inbox, notifier: N
 
 
 def _condition(queue: AuditQueue, worker: Worker, desk: ReportDesk, loop: LoopControl, outside: Outside) -> Condition:
-    """Return what the daemon is doing, for the report that SIGUSR2 causes."""
+    """Return what the daemon is doing, for the report that the daemon writes on SIGUSR2."""
     return Condition(
         waiting=queue.waiting,
         report=worker.last_report,

@@ -1,9 +1,9 @@
 """Collect the reasons to audit, and decide when the worker gets all waiting reasons for one audit.
 
 Reasons contain no data: every audit reads the present state, so a hundred reasons and one reason cause the same work.
-The reasons are due when no new reason has come for ``settle_s``, or ``cap_s`` after the first reason. So 200 libvirt
-events in a second cause few audits, and no event waits forever. A reason that comes while an audit runs waits for the
-next ``take``, so every request is followed by an audit that starts after the request.
+The reasons are due when no new reason has come for ``settle_s`` seconds, and at the latest ``cap_s`` seconds after the
+first reason. So 200 libvirt events in a second cause few audits, and no event waits forever. A reason that comes while
+an audit runs waits for the next ``take``, so every request is followed by an audit that starts after the request.
 
 If [agent] start_splay spreads start-ups over time, the first audit waits for this host's start time. Until then, only a
 request of an operator or a peer makes the reasons due.
@@ -19,8 +19,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-#: The maximum number of reasons per kind (the text before the colon). A kind with more reasons is reported by its name
-#: only.
+#: The maximum number of reasons per kind (the text before the colon). If a kind has more reasons, only the name of the
+#: kind is reported.
 REASONS_PER_KIND = 8
 #: The maximum number of different kinds of waiting reasons; every further kind is replaced by OTHER_KIND.
 KINDS = 32
@@ -30,7 +30,9 @@ OTHER_KIND = "other"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pacing:
-    """Waiting reasons cause an audit ``settle_s`` seconds after the last reason, at most ``cap_s`` after the first.
+    """The waits of the queue. An audit is due ``settle_s`` seconds after the last reason, or ``cap_s`` after the first.
+
+    The earlier of these two times counts.
 
     If only peers request audits, ``peer_s`` is the minimum time in seconds between two audits.
     """
@@ -103,7 +105,7 @@ class AuditQueue:
             self._gather(reason).urgent = True
 
     def request_in_turn(self, reason: str) -> None:
-        """Request a periodic audit without the settle time. During ``hold``, the request waits for ``release``."""
+        """Request a periodic audit without the settle time. After ``hold``, the request waits until ``release``."""
         with self._changed:
             gathering = self._gather(reason)
             gathering.urgent = gathering.urgent or not self._held
@@ -111,7 +113,8 @@ class AuditQueue:
     def request_by_peer(self, reason: str) -> float | None:
         """Request an audit for a peer. Return the maximum seconds until the audit, None if the queue is closed.
 
-        The audit is due ``peer_s`` seconds after ``take`` last returned a peer's request; any earlier audit counts too.
+        The audit is due ``peer_s`` seconds after ``take`` last returned a peer's request. If another reason causes an
+        audit earlier, that audit serves the peer too.
         """
         with self._changed:
             if self.closed:

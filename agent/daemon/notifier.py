@@ -1,4 +1,4 @@
-"""Report this process's state to systemd: the sd_notify protocol, of which oslo.service sends only READY.
+"""Report this process's state to systemd by the sd_notify protocol. oslo.service sends only READY of this protocol.
 
 Each message is one datagram to ``$NOTIFY_SOCKET``. The agent removes systemd's variables from its environment, so that
 systemd gets no message from vgs or another child process. Without systemd, every message is dropped.
@@ -22,7 +22,7 @@ class Notifier:
     watchdog_s: float | None
 
     def send(self, *assignments: str) -> None:
-        """Send ``NAME=value`` lines as one message; ignore the error if systemd does not receive it."""
+        """Send ``NAME=value`` lines as one message; ignore the error if systemd does not receive the message."""
         if self.address is None:
             return
         # A leading @ stands for the null byte of an abstract socket.

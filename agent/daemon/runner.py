@@ -21,7 +21,7 @@ from agent.exit_codes import BUG, CLEAN, CONFIGURATION
 from agent.telemetry import events
 from agent.telemetry.event_log import log_bug, log_event
 
-#: The runner sends READY after the first audit, and after this many seconds at the latest.
+#: The runner sends READY to systemd after the first audit, and after this many seconds at the latest.
 READY_AFTER_S = 10.0
 #: The longest wait of the main thread in seconds. A signal does not wake the main thread if another thread receives the
 #: signal, or if the signal comes just before the wait. The Python handler then runs after the wait (seen with 2 signals
@@ -128,7 +128,7 @@ class Runner:
         self._notifier.send(*(("READY=1",) if self._ready else ()), f"STATUS={self._status}")
 
     def _stop(self) -> int:
-        """Stop the service and wait until it has stopped, at most for the time limit. A SIGINT ends the wait."""
+        """Stop the service and wait until it has stopped, no longer than the time limit. A SIGINT ends the wait."""
         self._notifier.send("STOPPING=1", "STATUS=stopping")
         log_event(events.STOPPING)
         outcome: list[bool] = []

@@ -1,7 +1,7 @@
 """Start, stop and reload the daemon's threads, and nothing else.
 
 The event sources start before the interval trigger, so an event may request an audit first. A stop ends event sources
-and triggers before it closes the queue, so nothing requests an audit of a closed queue.
+and triggers before it closes the queue, so nothing requests an audit from a closed queue.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class BusService(Protocol):
 
 
 class Monitoring(Protocol):
-    """The servers that monitoring systems query: they keep the last audit's values and never ask a source."""
+    """The servers that monitoring systems query: they keep the last audit's values and read nothing themselves."""
 
     def start(self) -> None:
         """Start to answer requests. If an address cannot be used, try the address again later."""
@@ -93,9 +93,9 @@ class NoBus:
 class LoopControl:
     """What the monitoring servers read from the audit loop; any thread may call these functions.
 
-    ``is_alive`` returns whether the watchdog's condition holds, ``running_s`` for how many seconds the running audit
-    has run (0: none runs), ``interval_s`` the seconds between periodic audits (None: no periodic audits), and ``bus``
-    the three numbers of ``BusService.counts``.
+    ``is_alive`` returns whether the daemon sends watchdog messages to systemd, ``running_s`` for how many seconds the
+    running audit has run (0: no audit runs), ``interval_s`` the seconds between periodic audits (None: no periodic
+    audits), and ``bus`` the three numbers of ``BusService.counts``.
     """
 
     is_alive: Callable[[], bool]
@@ -178,7 +178,8 @@ class AgentService:
         self._monitoring.start()
         self._bus.start()
         self._worker.start()
-        # The event sources register libvirt's event loop. This must precede the connection that the first audit opens.
+        # Starting the event sources registers libvirt's event loop, which must be registered before the first audit
+        # opens its connection.
         for source in self._outside.events:
             source.start(self._queue.request)
         self._interval.start(self._current.get().interval_s)

@@ -1,7 +1,8 @@
 """Define the messages to the main thread: signals, and the worker's reports. Imports nothing slow.
 
 A signal handler only puts the signal's number into a queue. The queue's ``put`` is re-entrant, so a handler may call
-``put`` at any time. The daemon first installs the handlers, because a SIGHUP during the imports would end the daemon.
+``put`` at any time. The daemon installs the handlers before its slow imports, because a SIGHUP during the imports
+would end the daemon.
 """
 
 from __future__ import annotations

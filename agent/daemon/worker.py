@@ -72,7 +72,7 @@ class Current:
         return self._configured
 
     def replace(self, configured: Configured) -> None:
-        """Replace the configuration from the next audit on."""
+        """Replace the configuration; the next audit is the first with the new configuration."""
         self._configured = configured
 
 
@@ -172,7 +172,7 @@ def crash_report(
         outcome=Outcome.UNREADABLE if isinstance(error, AgentError) else Outcome.CRASHED,
         sources=(),
         findings=not_checked(memory.history.sightings) if memory.history else (),
-        # The text of another program's exception may have a URL with a password, and many programs read the report.
+        # The text of another program's exception may contain a URL with a password, and many programs read the report.
         error=f"{type(error).__name__}: {blotted(str(error))}",
     )
 
@@ -267,7 +267,10 @@ class Worker:
         return 0
 
     def _remember(self) -> None:
-        """Save the history of findings at the end of the process: its file is not written when only times change."""
+        """Save the history of findings at the end of the process.
+
+        Before the end, an audit does not write the file if only times in the history have changed.
+        """
         configured = self._in_use
         if configured is not None and configured.publish is not Publish.NEVER:
             saved(configured.parts, self._memory)

@@ -3,7 +3,7 @@
 A hung libvirt daemon, a dead network mount or a stalled name look-up must not block an audit. This package
 has the two tools for that; the deadline itself is ``Deadline`` in agent/ports.py.
 
-Begin with reader_thread.py, which runs a blocking call on its own thread and stops waiting at the deadline.
+Begin with reader_thread.py, which runs a blocking call on a separate thread and stops waiting at the deadline.
 bounded_reads.py limits the total time of all reads from one socket; PyMySQL's connection and the HTTP client of
 Placement use it.
 

@@ -1,4 +1,4 @@
-"""Run a call that cannot be cancelled on its own thread, and stop waiting for the call at the deadline.
+"""Run, on a separate thread, a call that cannot be cancelled, and stop waiting for the call at the deadline.
 
 A call that misses its deadline continues in the background, and its late answer is discarded. No second call starts
 until the first one returns, so a hung libvirtd or a dead mount blocks one thread and never more.
@@ -20,8 +20,8 @@ from agent.ports import Deadline
 
 T = TypeVar("T")
 
-#: A caller adds this time to the deadline if the function to run has its own time-out. The function's error, which
-#: contains a reason, then arrives before ReaderThread raises Unanswered without a reason.
+#: The seconds that a caller adds to the deadline if the function to run has its own time-out. The function's error,
+#: which contains a reason, then arrives before ReaderThread raises Unanswered without a reason.
 LAST_WORDS_S = 0.25
 _STOP_WAIT_S = 1.0
 

@@ -1,6 +1,6 @@
 """Find out which user runs this process, for the journal.
 
-Nothing here raises an error: an entry without a name is better than no entry.
+No function of this module raises an error: a journal entry without a user's name is better than no entry.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Allow one daemon per host: a lock on ``agent.lock`` in the run directory, which the daemon holds for its life.
+"""Allow one daemon per host: a lock on ``agent.lock`` in the run directory, which the daemon holds until it ends.
 
 The lock is a POSIX record lock. The kernel releases the lock when the process ends, however it ends, and reports which
 process holds the lock. The agent does not trust the pid in the file: a process killed between its lock and its first

@@ -1,8 +1,8 @@
 """Write a small file atomically: a reader sees either the whole new text or the state before, even after a power cut.
 
-The text is first written to a temporary file in the same folder. Its name contains the pid, so two processes that write
-the same file use different temporary files. A killed process leaves its temporary file behind; ``sweep`` removes that
-file at the agent's next start.
+The text is first written to a temporary file in the same folder. The temporary file's name contains the pid, so two
+processes that write the same file use different temporary files. A killed process leaves its temporary file behind;
+``sweep`` removes that file at the agent's next start.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def share(descriptor: int, mode: int, folder: str) -> None:
 
 
 def close_to_others(path: str) -> None:
-    """Remove the permissions that an older release of the agent gave to all users; ignore an unchangeable file."""
+    """Remove the permissions that an older release of the agent gave to all users; ignore a failure."""
     with contextlib.suppress(OSError):
         found = os.lstat(path)
         if stat.S_ISREG(found.st_mode) and found.st_mode & 0o007:

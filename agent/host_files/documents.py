@@ -1,7 +1,7 @@
 """Read and replace a JSON document of the agent, and keep a copy of a document that cannot be read completely.
 
-There are at most ten such copies, and the agent does not delete a copy. If all ten names are taken, the newest copy
-replaces the tenth, so a disk that garbles every write does not fill up.
+The agent keeps the first nine copies until an operator deletes them. Each further copy replaces the tenth, so a disk
+that garbles every write does not fill up.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ def replace_document(path: str, document: dict[str, Json]) -> None:
 def replace_document_of_rows(path: str, document: dict[str, Json], name: str, rows: Iterable[Json]) -> None:
     """Write ``document`` with the list ``rows`` under ``name``, one row a line. Raises OSError.
 
-    The function makes each row only when it writes the row: as one value, thousands of findings would take tens of MiB.
+    The function makes each row only when it writes the row: thousands of findings at once would take tens of MiB of
+    memory.
     """
     replace_by_parts(path, _parts(document, name, rows), _MODE)
 

@@ -2,8 +2,8 @@
 
 For each live finding the file has its text, the time of the first sighting and the number of sightings
 (finding_rows.py). The file also has what provider.yaml files added to Placement, which resource providers are left over
-from deleted compute node records, and since when sources are unread. The file is written when more than times changed.
-So at a start the times of the last audit come from report.json, the report of that audit.
+from deleted compute node records, and since when sources are unread. The file is not written if only times have
+changed. So at a start the times of the last audit come from report.json, the report of that audit.
 
 The agent can work without the file, so a loss must do no harm. Each row is parsed separately: the agent logs and skips
 an unreadable row, and keeps the old file under another name before the next save. A failure to write the file is logged
@@ -89,7 +89,7 @@ class FindingsFile:
     def load(self) -> History:
         """Return the saved history without its unreadable rows; log one warning that names these rows.
 
-        Times are those of the last report (in ``run_dir``), if it is newer than the file.
+        Times are those of the last report (in ``run_dir``), if that report is newer than the file.
         """
         self._stamp = _stamp(self.path)
         history, problems = self._read()
@@ -98,7 +98,7 @@ class FindingsFile:
         return with_last_report(history, self._last_report()) if history.sightings or history.losses else history
 
     def changed(self) -> History | None:
-        """Return the history that another process has saved since the last load or save; None if none did."""
+        """Return the history if another process has saved it since the last load or save here, otherwise None."""
         return None if _stamp(self.path) == self._stamp else self.load()
 
     def save(self, history: History) -> bool:
@@ -211,7 +211,7 @@ def _text(document: dict[str, Json], name: str) -> str:
 def _loss(row: Json) -> Loss:
     _check_length(row, len(Loss._fields))
     if not is_utc_time(row[1]):
-        raise BadRow("the loss of a source has no time")
+        raise BadRow("the record of a lost source has no valid UTC time")
     return Loss(text_of(row, 0), row[1], count_of(row, 2), count_of(row, 3), row[4] is True)
 
 

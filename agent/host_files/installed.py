@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 
 def installed_version() -> str:
-    """Return the version of this program, "" without an installed package."""
+    """Return the version of this program, "" if its package is not installed."""
     try:
         return version("stocktake")
     except PackageNotFoundError:

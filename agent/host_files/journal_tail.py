@@ -30,7 +30,8 @@ class JournalTail:
     def read(self) -> JournalCounts:
         """Return the counts since the last call. Outcomes that the journal had at the start are not counted.
 
-        If another file replaces the journal (a restored backup, a rotation), its outcomes are not counted either.
+        If another file replaces the journal (a restored backup, a rotation), the new file's outcomes are not counted
+        either.
         """
         try:
             lines, is_caught_up = self._new_lines()

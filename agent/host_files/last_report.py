@@ -1,10 +1,10 @@
 """Bring a saved history up to date with the report of the last audit, which is written after every audit.
 
-The daemon writes findings.json only if more than times changed. So after a crash, only the report says until when the
-audits saw the findings. A report of another boot, or of an audit before the last save, changes nothing.
+The daemon does not write findings.json if only times have changed. So after a crash, only the report says until when
+the audits saw the findings. A report of another boot, or of an audit before the last save, changes nothing.
 
 If the daemon could not save, the file's counts are older than the report. The next audit would add to these counts as
-if no audit had been between, and heal would act too early. So each count is at most the report's count of the same
+if no audit had run in between, and heal would act too early. So each count is at most the report's count of the same
 streak of audits. Pure.
 """
 
@@ -43,7 +43,10 @@ def _objects(value: Json) -> list[dict[str, Json]]:
 
 
 def _sighting(sighting: Sighting, row: Mapping[str, Json]) -> Sighting:
-    """Return the sighting with the times of the finding's ``row`` in the report; an empty ``row``: it is not there."""
+    """Return the sighting with the times of the finding's ``row`` in the report.
+
+    ``row`` is empty if the report does not have the finding.
+    """
     last_seen_at, is_checked = row.get("last_seen_at"), row.get("state") != FindingState.UNKNOWN.value
     seen_at = str(last_seen_at) if is_checked and is_utc_time(last_seen_at) else ""
     # Another ``stands_since`` shows that the count, and perhaps the evidence, started again after the file was saved.

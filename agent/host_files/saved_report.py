@@ -1,8 +1,8 @@
 """Turn the report file's document back into the report of the audit, so that commands can answer from the file.
 
 Another version of the agent may have written the file. A row of an unknown form is left out, and ``SavedReport`` has a
-sentence about it. The writes of the plan are not restored: only ``audit`` shows the writes, and it prints the document
-itself.
+sentence about this row. The writes of the plan are not restored: only the command ``audit`` shows the writes, and that
+command prints the document itself.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def saved_report(document: Document) -> SavedReport:
 
 
 def _alone(audit: Json) -> AuditReport:
-    """Return the report without its rows."""
+    """Return the report without its lists of rows, such as the findings and the ledger."""
     return AuditReport(
         audit_id=text_of(audit, "audit_id"),
         host=text_of(audit, "host"),

@@ -1,6 +1,6 @@
 """Run stocktake-probe: accept one caller on standard input, read one request, write one answer, and end.
 
-Two time limits hold. A command is killed at the request's deadline. If this process itself hangs, SIGALRM ends the
+There are two time limits. A command is killed at the request's deadline. If this process itself hangs, SIGALRM ends the
 process soon after; the signal keeps its default action, because a Python handler would wait for the hanging call.
 """
 

@@ -12,8 +12,8 @@ from oslo_log import log as logging
 from agent.telemetry.events import Event
 from agent.text.redact import blotted
 
-# The attribute names of a log record: the logging module refuses extra fields with these names, and a finding's facts
-# may have any name.
+# The attribute names of a log record. The logging module refuses extra fields with these names, so ``emit`` renames
+# such fields: a finding's facts may have any name.
 _TAKEN = {*vars(levels.makeLogRecord({})), "message", "asctime", "extra"}
 
 

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from agent.model.finding import FindingState, GoneFinding, SeenFinding
 from agent.model.report import AuditReport, Outcome
 
-#: Seconds after a reported change of a finding in which its further changes are not reported. The gap doubles with each
-#: report, up to GAP_CAP_S.
+#: After a change of a finding is reported, its further changes are not reported for this many seconds. The gap doubles
+#: with each report, up to GAP_CAP_S.
 GAP_FIRST_S = 60.0
 GAP_CAP_S = 3600.0
 
@@ -39,7 +39,7 @@ class Change(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingChange:
-    """One change of a finding. If the finding is gone, ``seen`` is its last report and ``gone`` the reason."""
+    """One change of a finding. If the finding is gone, ``seen`` is its last reported form, and ``gone`` the reason."""
 
     change: Change
     seen: SeenFinding
@@ -63,7 +63,7 @@ class ReportedFinding:
 def changes(
     before: Mapping[str, ReportedFinding], report: AuditReport, now: float, spells: Counter[str]
 ) -> tuple[dict[str, ReportedFinding], tuple[FindingChange, ...]]:
-    """Return each live finding as last reported, by id, and the changes that this audit reports.
+    """Return each present finding as last reported, by id, and the changes that this audit reports.
 
     ``now`` is in monotonic seconds. ``spells`` counts the appearances of each finding; this function increments the
     counts.

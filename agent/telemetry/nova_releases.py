@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from agent.model.report import NovaVersions
 
-# The highest service version of each release, in ascending order (also nova's SERVICE_VERSION_ALIASES).
+# The highest service version of each release, in ascending order (compare SERVICE_VERSION_ALIASES in nova).
 _RELEASES: tuple[tuple[int, str], ...] = (
     (65, "older than OpenStack 2023.1, not tested"),
     (66, "OpenStack 2023.1 to 2024.1"),

@@ -1,4 +1,4 @@
-"""Return what a finding is about, as text for people and programs: an instance's name with its whole uuid. Pure."""
+"""Return what a finding is about, as text for people and programs: for example an instance's name and uuid. Pure."""
 
 from __future__ import annotations
 

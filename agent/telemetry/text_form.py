@@ -1,4 +1,4 @@
-"""Write the fields of a log line as ``name=value``: in a fixed order, and within a number of bytes. Pure.
+"""Write the fields of a log line as ``name=value``: in a fixed order, and in a limited number of bytes. Pure.
 
 An operator reads the line in a terminal or in systemd's journal. So the fields that say what happened come first, then
 the ids, and the command to type is at the end. Long values are cut; uuids and commands are never cut. The JSON form of
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from agent.text.wording import printable
 
-#: The most bytes (UTF-8) of a line in text form, and of one value in the line.
+#: The maximum sizes of a line in text form, and of one value in the line, in bytes of UTF-8.
 LINE_BYTES = 1000
 VALUE_BYTES = 300
 #: How many items of a list are shown.
@@ -40,9 +40,10 @@ _TIGHTER = (240, 180, 120, 90, 60, 40)
 
 _BARE = re.compile(r"[^\s\"=]+\Z")
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
-# The end of a value that is never cut off: a uuid, or the HTTP status and the request id of a response.
+# If a value ends with one of these, this end is never cut off: a uuid, or a response's HTTP status and request id.
 _END = re.compile(rf"\s*({_UUID.pattern}|\(HTTP \d+\)(?: \[req-[\w-]{{1,60}}\])?)\s*\Z", re.IGNORECASE)
-# The bytes of a quoted blank. Each character is measured together with a blank, which forces the quotation marks.
+# The size of a quoted blank in bytes. Each character is measured together with a blank, because the blank forces the
+# quotation marks.
 _QUOTED_BLANK = 3
 _MARK = "\N{HORIZONTAL ELLIPSIS} (+{})"
 
@@ -156,7 +157,7 @@ def _ordered(fields: Mapping[str, object]) -> list[_Pair]:
 
 
 def _most_important(pairs: Sequence[_Pair], room: int) -> list[str]:
-    """Return the texts of the fields that fit, each as short as possible, and a text with the number of the others."""
+    """Return the texts of the fields that fit, each as short as possible, and a text that counts the omitted fields."""
     texts = {pair.name: pair.text(_TIGHTER[-1]) for pair in pairs}
     others = [name for name in texts if name not in {*FIRST, *LAST}]
     expendable = [*reversed(others), *(name for name in _EXPENDABLE if name in texts)]

@@ -13,7 +13,7 @@ import enum
 
 from agent.timing.splay import phase
 
-# Every tenth scheduled read covers everything; the others cover allocations.
+# Every tenth scheduled read covers allocations, inventories, traits and aggregates; the nine others cover allocations.
 EVERYTHING_AFTER = 10
 SALT = "full-read"
 

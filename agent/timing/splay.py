@@ -30,5 +30,5 @@ def until_turn(now: float, period_s: float, part: float) -> float:
     ``now`` is in seconds since the epoch, the only origin that stays the same over restarts of the host.
     """
     waited = (now - part * period_s) % period_s
-    # Rounding can make the remainder equal to the whole period.
+    # Rounding can make ``waited`` equal to the whole period, so that the difference is 0.
     return (period_s - waited) or period_s

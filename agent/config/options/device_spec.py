@@ -1,4 +1,4 @@
-"""Parse the values of ``[pci] device_spec``, report those that are invalid and those that are probably mistakes.
+"""Parse the values of ``[pci] device_spec``, and report each value that is invalid or probably a mistake.
 
 In an address object, each part (domain, bus, slot, function) is a regular expression. The expression need match only
 the start of the part: ``"bus": "8"`` means the buses 80 to 8f. In an address string, each part must match as a whole.
@@ -228,7 +228,7 @@ def oddities(spec: DeviceSpec) -> Iterable[str]:
 def earlier_twin(spec: DeviceSpec, earlier: Sequence[DeviceSpec]) -> DeviceSpec | None:
     """Return the first entry in ``earlier`` with the same filters as ``spec``, or None.
 
-    If found, ``spec`` has no effect.
+    If there is such an entry, ``spec`` has no effect.
     """
     return next((other for other in earlier if _filter(other) == _filter(spec)), None)
 

@@ -17,7 +17,7 @@ from agent.config.problems import refuse
 from agent.model.settings import MdevTypeChoice
 
 GROUP = "devices"
-# Placement's limit for the name of a resource class.
+# The maximum number of characters that Placement allows in the name of a resource class.
 LONGEST_CLASS = 255
 _PCI_ADDRESS = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]\Z")
 

@@ -1,4 +1,4 @@
-"""Options that Stocktake reads from nova.conf only; its own files cannot set them.
+"""Options that Stocktake reads from nova.conf only; Stocktake's own files cannot set these options.
 
 ``state_path`` is a folder that may contain the file ``compute_id``; the default of ``instances_path`` is the folder
 ``instances`` in ``state_path``. ``[database] connection`` is the URL of the cell database.

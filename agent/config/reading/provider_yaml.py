@@ -136,7 +136,7 @@ def _paths(folder: str) -> list[str]:
 
 
 def _document(path: str) -> _Document:
-    # Imported here, so that hosts without such files do not load the parser.
+    # Import the YAML parser here, so that hosts without such files do not load it.
     import yaml
 
     try:

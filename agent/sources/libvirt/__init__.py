@@ -3,9 +3,10 @@
 Begin with host.py: LibvirtHost is the HostSource that every audit reads. events.py has a second connection and
 triggers audits; an event carries no facts. Each connection has its own threads, because any libvirt call can hang.
 
-- Domains: domain_cache.py decides which domains to read, xml.py parses, domain_xml_cache.py avoids parsing an
-  unchanged text again.
-- Capabilities: connection_info.py caches, capabilities.py queries, capability_questions.py decides what to query.
+- Domains: domain_cache.py decides which domains to read, xml.py parses a domain's XML, domain_xml_cache.py avoids
+  parsing an unchanged text again.
+- Capabilities: capability_questions.py decides what to query, capabilities.py queries libvirt, connection_info.py
+  caches the answers.
 - Devices: devices.py lists them, node_device_xml.py parses one device, node_devices.py combines all devices.
 
 Parsers (xml.py, ``*_xml.py``) raise only SourceInconsistent, whatever the text. Not in this package: inventory

@@ -20,8 +20,9 @@ _DENIED = frozenset({libvirt.VIR_ERR_OPERATION_DENIED, libvirt.VIR_ERR_ACCESS_DE
 ENDS_ALL = frozenset({libvirt.VIR_ERR_NO_SUPPORT, *_DENIED})
 
 
-#: Returns the answers to questions for a domain type (``virt_type``), in order. After an error of ENDS_ALL the other
-#: questions have no answer. Raises SourceError if libvirt cannot be asked, libvirtError on a lost connection.
+#: A function that returns libvirt's answers to the questions, in order, for a domain type (``virt_type``). After an
+#: error of ENDS_ALL, the remaining questions have no answer. Raises SourceError if libvirt cannot be asked, and
+#: libvirtError on a lost connection.
 DomainAsker = Callable[[tuple[MachineQuestion, ...], str], tuple[DomainAnswer, ...]]
 
 
@@ -39,7 +40,7 @@ def ask_libvirt(uri: str, questions: tuple[MachineQuestion, ...], virt_type: str
 
 
 def is_denied(answer: DomainAnswer) -> bool:
-    """Return whether libvirt refused the call to this connection."""
+    """Return whether libvirt refused the call because this connection lacks the permission."""
     return answer.code in _DENIED
 
 

@@ -151,8 +151,8 @@ class LibvirtEvents:
         self._stopping.set()
         self._wake.set()
         loop, link = self._threads or (None, None)
-        # Wait first for the thread that has the connection: while the loop still runs, it can close the connection
-        # cleanly.
+        # Wait first for the thread that has the connection: that thread can close the connection cleanly only while the
+        # loop still runs.
         if link is not None:
             link.join(_STOP_WAIT_S)
         if loop is not None:

@@ -4,8 +4,8 @@ Begin with sql.py: NovaSql is the StateSource that reads the cell database, in o
 none.py is the StateSource of a host without nova.
 
 - Statements: columns.py lists tables and columns, tables.py has the statements, engine.py opens the database.
-- Deadlines: engine.py limits statements, connection.py limits the socket, sql.py runs all database calls on its own
-  thread.
+- Deadlines: engine.py limits statements, connection.py limits the socket, sql.py runs all database calls on one
+  separate thread.
 - Values: rows.py turns rows into values of agent/model/nova.py, documents.py parses nova's JSON documents, and
   guest_rows_cache.py avoids parsing unchanged rows again.
 

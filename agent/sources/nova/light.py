@@ -1,9 +1,10 @@
 """Turn rows into the result of a light read, for the sources ``sql`` and ``conductor``. Pure.
 
-A sign is a small value that differs if rows have changed. A sign that contains the newest ``updated_at`` of some rows
-is settled only if that time lies some seconds back: times have whole seconds, and each of nova's services writes its
-own clock's time. A row that changes after a settled sign therefore gets a newer time, even if the clock of the service
-that writes the row is somewhat slow.
+A light read only finds out whether nova's rows have changed since the last full read: it compares signs. A sign is a
+small value that differs if rows have changed. A sign that contains the newest ``updated_at`` of some rows is settled
+only if that time lies some seconds back: times have whole seconds, and each of nova's services writes its own clock's
+time. A row that changes after a settled sign therefore gets a newer time, even if the clock of the service that writes
+the row is somewhat slow.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ _OF_SERVICE = ("id", "version", "disabled", "forced_down", "deleted")
 
 
 def light_state(host: str, services: tuple[Row, ...], pulse: Pulse, now: object, sign: StateSign) -> LightState:
-    """Return the result of a light read. Its sign also contains the columns ``_OF_SERVICE`` of the host's service.
+    """Return the result of a light read, which only finds out whether nova's rows have changed since the last read.
+
+    The sign of the result contains ``sign`` and the columns ``_OF_SERVICE`` of the host's service.
 
     Raises SourceInconsistent if the row of the service or the clock is broken.
     """

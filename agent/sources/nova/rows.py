@@ -108,7 +108,7 @@ def pulse_from(clock: object, heartbeats: Iterable[object]) -> Pulse:
 def true_heartbeats(
     now: datetime.datetime | None, heartbeats: Iterable[datetime.datetime | None]
 ) -> tuple[datetime.datetime, ...]:
-    """Return the heartbeats, newest first, without those a minute or more after ``now``: their clock is wrong."""
+    """Return the heartbeats, newest first, without those a minute or more after ``now``, which a wrong clock gave."""
     seen = sorted((moment for moment in heartbeats if moment is not None), reverse=True)
     return tuple(moment for moment in seen if now is None or moment < now + A_MINUTE)
 

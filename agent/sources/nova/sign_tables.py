@@ -1,4 +1,6 @@
-"""Provide the statements of a light read: for each set of rows that a full read selects, their number and a checksum.
+"""Provide the statements of a light read, which return the number of rows and a checksum for each set of rows.
+
+The sets are those that a full read selects. If numbers and checksums are the same as before, no row has changed.
 
 The checksum covers every column that a full read parses. So the checksum changes with each change of a row, even if the
 change writes no ``updated_at`` (``instance_extra``, ``block_device_mapping``) or the same second as before. The

@@ -95,9 +95,9 @@ class NovaSql:
             self._database.close()
 
     def _bounded(self, ask: Callable[[], T], deadline: Deadline) -> T:
-        """Run ``ask`` on the source's own thread; wait at most until shortly after the deadline, as ``ask`` may hang.
+        """Run ``ask`` on the thread for database calls; stop waiting for it shortly after the deadline.
 
-        PyMySQL may hang in a look-up of the server's name, or on an incomplete message of the server.
+        ``ask`` may hang: PyMySQL may hang in a look-up of the server's name, or on an incomplete message of the server.
         """
         try:
             return self._thread.call(ask, deadline.plus(LAST_WORDS_S))

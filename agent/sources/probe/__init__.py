@@ -7,7 +7,7 @@ stocktake-probe for each connection to a unix socket, and this package is the cl
 Begin with protocol.py: it has the request, the answer and their limits, without I/O. client.py connects, sends one
 request and waits for one answer. With that client, runner.py runs the commands of LVM, Ceph and persistent memory,
 storage.py measures file systems and images, and capabilities.py asks libvirt for domain capabilities. facts_json.py
-turns the values of the last two into JSON and back.
+turns the values of storage.py and capabilities.py into JSON and back.
 
 What does not belong here: the program itself. That is agent/privileged.
 """

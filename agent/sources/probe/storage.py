@@ -1,7 +1,7 @@
 """Measure file systems, guests' disk files and nova's image folder through stocktake-probe.
 
-The probe asks libvirt for the guests' disks by itself, because a request names no path. If the probe measured other
-disks than the agent's libvirt named, the read fails, and the next audit asks again.
+The probe asks libvirt for the guests' disks by itself, because a request names no path. If the probe did not measure a
+disk that libvirt named to the agent, the read fails, and the next audit asks again.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def parse_groups(text: str) -> tuple[VolumeGroup, ...]:
 
 
 def select(groups: tuple[VolumeGroup, ...], names: Iterable[str]) -> tuple[VolumeGroup, ...]:
-    """Return the groups with these names. Raises SourceInconsistent if two of them have one name (a copied disk)."""
+    """Return the groups with these names. Raises SourceInconsistent if two groups share a name (a copied disk)."""
     chosen = tuple(group for group in groups if group.name in frozenset(names))
     for earlier, later in itertools.pairwise(chosen):
         if earlier.name == later.name:
