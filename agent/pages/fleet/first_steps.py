@@ -15,7 +15,7 @@ from agent.pages.fleet.facts import FleetFacts
 from agent.pages.fleet.harm import by_harm
 from agent.pages.fleet.looks import state_cell
 from agent.pages.fleet.report_file import SPREAD_CODE
-from agent.pages.fleet.shared_consumers import homes_of
+from agent.pages.fleet.shared_consumers import shared_of
 from agent.pages.fleet.wording import host_cell
 from agent.repairs import BY_CODE
 
@@ -102,9 +102,11 @@ def _of_codes(rows: Sequence[HostRow], facts: FleetFacts) -> Iterator[_Step]:
     places = {row.key: place for place, row in enumerate(rows)}
     for code, affected in by_code.items():
         severity = known.get(code, "")
-        if severity == Severity.INFO.value:
+        at_fault = _at_fault(code, affected, rows, facts)
+        if severity == Severity.INFO.value or not at_fault:
             continue
-        first = _first(code, affected, facts)
+        # Heal refuses in role observer, so a host where heal repairs the finding comes before a more harmful host.
+        first = next((row for row in at_fault if _heals(code, row)), at_fault[0])
         yield _Step(
             (_ORDER[severity], places[first.key]),
             Cell(text=severity or "not known", meaning=_MEANINGS.get(severity, Meaning.UNREAD)),
@@ -132,13 +134,17 @@ def _causes(row: HostRow) -> Sequence[tuple[str, int]]:
     return row.seen.findings or () if row.seen.causes is None else row.seen.causes
 
 
-def _first(code: str, affected: Sequence[HostRow], facts: FleetFacts) -> HostRow:
-    """Return the most harmful host on which heal repairs the finding, else the most harmful host with the finding."""
-    at_fault = affected
-    if code == SPREAD_CODE:
-        homes = homes_of(facts)
-        at_fault = [row for row in affected if row.host not in homes] or affected
-    return next((row for row in at_fault if _heals(code, row)), at_fault[0])
+def _at_fault(code: str, affected: Sequence[HostRow], rows: Sequence[HostRow], facts: FleetFacts) -> Sequence[HostRow]:
+    """Return the hosts on which a repair of the finding helps.
+
+    For consumers on several hosts, these are the hosts where the consumers do not live; () if other findings, about
+    wasted allocations, stand for all of these consumers.
+    """
+    shared = shared_of(facts) if code == SPREAD_CODE else []
+    if not shared or not all(each.home for each in shared):
+        return affected
+    names = {host for each in shared for host in each.too_many if host not in each.wasted_by}
+    return [row for row in rows if row.host in names]
 
 
 def _heals(code: str, row: HostRow) -> bool:
@@ -159,6 +165,6 @@ def _results(rows: Sequence[HostRow], named: set[str]) -> str:
     for row in rows:
         if row.seen and row.seen.causes is not None:
             found.update(code for code, number in row.seen.findings or () if number and code not in named)
-            found.subtract(code for code, number in row.seen.causes if number and code not in named)
+            found.subtract(code for code, number in row.seen.causes if number and code not in {*named, SPREAD_CODE})
     results = sorted(code for code, number in found.items() if number > 0)
     return f"Only results of other findings, which go away with them: {', '.join(results)}." if results else ""

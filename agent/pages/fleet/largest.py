@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 
 from agent.pages.blocks import Cell, Column, Paragraph, Table
 from agent.pages.fleet.facts import FleetFacts
+from agent.pages.fleet.report_file import MOST_LARGEST
 from agent.pages.fleet.wording import amounts, marked_names, some
 from agent.pages.page import Section
 from agent.pages.tables import NOT_KNOWN, cut
@@ -41,7 +42,8 @@ def _table(facts: FleetFacts) -> Table:
     shown = marked_names(facts)
     return Table(
         id="largest-consumers",
-        caption=f"The {len(most)} consumers to which Placement has allocated the most VCPU and PCPU",
+        caption=f"The {len(most)} consumers to which Placement has allocated the most VCPU and PCPU; at most "
+        f"{MOST_LARGEST} of one host",
         columns=(
             Column(heading="consumer"),
             Column(heading="uuid", is_code=True, is_word=True),

@@ -35,8 +35,9 @@ STRANGE_KINDS = frozenset({"leftover", "orphaned", "foreign", "unknown"})
 SPREAD_CODE = "consumer-on-several-providers"
 #: The maximum number of consumers, of orphans and of strangers of one host that are kept; the others are only counted.
 MOST_LISTED = 50
-#: The maximum number of the newest findings and of the largest consumers of one host that are kept.
-MOST_NEWEST = 3
+#: The maximum numbers of the newest findings and of the consumers with the most VCPU of one host that are kept.
+MOST_NEWEST = 12
+MOST_LARGEST = 5
 #: The maximum number of characters of a text that is kept.
 MOST_TEXT = 300
 #: The audit interval in seconds that is assumed for all reports: the files of a fleet are rarely gathered within one
@@ -149,7 +150,9 @@ def _largest(document: Document) -> list[tuple[str, dict[str, int]]]:
         if isinstance(uuid, str) and isinstance(name, str) and isinstance(amount, int) and not row.get("outside_tree"):
             found[uuid][name] += amount
     cpus = {uuid: amounts["VCPU"] + amounts["PCPU"] for uuid, amounts in found.items()}
-    most = heapq.nsmallest(MOST_NEWEST, (uuid for uuid in cpus if cpus[uuid] > 0), key=lambda uuid: (-cpus[uuid], uuid))
+    most = heapq.nsmallest(
+        MOST_LARGEST, (uuid for uuid in cpus if cpus[uuid] > 0), key=lambda uuid: (-cpus[uuid], uuid)
+    )
     return [(uuid, dict(found[uuid])) for uuid in most]
 
 

@@ -149,7 +149,7 @@ def _of_hosts(each: _Sum, facts: FleetFacts) -> Iterator[str]:
 def _of_silent(each: _Sum, facts: FleetFacts) -> Iterator[str]:
     """Yield a line that says what the sum contains of the hosts that are silent."""
     silent = [row for row in facts.view.rows if row.condition is Condition.SILENT]
-    if not silent:
+    if not silent or not each.found:
         return
     sums = _added([(row, found) for row, found in each.found if row.condition is Condition.SILENT])
     yield f"of it from the last reports of {counted(len(silent), 'silent host', 'silent hosts')}: {_or_nothing(sums)}"

@@ -130,8 +130,8 @@ def _amounts(row: HostRow, name: str, found: Mapping[str, int]) -> str:
 def _searched(rows: Sequence[HostRow], made: _Made) -> tuple[tuple[str, ...], ...]:
     """Return the cells of the rows that only the search shows, as many rows as MOST_SEARCHED allows.
 
-    The row of a calm host has only the columns state, host and group. In every other row the codes of the findings
-    follow the last column.
+    The row of a calm host has only the columns state, host and group. In every other row, the codes of those findings
+    that the column what does not name follow the last column.
     """
     found: list[tuple[str, ...]] = []
     room = MOST_SEARCHED
@@ -140,7 +140,9 @@ def _searched(rows: Sequence[HostRow], made: _Made) -> tuple[tuple[str, ...], ..
         if is_calm(row):
             cells = tuple(cut(texts[name], _MOST_ABOUT) for name in made.headings if name in _OF_CALM)
         else:
-            cells = (*(cut(texts[name], _MOST_ABOUT) for name in made.headings), cut(_codes(row)))
+            cells = tuple(cut(texts[name], _MOST_ABOUT) for name in made.headings)
+            others = " ".join(code for code in _codes(row).split() if code not in texts["what"])
+            cells = (*cells, cut(others)) if others else cells
         room -= sum(map(len, cells)) + 3 * len(cells) + 4
         if room < 0:
             break

@@ -20,7 +20,9 @@ def free_now(facts: HostFacts) -> str:
     """Return a sentence with what the scheduler can still allocate on the host, "" if no such amount is known."""
     known = [(each.resource_class, each.free) for each in class_books(facts)]
     texts = [
-        with_class(name, free) if free >= 0 else f"no {name} ({with_class(name, -free)} over capacity)"
+        with_class(name, free)
+        if free >= 0
+        else f"{with_class(name, 0)} ({beside_its_class(name, -free)} over capacity)"
         for name, free in known
         if free is not None
     ]

@@ -1,5 +1,6 @@
 """The hosts of the fleet's page are in the order of the harm that they do, and the search contains each host."""
 
+import dataclasses
 import datetime
 import itertools
 import json
@@ -204,6 +205,16 @@ def test_a_consumer_on_two_hosts_is_repaired_on_the_host_where_it_does_not_live(
     assert not what[fleet.name(40)].startswith("not at fault")
     assert figure(page, "Hosts").lines[1].startswith("1 of the hosts with an error is not at fault")
     assert "not in it: 4 VCPU that 1 consumer has on a second host" in figure(page, "Wasted").lines[0]
+
+
+def test_a_stale_move_stands_for_its_consumer_on_two_hosts_in_the_commands():
+    stale = dataclasses.replace(fleet.leaked(40), finding=dataclasses.replace(
+        fleet.leaked(40).finding, code="allocation-stale-move", consumer_uuid="c"
+    ))  # fmt: skip
+    result = dataclasses.replace(fleet.spread(40, 41, "c"), caused_by=(stale.finding.id,))
+    steps, foot = steps_of(fleet.report(40, stale, result), fleet.report(41, fleet.spread(41, 40, "c")))
+    assert [step[1:4] for step in steps] == [["allocation-stale-move", "1", fleet.name(40)]]
+    assert foot.endswith("go away with them: consumer-on-several-providers.")
 
 
 def test_an_unsafe_code_or_uuid_from_a_report_is_in_no_command():
