@@ -6,11 +6,11 @@ from collections import Counter, defaultdict
 
 from agent.pages.blocks import Cell, Column, Paragraph, Table
 from agent.pages.fleet.facts import FleetFacts
-from agent.pages.fleet.report_file import MOST_LARGEST
 from agent.pages.fleet.wording import amounts, marked_names, some
 from agent.pages.page import Section
 from agent.pages.tables import NOT_KNOWN, cut
 
+#: A report keeps as many of its consumers (MOST_LARGEST of report_file.py), so the table misses none.
 MOST_LISTED = 10
 _MOST_HOSTS = 3
 _HEADING = "Consumers with the most VCPU"
@@ -42,8 +42,7 @@ def _table(facts: FleetFacts) -> Table:
     shown = marked_names(facts)
     return Table(
         id="largest-consumers",
-        caption=f"The {len(most)} consumers to which Placement has allocated the most VCPU and PCPU; at most "
-        f"{MOST_LARGEST} of one host",
+        caption=f"The {len(most)} consumers to which Placement has allocated the most VCPU and PCPU",
         columns=(
             Column(heading="consumer"),
             Column(heading="uuid", is_code=True, is_word=True),

@@ -37,7 +37,7 @@ SPREAD_CODE = "consumer-on-several-providers"
 MOST_LISTED = 50
 #: The maximum numbers of the newest findings and of the consumers with the most VCPU of one host that are kept.
 MOST_NEWEST = 12
-MOST_LARGEST = 5
+MOST_LARGEST = 10
 #: The maximum number of characters of a text that is kept.
 MOST_TEXT = 300
 #: The audit interval in seconds that is assumed for all reports: the files of a fleet are rarely gathered within one
