@@ -153,11 +153,11 @@ TABLE["without a cloud libvirt is the promise"] = (
 
 
 @pytest.mark.parametrize(("world", "expected"), TABLE.values(), ids=TABLE.keys())
-def test_the_verdict_follows_from_amounts_in_nova_and_libvirt_and_placement(world, expected):
+def test_amounts_in_nova_and_libvirt_and_placement_determine_the_verdict(world, expected):
     assert only(world) is expected
 
 
-def test_a_wrong_vcpu_allocation_does_not_change_the_verdict_of_memory():
+def test_a_wrong_vcpu_allocation_does_not_change_the_verdict_on_memory():
     world = snapshot(
         nova=state(instance()),
         libvirt=host(domain()),
@@ -167,12 +167,12 @@ def test_a_wrong_vcpu_allocation_does_not_change_the_verdict_of_memory():
     assert verdicts(world)[I1, "MEMORY_MB"] is Verdict.AGREED
 
 
-def test_recorded_disk_gb_of_a_volume_backed_instance_has_verdict_differs():
+def test_disk_gb_allocated_to_a_volume_backed_instance_has_verdict_differs():
     world = snapshot(nova=state(instance(boots_from_volume=True)), libvirt=host(domain()), placement=view(A_HELD))
     assert verdicts(world)[I1, "DISK_GB"] is Verdict.ALLOCATION_DIFFERS
 
 
-def test_a_recorded_class_that_is_not_in_the_flavor_has_verdict_unknown():
+def test_an_allocated_class_that_is_not_in_the_flavor_has_verdict_unknown():
     world = snapshot(
         nova=state(instance()),
         libvirt=host(domain()),

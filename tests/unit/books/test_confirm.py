@@ -78,7 +78,7 @@ def since(told):
     return [seen.stands_since for seen in told.findings]
 
 
-def test_a_finding_whose_evidence_changes_counts_its_time_from_the_change():
+def test_the_age_of_a_finding_starts_again_when_its_evidence_changes():
     assert since(after(([PLAIN], True), ([PLAIN], True), ([PLAIN], True))) == [FIRST]
     changed = after(([PLAIN], True), ([OTHER], True), ([OTHER], True))
     assert since(changed) == [SECOND]
@@ -87,7 +87,7 @@ def test_a_finding_whose_evidence_changes_counts_its_time_from_the_change():
     assert since(stale) == [THIRD]
 
 
-def test_a_finding_that_was_absent_in_one_audit_gets_a_new_start_time():
+def test_a_finding_gets_a_new_start_time_after_an_audit_with_an_unread_source():
     """A source may be unread for weeks: a sighting before that time is not the age of the present one."""
     first = look(History(), RECORDED).history
     unread = look(first, now=SECOND, unread=("placement",)).history
@@ -96,7 +96,7 @@ def test_a_finding_that_was_absent_in_one_audit_gets_a_new_start_time():
 
 
 @pytest.mark.parametrize(("at", "expected"), [(1, [True]), (2, [True]), (3, [False])])
-def test_option_confirm_audits_sets_how_many_audits_confirm_a_finding(at, expected):
+def test_option_confirm_audits_is_the_number_of_audits_that_confirm_a_finding(at, expected):
     assert confirmed(after(([PLAIN], True), ([PLAIN], True), at=at)) == expected
 
 
@@ -108,11 +108,11 @@ def test_a_new_finding_based_on_cached_allocations_waits_for_a_fresh_read():
 
 
 @pytest.mark.parametrize(("finding", "fresh"), [(RECORDED, True), (PLAIN, False)])
-def test_a_fresh_read_is_requested_only_for_a_finding_that_waits_for_one(finding, fresh):
+def test_no_fresh_read_is_requested_for_a_finding_that_does_not_wait_for_one(finding, fresh):
     assert not look(History(), finding, fresh=fresh).recheck_recorded
 
 
-def test_the_consumer_of_a_recorded_finding_is_reread_until_confirmation():
+def test_a_consumers_allocations_are_reread_until_its_finding_is_confirmed():
     once = look(History(), RECORDED, PLAIN)
     assert once.unconfirmed_recorded == ("c1",)
     assert look(once.history, RECORDED, PLAIN).unconfirmed_recorded == ()
@@ -125,7 +125,7 @@ def test_the_finding_history_keeps_first_seen_at_and_removes_ended_findings():
     assert [seen.first_seen_at for seen in told.findings] == [FIRST]
 
 
-def test_the_number_of_audits_with_a_finding_is_counted_to_confirm_audits_only():
+def test_the_count_of_audits_with_a_finding_stops_at_option_confirm_audits():
     told = after(*[([PLAIN], True)] * 5)
     assert [sighting.times for sighting in told.history.sightings] == [2]
 
@@ -189,7 +189,7 @@ def test_findings_of_an_audit_that_ended_early_are_all_unknown():
     assert seen.unknown_because == ("libvirt", "placement", "state")
 
 
-def test_a_finding_based_on_allocations_requests_a_fresh_allocation_read():
+def test_even_a_confirmed_finding_about_allocations_requests_a_fresh_read():
     """Confirmed or not: a problem that DELETE repaired must not be reported until the next full read."""
     of_no_consumer = dataclasses.replace(RECORDED, code="over-capacity", consumer_uuid=None)
     told = look(History(), of_no_consumer)
@@ -216,7 +216,7 @@ SPACED = {
 
 
 @pytest.mark.parametrize(("seconds", "expected"), SPACED.values(), ids=SPACED.keys())
-def test_two_audits_confirm_a_finding_only_if_10_to_180_s_lie_between_them(seconds, expected):
+def test_two_audits_confirm_a_finding_only_if_they_are_10_to_180_s_apart(seconds, expected):
     history, told = History(), []
     for second in seconds:
         seen = look(history, PLAIN, second=second, apart_s=10.0, within_s=180.0)
@@ -225,14 +225,14 @@ def test_two_audits_confirm_a_finding_only_if_10_to_180_s_lie_between_them(secon
     assert told == expected
 
 
-def test_a_confirmed_finding_counts_its_audits_anew_after_a_reboot():
+def test_after_a_reboot_the_audit_count_of_a_confirmed_finding_restarts_at_1():
     before = look(look(History(), PLAIN, second=100).history, PLAIN, second=160)
     assert confirmed(before) == [True]
     (after_it,) = look(before.history, PLAIN, second=170, boot="another").findings
     assert (after_it.confirmed, after_it.times, after_it.first_seen_at) == (True, 1, FIRST)
 
 
-def test_a_finding_seen_again_is_confirmed_if_10_to_180_s_have_passed():
+def test_a_finding_is_confirmed_now_if_an_audit_saw_it_10_to_180_s_ago():
     history = look(History(), PLAIN, second=100, apart_s=10.0, within_s=180.0).history
 
     def now(second):

@@ -95,7 +95,7 @@ BOOKS = {
 
 
 @pytest.mark.parametrize(("change", "expected"), BOOKS.values(), ids=BOOKS.keys())
-def test_the_end_reason_says_whether_promised_held_or_recorded_amounts_changed(change, expected):
+def test_the_end_reason_of_a_finding_names_the_source_whose_amount_changed(change, expected):
     finding, before, now = change
     assert reason(sighting(finding, before), booked=booked(*now)) == expected
 
@@ -125,7 +125,7 @@ def test_the_end_reason_of_a_repaired_finding_names_the_journal_entry_and_user(c
 @pytest.mark.parametrize(
     "changes", [{"at": BEFORE}, {"finding_id": "another", "consumer_uuid": "another"}, {"finding_id": None}]
 )
-def test_a_repair_of_earlier_or_of_another_consumer_is_not_the_end_reason(changes):
+def test_an_earlier_repair_or_another_consumers_repair_is_not_the_end_reason(changes):
     repair = REPAIR._replace(**({"consumer_uuid": None} | changes))
     assert reason(sighting(LEAKED, vcpu(recorded=8)), repairs=(repair,))[0] is GoneReason.PLACEMENT_CHANGED
 
@@ -135,7 +135,7 @@ def test_a_source_unavailable_finding_ends_because_the_source_was_read_again():
     assert reason(sighting(lost)) == (GoneReason.SOURCE_BACK, "libvirt was read again")
 
 
-def test_a_changed_configuration_is_the_end_reason_before_changed_amounts():
+def test_a_configuration_change_is_a_better_end_reason_than_changed_amounts():
     changed = Reconfigured(AFTER, "the configuration changed: role owner -> observer")
     assert reason(sighting(), reconfigured=changed) == (GoneReason.CONFIGURATION_CHANGED, changed.words)
     earlier = changed._replace(at=SEEN_AT)
@@ -171,14 +171,14 @@ def row(key: str, name: str, recorded: int | None, place: ProviderKey = ROOT) ->
     )
 
 
-def test_amounts_are_stored_per_consumer_and_summed_over_the_hosts_providers():
+def test_amounts_are_stored_per_consumer_and_as_a_sum_without_sharing_providers():
     rows = (row("a", "VCPU", 2), row("b", "VCPU", 3), row("b", "DISK_GB", 9, ProviderKey("shared", "s")))
     found = booked_by(rows)
     assert found["b"] == (Booked("b", "VCPU", None, None, 3), Booked("b", "DISK_GB", None, None, 9, shared=True))
     assert found[ALL] == (Booked(ALL, "VCPU", None, None, 5),)
 
 
-def test_a_finding_stores_the_amounts_of_its_consumer_or_else_of_its_class():
+def test_a_finding_stores_the_amounts_of_its_consumer_or_those_of_its_evidence():
     rows = (row("a", "VCPU", 2), row("b", "VCPU", 3))
     about_a = dataclasses.replace(LEAKED, consumer_uuid="a")
     of_class = dataclasses.replace(LEAKED, consumer_uuid=None, resource_class="VCPU", evidence=rows[0].claims)
@@ -190,7 +190,7 @@ def test_a_finding_stores_the_amounts_of_its_consumer_or_else_of_its_class():
     assert noted == [[2], [2], [5], []]
 
 
-def test_removing_an_instance_volume_is_the_end_reason_of_its_finding():
+def test_the_removal_of_an_orphaned_volume_is_the_end_reason_of_its_finding():
     volume = Claim(
         consumer=Consumer(key="vg0/c1_disk", kind="volume"),
         cause=Cause.VOLUME_ORPHANED,

@@ -19,7 +19,7 @@ def history(*sightings: Sighting, read_until: int = 100, **changes: object) -> H
     return History(sightings=sightings, boot="this", read_until=read_until, **changes)
 
 
-def test_a_merged_finding_has_the_earliest_start_and_the_latest_end_of_two():
+def test_merging_two_histories_keeps_the_earliest_start_and_the_latest_sighting():
     ours = history(one(first_seen_at=T3, last_seen_at=T3, times=1, stands_since=T3))
     theirs = history(one(first_seen_at=T1, last_seen_at=T4, times=2, confirmed=True, stands_since=T1), read_until=160)
     (found,) = merged(ours, theirs).sightings
@@ -33,7 +33,7 @@ def test_audit_counts_of_a_finding_are_merged_only_if_the_evidence_is_equal():
     assert (found.times, found.evidence_digest) == (1, "d")
 
 
-def test_a_finding_unchecked_by_the_newer_audit_counts_0_audits_after_the_merge():
+def test_a_finding_left_unchecked_by_the_newer_audit_has_count_0_after_a_merge():
     newer = history(one(times=0, unknown_because=("placement",)), read_until=160)
     older = history(one(times=2, confirmed=True))
     for found in (merged(newer, older), merged(older, newer)):
@@ -41,32 +41,32 @@ def test_a_finding_unchecked_by_the_newer_audit_counts_0_audits_after_the_merge(
         assert (sighting.times, sighting.confirmed, sighting.unknown_because) == (0, True, ("placement",))
 
 
-def test_a_merge_keeps_findings_unless_audits_of_this_process_ended_them():
+def test_a_merge_drops_only_the_findings_that_audits_of_this_process_ended():
     ours, theirs = history(one("a")), history(one("b"), one("c"))
     assert [s.id for s in merged(ours, theirs).sightings] == ["a", "b", "c"]
     assert [s.id for s in merged(ours, theirs, frozenset({"b"})).sightings] == ["a", "c"]
 
 
-def test_a_finding_absent_from_the_other_processs_later_audit_counts_0_audits():
+def test_a_finding_missing_in_a_later_audit_of_another_process_gets_count_0():
     ours = history(one(times=2, counted_at=100, confirmed=True))
     (found,) = merged(ours, history(read_until=160)).sightings
     assert (found.times, found.confirmed) == (0, True)
 
 
-def test_a_finding_of_only_one_process_keeps_its_audit_count_in_a_merge():
+def test_a_merge_keeps_the_audit_count_of_a_finding_newer_than_one_history():
     ours = history(one(times=1, counted_at=100))
     assert merged(ours, history(read_until=40)) == ours
     theirs = history(one(times=1, counted_at=160), read_until=160)
     assert merged(history(), theirs).sightings == theirs.sightings
 
 
-def test_a_confirmed_finding_counts_0_audits_if_one_process_lacks_the_finding():
+def test_a_confirmed_finding_that_only_one_process_has_gets_audit_count_0():
     long = history(one(times=2, counted_at=160, confirmed=True), read_until=160)
     for found in (merged(long, history()), merged(history(), long)):
         assert [(s.times, s.confirmed) for s in found.sightings] == [(0, True)]
 
 
-def test_an_earlier_finding_absent_from_this_processs_later_audit_counts_0():
+def test_a_finding_missing_in_a_later_audit_of_this_process_has_audit_count_0():
     theirs = history(one(times=1, counted_at=100))
     (found,) = merged(history(read_until=160), theirs).sightings
     assert found.times == 0
@@ -89,7 +89,7 @@ def test_a_merge_does_not_add_audit_counts_of_two_separate_appearances():
         assert (sighting.first_seen_at, sighting.last_seen_at) == (T1, T4)
 
 
-def test_a_merge_takes_everything_except_findings_from_this_process():
+def test_a_merge_takes_the_provider_and_settings_from_this_process():
     ours = history(root_uuid="ours", settings_digest="ours")
     found = merged(ours, history(read_until=200, root_uuid="theirs", settings_digest="theirs"))
     assert (found.root_uuid, found.settings_digest, found.read_until) == ("ours", "ours", 200)

@@ -135,7 +135,7 @@ def test_the_owner_of_a_folder_is_unknown_if_nova_or_libvirt_is_unreadable(lost)
     assert leftovers(read) == ()
 
 
-def test_an_instance_folder_without_owner_in_a_shared_store_is_not_a_leftover():
+def test_in_a_shared_store_an_instance_folder_without_an_owner_is_no_leftover():
     read = world(store((FOLDER, GIB), shared_because="the folder's file system is nfs4"))
     assert by_path(image_store_rows(read))[FOLDER] == ("unknown", I1, GIB)
     assert leftovers(read) == ()
@@ -161,7 +161,7 @@ def test_a_disk_file_of_several_guests_belongs_to_the_lowest_guest_uuid():
     assert by_path(image_store_rows(read))[used][1] == min(map(uuid, "abc"))
 
 
-def test_image_cache_rows_shrink_if_files_exceed_the_used_size_of_the_store():
+def test_image_cache_rows_shrink_if_files_add_up_to_more_than_the_store_uses():
     read = world(
         store(
             (f"{ROOT}/_base/a", 2 * GIB),
@@ -201,7 +201,7 @@ def pooled(**changes):
     return dataclasses.replace(read, storage=(*read.storage, good(CEPH, StorageFacts(ceph_pools=(pool,)))))
 
 
-def test_ceph_store_rows_split_the_cluster_into_pool_and_other_and_free_bytes():
+def test_ceph_store_rows_show_pool_bytes_and_other_used_bytes_and_free_bytes():
     assert [(r.store, r.owner_kind, r.owner, r.size_bytes, r.store_bytes) for r in image_store_rows(pooled())] == [
         ("ceph vms", "pool", "vms", 30 * GIB, 90 * GIB),
         ("ceph vms", "elsewhere", "", 40 * GIB, 90 * GIB),
@@ -210,7 +210,7 @@ def test_ceph_store_rows_split_the_cluster_into_pool_and_other_and_free_bytes():
 
 
 @given(BYTES, BYTES, BYTES)
-def test_ceph_store_rows_sum_to_the_cluster_size_for_any_figures(size, available, used):
+def test_ceph_store_rows_sum_to_the_size_of_the_cluster_for_random_figures(size, available, used):
     rows = image_store_rows(pooled(cluster_bytes=size, available_bytes=available, used_bytes=used))
     assert sum(row.size_bytes for row in rows) == size
     assert all(row.size_bytes >= 0 for row in rows)

@@ -101,14 +101,14 @@ def test_a_guest_that_nova_may_expect_on_this_host_is_not_a_foreign_guest(world)
     assert kept.unmanaged.claims == ()
 
 
-def test_the_disk_of_a_foreign_guest_counts_as_unmanaged_use():
+def test_the_disk_of_a_guest_unknown_to_nova_counts_as_unmanaged_use():
     used = Disk(target="vda", kind="block", source="/dev/vg0/by-hand")
     world = snapshot(libvirt=host(domain("stranger", disks=(used,))), lvm=group(20, volume("by-hand", 2.5)))
     kept = written(world, lvm_settings())
     assert (S, Cause.FOREIGN_GUEST, "DISK_GB", 3) in lines(kept.unmanaged)
 
 
-def test_resources_that_a_foreign_guest_has_allocated_are_not_unmanaged_use():
+def test_what_placement_allocates_to_a_foreign_guest_is_not_unmanaged_use():
     world = snapshot(libvirt=host(domain("stranger")), placement=view(allocations(S, VCPU=1)))
     kept = written(world)
     assert (S, Cause.FOREIGN_GUEST, "VCPU", 1) in lines(kept.held)
@@ -127,7 +127,7 @@ def test_amounts_of_an_unreadable_source_are_absent_and_marked_as_unknown(lost, 
     assert empty.claims == ()
 
 
-def test_without_a_node_name_nova_yields_no_amounts_and_is_marked_as_unknown():
+def test_if_the_node_name_is_unknown_nova_amounts_are_absent_and_marked_unknown():
     kept = written(WORLD, node=None)
     assert kept.promised.claims == ()
     assert not kept.state_known
@@ -165,13 +165,13 @@ NOTICED = {
 
 
 @pytest.mark.parametrize("changes", NOTICED.values(), ids=NOTICED.keys())
-def test_the_ledger_digest_changes_with_an_instance_or_a_guest_or_a_volume(changes):
+def test_the_digest_changes_if_an_instance_or_a_guest_or_a_volume_changes(changes):
     assert digest(written(snapshot(**settled_world(**changes)), lvm_settings())) != digest(
         written(WORLD, lvm_settings())
     )
 
 
-def test_the_ledger_digest_ignores_recorded_allocations():
+def test_an_allocation_in_placement_does_not_change_the_digest_of_the_ledger():
     nova = state(instance(task_state="migrating"), migrations=(migration(kind="live-migration"),))
     moved = snapshot(**settled_world(nova=nova))
     held_by_move = snapshot(**settled_world(nova=nova, placement=view(allocations(uuid("migration-1"), VCPU=1))))

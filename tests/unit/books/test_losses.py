@@ -31,21 +31,21 @@ def life(*moments: tuple[int, tuple[Failed, ...]], boots: str = "", settings=SET
 LIBVIRT_FAILED = (Failed(LIBVIRT, denied=False),)
 
 
-def test_a_lost_source_is_an_error_after_three_audits_and_300_s():
+def test_the_loss_of_a_source_becomes_an_error_after_three_audits_and_300_s():
     _, told = life(*((second, LIBVIRT_FAILED) for second in (0, 60, 120, 299, 300, 360)))
     assert told == [[False], [False], [False], [False], [True], [True]]
     _, told = life((0, LIBVIRT_FAILED), (400, LIBVIRT_FAILED), (401, LIBVIRT_FAILED))
     assert told == [[False], [False], [True]], "two audits are not enough, however long they are apart"
 
 
-def test_the_loss_of_a_source_lasts_from_its_first_failed_audit_to_a_good_read():
+def test_the_loss_of_a_source_lasts_from_a_failed_read_until_the_next_good_read():
     losses, _ = life((0, LIBVIRT_FAILED), (60, LIBVIRT_FAILED), (120, LIBVIRT_FAILED))
     assert losses == (Loss(LIBVIRT, "at 0", 0, 3, is_error=False),)
     losses, _ = life((0, LIBVIRT_FAILED), (60, ()), (120, LIBVIRT_FAILED))
     assert losses == (Loss(LIBVIRT, "at 120", 120, 1, is_error=False),)
 
 
-def test_denied_credentials_are_an_error_at_once_until_the_source_is_read():
+def test_a_source_that_denies_the_credentials_is_an_error_from_the_first_audit():
     denied, failed = (Failed(PLACEMENT, denied=True),), (Failed(PLACEMENT, denied=False),)
     _, told = life((0, denied), (60, failed), (120, ()), (180, failed))
     assert told == [[True], [True], [], [False]]
@@ -70,7 +70,7 @@ def test_the_loss_of_a_source_stays_an_error_after_a_reboot():
         (facts.settings(images_type="rbd"), CEPH, True),
     ],
 )
-def test_a_lost_source_that_no_write_depends_on_stays_a_warning(settings, source, is_heavy):
+def test_a_lost_source_becomes_an_error_only_if_a_write_depends_on_the_source(settings, source, is_heavy):
     failed = (Failed(source, denied=True),)
     _, told = life((0, failed), (200, failed), (400, failed), settings=settings)
     assert told == [[is_heavy]] * 3
@@ -84,7 +84,7 @@ def test_an_audit_that_does_not_read_a_source_leaves_its_loss_unchanged():
     assert losses == (Loss(PLACEMENT, "at 0", 0, 1, is_error=False),)
 
 
-def test_only_the_finding_about_the_lost_source_becomes_an_error():
+def test_the_finding_about_a_part_of_a_lost_source_stays_a_warning():
     part = dataclasses.replace(LOST, subject="/srv/nova")
     losses = (Loss(LIBVIRT, "at 0", 0, 9, is_error=True),)
     assert [f.severity for f in graded((LOST, part), losses)] == [Severity.ERROR, Severity.WARNING]

@@ -63,7 +63,7 @@ USAGE = {
 
 
 @pytest.mark.parametrize(("world", "expected"), USAGE.values(), ids=USAGE.keys())
-def test_the_usage_of_an_instance_follows_from_flavor_and_state_and_host(world, expected):
+def test_the_usage_of_an_instance_depends_on_its_flavor_and_state_and_host(world, expected):
     assert promised(world) == expected
 
 
@@ -153,7 +153,7 @@ MIGRATIONS = {
 
 
 @pytest.mark.parametrize(("world", "expected"), MIGRATIONS.values(), ids=MIGRATIONS.keys())
-def test_the_usage_of_a_moving_instance_follows_from_the_state_of_the_move(world, expected):
+def test_the_usage_of_a_moving_instance_depends_on_the_state_of_the_move(world, expected):
     assert promised(world) == expected
 
 
@@ -186,7 +186,7 @@ def test_s34_an_incoming_move_of_a_stopped_instance_adds_the_new_flavors_usage(t
     assert promised(world) == B
 
 
-def test_s37_usage_follows_only_the_newest_of_two_migrations_of_an_instance():
+def test_s37_only_the_newest_of_two_migrations_decides_the_usage_of_an_instance():
     earlier, later = NOW, NOW + datetime.timedelta(hours=1)
     first = migration(1, updated_at=later, **INCOMING)
     second = migration(2, kind="live-migration", updated_at=earlier, **INCOMING)
@@ -202,7 +202,7 @@ def test_s38_a_migration_without_its_migration_context_is_reported_as_stuck():
     assert (stuck.migration_uuid, stuck.instance_uuid) == (uuid("migration-1"), uuid("i1"))
 
 
-def test_usage_is_assigned_to_a_migration_that_is_a_consumer_in_placement():
+def test_usage_is_assigned_to_the_migration_if_placement_has_it_as_the_consumer():
     world = moving("i1", migration(kind="live-migration"), task_state="migrating")
     (by_instance,) = occupied(world, NODE, frozenset({uuid("i1")})).occupancies
     (by_migration,) = occupied(world, NODE, frozenset({uuid("migration-1")})).occupancies
@@ -210,7 +210,7 @@ def test_usage_is_assigned_to_a_migration_that_is_a_consumer_in_placement():
     assert (by_migration.consumer_uuid, by_migration.consumer_kind) == (uuid("migration-1"), "migration")
 
 
-def test_a_same_host_resize_assigns_each_flavor_to_another_consumer():
+def test_a_same_host_resize_assigns_the_old_flavor_to_the_migration_consumer():
     world = moving("i1", migration(dest_host="cmp1", dest_node=NODE), **resized(task_state="resize_prep"))
     taken = occupied(world, NODE, frozenset({uuid("i1"), uuid("migration-1")})).occupancies
     assert {(o.cause, o.flavor.name, o.consumer_uuid) for o in taken} == {
@@ -229,7 +229,7 @@ def test_a_same_host_resize_assigns_each_flavor_to_another_consumer():
         ((), {"VCPU": 2}),
     ],
 )
-def test_flavor_extra_specs_decide_how_many_vcpu_and_pcpu_are_promised(specs, expected):
+def test_flavor_extra_specs_decide_how_much_vcpu_and_pcpu_an_instance_uses(specs, expected):
     world = state(instance(flavor=dataclasses.replace(FLAVOR_B, extra_specs=specs)))
     taken = occupied(world, NODE, frozenset())
     ledger = Ledger.of(
@@ -238,13 +238,13 @@ def test_flavor_extra_specs_decide_how_many_vcpu_and_pcpu_are_promised(specs, ex
     assert {c.resource_class: c.amount for c in ledger.claims if "CPU" in c.resource_class} == expected
 
 
-def test_a_same_host_migration_with_the_same_flavor_counts_only_once():
+def test_in_a_same_host_migration_without_a_new_flavor_the_flavor_counts_once():
     """Unlike nova-compute: nova counts such a migration twice, though no guest moves to its own host."""
     here = migration(kind="migration", dest_host="cmp1", dest_node=NODE, new_type_id=1)
     assert promised(moving("i1", here, task_state="resize_prep")) == A
 
 
-def test_dedicated_cpus_are_counted_as_vcpu_if_cpu_dedicated_set_is_not_set():
+def test_dedicated_cpus_are_counted_as_vcpu_if_cpu_dedicated_set_is_empty():
     world = state(instance(flavor=dataclasses.replace(FLAVOR_B, extra_specs=(("hw:cpu_policy", "dedicated"),))))
     taken = occupied(world, NODE, frozenset())
     ledger = Ledger.of(c for r in BUILTIN for c in r.promised(taken.occupancies, settings()))

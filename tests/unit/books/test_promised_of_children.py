@@ -56,12 +56,12 @@ def rows(who, *held, chosen=ENABLED, root_has=(), **changes):
     ],
     ids=["one on each card", "both on one", "one is missing", "both are"],
 )
-def test_vgpus_of_all_request_groups_are_compared_with_the_sum_over_children(held, recorded, verdict):
+def test_the_vgpus_of_all_request_groups_are_compared_with_the_sum_allocated(held, recorded, verdict):
     found = rows(asking(resources1__VGPU="1", resources2__VGPU="1"), *held)["VGPU"]
     assert (found.promised, found.recorded, found.verdict) == (2, recorded, verdict)
 
 
-def test_the_custom_mdev_class_of_a_flavor_is_compared_with_the_allocation():
+def test_a_custom_mdev_class_in_a_flavor_is_compared_with_the_allocation():
     found = rows(asking(resources__CUSTOM_BIG="1"), on(IN_07, "i1", "CUSTOM_BIG", 1))
     assert {name: (row.promised, row.verdict) for name, row in found.items()} == {"CUSTOM_BIG": (1, Verdict.AGREED)}
 
@@ -76,7 +76,7 @@ def test_an_instance_with_memory_encryption_needs_one_encryption_context():
     assert (found.promised, found.recorded) == (1, 1)
 
 
-def test_an_allocated_vgpu_missing_in_the_flavor_has_verdict_unknown():
+def test_an_allocated_vgpu_that_the_flavor_does_not_request_has_verdict_unknown():
     found = rows(instance(), on(IN_06, "i1", "VGPU", 1))["VGPU"]
     assert (found.promised, found.verdict) == (None, Verdict.UNKNOWN)
 
@@ -86,12 +86,12 @@ def test_a_requested_class_that_the_host_does_not_offer_is_not_compared():
     assert rows(asking(resources__VGPU="1"), chosen=settings()) == {}
 
 
-def test_s106_a_requested_vgpu_is_expected_on_a_root_with_vgpu_inventory():
+def test_s106_a_vgpu_is_expected_on_the_root_provider_if_it_has_vgpu_inventory():
     found = rows(asking(resources__VGPU="1"), *allocations(uuid("i1"), VGPU=1), root_has=[inventory("VGPU", 8)])["VGPU"]
     assert (found.promised, found.recorded, found.verdict) == (1, 1, Verdict.AGREED)
 
 
-def test_another_consumers_root_allocation_does_not_change_the_vgpu_verdict():
+def test_an_allocation_of_another_consumer_does_not_change_a_vgpu_verdict():
     held = (*allocations(uuid("gone"), VGPU=1), on(IN_06, "i1", "VGPU", 1))
     found = rows(asking(resources__VGPU="1"), *held, root_has=[inventory("VGPU", 8)])
     assert (found["VGPU"].promised, found["VGPU"].verdict) == (1, Verdict.AGREED)
@@ -106,6 +106,6 @@ def test_the_expected_usage_of_an_incoming_live_migration_includes_the_vgpu():
     assert (found.promised, found.recorded, found.verdict) == (1, 1, Verdict.SETTLING)
 
 
-def test_a_vgpu_requested_by_a_flavor_may_come_from_any_child_provider():
+def test_a_vgpu_that_a_flavor_requests_may_be_on_any_child_provider():
     claims = decided(snapshot(nova=state(asking(resources__VGPU="1"))), ENABLED).books.promised.claims
     assert {claim.resource_class for claim in claims if claim.provider_key == CHILD} == {"VGPU"}

@@ -52,7 +52,7 @@ def test_the_ledger_has_a_row_for_each_consumer_and_class():
     assert rows[2].source == f"nova instances {I1}, libvirt domain {I1}, placement allocations {I1}"
 
 
-def test_the_ledger_lists_host_reserves_first():
+def test_the_ledger_lists_what_is_reserved_for_the_host_before_all_other_rows():
     chosen = lvm_settings(reserved_host_cpus=2, reserved_host_disk_mib=1025)
     rows = ledger(snapshot(lvm=group(20, volume("x", 2.5))), chosen)
     assert [(r.consumer_key, r.consumer_kind, r.cause, r.resource_class, r.held, r.verdict) for r in rows] == [
@@ -64,7 +64,7 @@ def test_the_ledger_lists_host_reserves_first():
     assert (rows[2].size_bytes, rows[2].consumer_uuid) == (2684354560, None)
 
 
-def test_a_same_host_resize_of_one_consumer_is_a_single_ledger_row_per_class():
+def test_a_same_host_resize_of_an_instance_has_one_ledger_row_for_each_class():
     nova = state(
         instance(task_state="resize_prep", old_flavor=FLAVOR_A, new_flavor=FLAVOR_B),
         migrations=(migration(dest_host="cmp1", dest_node=NODE),),
@@ -102,7 +102,7 @@ def test_an_inventory_row_has_wanted_and_recorded_and_used_and_free_amounts():
     assert (rows["MEMORY_MB"].wanted, rows["MEMORY_MB"].recorded) == (inventory("MEMORY_MB", 512), None)
 
 
-def test_wanted_inventory_equals_recorded_inventory_while_libvirt_is_unreadable():
+def test_while_libvirt_is_unreadable_the_wanted_inventory_is_that_in_placement():
     held = inventory("VCPU", 9, allocation_ratio=2.0)
     rows = inventories(snapshot(placement=view(provider=root(held)), lost=[LIBVIRT]))
     assert rows["VCPU"].wanted == rows["VCPU"].recorded == held
@@ -114,7 +114,7 @@ def test_used_and_free_amounts_are_unknown_if_placement_is_unreadable():
     assert set(rows) == {"DISK_GB", "MEMORY_MB", "VCPU"}
 
 
-def test_a_provider_row_names_the_parent_that_placement_records():
+def test_a_provider_row_names_the_parent_that_the_provider_has_in_placement():
     child = Provider(uuid=I1, name="child", parent_uuid=ROOT_UUID, generation=1)
     held = view(provider=root(inventory("VCPU", 4)))
     world = snapshot(placement=dataclasses.replace(held, providers=(*held.providers, child)))
@@ -122,7 +122,7 @@ def test_a_provider_row_names_the_parent_that_placement_records():
     assert set(places) == {ProviderPlace(NODE, ROOT_UUID, None), ProviderPlace("child", I1, ROOT_UUID)}
 
 
-def test_a_provider_missing_in_placement_has_its_wanted_parent():
+def test_while_placement_is_unread_a_provider_row_shows_the_planned_parent():
     (place,) = provider_places(None, decided(snapshot(lost=[PLACEMENT])).tree)
     assert (place.uuid, place.parent_uuid) == (ROOT_UUID, None)
 

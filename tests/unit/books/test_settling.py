@@ -67,7 +67,7 @@ def test_a_row_with_verdict_settling_names_novas_unfinished_operation(nova, reas
     assert reasons(nova) == {(Verdict.SETTLING, reason)}
 
 
-def test_a_row_with_another_verdict_names_no_unfinished_operation():
+def test_a_row_with_verdict_agreed_names_no_unfinished_operation():
     long_ago = NOW - datetime.timedelta(hours=1)
     assert reasons(state(instance(updated_at=long_ago), now=NOW)) == {(Verdict.AGREED, "")}
 

@@ -170,7 +170,7 @@ def test_a_thin_volume_counts_its_full_size_if_pool_usage_is_unknown() -> None:
     [(50.0, {HERE: 15, "before": 1, OTHER: 4, "free": 20}), (47.5, {HERE: 15, OTHER: 4, "free": 21})],
     ids=["the rest is its own", "no rest: all it has it shares"],
 )
-def test_thin_pool_bytes_not_used_by_active_volumes_belong_to_inactive_volumes(
+def test_bytes_that_no_active_thin_volume_uses_belong_to_the_inactive_volumes(
     percent: float, shares: dict[str, int]
 ) -> None:
     snap = thin("before", 10, origin=f"{HERE}_disk")
@@ -181,7 +181,7 @@ def test_thin_pool_bytes_not_used_by_active_volumes_belong_to_inactive_volumes(
     assert {names[what]: size for _, _, what, size in found if what in names} == shares
 
 
-def test_unassigned_bytes_of_a_thin_pool_belong_to_the_pool() -> None:
+def test_used_bytes_of_a_thin_pool_that_belong_to_no_volume_belong_to_the_pool() -> None:
     found = rows_of(*pool(40), pools=fill(40, 25.0))
     assert found[:2] == [
         ("foreign", "vg0/tpool", "free space in thin pool tpool", 30),
@@ -189,7 +189,7 @@ def test_unassigned_bytes_of_a_thin_pool_belong_to_the_pool() -> None:
     ]
 
 
-def test_copies_of_a_thin_pools_data_have_a_separate_row() -> None:
+def test_extra_copies_of_the_data_in_a_thin_pool_have_a_separate_row() -> None:
     found = rows_of(*pool(40, thin(f"{HERE}_disk", 30), copies=2), pools=fill(40, 0.0, **{f"{HERE}_disk": 0}))
     assert found[:2] == [
         ("thin-pool", "vg0/tpool", "copies or cache of the data in thin pool tpool", 40),
@@ -197,7 +197,7 @@ def test_copies_of_a_thin_pools_data_have_a_separate_row() -> None:
     ]
 
 
-def test_a_cinder_thin_pool_and_its_free_space_count_as_block_storage() -> None:
+def test_a_thin_pool_of_cinder_and_its_free_space_count_as_block_storage() -> None:
     theirs = [replace(v, name=v.name.replace("tpool", "vg0-pool"), parent=v.parent and "vg0-pool") for v in pool(40)]
     assert {kind for kind, *_ in rows_of(*theirs)} == {"block-storage", "free"}
 
@@ -213,7 +213,7 @@ def test_rows_from_recorded_lvm_output_sum_to_the_size_of_the_volume_group(name:
     assert free == {f"vg {found.name}": found.free_bytes for found in groups}
 
 
-def test_sizes_of_thin_volume_rows_match_recorded_device_mapper_figures() -> None:
+def test_sizes_of_thin_volume_rows_match_figures_measured_with_device_mapper() -> None:
     """Figures recorded in a VM: 100 MiB were written to one thin disk and 20 MiB to another.
 
     The third disk had 40 MiB. After a snapshot of it, 10 MiB of it were rewritten: 50 MiB for disk and snapshot.
@@ -294,7 +294,7 @@ def random_world(found: list[Volume], pools: list[ThinPool], frees: tuple[int, i
     st.lists(fills, max_size=3, unique_by=lambda found: found.path),
     st.tuples(st.integers(0, 99), st.integers(0, 99)),
 )
-def test_rows_of_random_volumes_sum_to_the_size_of_the_group(
+def test_rows_of_random_volumes_sum_to_the_size_of_the_volume_group(
     found: list[Volume], pools: list[ThinPool], frees: tuple[int, int]
 ) -> None:
     rows = volume_group_rows(random_world(found, pools, frees))
@@ -311,7 +311,7 @@ def test_rows_of_random_volumes_sum_to_the_size_of_the_group(
     st.lists(st.tuples(st.integers(1, 80), st.none() | st.integers(0, 80), st.booleans()), max_size=5),
     st.integers(1, 3),
 )
-def test_thin_volume_rows_sum_to_the_usage_of_the_pool_for_random_figures(
+def test_thin_volume_rows_sum_to_the_used_bytes_of_the_pool_for_random_figures(
     size: int, percent: float | None, found: list[tuple[int, int | None, bool]], copies: int
 ) -> None:
     inside = [

@@ -136,7 +136,7 @@ def test_s53_unreadable_allocations_cause_only_a_source_unavailable_finding():
     assert [f.code for f in decided(world).findings] == ["source-unavailable"]
 
 
-def test_s54_a_deleted_instance_without_allocations_yields_no_rows():
+def test_s54_a_deleted_instance_without_allocations_has_no_ledger_rows():
     world = snapshot(nova=state(instance(deleted=True)))
     assert (rows_of(world), told(world)) == ((), [])
 
@@ -148,7 +148,7 @@ def test_s55_the_first_audit_reports_a_leak_of_an_instance_deleted_a_day_ago():
     assert told(world) == ["allocation-leaked"]
 
 
-def test_s56_the_consumer_generation_does_not_change_an_audits_findings():
+def test_s56_a_changed_consumer_generation_does_not_change_the_findings():
     """heal reads and decides again (tests/unit/healing); here the audit writes no allocation at all."""
     world = recorded(instance(deleted=True))
     moved = tuple(dataclasses.replace(a, consumer_generation=9) for a in allocations(I1, **A))
@@ -186,14 +186,14 @@ RACES = {
 
 
 @pytest.mark.parametrize("world", RACES.values(), ids=RACES.keys())
-def test_a_difference_has_verdict_settling_right_after_nova_changed_the_row(world):
+def test_a_difference_has_verdict_settling_just_after_nova_changed_the_instance(world):
     assert verdict_of(world) is Verdict.SETTLING
     later = dataclasses.replace(world.nova.value, now=NOW + datetime.timedelta(minutes=1))
     world = dataclasses.replace(world, nova=dataclasses.replace(world.nova, value=later))
     assert verdict_of(world) not in (Verdict.SETTLING, Verdict.AGREED)
 
 
-def test_a_matching_allocation_has_verdict_agreed_right_after_a_row_change():
+def test_a_correct_allocation_has_verdict_agreed_just_after_an_instance_change():
     assert verdict_of(recorded(instance(updated_at=YOUNG), libvirt=host(domain()))) is Verdict.AGREED
 
 
@@ -227,7 +227,7 @@ def with_vgpu(*held):
     ],
     ids=["on one child", "on two children", "less than promised", "on no child"],
 )
-def test_a_promised_vgpu_amount_is_compared_with_the_sum_over_all_children(held, expected, place):
+def test_vgpus_of_an_instance_are_compared_with_the_sum_over_child_providers(held, expected, place):
     row = with_vgpu(*held)
     assert (row.promised, row.verdict, row.provider_key) == (2, expected, place)
 
@@ -237,7 +237,7 @@ def sharing(*held):
     return view(*held, shared=(nfs,), shared_is_read=True)
 
 
-def test_a_leak_on_a_sharing_provider_has_a_separate_row():
+def test_a_leaked_allocation_on_a_sharing_provider_has_a_separate_row():
     world = snapshot(nova=state(instance(deleted=True)), placement=sharing(allocations(I1, VCPU=1)))
     assert {(r.provider_key, r.recorded, r.verdict) for r in rows_of(world)} == {
         (ProviderKey("root", ""), 1, Verdict.ALLOCATION_LEAKED),
@@ -251,7 +251,7 @@ def test_sharing_provider_rows_have_verdict_unknown_if_a_source_is_unreadable(lo
     assert {row.verdict for row in rows_of(world)} <= {Verdict.UNKNOWN}
 
 
-def test_a_shared_disk_allocation_of_an_ended_move_is_stale_on_the_source_host():
+def test_after_a_move_a_shared_disk_allocation_is_stale_on_the_source_host():
     """A confirmed resize: the migration's consumer still holds the disk."""
     moved = migration(uuid=I1, name="i2", status="confirmed")
     world = snapshot(nova=state(instance("i2", **AWAY), migrations=(moved,)), placement=sharing())
@@ -260,7 +260,7 @@ def test_a_shared_disk_allocation_of_an_ended_move_is_stale_on_the_source_host()
     assert rows_of(snapshot(nova=state(instance("i2", **AWAY), migrations=(incoming,)), placement=sharing())) == ()
 
 
-def test_findings_say_that_placement_has_pcpu_although_vcpu_was_requested():
+def test_findings_say_that_placement_has_pcpu_although_the_flavor_requests_vcpu():
     held = view(allocations(I1, PCPU=2, MEMORY_MB=256, DISK_GB=5))
     guest = host(domain(vcpus=2, memory_mib=256), cpus=8)
     world = snapshot(nova=state(instance(flavor=FLAVOR_B, flavor_id=2)), libvirt=guest, placement=held)
@@ -272,7 +272,7 @@ def test_findings_say_that_placement_has_pcpu_although_vcpu_was_requested():
     }
 
 
-def test_findings_say_that_placement_has_vcpu_although_pcpu_was_requested():
+def test_findings_say_that_placement_has_vcpu_although_the_flavor_requests_pcpu():
     dedicated = dataclasses.replace(FLAVOR_B, extra_specs=(("hw:cpu_policy", "dedicated"),))
     held = view(allocations(I1, VCPU=2, MEMORY_MB=256, DISK_GB=5))
     guest = host(domain(vcpus=2, memory_mib=256, pinned_cpus=(4, 5)), cpus=8)
@@ -283,7 +283,7 @@ def test_findings_say_that_placement_has_vcpu_although_pcpu_was_requested():
     assert said == {"PCPU": instead, "VCPU": "Placement records 2 VCPU"}
 
 
-def test_an_unknown_consumer_of_another_type_has_verdict_other_service():
+def test_an_unknown_consumer_of_type_cyborg_arq_has_verdict_other_service():
     record = ConsumerRecord(
         consumer_uuid=I1,
         generation=1,

@@ -43,7 +43,7 @@ def words() -> ProgramWords:
     return program_words(Shell())
 
 
-def test_completion_knows_every_command_and_every_finding_code(words):
+def test_completion_offers_every_command_and_every_finding_code(words):
     assert [each.name for each in words.commands] == [entry.name for entry in COMMANDS]
     (code,) = [o for c in words.commands if c.name == "findings" for o in c.options if "--code" in o.flags]
     assert code.values is Values.LISTED
@@ -80,7 +80,7 @@ def test_zsh_completes_commands_and_options_and_values(tmp_path: Path, words):
             _completes_in_zsh(zsh, typed, word)
 
 
-def test_the_completion_output_for_scripts_keeps_its_format(capsys):
+def test_the_output_of_complete_with_shell_none_lists_commands_and_subcommands(capsys):
     """``--shell none`` prints one line for each command: other programs may read these lines."""
     assert Shell().run(["complete", "--shell", "none"]) == 0
     out = capsys.readouterr().out

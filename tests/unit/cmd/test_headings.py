@@ -22,7 +22,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("command", "columns", "shown"), CASES, ids=lambda each: getattr(each, "__name__", ""))
-def test_each_heading_of_the_table_selects_a_column_of_the_list(command, columns, shown):
+def test_each_heading_of_a_printed_table_is_accepted_as_the_name_of_its_column(command, columns, shown):
     listing = command(None, None)
     for column in shown:
         assert listing._column(column.heading, columns) in columns, column.heading

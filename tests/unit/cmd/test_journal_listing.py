@@ -57,7 +57,7 @@ def test_the_journal_table_fits_80_columns_and_marks_undone_entries(
     assert words == f"{short} (undone by bbbbbbbb) put back"
 
 
-def test_journal_with_format_value_prints_full_lines_on_a_narrow_terminal(
+def test_the_journal_in_format_value_is_not_cut_on_a_narrow_terminal(
     config_file: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "20")
@@ -75,31 +75,35 @@ def test_journal_with_format_value_prints_full_lines_on_a_narrow_terminal(
         (("--consumer", uuid("web-1")[:8]), ["aaaaaaaaaaaa"]),
     ],
 )
-def test_journal_lists_the_entries_that_its_filters_select(config_file: str, arguments: tuple[str, ...], ids) -> None:
+def test_the_journal_command_lists_only_the_entries_that_its_filters_match(
+    config_file: str, arguments: tuple[str, ...], ids
+) -> None:
     done = stocktake_here("--config-file", config_file, "journal", "-f", "json", *arguments)
     assert (done.code, [row["id"] for row in done.document]) == (0, ids)
 
 
 @pytest.mark.parametrize("form", [(), ("-f", "value"), ("-f", "csv")])
-def test_each_text_format_shows_undone_for_an_undone_entry(config_file: str, form: tuple[str, ...]) -> None:
+def test_table_and_value_and_csv_show_undone_as_the_result_of_an_undone_entry(
+    config_file: str, form: tuple[str, ...]
+) -> None:
     listed = stocktake_here("--config-file", config_file, "journal", *form, "-c", "ENTRY", "-c", "RESULT")
     assert "undone" in next(line for line in listed.stdout.splitlines() if "aaaaaaaaaaaa" in line)
     kept = stocktake_here("--config-file", config_file, "journal", "-f", "json", "-c", "result")
     assert kept.document[0] == {"result": "done"}
 
 
-def test_the_table_keeps_the_headings_that_were_asked_for(config_file: str) -> None:
+def test_the_journal_table_has_the_headings_of_the_columns_that_were_asked_for(config_file: str) -> None:
     listed = stocktake_here("--config-file", config_file, "journal", "-c", "ENTRY", "-c", "finding_id")
     assert listed.stdout.splitlines()[0].split() == ["ENTRY", "FINDING_ID"]
 
 
-def test_journal_selects_the_entries_of_an_instance_by_its_name() -> None:
+def test_the_journal_command_finds_the_entries_of_an_instance_by_its_name() -> None:
     entry = Entry(id="a", at=AT, change=change(WHY, consumer_uuid=uuid("gone")))
     assert named_in((entry,), "web-3") == {uuid("gone")}
     assert named_in((entry,), "web") == frozenset()
 
 
-def test_format_csv_shows_the_actor_of_a_journal_entry_as_text(config_file: str) -> None:
+def test_the_actor_of_a_journal_entry_is_plain_text_in_format_csv(config_file: str) -> None:
     done = stocktake_here("--config-file", config_file, "journal", "-f", "csv", "-c", "actor", "--limit", "1")
     assert done.stdout.splitlines() == ['"actor"', '"alice (sudo), stocktake heal"']
 
@@ -107,5 +111,5 @@ def test_format_csv_shows_the_actor_of_a_journal_entry_as_text(config_file: str)
 @pytest.mark.parametrize(
     "arguments", [("--since", "yesterday"), ("--limit", "0"), ("--limit", "-3"), ("--consumer", uuid("web-1")[:7])]
 )
-def test_journal_exits_127_for_an_invalid_filter(config_file: str, arguments: tuple[str, ...]) -> None:
+def test_the_journal_command_exits_127_for_an_invalid_filter(config_file: str, arguments: tuple[str, ...]) -> None:
     assert stocktake_here("--config-file", config_file, "journal", *arguments).code == 127

@@ -45,7 +45,7 @@ def logged(stderr, tmp_path, text="", setup=setup_logging, journal=None):
 
 
 @pytest.mark.parametrize("form", ["", "use_json = true\n", "log_color = true\n"])
-def test_each_line_for_the_journal_begins_with_the_priority_of_its_level(stderr, tmp_path, form):
+def test_each_log_line_sent_to_journald_begins_with_the_priority_of_its_level(stderr, tmp_path, form):
     shown = logged(stderr, tmp_path, f"debug = true\n{form}")
     assert all(re.match("<[2-7]>", line) for line in shown)
     events_of = {
@@ -59,7 +59,7 @@ def test_each_line_for_the_journal_begins_with_the_priority_of_its_level(stderr,
         assert {line[:3] for line in shown if text in line} == {prefix}
 
 
-def test_each_line_of_a_traceback_has_the_priority_of_its_record(stderr, tmp_path):
+def test_each_line_of_a_traceback_begins_with_the_priority_of_its_log_record(stderr, tmp_path):
     shown = logged(stderr, tmp_path)
     assert len([line for line in shown if line.startswith("<3>")]) >= 3
 
@@ -71,7 +71,7 @@ def test_log_lines_have_no_priority_prefix_if_journald_does_not_read_stderr(stde
     assert not [line for line in shown if line.startswith("<")]
 
 
-def test_a_missing_stderr_is_not_taken_for_a_stream_to_journald(monkeypatch):
+def test_a_process_without_stderr_is_not_taken_for_one_that_journald_reads(monkeypatch):
     with monkeypatch.context() as changed:
         changed.setattr(sys, "stderr", None)
         assert not journald.is_read_by_journald()

@@ -92,7 +92,7 @@ def test_with_option_last_json_output_equals_the_daemons_last_audit(host):
     assert document(host, "explain", LEAKED)["started_at"] == report.started_at
 
 
-def test_with_option_last_a_source_unread_by_the_daemon_causes_exit_code_2(host):
+def test_with_option_last_the_exit_code_is_2_if_the_daemon_left_a_source_unread(host):
     host.reported()
     done = host.run("ledger")
     assert done.code == 2
@@ -120,7 +120,7 @@ def test_with_option_last_a_command_exits_75_if_the_daemon_could_read_nothing(ho
     assert host.run("ledger").code == 75
 
 
-def test_with_option_last_an_unreadable_row_is_left_out_and_named_with_exit_2(host):
+def test_with_option_last_an_unreadable_row_is_left_out_and_the_exit_code_is_2(host):
     host.reported(whole(REPORT))
     path = host.folder / "report.json"
     written = json.loads(path.read_text())

@@ -49,7 +49,7 @@ def printed(*arguments: str) -> str:
     return app.stdout.getvalue()
 
 
-def test_formats_json_and_yaml_show_null_for_unknown_and_unescaped_names():
+def test_json_and_yaml_output_has_null_for_an_unknown_value_and_original_names():
     keys = [dict(zip(Things.COLUMNS, row, strict=True)) for row in ROWS]
     assert json.loads(printed("-f", "json")) == keys
     text = printed("-f", "yaml")
@@ -57,7 +57,7 @@ def test_formats_json_and_yaml_show_null_for_unknown_and_unescaped_names():
     assert "\x1b" not in text + printed("-f", "json")
 
 
-def test_formats_csv_and_value_show_an_unknown_value_as_empty():
+def test_formats_csv_and_value_show_an_unknown_value_as_an_empty_field():
     assert list(csv.reader(io.StringIO(printed("-f", "csv")), escapechar="\\"))[1:] == [
         [ROWS[0][0], "4", "True", "a b", "evil\\u001b[2J\\u000aname\\u202e"],
         ["", "", "", "", "x y"],
@@ -80,7 +80,7 @@ def test_a_table_of_chosen_columns_has_a_dash_for_a_value_that_is_not_known():
     ]
 
 
-def test_the_default_table_has_the_short_columns_and_a_summary_line():
+def test_the_default_table_has_the_most_important_columns_and_a_summary_line():
     assert printed().splitlines() == [
         "NAME                           AMOUNT",
         "evil\\u001b[2J\\u000aname\\u202e       4",

@@ -71,14 +71,14 @@ class Endless:
         return "without end"
 
 
-def test_a_json_log_line_renders_a_self_referencing_object_as_text(tmp_path):
+def test_a_json_log_line_shows_an_object_that_contains_itself_as_text(tmp_path):
     setup_logging(configured(tmp_path, "use_json = true\ndefault_log_levels = stevedore=DEBUG\ndebug = true\n"))
     stdlib.getLogger("stevedore").debug("found extension %s", Endless())
     (line,) = map(json.loads, lines(tmp_path))
     assert line["message"] == "found extension without end"
 
 
-def test_a_json_line_of_the_agent_has_the_event_in_kebab_case(tmp_path):
+def test_a_json_log_line_names_the_event_in_kebab_case(tmp_path):
     setup_logging(configured(tmp_path, "use_json = true\n"))
     log_event(events.RELOAD_REFUSED, error="e")
     emit((Line(event=events.FINAL_VIEW, fields={}, words=dict.fromkeys(FINAL_WORDS, 1)),))
@@ -90,7 +90,7 @@ def test_a_json_line_of_the_agent_has_the_event_in_kebab_case(tmp_path):
     assert "event" not in library
 
 
-def test_a_value_of_a_json_line_has_at_most_4_kib(tmp_path):
+def test_a_value_in_a_json_log_line_has_at_most_4_kib(tmp_path):
     setup_logging(configured(tmp_path, "use_json = true\n"))
     log_event(events.STATE_DIR_UNUSABLE, error="\u00e9" * 5000, many=["x" * 100] * 100, few=("a", "b"), number=7)
     extra = json.loads(lines(tmp_path)[0])["extra"]
@@ -101,7 +101,7 @@ def test_a_value_of_a_json_line_has_at_most_4_kib(tmp_path):
     assert len("".join(extra["many"])) <= 4096
 
 
-def test_a_text_log_line_is_short_even_with_a_long_prefix_during_an_exception(tmp_path):
+def test_a_text_log_line_has_at_most_1000_bytes_even_with_a_long_prefix(tmp_path):
     setup_logging(configured(tmp_path, f"logging_default_format_string = %(levelname)s {'p' * 300} %(message)s\n"))
     try:
         float("of the caller" * 100)
@@ -112,7 +112,7 @@ def test_a_text_log_line_is_short_even_with_a_long_prefix_during_an_exception(tm
     assert line.endswith(f" consumer_uuid={UUID}")
 
 
-def test_a_bug_is_logged_with_its_error_in_a_field_and_its_traceback(tmp_path):
+def test_a_crash_is_logged_with_its_traceback_and_with_the_error_in_a_field(tmp_path):
     setup_logging(configured(tmp_path))
     try:
         _ = 1 / 0
@@ -140,7 +140,7 @@ def connect():
 
 
 @pytest.mark.parametrize("use_json", ["true", "false"])
-def test_no_password_of_an_address_that_a_library_logs_gets_into_the_log(tmp_path, use_json):
+def test_a_password_in_an_address_that_a_library_logs_is_masked(tmp_path, use_json):
     setup_logging(configured(tmp_path, f"debug = true\nuse_json = {use_json}\n"))
     library = stdlib.getLogger("keystoneauth.identity")
     try:
@@ -152,7 +152,7 @@ def test_no_password_of_an_address_that_a_library_logs_gets_into_the_log(tmp_pat
     assert "hunter2" not in line
 
 
-def test_a_resource_view_log_line_with_many_pci_pools_is_short(tmp_path):
+def test_the_final_resource_view_with_many_pci_pools_is_logged_in_1000_bytes(tmp_path):
     setup_logging(configured(tmp_path))
     words = dict.fromkeys(FINAL_WORDS, 1) | {"pci_stats": ", ".join(f"8086:15{n:02} x2 on 0000:81" for n in range(99))}
     emit((Line(event=events.FINAL_VIEW, fields={"audit_id": UUID}, words=words),))
@@ -180,7 +180,7 @@ def test_log_lines_of_other_threads_and_after_the_audit_have_no_audit_id(tmp_pat
     assert all("audit=" not in line for line in lines(tmp_path))
 
 
-def test_a_log_line_formats_its_named_arguments_and_escapes_extra_fields(tmp_path):
+def test_named_arguments_of_a_log_line_are_formatted_and_extra_fields_escaped(tmp_path):
     setup_logging(configured(tmp_path))
     LOG.info("name=%(node)s used=%(used)sMB", {"node": "n%d", "used": 3}, extra={"error": '100%s of "it"\nnext'})
     (line,) = lines(tmp_path)
@@ -224,7 +224,7 @@ def test_the_exception_formatter_escapes_control_characters(tmp_path, root_logge
     assert "".join(told.split("\n")).isprintable()
 
 
-def test_log_file_and_stderr_receive_the_same_line_with_each_field_once(tmp_path, root_logger):
+def test_the_log_file_and_stderr_get_the_same_line_and_no_field_appears_twice(tmp_path, root_logger):
     setup_logging(configured(tmp_path, "use_stderr = true\n"))
     second = io.StringIO()
     (stream,) = (h for h in root_logger.handlers if type(h) is stdlib.StreamHandler)
@@ -247,7 +247,7 @@ def test_a_second_call_of_setup_logging_applies_debug_and_reopens_log_files(tmp_
     assert all(handler.stream is None or handler.stream.closed for handler in first)
 
 
-def test_library_debug_records_are_not_logged_even_with_debug(tmp_path):
+def test_debug_records_of_libraries_are_not_logged_even_with_option_debug(tmp_path):
     setup_logging(configured(tmp_path, "debug = true\n"))
     stdlib.getLogger("keystoneauth.session").debug("X-Auth-Token: hunter2")
     stdlib.getLogger("urllib3.connectionpool").debug("GET")
@@ -263,7 +263,7 @@ def test_library_debug_records_are_not_logged_even_with_debug(tmp_path):
         ("default_log_levels = NAME=ERROR\n", ["ERROR", "CRITICAL"]),
     ],
 )
-def test_a_library_logs_only_with_debug_or_if_default_log_levels_names_it(tmp_path, name, text, levels):
+def test_without_debug_or_an_own_log_level_a_library_logs_only_critical_records(tmp_path, name, text, levels):
     setup_logging(configured(tmp_path, text.replace("NAME", name)))
     for level in ("WARNING", "ERROR", "CRITICAL"):
         stdlib.getLogger(name).log(getattr(stdlib, level), "says")

@@ -38,7 +38,7 @@ def test_a_probe_that_raises_an_error_is_reported_as_failed_with_the_error(error
     assert (found.what, found.ok, found.words) == ("part", False, words)
 
 
-def test_the_results_are_listed_in_the_order_of_the_probes():
+def test_the_results_of_probes_are_listed_in_the_order_of_the_probes():
     found = answers([Probe(what=name, ask=lambda _deadline, name=name: f"I am {name}") for name in "abc"])
     assert [(each.what, each.ok, each.words) for each in found] == [(name, True, f"I am {name}") for name in "abc"]
     assert all(0 <= each.took_ms < 10_000 for each in found)
@@ -62,7 +62,7 @@ def test_a_hanging_probe_is_abandoned_and_all_other_probes_are_reported():
     assert found[1].words == "x"
 
 
-def test_only_configured_services_have_a_probe(tmp_path: Path):
+def test_an_optional_service_has_a_probe_only_if_it_is_configured(tmp_path: Path):
     alone = [probe.what for probe in probes_for(load_ours(tmp_path, ALONE))]
     *parts, health = alone
     assert parts == ["Keystone token", "Placement", "this host's provider", "libvirt", "state_dir", "run_dir"]
@@ -77,7 +77,7 @@ def test_only_configured_services_have_a_probe(tmp_path: Path):
     }
 
 
-def test_a_missing_folder_of_the_metrics_text_file_is_not_ok(tmp_path: Path):
+def test_the_probe_fails_if_the_folder_of_the_metrics_text_file_is_missing(tmp_path: Path):
     folder = tmp_path / "node"
     folder.mkdir()
     probes = tuple(monitoring_probes(load_ours(tmp_path, f"{ALONE}[metrics]\ntextfile = {folder}/a.prom\n")))
@@ -92,7 +92,7 @@ def folders(tmp_path: Path, state_dir: Path) -> Answer:
     return answers(tuple(folder_probes(load_ours(tmp_path, text))))[0]
 
 
-def test_a_folder_that_exists_or_can_be_created_is_ok_and_is_not_created(tmp_path: Path):
+def test_the_probe_accepts_a_folder_that_can_be_created_and_does_not_create_it(tmp_path: Path):
     assert folders(tmp_path, tmp_path).words.startswith(f"{tmp_path} can be written, ")
     missing = tmp_path / "a" / "b"
     assert folders(tmp_path, missing).words.startswith(f"{missing} does not exist yet, ")
@@ -100,7 +100,7 @@ def test_a_folder_that_exists_or_can_be_created_is_ok_and_is_not_created(tmp_pat
 
 
 @pytest.mark.parametrize("below", ["", "/deeper"])
-def test_a_file_in_the_place_of_a_folder_is_not_ok(tmp_path: Path, below: str):
+def test_the_probe_of_a_folder_fails_if_a_file_is_in_its_place(tmp_path: Path, below: str):
     (tmp_path / "file").write_text("")
     found = folders(tmp_path, Path(f"{tmp_path}/file{below}"))
     assert (found.ok, found.words) == (False, f"{tmp_path}/file is not a folder")
@@ -120,13 +120,13 @@ def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return configured
 
 
-def test_each_volume_group_is_listed_with_its_size_and_free_space(groups):
+def test_the_probe_of_a_volume_group_shows_its_size_and_free_space(groups):
     assert [(each.what, each.ok, each.words) for each in groups("vg0,vg1")] == [
         ("volume group vg0", True, "0.2 GiB, 0.2 GiB free"),
         ("volume group vg1", True, "0.1 GiB, 0.1 GiB free"),
     ]
 
 
-def test_a_volume_group_that_does_not_exist_is_not_ok(groups):
+def test_the_probe_of_a_volume_group_that_does_not_exist_fails(groups):
     (found,) = groups("missing")
     assert (found.ok, found.words) == (False, "this host has volume groups, but none is named missing")

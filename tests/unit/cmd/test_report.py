@@ -29,7 +29,7 @@ def report(host: Host, file: str = "page.html"):
     return host.run("report", "--html", file if file == "-" else str(host.folder / file))
 
 
-def test_the_page_is_written_to_a_file_that_only_its_owner_may_read(host):
+def test_the_page_is_written_to_a_file_that_only_the_owner_of_the_file_may_read(host):
     host.reported(CALM)
     done = report(host)
     file = host.folder / "page.html"
@@ -44,14 +44,14 @@ def test_findings_do_not_change_the_exit_code_of_the_report_command(host):
     assert report(host).code == 0
 
 
-def test_a_dash_writes_only_the_page_to_stdout(host):
+def test_with_path_dash_the_report_command_writes_only_the_page_to_stdout(host):
     host.reported(CALM)
     done = report(host, "-")
     assert done.stdout.startswith("<!doctype html>")
     assert done.stdout.endswith("</html>\n")
 
 
-def test_the_page_replaces_an_older_page_and_leaves_no_other_file(host):
+def test_the_page_replaces_an_older_page_and_no_temporary_file_remains(host):
     host.reported(CALM)
     (host.folder / "page.html").write_text("old")
     (host.folder / "page.html").chmod(0o644)
@@ -61,7 +61,7 @@ def test_the_page_replaces_an_older_page_and_leaves_no_other_file(host):
     assert stat.S_IMODE((host.folder / "page.html").stat().st_mode) == 0o600
 
 
-def test_an_unread_source_is_named_in_the_page_and_makes_the_exit_code_2(host):
+def test_an_unread_source_is_named_in_the_page_and_causes_exit_code_2(host):
     host.reported(UNREAD)
     done = report(host)
     assert done.code == 2
@@ -76,7 +76,7 @@ def test_the_report_command_makes_a_page_even_if_no_source_was_read(host):
     assert len(shown) >= 10
 
 
-def test_the_page_of_an_old_report_shows_the_age_and_the_exit_code_is_2(host):
+def test_an_old_report_makes_a_page_that_shows_its_age_and_exit_code_2(host):
     host.reported(CALM, age_s=7200.0)
     assert report(host).code == 2
     assert "more than 3 intervals of 60 s" in page_of(host)
@@ -94,7 +94,7 @@ def test_the_report_command_exits_75_if_the_page_cannot_be_written(host):
     assert "missing/page.html cannot be written: No such file or directory" in done.stderr
 
 
-def test_the_page_has_the_journals_changes_and_all_options_set_in_files(host):
+def test_the_page_shows_changes_from_the_journal_and_the_options_of_the_file(host):
     host.reported(CALM)
     journal = FileJournal(str(host.folder / "state"), now=lambda: "2999-01-01T00:00:00Z")
     entry = journal.begin(Change(kind="allocations", why="leaked", before={}, after={}, code="allocation-leaked"))

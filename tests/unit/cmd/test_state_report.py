@@ -43,7 +43,7 @@ def test_the_sigusr2_report_has_the_sections_of_oslo_reports_and_of_the_agent(tm
     assert section(text, "Counters") == ["audits: 61"]
 
 
-def test_the_report_contains_the_process_id_of_the_agent(tmp_path):
+def test_the_sigusr2_report_contains_the_process_id_of_the_agent(tmp_path):
     # A process of its own: a pytest worker can have a zombie child of another test, which psutil cannot read.
     code = (
         "import os, pathlib, sys; from tests.unit.cmd import test_state_report as t; print(os.getpid());"
@@ -69,7 +69,7 @@ def test_each_frame_of_a_thread_is_one_line_of_the_sigusr2_report(tmp_path):
     assert [line for line in lines if not re.match(r"thread |  .+:\d+ in .+: ", line)] == []
 
 
-def test_the_report_masks_secrets_and_logins_of_urls(tmp_path):
+def test_the_sigusr2_report_masks_secrets_and_the_logins_in_urls(tmp_path):
     text = (
         f"[DEFAULT]\ntransport_url = rabbit://nova:{SECRET}@broker/\n"
         f"[state]\nconnection = mysql+pymysql://nova:{SECRET}@db/nova\n"
@@ -81,7 +81,7 @@ def test_the_report_masks_secrets_and_logins_of_urls(tmp_path):
     assert "http://***@placement/" in report
 
 
-def test_the_report_goes_to_stderr_and_the_reasons_of_waiting_audits_to_the_log(tmp_path, capfd, caplog):
+def test_the_sigusr2_report_goes_to_stderr_and_the_log_says_why_an_audit_waits(tmp_path, capfd, caplog):
     with caplog.at_level("INFO"):
         write_state_report(CONDITION, loaded(tmp_path), "1")
     assert "Live findings" in capfd.readouterr().err
@@ -89,7 +89,7 @@ def test_the_report_goes_to_stderr_and_the_reasons_of_waiting_audits_to_the_log(
     assert (record.levelname, record.waiting, hasattr(record, "file")) == ("INFO", ("interval",), False)
 
 
-def test_each_line_of_the_report_for_the_journal_has_its_priority(tmp_path):
+def test_each_line_of_the_sigusr2_report_for_journald_has_priority_info(tmp_path):
     with (tmp_path / "stderr").open("w+") as stream, pytest.MonkeyPatch.context() as changed:
         found = os.fstat(stream.fileno())
         changed.setattr(sys, "stderr", stream)
@@ -100,7 +100,7 @@ def test_each_line_of_the_report_for_the_journal_has_its_priority(tmp_path):
     assert all(line.startswith("<6>") for line in lines)
 
 
-def test_the_report_goes_to_a_new_file_in_the_configured_folder(tmp_path, capfd, caplog):
+def test_the_sigusr2_report_goes_to_a_new_file_in_the_configured_folder(tmp_path, capfd, caplog):
     (tmp_path / "reports").mkdir()
     with caplog.at_level("INFO"):
         write_state_report(CONDITION, loaded(tmp_path, f"[oslo_reports]\nlog_dir = {tmp_path}/reports\n"), "1")

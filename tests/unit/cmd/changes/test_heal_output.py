@@ -74,7 +74,7 @@ def test_a_heal_plan_lists_changes_first_then_waiting_and_then_refused_findings(
     ]
 
 
-def test_a_plan_shows_the_name_the_state_and_the_age_of_each_finding() -> None:
+def test_a_heal_plan_shows_the_consumer_and_state_and_age_of_each_finding() -> None:
     finding = {"id": ACTION["finding_id"], "consumer_uuid": "6f0d", "confirmed": True, "state": "confirmed"}
     finding |= {"first_seen_at": "2026-11-21T09:00:00Z", "stands_since": "2026-11-21T09:56:00Z"}
     scenery = Scenery(findings={finding["id"]: finding}, names={"6f0d": "web-3"}, now="2026-11-21T10:00:00Z")
@@ -97,31 +97,31 @@ def test_a_plan_shows_the_name_the_state_and_the_age_of_each_finding() -> None:
         ([young(9), refusal("confirmed", waits=True)], "both findings must wait; try again in 9 s"),
     ],
 )
-def test_a_plan_without_changes_says_why_and_when_to_try_again(refusals: list[HealRefusal], words: str) -> None:
+def test_a_heal_plan_without_changes_says_why_and_when_to_try_again(refusals: list[HealRefusal], words: str) -> None:
     assert nothing_because(refusals, 300.0) == words
 
 
-def test_heal_advises_to_try_again_when_the_longest_known_wait_ends() -> None:
+def test_heal_advises_to_try_again_after_the_longest_wait_that_is_known() -> None:
     assert try_again_s([young(10), young(115.2), refusal("confirmed", waits=True)]) == 116
     assert try_again_s([refusal("confirmed", waits=True), refusal(wait_s=7.0)]) is None
 
 
 @pytest.mark.parametrize(("now", "age"), [("10:00:00.400Z", "new"), ("10:00:01.000Z", "1 s")])
-def test_a_finding_below_one_second_old_is_called_new(now: str, age: str) -> None:
+def test_a_finding_less_than_one_second_old_is_shown_as_new(now: str, age: str) -> None:
     finding = {"state": "confirmed", "confirmed": True, "first_seen_at": "2026-11-21T10:00:00.000Z",
                "consumer_uuid": "6f0d", "id": ACTION["finding_id"]}  # fmt: skip
     scenery = Scenery(findings={ACTION["finding_id"]: finding}, now=f"2026-11-21T{now}")
     assert f"  confirmed, {age}  [87897f25]" in printed(document(ACTION), scenery)[1]
 
 
-def test_a_plan_line_shows_for_how_long_the_finding_was_seen_without_a_gap() -> None:
+def test_a_plan_line_shows_how_much_of_the_age_of_a_finding_counts_for_heal() -> None:
     finding = {"state": "confirmed", "confirmed": True, "first_seen_at": "2026-11-21T10:00:00.000Z",
                "stands_since": "2026-11-21T10:05:22.000Z", "consumer_uuid": "6f0d", "id": "1"}  # fmt: skip
     scenery = Scenery(findings={ACTION["finding_id"]: finding}, now="2026-11-21T10:06:00.000Z")
     assert "  confirmed, 6 min, of which 38 s count for heal  [87897f25]" in printed(document(ACTION), scenery)[1]
 
 
-def test_many_findings_that_wait_for_the_same_reason_share_one_entry() -> None:
+def test_findings_that_wait_for_the_same_reason_share_one_entry_of_the_plan() -> None:
     waits = [
         {"finding_id": f"{n}0000000-1", "code": "allocation-leaked", "consumer_uuid": f"c{n}", "guard": "max-percent",
          "why": "this run has changed 1 of 10", "waits": True, "wait_s": None} for n in range(6)
@@ -132,7 +132,7 @@ def test_many_findings_that_wait_for_the_same_reason_share_one_entry() -> None:
     assert [line for line in said if line.startswith("        [")] == [f"        [{n}0000000] c{n}" for n in range(6)]
 
 
-def test_after_the_plan_heal_prints_the_command_for_the_next_repairs() -> None:
+def test_after_the_plan_heal_prints_the_command_for_the_remaining_findings() -> None:
     said = printed(document(ACTION, command="stocktake heal --plan 4d1b --yes", repeat="stocktake heal --code X"))
     assert said[-4:] == [
         "to carry out the plan:",
@@ -142,7 +142,7 @@ def test_after_the_plan_heal_prints_the_command_for_the_next_repairs() -> None:
     ]
 
 
-def test_a_carried_out_plan_ends_with_the_commands_that_take_it_back() -> None:
+def test_heal_prints_the_undo_commands_after_the_whole_plan_was_carried_out() -> None:
     done = {"finding_id": "87897f25", "consumer_uuid": "6f0d", "result": "done", "words": "changed as planned"}
     said = printed(document(ACTION, results=[{**done, "entry_id": "2337b54e0001"}]))
     assert said[-2:] == ["the whole plan was carried out; to take a change back:", " undo: stocktake undo 2337b54e0001"]
@@ -150,7 +150,7 @@ def test_a_carried_out_plan_ends_with_the_commands_that_take_it_back() -> None:
     assert not any("undo" in text for text in printed(document(ACTION, results=mixed)))
 
 
-def test_a_finding_without_a_repair_is_refused_with_the_commands_by_hand() -> None:
+def test_a_finding_that_heal_cannot_repair_shows_the_commands_to_run_by_hand() -> None:
     about = {"finding_id": "99999999-1", "code": "image-leftover", "consumer_uuid": None, "waits": False}
     refused = {**about, "guard": "repairable", "why": "heal has no repair for image-leftover", "wait_s": None}
     by_hand = {"kind": "hand", "words": "remove the folder", "command": "rm -r /i/6f0d"}

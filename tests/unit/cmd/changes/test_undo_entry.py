@@ -29,7 +29,7 @@ def test_a_journal_entry_is_found_by_its_full_id_or_a_unique_prefix(typed: str, 
         ("", "no entry id was passed: `stocktake journal` lists the ids"),
     ],
 )
-def test_an_unknown_or_ambiguous_or_short_prefix_is_an_error(typed: str, words: str) -> None:
+def test_an_unknown_or_ambiguous_or_too_short_id_of_a_journal_entry_is_an_error(typed: str, words: str) -> None:
     with pytest.raises(UsageError) as raised:
         entry_of(ENTRIES, typed)
     assert str(raised.value) == words

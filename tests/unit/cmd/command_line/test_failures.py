@@ -31,7 +31,7 @@ def run(error):
         (KeyError("x"), "bug", 1),
     ],
 )
-def test_each_failure_is_one_json_object_with_the_exit_code_of_the_process(error, kind, code, capsys):
+def test_each_failure_is_printed_as_one_json_object_with_the_exit_code(error, kind, code, capsys):
     assert ended(run(error), ["audit", "-f", "json"]) == code
     out, err = capsys.readouterr()
     document = json.loads(out)
@@ -40,7 +40,7 @@ def test_each_failure_is_one_json_object_with_the_exit_code_of_the_process(error
     assert err == f"stocktake: {document['error']['message']}\n"
 
 
-def test_several_mistakes_in_a_command_line_are_listed_one_by_one(capsys):
+def test_a_failure_lists_each_of_several_problems_on_its_own_line(capsys):
     ended(run(ConfigError("one", "two")), ["audit", "-f", "json"])
     out, err = capsys.readouterr()
     assert json.loads(out)["error"]["problems"] == ["one", "two"]
@@ -75,10 +75,10 @@ def test_a_failing_command_without_option_json_leaves_stdout_empty(words, capsys
         ["--fo", "json"],
     ],
 )
-def test_each_way_to_write_the_option_format_json_is_recognized(words):
+def test_each_spelling_of_the_option_format_json_selects_json_output(words):
     assert wants_json(["ledger", *words, "--nonsense"])
 
 
 @pytest.mark.parametrize("words", [["--fit-width", "json"], ["--finding", "json"], ["--f", "json"], ["json"], []])
-def test_an_argument_json_of_another_option_does_not_select_json_output(words):
+def test_the_word_json_after_another_option_does_not_select_json_output(words):
     assert not wants_json(["ledger", *words])

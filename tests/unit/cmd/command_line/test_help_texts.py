@@ -14,7 +14,7 @@ from tests.rigs.source_tree import ROOT
 NAMES = [entry.name for entry in COMMANDS]
 
 
-def test_each_command_has_examples_and_exit_codes():
+def test_each_command_has_an_entry_in_the_table_of_help_texts():
     assert sorted(HELP_TEXTS) == sorted(NAMES)
 
 
@@ -30,7 +30,7 @@ def test_the_help_of_a_command_has_a_description_and_examples_and_exit_codes(nam
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_command_has_2_to_4_examples_that_its_parser_accepts(name):
+def test_the_help_of_a_command_has_2_to_4_examples_that_its_parser_accepts(name):
     examples = HELP_TEXTS[name].examples
     assert 2 <= len(examples) <= 4
     for line, _ in examples:
@@ -44,7 +44,7 @@ def test_a_command_has_2_to_4_examples_that_its_parser_accepts(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_exit_codes_of_a_command_are_sorted_and_in_the_table_of_the_readme(name):
+def test_each_exit_code_in_the_help_of_a_command_is_in_the_table_of_the_readme(name):
     table = {int(code) for code in re.findall(r"^\| (\d+) \| ", (ROOT / "README.md").read_text(), re.MULTILINE)}
     codes = [code for code, _ in HELP_TEXTS[name].exits]
     assert codes == sorted(set(codes))

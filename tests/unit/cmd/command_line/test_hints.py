@@ -26,11 +26,11 @@ CASES = [
 
 
 @pytest.mark.parametrize(("command", "words", "line"), CASES)
-def test_the_hint_for_an_unexpected_word_is_the_command_that_accepts_this_word(command, words, line):
+def test_the_hint_for_an_unexpected_argument_is_the_command_that_accepts_it(command, words, line):
     assert meant(command, words) == line
 
 
-def test_an_unexpected_argument_is_refused_with_the_hint():
+def test_an_unexpected_argument_is_refused_with_a_hint_at_the_right_command():
     parser = Findings(None, None).get_parser("stocktake findings")
     with pytest.raises(UsageError, match=r"unexpected argument 87897f25: did you mean stocktake explain 87897f25\?"):
         parser.parse_args(["87897f25"])

@@ -30,7 +30,7 @@ def test_a_consumer_is_found_by_uuid_or_name_or_libvirt_domain_or_volume(typed):
     assert consumer_of(NAMED, typed) == GUEST
 
 
-def test_a_volume_without_an_instance_is_found_by_its_group_and_volume_name():
+def test_a_volume_without_an_instance_is_found_by_volume_group_and_volume_name():
     assert consumer_of(NAMED, FOREIGN) == FOREIGN
 
 
@@ -40,7 +40,7 @@ def test_a_consumer_is_found_by_a_uuid_prefix_of_8_characters_if_it_is_unique():
     assert consumer_of(only, "95a2033") == "95a2033"
 
 
-def test_a_text_that_is_a_name_and_a_uuid_prefix_is_read_as_the_name():
+def test_a_text_that_is_both_a_name_and_a_uuid_prefix_is_read_as_the_name():
     named = replace(NAMED, names=(ConsumerName("95a20332", GUEST), ConsumerName("db", "95a20332" + LEAKED[8:])))
     assert consumer_of(named, "95a20332") == GUEST
 
@@ -58,5 +58,5 @@ def test_an_unknown_consumer_is_an_error_that_suggests_the_most_similar_name():
 
 
 @pytest.mark.parametrize("typed", ["VCPU", "vcpu", "Vcpu"])
-def test_a_resource_class_is_found_in_any_case(typed):
+def test_a_resource_class_is_found_if_typed_in_upper_or_lower_case(typed):
     assert require_class(REPORT, typed) == "VCPU"

@@ -17,11 +17,11 @@ def entry(result: Result = Result.DONE, undoes: str | None = None, undone_by: tu
 
 
 @pytest.mark.parametrize("typed", [ID, ID[:8], ID[:8].upper()])
-def test_the_words_of_an_ended_finding_name_the_time_and_the_entry(typed: str) -> None:
+def test_the_text_about_an_ended_finding_names_the_time_and_the_journal_entry(typed: str) -> None:
     assert ended_words(typed, (), (entry(),)) == f"finding {typed} ended at {AT}, healed by entry 2337b54e0001"
 
 
-def test_the_words_of_an_ended_finding_name_the_undo_of_its_repair() -> None:
+def test_the_text_about_an_ended_finding_names_the_entry_that_undid_its_repair() -> None:
     words = ended_words(ID, (), (entry(undone_by=("aaaa",)),))
     assert words is not None
     assert words.endswith(", which entry aaaa undid")
@@ -37,5 +37,5 @@ def test_the_words_of_an_ended_finding_name_the_undo_of_its_repair() -> None:
         ("9" * 8, entry()),
     ],
 )
-def test_without_a_repair_in_the_journal_nothing_is_said(typed: str, found: Entry) -> None:
+def test_no_text_says_that_a_finding_ended_if_the_journal_has_no_repair_of_it(typed: str, found: Entry) -> None:
     assert ended_words(typed, (), (found,)) is None

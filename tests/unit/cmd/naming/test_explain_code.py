@@ -10,14 +10,14 @@ from tests.rigs.commands import stocktake_here
 
 
 @pytest.mark.parametrize("code", sorted(rule.code for rule in BUILTIN))
-def test_each_finding_code_has_a_page_that_begins_with_its_name(code):
+def test_each_finding_code_has_a_page_that_begins_with_the_code(code):
     page = page_of(code)
     assert page is not None
     assert page.lstrip("# ").startswith(code)
     assert len(page) > 100
 
 
-def test_a_text_that_is_no_finding_code_has_no_page():
+def test_no_page_is_found_for_a_text_that_is_not_a_finding_code():
     assert [page_of(text) for text in ("VCPU", "web-1", "../explain", "allocation-leakt", "")] == [None] * 5
     assert "allocation-leaked" in known_codes()
 

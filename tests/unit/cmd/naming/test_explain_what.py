@@ -33,7 +33,7 @@ def test_explain_accepts_the_id_of_a_finding_or_a_prefix_of_the_id(what):
 
 
 @pytest.mark.parametrize("what", [GUEST, "web-1", "guests/scratch"])
-def test_a_consumer_is_explained_by_uuid_name_or_volume(what):
+def test_explain_accepts_the_uuid_or_the_name_or_the_volume_of_a_consumer(what):
     assert answer(ALL_READ, what).document["subject"] == "consumer"
 
 
@@ -50,7 +50,7 @@ def test_explain_of_an_unknown_name_is_an_error_with_the_three_nearest_names(wha
     assert len(nearest.split(", ")) <= 3
 
 
-def test_the_exit_code_of_explain_depends_on_the_sources_and_not_on_findings():
+def test_explain_exits_2_if_a_source_is_unread_and_0_whatever_the_findings_are():
     assert answer(ALL_READ, "VCPU").code == 0
     assert answer(REPORT, "VCPU").code == 2, "the cloud's state was not read"
     unchecked = replace(FINDING, state=FindingState.UNKNOWN, unknown_because=("state",))

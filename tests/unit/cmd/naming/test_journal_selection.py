@@ -32,10 +32,10 @@ NOON = datetime.datetime(2026, 11, 22, 10, 0, tzinfo=datetime.UTC)
         (Selection(codes=frozenset({"other"})), ""),
     ],
 )
-def test_the_entries_that_match_every_filter_are_selected(asked, ids):
+def test_a_journal_entry_is_selected_if_every_filter_matches_the_entry(asked, ids):
     assert [found.id for found in selected(ENTRIES, asked)] == [f"e{number}" for number in ids]
 
 
-def test_a_journal_entry_with_an_unreadable_time_counts_as_recent():
+def test_a_journal_entry_with_an_unreadable_time_matches_any_filter_by_time():
     odd = Entry(id="odd", at="in autumn", change=ENTRIES[0].change)
     assert selected((odd,), Selection(since=NOON)) == (odd,)
