@@ -1,4 +1,4 @@
-"""allocation-differs: for one class, the amount promised to an instance differs from the amount in Placement."""
+"""allocation-differs: an instance's flavor asks for another amount of a resource class than Placement records."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def _headline(audit: AuditFacts, row: Row) -> str:
     return f"{who((row,))}: Placement counts {counted} on {audit.host}; the instance's flavor asks for {asked}"
 
 
-# No remedy names nova-manage: ``placement heal_allocations --force`` replaces all allocations of the consumer, also the
-# allocations of devices and sharing providers (nova/cmd/manage.py), and ignores the CPU policy of the image.
+# No remedy proposes nova-manage: ``placement heal_allocations --force`` replaces all allocations of the consumer,
+# including those from device providers and sharing providers (nova/cmd/manage.py), and ignores the image's CPU policy.
 def _remedies(audit: AuditFacts, consumer: str) -> tuple[Remedy, ...]:
     has_cloud = audit.state is not None and audit.state.kind.has_cloud
     return (
@@ -54,9 +54,9 @@ def _remedies(audit: AuditFacts, consumer: str) -> tuple[Remedy, ...]:
 
 
 def _instead(row: Row, others: Sequence[Row]) -> str:
-    """Return the continuation of "Placement records nothing": "; instead, Placement records 2 PCPU".
+    """Return the text to append to "Placement records nothing": "; instead, Placement records 2 PCPU".
 
-    Return "" if Placement records the row's class.
+    Return "" if Placement records an amount of the row's class.
     """
     if row.recorded is not None:
         return ""
@@ -65,9 +65,9 @@ def _instead(row: Row, others: Sequence[Row]) -> str:
 
 
 def _in_place_of(row: Row, others: Sequence[Row]) -> str:
-    """Return the continuation of "no VCPU for ID": "; instead, this instance was promised 2 PCPU".
+    """Return the text to append to "no VCPU for ID": "; instead, this instance was promised 2 PCPU".
 
-    Return "" if the row's class is promised.
+    Return "" if nova promised the instance an amount of the row's class.
     """
     if row.promised is not None:
         return ""

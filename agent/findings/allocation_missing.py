@@ -44,10 +44,10 @@ def _remedies(audit: AuditFacts, consumer: str, rows: tuple[Row, ...]) -> tuple[
 
 
 def _allocation_set(audit: AuditFacts, consumer: str, rows: tuple[Row, ...]) -> str | None:
-    """Return the command that allocates the promised amounts on the root provider, for a placeholder project.
+    """Return the command that allocates the amounts in these rows on the root provider, with a placeholder as project.
 
     Without a cloud ([state] source = none) no project is known, but from microversion 1.8 on Placement requires a
-    project. So the command uses the project that Placement itself writes as a placeholder.
+    project. So the command names the placeholder project that Placement itself uses.
     """
     root = audit.root_uuid
     amounts = [f"rp={root},{row.resource_class}={row.promised}" for row in rows if row.promised] if root else []

@@ -31,7 +31,7 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def _lives(rows: tuple[Row, ...]) -> str:
-    """Return a short text for the headline that says where the instance is."""
+    """Return a short text for the headline: the host on which the instance is, or the status of the migration."""
     row, instance = rows[0], rows[0].instance
     if row.migration is not None:
         return f"the migration is {row.migration.status}"

@@ -112,8 +112,9 @@ class Rule:
 
         Without ``provider_uuid`` the finding is about this host's root provider. ``remedies`` are in the order in which
         to try them. A remedy of the kind HEAL gets its command here, and is left out in a role in which heal does not
-        make the repair. ``headline`` is cut to one line (agent/text/headline.py). ``known`` and ``began`` add what the
-        operator may want to know; these two texts do not change the finding's evidence.
+        make the repair. ``headline`` is cut to one line (agent/text/headline.py). ``known`` (facts that may help the
+        operator) and ``began`` (when the fault began, and why) are shown with the finding and are not part of its
+        evidence.
         """
         found = Finding(
             code=self.code,

@@ -1,4 +1,4 @@
-"""Shared by the findings about PCI devices: the PCI view (devices with their providers), and texts of devices."""
+"""Shared by the findings about PCI devices: the PCI view (devices with their providers), and lists of names as text."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ listed = functools.partial(some_of, most=8)
 
 
 def view_of(audit: AuditFacts) -> PciView | None:
-    """Return the PCI view: devices, specs and providers.
+    """Return the host's PCI devices with their providers, as [pci] device_spec decides.
 
-    None if this audit could not read all PCI devices from libvirt.
+    Return None if this audit could not read all PCI devices from libvirt.
     """
     host = audit.snapshot.host.value
     if host is None or not audit.snapshot.fresh(LIBVIRT) or unknown_because(host):

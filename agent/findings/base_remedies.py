@@ -23,12 +23,12 @@ _NOVA_COMPUTE = "*nova-compute.service"
 
 
 def heal(words: str) -> Remedy:
-    """Return the remedy ``stocktake heal``. ``Rule.finding`` adds the command in the roles that make the repair."""
+    """Return the remedy ``stocktake heal``. ``Rule.finding`` adds its command if the agent's role allows the repair."""
     return Remedy(kind=RemedyKind.HEAL, words=words)
 
 
 def inspect(words: str, command: str | None = None) -> Remedy:
-    """Return a remedy that changes nothing but shows the operator the facts that a decision needs."""
+    """Return a remedy that only shows the operator facts that a decision needs; the remedy changes nothing."""
     return Remedy(kind=RemedyKind.INSPECT, words=words, command=command)
 
 
@@ -85,7 +85,7 @@ def show_provider(provider: str | None) -> str | None:
 
 
 def explain(what: str | None) -> Remedy:
-    """Return the remedy that lists which consumers take a resource class, or what one consumer takes."""
+    """Return the remedy that lists which consumers use a resource class, or how much one consumer uses."""
     return inspect("see which consumers use how much, and why", line("stocktake", "explain", what))
 
 

@@ -9,8 +9,8 @@ from agent.nested.base import children
 from agent.provider_tree.desired import classes_of
 from agent.resources import BUILTIN as RESOURCES
 
-# The further effects of a source (key) that cannot be read. This table omits effects on inventories and child
-# providers: each resource and each family of child providers declares the sources that it needs (``needs``,
+# What else happens while a source (key) cannot be read. The effects on inventories and child providers are not in this
+# table: each resource and each family of child providers declares the sources that it needs (``needs``,
 # ``reserve_needs``).
 _BESIDE = {
     PLACEMENT: "nothing is written",

@@ -1,4 +1,4 @@
-"""Find the logical volumes of one kind, for volume-foreign and volume-orphaned; the findings name the exact sizes."""
+"""Shared by volume-foreign and volume-orphaned: one finding for each such volume, with the volume's exact size."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from agent.text.headline import short_name
 def volume_findings(audit: AuditFacts, rule: Rule, kind: OwnerKind, *, expected: str, what: str) -> Findings:
     """Yield one finding for each volume of the kind, in every audited volume group.
 
-    The agent reserves a volume's size only in the group that DISK_GB counts, and only if ``[lvm] foreign_volumes`` is
+    The agent reserves a volume's size only in the volume group that DISK_GB counts, and only if ``[lvm]
+    foreign_volumes`` is
     ``reserve``. ``what`` is the kind of volume in the words of the headline.
     """
     policy = audit.settings.foreign_volumes
@@ -55,7 +56,7 @@ def volume_findings(audit: AuditFacts, rule: Rule, kind: OwnerKind, *, expected:
 
 def _of_reserve(audit: AuditFacts) -> tuple[Remedy, ...]:
     """Return remedies: how long the agent reserves the volume's size, and how to end the reserve if no daemon runs."""
-    until = wait("until then the agent reserves the volume's size")
+    until = wait("as long as the volume exists, the agent reserves its size")
     if audit.settings.role is Role.OBSERVER:
         return (until,)
     words = "afterwards, offer the space again; a running agent does so in its next audit"
@@ -108,4 +109,4 @@ def _keep(path: str) -> Remedy:
     return reload_agent(f"to keep the volume without this finding, {listed}")
 
 
-_LOST = "warning: lvremove destroys its data, and nothing brings the data back"
+_LOST = "warning: lvremove destroys the volume's data, and nothing brings the data back"

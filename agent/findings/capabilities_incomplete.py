@@ -37,7 +37,7 @@ def _find(audit: AuditFacts) -> Findings:
         yield RULE.finding(
             audit,
             headline=f"{audit.host}: libvirt's answer lacks {', '.join(one.name for one in ordered)}; the "
-            "traits that depend on it stay unchanged",
+            "dependent traits stay unchanged",
             expected="libvirt reports everything that the agent asked about the host's CPU and its emulators",
             actual="; ".join(f"libvirt's answer lacks {one.name} ({one.why}): {kept_text(one)}" for one in ordered),
             facts=(("parts", ", ".join(one.name for one in ordered)),),
@@ -47,7 +47,7 @@ def _find(audit: AuditFacts) -> Findings:
 
 def _remedies(audit: AuditFacts) -> tuple[Remedy, ...]:
     return (
-        inspect("compare what libvirt says about the host with the reason given", virsh(audit, "capabilities")),
+        inspect("compare what libvirt says about the host with the finding's reason", virsh(audit, "capabilities")),
         inspect("compare what libvirt says about its emulators", virsh(audit, "domcapabilities")),
         reload_agent("after a correction of libvirt, let the agent read the capabilities at once"),
         wait("the agent reads the capabilities again by itself after libvirt has restarted"),

@@ -34,7 +34,7 @@ def _find(audit: AuditFacts) -> Findings:
 def _why(audit: AuditFacts, cause: Cause) -> str | None:
     """Return why the consumer should not exist.
 
-    Return None in role companion, and in role observer if the consumer may be needed.
+    Return None in role companion, and in role observer unless every source was read and shows no need for the consumer.
     """
     if audit.settings.role is Role.OWNER:
         return f"in role owner, the agent counts the {cause.value} use in reserved"

@@ -1,7 +1,7 @@
 """compute-node-orphaned: the database has a compute node row of this host that no hypervisor reports.
 
 libvirt reports one node per host, so every other row of the host that is not deleted is an orphan. The finding also
-says what the row's deletion would touch: the instances on the node, and what Placement has of the node's provider.
+says what the row's deletion would touch: the instances on the node, and what Placement records for the node's provider.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from agent.node_record.orphans import orphan_rows
 from agent.text.headline import short_name
 from agent.text.wording import some_of
 
-# The maximum number of consumers of the node's provider that get lines and commands of their own.
+# The finding describes at most this many consumers of the node's provider, and has a command for each.
 _NAMED = 3
 
 
@@ -49,7 +49,7 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def _known(audit: AuditFacts, node: ComputeNode) -> Iterator[str]:
-    """Yield which instances the database has on the node, and what Placement has of the node's provider."""
+    """Yield which instances the database has on the node, and what Placement records for the node's provider."""
     instances = _instances(audit, node)
     here = f"of host {audit.host} on node {node.hypervisor_hostname}"
     if instances:
@@ -117,7 +117,8 @@ def _remedies(audit: AuditFacts, node: ComputeNode) -> Iterator[Remedy]:
         return
     if audit.settings.role is Role.OWNER and audit.state is not None and audit.state.kind is StateKind.CONDUCTOR:
         words = (
-            "the agent deletes the row once this finding is confirmed, and its provider if nothing is allocated there"
+            "once this finding is confirmed, the agent deletes the row, and the node's provider unless it has "
+            "allocations"
         )
         yield wait(words)
         return

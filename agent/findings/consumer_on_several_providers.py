@@ -116,9 +116,18 @@ def _remedies(
         return (
             inspect("find the host of the instance", show_server(_instance_uuid(audit, consumer))),
             *(inspect(f"see which host has provider {each}", show_provider(each)) for each in others),
-            *(by_hand(f"only if the instance is not on {_name(audit, each)}", unset(consumer, [each])) for each in own),
             *(
-                by_hand(f"only if the instance is not on the host of {each}", unset(consumer, [each]))
+                by_hand(
+                    f"only if the instance is not on {_name(audit, each)}: remove the allocations there",
+                    unset(consumer, [each]),
+                )
+                for each in own
+            ),
+            *(
+                by_hand(
+                    f"only if the instance is not on the host of {each}: remove the allocations there",
+                    unset(consumer, [each]),
+                )
                 for each in others
             ),
         )
@@ -140,10 +149,11 @@ def _remedies(
 
 
 def _heal_there(audit: AuditFacts, consumer: str, instance: Instance, others: list[str]) -> tuple[Remedy, ...]:
-    """Return the remedy for the operator of the other host: the id of the finding that the agent there reports.
+    """Return the remedy for the other host: ``stocktake heal`` with the id of the finding that the agent there reports.
 
     An agent computes a finding's id from what the finding is about, so the id on the other host is known here. If the
-    allocations are on several other providers, the other agent's finding may be about any of these: return ().
+    allocations are on several other providers, the other agent's finding may be about any of these providers: return
+    ().
     """
     if len(others) != 1:
         return ()

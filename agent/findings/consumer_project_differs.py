@@ -28,7 +28,7 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def _differs(record: ConsumerRecord, instance: Instance) -> bool:
-    """Whether Placement's record and the instance differ in project or user.
+    """Return whether Placement's record and the instance differ in project or user.
 
     A value that the record or the instance lacks is ignored.
     """

@@ -25,7 +25,10 @@ def _find(audit: AuditFacts) -> Findings:
             remedies=(
                 inspect(_WHAT, show_server(consumer)),
                 inspect("see what is allocated to the consumer, and for which project", show_allocations(consumer)),
-                by_hand("only if the program that created the consumer is gone", unset_here(audit, rows)),
+                by_hand(
+                    "only if the program that created the consumer is gone: remove the allocations",
+                    unset_here(audit, rows),
+                ),
             ),
         )
 

@@ -75,7 +75,7 @@ def _remedies(audit: AuditFacts, instance: Instance) -> tuple[Remedy, ...]:
 
 
 def _choices(audit: AuditFacts, instance: Instance) -> tuple[Remedy, ...]:
-    """Return what the operator can choose. Nova's API accepts ``start`` only for vm_state stopped."""
+    """Return the remedies from which the operator chooses. Nova's API accepts ``start`` only for vm_state stopped."""
     uuid, stop = instance.uuid, virsh(audit, "shutdown", instance.uuid)
     if instance.vm_state == "stopped":
         start = openstack("server", "start", uuid)

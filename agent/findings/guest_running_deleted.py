@@ -18,7 +18,7 @@ from agent.model.snapshot import LIBVIRT, STATE
 
 
 def is_deleted(rows: tuple[Row, ...]) -> bool:
-    """Whether these ledger rows are about an instance that the cloud has deleted."""
+    """Return whether these ledger rows are about an instance that the cloud has deleted."""
     return any(row.instance is not None and row.instance.deleted for row in rows)
 
 

@@ -36,7 +36,7 @@ def _find(audit: AuditFacts) -> Findings:
 
 def _remedies(audit: AuditFacts, consumer: str) -> tuple[Remedy, ...]:
     is_reserved = audit.settings.unknown_guests is UnmanagedPolicy.RESERVE
-    reserved = "until the guest is gone, the agent keeps its resources from the scheduler ([agent] unknown_guests)"
+    reserved = "until the guest is gone, the agent does not offer the guest's resources ([agent] unknown_guests)"
     return (
         inspect("see what the guest is", virsh(audit, "dominfo", consumer)),
         inspect("see whether the guest is an instance of another host", show_server(consumer)),

@@ -1,8 +1,8 @@
 """mdev-type-unknown: no device of this host supports a type of mediated device that an option enables.
 
 The rule checks the devices at the type's configured addresses, or all devices if the type has no addresses.
-nova-compute does not report this mistake and just never offers the type. Only libvirt knows the types, so a check of
-the configuration alone cannot find the mistake.
+nova-compute does not report this mistake and just never offers the type. Only libvirt knows the types, so a check that
+reads only the configuration cannot find the mistake.
 """
 
 from __future__ import annotations
@@ -53,10 +53,8 @@ def _finding(audit: AuditFacts, devices: Devices, choice: MdevTypeChoice) -> Fin
         facts=(("mdev_type", choice.type_id), ("offered_types", types)),
         remedies=(
             inspect("see which devices offer mediated devices", virsh(audit, "nodedev-list", "--cap", "mdev_types")),
-            by_hand(
-                "if the card is missing in that list, load its driver (virsh nodedev-dumpxml shows a card's types)"
-            ),
-            by_hand("if the card is there, correct [devices] enabled_mdev_types or the type's device_addresses"),
+            by_hand("if virsh does not list the card, load its driver (virsh nodedev-dumpxml shows a card's types)"),
+            by_hand("if virsh lists the card, correct [devices] enabled_mdev_types or the type's device_addresses"),
         ),
     )
 

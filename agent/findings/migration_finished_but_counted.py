@@ -1,6 +1,6 @@
 """migration-finished-but-counted: an evacuation is over, but Placement still counts its instance on the old host.
 
-The usage that nova-compute reports is too high by exactly the amounts of these instances, until nova-compute is
+The usage that nova-compute reports is too high by exactly the amounts of the evacuated instances, until nova-compute is
 restarted (story 1 of the README). The same instance always has the finding allocation-stale-move too; the repair of
 allocation-stale-move ends both findings.
 """

@@ -1,8 +1,8 @@
 """over-capacity: the usage exceeds a provider's capacity, or a CPU is pinned for two guests (scenario 21).
 
-Placement accepts (200) an inventory that is smaller than its usage, so only this finding reports the overload. The
-rule checks the root provider and child providers. The finding names the leaked consumers, which should have no
-allocation on this host at all.
+Placement accepts (HTTP status 200) an inventory that is smaller than its usage, so only this finding reports the
+overload. The rule checks the root provider and child providers. The finding names the leaked consumers, which should
+have no allocation on this host at all.
 
 The rule skips providers of PCI devices. The total of such a provider is never below the allocated amount
 (nested/pci.py, findings/pci_device_lost.py), and its ``reserved`` may exceed the free amount, because there
@@ -137,7 +137,7 @@ def _of_withdrawn(audit: AuditFacts, place: _Place) -> Findings:
 
 
 def _inventories(wanted: DesiredProvider, observed: Provider | None) -> list[Inventory]:
-    """Return the inventories that the agent wants; for a class that the agent cannot decide, Placement's inventory."""
+    """Return the wanted inventories; for a class whose inventory the agent cannot decide now, the one in Placement."""
     frozen = {f.name for f in wanted.frozen}
     kept = [i for i in (observed.inventories if observed else ()) if i.resource_class in frozen]
     return sorted([*wanted.inventories, *kept], key=lambda i: i.resource_class)
@@ -147,21 +147,24 @@ def _finding(audit: AuditFacts, inventory: Inventory, place: _Place, overflow: i
     name, rows, used = place.resource_class, place.rows, place.used
     leaked = [row for row in rows if row.verdict in LEAKS and row.recorded]
     leaked_amount = sum(row.recorded or 0 for row in leaked)
-    # What must become free before this finding ends: the amount above the capacity, and the capacity for the unmanaged
-    # use that does not fit into ``reserved`` (``overflow``).
+    # How much Placement's usage must fall before this finding ends: by the amount above the capacity, and by the amount
+    # that makes room in ``reserved`` for the rest of the use that the cloud does not know (``overflow``).
     missing = max(used - inventory.capacity, 0) + overflow * inventory.allocation_ratio
     unlisted = sum(row.recorded or 0 for row in rows if row.verdict is Verdict.USAGE_UNLISTED)
     free = inventory.capacity - used
     # Without the cloud's state or libvirt's guests, the agent does not know which consumers are leaked.
     is_judged = audit.books.state_known and audit.books.host_known
     part = f" ({number_text(leaked_amount)} leaked)" if is_judged and leaked else ""
-    unplaced = f"; {amount_text(name, overflow)} of unmanaged use does not fit into reserved" if overflow else ""
+    unplaced = (
+        f"; {amount_text(name, overflow)} of use unknown to the cloud does not fit into reserved" if overflow else ""
+    )
     return RULE.finding(
         audit,
         headline=f"{audit.host}: {with_unit(name, used)}{part} used{place.where}, more than the capacity of "
         f"{number_text(inventory.capacity)}"
         if used > inventory.capacity
-        else f"{audit.host}: {with_unit(name, overflow)} of unmanaged use{place.where} does not fit into reserved",
+        else f"{audit.host}: {with_unit(name, overflow)} of use unknown to the cloud{place.where} does not fit into "
+        "reserved",
         provider_uuid=place.provider_uuid,
         resource_class=name,
         expected=f"at most {amount_text(name, inventory.capacity)} used{place.where}: "
@@ -186,9 +189,9 @@ def _finding(audit: AuditFacts, inventory: Inventory, place: _Place, overflow: i
 
 
 def _is_reserved(audit: AuditFacts, row: Row) -> bool:
-    """Return whether the agent reserves the row's unmanaged use.
+    """Return whether the agent adds the row's use, which the cloud does not know, to ``reserved``.
 
-    The reserve lowers the capacity; in role companion the agent reserves nothing.
+    ``reserved`` lowers the capacity. In role companion the agent does not write ``reserved``.
     """
     if audit.settings.role is Role.COMPANION:
         return False
@@ -210,7 +213,7 @@ def _of_pinned_cpus(audit: AuditFacts) -> Findings:
 
 
 def _pinned(audit: AuditFacts, cell: int, numbers: list[int], instances: list[tuple[str, str]]) -> Finding:
-    which = f"CPU {render_cpu_list(numbers)} of cell {cell}"
+    which = f"CPU {render_cpu_list(numbers)} of NUMA cell {cell}"
     who = " and ".join(f"instance {uuid} ({name})" for uuid, name in instances)
     alone = len(instances) == 1
     uuids = {uuid for uuid, _ in instances}
@@ -240,7 +243,7 @@ def _remedies(audit: AuditFacts, name: str, leaked: list[Row]) -> tuple[Remedy, 
     return (
         *((by_hand(leaks),) if leaked else ()),
         explain(name),
-        inspect("choose instances to move: the rest of the excess is over-commit", servers),
+        inspect("choose instances to move: usage that is not leaked is over-commit", servers),
     )
 
 
@@ -257,7 +260,7 @@ def _of_pinned(instances: list[tuple[str, str]]) -> tuple[Remedy, ...]:
 
 UNJUDGED = "; the agent could not read the cloud's state or libvirt, so it does not know how much of this use is leaked"
 UNJUDGED_REMEDY = (
-    "move no guest yet: first make the source work that finding source-stale or source-unavailable names; then this "
+    "move no guest yet: first repair the source that source-stale or source-unavailable names; then this "
     "finding says how much of the use is leaked"
 )
 

@@ -1,4 +1,4 @@
-"""pci-allocation-missing: a guest has PCI functions for which Placement records no allocation, or another amount.
+"""pci-allocation-missing: a guest has PCI functions for which Placement records no allocation, or a wrong amount.
 
 Most such instances were on this host before ``[pci] report_in_placement`` was turned on, or were scheduled without
 pci_in_placement. libvirt reports which guest has which function; the rule does not use nova's rows of PCI devices. The
@@ -35,7 +35,8 @@ from agent.model.settings import Role
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 from agent.nested.pci_view import KIND, PciView, key_of
 
-# A promised class has one of these verdicts only if the instance has a guest here, and nova is not changing it.
+# The ledger gives an instance's row one of these verdicts only if the instance has a guest here and nova is not
+# changing the instance.
 _AT_REST = frozenset({Verdict.AGREED, Verdict.ALLOCATION_DIFFERS})
 
 
@@ -48,7 +49,7 @@ class _Home(NamedTuple):
 
     @property
     def key(self) -> ProviderKey:
-        """The ``provider_key`` in the claims about amounts that Placement records on this provider."""
+        """The ``provider_key`` of those claims (evidence) that state what Placement records on this provider."""
         return ProviderKey("provider", self.provider_uuid)
 
 
@@ -71,7 +72,7 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def _homes(tree: DesiredTree, view: PciView) -> Mapping[str, _Home]:
-    """Map PCI addresses to the functions' ``_Home``, without functions whose provider the agent cannot decide now."""
+    """Return the ``_Home`` of each function by PCI address; a function whose provider is undecided now is left out."""
     children = {child.key.name: child for child in tree.providers if child.key.kind == KIND}
     return {
         match.device.address: _Home(child.name, child.uuid, offer.classes[0])
@@ -82,7 +83,7 @@ def _homes(tree: DesiredTree, view: PciView) -> Mapping[str, _Home]:
 
 
 def resting(rows: Iterable[Row], state: NovaState | None) -> Mapping[str, Row]:
-    """Map instance uuids to one row each, for instances with a guest on this host that nova is not changing now."""
+    """Return one row by uuid for each instance that nova is not changing now and that has a guest on this host."""
     migrations = state.migrations if state else ()
     moving = {m.instance_uuid for m in migrations if m.under_way}
     return {

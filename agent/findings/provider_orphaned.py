@@ -56,7 +56,7 @@ def _finding(audit: AuditFacts, tree: DetachedTree, name: str, why: str | None) 
 
 
 def _inventory(tree: DetachedTree) -> str:
-    """Return the totals that the scheduler still counts with, as text: ``48 VCPU, 262144 MiB of MEMORY_MB``."""
+    """Return the totals that Placement still offers on this provider, as text: ``48 VCPU, 262144 MiB of MEMORY_MB``."""
     root = tree.root
     rows = sorted(root.inventories, key=lambda each: each.resource_class) if root else ()
     return ", ".join(amount_text(each.resource_class, each.total) for each in rows)

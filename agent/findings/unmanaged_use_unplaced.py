@@ -25,10 +25,10 @@ def _find(audit: AuditFacts) -> Findings:
         yield RULE.finding(
             audit,
             headline=f"{audit.host}: {with_unit(name, rest.wanted - rest.placed)} of use that the cloud does not know "
-            "could not be allocated, so the scheduler may give it away",
+            "could not be allocated, so a guest may get this amount",
             resource_class=name,
             expected=f"Stocktake's consumers have allocations for all {wanted} that unknown guests and volumes use",
-            actual=f"{missing} could not be allocated ({rest.why}), so the scheduler may give it to a guest",
+            actual=f"{missing} could not be allocated ({rest.why}), so the scheduler may give this amount to a guest",
             evidence=rest.claims,
             facts=(
                 ("wanted", rest.wanted),
@@ -40,7 +40,7 @@ def _find(audit: AuditFacts) -> Findings:
             rests_on=RULE.rests_on | ({LVM} if any(claim.size_bytes is not None for claim in rest.claims) else set()),
             remedies=(
                 explain(name),
-                by_hand("free resources: remove the guests or volumes that the evidence names, or move instances away"),
+                by_hand("make room: remove the guests or volumes that the evidence names, or move instances away"),
             ),
         )
 

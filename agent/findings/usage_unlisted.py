@@ -46,7 +46,7 @@ def _remedies(provider: str) -> tuple[Remedy, ...]:
 
 
 _CREATE = (
-    "let Placement create the missing consumer records, on a host of Placement's database: Placement then lists the "
+    "let Placement create the missing consumer records; run this where placement.conf is: Placement then lists the "
     "allocations, and findings name the consumers"
 )
 

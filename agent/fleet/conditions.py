@@ -35,7 +35,7 @@ class Condition(enum.Enum):
 RANKS = {condition: number for number, condition in enumerate(Condition)} | {
     Condition.PARTIAL: list(Condition).index(Condition.UNREADABLE)
 }
-#: The character of a condition in the heat strip.
+#: The character of a condition in the heat strip, which has one character for each group of hosts.
 GLYPHS = {
     Condition.NEVER: "x",
     Condition.SILENT: "?",
@@ -63,7 +63,7 @@ _OF_SEVERITY = (("error", Condition.ERROR), ("warning", Condition.WARNING), ("in
 
 
 def told_condition(outcome: str, severities: Counts | None, findings: Counts | None) -> Condition:
-    """Return the condition that a host's message describes: the worse of two, by its outcome and by its findings."""
+    """Return the condition that a host's message describes: the worse of the outcome's and the findings' conditions."""
     by_outcome = _OF_OUTCOME.get(outcome, Condition.CLEAN)
     if by_outcome is Condition.CLEAN and outcome not in ("clean", "findings"):
         # This program does not know the outcome: the host's agent is newer. So the operator should look at the host.

@@ -26,6 +26,7 @@ COLUMNS = (
     *(f"{kind}_{name}" for kind in ("used", "free") for name, _ in _CLASSES), "held_back", "heal_enabled",
     "heal_waiting", "role", "agent_version", "interval_s", "audited_at",
 )  # fmt: skip
+
 #: The keys of a host's object whose values come from the host's message.
 MESSAGE_KEYS = (
     "outcome", "error", "sources_lost", "guests", "findings", "severities", "confirmed", "not_known", "not_known_since",

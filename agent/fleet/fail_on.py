@@ -8,7 +8,7 @@ from agent.fleet.conditions import Condition
 from agent.fleet.host import HostSeen
 from agent.fleet.view import HostRow
 
-#: The words that ``--fail-on`` takes.
+#: The words that ``--fail-on`` accepts.
 FAIL_ON = ("error", "warning", "partial", "silent", "never", "held-back")
 
 

@@ -1,4 +1,4 @@
-"""Word the lines above the table: the cells, how many hosts are in which condition, and what is not known. Pure."""
+"""Make the lines above the table: the cells, how many hosts are in which condition, and what is not known. Pure."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def counts(view: FleetView) -> str:
 
 
 def sums(view: FleetView) -> str:
-    """Return the leaked and missing amounts of the whole fleet, and how many hosts the amounts leave out, as text."""
+    """Return the fleet's leaked and missing allocations as text, and for how many hosts these are not known."""
     found = view.sums
     parts = [f"leaked {amounts_text(found.leaked) or 'nothing'}"]
     if missing := amounts_text(found.missing):

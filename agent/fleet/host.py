@@ -180,7 +180,7 @@ def _host(value: object) -> str:
 def _name(value: object) -> str:
     """Return the text ``value``, escaped.
 
-    Raises TypeError if it is not text, ValueError if it is longer than MOST_NAME.
+    Raises TypeError if ``value`` is not text, ValueError if it has more than MOST_NAME characters.
     """
     if not isinstance(value, str):
         raise TypeError(f"{value!r:.60} is not text")
@@ -190,7 +190,10 @@ def _name(value: object) -> str:
 
 
 def _text(value: object) -> str:
-    """Return the text ``value``, escaped and cut after MOST_TEXT characters. Raises TypeError if it is not text."""
+    """Return the text ``value``, cut after MOST_TEXT characters and escaped.
+
+    Raises TypeError if ``value`` is not text.
+    """
     if not isinstance(value, str):
         raise TypeError(f"{value!r:.60} is not text")
     return printable(value[:MOST_TEXT])
@@ -214,7 +217,7 @@ def _interval(document: Mapping[str, Any]) -> float:
 
 
 def _whole(row: Mapping[str, Any], name: str) -> int | None:
-    """Return the whole number in the key ``name``; None if the key is missing or null."""
+    """Return the whole number under the key ``name``; None if the key is missing or its value is null."""
     value = row.get(name)
     number = whole(value)
     if number is None and value is not None:
@@ -229,7 +232,7 @@ def _few(values: object) -> list[Any]:
 
 
 def _counts(document: Mapping[str, Any], key: str) -> Counts | None:
-    """Return the numbers by name in the object ``key``; None if the key is missing or null."""
+    """Return the (name, number) pairs of the object under ``key``; None if the key is missing or its value is null."""
     value = document.get(key)
     if value is None:
         return None
@@ -239,7 +242,7 @@ def _counts(document: Mapping[str, Any], key: str) -> Counts | None:
 
 
 def _times(document: Mapping[str, Any], key: str) -> tuple[tuple[str, str], ...] | None:
-    """Return the times by name in the object ``key``; None if the key is missing or null."""
+    """Return the (name, time) pairs of the object under ``key``; None if the key is missing or its value is null."""
     value = document.get(key)
     if value is None:
         return None
@@ -284,7 +287,7 @@ def _amount(row: Mapping[str, Any]) -> RootAmount:
 
 
 def _number(row: Mapping[str, Any], name: str) -> float | None:
-    """Return the number in the key ``name``; None if the key is missing or null. Integers stay int."""
+    """Return the number under the key ``name``, an int or a float; None if the key is missing or its value is null."""
     value = row.get(name)
     if value is None:
         return None

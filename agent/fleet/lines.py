@@ -1,4 +1,4 @@
-"""Render one message as one line, for a pipe, and render a line about a host that sends no message. Pure."""
+"""Make the lines that ``watch`` prints into a pipe: one per message, and one per host that sends none. Pure."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ GAP = 2
 #: never narrower than LEAST_WHAT.
 WHAT_NEEDS = 34
 LEAST_WHAT = 10
-#: The width in columns from which the column LEAKED shows every resource class, not only the first.
+#: The table's width in characters from which the column LEAKED shows every resource class, not only the first.
 WIDE = 160
 
 LABELS = {
@@ -57,7 +57,7 @@ HEAD = Cells("SEV", "CELL", "HOST", "FOR", "WHAT", "LEAKED", "FREE")
 
 
 def cells_of(row: HostRow, at: datetime.datetime, width: int | None) -> Cells:
-    """Return the cells of a row for a table of ``width`` columns; None: nothing is cut."""
+    """Return the cells of a row for a table of ``width`` characters; if ``width`` is None, no text is cut."""
     return Cells(
         sev=LABELS[row.condition],
         cell=row.cell or ABSENT,
@@ -70,7 +70,7 @@ def cells_of(row: HostRow, at: datetime.datetime, width: int | None) -> Cells:
 
 
 def columns_for(width: int | None, widths: Mapping[str, int], *, cells: int) -> tuple[str, ...]:
-    """Return the names of the columns (fields of Cells) that fit into ``width`` columns.
+    """Return the names of the columns (fields of Cells) that fit into ``width`` characters.
 
     ``widths`` has the length of the longest text of each column. ``cells`` is the number of nova's cells: if there is
     at most one cell, there is no column CELL.
@@ -114,7 +114,10 @@ def _told(seen: HostSeen, at: datetime.datetime) -> str:
 
 
 def _causes(seen: HostSeen, at: datetime.datetime) -> str:
-    """Return as text the worst cause (code, number, headline), and the numbers of other causes and unknown findings."""
+    """Return as text the worst cause (code, number, headline), and the numbers of other causes and unknown findings.
+
+    A cause is a finding that no other finding causes.
+    """
     if seen.worst is None:
         return ", ".join(_times(code, number) for code, number in seen.findings or () if number)
     causes = dict(seen.causes or seen.findings or ())

@@ -1,4 +1,4 @@
-"""Word times, durations and amounts for ``watch``, in few characters. An unknown value is never shown as 0. Pure."""
+"""Write times, durations and amounts for ``watch`` in few characters. An unknown value is never shown as 0. Pure."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def document(
 
 
 def _source(sources: Iterable[SourceStatus], names: Iterable[str]) -> str | None:
-    """Return the error of the first unread source in ``names``; "" if all were read, None if the audit asked none."""
+    """Return the error of the first unread source in ``names``; "" if all were read, None if none of them was asked."""
     asked = [source for source in sources if source.name in names and source.asked]
     if not asked:
         return None

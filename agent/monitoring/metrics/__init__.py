@@ -2,8 +2,8 @@
 
 Begin with ``state.py``, which turns the state before an audit and the audit's report into the state after it.
 ``counters.py`` has the counters, which only grow. ``amounts.py`` has the gauges; each gauge has the value from the last
-audit that could read its source. ``catalog.py`` lists every metric with its type, help and labels. ``text.py`` alone
-imports prometheus-client and renders the state.
+audit that could read its source. ``catalog.py`` lists every metric with its type, help and labels. ``text.py`` renders
+the state; only this module imports prometheus-client.
 
 Labels come from closed lists or from the configuration. No label has a uuid, the name of an instance or of a volume, an
 error or an address; the number of series does not depend on the number of guests, volumes or findings.

@@ -29,7 +29,9 @@ _FILE_MODE = 0o644
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricsControl:
-    """Functions that return the daemon's state: ``running_s`` at each scrape, the others after an audit or a reload.
+    """Functions that return the daemon's state.
+
+    The agent calls ``running_s`` at each scrape, the other functions after an audit or a reload.
 
     ``interval_s`` returns the audit interval (None: no periodic audits), ``bus`` the message bus's counts (None: no
     bus).

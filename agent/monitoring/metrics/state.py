@@ -1,8 +1,8 @@
 """Turn the metrics before an audit and the audit's report into the metrics after the audit. Pure.
 
-While a source is unread, the values that need the source stay as the last audit that read the source set them. The
-metrics ``source_up`` and ``findings_known`` show this. The number of series has an upper limit; ``left_out`` counts the
-series beyond the limit.
+While a source is unread, the values that need the source stay as they were after the last audit that read it. The
+metrics ``source_up`` and ``findings_known`` show that a source is unread. The number of series has an upper limit;
+``left_out`` counts the series beyond the limit.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ def test_a_volume_made_by_hand_that_does_not_fit_into_reserved_is_reported():
         snapshot(lvm=group(6, volume("by-hand", 3.5))), CODE, lvm_settings(reserved_host_disk_mib=5 * 1024)
     )
     assert found.resource_class == "DISK_GB"
-    assert "3 GiB of DISK_GB of unmanaged use does not fit into reserved" in found.actual
+    assert "3 GiB of DISK_GB of use unknown to the cloud does not fit into reserved" in found.actual
     assert proof(found) == [("lvm", "DISK_GB", 4)]
 
 
@@ -305,7 +305,7 @@ def of_cpus(*instances, libvirt=TWO_CELLS, chosen=DEDICATED, **changes):
 def test_s21_two_instances_pinned_to_one_cpu_are_both_counted_and_named():
     both = pinned("a", 1, cell=0), pinned("b", 1, cell=0)
     (found,) = of_cpus(*both)
-    assert found.expected == "only one guest is pinned to CPU 1 of cell 0"
+    assert found.expected == "only one guest is pinned to CPU 1 of NUMA cell 0"
     assert f"instance {uuid('a')} (a)" in found.actual
     assert f"instance {uuid('b')} (b)" in found.actual
     assert not found.rests_on_recorded
@@ -323,8 +323,8 @@ def test_an_instance_with_isolated_threads_occupies_the_sibling_cpus():
 
 def test_a_guest_that_is_pinned_to_a_shared_cpu_is_reported():
     (found,) = of_cpus(pinned("a", 0))
-    assert found.expected == "no guest is pinned to CPU 0 of cell 0: guests may not be pinned to this CPU"
-    assert found.actual == f"CPU 0 of cell 0 is pinned for instance {uuid('a')} (a)"
+    assert found.expected == "no guest is pinned to CPU 0 of NUMA cell 0: guests may not be pinned to this CPU"
+    assert found.actual == f"CPU 0 of NUMA cell 0 is pinned for instance {uuid('a')} (a)"
     assert "cpu_dedicated_set" in found.remedy
 
 

@@ -49,8 +49,9 @@ def test_the_finding_names_the_volume_and_its_exact_size(world):
     assert not found.rests_on_recorded
     assert found.remedy == (
         "find the volume's owner: lvs -o +lv_time,lv_tags vg0/by-hand; if nobody needs the volume, remove it; "
-        "warning: lvremove destroys its data, and nothing brings the data back: lvremove vg0/by-hand; if somebody "
-        "needs the volume, move it to another volume group; until then the agent reserves the volume's size; "
+        "warning: lvremove destroys the volume's data, and nothing brings the data back: lvremove vg0/by-hand; "
+        "if somebody needs the volume, move it to another volume group; "
+        "as long as the volume exists, the agent reserves its size; "
         "afterwards, offer the space again; a running agent does so in its next audit: stocktake audit --publish; to "
         "keep the volume without this finding, add vg0/by-hand to [lvm] accepted_volumes, and reload the agent "
         "(SIGHUP): systemctl reload stocktake-agent"
@@ -69,7 +70,7 @@ def test_option_foreign_volumes_decides_if_a_volume_is_reported_and_reserved(pol
     chosen = lvm_settings(foreign_volumes=policy)
     found = findings(WORLD, CODE, chosen)
     assert len(found) == told
-    assert ["; until then the agent reserves the volume's size; " in one.remedy for one in found] == [
+    assert ["; as long as the volume exists, the agent reserves its size; " in one.remedy for one in found] == [
         reserved > 0
     ] * told
     assert reserves(decided(WORLD, chosen))["DISK_GB"] == reserved

@@ -50,7 +50,8 @@ def test_the_finding_names_the_instance_and_the_volume_size_in_bytes(world):
     assert proof(found) == [("lvm", "DISK_GB", 5)]
     assert found.severity is Severity.WARNING
     remove = (
-        f"nothing brings the data back: lvremove {found.subject}; until then the agent reserves the volume's size; "
+        f"nothing brings the data back: lvremove {found.subject}; "
+        "as long as the volume exists, the agent reserves its size; "
     )
     assert remove in found.remedy
     assert reserves(decided(world, lvm_settings()))["DISK_GB"] == 5

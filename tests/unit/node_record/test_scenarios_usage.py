@@ -279,7 +279,7 @@ def test_s21_two_instances_pinned_to_the_same_cpu_are_both_counted_and_reported(
     (conflict,) = pin_conflicts(view.cells, occupied(state(*both), NODE, NOTHING).occupancies)
     assert (conflict.cell, conflict.cpu, conflict.instances) == (0, 2, tuple(sorted((uuid("a"), uuid("b")))))
     (found,) = findings(snapshot(libvirt=NUMA_HOST, nova=state(*both)), "over-capacity", NUMA_SETTINGS)
-    assert "CPU 2 of cell 0" in found.expected
+    assert "CPU 2 of NUMA cell 0" in found.expected
     assert uuid("a") in found.actual
     assert uuid("b") in found.actual
 
