@@ -57,7 +57,10 @@ def _sums(findings: tuple[SeenFinding, ...]) -> Document:
 
 
 def no_sums() -> Document:
-    """Return the keys of ``sums_of``, all null: the audit could not look for findings, and no earlier one is known."""
+    """Return the keys of ``sums_of``, each with None: for an audit that could not look for findings.
+
+    Use this function only if no finding of an earlier audit is known either.
+    """
     return dict.fromkeys(sums_of((), books_read=False))
 
 
@@ -66,7 +69,7 @@ def _by_code(findings: Iterable[SeenFinding]) -> dict[str, int]:
 
 
 def _oldest(findings: Iterable[SeenFinding]) -> dict[str, str]:
-    """Return, for each code, the earliest ``first_seen_at`` of the findings with this code; omit a code without one."""
+    """Return, for each code, the earliest known ``first_seen_at`` of its findings; omit a code with no known time."""
     found: dict[str, str] = {}
     for seen in findings:
         if seen.first_seen_at:

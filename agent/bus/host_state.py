@@ -110,7 +110,10 @@ def state_of(report: AuditReport) -> Document:
 
 
 def _uncovered(report: AuditReport) -> Document | None:
-    """Return the host's use that neither ``reserved`` nor an allocation covers; None if a source of it is unread."""
+    """Return the host's use that neither ``reserved`` nor an allocation covers.
+
+    None if the audit could not read a source on which the result rests.
+    """
     is_lost = any(not source.ok and source.name in RESTS_ON for source in report.sources)
     if is_lost or not (_was_read(report, PLACEMENT) and _was_read(report, LIBVIRT)):
         return None
@@ -130,7 +133,8 @@ def _is_in_placement(report: AuditReport) -> bool:
     return is_read and report.error is None and all(row.wanted in (None, row.recorded) for row in report.inventory)
 
 
-# Cached: on an unchanged host the ledger equals the last audit's, and a thousand guests have thousands of rows.
+# Cached: on an unchanged host, the ledger has the same rows as in the last audit, and a thousand guests have thousands
+# of rows.
 @for_equal_arguments
 def _resources(inventory: tuple[InventoryRow, ...], ledger: tuple[LedgerRow, ...]) -> list[Document]:
     causes = _by_cause(ledger)
@@ -153,7 +157,7 @@ def _resource(row: InventoryRow, causes: Mapping[tuple[str, str], Document]) -> 
 
 
 def _by_cause(ledger: tuple[LedgerRow, ...]) -> dict[tuple[str, str], Document]:
-    """Return the sums of the promised, held and recorded amounts by provider, resource class and cause.
+    """Return the sums of the promised, held and recorded amounts by provider, resource class and cause (``Cause``).
 
     A sum is None if no row of the ledger has such an amount.
     """

@@ -98,7 +98,7 @@ class FleetListener:
         return self._refused is not None
 
     def listen(self) -> None:
-        """Start to receive messages; return when the server is up. Raises SourceUnavailable if it does not start."""
+        """Start the server, and return when it receives messages. Raises SourceUnavailable if it does not start."""
         threading.Thread(target=self._start, name="bus-listener", daemon=True).start()
         if not self._up.wait(DOUBT_S):
             self._find_out()

@@ -49,7 +49,7 @@ class Notifications:
         self._notifier: oslo_messaging.Notifier | None = None
 
     def send(self, notice: Notice) -> None:
-        """Send the notification to every topic. Raises SourceUnavailable if the broker did not accept it."""
+        """Send the notification to every topic. Raises SourceUnavailable if the broker did not accept a message."""
         notifier = self._notifier = self._notifier or self._made()
         self._unsent.taken()
         getattr(notifier, notice.priority)({}, notice.event_type, notice.payload)

@@ -37,7 +37,7 @@ except ImportError:
 EXCHANGE = "stocktake"
 VERSION = "1.0"
 
-#: Each agent answers on this topic; its server name is [DEFAULT] host.
+#: Each agent answers on this topic; the agent's server name is its [DEFAULT] host.
 AGENT_TOPIC = "stocktake"
 AUDIT_NOW = "audit_now"
 PUBLISH_NOW = "publish_now"
@@ -76,7 +76,7 @@ class Bus:
 
     @property
     def rpc(self) -> oslo_messaging.RPCTransport:
-        """The transport for calls, casts and servers. Raises oslo_messaging's errors on a URL that it cannot parse."""
+        """The transport for calls, casts and servers. Raises oslo_messaging's error if the URL cannot be parsed."""
         if self._rpc is None:
             self._rpc = oslo_messaging.get_rpc_transport(self._conf)
         return self._rpc

@@ -31,7 +31,7 @@ class AgentOptions:
 
 
 def agent_options_from(loaded: Loaded) -> AgentOptions:
-    """Return the daemon's folders, intervals and time-outs. Raises ConfigError if some of them are invalid."""
+    """Return the daemon's folders, intervals and time-outs. Raises ConfigError with each invalid value."""
     settle, cap = loaded.value("agent", "event_settle"), loaded.value("agent", "event_cap")
     probe = [("agent", "probe_socket")] if probe_socket(loaded) else []
     problems = relative_paths(loaded, ("agent", "state_dir"), ("agent", "run_dir"), *probe)

@@ -3,7 +3,7 @@
 This module does not use oslo.config's ``mutate_config_files``, which accepts a malformed value and raises at every
 later read of that value (measured with oslo.config 10.7). Instead this module loads and checks all files again, and
 applies either the whole result or nothing. Options that need a restart keep their running value. ``reload`` also checks
-the new values together with the values that stay.
+the new values together with the values that stay until a restart.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ class Book:
         return hit[0] if hit else None
 
     def files_of_each(self, group: str, opt: cfg.Opt) -> tuple[str, ...]:
-        """Return the file of each value of an option that collects values from all files, in the order of the files."""
+        """Return, in order, the file of each value of an option that may be set several times and in several files."""
         return tuple(
             file.path
             for file in self.files

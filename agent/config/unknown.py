@@ -60,23 +60,23 @@ def _hint(group: str, name: str, known: Mapping[str, frozenset[str]]) -> str:
     if homes := sorted(other for other, names in known.items() if name in names):
         return f": the option belongs to [{homes[0]}]"
     if here := nearest(name.replace("-", "_"), sorted(known.get(group, ()))):
-        return f": the nearest is {here}"
+        return f": the nearest name is {here}"
     anywhere = {option: other for other, names in sorted(known.items()) for option in sorted(names)}
     near = nearest(name, anywhere)
-    return f": the nearest is [{anywhere[near]}] {near}" if near else ""
+    return f": the nearest name is [{anywhere[near]}] {near}" if near else ""
 
 
-# The end of a message such as ``stocktake.conf: unknown group [hael]: the nearest is [heal]``.
+# The end of a message such as ``stocktake.conf: unknown group [hael]: the nearest name is [heal]``.
 def _nearest_group(group: str, options: Iterable[str], known: Mapping[str, frozenset[str]]) -> str:
     lowered = {name.lower(): name for name in sorted(known)}
     for family in FAMILIES:
         if group.startswith(family.prefix):
             member = group.removeprefix(family.prefix)
             alike = nearest(group, [name for name in lowered if name.startswith(family.prefix)])
-            end = f"; the nearest is [{alike}]" if alike else ""
+            end = f"; the nearest name is [{alike}]" if alike else ""
             return f": {member} is not in [{family.group}] {family.option}{end}"
     if near := nearest(group.lower(), lowered):
-        return f": the nearest is [{lowered[near]}]"
+        return f": the nearest name is [{lowered[near]}]"
     for name in options:
         if homes := sorted(other for other, names in known.items() if name in names):
             return f": the group's option {name} belongs to [{homes[0]}]"

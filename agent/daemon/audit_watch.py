@@ -16,7 +16,7 @@ class AuditWatch:
     """Logs each long audit once. The main thread calls ``check``, because the worker's thread may hang.
 
     ``running_s`` returns how many seconds the audit has run, 0 between audits. ``reading`` returns the source that the
-    audit reads, "" if it reads none at this moment.
+    audit reads, "" if the audit reads no source at this moment.
     """
 
     def __init__(self, running_s: Callable[[], float], reading: Callable[[], str]) -> None:

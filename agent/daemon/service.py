@@ -150,7 +150,7 @@ class Outside:
 
 
 class AgentService:
-    """Starts, stops and reloads the worker, its queue of audit requests, and everything that adds requests to it."""
+    """Starts, stops and reloads the worker, its queue of audit requests, and all that adds requests to the queue."""
 
     def __init__(
         self,

@@ -277,8 +277,8 @@ class Worker:
 
     def _run(self, reasons: tuple[str, ...]) -> None:
         configured = self._take_over(self._current.get())
-        # The first audit too has the default depth (Depth.ECONOMICAL). With Depth.FULL, it would read the records of a
-        # thousand consumers before it writes the inventory.
+        # The first audit too has the default depth (Depth.ECONOMICAL). With Depth.FULL, the first audit would read the
+        # records of a thousand consumers before it writes the inventory.
         request = AuditRequest(reasons=reasons, publish=configured.publish)
         try:
             result = self._audit(request, configured.settings, configured.parts, self._memory, self._cancelled)
@@ -304,7 +304,7 @@ class Worker:
         self._plan_next(result.report, configured, audit_again=result.audit_again, not_before=result.not_before)
 
     def _take_over(self, configured: Configured) -> Configured:
-        """Use ``configured`` from now on. If a reload created it, drop all caches filled under the old configuration.
+        """Use ``configured`` from now on. After a reload, drop all caches filled under the old configuration.
 
         After such a reload, also forget the agent's last write and the traits that Placement did not know: an operator
         may reload because another writer of the inventory is gone, or because an upgraded Placement knows more traits.

@@ -5,7 +5,7 @@ has the two tools for that; the deadline itself is ``Deadline`` in agent/ports.p
 
 Begin with reader_thread.py, which runs a blocking call on a separate thread and stops waiting at the deadline.
 bounded_reads.py limits the total time of all reads from one socket; PyMySQL's connection and the HTTP client of
-Placement use it.
+Placement use that module.
 
 This package imports none of the libraries that sources use. agent/sources, agent/conductor and agent/placement import
 this package, and this package must not import them. Intervals, back-off and schedules are in agent/timing.

@@ -106,7 +106,7 @@ def wake(run_dir: str) -> Holder | None:
 
 
 def _holder(descriptor: int) -> Holder | None:
-    """Return the process that has a lock on the open file, None if no other process has one."""
+    """Return the process that has a lock on the open file; None if no other process has a lock on this file."""
     kind, _, _, _, pid = _FLOCK.unpack(fcntl.fcntl(descriptor, fcntl.F_GETLK, _WHOLE_FILE))
     if kind == fcntl.F_UNLCK:
         return None

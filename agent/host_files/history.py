@@ -1,4 +1,4 @@
-"""Read and write findings.json, the agent's memory of its live findings.
+"""Read and write findings.json, the agent's memory of its live findings (those that are not gone).
 
 For each live finding the file has its text, the time of the first sighting and the number of sightings
 (finding_rows.py). The file also has what provider.yaml files added to Placement, which resource providers are left over
@@ -169,7 +169,8 @@ def _content(document: dict[str, Json]) -> tuple[History, tuple[str, ...]]:
     silence = read_rows("silence", document.get("silence", []), _silence)
     losses = read_rows("losses", document.get("losses", []), _loss)
     problems = [*texts, *(problem for rows in (sightings, added, left, silence, losses) for problem in rows.problems)]
-    # looked_at: end of the last audit. Without it, the next audit does not continue this history (AuditReads.follows).
+    # looked_at: the end of the last audit. If the file lacks this time, the next audit does not continue the history
+    # (AuditReads.follows).
     boot, read_until, nova_alive_since = "", None, None
     if document.get("looked_at") is not None:
         try:
@@ -194,7 +195,7 @@ def _content(document: dict[str, Json]) -> tuple[History, tuple[str, ...]]:
 
 
 def _sighting(row: Json, problems: list[str]) -> Sighting:
-    """Return the row's sighting. If only its text cannot be read, the finding stays live without the text."""
+    """Return the finding's history in the row; without the finding's text if only that text is unreadable."""
     sighting = sighting_of(row)
     try:
         return with_text(sighting, row)

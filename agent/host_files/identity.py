@@ -49,8 +49,8 @@ class ComputeIdFiles:
     def find(self) -> Identity | None:
         """Return the identity on which all ``compute_id`` files agree, or None if there is no such file.
 
-        Raises ConfigError, which names the files, if they differ or if a file is unreadable or contains no uuid. Raises
-        FolderUnavailable if a read fails with an error that may pass by itself.
+        Raises ConfigError, which names the files, if the files differ or if a file is unreadable or contains no uuid.
+        Raises FolderUnavailable if a read fails with an error that may pass by itself.
         """
         found = [(path, value) for path in self._paths() if (value := _read(path)) is not None]
         if not found:

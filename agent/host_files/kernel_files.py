@@ -56,7 +56,7 @@ def _parameter(sys_root: Path, name: str) -> str | Unread | None:
 
 
 def _figures(path: Path, count: int) -> list[float] | None:
-    """Return the file's first ``count`` words as numbers; None if one is missing or is not a number."""
+    """Return the file's first ``count`` words as numbers; None if such a word is missing or is not a number."""
     words = _words(path).split()[:count]
     if len(words) != count or not all(_FIGURE.fullmatch(word) for word in words):
         return None

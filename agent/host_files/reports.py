@@ -35,7 +35,7 @@ def write_report(run_dir: str, report: AuditReport, agent_version: str = "") -> 
 
 
 def read_report(run_dir: str) -> Document:
-    """Return the last report. Raises SourceUnavailable if there is none, SourceInconsistent if it is malformed."""
+    """Return the last report. Raises SourceUnavailable if the report is missing, SourceInconsistent if malformed."""
     text = read_report_text(run_dir)
     try:
         return report_from_json(text)

@@ -57,7 +57,7 @@ def main() -> int:
 def argument_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
-        prog=PROGRAM, allow_abbrev=False, description="Read as root, for one request of an agent that is not root."
+        prog=PROGRAM, allow_abbrev=False, description="Read data as root for one request of an agent that is not root."
     )
     parser.add_argument("--config-file", action="append", default=[], metavar="FILE", help="configuration file")
     parser.add_argument("--config-dir", action="append", default=[], metavar="DIR", help="folder of *.conf files")

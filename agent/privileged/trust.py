@@ -63,7 +63,7 @@ def _check(path: str, part: str) -> None:
     # may be writable for others.
     is_sticky = stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX
     if status.st_uid != ROOT or (status.st_mode & _OTHERS_MAY_WRITE and not is_sticky):
-        raise Untrusted(f"the configuration file {path} is not read, because others than root may write {part}")
+        raise Untrusted(f"the configuration file {path} is not read, because a user other than root may write {part}")
 
 
 def _folders(path: str) -> Iterator[str]:

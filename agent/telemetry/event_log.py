@@ -32,7 +32,7 @@ class Line:
 
     def __post_init__(self) -> None:
         if isinstance(self.event.level, int) != (self.chosen_level is None):
-            raise ValueError(f"{self.event}: give a level exactly if the event has no constant level")
+            raise ValueError(f"{self.event}: give a level if and only if the event has no constant level")
 
     @property
     def level(self) -> int:

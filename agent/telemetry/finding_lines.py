@@ -1,4 +1,4 @@
-"""The log lines about findings: their changes, and the findings that are not known while a source is unread."""
+"""The log lines about findings: their changes, and the findings whose state is unknown while a source is unread."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def finding_level(seen: SeenFinding) -> int:
 def finding_fields(seen: SeenFinding, subject: str | None) -> dict[str, Any]:
     """Return the fields of a finding for its log line, without the fields that are None.
 
-    ``fix`` is the first command of the finding's remedies.
+    ``fix`` is the first command that the finding suggests to the operator.
     """
     finding = seen.finding
     fields = {
@@ -110,7 +110,10 @@ def unknown_lines(
 
 
 def counts(findings: Iterable[SeenFinding]) -> dict[str, int]:
-    """Return the numbers of findings, causes, errors and warnings, and of findings whose state is unknown now."""
+    """Return, by name, the numbers of findings of several kinds.
+
+    ``causes`` counts findings that no other finding causes, ``not_known`` findings whose state is unknown now.
+    """
     listed = tuple(findings)
     return {
         "findings": len(listed),

@@ -99,7 +99,7 @@ def _write_text(write: Write) -> str:
         case CreateProvider():
             what = f"create {write.name}"
         case MoveProvider():
-            what = f"move below {write.parent_uuid}" if write.parent_uuid else "make it a root provider"
+            what = f"move below {write.parent_uuid}" if write.parent_uuid else "make the provider a root provider"
         case PutInventories():
             what = "inventories " + ", ".join(_inventory_text(row) for row in write.inventories)
         case PutTraits():

@@ -8,7 +8,7 @@ from agent.model.finding import Finding
 from agent.model.report import AuditReport
 from agent.render.reading_order import names_of
 
-# The consumer kinds of ledger rows that do not say what the consumer is.
+# The values of a ledger row's ``consumer_kind`` that do not say what the consumer is.
 _VAGUE = frozenset({"", "unknown"})
 
 

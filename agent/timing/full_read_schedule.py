@@ -1,6 +1,6 @@
 """Decide which audits read Placement again although no generation changed.
 
-Placement does not raise a generation when an allocation is removed, so the agent reads allocations again every k
+Placement does not increase a generation when an allocation is removed, so the agent reads allocations again every k
 audits (k is ``full_read_every``). Inventories, traits and aggregates cannot change without a new generation, but an
 equal generation may still mislead: after Placement's database is restored from a backup, a generation that the agent
 knows occurs a second time; and a proxy may return an old response. So the agent reads everything again every 10 k

@@ -129,11 +129,11 @@ def test_the_probe_reads_at_most_4_kib_of_a_gibibyte_of_input(served: ProbeSocke
 
 NONSENSE = {
     "nonsense": ("echo hello", "gave no usable answer: the answer is not JSON"),
-    "nothing": ("true", "gave no usable answer: it closed the connection without an answer"),
-    "half-a-line": ("""printf '{"refused": "wh'""", "gave no usable answer: it closed the connection in the middle"),
-    "too-much": ("head -c 1000000000 /dev/zero", "gave no usable answer: its answer is longer than 16 MiB"),
-    "never-ends": ("yes", "gave no usable answer: its answer is longer than 16 MiB"),
-    "killed": ("kill -9 $$", "gave no usable answer: it closed the connection without an answer"),
+    "nothing": ("true", "gave no usable answer: the probe closed the connection without an answer"),
+    "half-a-line": ("""printf '{"refused": "wh'""", "gave no usable answer: the probe closed the connection in the"),
+    "too-much": ("head -c 1000000000 /dev/zero", "gave no usable answer: the probe's answer is longer than 16 MiB"),
+    "never-ends": ("yes", "gave no usable answer: the probe's answer is longer than 16 MiB"),
+    "killed": ("kill -9 $$", "gave no usable answer: the probe closed the connection without an answer"),
     "slow-bytes": ("while printf x; do sleep 0.2; done", "did not answer in time"),
     "hangs": ("exec sleep 600", "did not answer in time"),
 }

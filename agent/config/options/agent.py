@@ -20,72 +20,73 @@ OPTS = [
             ("observer", "the agent writes nothing: every audit is a dry run"),
         ],
         mutable=True,
-        help="What the agent writes. owner is the normal role; begin with observer to see what the agent would write. "
-        "SIGHUP applies it.",
+        help="What the agent writes. owner is the normal role; begin with observer to see what the agent would "
+        "write. SIGHUP applies a new value.",
     ),
     cfg.BoolOpt(
         "takeover",
         default=False,
         mutable=True,
-        help="Let the agent write a root provider that has the trait OWNER_NOVA, once the host's nova-compute is down. "
-        "Off by default, because two writers of one provider undo each other's work. SIGHUP applies it.",
+        help="Let the agent write a root provider that has the trait OWNER_NOVA, once the host's nova-compute is "
+        "down. Off by default, because two writers of one provider undo each other's work. SIGHUP applies a new "
+        "value.",
     ),
     cfg.ListOpt(
         "nova_conf",
         default=["/etc/nova/nova.conf"],
-        help="Configuration files of nova-compute on this host; a later file overrides an earlier one. If Stocktake's "
-        "own files do not set an option that has the same meaning in nova.conf, these files supply the value. The "
-        "default file may be absent; a file named here must exist. Empty: the agent reads no file of nova-compute. "
-        "Needs a restart.",
+        help="Configuration files of nova-compute on this host; a later file overrides an earlier one. If "
+        "Stocktake's own files do not set an option that has the same meaning in nova.conf, these files supply the "
+        "value. The default file may be absent; a file named here must exist. Empty: the agent reads no file of "
+        "nova-compute. A new value needs a restart.",
     ),
     cfg.StrOpt(
         "state_dir",
         default="/var/lib/stocktake",
-        help="Folder for the files that must survive a reboot: compute_id, findings.json, store.json, journal.jsonl. "
-        "Needs a restart.",
+        help="Folder for the files that must survive a reboot: compute_id, findings.json, store.json, "
+        "journal.jsonl. A new value needs a restart.",
     ),
     cfg.StrOpt(
         "run_dir",
         default="/run/stocktake",
-        help="Folder for the last report, which stocktake status reads. Needs a restart.",
+        help="Folder for the last report, which stocktake status reads. A new value needs a restart.",
     ),
     cfg.BoolOpt(
         "event_driven",
         default=True,
-        help="Audit also when libvirt sends an event, and not only at the interval. Needs a restart.",
+        help="Audit also when libvirt sends an event, and not only at the interval. A new value needs a restart.",
     ),
     cfg.FloatOpt(
         "event_settle",
         default=0.2,
         min=0.0,
-        help="Seconds without a further event before an audit begins, so that a burst of events causes one audit. "
-        "Needs a restart.",
+        help="Seconds without a further event before an audit begins, so that a burst of events causes one audit. A "
+        "new value needs a restart.",
     ),
     cfg.FloatOpt(
         "event_cap",
         default=1.0,
         min=0.0,
         help="Maximum seconds between the first event and its audit, however many events follow; not below "
-        "event_settle. With the default, a change reaches the inventory within 2 s. Needs a restart.",
+        "event_settle. With the default, a change reaches the inventory within 2 s. A new value needs a restart.",
     ),
     cfg.FloatOpt(
         "peer_audit_interval",
         default=10.0,
         min=0.1,
         mutable=True,
-        help="Minimum seconds between two audits that the request audit_now on the message bus triggers, because every "
-        "user of the broker may send this request. All requests within this time cause one audit, and the reply "
-        "says when that audit begins. SIGUSR1 and commands do not wait. With the default, a flood of requests "
-        "causes at most one audit in ten seconds. SIGHUP applies it.",
+        help="Minimum seconds between two audits that the request audit_now on the message bus triggers, because "
+        "every user of the broker may send this request. All requests within this time cause one audit, and the "
+        "reply says when that audit begins. SIGUSR1 and commands do not wait. With the default, a flood of requests "
+        "causes at most one audit in ten seconds. SIGHUP applies a new value.",
     ),
     cfg.FloatOpt(
         "start_splay",
         default=0.0,
         min=0.0,
-        help="Seconds over which the first audits of all hosts are spread when all daemons start at the same time; a "
-        "host's delay depends on its name. During the delay, events and the interval trigger no audit, but an "
-        "operator can trigger an audit. 0: the first audit begins at once; the Placement client slows down by itself "
-        "if Placement answers late. Needs a restart.",
+        help="Seconds over which the first audits of all hosts are spread when all daemons start at the same time; "
+        "a host's delay depends on its name. During the delay, events and the interval trigger no audit, but an "
+        "operator can trigger an audit. 0: the first audit begins at once; the Placement client slows down by "
+        "itself if Placement answers late. A new value needs a restart.",
     ),
     cfg.IntOpt(
         "confirm_audits",
@@ -93,7 +94,8 @@ OPTS = [
         min=1,
         mutable=True,
         help="Number of consecutive audits that must see a finding with equal evidence before the finding counts as "
-        "confirmed. The default is 2, because one audit can run during a build or a delete. SIGHUP applies it.",
+        "confirmed. The default is 2, because one audit can run during a build or a delete. SIGHUP applies a new "
+        "value.",
     ),
     cfg.IntOpt(
         "confirm_spacing",
@@ -101,8 +103,8 @@ OPTS = [
         min=0,
         mutable=True,
         help="Minimum seconds between two audits that together confirm a finding. The default is 10, because two "
-        "audits that events trigger may be milliseconds apart and see the same moment of a build or a delete. The two "
-        "audits may be at most three times update_resources_interval apart. SIGHUP applies it.",
+        "audits that events trigger may be milliseconds apart and see the same moment of a build or a delete. The "
+        "two audits may be at most three times update_resources_interval apart. SIGHUP applies a new value.",
     ),
     cfg.StrOpt(
         "unknown_guests",
@@ -110,16 +112,16 @@ OPTS = [
         choices=["reserve", "report", "ignore"],
         mutable=True,
         help="What the agent does about resources of guests that the cloud does not know. reserve: increase the "
-        "inventories' reserved (in role companion: write allocations of the agent's own consumers) and report the "
-        "guests; report: only report them; ignore: do neither. SIGHUP applies it.",
+        "reserved amounts of the inventories (in role companion: write allocations of the agent's own consumers) "
+        "and report the guests; report: only report them; ignore: do neither. SIGHUP applies a new value.",
     ),
     cfg.IntOpt(
         "summary_interval",
         default=3600,
         min=1,
         mutable=True,
-        help="Seconds between two summaries in the log when nothing changes. With one summary per hour, the log of a "
-        "day without changes has less than 150 lines. SIGHUP applies it.",
+        help="Seconds between two summaries in the log when nothing changes. With one summary per hour, the log of "
+        "a day without changes has less than 150 lines. SIGHUP applies a new value.",
     ),
     cfg.FloatOpt(
         "source_deadline",
@@ -127,17 +129,18 @@ OPTS = [
         min=0.1,
         mutable=True,
         help="Maximum seconds for one read of libvirt, of a file system or of the cloud's state. A longer read "
-        "counts as failed, and the agent then changes no value that depends on this source. SIGHUP applies it.",
+        "counts as failed, and the agent then changes no value that depends on this source. SIGHUP applies a new "
+        "value.",
     ),
     cfg.StrOpt(
         "probe_socket",
         help="Socket of stocktake-probe, such as /run/stocktake-probe.sock, for an agent that does not run as root: "
         "through this program the agent reads LVM, Ceph, persistent memory, file systems, guests' disk files and "
-        "libvirt's domain capabilities. Not set: the agent reads these sources itself. Needs a restart.",
+        "libvirt's domain capabilities. Not set: the agent reads these sources itself. A new value needs a restart.",
     ),
     cfg.StrOpt(
         "probe_user",
         default="stocktake",
-        help="User that stocktake-probe answers besides root. Each request reads the option anew.",
+        help="User that stocktake-probe answers besides root. stocktake-probe reads the option again for each request.",
     ),
 ]

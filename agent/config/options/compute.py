@@ -10,14 +10,14 @@ OPTS = FROM_NOVA = [
     cfg.StrOpt(
         "cpu_shared_set",
         mutable=True,
-        help="CPUs that count as VCPU, as in 4-12,^8,15. If cpu_shared_set and cpu_dedicated_set are both unset, all "
-        "CPUs that are online count as VCPU. SIGHUP applies it.",
+        help="CPUs that count as VCPU, as in 4-12,^8,15. If cpu_shared_set and cpu_dedicated_set are both unset, "
+        "all CPUs that are online count as VCPU. SIGHUP applies a new value.",
     ),
     cfg.StrOpt(
         "cpu_dedicated_set",
         mutable=True,
-        help="CPUs that count as PCPU: each of them is dedicated to one guest. Must not overlap cpu_shared_set. SIGHUP "
-        "applies it.",
+        help="CPUs that count as PCPU: each of them is dedicated to one guest. Must not overlap cpu_shared_set. "
+        "SIGHUP applies a new value.",
     ),
     cfg.ListOpt(
         "image_type_exclude_list",
@@ -25,7 +25,7 @@ OPTS = FROM_NOVA = [
         mutable=True,
         help="Image formats that this host does not offer, as in raw,iso: the agent withdraws their "
         "``COMPUTE_IMAGE_TYPE_`` traits. Empty: the host offers every format that the hypervisor supports. SIGHUP "
-        "applies it.",
+        "applies a new value.",
     ),
     cfg.StrOpt(
         "provider_config_location",

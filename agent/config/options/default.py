@@ -1,7 +1,7 @@
 """[DEFAULT]: options with the same meaning as in nova.conf, and the time-out of a graceful shutdown.
 
-Every option except ``graceful_shutdown_timeout`` takes its value from nova.conf if Stocktake's own files do not set it.
-In nova.conf, ``graceful_shutdown_timeout`` is about nova-compute.
+Every option except ``graceful_shutdown_timeout`` takes its value from nova.conf if Stocktake's own files do not set the
+option. In nova.conf, ``graceful_shutdown_timeout`` is about nova-compute.
 """
 
 from __future__ import annotations
@@ -14,75 +14,77 @@ FROM_NOVA = [
     cfg.StrOpt(
         "host",
         sample_default="<the machine's host name>",
-        help="Name of this host in the cloud's database (column host of instances and services). Unset: the result of "
-        "gethostname(), as in nova-compute. If the name does not match, the agent finds no instances. Needs a "
-        "restart.",
+        help="Name of this host in the cloud's database (column host of instances and services). Unset: the result "
+        "of gethostname(), as in nova-compute. If the name does not match, the agent finds no instances. A new "
+        "value needs a restart.",
     ),
     cfg.StrOpt(
         "my_ip",
         sample_default="<the source address of the default route>",
         mutable=True,
-        help="IP address of this host, the host_ip in its compute node record. SIGHUP applies it.",
+        help="IP address of this host, the host_ip in its compute node record. SIGHUP applies a new value.",
     ),
     cfg.StrOpt(
         "instances_path",
         default="/var/lib/nova/instances",
         help="Folder of the guests' disks, an absolute path. DISK_GB counts the file system of this folder unless "
-        "[libvirt] images_type is lvm or rbd. In nova.conf the default is $state_path/instances. Needs a restart.",
+        "[libvirt] images_type is lvm or rbd. In nova.conf the default is $state_path/instances. A new value needs "
+        "a restart.",
     ),
     cfg.IntOpt(
         "reserved_host_cpus",
         default=0,
         min=0,
         mutable=True,
-        help="Number of CPUs reserved for the host; the agent reports it as VCPU's reserved. Cannot be set together "
-        "with [compute] cpu_shared_set or cpu_dedicated_set, which already select the guests' CPUs. SIGHUP applies it.",
+        help="Number of CPUs reserved for the host; the agent reports this number as the reserved amount of VCPU. "
+        "Cannot be set together with [compute] cpu_shared_set or cpu_dedicated_set, which already select the "
+        "guests' CPUs. SIGHUP applies a new value.",
     ),
     cfg.IntOpt(
         "reserved_host_memory_mb",
         default=512,
         min=0,
         mutable=True,
-        help="MiB of memory reserved for the host; the agent reports them as MEMORY_MB's reserved. The default is "
-        "nova's. SIGHUP applies it.",
+        help="MiB of memory reserved for the host; the agent reports this amount as the reserved amount of "
+        "MEMORY_MB. The default is nova's. SIGHUP applies a new value.",
     ),
     cfg.IntOpt(
         "reserved_host_disk_mb",
         default=0,
         min=0,
         mutable=True,
-        help="MiB of disk reserved for the host; the agent reports them, rounded up to GiB, as DISK_GB's reserved. "
-        "SIGHUP applies it.",
+        help="MiB of disk reserved for the host; the agent reports this amount, rounded up to GiB, as the reserved "
+        "amount of DISK_GB. SIGHUP applies a new value.",
     ),
     cfg.MultiStrOpt(
         "reserved_huge_pages",
         default=[],
         mutable=True,
         help="Huge pages reserved for the host; set the option once per NUMA cell and page size, as in "
-        "node:0,size:2048,count:64 or node:1,size:1GB,count:1. A size without a unit is in KiB. In the compute "
-        "node record, the agent reports these pages as reserved in the NUMA cell; MEMORY_MB does not change. SIGHUP "
-        "applies it.",
+        "node:0,size:2048,count:64 or node:1,size:1GB,count:1. A size without a unit is in KiB. In the compute node "
+        "record, the agent reports these pages as reserved in the NUMA cell; MEMORY_MB does not change. SIGHUP "
+        "applies a new value.",
     ),
     cfg.FloatOpt(
         "cpu_allocation_ratio",
         min=0.0,
         mutable=True,
-        help="VCPU's allocation ratio, written at each audit. Unset or 0.0: the agent keeps the ratio that Placement "
-        "has. SIGHUP applies it.",
+        help="VCPU's allocation ratio, written at each audit. Unset or 0.0: the agent keeps the ratio that "
+        "Placement has. SIGHUP applies a new value.",
     ),
     cfg.FloatOpt(
         "ram_allocation_ratio",
         min=0.0,
         mutable=True,
         help="MEMORY_MB's allocation ratio, written at each audit. Unset or 0.0: the agent keeps the ratio that "
-        "Placement has. Must be 1.0 with [libvirt] file_backed_memory. SIGHUP applies it.",
+        "Placement has. Must be 1.0 with [libvirt] file_backed_memory. SIGHUP applies a new value.",
     ),
     cfg.FloatOpt(
         "disk_allocation_ratio",
         min=0.0,
         mutable=True,
         help="DISK_GB's allocation ratio, written at each audit. Unset or 0.0: the agent keeps the ratio that "
-        "Placement has. SIGHUP applies it.",
+        "Placement has. SIGHUP applies a new value.",
     ),
     cfg.FloatOpt(
         "initial_cpu_allocation_ratio",
@@ -90,7 +92,7 @@ FROM_NOVA = [
         min=0.0,
         mutable=True,
         help="VCPU's allocation ratio if Placement has no VCPU inventory of this host yet. The default is nova's. "
-        "SIGHUP applies it.",
+        "SIGHUP applies a new value.",
     ),
     cfg.FloatOpt(
         "initial_ram_allocation_ratio",
@@ -98,7 +100,7 @@ FROM_NOVA = [
         min=0.0,
         mutable=True,
         help="MEMORY_MB's allocation ratio if Placement has no MEMORY_MB inventory of this host yet. The default is "
-        "nova's. SIGHUP applies it.",
+        "nova's. SIGHUP applies a new value.",
     ),
     cfg.FloatOpt(
         "initial_disk_allocation_ratio",
@@ -106,52 +108,52 @@ FROM_NOVA = [
         min=0.0,
         mutable=True,
         help="DISK_GB's allocation ratio if Placement has no DISK_GB inventory of this host yet. The default is "
-        "nova's. SIGHUP applies it.",
+        "nova's. SIGHUP applies a new value.",
     ),
     cfg.StrOpt(
         "vcpu_pin_set",
         mutable=True,
-        help="CPUs that count as VCPU, as in 4-12,^8,15. Deprecated in nova: use [compute] cpu_shared_set. Cannot be "
-        "set together with [compute] cpu_dedicated_set. SIGHUP applies it.",
+        help="CPUs that count as VCPU, as in 4-12,^8,15. Deprecated in nova: use [compute] cpu_shared_set. Cannot "
+        "be set together with [compute] cpu_dedicated_set. SIGHUP applies a new value.",
     ),
     cfg.IntOpt(
         "update_resources_interval",
         default=0,
         mutable=True,
         help="Seconds between two audits. 0 means 60, as in nova; a negative value turns the interval off, so that "
-        "only start-up, events and signals cause audits. SIGHUP applies it.",
+        "only start-up, events and signals cause audits. SIGHUP applies a new value.",
     ),
     cfg.IntOpt(
         "service_down_time",
         default=60,
         mutable=True,
         help="Seconds without a report after which a compute service counts as down, at least 1. The agent never "
-        "writes the provider of a nova-compute that is alive. The default is nova's. SIGHUP applies it.",
+        "writes the provider of a nova-compute that is alive. The default is nova's. SIGHUP applies a new value.",
     ),
     cfg.StrOpt(
         "transport_url",
         secret=True,
-        help="URL of the message broker, e.g. rabbit://nova:PASSWORD@broker:5672/. If set, the agent reads the cloud's "
-        "state through nova-conductor unless [state] names another source, and the daemon uses the message bus "
-        "([notifications]). Needs a restart.",
+        help="URL of the message broker, e.g. rabbit://nova:PASSWORD@broker:5672/. If set, the agent reads the "
+        "cloud's state through nova-conductor unless [state] names another source, and the daemon uses the message "
+        "bus ([notifications]). A new value needs a restart.",
     ),
     cfg.IntOpt(
         "rpc_response_timeout",
         default=60,
-        help="Maximum seconds until nova-conductor answers one request, at least 1. [agent] source_deadline limits a "
-        "whole read, which may send several requests. The default is nova's. Needs a restart.",
+        help="Maximum seconds until nova-conductor answers one request, at least 1. [agent] source_deadline limits "
+        "a whole read, which may send several requests. The default is nova's. A new value needs a restart.",
     ),
     cfg.BoolOpt(
         "use_cow_images",
         default=True,
-        help="Whether [libvirt] images_type = default means qcow2 (true) or flat (false). Needs a restart.",
+        help="Whether [libvirt] images_type = default means qcow2 (true) or flat (false). A new value needs a restart.",
     ),
     cfg.BoolOpt(
         "force_raw_images",
         default=True,
-        help="Whether Nova converts images to raw before a guest uses them. If false, a host whose disks are logical "
-        "volumes does not offer qcow2 images, and [libvirt] images_type = rbd is refused. The default is nova's. "
-        "Needs a restart.",
+        help="Whether Nova converts images to raw before a guest uses them. If false, a host whose disks are "
+        "logical volumes does not offer qcow2 images, and [libvirt] images_type = rbd is refused. The default is "
+        "nova's. A new value needs a restart.",
     ),
 ]
 
@@ -161,8 +163,8 @@ OPTS = [
         "graceful_shutdown_timeout",
         default=60,
         min=1,
-        help="Seconds that the daemon, when stopped, waits for the running audit, which ends at its next safe point. "
-        "60 is the default of OpenStack's services and below TimeoutStopSec of the systemd unit. The agent ignores "
-        "this option in nova.conf. Needs a restart.",
+        help="Seconds that the daemon, when stopped, waits for the running audit, which ends at its next safe "
+        "point. 60 is the default of OpenStack's services and below TimeoutStopSec of the systemd unit. The agent "
+        "ignores this option in nova.conf. A new value needs a restart.",
     ),
 ]

@@ -58,7 +58,7 @@ def parse_device_specs(texts: Sequence[str]) -> tuple[DeviceSpec, ...]:
 
 
 def _entries(text: str, problems: list[str]) -> list[tuple[str, dict[str, object]]]:
-    """Parse one value of ``device_spec``, and return each entry in it as (JSON text for messages, its fields)."""
+    """Parse one value of ``device_spec``; return (the entry's JSON text for messages, its fields) for each entry."""
     try:
         decoded = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -9,8 +9,8 @@ from agent.errors import ConfigError
 from agent.model.heal import HealSettings
 
 GROUP = "heal"
-# The seconds between two audits of nova-compute if update_resources_interval is 0 (nova/compute/manager.py, through
-# oslo.service).
+# The seconds between two audits of nova-compute if update_resources_interval is 0: the default of oslo.service, which
+# nova/compute/manager.py uses.
 _NOVA_DEFAULT_S = 60.0
 _NOVA_AUDITS = 3
 
@@ -19,26 +19,26 @@ OPTS = [
         "enabled",
         default=False,
         mutable=True,
-        help="Whether the daemon itself repairs, after an audit, confirmed findings whose code is in [heal] codes. Off "
-        "by default, because the agent changes the cloud's allocations only if the operator wants that; "
-        "stocktake heal can make the same repairs. SIGHUP applies it.",
+        help="Whether the daemon itself repairs, after an audit, confirmed findings whose code is in [heal] codes. "
+        "Off by default, because the agent changes the cloud's allocations only if the operator wants that; "
+        "stocktake heal can make the same repairs. SIGHUP applies a new value.",
     ),
     cfg.ListOpt(
         "codes",
         default=["allocation-leaked"],
         mutable=True,
-        help="Codes of the findings that the daemon itself repairs. The default is the only finding that nova-compute, "
-        "too, repairs in its audit. The command stocktake heal can repair every finding that has a repair; "
-        "allocation-differs is repaired by that command only. SIGHUP applies it.",
+        help="Codes of the findings that the daemon itself repairs. The default names the only kind of finding that "
+        "nova-compute's own audit repairs too. The command stocktake heal can repair every finding that has a "
+        "repair; allocation-differs is repaired by that command only. SIGHUP applies a new value.",
     ),
     cfg.IntOpt(
         "min_age",
         default=300,
         min=0,
         mutable=True,
-        help="Minimum age of a finding, in seconds since it was first seen, before it is repaired. During a build, a "
-        "delete or a resize confirmation, Placement and nova's database differ for a time; the default is longer than "
-        "this time. SIGHUP applies it.",
+        help="Minimum age of a finding, in seconds since it was first seen, before it is repaired. During a build, "
+        "a delete or a resize confirmation, Placement and nova's database differ for a time; the default is longer "
+        "than this time. SIGHUP applies a new value.",
     ),
     cfg.IntOpt(
         "max_consumers",
@@ -46,7 +46,8 @@ OPTS = [
         min=1,
         mutable=True,
         help="Maximum number of consumers that one repair run may change, so that a fault that makes many consumers "
-        "look wrong does little harm. A reshape counts as one consumer, even if it moves many. SIGHUP applies it.",
+        "look wrong does little harm. A reshape counts as one consumer, even if it moves many. SIGHUP applies a new "
+        "value.",
     ),
     cfg.FloatOpt(
         "max_percent",
@@ -55,7 +56,7 @@ OPTS = [
         max=100.0,
         mutable=True,
         help="Maximum percentage of this host's consumers that one repair run may change, but always at least one "
-        "consumer; a reshape counts as one consumer. SIGHUP applies it.",
+        "consumer; a reshape counts as one consumer. SIGHUP applies a new value.",
     ),
 ]
 
@@ -86,7 +87,7 @@ def _check_codes(loaded: Loaded) -> None:
     if unknown:
         raise ConfigError(f"{quoted}: no repair for {', '.join(unknown)}; {valid}")
     if by_hand:
-        raise ConfigError(f"{quoted}: only an operator's stocktake heal repairs {', '.join(by_hand)}; {valid}")
+        raise ConfigError(f"{quoted}: only the command stocktake heal repairs {', '.join(by_hand)}; {valid}")
 
 
 def _nova_audits_s(loaded: Loaded) -> float:

@@ -12,7 +12,7 @@ from agent.monitoring.address import Address, parsed
 from agent.monitoring.options import HealthOptions
 
 GROUP = "healthcheck"
-_NO_ACCESS_CONTROL = "every user of the network can read it: there is neither TLS nor a password"
+_NO_ACCESS_CONTROL = "every user of the network can read from this address: it has neither TLS nor a password"
 
 OPTS = [
     cfg.ListOpt(
@@ -20,20 +20,20 @@ OPTS = [
         default=["unix://${agent.run_dir}/health.sock"],
         help="Addresses on which the daemon answers GET /health, /livez and /readyz, and on a unix socket also "
         "/report.json: unix:///PATH or tcp://HOST:PORT. A unix socket has the permissions of the report file. "
-        "Empty: the daemon answers no health checks. Needs a restart.",
+        "Empty: the daemon answers no health checks. A new value needs a restart.",
     ),
     cfg.IntOpt(
         "ttl",
         default=300,
         min=0,
         help="Seconds after which a health check without a new result expires, so that the state is warn; three "
-        "audit intervals if these are longer. 0: checks do not expire. Needs a restart.",
+        "audit intervals if these are longer. 0: checks do not expire. A new value needs a restart.",
     ),
     cfg.IntOpt(
         "cache_control",
         min=-1,
-        help="Seconds in the header Cache-Control of the answer. Unset: the value of ttl. 0: no header. -1: no-cache. "
-        "Needs a restart.",
+        help="Seconds in the header Cache-Control of the answer. Unset: the value of ttl. 0: no header. -1: "
+        "no-cache. A new value needs a restart.",
     ),
 ]
 
@@ -49,7 +49,7 @@ def health_options_from(loaded: Loaded) -> HealthOptions:
 
 
 def addresses(loaded: Loaded, group: str) -> tuple[Address, ...]:
-    """Return the addresses in the group's option ``uri``. Raises ConfigError that names each invalid one."""
+    """Return the addresses in the group's option ``uri``. Raises ConfigError that names each invalid address."""
     found, problems = [], []
     # A relative run_dir is a problem of its own, which agent_options_from reports.
     of_run_dir = f"unix://{loaded.value('agent', 'run_dir')}/"

@@ -23,7 +23,8 @@ OPTS = FROM_NOVA = [
         default="_base",
         deprecated_name="image_cache_subdirectory_name",
         deprecated_group="DEFAULT",
-        help="Folder of cached images inside [DEFAULT] instances_path. The default is nova's. Needs a restart.",
+        help="Folder of cached images inside [DEFAULT] instances_path. The default is nova's. A new value needs a "
+        "restart.",
     ),
 ]
 

@@ -12,14 +12,14 @@ OPTS = [
         default=[],
         sample_default="<[libvirt] images_volume_group>",
         help="LVM volume groups to audit. If [libvirt] images_type = lvm, the agent also audits [libvirt] "
-        "images_volume_group, even if this list does not name it. Needs a restart.",
+        "images_volume_group, even if this list does not name it. A new value needs a restart.",
     ),
     cfg.FloatOpt(
         "deadline",
         default=20.0,
         min=0.1,
         help="Maximum seconds for one LVM command; after this time the agent ends the command. Normally a command "
-        "takes well below one second. Needs a restart.",
+        "takes well below one second. A new value needs a restart.",
     ),
     cfg.StrOpt(
         "foreign_volumes",
@@ -29,14 +29,15 @@ OPTS = [
         help="What the agent does about foreign volumes. A foreign volume lies in the volume group of the guests' "
         "disks and belongs to no instance and no known service. reserve: reserve its space in DISK_GB (in role "
         "companion: by an allocation of a consumer that the agent creates) and report the volumes; report: only "
-        "report them; ignore: do neither. SIGHUP applies it.",
+        "report them; ignore: do neither. SIGHUP applies a new value.",
     ),
     cfg.ListOpt(
         "accepted_volumes",
         default=[],
         mutable=True,
         sample_default="<none>",
-        help="Foreign volumes that are meant to be there, each as GROUP/VOLUME; * and ? are wildcards. The agent does "
-        "not report these volumes, but still reserves their space with foreign_volumes = reserve. SIGHUP applies it.",
+        help="Foreign volumes that are meant to be there, each as GROUP/VOLUME; * and ? are wildcards. The agent "
+        "does not report these volumes, but still reserves their space with foreign_volumes = reserve. SIGHUP "
+        "applies a new value.",
     ),
 ]

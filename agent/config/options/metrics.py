@@ -20,14 +20,14 @@ OPTS = [
         default=[],
         help="Addresses on which the daemon answers GET /metrics for Prometheus: tcp://127.0.0.1:9199, "
         "tcp://[::1]:9199 or unix:///PATH. A TCP address also answers the health checks. Empty, the default: the "
-        "daemon serves no metrics. Needs a restart.",
+        "daemon serves no metrics. A new value needs a restart.",
     ),
     cfg.StrOpt(
         "textfile",
         default="",
         help="File that the daemon replaces after each audit with its metrics, for the textfile collector of "
-        "node_exporter. The name ends in .prom, and the folder must exist. Empty, the default: no file. Needs a "
-        "restart.",
+        "node_exporter. The name ends in .prom, and the folder must exist. Empty, the default: no file. A new value "
+        "needs a restart.",
     ),
 ]
 

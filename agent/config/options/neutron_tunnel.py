@@ -11,6 +11,7 @@ OPTS = FROM_NOVA = [
         "numa_nodes",
         default=[],
         item_type=types.Integer(min=0),
-        help="NUMA cells near the tunnelled networks, as in 0,1. Empty: no particular cell. Needs a restart.",
+        help="NUMA cells near the tunnelled networks, as in 0,1. Empty: no particular cell. A new value needs a "
+        "restart.",
     ),
 ]

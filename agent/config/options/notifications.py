@@ -14,30 +14,30 @@ OPTS = [
         "enabled",
         default=False,
         help="Send a notification for each audit and each change of a finding, on the topics below "
-        "(docs/messages.md). Off by default, because a queue without a reader grows in the broker. Only the "
-        "daemon sends notifications, in every role. Needs transport_url. Needs a restart.",
+        "(docs/messages.md). Off by default, because a queue without a reader grows in the broker. Only the daemon "
+        "sends notifications, in every role. Needs transport_url. A new value needs a restart.",
     ),
     cfg.ListOpt(
         "topics",
         default=["stocktake_notifications"],
         help="Topics of the notifications. The default is Stocktake's own topic, so that no telemetry service "
-        "receives messages that it does not know. Needs a restart.",
+        "receives messages that it does not know. A new value needs a restart.",
     ),
     cfg.BoolOpt(
         "rpc",
         default=True,
-        help="Answer the RPC requests audit_now, last_report, publish_now and ping on topic stocktake, with [DEFAULT] "
-        "host as the server name (docs/messages.md). If false, stocktake watch has to wait for this host's next "
-        "fan-out message (publish_interval). Needs transport_url. Needs a restart.",
+        help="Answer the RPC requests audit_now, last_report, publish_now and ping on topic stocktake, with "
+        "[DEFAULT] host as the server name (docs/messages.md). If false, stocktake watch has to wait for this "
+        "host's next fan-out message (publish_interval). Needs transport_url. A new value needs a restart.",
     ),
     cfg.IntOpt(
         "publish_interval",
         default=60,
         min=0,
-        help="Seconds between two fan-out messages with this host's capabilities and usage, for schedulers that cache "
-        "host state and for stocktake watch, which marks a host as silent after three missing messages. The daemon "
-        "also sends a message at each change, at most one per second. Without a listener, the broker keeps no "
-        "message. 0: the daemon sends none. Needs transport_url. Needs a restart.",
+        help="Seconds between two fan-out messages with this host's capabilities and usage, for schedulers that "
+        "cache host state and for stocktake watch, which marks a host as silent after three missing messages. The "
+        "daemon also sends a message at each change, at most one per second. Without a listener, the broker keeps "
+        "no message. 0: the daemon sends none. Needs transport_url. A new value needs a restart.",
     ),
 ]
 

@@ -12,6 +12,6 @@ OPTS = [
         mutable=True,
         help="Folder for the reports that the agent writes for SIGUSR2, one file for each signal. The folder must "
         "exist, and the unit must be able to write to it (ReadWritePaths=). Default: the agent writes the report to "
-        "stderr, so systemd's journal has the report. SIGHUP applies it.",
+        "stderr, so systemd's journal has the report. SIGHUP applies a new value.",
     ),
 ]

@@ -26,15 +26,15 @@ OPTS = FROM_NOVA = [
             cfg.DeprecatedOpt("passthrough_whitelist", group=GROUP),
             cfg.DeprecatedOpt("pci_passthrough_whitelist", group="DEFAULT"),
         ],
-        help="PCI devices that guests may get. Set the option once per filter, as a JSON object or a list of objects: "
-        '{"vendor_id": "10de", "product_id": "1eb8", "resource_class": "CUSTOM_T4"}. If several entries match a '
-        "device, the first one applies. Needs a restart.",
+        help="PCI devices that guests may get. Set the option once per filter, as a JSON object or a list of "
+        'objects: {"vendor_id": "10de", "product_id": "1eb8", "resource_class": "CUSTOM_T4"}. If several entries '
+        "match a device, the first one applies. A new value needs a restart.",
     ),
     cfg.BoolOpt(
         "report_in_placement",
         default=False,
         help="Report the devices of device_spec as providers in Placement, except those with physical_network. The "
-        "default is nova's; nova-compute does not allow turning the option off again. Needs a restart.",
+        "default is nova's; nova-compute does not allow turning the option off again. A new value needs a restart.",
     ),
 ]
 

@@ -37,27 +37,28 @@ AGENT_OPTS = [
         min=1,
         mutable=True,
         help="Number of audits after which the agent reads all allocations again even if no provider's generation "
-        "changed, because Placement does not increase a generation when an allocation is removed. After ten times this "
-        "number of audits, the agent reads this host's whole provider tree again, because a generation can recur after "
-        "Placement's database was restored. The hosts of a fleet do this at different times. SIGHUP applies it.",
+        "changed, because Placement does not increase a generation when an allocation is removed. After ten times "
+        "this number of audits, the agent reads this host's whole provider tree again, because a generation can "
+        "recur after Placement's database was restored. The hosts of a fleet do this at different times. SIGHUP "
+        "applies a new value.",
     ),
     cfg.IntOpt(
         "consumer_reads",
         default=20,
         min=0,
         mutable=True,
-        help="Maximum number of consumers whose records one audit reads from Placement, one request each: suspicious "
-        "consumers first, then new or changed ones. This limits the requests of an audit after many changes. An "
-        "audit that reads all allocations again (full_read_every) reads one record more, in rotation over the other "
-        "consumers. 0: the agent reads no record. SIGHUP applies it.",
+        help="Maximum number of consumers whose records one audit reads from Placement, one request each: "
+        "suspicious consumers first, then new or changed ones. This limits the requests of an audit after many "
+        "changes. An audit that reads all allocations again (full_read_every) reads one record more, in rotation "
+        "over the other consumers. 0: the agent reads no record. SIGHUP applies a new value.",
     ),
     cfg.FloatOpt(
         "slow_answer",
         default=0.5,
         min=0.01,
         help="A response from Placement is late if it takes this many seconds longer than usual. After a late "
-        "response the agent sends no read request for a random time, on average ten times the seconds above the usual, "
-        "so that a fleet does not overload Placement. Needs a restart.",
+        "response the agent sends no read request for a random time, on average ten times the seconds above the "
+        "usual, so that a fleet does not overload Placement. A new value needs a restart.",
     ),
     cfg.FloatOpt(
         "longest_pause",
@@ -66,7 +67,7 @@ AGENT_OPTS = [
         max=120.0,
         help="Maximum seconds that a read waits after Placement answered late, or with status 429 or 503. 0: a read "
         "never waits. Commands and --once wait at most 5 s. The default is also the maximum, because the watchdog "
-        "considers the agent stuck after three minutes. Needs a restart.",
+        "considers the agent stuck after three minutes. A new value needs a restart.",
     ),
 ]
 

@@ -1,8 +1,8 @@
 """[state]: where the agent reads the cloud's instances and migrations: nova-conductor, the cell database or nowhere.
 
 The option [state] source has no default: if it is unset, the source depends on which file sets which URL. A database
-connection in nova.conf then counts only if no ``transport_url`` is set (every compute host normally has one): the agent
-must not read a database by accident.
+connection in nova.conf then counts only if no ``transport_url`` is set (compute hosts normally have a
+``transport_url``): the agent must not read a database by accident.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ OPTS = [
             ("sql", "the cell database, read-only"),
             ("none", "no cloud database: the agent treats every libvirt guest as an instance of the cloud"),
         ],
-        help="Source of the cloud's instances and migrations. Unset: sql if [state] connection is set; else conductor "
-        "if transport_url is set; else sql with nova.conf's [database] connection; if all are unset, the agent does "
-        "not start. A fleet without Nova sets none. Needs a restart.",
+        help="Source of the cloud's instances and migrations. Unset: sql if [state] connection is set; else "
+        "conductor if transport_url is set; else sql with nova.conf's [database] connection; if all are unset, the "
+        "agent does not start. For a fleet without Nova, set the value none. A new value needs a restart.",
     ),
     cfg.StrOpt(
         "connection",
         secret=True,
         help="SQLAlchemy URL of the cell database, e.g. mysql+pymysql://reader:PASSWORD@db/nova_cell1 or "
-        "sqlite:////path. A database user with SELECT is enough. Unset: nova.conf's [database] connection. Needs "
-        "a restart.",
+        "sqlite:////path. A database user with SELECT is enough. Unset: nova.conf's [database] connection. A new "
+        "value needs a restart.",
     ),
 ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateOptions:
-    """The state source. ``connection`` is None unless the source is SQL; it contains a password, so repr omits it."""
+    """The state source. ``connection`` is None unless the source is SQL; the repr omits this URL with a password."""
 
     kind: StateKind
     connection: str | None = field(default=None, repr=False)

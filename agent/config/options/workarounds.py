@@ -11,7 +11,7 @@ OPTS = FROM_NOVA = [
         "reserve_disk_resource_for_image_cache",
         default=False,
         mutable=True,
-        help="Add the size of the image cache to DISK_GB's reserved, if the cache is on the file system of "
-        "instances_path. The default is nova's. SIGHUP applies it.",
+        help="Add the size of the image cache to the reserved amount of DISK_GB, if the cache is on the file system "
+        "of instances_path. The default is nova's. SIGHUP applies a new value.",
     ),
 ]

@@ -117,7 +117,7 @@ def _number(key: str, text: str) -> int:
 def _size_kib(text: str) -> int:
     match = _SIZE.match(text)
     if match is None or (match["binary"] and not match["unit"]):
-        raise ValueError(f"size {text!r} is not a page size: a number of KiB, or one with a unit as in 2MB or 1GB")
+        raise ValueError(f"size {text!r} is not a page size; write it in KiB, or with a unit as in 2MB or 1GB")
     kib = int(match["number"]) * _KIB_PER.get(match["unit"] or "K", 1)
     if match["unit"] == "":
         kib, rest = divmod(int(match["number"]), 1 << 10)

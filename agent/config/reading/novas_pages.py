@@ -51,7 +51,7 @@ def _size_bytes(text: str) -> int:
     except ValueError:
         found = _SIZE.match(text)
     if found is None:
-        raise ValueError(f"size {text!r} is not a page size: a number of KiB, or one with a unit as in 2MB or 1GB")
+        raise ValueError(f"size {text!r} is not a page size; write it in KiB, or with a unit as in 2MB or 1GB")
     parts = 1 if found["kind"] == "B" else 8
     power = _UNITS.index(found["unit"]) + 1 if found["unit"] else 0
     return math.ceil(float(found["number"]) / parts * math.pow(1024, power))

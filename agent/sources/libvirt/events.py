@@ -111,7 +111,7 @@ class _Link:
 
 
 class LibvirtEvents:
-    """The EventSource of one libvirt URI. A process may have only one, because libvirt has only one event loop."""
+    """The EventSource of one libvirt URI. A process may have only one EventSource: libvirt has only one event loop."""
 
     def __init__(self, uri: str, listener: DomainListener, backoff: Backoff) -> None:
         self._uri = uri
@@ -222,7 +222,7 @@ class LibvirtEvents:
                 link.deregister.append(functools.partial(link.connection.nodeDeviceEventDeregisterAny, number))
 
     def _stay_up(self, link: _Link) -> None:
-        """Report that the connection is up, wait until it ends or stop() is called, then close the connection."""
+        """Report that the connection is up; when the connection has ended or stop() is called, close the connection."""
         self._state = LinkState.UP
         self._listener.events_up()
         LOG.info("libvirt events connected", extra={"uri": self._uri, "events": len(link.deregister)})

@@ -71,7 +71,7 @@ def attribute(element: ET.Element, name: str, where: str) -> str:
 
 
 def number(text: str | None, where: str) -> int:
-    """Return the text as a whole number. Raises SourceInconsistent if it is missing, negative or no number."""
+    """Return the text as a whole number. Raises SourceInconsistent on a missing, negative or malformed number."""
     stripped = (text or "").strip()
     if _WHOLE.fullmatch(stripped) is None:
         raise odd(where, f"{text!r} is not a whole number")

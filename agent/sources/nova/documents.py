@@ -27,7 +27,7 @@ CHUNK = 500
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """The cells of a row or document, which errors name by ``where``. Each method checks and returns one cell."""
+    """The cells of a row or document. Each method checks and returns one cell's value; errors name ``where``."""
 
     where: str
     row: Row

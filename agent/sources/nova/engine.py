@@ -72,7 +72,7 @@ class CellDatabase(Protocol):
         ...
 
     def close(self) -> None:
-        """Close every connection; the next snapshot opens a new one."""
+        """Close every connection; the next snapshot opens a new connection."""
         ...
 
 
@@ -92,7 +92,7 @@ def cell_database(url: str) -> CellDatabase:
             raise ConfigError(f"[state] connection: {shown} names no database")
         return MariaDbCell(parsed)
     raise ConfigError(
-        f"[state] connection: {shown} is a database that the agent cannot read; it reads mysql+pymysql:// and sqlite:///"
+        f"[state] connection: {shown} is not supported; the agent reads mysql+pymysql:// and sqlite:/// databases"
     )
 
 

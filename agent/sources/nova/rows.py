@@ -56,7 +56,7 @@ class CellRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestRows:
-    """The parsed rows about instances, their moves and devices. The fields have the same meaning as in NovaState."""
+    """The parsed rows about instances, migrations and devices. The fields have the same meaning as in NovaState."""
 
     instances: tuple[Instance, ...]
     migrations: tuple[Migration, ...]
@@ -331,7 +331,7 @@ def _each(
 
 
 def only_service(host: str, rows: tuple[Row, ...]) -> Service | None:
-    """Return the one service in the rows, None without a service. Raises SourceInconsistent if there are several."""
+    """Return the service in the rows, None if the rows have no service. Raises SourceInconsistent if they have two."""
     services = {service.id: service for service in map(service_from_row, rows)}
     if len(services) > 1:
         numbers = ", ".join(short(number) for number in sorted(services))

@@ -95,7 +95,7 @@ class NovaSql:
             self._database.close()
 
     def _bounded(self, ask: Callable[[], T], deadline: Deadline) -> T:
-        """Run ``ask`` on the thread for database calls; stop waiting for it shortly after the deadline.
+        """Run ``ask`` on the thread for database calls; stop waiting for ``ask`` shortly after the deadline.
 
         ``ask`` may hang: PyMySQL may hang in a look-up of the server's name, or on an incomplete message of the server.
         """

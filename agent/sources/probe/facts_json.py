@@ -29,7 +29,7 @@ class Measured:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Answer:
-    """One DomainAnswer without the names of the machine type, which the agent knows."""
+    """One DomainAnswer without the names of the machine type, because the agent knows these names."""
 
     emulator: str | None
     arch: str
@@ -80,7 +80,7 @@ def answers_of(
     """
     sent = _value(_Answers, document)
     if sent.virt_type != virt_type:
-        raise BadMessage(f"its configuration has another virt_type, {sent.virt_type!r}")
+        raise BadMessage(f"the probe's configuration has another virt_type, {sent.virt_type!r}")
     known = {(one.emulator, one.arch, one.machine): one for one in sent.answers}
     pairs = ((question, known.get((question.emulator, question.arch, question.machine))) for question in questions)
     return tuple(

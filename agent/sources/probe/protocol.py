@@ -95,19 +95,19 @@ def answer_line(answer: Answer) -> bytes:
 def parse_answer(line: bytes) -> Answer:
     """Return the answer of this line. Raises BadMessage if the line is not exactly one valid answer."""
     if len(line) > MOST_ANSWER_BYTES:
-        raise BadMessage(f"its answer is longer than {MOST_ANSWER_BYTES >> 20} MiB")
+        raise BadMessage(f"the probe's answer is longer than {MOST_ANSWER_BYTES >> 20} MiB")
     if not line:
-        raise BadMessage("it closed the connection without an answer")
+        raise BadMessage("the probe closed the connection without an answer")
     if not line.endswith(b"\n"):
-        raise BadMessage("it closed the connection in the middle of its answer")
+        raise BadMessage("the probe closed the connection in the middle of its answer")
     document = _document(line, "answer")
     try:
         ((key, content),) = document.items()
         kind = Kind(key)
     except ValueError:
-        raise BadMessage("its answer is of no known kind") from None
+        raise BadMessage("the probe's answer is of no known kind") from None
     if not _VALID[kind](content):
-        raise BadMessage(f"its answer {kind.value!r} does not have the expected content")
+        raise BadMessage(f"the probe's answer {kind.value!r} does not have the expected content")
     return Answer(kind=kind, content=content)
 
 

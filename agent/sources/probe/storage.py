@@ -29,7 +29,7 @@ class ProbeMeter:
 
     def measure(self, disks: frozenset[GuestFile], _go_to: Callable[[str], None], /) -> StorageFacts:
         """Return the probe's measurements of ``disks``, without its other disks. Raises SourceUnavailable."""
-        # Allow the longest time: if the measurement ends after the deadline of this read, the next read uses it.
+        # Allow the longest time: if the measurement ends after this read's deadline, the next read uses the result.
         measured = _ask(self.path, IMAGES, Verb.IMAGES, Deadline.after(LONGEST_DEADLINE_S))
         found = {GuestFile(path=file.path, format=file.format): file for file in measured.facts.disk_files}
         lacking = sorted(disks - found.keys())

@@ -111,5 +111,5 @@ class Images:
         return all(self._meter.still_fails(file, self._go_to) for file in facts.disk_files if file.problem)
 
     def _go_to(self, path: str) -> None:
-        """Note the path that is measured now: if a read gets no answer in time, the read's error names it."""
+        """Note the path that is measured now: if a read gets no answer in time, the read's error names this path."""
         self._at = path

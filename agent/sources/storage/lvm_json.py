@@ -72,7 +72,7 @@ def select(groups: tuple[VolumeGroup, ...], names: Iterable[str]) -> tuple[Volum
 # recognize as unchanged.
 @functools.lru_cache(maxsize=1)
 def parse_storage(text: str, groups: tuple[VolumeGroup, ...]) -> StorageFacts:
-    """Parse an ``lvs -a`` report with VOLUME_COLUMNS; return ``groups`` with their volumes and thin pools, by name.
+    """Parse an ``lvs -a`` report with VOLUME_COLUMNS. Return ``groups`` with their volumes and thin pools, by name.
 
     Sizes are bytes. Raises SourceInconsistent, which names the item, if an item cannot be parsed. Raises ReportsDiffer
     if the extents of a group's volumes and the group's free space do not add up to the group's size.

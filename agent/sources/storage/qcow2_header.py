@@ -29,7 +29,7 @@ _SECTOR = 512
 
 
 class HeaderError(ValueError):
-    """A file is not a disk image of its format; the message names the problem."""
+    """The error for a file that is not a disk image of the expected format; the message names the problem."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

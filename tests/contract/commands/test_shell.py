@@ -236,7 +236,7 @@ def test_commands_exit_78_for_a_wrong_option_and_print_the_path_of_its_file(conf
     ended = stocktake("--config-file", path, *command)
     assert (ended.code, ended.stdout) == (78, "")
     unknown, malformed = ended.stderr.splitlines()
-    assert unknown == f"stocktake: {path}: unknown option [lvm] volume_grups: the nearest is volume_groups"
+    assert unknown == f"stocktake: {path}: unknown option [lvm] volume_grups: the nearest name is volume_groups"
     assert malformed.startswith(f"stocktake: {path}: [lvm] deadline = soon: ")
 
 

@@ -117,7 +117,7 @@ def test_an_empty_auth_type_does_not_override_the_value_of_nova_conf(tmp_path):
 
 def test_an_unknown_option_is_rejected_even_if_its_value_is_empty(tmp_path):
     path = write(tmp_path, "stocktake.conf", ALONE + "[agent]\nrol =\n")
-    with pytest.raises(ConfigError, match=r"unknown option \[agent\] rol: the nearest is role"):
+    with pytest.raises(ConfigError, match=r"unknown option \[agent\] rol: the nearest name is role"):
         load_checked([path])
 
 

@@ -138,13 +138,13 @@ def test_auth_options_are_read_from_the_section_that_auth_section_names(tmp_path
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[agent]\nrol = owner\n", "unknown option [agent] rol: the nearest is role"),
+        ("[agent]\nrol = owner\n", "unknown option [agent] rol: the nearest name is role"),
         ("[agent]\nhost = x\n", "unknown option [agent] host: the option belongs to [DEFAULT]"),
         ("[DEFAULT]\ncpu_shared_set = 1\n", "unknown option [DEFAULT] cpu_shared_set: the option belongs to [compute]"),
-        ("[lvmm]\nvolume_groups = a\n", "unknown group [lvmm]: the nearest is [lvm]"),
+        ("[lvmm]\nvolume_groups = a\n", "unknown group [lvmm]: the nearest name is [lvm]"),
         ("[xyzzy]\nvirt_type = kvm\n", "unknown group [xyzzy]: the group's option virt_type belongs to [libvirt]"),
-        ("[default]\nhost = x\n", "unknown group [default]: the nearest is [DEFAULT]"),
-        ("[placement]\nauth-url = x\n", "unknown option [placement] auth-url: the nearest is auth_url"),
+        ("[default]\nhost = x\n", "unknown group [default]: the nearest name is [DEFAULT]"),
+        ("[placement]\nauth-url = x\n", "unknown option [placement] auth-url: the nearest name is auth_url"),
         ("[DEFAULT]\nzzz = 1\n", "unknown option [DEFAULT] zzz"),
         (
             "[DEFAULT]\nstate_path = /x\n",

@@ -60,9 +60,7 @@ def test_option_heal_codes_accepts_every_builtin_repair_but_allocation_differs(t
 
 
 def test_the_daemon_cannot_be_configured_to_repair_allocation_differs(tmp_path):
-    with pytest.raises(
-        ConfigError, match="only an operator's stocktake heal repairs allocation-differs; valid codes: "
-    ):
+    with pytest.raises(ConfigError, match="only the command stocktake heal repairs allocation-differs; valid codes: "):
         heal_settings(load_ours(tmp_path, f"{ALONE}[heal]\ncodes = allocation-leaked, allocation-differs\n"))
 
 

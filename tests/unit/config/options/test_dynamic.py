@@ -23,12 +23,12 @@ TYPES = "[devices]\nenabled_mdev_types = nvidia-35,nvidia-36\n"
         (
             TYPES + "[mdev_nvidia-37]\nmax_instances = 1\n",
             "unknown group [mdev_nvidia-37]: nvidia-37 is not in [devices] enabled_mdev_types; "
-            "the nearest is [mdev_nvidia-36]",
+            "the nearest name is [mdev_nvidia-36]",
         ),
         (
             TYPES + "[vgpu_nvidia35]\ndevice_addresses = 0000:01:00.0\n",
             "unknown group [vgpu_nvidia35]: nvidia35 is not in [devices] enabled_mdev_types; "
-            "the nearest is [vgpu_nvidia-35]",
+            "the nearest name is [vgpu_nvidia-35]",
         ),
         (
             "[mdev_nvidia-35]\n",
@@ -37,11 +37,11 @@ TYPES = "[devices]\nenabled_mdev_types = nvidia-35,nvidia-36\n"
         (
             "[neutron]\nphysnets = foo\n[neutron_physnet_fooo]\nnuma_nodes = 1\n",
             "unknown group [neutron_physnet_fooo]: fooo is not in [neutron] physnets; "
-            "the nearest is [neutron_physnet_foo]",
+            "the nearest name is [neutron_physnet_foo]",
         ),
         (
             TYPES + "[mdev_nvidia-35]\ndevice_adresses = 0000:01:00.0\n",
-            "unknown option [mdev_nvidia-35] device_adresses: the nearest is device_addresses",
+            "unknown option [mdev_nvidia-35] device_adresses: the nearest name is device_addresses",
         ),
     ],
 )

@@ -61,7 +61,7 @@ def test_the_oslo_messaging_rabbit_group_is_accepted_without_a_transport_url(tmp
 
 def test_a_misspelt_rabbit_option_is_rejected_with_the_nearest_name(tmp_path):
     text = ALONE + "[oslo_messaging_rabbit]\nrabbit_quorum_queu = true\n"
-    with pytest.raises(ConfigError, match="rabbit_quorum_queu: the nearest is rabbit_quorum_queue"):
+    with pytest.raises(ConfigError, match="rabbit_quorum_queu: the nearest name is rabbit_quorum_queue"):
         load([write(tmp_path, "stocktake.conf", text)])
 
 

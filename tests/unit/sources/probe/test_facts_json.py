@@ -55,7 +55,7 @@ def test_a_libvirt_question_without_an_answer_is_left_out():
 
 
 def test_answers_for_another_domain_type_are_unusable():
-    with pytest.raises(BadMessage, match="its configuration has another virt_type, 'qemu'"):
+    with pytest.raises(BadMessage, match="the probe's configuration has another virt_type, 'qemu'"):
         answers_of(through_json(answers_object("qemu", ANSWERS)), (PC, Q35), "kvm")
 
 
