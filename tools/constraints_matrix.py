@@ -1,12 +1,14 @@
 """Run the tests with the libraries of one OpenStack release after another, and print a table of the results.
 
-    tools/matrix --constraints                     # every release: unit tests, and the contract tests named below
-    tools/matrix --constraints --release 2025.1    # only this one
+    tools/matrix --constraints                     # every release and Python: unit tests, and the contract tests below
+    tools/matrix --constraints --release 2025.1    # only this release
+    tools/matrix --constraints --python 3.13       # only this Python, with the newest libraries
     tools/matrix --constraints --readme            # also write the table into README.md
 
 Each release has an environment of its own below ~/.cache/stocktake, in which Stocktake's requirements have the versions
 of tests/rigs/constraints/agent-RELEASE.txt: those that pip chose under the upper constraints in the release's branch of
-openstack/requirements. nova and Placement are those of the same release. Exit status: 0 if every cell is green, else 1.
+openstack/requirements. nova and Placement are those of the same release. A Python is looked for on the PATH and among
+pyenv's versions; the output names each one that is skipped. Exit status: 0 if all cells are green, else 1.
 """
 
 from __future__ import annotations
@@ -15,11 +17,13 @@ import argparse
 import configparser
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from tests.rigs import python_env
@@ -43,6 +47,10 @@ from tools.matrix_results import (
 BEGIN, END = "<!-- libraries: written by tools/matrix --constraints --readme -->", "<!-- end of libraries -->"
 CONSTRAINTS = TOP / "tests/rigs/constraints"
 ERAS = ("2025.1", "2025.2", "2026.1")
+#: The versions of Python that the tests run with, beside the one of this environment.
+PYTHONS = ("3.12", "3.13")
+#: The versions of the libraries that the package for Debian has: the newest ones.
+PACKAGED = TOP / "packaging/constraints.txt"
 #: The libraries whose versions the table shows.
 SHOWN = ("oslo.config", "oslo.messaging", "keystoneauth1", "SQLAlchemy", "urllib3", "cliff", "os-traits")
 #: What the contract tests try with the libraries of a release: each library against the real service.
@@ -94,6 +102,19 @@ def _tools() -> list[str]:
     return [line for line in parsed["extras"]["test"].split() if not NOT_NEEDED.match(line)]
 
 
+def interpreter(version: str) -> str | None:
+    """Return the path of the newest Python of that version (``3.13``) on the PATH or in pyenv; None if none runs."""
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
+    found = [shutil.which(f"python{version}"), *map(str, sorted(pyenv.glob(f"{version}.*/bin/python"), reverse=True))]
+    return next((path for path in found if path and _runs(path, version)), None)
+
+
+def _runs(path: str, version: str) -> bool:
+    # pyenv's own python3.13 on the PATH is a script: it fails if another version is selected.
+    done = subprocess.run([path, "-V"], capture_output=True, text=True, timeout=60, check=False)
+    return done.returncode == 0 and done.stdout.startswith(f"Python {version}.")
+
+
 def python_of(series: str) -> Path:
     """Return the python of the release's environment, with this checkout installed in it.
 
@@ -101,30 +122,58 @@ def python_of(series: str) -> Path:
     """
     if series == NEWEST.series:
         return Path(sys.executable)
-    placement = (f"openstack-placement=={named(series).placement}", "waitress")
     services = ("-c", str(CONSTRAINTS / f"{series}.txt"))
-    wanted = ("setuptools>=77,<81", "wheel", "-r", str(TOP / "requirements.txt"), *_tools(), *placement, *services)
-    python = python_env.made(f"agent-{series}", constraints_of(series), *wanted)
+    return _with_checkout(python_env.made(f"agent-{series}", constraints_of(series), *_wanted(series), *services))
+
+
+def python_by(version: str, found: str) -> Path:
+    """Return the python of an environment with the newest libraries, which the interpreter ``found`` makes.
+
+    Raise AssertionError with pip's output if the environment cannot be made.
+    """
+    wanted = _wanted(NEWEST.series)
+    return _with_checkout(python_env.made(f"python-{version}", PACKAGED, *wanted, interpreter=found))
+
+
+def _wanted(series: str) -> tuple[str, ...]:
+    placement = (f"openstack-placement=={named(series).placement}", "waitress")
+    return ("setuptools>=77,<81", "wheel", "-r", str(TOP / "requirements.txt"), *_tools(), *placement)
+
+
+def _with_checkout(python: Path) -> Path:
     pip = [str(python), "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--editable", str(TOP)]
     done = subprocess.run(pip, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return python
 
 
-def run(series: str, processes: int) -> LibraryRow:
-    """Run both suites with the libraries of the release."""
+def run(label: str, series: str, environment: Callable[[], Path], processes: int) -> LibraryRow:
+    """Run both suites with the python that ``environment`` makes, and with nova and Placement of ``series``."""
     try:
-        python = python_of(series)
+        python = environment()
     except (AssertionError, subprocess.TimeoutExpired) as error:
-        return LibraryRow(series, {}, problem=f"the environment cannot be made: {error}")
+        return LibraryRow(label, {}, problem=f"the environment cannot be made: {error}")
     freeze = subprocess.run([python, "-m", "pip", "freeze"], capture_output=True, text=True, timeout=120, check=True)
-    environment = {**FEWER_CASES, **os.environ, VARIABLE: series}
-    runs = {name: Run(python, (*QUIET, *tests), environment, TIMEOUT_S, shown=8000) for name, tests in SUITES.items()}
+    variables = {**FEWER_CASES, **os.environ, VARIABLE: series}
+    runs = {name: Run(python, (*QUIET, *tests), variables, TIMEOUT_S, shown=8000) for name, tests in SUITES.items()}
     try:
         cells = {name: cell(results(each, processes)) for name, each in runs.items()}
     except NoResults as error:
-        return LibraryRow(series, {}, problem=str(error), versions=versions_in(freeze.stdout))
-    return LibraryRow(series, cells, versions=versions_in(freeze.stdout))
+        return LibraryRow(label, {}, problem=str(error), versions=versions_in(freeze.stdout))
+    return LibraryRow(label, cells, versions=versions_in(freeze.stdout))
+
+
+def environments(options: argparse.Namespace) -> Iterator[tuple[str, str, Callable[[], Path]]]:
+    """Yield (name in the table, release of nova and Placement, function that makes the environment) of each row."""
+    everything = not options.release and not options.python
+    for series in options.release or ((*ERAS, NEWEST.series) if everything else ()):
+        yield series, series, partial(python_of, series)
+    for version in options.python or (PYTHONS if everything else ()):
+        found = interpreter(version)
+        if found is None:
+            print(f"tools/matrix: skipped Python {version}: not on the PATH and not in pyenv", file=sys.stderr)
+        else:
+            yield f"{NEWEST.series}, Python {version}", NEWEST.series, partial(python_by, version, found)
 
 
 def table(rows: Sequence[LibraryRow]) -> str:
@@ -147,6 +196,7 @@ def parser() -> argparse.ArgumentParser:
     known = (*ERAS, NEWEST.series)
     made = argparse.ArgumentParser(prog="tools/matrix --constraints", description="Test with each release's libraries.")
     made.add_argument("--release", action="append", choices=known, help="only this release; may be repeated")
+    made.add_argument("--python", action="append", choices=PYTHONS, help="only this Python; may be repeated")
     made.add_argument("--processes", type=int, default=2, help="test processes at a time (default: %(default)s)")
     made.add_argument("--readme", action="store_true", help="write the table into README.md; needs all releases")
     return made
@@ -155,14 +205,14 @@ def parser() -> argparse.ArgumentParser:
 def main() -> int:
     """Run the suites, print the table and return the exit status."""
     options = parser().parse_args()
-    if options.readme and options.release:
-        parser().error("--readme needs all releases")
+    if options.readme and (options.release or options.python):
+        parser().error("--readme needs all releases and all Pythons")
     rows = []
-    for series in options.release or (*ERAS, NEWEST.series):
+    for label, series, environment in environments(options):
         start = time.monotonic()
-        rows.append(run(series, options.processes))
+        rows.append(run(label, series, environment, options.processes))
         texts = [f"{name} {_words(cell)}" for name, cell in rows[-1].cells.items()]
-        print(f"tools/matrix: {series}, {time.monotonic() - start:.0f} s: {'; '.join(texts)}", file=sys.stderr)
+        print(f"tools/matrix: {label}, {time.monotonic() - start:.0f} s: {'; '.join(texts)}", file=sys.stderr)
     status = print_result(table(rows), rows)
     if options.readme:
         README.write_text(between(README.read_text(), BEGIN, END, table(rows)))

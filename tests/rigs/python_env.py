@@ -13,15 +13,18 @@ from pathlib import Path
 INSTALL_TIMEOUT_S = 900
 
 
-def made(name: str, constraints: Path, *packages: str) -> Path:
-    """Return the python of the environment ``name``. Raise AssertionError with pip's output if it cannot be made."""
+def made(name: str, constraints: Path, *packages: str, interpreter: str = sys.executable) -> Path:
+    """Return the python of the environment ``name``, which ``interpreter`` makes.
+
+    Raise AssertionError with pip's output if the environment cannot be made.
+    """
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "stocktake"
     cache.mkdir(parents=True, exist_ok=True)
     home = cache / name
     with (cache / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not _complete(home, constraints):
-            _make(home, constraints, packages)
+            _make(home, constraints, packages, interpreter)
     return home / "bin" / "python"
 
 
@@ -31,9 +34,9 @@ def _complete(home: Path, constraints: Path) -> bool:
     return stamp.exists() and stamp.read_text() == constraints.read_text()
 
 
-def _make(home: Path, constraints: Path, packages: tuple[str, ...]) -> None:
+def _make(home: Path, constraints: Path, packages: tuple[str, ...], interpreter: str) -> None:
     shutil.rmtree(home, ignore_errors=True)
-    _run([sys.executable, "-m", "venv", str(home)])
+    _run([interpreter, "-m", "venv", str(home)])
     pip = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     _run([*pip, "-c", str(constraints), *packages])
     (home / "complete").write_text(constraints.read_text())

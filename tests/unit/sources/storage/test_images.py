@@ -319,7 +319,8 @@ def test_s89_an_os_error_on_one_disk_is_reported_for_that_disk_only(source, plac
 
 def test_a_disk_path_with_a_null_byte_is_reported_with_a_problem(source):
     (file,) = read(source, raw("/a\0b")).disk_files
-    assert file.problem == "embedded null byte"
+    # Python 3.11 says "embedded null byte", Python 3.13 "embedded null character in path".
+    assert "embedded null" in file.problem
 
 
 def walked(place, *disks):
