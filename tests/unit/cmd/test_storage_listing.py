@@ -15,7 +15,7 @@ from tests.rigs.screens import shown
 READ = replace(REPORT, sources=REPORT.sources[:1])
 
 
-def test_rows_of_the_storage_listing_have_a_value_for_every_column() -> None:
+def test_rows_of_the_storage_listing_show_the_owner_and_size_of_each_volume() -> None:
     listing = storage_listing(REPORT, None)
     assert listing.columns == COLUMNS
     scratch = ("vg guests", "foreign", "guests/scratch", "linear volume scratch", 8_053_063_680,
@@ -42,24 +42,24 @@ def test_the_storage_total_line_shows_unaccounted_bytes() -> None:
     assert foot.endswith("unaccounted 1073741824 bytes")
 
 
-def test_the_storage_listing_filters_rows_by_owner() -> None:
+def test_the_storage_listing_of_one_owner_shows_only_the_rows_of_this_owner() -> None:
     listing = storage_listing(REPORT, "guests/scratch")
     assert [row[2] for row in listing.rows] == ["guests/scratch"]
     assert shown(listing.foot) == ["total vg guests: 7.500 GiB (8053063680 bytes) of 8.500 GiB (9126805504 bytes)"]
 
 
-def test_an_unknown_owner_is_rejected_if_every_source_was_read() -> None:
+def test_an_owner_without_storage_is_a_usage_error_if_every_source_was_read() -> None:
     with pytest.raises(UsageError, match=r"^nobody owns nothing in the stores of compute-17.example.org; "):
         storage_listing(READ, "nobody")
 
 
-def test_an_unknown_owner_is_no_usage_error_if_a_source_is_unreadable() -> None:
+def test_an_owner_without_storage_exits_2_if_a_source_could_not_be_read() -> None:
     with pytest.raises(NoDocument, match="as far as the stores could be read") as raised:
         storage_listing(REPORT, "nobody")
     assert raised.value.failure.code == 2
 
 
-def test_the_storage_listing_prints_a_note_if_it_contains_no_store() -> None:
+def test_the_storage_listing_prints_a_note_if_no_store_was_read() -> None:
     listing = storage_listing(replace(REPORT, storage=()), None)
     assert listing.rows == ()
     assert shown(listing.foot) == ["no store could be read, or no store is configured"]

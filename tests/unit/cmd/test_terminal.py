@@ -31,7 +31,7 @@ class Terminal(io.StringIO):
         ("-7", Terminal(), 80),
     ],
 )
-def test_the_output_width_is_columns_or_the_terminals_width_or_unlimited(columns, terminal, width):
+def test_the_output_width_is_that_of_variable_columns_or_of_the_terminal(columns, terminal, width):
     assert width_of(terminal, {"COLUMNS": columns}) == width
 
 
@@ -46,7 +46,7 @@ def test_the_output_width_is_columns_or_the_terminals_width_or_unlimited(columns
         ({}, {"no_color": True}, False),
     ],
 )
-def test_colours_are_used_on_a_terminal_unless_option_or_environment_forbid(monkeypatch, environment, options, colour):
+def test_colours_are_used_on_a_terminal_unless_no_color_or_term_dumb_is_set(monkeypatch, environment, options, colour):
     for name in ("TERM", "NO_COLOR", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
@@ -55,7 +55,7 @@ def test_colours_are_used_on_a_terminal_unless_option_or_environment_forbid(monk
     assert look_of(io.StringIO(), argparse.Namespace(**options)).colour is False
 
 
-def test_the_requested_output_width_also_applies_in_a_pipe(monkeypatch):
+def test_a_requested_output_width_also_applies_if_the_output_is_a_pipe(monkeypatch):
     monkeypatch.setenv("COLUMNS", "70")
     assert look_of(io.StringIO(), argparse.Namespace(), 120).width == 120
     assert look_of(io.StringIO(), argparse.Namespace(), 0).width == 70
@@ -63,7 +63,7 @@ def test_the_requested_output_width_also_applies_in_a_pipe(monkeypatch):
     assert wrapping_width(io.StringIO()) == UNLIMITED
 
 
-def test_the_encoding_is_that_of_the_stream_or_utf_8():
+def test_the_output_encoding_is_that_of_the_stream_or_else_utf_8():
     assert look_of(Terminal(), argparse.Namespace()).encoding == "ascii"
     assert look_of(io.StringIO(), argparse.Namespace()).encoding == "utf-8"
 

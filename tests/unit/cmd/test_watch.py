@@ -32,7 +32,7 @@ def test_the_watch_command_rejects_options_that_cannot_be_combined(arguments, me
     assert message in done.stderr
 
 
-def test_a_list_of_expected_hosts_that_cannot_be_read_is_a_wrong_argument(tmp_path) -> None:
+def test_watch_exits_127_if_the_list_of_expected_hosts_cannot_be_read(tmp_path) -> None:
     config, hosts = tmp_path / "a.conf", tmp_path / "hosts"
     config.write_text("[DEFAULT]\ntransport_url = rabbit://u:p@127.0.0.1:1/\n[state]\nsource = none\n")
     hosts.write_text("compute-1\ncompute-2 rack 7\n")
@@ -42,7 +42,7 @@ def test_a_list_of_expected_hosts_that_cannot_be_read_is_a_wrong_argument(tmp_pa
         assert message in done.stderr
 
 
-def test_option_expected_nova_without_a_state_source_exits_127(tmp_path) -> None:
+def test_watch_with_expected_nova_exits_127_without_a_source_of_nova_data(tmp_path) -> None:
     config = tmp_path / "a.conf"
     config.write_text("[DEFAULT]\ntransport_url = rabbit://u:p@127.0.0.1:1/\n[state]\nsource = none\n")
     done = stocktake_here("--config-file", config, "watch", "--expected", "nova")

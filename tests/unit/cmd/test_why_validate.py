@@ -17,7 +17,7 @@ ELSEWHERE = str(uuid.UUID(int=random.Random(7).getrandbits(128)))
     ["5b1d7c1e-9f0a-4c3d-8a51-0123456789ac", "b51d7c1e-9f0a-4c3d-8a51-0123456789ab"],
     ids=["a digit", "two the wrong way round"],
 )
-def test_the_similar_known_uuid_is_suggested_for_a_mistyped_uuid(typed):
+def test_a_known_uuid_is_suggested_for_a_mistyped_uuid_that_is_similar(typed):
     assert mistyped(typed, [ELSEWHERE, A]) == A
 
 
@@ -36,7 +36,7 @@ def test_the_nearest_of_two_similar_uuids_is_suggested():
     assert mistyped(A, [two_off, one_off]) == one_off
 
 
-def test_the_unknown_aggregate_message_names_cause_and_similar_uuid():
+def test_an_unknown_aggregate_is_reported_with_the_cause_and_a_similar_uuid():
     wanted = ResourceRequest(groups=(RequestGroup(member_of=(frozenset({A, ELSEWHERE}),)),))
     forbidden = ResourceRequest(groups=(RequestGroup(forbidden_aggregates=frozenset({A})),))
     said = (

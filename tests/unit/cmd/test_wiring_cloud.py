@@ -42,7 +42,7 @@ def test_the_configuration_selects_conductor_or_sql_or_no_source_of_nova_data(tm
         assert type(wired.parts.records) is writer
 
 
-def test_the_source_of_nova_data_is_closed_when_the_wire_context_exits(tmp_path):
+def test_the_source_of_nova_data_is_closed_at_the_end_of_the_wire_context(tmp_path):
     with wired_from(tmp_path, "source = conductor", BROKER.format(port=free_port())) as wired:
         state = wired.parts.state
 
@@ -50,7 +50,7 @@ def test_the_source_of_nova_data_is_closed_when_the_wire_context_exits(tmp_path)
         state.read("h", frozenset(), Deadline.after(5))
 
 
-def test_a_late_read_is_reused_by_audits_of_one_command_but_not_of_the_daemon(tmp_path):
+def test_audits_of_a_command_share_a_late_read_but_audits_of_the_daemon_do_not(tmp_path):
     loaded = load_ours(tmp_path, f"{ALONE}[libvirt]\nconnection_uri = test:///default\n")
     with wire(loaded, Caller()) as wired:
         assert wired.parts.late() is wired.parts.late()
@@ -58,7 +58,7 @@ def test_a_late_read_is_reused_by_audits_of_one_command_but_not_of_the_daemon(tm
         assert wired.parts.late() is not wired.parts.late()
 
 
-def test_a_notice_about_a_slow_read_names_the_source_and_its_address(tmp_path):
+def test_a_notice_about_a_slow_read_names_the_source_and_the_uri_of_libvirt(tmp_path):
     watched = []
 
     def watch(what, at_most_s):
@@ -84,7 +84,7 @@ class _Counting(Loaded):
         return Loaded.value(self, group, option)
 
 
-def test_the_notes_of_each_audit_read_the_role_and_no_other_option(tmp_path):
+def test_the_notes_of_an_audit_use_option_role_and_no_other_option(tmp_path):
     loaded = load_ours(tmp_path, f"{ALONE}[libvirt]\nconnection_uri = test:///default\n")
     counting = _Counting(**{each.name: getattr(loaded, each.name) for each in dataclasses.fields(loaded)})
     with wire(counting) as wired:

@@ -27,7 +27,7 @@ def problems_of(tmp_path, text):
     return [problem.removeprefix(f"{tmp_path}/stocktake.conf: ") for problem in check(loaded_with(tmp_path, text))]
 
 
-def test_settings_have_the_documented_default_values(tmp_path):
+def test_all_settings_have_the_documented_default_values(tmp_path):
     settings = settings_from(loaded_with(tmp_path, ""))
     assert settings.role is Role.OWNER
     assert settings.takeover is False
@@ -63,7 +63,7 @@ def test_num_intel_tdx_guests_is_read_from_nova_conf(tmp_path, text, guests):
 
 
 @pytest.mark.parametrize(("written", "seconds"), [("0", 60.0), ("7", 7.0), ("-1", None)])
-def test_update_resources_interval_of_0_means_60_s_and_minus_1_means_never(tmp_path, written, seconds):
+def test_update_resources_interval_0_means_60_s_and_minus_1_means_never(tmp_path, written, seconds):
     options = agent_options_from(loaded_with(tmp_path, f"[DEFAULT]\nupdate_resources_interval = {written}\n"))
     assert options.interval_s == seconds
 
@@ -91,7 +91,7 @@ def test_the_libvirt_uri_depends_on_virt_type_unless_connection_uri_is_set(tmp_p
         ("[lvm]\nvolume_groups = b,a\n", ("a", "b")),
     ],
 )
-def test_images_volume_group_is_audited_only_with_images_type_lvm(tmp_path, text, groups):
+def test_option_images_volume_group_is_used_only_if_images_type_is_lvm(tmp_path, text, groups):
     loaded = loaded_with(tmp_path, text)
     assert settings_from(loaded).volume_groups == groups
 
@@ -187,13 +187,13 @@ def test_all_configuration_problems_are_reported_in_one_error(tmp_path):
     assert caught.value.problems == check(loaded)
 
 
-def test_an_initial_ratio_of_0_in_nova_conf_counts_as_the_default(tmp_path):
+def test_an_initial_cpu_ratio_of_0_in_nova_conf_means_the_default_with_a_notice(tmp_path):
     loaded = load_beside_nova(tmp_path, "", "[DEFAULT]\ninitial_cpu_allocation_ratio = 0\n")
     assert settings_from(loaded).cpu_ratio == RatioPolicy(configured=None, initial=4.0)
     assert [note for note in notices(loaded) if "initial_cpu_allocation_ratio = 0" in note]
 
 
-def test_one_configuration_check_reports_invalid_options_of_many_sections(tmp_path):
+def test_one_configuration_check_reports_the_invalid_options_of_all_sections(tmp_path):
     text = """
 [DEFAULT]
 initial_cpu_allocation_ratio = 0

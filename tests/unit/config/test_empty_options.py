@@ -40,7 +40,7 @@ def expected(cell):
 
 @pytest.mark.parametrize("moment", [START, RELOAD])
 @pytest.mark.parametrize("file", [OURS, NOVAS])
-def test_an_empty_option_causes_a_notice_unless_required_or_allowed_to_be_empty(tmp_path, file, moment):
+def test_an_empty_option_causes_a_notice_unless_it_is_required_or_may_be_empty(tmp_path, file, moment):
     table = cells_of_one_file(tmp_path, file, moment)
     assert {(cell.group, cell.option) for cell in table} == set(options_of(file))
     assert len(table) > 100
@@ -62,7 +62,7 @@ def test_an_option_with_only_blanks_or_empty_quotes_is_treated_as_empty(tmp_path
     assert cell_of(tmp_path, key, OURS, way).outcome == "note"
 
 
-def test_a_comment_after_the_equals_sign_is_read_as_the_options_value(tmp_path):
+def test_a_comment_after_the_equals_sign_is_taken_as_the_value_of_the_option(tmp_path):
     path = write(tmp_path, "stocktake.conf", ALONE + "[agent]\nconfirm_audits = # later\n")
     with pytest.raises(ConfigError) as caught:
         load_checked([path])
@@ -75,7 +75,7 @@ def test_a_comment_after_the_equals_sign_is_read_as_the_options_value(tmp_path):
     assert f"{path}: {end}" in told
 
 
-def test_the_tests_of_empty_options_cover_every_loaded_option(tmp_path):
+def test_these_tests_of_empty_options_cover_every_option_that_the_agent_loads(tmp_path):
     loaded = load_beside_nova(tmp_path, "[state]\nsource = none\n")
     rows = {(row.group, row.option) for row in loaded.rows()}
     assert rows <= set(options_of(OURS))
@@ -134,7 +134,7 @@ def test_an_empty_item_in_a_list_of_numbers_is_ignored(tmp_path):
         ("[compute]\nprovider_config_location =\n", lambda settings: settings.provider_entries),
     ],
 )
-def test_an_option_that_is_allowed_to_be_empty_causes_no_notice_if_empty(tmp_path, text, read):
+def test_an_empty_option_that_may_be_empty_causes_no_notice(tmp_path, text, read):
     loaded = load_ours(tmp_path, ALONE.replace("provider_config_location = /nonexistent", "") + text)
     assert check(loaded) == ()
     assert read(settings_from(loaded)) == ()

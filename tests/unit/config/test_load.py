@@ -42,7 +42,7 @@ def test_values_of_multi_valued_options_are_collected_from_all_files(tmp_path):
     assert rows["reserved_huge_pages"] == "one,two,three"
 
 
-def test_later_config_files_override_earlier_ones_and_folders_override_files(tmp_path):
+def test_a_later_config_file_overrides_an_earlier_file_and_a_folder_all_files(tmp_path):
     folder = tmp_path / "conf.d"
     folder.mkdir()
     first = write(tmp_path, "a.conf", ALONE + "[lvm]\ndeadline = 1\n[DEFAULT]\nhost = first\n")
@@ -68,13 +68,13 @@ def test_environment_variables_are_ignored(tmp_path, monkeypatch):
     assert load_ours(tmp_path, ALONE).value("DEFAULT", "host") == socket.gethostname()
 
 
-def test_a_missing_config_file_or_folder_is_reported(tmp_path):
+def test_a_missing_config_file_or_folder_is_reported_with_its_path(tmp_path):
     path = str(tmp_path / "nowhere.conf")
     assert problems_of([path]) == (f"{path}: there is no such file",)
     assert problems_of([], [path]) == (f"{path}: there is no such folder",)
 
 
-def test_the_error_for_an_unparsable_line_has_its_number_but_not_its_text(tmp_path):
+def test_the_error_for_an_unparsable_line_has_the_line_number_but_not_the_text(tmp_path):
     path = write(tmp_path, "bad.conf", "[placement]\npassword hunter2\n")
     (problem,) = problems_of([path])
     assert problem.startswith(f"{path}: line 2 cannot be parsed")
@@ -162,13 +162,13 @@ def test_an_unknown_option_or_group_is_rejected_with_a_hint(tmp_path, text, said
     assert said in problem
 
 
-def test_an_unknown_group_is_rejected_even_if_the_group_is_empty(tmp_path):
+def test_an_unknown_configuration_group_is_rejected_even_if_the_group_is_empty(tmp_path):
     path = write(tmp_path, "stocktake.conf", ALONE + "[heall]\n")
     (problem,) = problems_of([path])
     assert problem.startswith(f"{path}: unknown group [heall]")
 
 
-def test_the_listed_configuration_contains_every_option_and_masks_secrets(tmp_path):
+def test_the_list_of_all_options_contains_every_option_and_masks_secrets(tmp_path):
     text = ALONE.replace("auth_type = none", "auth_type = password\npassword = hunter2\nauth_url = http://k")
     loaded = load_ours(tmp_path, text + "[state]\nconnection = mysql+pymysql://u:hunter2@db/cell\n")
     rows = {(row.group, row.option): row for row in loaded.rows()}
@@ -190,7 +190,7 @@ def test_an_invalid_url_is_reported_without_its_password(tmp_path):
     assert "hunter2" not in problem
 
 
-def test_loading_the_configuration_does_not_change_oslo_configs_global_conf(tmp_path):
+def test_loading_the_configuration_does_not_change_the_cfg_conf_of_oslo_config(tmp_path):
     from oslo_config import cfg
 
     before = set(cfg.CONF)

@@ -13,7 +13,7 @@ from tests.rigs.configs import ALONE, NOVA_CONF, load_beside_nova, load_ours, wr
 ASKED = "[state]\nsource = none\n"
 
 
-def test_nova_conf_supplies_the_settings_of_a_compute_host(tmp_path):
+def test_options_of_nova_conf_become_settings_of_the_agent(tmp_path):
     loaded = load_beside_nova(tmp_path, ASKED)
     settings = settings_from(loaded)
     assert check(loaded) == ()
@@ -48,7 +48,7 @@ def test_logging_and_shutdown_options_in_nova_conf_are_ignored(tmp_path, option,
     assert loaded.origin("DEFAULT", option) == "default"
 
 
-def test_the_agents_own_options_in_nova_conf_are_ignored(tmp_path):
+def test_options_in_nova_conf_that_only_the_agent_has_are_ignored(tmp_path):
     nova = (
         NOVA_CONF + "consumer_reads = 99\n[agent]\nrole = observer\n[lvm]\nvolume_groups = x\n[state]\nsource = sql\n"
     )
@@ -71,7 +71,7 @@ def test_instances_path_defaults_to_folder_instances_in_novas_state_path(tmp_pat
     assert settings_from(load_beside_nova(tmp_path, ASKED, without)).instances_path == "/var/lib/nova/instances"
 
 
-def test_nova_conf_references_to_options_unknown_to_the_agent_are_resolved(tmp_path):
+def test_references_in_nova_conf_to_options_that_the_agent_lacks_are_resolved(tmp_path):
     nova = NOVA_CONF.replace("host = compute-17", "host = node-$my_ip").replace(
         "auth_url = http://192.0.2.5/identity", "auth_url = $glance.api_servers/identity"
     )
@@ -84,7 +84,7 @@ def test_nova_conf_references_to_options_unknown_to_the_agent_are_resolved(tmp_p
     ("written", "meant"),
     [("pla$$cement", "pla$cement"), (r"pla\$cement", "pla$cement"), ("$$host", "$host"), ("a%sb", "a%sb")],
 )
-def test_an_escaped_dollar_sign_in_a_password_is_unescaped(tmp_path, written, meant):
+def test_an_escaped_dollar_sign_in_a_password_is_read_as_a_dollar_sign(tmp_path, written, meant):
     nova = NOVA_CONF.replace("pla$$cement", written)
     assert load_beside_nova(tmp_path, ASKED, nova).value("placement", "password") == meant
 

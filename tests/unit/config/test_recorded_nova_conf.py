@@ -16,13 +16,13 @@ def settings_of(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", RECORDED)
-def test_every_nova_conf_recorded_from_nova_compute_is_accepted(tmp_path, name):
+def test_each_recorded_nova_conf_that_nova_compute_accepted_is_accepted(tmp_path, name):
     settings = settings_of(tmp_path, name)
     assert settings.host == "cmp1.example.org"
     assert settings.instances_path == "/var/lib/nova/instances"
 
 
-def test_settings_contain_the_options_of_the_recorded_nova_conf_files(tmp_path):
+def test_options_of_recorded_nova_conf_files_become_settings_of_the_agent(tmp_path):
     assert settings_of(tmp_path, "huge_pages").reserved_huge_pages[0].count == 8
     assert len(settings_of(tmp_path, "pci_tagged").pci.specs) == 2
     assert settings_of(tmp_path, "virt_type_qemu").virt_type == "qemu"

@@ -22,7 +22,7 @@ def test_reload_applies_mutable_options_and_keeps_immutable_options(tmp_path):
     assert agent_options_from(running).interval_s == 5.0
 
 
-def test_a_changed_immutable_option_requires_a_restart_until_it_is_restored(tmp_path):
+def test_a_changed_immutable_option_needs_a_restart_until_the_old_value_is_back(tmp_path):
     running = load_ours(tmp_path, ALONE + "[lvm]\ndeadline = 5\n")
     write(tmp_path, "stocktake.conf", ALONE + "[lvm]\ndeadline = 6\n")
     once = reload(running)
@@ -38,7 +38,7 @@ def test_an_unchanged_configuration_needs_no_restart(tmp_path):
     assert needs_restart(running, reload(running)) == ()
 
 
-def test_the_changes_of_a_reload_have_each_option_with_its_old_and_new_value(tmp_path):
+def test_the_changes_of_a_reload_show_the_old_and_the_new_value_of_each_option(tmp_path):
     running = load_ours(tmp_path, ALONE + "[agent]\nconfirm_audits = 5\n[heal]\nenabled = true\n")
     new = "[heal]\nmin_age = 60\nenabled = true\n[lvm]\ndeadline = 6\n[DEFAULT]\nupdate_resources_interval = -1\n"
     write(tmp_path, "stocktake.conf", ALONE + new)
@@ -54,7 +54,7 @@ def test_a_reload_of_an_unchanged_configuration_reports_no_changes(tmp_path):
     assert changes(running, reload(running)) == ()
 
 
-def test_a_changed_secret_is_masked_and_a_long_value_cut_in_the_changes(tmp_path):
+def test_in_the_list_of_changes_a_secret_is_masked_and_a_long_value_is_cut(tmp_path):
     running = load_ours(tmp_path, ALONE)
     secret = cfg.StrOpt("phrase", secret=True, mutable=True, default="hunter1")
     names = cfg.ListOpt("names", mutable=True, default=["a"])
@@ -122,7 +122,7 @@ def test_reload_keeps_images_type_and_images_volume_group_if_both_are_removed(tm
     assert needs_restart(running, reloaded) == ("[libvirt] images_type", "[libvirt] images_volume_group")
 
 
-def test_after_a_reload_each_effective_value_has_its_file_as_origin(tmp_path):
+def test_after_a_reload_the_origin_of_each_value_is_the_file_that_set_the_value(tmp_path):
     running = load_ours(tmp_path, ALONE + "[DEFAULT]\nhost = a\n")
     path = write(tmp_path, "stocktake.conf", ALONE + "[agent]\nconfirm_audits = 4\n")
     reloaded = reload(running)

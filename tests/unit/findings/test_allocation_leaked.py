@@ -99,7 +99,7 @@ def test_a_leak_is_reported_even_if_the_deletion_time_is_far_in_the_future():
     assert len(findings(recorded_for(deleted(deleted_at=NOW + datetime.timedelta(hours=1))), CODE)) == 1
 
 
-def test_a_leak_only_on_a_child_provider_is_reported_with_the_childs_uuid():
+def test_a_leak_on_a_child_provider_is_reported_with_the_uuid_of_the_child():
     child = root(uuid=uuid("child"), name="child", parent_uuid=ROOT_UUID)
     held = tuple(dataclasses.replace(a, provider_uuid=uuid("child")) for a in allocations(I1, VGPU=1))
     (found,) = findings(snapshot(nova=state(deleted()), placement=view(held, providers=(root(), child))), CODE)
@@ -120,7 +120,7 @@ def sharing(*held: Allocation, **changes: Any) -> PlacementView:
     )
 
 
-def test_a_leak_only_on_a_sharing_provider_is_reported_with_the_providers_uuid():
+def test_a_leak_on_a_sharing_provider_is_reported_with_the_providers_uuid():
     world = snapshot(nova=state(deleted()), placement=sharing(*allocations(I1, DISK_GB=5)))
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.actual) == (
@@ -141,7 +141,7 @@ SHARED_QUIET = {
 
 
 @pytest.mark.parametrize("nova", SHARED_QUIET.values(), ids=SHARED_QUIET.keys())
-def test_only_leaks_of_this_hosts_instances_are_reported_on_a_sharing_provider(nova):
+def test_a_leak_on_a_sharing_provider_is_reported_only_by_the_instances_host(nova):
     world = snapshot(nova=nova, placement=sharing(*allocations(I1, DISK_GB=5)), libvirt=host())
     about_it = [
         f for f in decided(world).findings if f.consumer_uuid == I1 and f.code.startswith(("alloc", "consumer"))

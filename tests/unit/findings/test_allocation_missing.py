@@ -46,7 +46,7 @@ def test_the_finding_names_the_expected_allocation():
     assert heal < found.remedy.index(f"heal_allocations --instance {found.consumer_uuid}")
 
 
-def test_another_consumers_allocation_does_not_suppress_the_finding():
+def test_an_allocation_of_another_consumer_does_not_suppress_the_finding():
     world = snapshot(**settled_world(placement=view(allocations(uuid("i2"), VCPU=1))))
     assert [f.consumer_uuid for f in findings(world, CODE)] == [I1]
 
@@ -72,5 +72,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_an_allocation_exists_or_it_is_unclear_if_one_is_missing(world):
+def test_the_finding_is_reported_only_if_an_allocation_is_certainly_missing(world):
     assert findings(world, CODE) == ()

@@ -69,7 +69,7 @@ def test_the_finding_names_the_current_location_of_the_instance(world, where, li
     assert f"allocation unset --provider {found.provider_uuid} {found.consumer_uuid}" in found.remedy
 
 
-def test_an_allocation_of_a_confirmed_migration_is_reported():
+def test_an_allocation_that_a_confirmed_migration_left_is_reported():
     mover = uuid("migration-1")
     world = snapshot(
         nova=state(instance(**AWAY), migrations=(migration(status="confirmed"),)),
@@ -97,7 +97,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_requires_a_completed_move_to_another_host(world):
+def test_the_finding_is_reported_only_after_a_completed_move_to_another_host(world):
     assert findings(world, CODE) == ()
 
 

@@ -23,12 +23,12 @@ def test_the_start_time_of_a_leak_is_the_deletion_time_of_the_instance():
     assert began("allocation-leaked", gone) == ("2026-11-20T08:00:00Z", "the instance was deleted")
 
 
-def test_the_start_time_of_a_fault_is_in_utc_whatever_the_time_zone_in_nova():
+def test_the_start_time_of_a_fault_is_in_utc_whatever_time_zone_nova_uses():
     zone = datetime.timezone(datetime.timedelta(hours=2))
     assert by_deletion(instance(deleted_at=AT.replace(tzinfo=zone))).at == "2026-11-20T06:00:00Z"
 
 
-def test_a_stale_moves_start_time_is_the_end_of_the_newest_finished_evacuation():
+def test_the_start_time_of_a_stale_move_is_the_end_of_the_newest_evacuation():
     moves = tuple(
         migration(number, kind="evacuation", status="done", uuid=f"m{number}", updated_at=AT.replace(day=number))
         for number in (3, 2)

@@ -24,7 +24,7 @@ VERSION = MissingPart(part=Part.VERSION, why="this function is not supported")
 FEATURES = MissingPart(part=Part.HOST_FEATURES, why="CPU model is not known")
 
 
-def test_one_finding_names_all_missing_capabilities_and_traits_left_unchanged():
+def test_one_finding_names_all_missing_capabilities_and_all_unchanged_traits():
     (found,) = told(VERSION, FEATURES)
     assert found.actual == (
         "libvirt's answer lacks host CPU features (CPU model is not known): in Placement, the agent does not change"
@@ -47,7 +47,7 @@ PARTS = {
 }
 
 
-def test_the_test_cases_cover_every_capability_part():
+def test_the_test_cases_cover_every_part_of_libvirts_capabilities():
     assert {part for part, _, _ in PARTS.values()} == set(Part)
 
 
@@ -59,7 +59,7 @@ def test_for_each_missing_capability_the_finding_names_what_stays_unchanged(name
     assert expected in found.actual
 
 
-def test_the_order_of_missing_capability_parts_does_not_change_the_finding():
+def test_the_order_of_the_missing_capabilities_does_not_change_the_finding():
     first, second = told(VERSION, FEATURES), told(FEATURES, VERSION)
     assert first == second
 

@@ -59,7 +59,7 @@ def recorded(name, consumer_type):
 
 
 @pytest.mark.parametrize("role", Role)
-def test_every_role_reports_a_companion_allocation_made_under_an_old_host_uuid(role):
+def test_every_role_reports_a_companion_allocation_from_an_earlier_host_uuid(role):
     (found,) = findings(recorded("old", "STOCKTAKE_UNMANAGED"), CODE, settings(role=role))
     assert found.consumer_uuid == uuid("old")
     assert f"allocation delete {uuid('old')}" in found.remedy
@@ -86,5 +86,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_allocation_is_valid_or_unclear_or_not_the_agents(world, chosen):
+def test_no_finding_if_the_allocation_is_valid_or_unclear_or_not_of_the_agent(world, chosen):
     assert findings(world, CODE, chosen) == ()

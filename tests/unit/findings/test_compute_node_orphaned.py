@@ -40,7 +40,7 @@ WORLD = snapshot(nova=state(nodes=(node(), OLD)))
 
 
 @pytest.mark.parametrize("world", [WORLD, without(WORLD, PLACEMENT)], ids=["all read", "without placement"])
-def test_the_finding_names_the_compute_node_row_and_its_resources(world):
+def test_the_finding_names_the_compute_node_row_and_the_resources_in_the_row(world):
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (uuid("old"), None, None)
     assert found.expected == "host cmp1 has only one compute node: cmp1.example.org"
@@ -99,7 +99,7 @@ def commands(found):
     return [remedy.command for remedy in found.remedies]
 
 
-def test_the_finding_says_that_neither_database_nor_placement_uses_the_node():
+def test_the_finding_says_if_neither_the_database_nor_placement_uses_the_node():
     found = told(DetachedTree(uuid=ROW.uuid))
     assert found.known == (
         f"the database has no instance of host cmp1 on node {NAME}",
@@ -108,7 +108,7 @@ def test_the_finding_says_that_neither_database_nor_placement_uses_the_node():
     assert not any("provider" in (command or "") for command in commands(found))
 
 
-def test_the_finding_lists_what_each_consumer_still_has_on_the_nodes_provider():
+def test_the_finding_lists_what_each_consumer_has_on_the_orphaned_node():
     held = [dataclasses.replace(each, provider_uuid=ROW.uuid) for each in allocations(uuid("i1"), VCPU=4, DISK_GB=40)]
     found = told(tree(ORPHAN, *held, inventories=(inventory("VCPU", 8),)))
     assert found.known[1:] == (
@@ -119,14 +119,14 @@ def test_the_finding_lists_what_each_consumer_still_has_on_the_nodes_provider():
     assert unset in commands(found)
 
 
-def test_the_finding_names_at_most_three_consumers_on_the_nodes_provider():
+def test_the_finding_names_at_most_three_consumers_on_the_orphaned_node():
     held = [
         dataclasses.replace(each, provider_uuid=ROW.uuid) for n in range(5) for each in allocations(f"c{n}", VCPU=1)
     ]
     assert told(tree(ORPHAN, *held)).known[-1] == "2 more consumers have allocations there"
 
 
-def test_while_an_instance_is_on_the_node_no_command_deletes_the_row():
+def test_the_finding_has_no_delete_command_while_an_instance_is_on_the_node():
     here = dataclasses.replace(instance(), host="cmp1", node=NAME)
     found = told(DetachedTree(uuid=ROW.uuid), instances=(here,))
     assert found.known[0] == f"the database has 1 instance of host cmp1 on node {NAME}: {here.uuid} ({here.name})"
@@ -134,7 +134,7 @@ def test_while_an_instance_is_on_the_node_no_command_deletes_the_row():
     assert "do not delete the row" in found.remedy
 
 
-def test_evidence_about_the_nodes_provider_does_not_change_the_findings_digest():
+def test_what_placement_has_for_the_node_does_not_change_the_evidence_digest():
     one, other = told(DetachedTree(uuid=ROW.uuid)), told(tree(ORPHAN))
     assert one.known != other.known
     assert evidence_digest(one) == evidence_digest(other)
@@ -147,7 +147,7 @@ def of_database(database):
     return delete
 
 
-def test_the_command_that_deletes_the_row_fits_a_mysql_database():
+def test_for_a_mysql_database_the_delete_command_calls_the_mysql_client():
     server = Server(host="db", port=3306)
     delete = of_database(DatabaseAccess(name="nova_cell1", server=server, user="reader"))
     assert shlex.split(delete.command) == [
@@ -179,6 +179,6 @@ def test_without_database_access_the_remedy_text_contains_the_sql_statement():
     assert "UPDATE compute_nodes SET deleted = id" in delete.words
 
 
-def test_beside_nova_compute_the_first_remedy_waits_for_nova_compute():
+def test_in_role_companion_the_first_remedy_is_to_wait_for_nova_compute():
     found = told(DetachedTree(uuid=ROW.uuid), chosen=settings(role=Role.COMPANION))
     assert (found.remedies[0].kind, found.remedies[0].command) == (RemedyKind.WAIT, None)

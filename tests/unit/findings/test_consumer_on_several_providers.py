@@ -79,7 +79,7 @@ THIS_SIDE = f"allocation unset --provider {ROOT_UUID} {I1}"
     ],
     ids=["it lives here", "it lives elsewhere", "nobody knows it", "it is deleted"],
 )
-def test_the_remedy_unsets_only_the_allocation_on_the_host_without_the_instance(nova, there, never):
+def test_the_remedy_removes_the_allocation_on_the_host_without_the_instance(nova, there, never):
     (found,) = findings(recorded(ZOMBIE, nova=nova), CODE)
     assert there in found.remedy
     assert never not in found.remedy
@@ -95,7 +95,7 @@ def test_the_remedy_unsets_only_the_allocation_on_the_host_without_the_instance(
     ],
     ids=["one earlier host", "no migration", "two earlier hosts"],
 )
-def test_the_remedy_names_the_other_host_and_the_finding_of_its_agent(moves, where):
+def test_the_remedy_names_the_other_host_and_the_finding_of_the_agent_there(moves, where):
     over = tuple(dataclasses.replace(move, status="completed") for move in moves)
     (found,) = findings(recorded(ZOMBIE, nova=state(instance(), migrations=over)), CODE)
     elsewhere = dataclasses.replace(

@@ -51,7 +51,7 @@ def test_the_finding_names_the_project_and_user_in_nova_and_in_placement():
     assert f"heal_allocations --instance {I1}" in found.remedy
 
 
-def test_an_allocation_is_reported_if_only_the_user_differs_from_novas_record():
+def test_an_allocation_is_reported_if_only_the_user_differs_from_nova():
     assert len(findings(booked(user_id="another"), CODE)) == 1
 
 

@@ -48,7 +48,7 @@ def test_a_nonexistent_cpu_is_reported_even_with_cpu_power_management():
     assert "chcpu" not in found.remedy
 
 
-def test_s77_an_offline_cpu_stops_updates_of_vcpu_and_pcpu_but_no_other_class():
+def test_s77_an_offline_cpu_stops_updates_of_vcpu_and_pcpu_only():
     wanted = wanted_root(decided(WORLD, settings(cpu_shared_set=(0, 1, 2))))
     assert [i.resource_class for i in wanted.inventories] == ["DISK_GB", "MEMORY_MB"]
     assert {f.name for f in wanted.frozen} == {"VCPU", "PCPU"}

@@ -59,11 +59,11 @@ def test_a_shut_off_guest_of_a_deleted_instance_is_also_reported():
 
 
 @pytest.mark.parametrize("policy", UnmanagedPolicy)
-def test_the_finding_is_reported_for_every_value_of_option_unknown_guests(policy):
+def test_the_finding_is_reported_whatever_the_value_of_option_unknown_guests(policy):
     assert len(findings(WORLD, CODE, settings(unknown_guests=policy))) == 1
 
 
-def test_no_allocation_leaked_finding_is_added_while_the_guest_exists():
+def test_allocation_leaked_is_not_reported_as_well_while_the_guest_exists():
     world = snapshot(nova=deleted(), libvirt=host(domain()), placement=view(allocations(I1, VCPU=1)))
     assert len(findings(world, CODE)) == 1
     assert findings(world, "allocation-leaked") == ()

@@ -68,7 +68,7 @@ TOLD = {
 
 
 @pytest.mark.parametrize("world", TOLD.values(), ids=TOLD.keys())
-def test_a_guest_that_is_no_instance_of_this_host_is_reported(world):
+def test_a_guest_that_is_not_an_instance_of_this_host_is_reported(world):
     assert [f.consumer_uuid for f in findings(world, CODE)] == [S]
 
 
@@ -87,7 +87,7 @@ def test_option_unknown_guests_decides_if_use_is_reserved_reported_or_ignored(po
     assert reserves(decided(WORLD, chosen)) == reserved
 
 
-def test_an_amount_already_allocated_in_placement_is_not_reserved_again():
+def test_what_placement_has_allocated_to_the_guest_is_not_also_reserved():
     world = snapshot(libvirt=host(STRANGER), placement=view(allocations(S, VCPU=2)))
     (found,) = findings(world, CODE)
     assert proof(found) == [("libvirt", "MEMORY_MB", 300), ("libvirt", "VCPU", 2), ("placement", "VCPU", 2)]

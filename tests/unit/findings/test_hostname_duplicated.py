@@ -16,7 +16,7 @@ def world_of(*rows):
     return snapshot(nova=state(nodes=rows), placement=view(providers=(), name_holder=HOLDER))
 
 
-def test_the_finding_names_the_other_host_and_the_agent_writes_nothing():
+def test_the_finding_names_the_other_host_and_stops_every_write_of_the_agent():
     world = world_of(THEIRS)
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.subject, found.severity) == (uuid("theirs"), "cmp2", Severity.ERROR)
@@ -25,7 +25,7 @@ def test_the_finding_names_the_other_host_and_the_agent_writes_nothing():
     assert decided(world).plan.is_empty
 
 
-def test_no_compute_node_orphaned_or_identity_changed_finding_is_added():
+def test_compute_node_orphaned_and_identity_changed_are_not_reported_as_well():
     codes = {f.code for f in decided(world_of(node(), THEIRS)).findings}
     assert CODE in codes
     assert not codes & {"compute-node-orphaned", "identity-changed"}

@@ -43,7 +43,7 @@ ANOTHER_UUID = snapshot(nova=state(nodes=(node(uuid=uuid("row")),)))
     ],
     ids=["provider under another name", "row of our uuid under another name", "row of our name with another uuid"],
 )
-def test_s92_a_uuid_or_name_conflict_is_reported_and_a_wrong_name_stops_writes(world, actual, held):
+def test_s92_a_wrong_uuid_or_name_is_reported_and_a_wrong_name_stops_writes(world, actual, held):
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.actual, found.severity) == (ROOT_UUID, actual, Severity.ERROR)
     assert NODE in found.expected
@@ -65,7 +65,7 @@ NOVA_GUEST = domain(managed_by_nova=True)
 
 
 @pytest.mark.parametrize("known", [ROOT_UUID, None], ids=["identity from a file", "no identity"])
-def test_nova_guests_on_a_host_without_nova_rows_are_reported_and_block_writes(known):
+def test_a_guest_of_nova_on_a_host_without_nova_rows_blocks_all_writes(known):
     world = snapshot(
         nova=state(nodes=()), libvirt=host(NOVA_GUEST), placement=view(provider=root(inventory("VCPU", 9)))
     )
@@ -86,7 +86,7 @@ BELIEVED = {
 
 
 @pytest.mark.parametrize("world", BELIEVED.values(), ids=BELIEVED.keys())
-def test_missing_compute_node_rows_with_a_plausible_reason_are_not_reported(world):
+def test_a_missing_compute_node_row_with_a_plausible_reason_is_not_reported(world):
     assert findings(world, CODE) == ()
 
 
@@ -105,7 +105,7 @@ def test_no_finding_if_names_and_uuids_agree_or_could_not_be_read(world):
     assert findings(world, CODE) == ()
 
 
-def test_s92_a_node_name_changed_at_runtime_is_reported_and_the_old_one_stays():
+def test_s92_a_node_name_changed_at_runtime_is_reported_and_the_old_name_kept():
     world = snapshot(libvirt=host(ignored_hostname="new-name"), placement=view(provider=root(inventory("VCPU", 99))))
     (found,) = findings(world, CODE)
     assert found.actual == f"libvirt reports new-name now; the agent keeps {NODE} until the agent restarts"

@@ -51,7 +51,7 @@ def test_the_finding_names_the_evacuation_and_the_remaining_allocation(status):
     assert f"allocation unset --provider {found.provider_uuid} {found.consumer_uuid}" in found.remedy
 
 
-def test_the_agent_counts_no_use_for_an_instance_after_its_evacuation_is_done():
+def test_an_evacuated_instance_is_expected_to_use_nothing_on_this_host():
     assert decided(WORLD).books.promised.claims == ()
 
 

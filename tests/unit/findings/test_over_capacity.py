@@ -59,7 +59,7 @@ CROWD = {
 WORLD = snapshot(**CROWD)
 
 
-def test_the_finding_shows_the_calculation_and_names_leaked_consumers():
+def test_the_finding_shows_how_capacity_is_computed_and_names_leaked_consumers():
     (found,) = findings(WORLD, CODE, ONE_TO_ONE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, None, "VCPU")
     assert found.expected == "at most 4 VCPU used: (4 - 0) x 1"
@@ -89,7 +89,7 @@ def test_the_finding_shows_the_calculation_and_names_leaked_consumers():
     assert "leaked consumers first" in found.remedy
 
 
-def test_the_finding_distinguishes_overcommitment_from_a_leak():
+def test_the_finding_says_that_a_host_is_over_committed_if_nothing_is_leaked():
     world = snapshot(**settled_world(placement=view(allocations(uuid("i1"), VCPU=1, MEMORY_MB=128, DISK_GB=7338))))
     (found,) = findings(world, CODE)
     assert found.resource_class == "DISK_GB"
@@ -116,14 +116,14 @@ def test_reserved_is_subtracted_from_total_before_the_allocation_ratio_applies()
     assert dict(found.facts)["free"] == -1.0
 
 
-def test_a_large_amount_is_printed_with_all_digits():
+def test_a_large_amount_is_printed_in_the_finding_with_all_digits():
     world = snapshot(libvirt=host(memory_mib=1048576), placement=view(allocations(uuid("x"), MEMORY_MB=2097153)))
     (found,) = findings(world, CODE)
     assert found.expected == "at most 1048576 MiB of MEMORY_MB used: (1048576 - 0) x 1"
     assert found.actual.startswith("2097153 MiB of MEMORY_MB used, free -1048577;")
 
 
-def test_a_volume_made_by_hand_that_does_not_fit_into_reserved_is_reported():
+def test_a_volume_made_by_hand_is_reported_if_it_does_not_fit_into_reserved():
     (found,) = findings(
         snapshot(lvm=group(6, volume("by-hand", 3.5))), CODE, lvm_settings(reserved_host_disk_mib=5 * 1024)
     )
@@ -316,7 +316,7 @@ def test_s21_two_instances_pinned_to_one_cpu_are_both_counted_and_named():
     assert decision.plan.writes  # the audit goes on
 
 
-def test_an_instance_with_isolated_threads_occupies_the_sibling_cpus():
+def test_an_instance_with_thread_policy_isolate_also_occupies_sibling_cpus():
     (found,) = of_cpus(pinned("a", 2, cell=1, thread_policy="isolate"), pinned("b", 3, cell=1))
     assert dict(found.facts)["cpus"] == "3"
 
@@ -337,7 +337,7 @@ def test_unpinned_guests_on_the_same_cpu_are_not_reported():
     assert of_cpus(instance("a", numa=(floating,)), instance("b", numa=(floating,))) == []
 
 
-def test_a_same_host_resize_does_not_conflict_with_its_own_pinned_cpus():
+def test_pinned_cpus_of_both_sides_of_a_same_host_resize_do_not_conflict():
     both_sides = dataclasses.replace(
         pinned("a", 1),
         task_state="resize_finish",

@@ -92,7 +92,7 @@ def test_s125_the_audit_proposes_the_missing_allocation_but_does_not_write_it():
     assert decision.plan.allocations == ()
 
 
-def test_the_finding_names_only_providers_whose_allocated_device_count_is_wrong():
+def test_the_finding_names_only_providers_with_too_few_or_too_many_allocations():
     recorded = (*FLAVOR, held(GPU, T4), held(PF, VF_CLASS, 1), held(PF, VF_CLASS, 2, consumer="i2"))
     (found,) = findings(taking(GPU, FIRST, SECOND, recorded=recorded), CODE, ALL)
     assert found.expected.startswith(f"2 {VF_CLASS} on {PF_NAME} for ")
@@ -100,7 +100,7 @@ def test_the_finding_names_only_providers_whose_allocated_device_count_is_wrong(
     assert proof(found) == [("libvirt", VF_CLASS, 1), ("libvirt", VF_CLASS, 1), ("placement", VF_CLASS, 1)]
 
 
-def test_an_allocation_larger_than_the_guests_device_count_is_reported():
+def test_an_allocation_of_more_devices_than_the_guest_has_is_reported():
     (found,) = findings(taking(FIRST, recorded=(*FLAVOR, held(PF, VF_CLASS, 3))), CODE, ALL)
     assert found.actual == f"Placement records 3 {VF_CLASS} on {PF_NAME}"
     assert found.remedy.endswith(f"{VF_CLASS}=1")
@@ -121,7 +121,7 @@ def test_a_physical_function_without_an_allocation_is_reported():
     assert found.expected.startswith(f"1 {PF_CLASS} on {PF_NAME} for ")
 
 
-def test_the_remedy_names_the_uuid_that_a_not_yet_created_provider_will_get():
+def test_the_remedy_names_the_future_uuid_of_a_provider_that_does_not_exist_yet():
     (found,) = findings(taking(GPU, placement=view(FLAVOR)), CODE, ALL)
     assert f"rp={child_uuid(ROOT_UUID, key_of(GPU))},{T4}=1" in found.remedy
     assert GPU_NAME in found.expected

@@ -49,7 +49,7 @@ ONCE = frozenset({MANAGED, "HW_PCI_ONE_TIME_USE"})
 SPENT = child(GPU, inventory(T4, 1, reserved=1), traits=ONCE)
 
 
-def test_a_lost_one_time_use_device_that_was_used_is_reported_with_no_consumer():
+def test_a_lost_one_time_use_device_is_reported_even_if_it_has_no_consumer():
     (found,) = findings(world(placement=tree(SPENT)), CODE, ALL)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (SPENT.uuid, None, T4)
     assert found.actual == (

@@ -60,7 +60,7 @@ def test_the_finding_explains_the_conflict_and_names_the_devices(devices, entrie
     assert found.expected == f"no contradiction between this host's devices and [pci] device_spec = {texts}"
 
 
-def test_s120_a_vf_whose_pf_is_unknown_is_reported_on_the_root_provider():
+def test_s120_a_vf_whose_physical_function_is_unknown_is_reported():
     lonely = dataclasses.replace(VFS[1], parent_address=None)
     (found,) = findings(world(lonely), CODE, pci_settings({"product_id": "1515"}))
     assert found.provider_uuid == ROOT_UUID
@@ -82,7 +82,7 @@ def test_s128_a_changed_resource_class_of_an_allocated_provider_is_reported():
     assert findings(world(*VFS, placement=freed), CODE, pci_settings({"address": FIRST})) == ()
 
 
-def test_the_live_migratable_option_is_reported_if_libvirt_is_too_old():
+def test_live_migratable_in_a_device_spec_is_reported_if_libvirt_is_too_old():
     chosen = pci_settings({"product_id": "1515", "live_migratable": True})
     (found,) = findings(world(*VFS, libvirt_version=9_000_000), CODE, chosen)
     assert "live_migratable needs libvirt 10.0.0 and QEMU 8.2.2 at least" in found.actual

@@ -73,7 +73,7 @@ def test_stocktake_heal_accepts_each_heal_command_in_the_same_role(code, role):
 
 
 @pytest.mark.parametrize(("code", "role"), CASES, ids=IDS)
-def test_each_finding_has_remedies_in_words_and_its_text_joins_these_words(code, role):
+def test_the_text_of_a_remedy_joins_the_words_of_all_remedies_of_the_finding(code, role):
     for _, found in of_code(code, role):
         assert found.remedies
         assert found.remedy == joined(found.remedies)
@@ -83,7 +83,7 @@ def test_each_finding_has_remedies_in_words_and_its_text_joins_these_words(code,
 
 
 @pytest.mark.parametrize(("code", "role"), CASES, ids=IDS)
-def test_the_headline_is_one_short_sentence_with_subject_problem_and_host(code, role):
+def test_the_headline_names_the_host_and_has_at_most_160_characters(code, role):
     for _, found in of_code(code, role):
         assert 20 < len(found.headline) <= 160
         assert found.headline.isprintable()
@@ -109,7 +109,7 @@ NAMED = [
 
 
 @pytest.mark.parametrize(("code", "headline"), NAMED, ids=[code for code, _ in NAMED])
-def test_the_headline_begins_with_the_name_that_operators_know(code, headline):
+def test_the_headline_begins_with_the_name_of_the_instance_or_guest_or_host(code, headline):
     assert headline in [found.headline for _, found in of_code(code, Role.OWNER)]
 
 

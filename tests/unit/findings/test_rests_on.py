@@ -43,7 +43,7 @@ def test_each_finding_rule_depends_on_the_sources_in_the_reviewed_table():
     assert {rule.code: rule.rests_on for rule in BUILTIN} == expected
 
 
-def test_each_finding_depends_on_at_least_the_sources_of_its_rule():
+def test_a_finding_depends_at_least_on_the_sources_of_the_rule_that_reports_it():
     rules = {rule.code: rule.rests_on for rule in BUILTIN}
     found = [f for code in PLANTED for make in PLANTED[code] for f in make().decision(Role.OWNER).findings]
     pinned = {f.id for f in found if f.code == "over-capacity" and f.subject.startswith("cell ")}
@@ -57,7 +57,7 @@ def test_a_finding_about_a_store_also_depends_on_the_source_of_that_store():
     assert {f.rests_on for f in found if f.code == "store-changed"} == {frozenset({PLACEMENT, LIBVIRT, FILESYSTEM})}
 
 
-def test_a_finding_about_unplaced_disk_space_also_depends_on_lvm():
+def test_unmanaged_use_unplaced_of_disk_space_also_depends_on_lvm():
     root = facts.root(facts.inventory("DISK_GB", 1))
     world = facts.snapshot(
         lvm=facts.group(20, facts.volume("v", 2)), placement=facts.view(provider=root, typed_consumers=True)

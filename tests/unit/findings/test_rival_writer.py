@@ -65,7 +65,7 @@ JUST_SEEN = {
 
 
 @pytest.mark.parametrize(("placement", "why", "remedy"), JUST_SEEN.values(), ids=JUST_SEEN.keys())
-def test_a_recently_seen_nova_compute_stops_every_write(placement, why, remedy):
+def test_a_nova_compute_that_was_seen_recently_stops_every_write(placement, why, remedy):
     decision = decided(snapshot(placement=placement, nova=DEAD), settings(takeover=True), silent_for_s=50)
     (found,) = [finding for finding in decision.findings if finding.code == CODE]
     assert why in found.actual
@@ -73,7 +73,7 @@ def test_a_recently_seen_nova_compute_stops_every_write(placement, why, remedy):
     assert decision.plan.writes == ()
 
 
-def test_an_overwritten_inventory_is_reported_with_written_and_present_values():
+def test_an_overwritten_inventory_is_reported_with_its_old_and_new_values():
     mine, theirs = inventory("MEMORY_MB", 512), inventory("MEMORY_MB", 99)
     written = WrittenProvider(provider_uuid=ROOT_UUID, inventories=(mine,), strikes=1)
     decision = decided(snapshot(placement=view(provider=root(theirs))), written=written)
@@ -98,7 +98,7 @@ def test_a_provider_without_a_rival_writer_is_written_and_not_reported(placement
     assert decided(world, chosen).plan.writes != ()
 
 
-def test_if_the_nova_state_cannot_be_read_a_rival_is_reported_and_writes_stop():
+def test_if_nova_cannot_be_read_nova_compute_counts_as_alive_and_writes_stop():
     world = without(snapshot(placement=NOVAS), STATE)
     (found,) = findings(world, CODE, settings(takeover=True))
     assert "nova-compute of this host is alive: the state source did not answer" in found.actual
@@ -106,7 +106,7 @@ def test_if_the_nova_state_cannot_be_read_a_rival_is_reported_and_writes_stop():
     assert decided(world, settings(takeover=True)).plan.writes == ()
 
 
-def test_the_observer_shows_a_live_nova_compute_in_the_plan_not_as_a_finding():
+def test_in_role_observer_a_live_nova_compute_is_shown_only_in_the_plan():
     world, observer = snapshot(placement=NOVAS, nova=ALIVE), settings(role=Role.OBSERVER)
     assert findings(world, CODE, observer) == ()
     plan = decided(world, observer).plan

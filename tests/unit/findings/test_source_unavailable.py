@@ -85,13 +85,13 @@ def test_the_finding_names_the_error_and_the_consequence(source, chosen, consequ
     assert "tries again at the next audit" in found.remedy
 
 
-def test_the_finding_about_placement_has_a_log_fact_with_classes_left_unchanged():
+def test_the_log_line_about_unavailable_placement_names_the_unchanged_classes():
     (found,) = findings(losing(PLACEMENT), CODE)
     assert dict(found.facts) == {"frozen": "nothing is written; DISK_GB, MEMORY_MB, VCPU stay"}
 
 
 @pytest.mark.parametrize(("source", "chosen", "consequence"), list(CONSEQUENCE.values())[1:], ids=list(CONSEQUENCE)[1:])
-def test_the_finding_has_a_fact_for_the_log_that_states_the_consequence(source, chosen, consequence):
+def test_the_log_line_about_an_unavailable_source_states_the_consequence(source, chosen, consequence):
     (found,) = (f for f in findings(losing(source, placement=BEFORE), CODE, chosen) if f.subject == source)
     assert dict(found.facts) == {"frozen": consequence}
 
@@ -108,7 +108,7 @@ READ_AS = {IMAGE_CACHE: IMAGES}
 
 
 @pytest.mark.parametrize("chosen", CHOICES.values(), ids=CHOICES.keys())
-def test_the_finding_names_all_classes_and_providers_whose_updates_stop(chosen):
+def test_the_finding_names_every_class_and_provider_that_is_not_updated(chosen):
     needed = {source for resource in RESOURCES for source in resource.needs(chosen) | resource.reserve_needs(chosen)}
     needed |= {source for family in FAMILIES if family.is_configured(chosen) for source in family.needs(chosen)}
     for source in sorted({READ_AS.get(source, source) for source in needed}):
@@ -122,7 +122,7 @@ def test_the_finding_names_all_classes_and_providers_whose_updates_stop(chosen):
         assert [name for name in frozen if name not in told] == [], source
 
 
-def test_the_finding_names_the_child_providers_whose_updates_stop():
+def test_the_finding_names_the_child_providers_that_are_not_updated():
     standing_child = standing(child("amd_sev", inventory("MEM_ENCRYPTION_CONTEXT", 16)))
     (found,) = findings(losing(LIBVIRT, placement=standing_child), CODE)
     assert f"{LIBVIRTS}, memory-encryption providers stay as they are" in found.actual
@@ -143,7 +143,7 @@ def test_a_domain_that_cannot_be_parsed_is_reported():
     )
 
 
-def test_an_unreadable_nova_row_is_not_reported_as_an_unavailable_source():
+def test_an_unreadable_row_of_nova_is_not_reported_as_an_unavailable_source():
     assert findings(snapshot(nova=state(unreadable=("instance 7: flavor is NULL",))), CODE) == ()
 
 

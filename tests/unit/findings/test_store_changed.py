@@ -43,7 +43,7 @@ def test_the_finding_names_the_old_and_new_store_and_the_adopt_command():
     assert (facts["size_bytes_before"], facts["size_bytes"], facts["missing_disks"]) == (300 * GIB, 251 * GIB, 0)
 
 
-def test_a_changed_store_stops_disk_gb_updates_and_the_plan_names_the_finding():
+def test_after_a_change_of_the_store_the_agent_does_not_update_disk_gb():
     decision = decided(LOST)
     assert [i for i in decision.tree.root.inventories if i.resource_class == "DISK_GB"] == []
     (held,) = [h for h in decision.plan.held_back if h.what == "DISK_GB"]
@@ -52,7 +52,7 @@ def test_a_changed_store_stops_disk_gb_updates_and_the_plan_names_the_finding():
         assert [i.total for i in getattr(write, "inventories", ()) if i.resource_class == "DISK_GB"] in ([], [300])
 
 
-def test_the_finding_names_a_missing_guest_disk_if_no_earlier_store_is_known():
+def test_if_no_earlier_store_is_known_the_finding_names_a_missing_guest_disk():
     world = store(snapshot(placement=HELD, libvirt=host(guest())), on_root(251), before=None, missing=(DISK,))
     (found,) = findings(world, CODE)
     assert "300 GiB of DISK_GB" in found.expected

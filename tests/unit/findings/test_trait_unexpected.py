@@ -55,7 +55,7 @@ def test_the_owner_role_reports_a_trait_that_reappears_after_its_removal():
     assert found.severity is Severity.WARNING
 
 
-def test_the_agent_remembers_which_unwanted_traits_a_write_removed():
+def test_the_agent_remembers_the_unwanted_traits_that_a_write_removed():
     wanted = wanted_root(decided(world()))
     assert remembered(None, wanted).cleared == wanted.traits_unwanted
 
@@ -74,7 +74,7 @@ def test_the_owner_role_does_not_report_a_trait_that_the_audit_removes():
 
 
 @pytest.mark.parametrize("trait", ["CUSTOM_GOLD", "OWNER_NOVA", "HW_NIC_SRIOV"])
-def test_a_trait_outside_the_agents_control_is_never_reported(trait):
+def test_a_trait_that_the_agent_does_not_manage_is_never_reported(trait):
     for role in Role:
         assert found_in(world(trait), role, cleared(trait)) == []
 

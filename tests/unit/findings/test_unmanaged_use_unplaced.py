@@ -65,7 +65,7 @@ UNPLACED = {
 
 
 @pytest.mark.parametrize(("there", "expected"), UNPLACED.values(), ids=UNPLACED.keys())
-def test_unmanaged_use_is_reported_whatever_prevents_its_allocation(there, expected):
+def test_unmanaged_use_without_an_allocation_is_reported_whatever_the_reason(there, expected):
     assert {f.resource_class: f.actual.partition(" could")[0] for f in findings(there, CODE, BESIDE)} == expected
 
 

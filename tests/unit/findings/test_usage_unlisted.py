@@ -32,7 +32,7 @@ def test_no_finding_if_placements_listed_allocations_add_up_to_its_usage():
     assert told() == []
 
 
-def test_only_usage_above_the_sum_of_listed_allocations_is_unlisted():
+def test_usage_counts_as_unlisted_only_above_the_sum_of_the_listed_allocations():
     held = HELD + allocations(uuid("i2"), VCPU=8)
     assert list(difference(ROOT_UUID, (("DISK_GB", 5), ("VCPU", 2)), held)) == []
     (more,) = difference(ROOT_UUID, (("DISK_GB", 5), ("VCPU", 14)), held)

@@ -76,7 +76,7 @@ def test_option_foreign_volumes_decides_if_a_volume_is_reported_and_reserved(pol
     assert reserves(decided(WORLD, chosen))["DISK_GB"] == reserved
 
 
-def test_with_foreign_volumes_set_to_report_the_finding_mentions_no_reserve():
+def test_with_option_foreign_volumes_at_report_the_finding_mentions_no_reserve():
     (found,) = findings(WORLD, CODE, lvm_settings(foreign_volumes=UnmanagedPolicy.REPORT))
     assert found.actual == "volume vg0/by-hand takes 2.5 GiB (2684354560 bytes, counted in DISK_GB)"
     assert "reserve" not in found.remedy
@@ -123,14 +123,14 @@ def test_no_finding_if_a_volume_has_or_may_have_an_owner_or_takes_no_space(world
     assert findings(world, CODE, lvm_settings()) == ()
 
 
-def test_a_volume_not_named_by_nova_is_reported_even_if_nova_could_not_be_read():
+def test_a_volume_without_novas_naming_is_reported_even_if_nova_is_unreadable():
     assert len(findings(without(WORLD, STATE), CODE, lvm_settings())) == 1
 
 
 @pytest.mark.parametrize(
     ("accepted", "told"), [(("vg0/by-hand",), 0), (("vg0/by-*",), 0), (("vg1/by-hand", "by-hand"), 1)]
 )
-def test_an_accepted_volume_causes_no_finding_but_stays_reserved(accepted, told):
+def test_a_volume_in_accepted_volumes_is_not_reported_but_stays_reserved(accepted, told):
     chosen = lvm_settings(accepted_volumes=accepted)
     assert len(findings(WORLD, CODE, chosen)) == told
     assert reserves(decided(WORLD, chosen))["DISK_GB"] == 3

@@ -49,12 +49,12 @@ def test_a_missing_volume_group_does_not_change_the_disk_gb_inventory():
     assert ("DISK_GB", "volume group vg0 is not in lvm2's report") in [(h.what, h.why) for h in plan.held_back]
 
 
-def test_a_group_that_lacks_physical_volumes_is_reported():
+def test_a_volume_group_that_lacks_physical_volumes_is_reported():
     (found,) = findings(snapshot(lvm=StorageFacts(groups=(BROKEN,))), CODE, lvm_settings())
     assert found.actual == "volume group vg0 lacks 2 physical volumes"
 
 
-def test_the_finding_has_no_resource_class_if_disk_gb_excludes_the_volume_group():
+def test_the_finding_names_no_resource_class_if_disk_gb_excludes_the_group():
     (found,) = findings(EMPTY, CODE, settings(volume_groups=("vg1",)))
     assert (found.subject, found.resource_class) == ("vg1", None)
 

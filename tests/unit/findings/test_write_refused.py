@@ -91,12 +91,12 @@ def test_a_new_request_id_does_not_change_the_findings_id_or_evidence():
     assert (first.id, evidence_digest(first)) == (second.id, evidence_digest(second))
 
 
-def test_two_refused_writes_of_one_provider_are_two_findings():
+def test_two_refused_writes_to_the_same_provider_are_two_findings():
     found = told(refused(INVENTORIES), refused(PutTraits(provider_uuid=ROOT_UUID, traits=())))
     assert len({finding.id for finding in found}) == 2
 
 
-def test_traits_unknown_to_placement_are_reported_as_a_warning_and_not_written():
+def test_a_trait_unknown_to_placement_causes_a_warning_and_is_not_written():
     bare = snapshot(placement=view(provider=root(traits=frozenset({"CUSTOM_OWNER_STOCKTAKE"}))))
     subject = Subject(root_uuid=ROOT_UUID, node=NODE)
     (usual,) = [w for w in decided(bare).plan.writes if isinstance(w, PutTraits)]

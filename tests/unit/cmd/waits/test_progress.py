@@ -77,7 +77,7 @@ def test_a_wait_without_a_limit_shows_no_remaining_time(lines):
         assert lines.after(3.0) == "stocktake: waiting for libvirt (qemu:///system); Ctrl-C ends\n"
 
 
-def test_waits_are_written_to_a_file_as_one_line_per_source(lines):
+def test_in_a_file_all_waits_for_the_same_source_are_one_line(lines):
     for source in (PLACEMENT, PLACEMENT, "libvirt"):
         with lines.progress.waiting(source, 30.0):
             lines.after(AFTER_S)
@@ -95,7 +95,7 @@ def test_on_a_terminal_the_wait_line_is_updated_and_removed_at_the_end(one_line)
     assert removal == f"\r{' ' * (len(second) - 1)}\r"
 
 
-def test_on_a_narrow_terminal_the_line_does_not_wrap(one_line, monkeypatch):
+def test_on_a_narrow_terminal_the_line_about_a_wait_does_not_wrap(one_line, monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
     with one_line.progress.waiting("libvirt", 30.0):
         assert one_line.after(AFTER_S) == "\rwaiting for libvirt, at most 28 s more;"
@@ -112,7 +112,7 @@ def test_control_characters_in_the_name_of_a_source_are_escaped(lines):
         assert "\x1b" not in lines.after(AFTER_S)
 
 
-def test_a_closed_output_stream_does_not_end_the_command(lines):
+def test_a_command_goes_on_if_the_stream_for_notices_about_waits_is_closed(lines):
     with lines.progress.waiting(PLACEMENT, 30.0):
         lines.out.close()
         lines.clock.now += AFTER_S
@@ -128,11 +128,11 @@ def test_a_closed_output_stream_does_not_end_the_command(lines):
         (True, io.StringIO(), Form.NOTHING),
     ],
 )
-def test_waits_are_shown_in_a_form_that_fits_the_stream_unless_quiet_is_set(quiet, out, form):
+def test_waits_are_shown_as_one_line_on_a_terminal_and_as_lines_in_a_file(quiet, out, form):
     assert form_for(argparse.Namespace(quiet=quiet), out) is form
 
 
-def test_the_thread_that_shows_a_wait_ends_with_the_command():
+def test_the_thread_that_shows_a_wait_ends_when_the_command_ends():
     out = io.StringIO()
     progress = Progress(out, Form.LINES, monotonic=iter([0.0, *[60.0] * 1000]).__next__)
     with progress.waiting("libvirt", 90.0):

@@ -30,27 +30,27 @@ def drawn(fleet, ui: Ui, size: Size) -> list[str]:
 
 @pytest.mark.parametrize("ui", [Ui(), Ui(choice=Choice(with_quiet=True)), Ui(typed="x" * 300), Ui(message="y" * 300)])
 @pytest.mark.parametrize(("columns", "lines"), SIZES)
-def test_the_screen_has_as_many_lines_as_the_terminal_and_none_is_too_wide(columns, lines, ui):
+def test_the_screen_has_as_many_lines_as_the_terminal_and_no_line_is_too_wide(columns, lines, ui):
     shown = drawn(FLEET, ui, Size(columns, lines))
     assert len(shown) == lines
     assert max(map(cell_len, shown)) <= columns
 
 
 @pytest.mark.parametrize(("columns", "lines"), SIZES[:4])
-def test_the_details_of_a_host_fit_the_screen(columns, lines):
+def test_the_details_of_a_host_fill_the_screen_and_no_line_is_too_wide(columns, lines):
     shown = drawn(FLEET, Ui(selected=("", "\u65e5\u672c"), detail_top=0), Size(columns, lines))
     assert len(shown) == lines
     assert max(map(cell_len, shown)) <= columns
 
 
-def test_details_of_a_host_scroll_to_their_last_line_and_not_beyond():
+def test_the_details_of_a_host_scroll_no_further_than_to_their_last_line():
     ui = Ui(selected=("", LONG), detail_top=999)
     shown = drawn(FLEET, ui, Size(80, 14))
     assert shown[-2].startswith("run there")
     assert drawn(FLEET, Ui(selected=("", LONG), detail_top=0), Size(80, 14))[1] == f"host       {LONG}"
 
 
-def test_successive_pages_show_each_row_once():
+def test_two_successive_pages_show_no_row_twice():
     size = Size(80, 20)
     page = page_of(FLEET, size)
     first = drawn(FLEET, Ui(), size)
@@ -73,7 +73,7 @@ def test_a_text_that_is_cut_ends_with_a_tilde():
     assert "allocation-leaked x3: billing: deleted, and 8 VCPU are counted" in line
 
 
-def test_an_output_without_a_width_limit_shows_every_text_in_full():
+def test_the_report_shows_every_text_in_full_if_the_output_has_no_width_limit():
     text = "\n".join(line.text for line in report_lines(FLEET, chosen(FLEET.rows, Choice()), None))
     assert LONG in text
     assert "\u8a9e" * 90 in text
@@ -87,7 +87,7 @@ def test_an_empty_table_says_how_to_see_the_clean_hosts():
     assert " no host that matches the filter x" in drawn(quiet, filtered, Size(80, 24))
 
 
-def test_three_problems_are_shown_above_the_table_and_the_rest_is_counted():
+def test_above_the_table_three_problems_are_shown_and_all_others_are_counted():
     away = [cell(name=f"cell-{number}", away=Away(since=AT, error="e")) for number in range(5)]
     shown = drawn(view(*away), Ui(), Size(80, 24))
     assert [line.split(":")[0] for line in shown[1:4]] == ["cell-0", "cell-1", "cell-2"]

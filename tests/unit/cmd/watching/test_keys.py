@@ -23,21 +23,21 @@ from agent.cmd.watching.keys import keys_in, rest_key
         (b"\xffa\xc3\x1b[A", ["\ufffd", "a", "\ufffd", "up"]),
     ],
 )
-def test_bytes_from_the_terminal_are_read_as_named_keys(data, keys):
+def test_bytes_from_the_terminal_are_converted_to_names_of_keys(data, keys):
     assert keys_in(data) == (keys, b"")
 
 
 @pytest.mark.parametrize("rest", [b"\x1b", b"\x1b[", b"\x1b[1", b"\x1bO", "é".encode()[:1]])
-def test_an_incomplete_escape_sequence_waits_for_the_rest_of_its_bytes(rest):
+def test_an_incomplete_escape_sequence_yields_no_key_until_all_its_bytes_arrive(rest):
     assert keys_in(b"s" + rest) == (["s"], rest)
 
 
-def test_an_escape_byte_alone_is_the_escape_key():
+def test_a_single_escape_byte_is_the_escape_key():
     assert (rest_key(b"\x1b"), rest_key(b"\x1b[")) == (["escape"], [])
 
 
 @given(st.binary(max_size=40), st.integers(0, 40))
-def test_keys_are_read_correctly_however_the_input_bytes_are_split(data, at):
+def test_the_same_keys_are_read_however_the_input_bytes_are_split(data, at):
     whole, rest = keys_in(data)
     first, between = keys_in(data[:at])
     second, end = keys_in(between + data[at:])

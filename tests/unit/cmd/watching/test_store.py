@@ -17,14 +17,14 @@ def test_the_last_message_of_each_host_is_kept():
     assert len(store) == 2
 
 
-def test_an_older_message_does_not_replace_a_newer_one():
+def test_an_older_message_of_a_host_does_not_replace_a_newer_message():
     store = HostStore()
     store.receive(2.0, broken("a"))
     store.receive(1.0, clean("a"))
     assert outcomes(store) == {"a": "findings"}
 
 
-def test_the_duration_of_an_outcome_counts_from_its_first_message():
+def test_the_duration_of_an_outcome_begins_with_its_first_message():
     store = HostStore()
     for at in (1.0, 2.0, 3.0):
         store.receive(at, clean("a", outcome="crashed"))
@@ -32,7 +32,7 @@ def test_the_duration_of_an_outcome_counts_from_its_first_message():
     assert (seen.outcome_since, seen.received_at) == (1.0, 3.0)
 
 
-def test_a_message_that_cannot_be_read_is_reported_once_for_each_sender():
+def test_an_unreadable_message_is_reported_only_once_for_each_sender():
     complaints = []
     store = HostStore(complain=complaints.append)
     for document in ({"host": "a", "schema_version": 9}, {"host": "a"}, 7, None, clean("a", interval_s="x")):
@@ -42,7 +42,7 @@ def test_a_message_that_cannot_be_read_is_reported_once_for_each_sender():
     assert outcomes(store) == {}
 
 
-def test_each_valid_message_is_passed_on_unchanged():
+def test_each_valid_message_is_passed_to_the_listener_unchanged():
     heard = []
     store = HostStore(listen=lambda document, seen: heard.append((document, seen.host)))
     document = clean("a", key_of_a_newer_agent=[1])
@@ -51,7 +51,7 @@ def test_each_valid_message_is_passed_on_unchanged():
     assert heard == [(document, "a")]
 
 
-def test_hosts_beyond_the_maximum_are_counted_and_known_hosts_stay(monkeypatch):
+def test_above_the_limit_new_hosts_are_only_counted_and_known_hosts_are_updated(monkeypatch):
     monkeypatch.setattr(module, "MOST_HOSTS", 2)
     store = HostStore()
     for host in ("a", "b", "c", "c", "d"):

@@ -13,7 +13,7 @@ def heard(document) -> Heard:
     return Heard(cell="cell-1", document=document, seen=seen(document))
 
 
-def test_format_text_prints_a_line_per_message_and_per_missing_host():
+def test_format_text_prints_a_line_for_each_message_and_for_each_missing_host():
     out = io.StringIO()
     printer = Lines(out)
     printer.message(heard(clean("a")))
@@ -24,7 +24,7 @@ def test_format_text_prints_a_line_per_message_and_per_missing_host():
     assert second == "b has sent no message, but is expected"
 
 
-def test_format_json_prints_each_message_unchanged_and_nothing_else():
+def test_format_json_prints_each_message_unchanged_and_omits_missing_hosts():
     out = io.StringIO()
     printer = JsonLines(out)
     document = clean("a", key_of_a_newer_agent={"x": [1, None]})
@@ -34,14 +34,14 @@ def test_format_json_prints_each_message_unchanged_and_nothing_else():
     assert out.getvalue().count("\n") == 1
 
 
-def test_a_message_that_json_cannot_represent_causes_an_error_line(capsys):
+def test_a_message_that_json_cannot_represent_is_reported_on_stderr(capsys):
     out = io.StringIO()
     JsonLines(out).message(heard(clean("a", key_of_a_newer_agent=float("nan"))))
     assert out.getvalue() == ""
     assert "a sent a message that cannot be printed as JSON" in capsys.readouterr().err
 
 
-def test_format_csv_prints_a_header_and_a_row_per_message_and_missing_host():
+def test_format_csv_prints_a_header_and_a_row_for_each_message_and_missing_host():
     out = io.StringIO()
     printer = CsvLines(out)
     printer.message(heard(broken("a", worst={"code": "c", "severity": "error", "headline": 'x, "y"'})))

@@ -24,7 +24,7 @@ def ends():
     os.close(theirs)
 
 
-def test_keys_arrive_at_once_and_are_not_echoed(ends):
+def test_pressed_keys_arrive_without_the_enter_key_and_are_not_echoed(ends):
     ours, theirs = ends
     before = termios.tcgetattr(theirs)
     with Terminal(theirs) as terminal:
@@ -35,7 +35,7 @@ def test_keys_arrive_at_once_and_are_not_echoed(ends):
     assert termios.tcgetattr(theirs) == before
 
 
-def test_a_signal_ends_the_wait_and_is_reported(ends):
+def test_a_signal_ends_the_wait_for_keys_and_is_reported(ends):
     handler = signal.getsignal(signal.SIGTERM)
     with Terminal(ends[1]) as terminal:
         began = time.monotonic()
@@ -53,7 +53,7 @@ def test_the_end_of_keyboard_input_counts_as_a_hangup_signal():
     os.close(theirs)
 
 
-def test_the_terminal_settings_are_restored_after_an_error(ends):
+def test_terminal_settings_are_restored_if_an_error_ends_the_live_view(ends):
     _, theirs = ends
     before = termios.tcgetattr(theirs)
     with pytest.raises(ZeroDivisionError), Terminal(theirs):
@@ -87,7 +87,7 @@ def test_an_error_while_drawing_restores_the_screen_and_the_terminal_settings(en
         shown += os.read(ours, 65536)
 
 
-def test_only_a_terminal_and_not_a_file_is_used_as_keyboard(ends, tmp_path):
+def test_keys_are_read_from_standard_input_only_if_this_is_a_terminal(ends, tmp_path):
     with (tmp_path / "keys").open("w") as file, open(ends[1], closefd=False) as terminal:
         assert keyboard_of(file) is None
         assert keyboard_of(terminal) == ends[1]

@@ -45,7 +45,7 @@ def selected(ui: Ui) -> str | None:
         (("end", "home"), "host-00", 0),
     ],
 )
-def test_keys_move_the_selection_and_the_page_follows(keys, host, top):
+def test_keys_move_the_selection_and_the_table_scrolls_to_the_selected_row(keys, host, top):
     ui = after(*keys)
     assert (selected(ui), ui.top) == (host, top)
 
@@ -63,7 +63,7 @@ def test_when_the_selected_host_leaves_the_table_the_next_host_is_selected():
     assert others[placed(ui, others, PAGE).index].host == "host-03"
 
 
-def test_the_first_row_stays_selected_when_a_worse_host_appears():
+def test_the_selection_stays_on_the_first_row_when_a_worse_host_appears_there():
     ui = after()
     worse = [*view(cell(seen(clean("worse"), age_s=999))).rows, *rows(ui)]
     assert worse[placed(ui, worse, PAGE).index].host == "worse"
@@ -79,7 +79,7 @@ def test_the_key_s_changes_the_sort_order_and_scrolls_to_the_top():
     assert (ui.choice.sort, ui.top, ui.selected) == ("host", 0, None)
 
 
-def test_the_key_a_shows_clean_hosts_and_hides_them_again():
+def test_the_key_a_shows_clean_hosts_and_a_second_press_hides_them_again():
     assert len(rows(after("a"))) == 31
     assert len(rows(after("a", "a"))) == 30
 
@@ -116,13 +116,13 @@ def test_the_enter_key_opens_the_details_and_closes_them_again():
 
 @pytest.mark.parametrize("ui", [Ui(), Ui(detail_top=3)])
 @pytest.mark.parametrize(("key", "action"), [("q", Action.QUIT), ("u", Action.AUDIT), ("x", Action.NOTHING)])
-def test_quit_and_audit_keys_work_in_the_table_and_in_the_details(ui, key, action):
+def test_keys_q_and_u_quit_and_start_an_audit_in_the_table_and_in_the_details(ui, key, action):
     assert pressed(ui, key, FLEET.rows, PAGE)[1] is action
 
 
-def test_the_status_message_disappears_with_the_next_key():
+def test_the_status_message_disappears_when_the_next_key_is_pressed():
     assert pressed(replace(Ui(), message="the audit begins now"), "down", FLEET.rows, PAGE)[0].message == ""
 
 
-def test_the_first_screen_obeys_option_all_of_the_command_line():
+def test_the_first_screen_shows_clean_hosts_if_option_all_is_given():
     assert after(ui=Ui(choice=Choice(with_quiet=True))).choice.with_quiet

@@ -56,7 +56,7 @@ ADDRESSES = {
 
 
 @pytest.mark.parametrize(("text", "yes", "no", "single"), [(k, *v) for k, v in ADDRESSES.items()], ids=ADDRESSES)
-def test_an_omitted_or_starred_part_of_an_address_string_matches_any_value(text, yes, no, single):
+def test_an_omitted_part_or_a_star_in_an_address_string_matches_any_value(text, yes, no, single):
     spec = one(address=text)
     assert [matches(spec, address) for address in yes] == [True] * len(yes)
     assert [matches(spec, address) for address in no] == [False] * len(no)
@@ -82,14 +82,14 @@ EXPRESSIONS = {
 
 
 @pytest.mark.parametrize(("value", "yes", "no", "single"), EXPRESSIONS.values(), ids=EXPRESSIONS.keys())
-def test_a_regular_expression_per_address_part_selects_matching_devices(value, yes, no, single):
+def test_an_address_can_have_a_regular_expression_for_each_part(value, yes, no, single):
     spec = one(address=value)
     assert [matches(spec, address) for address in yes] == [True] * len(yes)
     assert [matches(spec, address) for address in no] == [False] * len(no)
     assert spec.single_address == single
 
 
-def test_device_spec_tags_are_sorted_and_converted_to_text_except_null():
+def test_device_spec_tags_are_sorted_and_all_values_except_null_become_text():
     spec = one(
         traits="A,B",
         physical_network=None,
@@ -151,7 +151,7 @@ def test_an_invalid_device_spec_is_rejected_with_a_reason(text, reason):
     assert (text.strip("[]") or "''") in problem
 
 
-def test_every_invalid_device_spec_is_reported_at_once():
+def test_all_invalid_device_specs_are_reported_in_one_error():
     found = problems('{"vendor_id": "x", "managed": "m"}', "{}", "nothing")
     assert [text.split(":")[0] for text in found] == ['{"vendor_id"', '{"vendor_id"', "'nothing'"]
     assert ["vendor_id 'x'" in found[0], "managed" in found[1], "not JSON" in found[2]] == [True, True, True]
@@ -180,7 +180,7 @@ def parsed(texts):
 
 
 @given(st.lists(st.one_of(st.dictionaries(KEYS, VALUES, max_size=4).map(json.dumps), st.text(max_size=12)), max_size=3))
-def test_random_device_specs_parse_or_raise_value_error(texts):
+def test_a_random_device_spec_is_either_parsed_or_rejected_with_valueerror(texts):
     for spec in parsed(texts):
         matches(spec, "0000:0a:00.1")
         if spec.single_address:
@@ -188,7 +188,7 @@ def test_random_device_specs_parse_or_raise_value_error(texts):
 
 
 @given(st.from_regex(r"(?:[0-9a-f]|\[0-9\]|[*|+?]|[()]){1,6}", fullmatch=True))
-def test_a_regular_expression_in_an_address_matches_like_re_match(pattern):
+def test_a_regular_expression_in_an_address_matches_in_the_same_way_as_re_match(pattern):
     try:
         expected = re.match(pattern, "8a")
     except re.error:

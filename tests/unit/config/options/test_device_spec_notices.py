@@ -48,7 +48,7 @@ def test_a_device_spec_without_a_filter_is_reported_as_matching_every_device(fie
     "fields",
     [{"vendor_id": "10de"}, {"product_id": "1eb8"}, {"address": "81:"}, {"devname": "eth1"}, {"remote_managed": "1"}],
 )
-def test_a_device_spec_with_a_single_filter_causes_no_notice(fields):
+def test_a_device_spec_with_only_one_filter_causes_no_notice(fields):
     assert list(oddities(one(**fields))) == []
 
 
@@ -76,7 +76,7 @@ def test_a_misspelt_device_spec_key_is_reported_with_the_nearest_valid_key(name,
 
 
 @pytest.mark.parametrize("name", ["x-rack", "x-owner", "comment", "location", "slot_label", "", "ü"])
-def test_an_unknown_device_spec_key_not_similar_to_a_nova_key_causes_no_notice(name):
+def test_an_unknown_device_spec_key_unlike_every_nova_key_causes_no_notice(name):
     assert list(oddities(one(vendor_id="10de", **{name: "1"}))) == []
 
 
@@ -84,7 +84,7 @@ def test_device_spec_keys_that_nova_knows_cause_no_notice():
     assert list(oddities(one(**NOVA))) == []
 
 
-def test_traits_or_resource_class_with_a_physical_network_cause_a_notice():
+def test_a_device_spec_with_physical_network_and_traits_causes_a_notice():
     (odd,) = oddities(one(vendor_id="10de", physical_network="net", traits="A", resource_class="B"))
     assert odd.startswith("resource_class and traits have no effect, because a device with a physical_network")
     (odd,) = oddities(one(vendor_id="10de", physical_network="net", traits="A"))
@@ -93,7 +93,7 @@ def test_traits_or_resource_class_with_a_physical_network_cause_a_notice():
     assert list(oddities(one(vendor_id="10de", physical_network=None, traits="A"))) == []
 
 
-def test_an_earlier_device_spec_with_the_same_filter_is_found():
+def test_an_earlier_device_spec_that_matches_the_same_devices_is_found():
     first, other = one(vendor_id="10DE", address="81:00.0"), one(vendor_id="10de", address="81:00.1")
     again = one(address="*:81:00.0", vendor_id="0x10de", traits="A")
     assert earlier_twin(again, (other, first)) is first

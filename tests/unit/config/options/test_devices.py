@@ -26,7 +26,7 @@ def loaded_with(tmp_path, text):
     return load_ours(tmp_path, ALONE + text)
 
 
-def test_s101_device_addresses_and_class_and_limit_are_read_per_mdev_type(tmp_path):
+def test_s101_addresses_and_resource_class_and_limit_of_each_mdev_type_are_read(tmp_path):
     expected = (
         MdevTypeChoice(type_id="nvidia-11", addresses=("0000:06:00.0",), max_instances=2),
         MdevTypeChoice(
@@ -37,7 +37,7 @@ def test_s101_device_addresses_and_class_and_limit_are_read_per_mdev_type(tmp_pa
     assert mdev_types(load_beside_nova(tmp_path, "", TWO)) == expected
 
 
-def test_options_in_the_agents_file_are_added_to_an_mdev_group_of_nova_conf(tmp_path):
+def test_an_mdev_group_may_have_options_in_nova_conf_and_in_the_agents_file(tmp_path):
     nova = "[devices]\nenabled_mdev_types = a,b\n[mdev_a]\nmax_instances = 7\n"
     ours = "[mdev_a]\ndevice_addresses = 0000:01:00.0\n"
     (first, _) = mdev_types(load_beside_nova(tmp_path, ours, nova))

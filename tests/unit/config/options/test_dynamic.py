@@ -45,11 +45,11 @@ TYPES = "[devices]\nenabled_mdev_types = nvidia-35,nvidia-36\n"
         ),
     ],
 )
-def test_a_config_group_of_an_unlisted_mdev_type_or_physnet_is_rejected(tmp_path, text, problem):
+def test_a_config_group_for_an_unlisted_mdev_type_or_physnet_is_rejected(tmp_path, text, problem):
     assert problems_of(tmp_path, text) == [problem]
 
 
-def test_a_nova_conf_group_of_an_unlisted_mdev_type_or_physnet_is_ignored(tmp_path):
+def test_a_nova_conf_group_for_an_unlisted_mdev_type_or_physnet_is_ignored(tmp_path):
     nova = TYPES + "[mdev_nvidia-99]\nmax_instances = none\n[neutron_physnet_x]\nnuma_nodes = x\n"
     loaded = load_beside_nova(tmp_path, "", nova)
     assert loaded.listed("devices", "enabled_mdev_types") == ("nvidia-35", "nvidia-36")
@@ -66,7 +66,7 @@ def test_the_origin_of_an_mdev_group_option_is_the_file_that_sets_it(tmp_path):
     assert rows["mdev_nvidia-36", "mdev_class"][2:] == ("VGPU", "default")
 
 
-def test_physnets_in_the_agents_file_replace_those_of_nova_conf(tmp_path):
+def test_option_physnets_in_the_agents_file_replaces_the_physnets_of_nova_conf(tmp_path):
     loaded = load_beside_nova(tmp_path, "[neutron]\nphysnets = own\n", "[neutron]\nphysnets = theirs\n")
     groups = {group for group, _ in loaded.options}
     assert "neutron_physnet_own" in groups
@@ -78,7 +78,7 @@ def test_a_dollar_reference_in_an_mdev_group_of_nova_conf_is_resolved(tmp_path):
     assert load_beside_nova(tmp_path, "", nova).listed("mdev_a", "device_addresses") == ("0000:06:00.0",)
 
 
-def test_enabled_mdev_types_with_an_unknown_reference_is_reported_only_once(tmp_path):
+def test_an_unknown_reference_in_enabled_mdev_types_is_reported_only_once(tmp_path):
     (problem,) = problems_of(tmp_path, "[devices]\nenabled_mdev_types = $nowhere\n")
     assert problem.startswith("[devices] enabled_mdev_types = $nowhere: ")
 

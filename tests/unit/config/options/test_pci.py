@@ -7,7 +7,7 @@ from agent.errors import ConfigError
 from tests.rigs.configs import ALONE, load_beside_nova, load_ours, write
 
 
-def test_device_specs_of_deprecated_options_precede_those_of_device_spec(tmp_path):
+def test_the_device_specs_in_deprecated_options_precede_those_in_device_spec(tmp_path):
     text = (
         '[DEFAULT]\npci_passthrough_whitelist = {"vendor_id": "0001"}\n[pci]\nreport_in_placement = true\n'
         'device_spec = [{"vendor_id": "0002"}, {"vendor_id": "0003"}]\ndevice_spec = {"vendor_id": "0004"}\n'
@@ -34,7 +34,7 @@ def test_s120_every_invalid_device_spec_is_reported_with_its_file(tmp_path):
     assert of_second.startswith(f"{second}: [pci] device_spec = {no_json!r}: not JSON")
 
 
-def test_s120_devname_with_report_in_placement_is_rejected(tmp_path):
+def test_s120_devname_in_a_device_spec_is_rejected_with_report_in_placement(tmp_path):
     text = '[pci]\nreport_in_placement = true\ndevice_spec = {"devname": "eth1"}\n'
     with pytest.raises(ConfigError) as caught:
         pci(load_ours(tmp_path, ALONE + text))
@@ -42,7 +42,7 @@ def test_s120_devname_with_report_in_placement_is_rejected(tmp_path):
     assert problem.startswith(f'{tmp_path}/stocktake.conf: [pci] device_spec = {{"devname": "eth1"}}: devname cannot')
 
 
-def test_one_time_use_requires_report_in_placement(tmp_path):
+def test_one_time_use_in_a_device_spec_requires_report_in_placement(tmp_path):
     text = '[pci]\ndevice_spec = {"vendor_id": "10de", "one_time_use": true}\n'
     with pytest.raises(ConfigError, match="one_time_use needs"):
         pci(load_ours(tmp_path, ALONE + text))

@@ -23,7 +23,7 @@ def test_without_a_transport_url_there_are_no_message_bus_options(tmp_path):
     assert "oslo_messaging_rabbit" not in {group for group, _ in loaded.options}
 
 
-def test_no_rabbit_options_are_set_by_default(tmp_path):
+def test_by_default_the_message_bus_has_no_rabbit_options_but_a_timeout_of_60_s(tmp_path):
     loaded = load_beside_nova(tmp_path, ASKED, BROKER)
 
     assert bus_options_from(loaded) == BusOptions(url="rabbit://u:secret-7@192.0.2.9:5672/", response_timeout_s=60.0)
@@ -79,7 +79,7 @@ def test_a_changed_rabbit_option_needs_a_restart(tmp_path):
     assert dict(bus_options_from(reloaded).rabbit)["heartbeat_rate"] == 5
 
 
-def test_the_printed_bus_options_do_not_contain_the_broker_password(tmp_path):
+def test_the_bus_options_can_be_printed_without_the_password_of_the_broker(tmp_path):
     options = bus_options_from(load_beside_nova(tmp_path, ASKED, NOVA))
 
     assert options.shown == "rabbit://192.0.2.9:5672/"

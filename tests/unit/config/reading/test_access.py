@@ -56,7 +56,7 @@ def test_the_address_of_the_cell_database_is_shown_without_its_password(tmp_path
     assert "s3cret" not in repr(found)
 
 
-def test_the_user_is_removed_from_the_urls_of_placement_and_libvirt(tmp_path):
+def test_the_user_name_is_removed_from_the_urls_of_placement_and_libvirt(tmp_path):
     text = (
         "[placement]\nauth_type = http_basic\nusername = u\npassword = p\n"
         "endpoint_override = https://admin:marker@placement.example.org:8778/x\n"
@@ -67,7 +67,7 @@ def test_the_user_is_removed_from_the_urls_of_placement_and_libvirt(tmp_path):
     assert found.libvirt_uri == "qemu+tls://host.example.org/system"
 
 
-def test_remedies_for_ceph_use_the_pool_and_user_of_the_guests_disks(tmp_path):
+def test_remedies_for_ceph_name_the_pool_and_the_user_of_the_guests_disks(tmp_path):
     text = "[libvirt]\nimages_type = rbd\nimages_rbd_pool = vms\nrbd_user = nova\nimages_rbd_ceph_conf = /etc/c.conf\n"
     assert access_of(tmp_path, text).ceph == CephAccess(pool="vms", user="nova", conf="/etc/c.conf")
 

@@ -23,7 +23,7 @@ def test_s81_cpus_excluded_from_a_cpu_list_are_not_in_the_set(tmp_path):
     ("group", "option"),
     [("compute", "cpu_shared_set"), ("compute", "cpu_dedicated_set"), ("DEFAULT", "vcpu_pin_set")],
 )
-def test_s81_an_invalid_cpu_list_is_rejected_with_its_option(tmp_path, group, option, text):
+def test_s81_an_invalid_cpu_list_is_rejected_and_its_option_is_named(tmp_path, group, option, text):
     (problem,) = refusals(tmp_path, f"[{group}]\n{option} = {text}\n")
     assert problem.startswith(f"{tmp_path}/stocktake.conf: [{group}] {option} = {text}: ")
 
@@ -37,7 +37,7 @@ def test_s80_a_cpu_in_both_cpu_sets_is_rejected_and_both_options_are_named(tmp_p
 
 
 @pytest.mark.parametrize("option", ["cpu_shared_set", "cpu_dedicated_set"])
-def test_s80_reserved_host_cpus_together_with_a_cpu_set_is_rejected(tmp_path, option):
+def test_s80_reserved_host_cpus_is_rejected_together_with_a_cpu_set(tmp_path, option):
     (problem,) = refusals(tmp_path, f"[DEFAULT]\nreserved_host_cpus = 1\n[compute]\n{option} = 0-3\n")
     assert "[DEFAULT] reserved_host_cpus = 1: cannot be set together with" in problem
     assert f"[compute] {option} = 0-3" in problem
@@ -71,11 +71,11 @@ def test_a_cpu_list_that_names_a_cpu_twice_is_rejected_with_the_cpu_number(tmp_p
 
 
 @pytest.mark.parametrize(("text", "cpus"), [("1-4,^3,6", (1, 2, 4, 6)), ("^3,1-4,^3-5,,6,", (1, 2, 6))])
-def test_a_cpu_may_be_both_included_and_excluded_in_a_cpu_list(tmp_path, text, cpus):
+def test_a_cpu_that_a_cpu_list_both_includes_and_excludes_is_not_in_the_set(tmp_path, text, cpus):
     assert cpu_sets(load_ours(tmp_path, f"{ALONE}[compute]\ncpu_shared_set = {text}\n")).shared == cpus
 
 
-def test_every_invalid_cpu_list_is_reported_at_once(tmp_path):
+def test_all_invalid_cpu_lists_are_reported_in_one_error(tmp_path):
     text = "[DEFAULT]\nvcpu_pin_set = a\n[compute]\ncpu_shared_set = b\ncpu_dedicated_set = c\n"
     assert len(refusals(tmp_path, text)) == 3
 
@@ -92,7 +92,7 @@ def test_every_invalid_cpu_list_is_reported_at_once(tmp_path):
         ("7,^70000-80000", (7,)),
     ],
 )
-def test_numbers_in_a_cpu_list_of_nova_conf_are_read_as_nova_compute_reads_them(tmp_path, text, cpus):
+def test_the_agent_reads_numbers_in_a_cpu_list_of_nova_conf_like_nova_compute(tmp_path, text, cpus):
     assert cpu_sets(load_beside_nova(tmp_path, "", f"[compute]\ncpu_shared_set = {text}\n")).shared == cpus
 
 
@@ -102,7 +102,7 @@ def test_a_cpu_list_of_nova_conf_with_an_impossible_number_is_rejected(tmp_path,
         cpu_sets(load_beside_nova(tmp_path, "", f"[compute]\ncpu_shared_set = {text}\n"))
 
 
-def test_a_notice_says_how_the_agent_reads_the_numbers_of_a_cpu_list(tmp_path):
+def test_a_notice_says_how_the_agent_reads_oddly_written_numbers_of_a_cpu_list(tmp_path):
     loaded = load_beside_nova(tmp_path, "", "[compute]\ncpu_shared_set = 1_0,^+3\n")
     (notice,) = cpu_notices(loaded)
     assert notice.startswith(f"{tmp_path}/nova.conf: [compute] cpu_shared_set = 1_0,^+3: a number is not written as")

@@ -43,7 +43,7 @@ def test_s113_force_raw_images_may_be_false_with_images_type_lvm(tmp_path):
         ("[libvirt]\nimages_type = lvm\n", "[libvirt] images_type = lvm: needs [libvirt] images_volume_group"),
     ],
 )
-def test_an_invalid_combination_with_images_type_is_rejected(tmp_path, text, said):
+def test_images_type_is_rejected_with_options_that_contradict_it_or_are_missing(tmp_path, text, said):
     with pytest.raises(ConfigError) as caught:
         images_type(loaded_with(tmp_path, text))
     (problem,) = caught.value.problems
@@ -96,7 +96,7 @@ def test_an_image_cache_outside_instances_path_is_rejected(tmp_path, name):
     )
 
 
-def test_disk_for_the_image_cache_is_reserved_only_if_configured(tmp_path):
+def test_disk_space_for_the_image_cache_is_reserved_only_if_configured(tmp_path):
     assert settings_from(loaded_with(tmp_path, "")).reserve_image_cache is False
     text = "[workarounds]\nreserve_disk_resource_for_image_cache = true\n"
     assert settings_from(load_beside_nova(tmp_path, "[state]\nsource = none\n", text)).reserve_image_cache is True

@@ -24,13 +24,13 @@ def test_guest_cpu_settings_and_machine_types_are_empty_by_default(tmp_path):
     assert machine_types(loaded_with(tmp_path, "")) == ()
 
 
-def test_cpu_models_keep_their_order_and_cpu_flags_keep_their_sign(tmp_path):
+def test_cpu_models_keep_their_order_and_cpu_flags_their_plus_or_minus_sign(tmp_path):
     text = "cpu_mode = custom\ncpu_models = SandyBridge, Haswell\ncpu_model_extra_flags = PCID, +ssbd, -avx2\n"
     cpu = guest_cpu(loaded_with(tmp_path, text))
     assert cpu == GuestCpu(mode="custom", models=("SandyBridge", "Haswell"), extra_flags=("pcid", "+ssbd", "-avx2"))
 
 
-def test_the_libvirt_source_gets_the_configured_cpu_and_machine_type(tmp_path):
+def test_the_libvirt_source_gets_the_configured_cpu_models_and_machine_types(tmp_path):
     text = "cpu_mode = custom\ncpu_models = Haswell\nvirt_type = qemu\nhw_machine_type = x86_64=q35\n"
     guests = host_place("qemu:///system", settings_from(loaded_with(tmp_path, text))).guests
     machine_types = (("x86_64", "q35"),)
@@ -66,7 +66,7 @@ def test_lxc_guests_accept_only_cpu_mode_none(tmp_path):
     assert guest_cpu(loaded_with(tmp_path, "virt_type = lxc\ncpu_mode = none")).mode == "none"
 
 
-def test_the_first_of_two_machine_types_of_an_architecture_applies(tmp_path):
+def test_the_first_of_two_machine_types_for_the_same_architecture_applies(tmp_path):
     text = "hw_machine_type = x86_64=q35, aarch64 = virt,x86_64=pc"
     assert machine_types(loaded_with(tmp_path, text)) == (("x86_64", "q35"), ("aarch64", "virt"))
 

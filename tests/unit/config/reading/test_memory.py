@@ -47,7 +47,7 @@ def test_s87_units_of_huge_page_sizes_are_powers_of_1024(size, kib):
     assert parse_reserved_pages(f"node:0,size:{size},count:1").size_kib == kib
 
 
-def test_reserved_huge_pages_accepts_blanks_and_keys_in_any_order():
+def test_reserved_huge_pages_may_have_blanks_and_its_keys_in_any_order():
     assert parse_reserved_pages(" count: 3 , node : 2,size:4") == pages(2, 4, 3)
 
 
@@ -106,7 +106,7 @@ ENTRIES = st.builds("node:{},size:{}{},count:{}".format, st.text(), st.integers(
 
 
 @given(st.text() | ENTRIES)
-def test_random_reserved_huge_pages_text_raises_only_value_error(text):
+def test_random_text_in_reserved_huge_pages_raises_no_error_except_valueerror(text):
     with contextlib.suppress(ValueError):
         assert parse_reserved_pages(text).size_kib > 0
 
@@ -134,12 +134,12 @@ def test_file_backed_memory_without_reserved_host_memory_causes_no_notice(tmp_pa
 
 
 @pytest.mark.parametrize("ratio", ["1.5", "0.0"])
-def test_file_backed_memory_with_a_ram_ratio_other_than_one_is_rejected(tmp_path, ratio):
+def test_file_backed_memory_is_rejected_with_a_ram_ratio_other_than_one(tmp_path, ratio):
     (problem,) = refusals(tmp_path, BACKED + f"[DEFAULT]\nram_allocation_ratio = {ratio}\n")
     assert problem.startswith(f"[DEFAULT] ram_allocation_ratio = {ratio}: must be 1.0 because of ")
 
 
-def test_file_backed_memory_without_a_ram_allocation_ratio_is_rejected(tmp_path):
+def test_file_backed_memory_is_rejected_without_a_ram_allocation_ratio(tmp_path):
     (problem,) = refusals(tmp_path, BACKED)
     own = f"{tmp_path}/stocktake.conf: [libvirt] file_backed_memory = 4096"
     assert problem == f"[DEFAULT] ram_allocation_ratio is not set: must be 1.0 because of {own}"

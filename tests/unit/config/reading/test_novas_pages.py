@@ -20,13 +20,13 @@ from tests.rigs.configs import load_beside_nova
         (".5KB", None),
     ],
 )
-def test_a_huge_page_size_in_nova_conf_is_in_kib_or_has_a_unit(size, kib):
+def test_a_huge_page_size_in_nova_conf_without_a_unit_is_in_kib(size, kib):
     found = parse_novas_pages(f"node:0,size:{size},count:3")
     assert found == (ReservedPages(cell=0, size_kib=kib, count=3) if kib else None)
 
 
 @pytest.mark.parametrize("text", ["node:0,size:0,count:1", "node:-1,size:4,count:1", "node:0,size:4,count:-1"])
-def test_a_huge_page_entry_in_nova_conf_that_no_host_can_have_is_ignored(text):
+def test_a_huge_page_entry_in_nova_conf_with_impossible_numbers_is_ignored(text):
     assert parse_novas_pages(text) is None
 
 
@@ -39,7 +39,7 @@ def test_a_huge_page_entry_in_nova_conf_that_no_host_can_have_is_ignored(text):
         ("node:0,size:4,count:1,", "'' is not KEY:VALUE"),
     ],
 )
-def test_a_huge_page_entry_in_nova_conf_that_nova_compute_rejects_is_rejected(text, said):
+def test_the_agent_rejects_a_huge_page_entry_that_nova_compute_also_rejects(text, said):
     with pytest.raises(ValueError, match=said):
         parse_novas_pages(text)
 

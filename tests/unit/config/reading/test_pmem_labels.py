@@ -44,7 +44,7 @@ def test_an_invalid_pmem_namespaces_value_is_rejected(tmp_path, value, said):
 
 
 @pytest.mark.parametrize(("length", "refused"), [(233, False), (234, True)])
-def test_a_pmem_label_above_233_characters_is_rejected(tmp_path, length, refused):
+def test_a_pmem_label_of_more_than_233_characters_is_rejected(tmp_path, length, refused):
     # A class name has at most 255 characters, and CUSTOM_PMEM_NAMESPACE_ takes 22 of them.
     loaded = loaded_with(tmp_path, f"{'x' * length}:ns_0")
     if not refused:

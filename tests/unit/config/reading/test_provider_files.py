@@ -26,7 +26,7 @@ def loaded_with(tmp_path, text):
     return load_ours(tmp_path, f"{ALONE}[compute]\nprovider_config_location = {folder}\n")
 
 
-def test_settings_contain_the_entries_of_provider_files(tmp_path):
+def test_the_settings_contain_the_entries_of_provider_yaml_files(tmp_path):
     loaded = loaded_with(tmp_path, GOOD)
     (entry,) = settings_from(loaded).provider_entries
     assert entry.traits == {"CUSTOM_FAST"}

@@ -91,7 +91,7 @@ def test_a_provider_file_with_a_thousand_providers_is_accepted(tmp_path):
     assert len(read(tmp_path, site=text).entries) == 1000
 
 
-def test_a_provider_file_above_262144_characters_is_rejected(tmp_path):
+def test_a_provider_file_of_more_than_262144_characters_is_rejected(tmp_path):
     (problem,) = refused(tmp_path, GOOD + "# x\n" * 250_000)
     assert problem == "site.yaml: the file is longer than 262144 characters: split it into several files"
 
@@ -101,7 +101,7 @@ def test_a_self_referencing_yaml_alias_is_rejected(tmp_path):
     assert problem == "site.yaml:1: not valid YAML: the file cannot be parsed"
 
 
-def test_inventory_fields_missing_in_a_provider_file_get_placements_defaults(tmp_path):
+def test_inventory_fields_that_a_provider_file_omits_get_placements_defaults(tmp_path):
     found = read(tmp_path, site=GOOD)
     assert found == ProviderFiles(
         entries=(
@@ -252,7 +252,7 @@ def test_the_error_for_an_unreadable_provider_file_names_the_file(tmp_path):
 @given(
     st.one_of(st.text(max_size=200), st.builds(lambda a, b: GOOD[:a] + b + GOOD[a:], st.integers(0, 500), st.text()))
 )
-def test_random_provider_file_text_raises_only_config_error(tmp_path_factory, text):
+def test_random_text_in_a_provider_file_raises_no_error_except_configerror(tmp_path_factory, text):
     folder = tmp_path_factory.mktemp("providers")
     (folder / "site.yaml").write_bytes(text.encode("utf-8", "surrogatepass"))
     try:
