@@ -94,7 +94,7 @@ def test_a_caller_that_may_not_open_the_socket_gets_permission_denied(own: Probe
 def test_a_configuration_file_that_others_may_write_is_refused(own: ProbeSocket) -> None:
     own.conf.chmod(0o666)
     own.serve()
-    with pytest.raises(SourceDenied, match="others than root may write"):
+    with pytest.raises(SourceDenied, match="a user other than root may write"):
         through(own)
 
 

@@ -27,20 +27,20 @@ def test_a_file_that_only_root_may_write_is_trusted(conf: pathlib.Path) -> None:
 @pytest.mark.parametrize("mode", [0o660, 0o646])
 def test_a_file_that_others_may_write_is_refused(conf: pathlib.Path, mode: int) -> None:
     conf.chmod(mode)
-    with pytest.raises(Untrusted, match=f"others than root may write {conf}"):
+    with pytest.raises(Untrusted, match=f"a user other than root may write {conf}"):
         check_files([str(conf)])
 
 
 def test_a_file_of_another_owner_is_refused(conf: pathlib.Path) -> None:
     os.chown(conf, 65534, 65534)
-    with pytest.raises(Untrusted, match=f"others than root may write {conf}"):
+    with pytest.raises(Untrusted, match=f"a user other than root may write {conf}"):
         check_files([str(conf)])
 
 
 @pytest.mark.parametrize("change", [lambda folder: folder.chmod(0o777), lambda folder: os.chown(folder, 65534, 0)])
 def test_a_file_in_a_folder_that_others_may_write_is_refused(conf: pathlib.Path, change) -> None:
     change(conf.parent)
-    with pytest.raises(Untrusted, match=f"others than root may write {conf.parent}$"):
+    with pytest.raises(Untrusted, match=f"a user other than root may write {conf.parent}$"):
         check_files([str(conf)])
 
 
@@ -49,7 +49,7 @@ def test_a_link_in_a_folder_that_others_may_write_is_refused(conf: pathlib.Path,
     folder.mkdir()
     folder.chmod(0o777)
     (folder / "link.conf").symlink_to(conf)
-    with pytest.raises(Untrusted, match=f"others than root may write {folder}$"):
+    with pytest.raises(Untrusted, match=f"a user other than root may write {folder}$"):
         check_files([str(folder / "link.conf")])
 
 
