@@ -83,7 +83,7 @@ def memory(world, audits=1):
     return AuditMemory(identity=identity, node_name=NODE, history=history_after(audits, world))
 
 
-def test_an_audit_writes_inventories_before_node_records_and_deletions():
+def test_an_audit_writes_inventories_first_then_node_records_and_deletions():
     outside = Outside()
     acted = decide_and_act(task(outside), memory(ORPHANED), ORPHANED)
     assert outside.asked == ["PutInventories", "PutTraits", "SaveComputeNode", "DeleteComputeNode", "DeleteProvider"]
@@ -105,7 +105,7 @@ def test_s69_an_orphaned_provider_is_kept_if_nova_refuses_to_delete_its_node():
     [(conductor(), CreateComputeNode), (with_record(stored(memory_mib=1)), SaveComputeNode)],
     ids=["s63", "s66"],
 )
-def test_s63_s66_the_next_audit_retries_a_failed_compute_node_write(state, kind, trouble):
+def test_s63_s66_the_next_audit_retries_a_failed_write_of_the_compute_node(state, kind, trouble):
     world = snapshot(nova=state, libvirt=about())
     outside = Outside(**{kind.__name__: trouble})
     first = decide_and_act(task(outside), memory(world), world)

@@ -58,7 +58,7 @@ def fully_read(world: Snapshot) -> Snapshot:
 
 
 @pytest.mark.parametrize("code", sorted(PLANTED.keys() - OF_THEIR_OWN))
-def test_a_finding_is_unknown_only_while_a_source_of_the_finding_is_unread(code):
+def test_a_finding_is_unknown_only_while_a_source_that_it_relies_on_is_unread(code):
     losses = 0
     for make in PLANTED[code]:
         planted = make()
@@ -97,7 +97,7 @@ def finding_of(code: str, **about: object):
     return dataclasses.replace(found, **about)
 
 
-def test_a_finding_ends_without_libvirt_if_its_consumer_has_no_allocation():
+def test_a_missing_allocation_ends_a_leak_finding_even_if_libvirt_is_unread():
     leaked = finding_of("allocation-leaked")
     blind = facts.without(fully_read(PLANTED["allocation-leaked"][0]().world), LIBVIRT)
     assert checks(blind).missing(leaked) == (LIBVIRT,)
@@ -122,7 +122,7 @@ def test_an_unparsable_nova_row_makes_only_findings_about_that_row_unknown():
     assert found.missing(dataclasses.replace(unknown, consumer_uuid=facts.uuid("i2"))) == ()
 
 
-def test_findings_about_files_of_an_unreadable_folder_are_unknown():
+def test_findings_about_files_in_an_unreadable_folder_are_unknown():
     files = dataclasses.replace(facts.filesystem(16), unread=(("/srv/nova", "Permission denied"),))
     found = checks(facts.snapshot(files=files))
     leftover = finding_of("image-leftover", subject="/srv/nova/a")
@@ -130,7 +130,7 @@ def test_findings_about_files_of_an_unreadable_folder_are_unknown():
     assert found.missing(dataclasses.replace(leftover, subject="/srv/nova2/a")) == ()
 
 
-def test_a_finding_about_a_consumer_is_unknown_until_its_record_is_read():
+def test_a_finding_about_a_consumer_is_unknown_until_the_consumer_is_read():
     several = finding_of("consumer-on-several-providers")
     world = fully_read(PLANTED["consumer-on-several-providers"][0]().world)
     unread = dataclasses.replace(world.placement.value, consumers=())
@@ -153,7 +153,7 @@ def test_a_finding_about_a_consumer_is_unknown_until_its_record_is_read():
         (Role.OBSERVER, Publish.NEVER, 0, False, None, (WRITES,)),
     ],
 )
-def test_a_write_refused_finding_is_unknown_after_an_audit_that_wrote_nothing(
+def test_finding_write_refused_is_unknown_after_writes_were_held_back_or_failed(
     role, publish, attempts, held, error, expected
 ):
     task = SimpleNamespace(
@@ -166,7 +166,7 @@ def test_a_write_refused_finding_is_unknown_after_an_audit_that_wrote_nothing(
     assert found.missing(finding_of("write-refused")) == expected
 
 
-def test_a_usage_unlisted_finding_is_unknown_if_the_audit_compared_no_usages():
+def test_the_finding_usage_unlisted_is_unknown_if_usages_were_not_read():
     unlisted = finding_of("usage-unlisted", rests_on_recorded=False)
     view = dataclasses.replace(facts.view(), usages_are_read=False)
     assert checks(facts.snapshot(placement=view)).missing(unlisted) == (PLACEMENT,)
@@ -174,7 +174,7 @@ def test_a_usage_unlisted_finding_is_unknown_if_the_audit_compared_no_usages():
     assert checks(facts.snapshot(placement=read)).missing(unlisted) == ()
 
 
-def test_findings_about_the_agents_own_writes_are_unknown_in_a_new_process():
+def test_in_a_new_process_findings_about_the_agents_own_writes_are_unknown():
     unexpected = finding_of("trait-unexpected")
     world = facts.snapshot(libvirt=dataclasses.replace(facts.host(), capabilities=None))
     assert WRITES in checks(world, written=None).missing(unexpected)

@@ -76,7 +76,7 @@ def task(store: Store, *, publish: Publish = Publish.BY_ROLE, lock=contextlib.nu
     )
 
 
-def test_a_new_process_first_reads_the_consumers_of_its_saved_findings():
+def test_a_new_process_reads_the_consumers_of_its_saved_findings_first():
     memory = with_history(task(Store(history(LEAKED, SEVERAL, VOLUME))), AuditMemory(suspects=("old",)))
     assert memory.suspects == ("old", "several", "leaked")
     assert memory.reported == ("several", "leaked")
@@ -127,7 +127,7 @@ def test_the_findings_history_is_not_saved_if_only_timestamps_changed():
     assert store.saved == [], "only the count of a loss changed"
 
 
-def test_a_process_saves_its_history_in_the_first_audit_but_never_in_a_dry_run():
+def test_the_first_audit_of_a_process_saves_the_history_unless_it_is_a_dry_run():
     store, known = Store(), history(LEAKED)
     save_history(task(store), AuditMemory(history=known, audits=0), known, known, frozenset())
     assert store.saved == [known]
@@ -137,7 +137,7 @@ def test_a_process_saves_its_history_in_the_first_audit_but_never_in_a_dry_run()
 
 
 @pytest.mark.parametrize("failure", ["lock", "disk"])
-def test_the_next_audit_saves_a_findings_history_that_could_not_be_saved(failure):
+def test_the_findings_history_is_saved_by_the_next_audit_if_a_save_failed(failure):
     @contextlib.contextmanager
     def held():
         raise LockHeld("/run/lock", "is held")
@@ -152,7 +152,7 @@ def test_the_next_audit_saves_a_findings_history_that_could_not_be_saved(failure
     assert (after.unsaved_history, after.ended, store.saved) == (False, frozenset(), [known])
 
 
-def test_a_save_merges_findings_that_another_process_saved_during_the_audit():
+def test_a_save_adds_the_findings_that_another_process_saved_meanwhile():
     store = Store()
     store.theirs = history(LEAKED, SEVERAL)
     ended = frozenset({history(SEVERAL).sightings[0].id})

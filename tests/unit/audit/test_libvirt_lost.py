@@ -95,7 +95,7 @@ def source(report: AuditReport, name: str) -> SourceStatus:
     return next(status for status in report.sources if status.name == name)
 
 
-def test_a_lost_libvirt_on_a_host_without_compute_id_becomes_one_error_finding():
+def test_a_libvirt_lost_for_300_s_raises_its_single_finding_to_severity_error():
     agent = Agent()
     told = []
     for second in (0, 60, 120, 299, 300):
@@ -109,13 +109,13 @@ def test_a_lost_libvirt_on_a_host_without_compute_id_becomes_one_error_finding()
     assert (lost.ok, lost.asked, lost.lost_since, lost.losses) == (False, True, began, 5)
 
 
-def test_without_host_identity_placement_is_not_read_and_the_report_says_why():
+def test_placement_is_not_read_without_a_host_identity_and_the_report_says_why():
     placement = source(Agent().audit(0), "placement")
     assert (placement.ok, placement.asked, placement.error) == (False, False, None)
     assert placement.not_asked_because == "libvirt is unread: this host's identity is not known"
     assert (placement.lost_since, placement.losses, placement.denied) == (None, 0, False)
 
 
-def test_only_the_report_of_a_processs_first_audit_is_marked_as_first():
+def test_only_the_first_audit_of_a_process_is_marked_as_first_in_its_report():
     agent = Agent()
     assert [agent.audit(second).first for second in (0, 60, 120)] == [True, False, False]

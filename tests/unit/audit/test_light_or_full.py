@@ -82,14 +82,14 @@ WITHOUT_A_CHANGE = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_each_detected_change_causes_full_nova_reads_in_two_audits(change):
+def test_each_detected_change_causes_full_reads_of_nova_in_two_audits(change):
     found = judge(**change)
     assert found.why
     assert found.saw_change
 
 
 @pytest.mark.parametrize("change", WITHOUT_A_CHANGE.values(), ids=WITHOUT_A_CHANGE)
-def test_each_uncertainty_causes_a_full_nova_read_in_this_audit_only(change):
+def test_each_uncertainty_causes_a_full_read_of_nova_in_the_current_audit_only(change):
     found = judge(**change)
     assert found.why
     assert not found.saw_change
@@ -104,11 +104,11 @@ def test_each_uncertainty_causes_a_full_nova_read_in_this_audit_only(change):
     ],
     ids=["an old rest of a move", "a failed migration", "a deleted hidden instance"],
 )
-def test_an_unchanged_leftover_of_an_old_move_causes_no_full_nova_reads(last):
+def test_an_unchanged_remainder_of_an_old_move_causes_no_full_read_of_nova(last):
     assert judge(last) == ("", False)
 
 
-def test_digests_of_additional_row_groups_do_not_count_as_a_change():
+def test_a_digest_that_only_the_newer_of_two_reads_contains_is_not_a_change():
     more = StateSign(parts=(*SIGN.parts, ("other instances 0", (1, 2))))
     assert more.changed_since(SIGN) == ()
 
@@ -136,7 +136,7 @@ def test_a_periodic_audit_of_an_unchanged_host_reads_nova_lightly():
     assert why_no_light_read(AuditRequest(reasons=(PERIODIC,)), memory) == ""
 
 
-def test_changed_guests_or_an_unread_libvirt_cause_a_full_nova_read():
+def test_changed_guests_or_an_unread_libvirt_cause_a_full_read_of_nova():
     assert not guests_changed(full(), facts.host(facts.domain("i1")))
     assert guests_changed(full(), facts.host())
     assert guests_changed(full(), None)
@@ -163,14 +163,14 @@ def test_an_audit_with_a_light_read_may_not_write_and_may_not_change_findings():
     assert why_not_enough([known, finding("cpu-offline")], memory, is_writing=False)
 
 
-def test_the_next_nova_read_is_light_only_if_all_findings_are_about_the_host():
+def test_the_next_read_of_nova_is_light_only_if_no_finding_depends_on_nova_rows():
     assert what_rests_on([seen(finding())], ()) == ""
     assert what_rests_on([seen(finding(), confirmed=False)], ())
     assert what_rests_on([seen(finding(consumer_uuid="c"))], ())
     assert what_rests_on([seen(finding("compute-node-orphaned"))], ())
 
 
-def test_after_a_row_with_verdict_settling_the_next_nova_read_is_a_full_read():
+def test_after_a_row_with_verdict_settling_the_next_read_of_nova_is_a_full_read():
     moving = facts.instance("i1", task_state="migrating")
     world = facts.snapshot(nova=facts.state(moving), placement=VIEW, libvirt=HOST)
     rows = facts.decided(world).rows
@@ -179,11 +179,11 @@ def test_after_a_row_with_verdict_settling_the_next_nova_read_is_a_full_read():
     assert what_rests_on((), rows)
 
 
-def test_each_code_in_the_list_of_findings_without_cloud_data_is_a_finding_code():
+def test_each_finding_code_that_is_listed_as_independent_of_cloud_data_exists():
     assert {rule.code for rule in BUILTIN} >= NOT_ABOUT_THE_CLOUD
 
 
-def test_a_light_nova_read_keeps_the_earlier_rows_and_a_failed_read_drops_them():
+def test_a_light_read_of_nova_keeps_earlier_rows_and_a_failed_read_drops_them():
     last = full(saw_change=True)
     beside = Beside(node_uuid=ROOT, host=None, view=None, rests="something")
     after = kept(last, StateRead(why_full="", sign=CHANGED_SIGN), last.state, beside)
@@ -192,7 +192,7 @@ def test_a_light_nova_read_keeps_the_earlier_rows_and_a_failed_read_drops_them()
     assert kept(last, StateRead(), None, beside) is None
 
 
-def test_a_full_read_of_nova_is_kept_with_the_audits_libvirt_and_placement_data():
+def test_the_rows_of_a_full_read_are_kept_with_the_libvirt_and_placement_data():
     how = StateRead(why_full="due", sign=CHANGED_SIGN, consumers=CONSUMERS, saw_change=True)
     beside = Beside(node_uuid=ROOT, host=HOST, view=VIEW)
     after = kept(None, how, full().state, beside)
@@ -200,7 +200,7 @@ def test_a_full_read_of_nova_is_kept_with_the_audits_libvirt_and_placement_data(
     assert after == full(sign=CHANGED_SIGN, saw_change=True)
 
 
-def test_a_new_row_causes_one_more_full_read_even_if_the_digests_are_equal():
+def test_a_new_row_causes_one_more_full_read_of_nova_even_if_digests_are_equal():
     """An instance that comes after the light read and goes before the next one is in the full read alone."""
     how = StateRead(why_full="due", sign=SIGN, consumers=CONSUMERS)
     beside = Beside(node_uuid=ROOT, host=HOST, view=VIEW)

@@ -65,13 +65,13 @@ def task(images, libvirt, depth=Depth.ECONOMICAL):
     return AuditTask(request=request, settings=settings(), parts=parts, cancelled=lambda: False)
 
 
-def test_an_audit_reads_the_disk_files_of_libvirts_guests(images, guest):
+def test_an_audit_reads_the_disk_files_of_the_guests_that_libvirt_lists(images, guest):
     found = read(task(images, host(guest)), AuditMemory())
     assert [reading.source for reading in found.storage] == [IMAGES]
     assert [file.virtual_bytes for file in found.stored.disk_files] == [1000]
 
 
-def test_a_full_audit_measures_images_again_and_other_audits_use_the_cache(images, guest):
+def test_a_full_audit_measures_images_again_and_other_audits_use_cached_sizes(images, guest):
     first = read(task(images, host(guest)), AuditMemory()).storage[0].value
     assert read(task(images, host(guest)), AuditMemory()).storage[0].value is first
     assert read(task(images, host(guest), Depth.FULL), AuditMemory()).storage[0].value is not first
@@ -91,7 +91,7 @@ def test_a_failed_read_of_images_does_not_fail_the_read_of_the_host(images, thre
     assert found.host.ok
 
 
-def test_an_audit_without_an_image_source_reads_no_images(images, guest):
+def test_an_audit_without_a_configured_image_source_reads_no_images(images, guest):
     asked = task(images, host(guest))
     without = dataclasses.replace(asked, parts=dataclasses.replace(asked.parts, images=None))
     assert read(without, AuditMemory()).storage == ()

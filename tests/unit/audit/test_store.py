@@ -44,11 +44,11 @@ def test_an_audit_does_not_overwrite_a_store_that_adopt_confirmed_meanwhile(tmp_
     assert after_audit(tmp_path, before=OLD, meanwhile=NEW, measured_gib=300) == StoreRecord(mark=NEW)
 
 
-def test_an_audit_does_not_bring_back_a_confirmation_that_undo_removed(tmp_path):
+def test_an_audit_does_not_restore_a_confirmation_that_undo_removed_meanwhile(tmp_path):
     assert after_audit(tmp_path, before=NEW, meanwhile=None, measured_gib=251) == StoreRecord(mark=None)
 
 
-def test_an_audit_that_saw_the_old_store_grow_keeps_a_store_confirmed_meanwhile(tmp_path):
+def test_a_store_confirmed_during_the_audit_is_kept_although_the_old_store_grew(tmp_path):
     """The audit noticed that the store has grown; meanwhile the operator confirmed another store."""
     assert after_audit(tmp_path, before=OLD, meanwhile=NEW, measured_gib=400) == StoreRecord(mark=NEW)
 
@@ -65,7 +65,7 @@ def test_an_audit_saves_the_new_size_of_a_grown_store_in_the_store_file(tmp_path
     assert record.mark.size_bytes == 400 << 30
 
 
-def test_an_audit_recreates_a_missing_store_file_from_memory(tmp_path):
+def test_an_audit_recreates_a_missing_store_file_from_the_store_in_memory(tmp_path):
     task = task_on(tmp_path)
     memory = with_store(task, AuditMemory(store=OLD))
     world = store(snapshot(libvirt=host(guest())), on_disk(300), before=memory.store, present=(DISK,))

@@ -36,7 +36,7 @@ def sums(*findings: SeenFinding, books_read: bool = True) -> dict:
     return sums_of(findings, books_read=books_read)
 
 
-def test_findings_are_counted_by_severity_and_confirmed_ones_by_code():
+def test_findings_are_counted_by_severity_and_confirmed_findings_also_by_code():
     found = sums(
         seen(subject="a", confirmed=True),
         seen(subject="b"),
@@ -46,7 +46,7 @@ def test_findings_are_counted_by_severity_and_confirmed_ones_by_code():
     assert found["confirmed"] == {"allocation-leaked": 1, "cpu-offline": 1}
 
 
-def test_unknown_findings_are_counted_by_code_with_the_oldest_check():
+def test_unknown_findings_are_counted_by_code_and_the_oldest_check_is_named():
     lost = {"state": FindingState.UNKNOWN, "confirmed": True}
     found = sums(
         seen(subject="a", last_seen_at="2026-11-21T10:00:00.000Z", **lost),
@@ -58,7 +58,7 @@ def test_unknown_findings_are_counted_by_code_with_the_oldest_check():
     assert found["confirmed"] == {"allocation-leaked": 2}
 
 
-def test_the_number_of_causes_counts_only_findings_that_no_other_finding_causes():
+def test_only_findings_that_no_other_finding_causes_are_counted_as_causes():
     root = seen("allocation-stale-move")
     symptom = seen("over-capacity", caused_by=(root.finding.id,))
     found = sums(root, symptom)
@@ -66,7 +66,7 @@ def test_the_number_of_causes_counts_only_findings_that_no_other_finding_causes(
     assert found["severities"] == {"error": 2}
 
 
-def test_leaked_amounts_are_the_recorded_amounts_of_leaking_findings():
+def test_leaked_amounts_are_what_placement_records_for_leak_findings():
     evidence = (claim("VCPU", 8), claim("MEMORY_MB", 4096), claim("VCPU", 99, HELD))
     found = sums(
         seen(evidence=evidence),
@@ -77,23 +77,23 @@ def test_leaked_amounts_are_the_recorded_amounts_of_leaking_findings():
     assert found["missing"] == {}
 
 
-def test_missing_amounts_are_promised_amounts_that_have_no_allocation():
+def test_an_amount_promised_by_nova_without_an_allocation_is_counted_as_missing():
     evidence = (claim("VCPU", 4, PROMISED), claim("VCPU", 4, HELD))
     found = sums(seen("allocation-missing", evidence=evidence))
     assert (found["missing"], found["leaked"]) == ({"VCPU": 4}, {})
 
 
-def test_an_amount_that_two_findings_name_is_counted_once():
+def test_an_amount_that_appears_in_two_findings_is_counted_once():
     evidence = (claim("VCPU", 8),)
     assert sums(seen(evidence=evidence), seen(subject="again", evidence=evidence))["leaked"] == {"VCPU": 8}
 
 
-def test_without_findings_leaked_amounts_are_null_if_a_source_was_not_read():
+def test_leaked_amounts_are_null_without_findings_if_a_source_was_not_read():
     found = sums(books_read=False)
     assert (found["leaked"], found["missing"]) == (None, None)
 
 
-def test_leaked_amounts_of_remembered_findings_stay_if_a_source_was_not_read():
+def test_leaked_amounts_of_earlier_findings_remain_if_a_source_was_not_read():
     remembered = seen(evidence=(claim("VCPU", 8),), state=FindingState.UNKNOWN)
     assert sums(remembered, books_read=False)["leaked"] == {"VCPU": 8}
 
@@ -114,7 +114,7 @@ def test_the_worst_finding_has_the_highest_severity_and_then_the_longest_age():
     assert found["oldest_at"] == "2026-11-01T00:00:00.000Z"
 
 
-def test_a_symptom_is_not_the_worst_finding_while_its_cause_is_reported():
+def test_a_symptom_is_never_the_worst_finding_while_its_cause_is_reported():
     root = seen("guest-unknown", Severity.WARNING)
     symptom = seen("over-capacity", caused_by=(root.finding.id,))
     assert sums(root, symptom)["worst"]["code"] == "guest-unknown"

@@ -78,13 +78,13 @@ FOREIGN_CLASS = (*SAME, replace(SAME[0], wanted=None))
         ({"inventory": SAME, "sources": sources("libvirt")}, False),
     ],
 )
-def test_the_published_field_is_true_only_if_placement_has_the_inventory(changes, published):
+def test_field_published_is_true_only_if_placement_has_the_agents_inventory(changes, published):
     """A quiet owner has nothing to write, but it is not a dry run."""
     well = {"sources": sources(), "error": None, "published": False}
     assert host_state(replace(REPORT, **{**well, **changes}), SENDING)["published"] is published
 
 
-def test_the_free_amount_follows_placements_formula_and_may_be_negative():
+def test_the_free_amount_is_computed_like_in_placement_and_may_be_negative():
     # 48 × 4.0 − 204 used
     assert resource(REPORT, "VCPU") == {
         "provider": "compute-17", "provider_uuid": PROVIDER, "resource_class": "VCPU", "total": 48, "reserved": 0,
@@ -111,7 +111,7 @@ def test_ledger_amounts_are_summed_per_cause_or_null_if_no_row_has_an_amount():
     }
 
 
-def test_only_guests_that_use_resources_are_counted_and_each_only_once():
+def test_each_guest_that_uses_resources_is_counted_exactly_once():
     rows = (
         row("a", "instance", held=4),
         row("a", "instance", "MEMORY_MB", held=512),
@@ -137,12 +137,12 @@ def test_after_a_failed_audit_host_state_has_null_for_resources_and_findings(out
     assert document["outcome"] == outcome.value
 
 
-def test_host_state_contains_the_number_of_findings_per_code():
+def test_host_state_has_the_number_of_findings_of_each_code():
     twice = (REPORT.findings[0], REPORT.findings[0])
     assert host_state(replace(REPORT, findings=twice), SENDING)["findings"] == {"volume-foreign": 2}
 
 
-def test_the_traits_digest_changes_with_the_wanted_traits_but_not_their_order():
+def test_the_traits_digest_depends_on_the_wanted_traits_but_not_on_their_order():
     (trait,) = REPORT.traits
     other = replace(trait, trait="CUSTOM_FAST")
     unwanted = replace(trait, trait="CUSTOM_OLD", wanted=False)
@@ -167,13 +167,13 @@ def test_free_amounts_of_a_numa_cell_are_null_if_the_cell_usage_is_unknown():
     assert (cell["vcpus_used"], cell["pcpus_free"], cell["memory_mib_free"], cell["pages"][0]["free"]) == (None,) * 4
 
 
-def test_host_state_differs_after_a_new_guest_but_not_after_new_audit_metadata():
+def test_host_state_changes_with_a_new_guest_but_not_with_new_audit_metadata():
     later = replace(REPORT, audit_id="other", started_at="2026-11-21T10:01:00.000Z", duration_ms=99.0, reasons=("x",))
     assert state_of(later) == state_of(REPORT)
     assert state_of(replace(REPORT, ledger=(*REPORT.ledger, row("z", "instance", held=1)))) != state_of(REPORT)
 
 
-def test_host_state_has_the_sums_of_its_findings():
+def test_host_state_contains_the_totals_of_its_findings():
     document = host_state(REPORT, SENDING)
     assert (document["severities"], document["held_back"]) == ({"warning": 1}, 1)
     assert document["worst"]["code"] == "volume-foreign"
@@ -181,7 +181,7 @@ def test_host_state_has_the_sums_of_its_findings():
     assert document["leaked"] is None
 
 
-def test_leaks_are_null_and_not_none_found_if_libvirt_was_not_read():
+def test_the_leaked_amounts_are_null_and_not_empty_if_libvirt_was_not_read():
     def leaked(*unread):
         one = REPORT.sources[0]
         read = [replace(one, name=name, ok=name not in unread) for name in ("placement", "state", "libvirt")]
@@ -190,7 +190,7 @@ def test_leaks_are_null_and_not_none_found_if_libvirt_was_not_read():
     assert (leaked(), leaked("libvirt")) == ({}, None)
 
 
-def test_remembered_findings_stay_in_the_host_state_after_a_failed_audit():
+def test_host_state_keeps_the_remembered_findings_after_a_failed_audit():
     unknown = replace(REPORT.findings[0], state=FindingState.UNKNOWN)
     failed = replace(REPORT, outcome=Outcome.UNREADABLE, inventory=(), ledger=(), traits=(), findings=(unknown,))
     document = host_state(failed, SENDING)
@@ -210,7 +210,7 @@ def test_host_state_says_how_many_findings_wait_for_heal(heal, expected):
     assert host_state(replace(REPORT, heal=heal), SENDING)["heal"] == expected
 
 
-def test_a_large_host_state_omits_and_counts_resources_of_child_providers():
+def test_a_large_host_state_omits_some_child_resources_and_says_how_many():
     child = replace(REPORT.inventory[1], provider="c" * 200, provider_uuid="child")
     large = replace(REPORT, inventory=(*(child,) * 1000, *REPORT.inventory), error="x" * 100_000)
     document = host_state(large, SENDING)

@@ -18,7 +18,7 @@ HEAD = {
 }  # fmt: skip
 
 
-def test_if_no_finding_changed_an_audit_yields_only_an_audit_end_notification():
+def test_an_audit_without_changed_findings_sends_only_an_audit_end_notification():
     (end,) = notices(REPORT, ())
     assert (end.event_type, end.priority) == ("stocktake.audit.end", "info")
     assert end.payload == {

@@ -23,7 +23,7 @@ def drained(outbox: Outbox) -> list[str]:
 
 
 @given(st.lists(st.integers(min_value=0, max_value=7), max_size=20))
-def test_a_full_outbox_keeps_the_newest_notices_and_counts_the_dropped_ones(sizes):
+def test_a_full_outbox_keeps_the_newest_notices_and_counts_those_it_drops(sizes):
     outbox = Outbox(most_notices=10)
     number = 0
     for size in sizes:
@@ -41,7 +41,7 @@ def test_the_outbox_keeps_only_the_newest_audit_report():
     assert outbox.report is later
 
 
-def test_marking_a_dropped_notice_as_sent_does_not_remove_the_next_notice():
+def test_marking_a_dropped_notice_as_sent_does_not_remove_the_notice_after_it():
     outbox = Outbox(most_notices=1)
     outbox.put(REPORT, (notice(1),))
     being_sent = outbox.first()
@@ -50,14 +50,14 @@ def test_marking_a_dropped_notice_as_sent_does_not_remove_the_next_notice():
     assert drained(outbox) == ["2"]
 
 
-def test_the_outbox_merges_two_state_requests_into_a_single_request():
+def test_two_requests_for_the_host_state_become_a_single_request_in_the_outbox():
     outbox = Outbox()
     outbox.ask()
     outbox.ask()
     assert [outbox.asked(), outbox.asked()] == [True, False]
 
 
-def test_a_wait_for_the_outbox_ends_when_a_report_comes_or_the_outbox_closes():
+def test_a_wait_for_the_outbox_ends_when_a_report_arrives_or_the_outbox_closes():
     outbox = Outbox()
     outbox.put(REPORT, ())
     outbox.wait(60.0)

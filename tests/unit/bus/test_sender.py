@@ -104,7 +104,7 @@ def test_the_sender_publishes_an_unchanged_host_state_again_every_interval():
         until(lambda: len(fleet.sent) >= 3, 60, "three states")
 
 
-def test_the_sender_keeps_a_minimum_pause_between_answers_to_state_requests():
+def test_the_sender_pauses_for_a_minimum_time_between_answers_to_state_requests():
     fleet = Channel()
     with sending(fleet, None) as sender:
         sender.publish(REPORT, ())

@@ -81,7 +81,7 @@ def of_version(version):
     return listed("InstanceList", "2.6", {**INSTANCE, "nova_object.version": version})
 
 
-def test_a_conductor_request_names_object_and_method_and_has_admin_context(monkeypatch):
+def test_a_conductor_request_names_object_and_method_and_has_an_admin_context(monkeypatch):
     endpoint = Conductor(of_version("2.8"))
     with serving(endpoint, monkeypatch) as client:
         assert ask(client, deleted="only") == of_version("2.8")
@@ -92,7 +92,7 @@ def test_a_conductor_request_names_object_and_method_and_has_admin_context(monke
     assert (ctxt["read_deleted"], ctxt["is_admin"], ctxt["roles"]) == ("only", True, [])
 
 
-def test_the_client_requests_a_backport_of_objects_of_a_newer_major_version(monkeypatch):
+def test_the_client_requests_a_backport_if_an_object_has_a_newer_major_version(monkeypatch):
     endpoint = Conductor(of_version("3.0"), of_version("2.8"))
     with serving(endpoint, monkeypatch) as client:
         assert ask(client) == of_version("2.8")
@@ -100,7 +100,7 @@ def test_the_client_requests_a_backport_of_objects_of_a_newer_major_version(monk
     assert endpoint.asked[1] == ("backport", of_version("3.0"), dict(MANIFEST))
 
 
-def test_a_backported_object_that_still_has_a_wrong_major_version_is_rejected(monkeypatch):
+def test_a_backported_object_is_rejected_if_its_major_version_is_still_wrong(monkeypatch):
     with (
         serving(Conductor(of_version("3.0"), of_version("3.1")), monkeypatch) as client,
         pytest.raises(SourceInconsistent, match=r"Instance 3\.1, but this agent reads only 2\.8"),
@@ -111,7 +111,7 @@ def test_a_backported_object_that_still_has_a_wrong_major_version_is_rejected(mo
 @pytest.mark.parametrize(
     ("raised", "kind"), [(ValueError("no good"), "ValueError"), (KeyError("cur"), "KeyError"), (OSError(5), "OSError")]
 )
-def test_a_builtin_exception_in_conductor_becomes_an_error_without_traceback(monkeypatch, raised, kind):
+def test_a_python_exception_in_conductor_becomes_an_error_without_a_traceback(monkeypatch, raised, kind):
     with serving(Conductor(raised), monkeypatch) as client, pytest.raises(RemoteFailure) as caught:
         ask(client)
 
@@ -120,7 +120,7 @@ def test_a_builtin_exception_in_conductor_becomes_an_error_without_traceback(mon
     assert "Traceback" not in str(caught.value)
 
 
-def test_a_conductor_response_to_object_action_is_rejected_if_it_is_not_a_pair(monkeypatch):
+def test_an_answer_of_conductor_to_object_action_is_rejected_if_it_is_no_pair(monkeypatch):
     endpoint = Conductor()
     with serving(endpoint, monkeypatch) as client:
         for endpoint.answer in (None, [], [{}], [None, None], {"a": 1}, [{}, {}, {}]):
@@ -128,12 +128,12 @@ def test_a_conductor_response_to_object_action_is_rejected_if_it_is_not_a_pair(m
                 client.object_action({}, "save", [], Deadline.after(20))
 
 
-def test_a_conductor_object_action_returns_the_field_updates_and_the_result(monkeypatch):
+def test_object_action_returns_the_updated_fields_and_the_result_of_the_method(monkeypatch):
     with serving(Conductor([{"updated_at": None}, 7]), monkeypatch) as client:
         assert client.object_action({}, "save", [], Deadline.after(20)) == ({"updated_at": None}, 7)
 
 
-def test_the_context_timestamp_has_no_time_zone():
+def test_the_timestamp_in_the_request_context_has_no_time_zone():
     moment = datetime.datetime(2026, 11, 21, 10, 58, 5, tzinfo=datetime.UTC)
     first, second = context("no", lambda: moment), context("no", lambda: moment)
 

@@ -11,7 +11,7 @@ OPTIONS = BusOptions(url="rabbit://st%40ck:p%40ss-1@192.0.2.1:5672,nova:p%40ss-2
 COMPLAINTS = Complaints(OPTIONS, "conductor")
 
 
-def test_a_refused_login_error_names_the_user():
+def test_the_error_about_a_refused_login_names_the_user():
     error = COMPLAINTS.undelivered(ConnectionError("(0, 0): (403) ACCESS_REFUSED - Login was refused using PLAIN"))
 
     assert "refuses user 'st@ck'" in error.message
@@ -19,7 +19,7 @@ def test_a_refused_login_error_names_the_user():
 
 
 @pytest.mark.parametrize("secret", ["p@ss-1", "p%40ss-1", "p@ss-2", "p%40ss-2"])
-def test_a_password_in_an_rpc_error_message_is_masked(secret):
+def test_a_password_in_the_message_of_an_rpc_error_is_masked(secret):
     words = f"cannot connect with {secret} anywhere"
     errors = [
         COMPLAINTS.undelivered(OSError(words)),
@@ -31,7 +31,7 @@ def test_a_password_in_an_rpc_error_message_is_masked(secret):
     assert all(secret not in str(error) and "***" in str(error) for error in errors)
 
 
-def test_a_long_multi_line_message_is_shortened_to_a_single_line():
+def test_an_rpc_error_message_of_many_lines_is_shortened_to_a_single_line():
     error = COMPLAINTS.undelivered(OSError("one\n  two\n" + "x" * 5000))
 
     assert "one two xxx" in error.message
@@ -51,14 +51,14 @@ def test_an_error_about_an_unsupported_object_version_states_both_versions():
     assert "upgrade" in error.message
 
 
-def test_a_version_error_without_details_names_the_requested_object():
+def test_an_object_version_error_without_details_names_the_requested_object():
     error = COMPLAINTS.remote("IncompatibleObjectVersion", "no", MANIFEST, {"objname": "MigrationList"})
 
     assert f"MigrationList {MANIFEST['MigrationList']}" in error.message
 
 
 @pytest.mark.parametrize("kind", ["UnsupportedObjectError", "UnsupportedVersion", "RPCVersionCapError", "NoSuchMethod"])
-def test_an_error_for_an_unsupported_rpc_call_says_that_conductor_is_too_old(kind):
+def test_the_error_about_an_unsupported_rpc_call_says_that_conductor_is_too_old(kind):
     error = COMPLAINTS.remote(kind, "Unsupported object type InstanceList", MANIFEST, {})
 
     assert isinstance(error, SourceInconsistent)
@@ -69,7 +69,7 @@ def test_an_error_for_an_unsupported_rpc_call_says_that_conductor_is_too_old(kin
     ("kind", "is_transient"),
     [("DBConnectionError", True), ("OperationalError", True), ("DBDeadlock", True), ("ObjectActionError", False)],
 )
-def test_only_a_remote_database_failure_is_marked_as_transient(kind, is_transient):
+def test_database_failures_of_conductor_are_marked_as_transient_and_others_not(kind, is_transient):
     error = COMPLAINTS.remote(kind, "words", MANIFEST, {})
 
     assert isinstance(error, RemoteFailure)

@@ -19,7 +19,7 @@ def test_the_object_version_check_accepts_any_minor_version(version):
 
 
 @pytest.mark.parametrize("version", ["3.0", "1.24", "20.8", ""])
-def test_the_object_version_check_names_an_object_of_another_major_version(version):
+def test_the_object_version_check_names_an_object_with_another_major_version(version):
     assert other_major(instances("2.8", version), MANIFEST) == f"Instance {version}"
 
 
@@ -29,10 +29,10 @@ def test_the_object_version_check_includes_nested_objects():
     assert other_major(instances("2.8", flavor=flavor), MANIFEST) == "Flavor 2.0"
 
 
-def test_objects_of_an_unknown_type_pass_the_object_version_check():
+def test_an_object_of_a_type_unknown_to_the_agent_passes_the_version_check():
     assert other_major(instances("2.8", novelty=envelope("SomethingNew", "7.0")), MANIFEST) is None
 
 
 @pytest.mark.parametrize("answer", [None, 7, "text", [], {}, {"nova_object.name": None}, [{"nova_object.name": "Tag"}]])
-def test_the_object_version_check_does_not_fail_on_values_without_a_version(answer):
+def test_the_object_version_check_raises_nothing_for_an_answer_without_versions(answer):
     assert other_major(answer, MANIFEST) in {None, "Tag "}

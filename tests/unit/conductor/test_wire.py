@@ -31,7 +31,7 @@ ROWS = {
 names = st.sampled_from(sorted({column for columns in COLUMNS.values() for column in columns} | {"old_flavor"}))
 
 
-def test_flavor_and_numa_cells_and_host_are_read_from_a_nova_instance_object():
+def test_flavor_numa_cells_and_host_are_read_from_a_nova_instance_object():
     [row] = wire.rows(listed("InstanceList", "2.6", INSTANCE), "InstanceList", wire.instance_row)
     instance = instance_from_row(row, ())
 
@@ -62,7 +62,7 @@ def test_status_and_hosts_are_read_from_a_nova_migration_object():
     assert (migration.source_host, migration.dest_host) == ("cmp1", "cmp2")
 
 
-def test_flavor_and_numa_of_an_instance_object_are_stored_as_json_text():
+def test_flavor_and_numa_topology_of_an_instance_object_are_stored_as_json_text():
     row = wire.instance_row(INSTANCE["nova_object.data"])
 
     assert json.loads(row["flavor"]) == {"cur": FLAVOR, "old": None, "new": None}
@@ -70,7 +70,7 @@ def test_flavor_and_numa_of_an_instance_object_are_stored_as_json_text():
     assert row["migration_context"] is None
 
 
-def test_an_instance_object_without_flavor_yields_an_instance_with_a_problem():
+def test_an_instance_whose_object_has_no_flavor_is_marked_with_a_problem():
     fields = {name: value for name, value in INSTANCE["nova_object.data"].items() if name != "flavor"}
 
     assert "the flavor is unknown" in instance_from_row(wire.instance_row(fields), ()).problem
@@ -110,14 +110,14 @@ def test_an_rpc_answer_with_an_object_of_another_type_is_rejected(answer, words)
 
 
 @given(st.sampled_from(sorted(ROWS)), values)
-def test_random_rpc_answers_are_read_or_rejected_without_a_crash(name, answer):
+def test_random_rpc_answers_are_read_or_rejected_and_cause_no_other_exception(name, answer):
     for asked in (name, f"{name}List"):
         with contextlib.suppress(SourceInconsistent):
             wire.rows(answer, asked, ROWS[name])
 
 
 @given(st.sampled_from(sorted(ROWS)), st.lists(st.dictionaries(names, values, max_size=8), max_size=4))
-def test_objects_with_random_fields_yield_complete_rows_or_are_rejected(name, objects):
+def test_objects_with_random_fields_become_complete_rows_or_are_rejected(name, objects):
     answer = listed(f"{name}List", "1.0", *(envelope(name, "1.0", fields) for fields in objects))
     with contextlib.suppress(SourceInconsistent):
         rows = wire.rows(answer, f"{name}List", ROWS[name])

@@ -96,7 +96,7 @@ class QueueMachine(RuleBasedStateMachine):
 TestQueueLaw = QueueMachine.TestCase
 
 
-def test_a_burst_of_requests_causes_one_audit_after_a_pause_without_requests(queue, clock):
+def test_a_burst_of_requests_causes_one_audit_as_soon_as_no_more_requests_come(queue, clock):
     for _ in range(5):
         queue.request("domain: started")
         clock.now += 0.1
@@ -106,7 +106,7 @@ def test_a_burst_of_requests_causes_one_audit_after_a_pause_without_requests(que
     assert queue.take(0) is None
 
 
-def test_requests_without_a_pause_cause_one_audit_per_maximum_waiting_time(queue, clock):
+def test_incessant_requests_cause_one_audit_in_each_maximum_waiting_time(queue, clock):
     taken = []
     for _ in range(30):
         queue.request("domain: started")
@@ -116,7 +116,7 @@ def test_requests_without_a_pause_cause_one_audit_per_maximum_waiting_time(queue
     assert taken[9] == ("domain: started",)
 
 
-def test_an_operator_request_is_due_at_once_and_absorbs_queued_requests(queue):
+def test_an_operator_request_is_due_at_once_and_includes_all_queued_requests(queue):
     queue.request("domain: started")
     queue.request_now("signal")
     assert queue.take(0) == ("domain: started", "signal")
@@ -144,7 +144,7 @@ def test_the_audit_queue_limits_the_number_and_length_of_audit_reasons(queue, cl
     assert max(map(len, taken)) <= 250
 
 
-def test_changed_delays_of_the_queue_apply_to_waiting_requests(queue, clock):
+def test_changed_delays_of_the_audit_queue_apply_to_requests_that_already_wait(queue, clock):
     queue.request("domain: started")
     queue.pace(Pacing(settle_s=30.0, cap_s=60.0))
     clock.now += 29
@@ -199,7 +199,7 @@ def test_taking_a_request_from_the_queue_waits_until_the_request_is_due():
     assert 0.1 <= time.monotonic() - asked_at < 60.0
 
 
-def test_a_queue_on_hold_collects_requests_until_its_release(queue, clock):
+def test_a_queue_on_hold_collects_requests_until_it_is_released(queue, clock):
     queue.hold()
     queue.request("libvirt: connected")
     queue.request_in_turn("interval")
@@ -210,7 +210,7 @@ def test_a_queue_on_hold_collects_requests_until_its_release(queue, clock):
     assert queue.take(0) == ("interval", "libvirt: connected", "start-up")
 
 
-def test_an_operator_request_is_due_at_once_even_if_the_queue_is_on_hold(queue, clock):
+def test_a_request_by_an_operator_is_due_at_once_even_if_the_queue_is_on_hold(queue, clock):
     queue.hold()
     queue.request("libvirt: connected")
     queue.request_now("signal: USR1")
@@ -223,7 +223,7 @@ def test_an_operator_request_is_due_at_once_even_if_the_queue_is_on_hold(queue, 
     assert queue.take(0) == ("domain: started", "interval", "start-up")
 
 
-def test_after_its_release_the_queue_delays_events_but_not_interval_audits(queue, clock):
+def test_a_released_queue_delays_audits_for_events_but_not_interval_audits(queue, clock):
     queue.hold()
     queue.release("start-up")
     assert queue.take(0) == ("start-up",)
@@ -235,7 +235,7 @@ def test_after_its_release_the_queue_delays_events_but_not_interval_audits(queue
     assert queue.take(0) == ("interval",)
 
 
-def test_the_first_rpc_request_is_due_at_once_and_later_ones_share_an_audit(queue, clock):
+def test_the_first_rpc_request_is_due_at_once_and_later_ones_share_one_audit(queue, clock):
     assert queue.request_by_peer("rpc") == 0.0
     assert queue.take(0) == ("rpc",)
     clock.now += 3
@@ -246,7 +246,7 @@ def test_the_first_rpc_request_is_due_at_once_and_later_ones_share_an_audit(queu
     assert queue.take(0) is None
 
 
-def test_a_waiting_rpc_request_is_included_in_an_audit_for_another_reason(queue, clock):
+def test_an_audit_for_another_reason_also_answers_the_rpc_request_that_waits(queue, clock):
     queue.request_by_peer("rpc")
     queue.take(0)
     queue.request_by_peer("rpc")
@@ -267,7 +267,7 @@ def test_a_shortened_interval_of_rpc_requests_applies_to_waiting_requests(queue)
     assert queue.take(0) == ("rpc",)
 
 
-def test_an_rpc_request_to_a_closed_audit_queue_gets_no_start_time(queue):
+def test_an_rpc_request_that_comes_after_the_queue_is_closed_gets_no_start_time(queue):
     queue.request_by_peer("rpc")
     queue.close()
     assert queue.waiting == ()

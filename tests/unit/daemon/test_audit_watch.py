@@ -19,7 +19,7 @@ def checked(caplog, *moments):
     return [(record.for_s, getattr(record, "in")) for record in logged]
 
 
-def test_a_long_audit_is_logged_once_with_the_source_that_it_reads(caplog):
+def test_a_long_audit_is_logged_once_with_the_source_that_it_is_reading(caplog):
     moments = [(LONG_AUDIT_S - 1, "placement"), (LONG_AUDIT_S, "placement"), (LONG_AUDIT_S + 30, "state")]
     assert checked(caplog, *moments) == [(120, "placement")]
 
@@ -28,7 +28,7 @@ def test_each_long_audit_is_logged(caplog):
     assert checked(caplog, (121, "state"), (0, ""), (122, "libvirt")) == [(121, "state"), (122, "libvirt")]
 
 
-def test_a_long_audit_outside_a_read_is_logged_as_such(caplog):
+def test_the_log_line_of_a_long_audit_that_reads_no_source_says_so(caplog):
     assert checked(caplog, (150, "")) == [(150, NO_READ)]
 
 

@@ -20,7 +20,7 @@ class Configured:
     summary_interval_s = 3600.0
 
 
-def test_a_failed_report_write_is_logged_only_when_the_error_changes(caplog):
+def test_a_failed_write_of_the_report_is_logged_only_when_the_error_changes(caplog):
     problems = ["full", "full", "gone", None, "gone"]
     told = []
 
@@ -53,6 +53,6 @@ def test_a_repeated_exception_is_logged_at_its_1st_2nd_4th_and_8th_occurrence(ca
 
 
 @pytest.mark.parametrize("outcome", Outcome)
-def test_the_status_line_shows_the_outcome_and_unreadable_sources(outcome):
+def test_the_systemd_status_line_shows_the_outcome_and_the_unreadable_sources(outcome):
     line = status_line(AuditReport(**{name: getattr(REPORT, name) for name in REPORT.__slots__} | {"outcome": outcome}))
     assert line == f"audit of 2026-01-01T00:00:00.000Z: {outcome.value}, 0 findings, sources not read: libvirt"

@@ -27,7 +27,7 @@ def trigger(asked):
 
 
 @given(st.text(), st.floats(0.1, 1e6), st.floats(0, 4e9))
-def test_the_first_interval_audit_is_due_after_0_5_to_1_5_intervals(identity, interval_s, now):
+def test_the_first_interval_audit_is_due_after_half_to_one_and_a_half_intervals(identity, interval_s, now):
     assert 0.5 * interval_s <= first_delay_s(identity, interval_s, now) <= 1.5 * interval_s
 
 
@@ -39,7 +39,7 @@ def test_a_restart_does_not_shift_the_times_of_a_hosts_interval_audits(now, late
 
 
 @given(st.floats(0, 1e6), st.floats(0.1, 1e4), st.floats(0, 1e6))
-def test_after_a_suspended_host_resumes_it_audits_once_and_keeps_its_schedule(due, interval_s, late_s):
+def test_after_a_suspend_a_host_audits_once_and_keeps_its_schedule(due, interval_s, late_s):
     """However late the host wakes, it makes one audit, and the next is less than an interval later at its own time."""
     after = next_due(due, interval_s, due + late_s)
     assert -1e-6 < after - (due + late_s) <= interval_s + 1e-6
@@ -84,7 +84,7 @@ def test_with_a_splay_time_one_start_up_audit_is_requested_after_the_delay(asked
     assert (asked, waited) == (["start-up"], [True])
 
 
-def test_a_start_trigger_stopped_before_its_delay_ends_requests_no_audit(asked):
+def test_a_start_trigger_that_is_stopped_during_its_delay_requests_no_audit(asked):
     start = StartTrigger(asked.append, 20.0)
     start.start()
     timer = start._timer
@@ -99,7 +99,7 @@ def test_the_interval_trigger_requests_audits_repeatedly(trigger, asked):
     assert set(asked) == {"interval"}
 
 
-def test_interval_audits_begin_if_an_interval_is_set_and_end_if_it_is_unset(trigger, asked):
+def test_interval_audits_begin_if_an_interval_is_set_and_end_if_it_is_removed(trigger, asked):
     trigger.start(None)
     trigger.replace(0.02)
     until(lambda: len(asked) >= 2, 60, "two requests")
@@ -119,7 +119,7 @@ def test_the_interval_trigger_restarts_only_if_the_new_interval_differs(trigger)
     assert trigger._thread is not thread
 
 
-def test_an_exception_in_a_request_does_not_stop_the_interval_trigger(asked):
+def test_the_interval_trigger_continues_after_an_exception_in_a_request(asked):
     def fail(reason: str) -> None:
         asked.append(reason)
         raise RuntimeError(reason)

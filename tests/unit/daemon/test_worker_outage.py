@@ -122,7 +122,7 @@ def test_an_operator_request_during_an_outage_causes_an_audit_at_once(living, mo
     until(lambda: outage.asked[-1] == ("libvirt: after",), 20, "events are as quick as before the outage")
 
 
-def test_placement_is_retried_only_after_the_time_that_the_last_audit_set(living):
+def test_placement_is_not_retried_before_the_time_that_the_last_audit_set(living):
     waiting, live = living
     outage = Outage(hold_s=3.5)
     live(outage)
@@ -137,7 +137,7 @@ def test_placement_is_retried_only_after_the_time_that_the_last_audit_set(living
     assert "retry" in outage.asked[1]
 
 
-def test_an_audit_during_an_outage_passes_its_state_to_the_next_audit(living):
+def test_an_audit_during_an_outage_passes_its_memory_to_the_next_audit(living):
     waiting, live = living
     seen: list[AuditMemory] = []
     kept = AuditMemory(node_name="cmp1")
@@ -154,7 +154,7 @@ def test_an_audit_during_an_outage_passes_its_state_to_the_next_audit(living):
 
 
 @pytest.mark.parametrize("identity", [None, Identity(uuid="u", origin="/x/compute_id")], ids=["unknown", "known"])
-def test_an_unreadable_compute_id_file_ends_the_worker_only_if_no_uuid_is_known(identity):
+def test_an_unreadable_compute_id_file_ends_the_worker_only_if_it_knows_no_uuid(identity):
     waiting, ended, published = AuditQueue(PACING), [], []
     publisher = SimpleNamespace(publish=lambda told, _: published.append(told), bug=lambda *told: ended.append(told))
     configured = Configured(

@@ -28,7 +28,7 @@ def test_a_successful_audit_clears_the_scheduled_follow_up_audit():
     ) == (FollowUp())
 
 
-def test_the_delay_before_a_repeated_audit_grows_from_0_s_to_its_maximum():
+def test_the_delay_before_a_repeated_audit_grows_from_0_s_to_a_maximum():
     delays = [repeat_delay(number) for number in range(1, 20)]
     assert delays[0] == 0.0
     assert delays == sorted(delays)
@@ -48,7 +48,7 @@ def test_the_delay_before_a_retry_varies_randomly():
 
 
 @given(AUDITS)
-def test_a_failed_audit_or_a_request_to_audit_again_schedules_a_follow_up(audits):
+def test_an_audit_that_failed_or_asks_for_another_audit_schedules_a_follow_up(audits):
     state = FollowUp()
     for number, (failed, audit_again) in enumerate(audits):
         now = float(number)
@@ -95,7 +95,7 @@ OUT = report_of(read("placement", ok=False), read("libvirt", ok=True))
 
 
 @given(st.lists(st.floats(0.01, 20), min_size=1, max_size=200))
-def test_a_failed_audit_before_the_scheduled_retry_does_not_move_the_retry(gaps):
+def test_a_failed_audit_does_not_postpone_a_retry_that_is_already_scheduled(gaps):
     """However many audits fail before the retry is due, the retry stays scheduled and the failures count once."""
     due = follow_up(FollowUp(failures=5), 0.0, failed=True, audit_again=False)
     now, state = 0.0, due
@@ -118,7 +118,7 @@ def test_retry_pauses_double_up_to_the_maximum_pause():
 
 
 @given(st.booleans(), st.booleans(), st.floats(0, 600), st.sampled_from([None, 1.0, 250.0]))
-def test_no_follow_up_audit_is_scheduled_before_the_given_earliest_time(failed, audit_again, hold_s, due_in):
+def test_a_follow_up_audit_is_never_scheduled_before_the_earliest_allowed_time(failed, audit_again, hold_s, due_in):
     before = FollowUp(failures=3, at=None if due_in is None else 100.0 + due_in, reason=RETRY)
     after = follow_up(before, 100.0, failed=failed, audit_again=audit_again, not_before=100.0 + hold_s)
     assert (after.at is None) is (not failed and not audit_again)

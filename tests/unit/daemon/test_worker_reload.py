@@ -80,13 +80,13 @@ def running():
     assert publisher.bugs == []
 
 
-def test_an_audit_receives_the_state_that_the_previous_audit_returned(running):
+def test_an_audit_receives_the_memory_that_the_previous_audit_returned(running):
     _current, audited, parts = running
     assert [audited(), audited()] == [AuditMemory(), LEFT]
     assert parts.reader.times == 0
 
 
-def test_a_configuration_reload_clears_caches_and_memory_of_earlier_writes(running):
+def test_a_configuration_reload_clears_caches_and_forgets_earlier_writes(running):
     current, audited, parts = running
     audited()
     current.replace(configured(parts))

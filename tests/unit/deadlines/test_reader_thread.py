@@ -36,7 +36,7 @@ def test_every_call_runs_on_the_same_reader_thread(reader):
     assert names == {"reader-disk"}
 
 
-def test_an_exception_in_a_call_is_raised_and_resets_the_number_of_timeouts(reader, gate):
+def test_an_exception_in_a_call_reaches_the_caller_and_resets_the_timeout_count(reader, gate):
     miss(reader, gate)
     gate.set()
     until(lambda: reader_is_free(reader), 60, "the hanging call returns")
@@ -64,7 +64,7 @@ def test_a_second_call_is_rejected_while_the_first_call_hangs(reader, gate):
     assert (started, reader.misses) == ([], 2)
 
 
-def test_every_timeout_error_of_a_hung_call_has_the_same_message(reader, gate):
+def test_all_timeout_errors_of_one_hung_call_have_the_same_message(reader, gate):
     """A finding is confirmed only if its text is equal in two audits."""
     said = {miss(reader, gate), miss(reader, gate)}
     with pytest.raises(SourceUnavailable) as raised:
@@ -110,7 +110,7 @@ def test_stopping_the_reader_ends_its_thread_and_rejects_further_calls(reader):
         reader.call(lambda: 1, Deadline.after(60))
 
 
-def test_stopping_the_reader_in_a_hung_call_returns_false_without_waiting(reader, gate):
+def test_stopping_the_reader_during_a_hung_call_returns_false_without_waiting(reader, gate):
     miss(reader, gate)
     done = threading.Event()
     ended = []

@@ -14,7 +14,7 @@ def test_a_signal_inside_an_interruptible_block_raises_interrupted_at_once(numbe
     assert raised.value.number == number
 
 
-def test_a_signal_outside_interruptible_blocks_is_deferred_to_the_next_block():
+def test_a_signal_outside_interruptible_blocks_takes_effect_in_the_next_block():
     with Interruptions() as interruptions:
         signal.raise_signal(signal.SIGTERM)
         made = "whole"
@@ -51,7 +51,7 @@ def raised_after_an_inner_block(interruptions):
     signal.raise_signal(signal.SIGTERM)
 
 
-def test_the_demo_restores_signal_handlers_and_keeps_ignoring_ignored_signals():
+def test_the_demo_restores_signal_handlers_and_an_ignored_signal_stays_ignored():
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         of_int = signal.getsignal(signal.SIGINT)

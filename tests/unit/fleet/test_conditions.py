@@ -23,16 +23,16 @@ from tests.rigs.fleet_hosts import broken, cell, clean, expected, seen, view
         ("an outcome of a newer agent", {}, Condition.UNRATED),
     ],
 )
-def test_a_hosts_condition_is_the_worst_of_its_outcome_and_finding_severities(outcome, severities, condition):
+def test_a_hosts_condition_is_the_worse_of_its_outcome_and_its_worst_severity(outcome, severities, condition):
     assert told_condition(outcome, tuple(severities.items()), ()) is condition
 
 
 @pytest.mark.parametrize(("findings", "condition"), [((), Condition.CLEAN), ((("x", 2),), Condition.UNRATED)])
-def test_findings_without_a_severity_give_a_host_the_condition_unrated(findings, condition):
+def test_a_host_whose_findings_have_no_severity_has_the_condition_unrated(findings, condition):
     assert told_condition("findings", None, findings) is condition
 
 
-def test_conditions_are_ranked_from_never_seen_to_clean():
+def test_conditions_are_ranked_from_never_which_is_the_worst_to_clean():
     ranked = [condition.value for condition in sorted(Condition, key=RANKS.__getitem__)]
     assert ranked == [
         "never", "silent", "crashed", "refused", "error", "unreadable", "partial", "unrated", "warning", "info",
@@ -59,7 +59,7 @@ def test_conditions_are_ranked_from_never_seen_to_clean():
         (broken(severities=None), 0, {"warning"}),
     ],
 )
-def test_a_host_meets_the_expected_conditions_of_option_fail_on(document, age_s, words):
+def test_a_host_meets_exactly_the_fail_on_conditions_that_its_message_implies(document, age_s, words):
     held = holding(view(cell(seen(document, age_s))).rows)
     assert held == words
     assert held <= set(FAIL_ON)

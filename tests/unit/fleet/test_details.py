@@ -16,7 +16,7 @@ def told(of) -> dict[str, str]:
     return dict(details(of, AT))
 
 
-def test_details_show_what_the_message_of_a_host_says():
+def test_the_details_of_a_host_show_findings_leaks_and_amounts_of_its_message():
     found = told(
         row(
             broken(
@@ -39,7 +39,7 @@ def test_details_show_what_the_message_of_a_host_says():
     assert found["message"].startswith("12s ago, due each 60 s")
 
 
-def test_details_of_an_older_agent_show_a_question_mark_for_unknown_values():
+def test_the_details_show_a_question_mark_for_values_that_an_older_agent_lacks():
     older = clean(
         severities=None, confirmed=None, unknown=None, leaked=None, missing=None, held_back=None, heal=None,
         guests=None, findings=None, resources=None,
@@ -60,14 +60,14 @@ def test_details_of_an_older_agent_show_a_question_mark_for_unknown_values():
     assert {found[name] for name in names} == {"?"}
 
 
-def test_details_of_a_host_that_sent_nothing_show_group_service_and_commands():
+def test_details_of_a_host_without_a_message_show_group_service_and_commands():
     found = told(row(expected=expected(ExpectedHost(host="a", group="rack-1", disabled=True)), name="cell-1"))
     assert (found["cell"], found["group"]) == ("cell-1", "rack-1")
     assert found["nova"] == "the nova-compute service is disabled"
     assert "message" not in found
 
 
-def test_details_say_that_a_host_is_not_expected():
+def test_the_details_say_of_an_unlisted_host_that_it_is_not_expected():
     listed = view(cell(seen(clean("stranger")), expected=expected("a"), began_at=NOW)).rows[1]
     assert told(listed)["expected"].startswith("no: ")
 
@@ -83,15 +83,15 @@ def test_details_say_that_a_host_is_not_expected():
         (clean(), 0, "stocktake status"),
     ],
 )
-def test_each_condition_has_commands_to_run_on_the_host(document, age_s, first):
+def test_the_first_command_for_a_host_depends_on_the_condition_of_the_host(document, age_s, first):
     assert commands(row(document, age_s, expected=expected("compute-1")))[0] == first
 
 
-def test_the_worst_finding_is_explained_by_a_command():
+def test_the_details_contain_the_command_that_explains_the_worst_finding():
     assert commands(row(broken()))[-1] == "stocktake explain allocation-leaked"
 
 
 @pytest.mark.parametrize("code", ["x; rm -rf /", "$(reboot)", "a b", "`id`", "", "é"])
-def test_an_invalid_finding_code_is_in_no_command(code):
+def test_a_finding_code_that_is_not_valid_appears_in_no_command(code):
     assert not any(code and code in command for command in commands(row(broken(code=code))))
     assert all(command.replace("-", "").replace(" ", "").isalnum() for command in commands(row(broken(code=code))))

@@ -33,7 +33,7 @@ def test_the_fleet_document_has_its_documented_keys_and_every_host():
     assert json.loads(json.dumps(document, allow_nan=False)) == document
 
 
-def test_a_cell_of_the_fleet_document_says_since_when_its_broker_is_away():
+def test_the_fleet_document_says_since_when_the_broker_of_a_cell_is_unreachable():
     assert fleet_document(FLEET)["cells"] == [
         {
             "name": "cell-1", "broker": "rabbit://rabbit.example.org:5672/", "away_since": "2026-11-22T03:10:07Z",
@@ -42,7 +42,7 @@ def test_a_cell_of_the_fleet_document_says_since_when_its_broker_is_away():
     ]  # fmt: skip
 
 
-def test_a_host_document_has_the_values_of_the_message():
+def test_the_document_of_a_host_has_the_values_of_the_hosts_message():
     document = host_document(B, AT)
     assert (document["condition"], document["age_s"], document["for_s"]) == ("error", 12.0, 732.0)
     assert (document["findings"], document["leaked"], document["held_back"]) == (
@@ -56,14 +56,14 @@ def test_a_host_document_has_the_values_of_the_message():
     }  # fmt: skip
 
 
-def test_a_host_that_sent_nothing_has_the_same_keys_and_null_values():
+def test_the_document_of_a_host_without_a_message_has_the_same_keys_with_nulls():
     document = host_document(C, AT)
     assert document.keys() == host_document(B, AT).keys()
     assert {document[name] for name in MESSAGE_KEYS} == {None}
     assert tuple(_of_message(A.seen)) == MESSAGE_KEYS
 
 
-def test_a_csv_row_has_one_plain_cell_for_each_column():
+def test_a_csv_row_has_a_plain_value_or_an_empty_cell_for_each_column():
     rows = [dict(zip(COLUMNS, csv_row(row, AT), strict=True)) for row in FLEET.rows]
     assert all(not isinstance(cell, dict | list) for row in rows for cell in row.values())
     known = rows[1]

@@ -6,7 +6,7 @@ from agent.errors import SourceInconsistent
 from agent.fleet.expected import ExpectedHost, hosts_from_text
 
 
-def test_each_line_of_the_list_names_a_host_and_optionally_its_group():
+def test_each_line_of_the_expected_host_list_has_a_host_and_possibly_a_group():
     text = "compute-2\track-1\n\n  # a comment\ncompute-1   # without a group\r\ncompute-3 rack-2"
     assert hosts_from_text(text) == (
         ExpectedHost(host="compute-1"),
@@ -23,14 +23,14 @@ def test_each_line_of_the_list_names_a_host_and_optionally_its_group():
         ("x" * 256, "line 1 is not a host"),
     ],
 )
-def test_an_invalid_line_in_the_list_of_expected_hosts_is_rejected_by_number(text, problem):
+def test_an_invalid_line_of_the_expected_host_list_is_rejected_by_its_number(text, problem):
     with pytest.raises(SourceInconsistent, match=problem):
         hosts_from_text(text)
 
 
-def test_control_characters_in_the_list_of_expected_hosts_are_escaped():
+def test_control_characters_in_the_expected_host_list_are_escaped():
     assert hosts_from_text("a\x1b[2J b\x07") == (ExpectedHost(host="a\\u001b[2J", group="b\\u0007"),)
 
 
-def test_an_empty_list_of_expected_hosts_expects_no_host():
+def test_an_empty_expected_host_list_expects_no_host():
     assert hosts_from_text("\n# nobody\n") == ()

@@ -9,26 +9,26 @@ from agent.fleet.view import Away, ExpectedHosts
 from tests.rigs.fleet_hosts import AT, broken, cell, clean, expected, seen, view
 
 
-def test_the_title_counts_expected_hosts_that_sent_a_message():
+def test_the_title_has_the_number_of_expected_hosts_that_sent_a_message():
     found = view(cell(seen(clean("a")), seen(clean("b"), age_s=999), name="cell-2", expected=expected("a", "b", "c")))
     assert title(found) == "Stocktake fleet  cell-2  2 of 3 expected  2026-11-22 03:11:07 UTC"
 
 
-def test_the_title_counts_hosts_that_are_not_in_the_list_of_expected_hosts():
+def test_the_title_has_the_number_of_hosts_that_sent_a_message_unexpectedly():
     found = view(cell(seen(clean("a")), seen(clean("b")), expected=expected("a")))
     assert "1 of 1 expected, 1 not expected" in title(found)
 
 
 @pytest.mark.parametrize(("hosts", "words"), [((), "0 hosts"), (("a",), "1 host"), (("a", "b"), "2 hosts")])
-def test_without_a_list_of_expected_hosts_the_title_counts_all_hosts(hosts, words):
+def test_the_title_has_the_number_of_all_hosts_without_an_expected_host_list(hosts, words):
     assert f"  {words}  " in title(view(cell(*(seen(clean(host)) for host in hosts))))
 
 
-def test_the_title_counts_several_cells():
+def test_the_title_has_the_number_of_cells_if_there_are_several():
     assert "  2 cells  " in title(view(cell(name="a"), cell(name="b")))
 
 
-def test_the_counts_add_up_to_the_number_of_hosts():
+def test_the_hosts_of_all_conditions_add_up_to_the_number_of_hosts():
     found = view(
         cell(
             *(seen(clean(f"clean-{number}")) for number in range(5)),
@@ -44,7 +44,7 @@ def test_the_counts_add_up_to_the_number_of_hosts():
     assert sum(int(part.split()[0]) for part in counts(found).split(", ")) == len(found.rows)
 
 
-def test_the_sums_name_leaks_and_held_back_writes_and_hosts_not_known():
+def test_the_fleet_totals_name_leaks_writes_held_back_and_hosts_without_amounts():
     leaked = {"VCPU": 94, "MEMORY_MB": 376 * 1024, "DISK_GB": 8294}
     found = view(
         cell(seen(broken("a", leaked=leaked, missing={"VCPU": 2}, held_back=2)), seen(clean("b", leaked=None)))
@@ -54,11 +54,11 @@ def test_the_sums_name_leaks_and_held_back_writes_and_hosts_not_known():
     )
 
 
-def test_the_sums_of_a_clean_fleet_say_that_nothing_is_leaked():
+def test_the_fleet_totals_of_a_clean_fleet_say_that_nothing_is_leaked():
     assert sums(view(cell(seen(clean())))) == "leaked nothing"
 
 
-def test_each_broker_or_list_or_message_that_was_not_read_has_a_problem_line():
+def test_there_is_a_problem_line_for_each_unread_broker_host_list_and_message():
     away = Away(since=AT - datetime.timedelta(minutes=6), error="rabbit://r:5672/: Connection refused\x1b[2J")
     broken_cell = cell(
         name="cell-2", away=away, odd=1, left_out=3, expected=ExpectedHosts(hosts=None, problem="state: no")

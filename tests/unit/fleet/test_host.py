@@ -17,14 +17,14 @@ NEWER = (
 )  # fmt: skip
 
 
-def test_a_message_of_an_older_agent_has_unknown_values_for_newer_keys():
+def test_values_that_the_message_of_an_older_agent_lacks_are_unknown():
     older = {name: value for name, value in DOCUMENT.items() if name not in NEWER}
     found = host_seen(older, 0.0)
     assert (found.severities, found.leaked, found.held_back, found.heal_enabled) == (None, None, None, None)
     assert found.told is Condition.UNRATED
 
 
-def test_the_age_of_the_oldest_finding_counts_by_the_senders_own_clock():
+def test_the_age_of_the_oldest_finding_is_measured_by_the_senders_own_clock():
     wrong_clock = {"at": "2031-01-01T00:10:00.000Z", "oldest_at": "2031-01-01T00:00:00.000Z"}
     assert seen(broken(**wrong_clock)).oldest_age_s == 600.0
 
@@ -40,7 +40,7 @@ def test_a_host_is_silent_if_no_message_came_for_three_intervals_plus_grace(age_
     assert seen(clean(), age_s).is_silent(NOW) is is_silent
 
 
-def test_the_start_time_of_an_outcome_is_that_of_its_first_message():
+def test_the_condition_of_a_host_begins_with_the_first_message_that_reports_it():
     first, second, third = (
         host_seen(clean(outcome=name), at) for name, at in (("partial", 1), ("partial", 2), ("clean", 3))
     )
@@ -48,7 +48,7 @@ def test_the_start_time_of_an_outcome_is_that_of_its_first_message():
     assert third.after(second).outcome_since == 3
 
 
-def test_texts_of_a_message_contain_no_control_characters_and_have_a_limit():
+def test_texts_of_a_message_are_truncated_and_their_control_characters_escaped():
     found = seen(broken("a\x1b[2Jb", error="x" * 9000, sources_lost=["\x07\u202e"]))
     assert found.host == "a\\u001b[2Jb"
     assert found.sources_lost == ("\\u0007\\u202e",)
@@ -91,7 +91,7 @@ def test_a_message_with_a_value_of_another_shape_is_rejected(changes):
     ("document", "sender"),
     [({"host": "a\nb"}, "a\\u000ab"), ({"host": 1}, "an unknown sender"), (3, "an unknown sender")],
 )
-def test_the_sender_of_a_rejected_message_is_read_from_the_message(document, sender):
+def test_a_rejected_message_names_its_sender_or_else_an_unknown_sender(document, sender):
     assert sender_of(document) == sender
 
 
@@ -103,7 +103,7 @@ JSON = st.recursive(
 
 
 @given(st.fixed_dictionaries({}, optional={name: JSON for name in DOCUMENT}))
-def test_a_host_state_message_with_random_values_is_kept_or_rejected(changes):
+def test_a_host_state_message_with_random_values_is_either_kept_or_rejected(changes):
     try:
         found = host_seen({**DOCUMENT, **changes}, 0.0)
     except SourceInconsistent:
@@ -113,7 +113,7 @@ def test_a_host_state_message_with_random_values_is_kept_or_rejected(changes):
 
 
 @given(JSON)
-def test_an_arbitrary_json_message_is_rejected(document):
+def test_a_json_message_that_is_not_a_host_state_is_rejected(document):
     with pytest.raises(SourceInconsistent):
         host_seen(document, 0.0)
 

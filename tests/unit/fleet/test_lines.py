@@ -4,14 +4,14 @@ from agent.fleet.lines import line, missing_line
 from tests.rigs.fleet_hosts import DOCUMENT, amounts, broken, cell, clean, expected, seen, view
 
 
-def test_a_plain_watch_line_shows_each_value_with_its_label():
+def test_a_line_of_the_plain_watch_output_shows_each_value_with_its_label():
     assert line(seen(DOCUMENT), "") == (
         "compute-17 findings guests=1 vcpu=204/-12 memory=- disk=?/? findings=1 lost=state "
         "worst=volume-foreign leaked=?"
     )
 
 
-def test_a_plain_watch_line_shows_leaks_and_the_cell():
+def test_a_line_of_the_plain_watch_output_shows_leaks_and_the_cell():
     document = broken("a", leaked={"VCPU": 8, "MEMORY_MB": 2048}, resources=amounts(3, 1536, 7))
     assert line(seen(document), "cell-2") == (
         "a findings guests=1 vcpu=4/3 memory=4/1536MiB disk=4/7GiB findings=1 lost=- worst=allocation-leaked "
@@ -19,12 +19,12 @@ def test_a_plain_watch_line_shows_leaks_and_the_cell():
     )
 
 
-def test_a_plain_watch_line_of_a_crashed_audit_shows_question_marks():
+def test_a_plain_watch_line_shows_question_marks_after_a_crashed_audit():
     document = clean("a", outcome="crashed", findings=None, guests=None, resources=None, leaked=None)
     assert line(seen(document), "") == ("a crashed guests=? vcpu=? memory=? disk=? findings=? lost=- worst=? leaked=?")
 
 
-def test_a_plain_watch_line_is_one_line_without_control_characters():
+def test_a_host_has_one_plain_watch_line_without_control_characters():
     shown = line(seen(broken("a\x1b[2J\nb", outcome="x\ty", sources_lost=["\x07"], code="c\r")), "")
     assert shown.isprintable()
 

@@ -28,13 +28,13 @@ def names(**choice) -> list[str]:
     return [row.host for row in chosen(FLEET.rows, Choice(**choice))]
 
 
-def test_the_worst_hosts_come_first_then_those_with_the_oldest_finding():
+def test_the_worst_hosts_come_first_and_among_equals_those_with_older_findings():
     assert names() == [
         "never-1", "silent-1", "crashed-1", "refused-1", "err-old", "err-new", "part-1", "warn-1", "info-1",
     ]  # fmt: skip
 
 
-def test_clean_hosts_are_shown_on_request_and_come_last():
+def test_clean_hosts_are_shown_only_on_request_and_then_come_last():
     assert names(with_quiet=True) == [*names(), "clean-1"]
 
 
@@ -47,16 +47,16 @@ def test_clean_hosts_are_shown_on_request_and_come_last():
         ("free", ["err-old", "silent-1"]),
     ],
 )
-def test_each_sort_order_puts_the_expected_hosts_first(sort, first):
+def test_each_sort_order_begins_with_the_hosts_that_it_is_meant_to_show_first(sort, first):
     assert names(sort=sort)[: len(first)] == first
 
 
 @pytest.mark.parametrize("sort", ["leaked", "free"])
-def test_hosts_with_unknown_amounts_come_last_in_a_sort_by_amounts(sort):
+def test_hosts_with_unknown_amounts_come_last_if_hosts_are_sorted_by_an_amount(sort):
     assert "never-1" in names(sort=sort)[-3:]
 
 
-def test_the_sort_key_switches_through_all_sort_orders():
+def test_repeated_presses_of_the_sort_key_go_through_all_sort_orders():
     sort, found = "worst", []
     for _ in SORTS:
         found.append(sort)

@@ -18,7 +18,7 @@ def what(document, age_s: float = 0.0) -> str:
     return cells(document, age_s).what
 
 
-def test_the_row_of_a_broken_host_shows_cause_age_leak_and_free_amounts():
+def test_the_row_of_a_faulty_host_shows_severity_cause_age_and_amounts():
     document = broken(
         "compute-0217", number=3, causes_by_code={"allocation-leaked": 3, "volume-foreign": 1},
         leaked={"VCPU": 71, "MEMORY_MB": 4096}, resources=amounts(-43, 60_416, -7332),
@@ -30,7 +30,7 @@ def test_the_row_of_a_broken_host_shows_cause_age_leak_and_free_amounts():
     assert found.what == "allocation-leaked x3 (+1): billing: deleted, and 8 VCPU are counted"
 
 
-def test_a_wide_table_shows_every_leaked_class():
+def test_a_wide_table_shows_every_leaked_resource_class():
     document = broken(leaked={"MEMORY_MB": 4096, "VCPU": 71, "CUSTOM_FPGA": 1, "DISK_GB": 0})
     assert cells(document, width=160).leaked == "71 VCPU, 4 GiB RAM, 1 CUSTOM_FPGA"
     assert cells(document, width=159).leaked == "71 VCPU"
@@ -52,28 +52,28 @@ def test_unknown_leaked_amounts_are_not_shown_as_no_leak(leaked, text):
         (amounts(0.5, -1, 0), "0/-1/0"),
     ],
 )
-def test_free_amounts_are_rounded_down_and_unknown_ones_are_marked(resources, text):
+def test_free_amounts_are_rounded_down_and_unknown_free_amounts_are_marked(resources, text):
     assert cells(clean(resources=resources)).free == text
 
 
-def test_a_host_that_sent_nothing_shows_since_when_it_is_expected():
+def test_a_host_that_sent_nothing_shows_since_when_its_message_is_expected():
     (row,) = view(cell(expected=expected("compute-0801"))).rows
     found = cells_of(row, AT, 80)
     assert (found.sev, found.for_s, found.leaked, found.free) == ("NEVER", "-", "-", "?")
     assert found.what == "expected, no message since 02:58"
 
 
-def test_a_host_with_a_disabled_service_is_marked():
+def test_a_host_whose_compute_service_is_disabled_is_marked():
     (row,) = view(cell(expected=expected(ExpectedHost(host="a", disabled=True)))).rows
     assert cells_of(row, AT, 80).what == "(disabled) expected, no message since 02:58"
 
 
-def test_a_silent_host_shows_its_last_message_and_what_the_message_said():
+def test_a_silent_host_shows_the_time_and_the_content_of_its_last_message():
     assert what(clean(), 367) == "last message 03:05, due each 60 s"
     assert what(broken(), 367).endswith("; before: allocation-leaked: billing: deleted, and 8 VCPU are counted")
 
 
-def test_the_row_shows_since_when_the_findings_of_a_host_are_not_known():
+def test_the_row_of_a_host_shows_since_when_its_findings_are_not_known():
     known = {"unknown_since": "2026-11-22T03:05:00.000Z"}
     assert what(broken(number=3, unknown={"allocation-leaked": 3}, **known)).startswith(
         "allocation-leaked x3, not known since 03:05: "
@@ -95,11 +95,11 @@ def test_the_row_shows_since_when_the_findings_of_a_host_are_not_known():
         ({"outcome": "findings", "findings": {"a": 2, "b": 1, "c": 0}, "severities": None}, "a x2, b"),
     ],
 )
-def test_a_host_without_a_worst_finding_shows_error_and_lost_sources(changes, text):
+def test_a_host_without_a_worst_finding_shows_its_error_and_its_unread_sources(changes, text):
     assert what(clean(**changes)) == text
 
 
-def test_a_duration_that_may_be_longer_begins_with_a_greater_than_sign():
+def test_a_duration_that_is_only_a_minimum_begins_with_a_greater_than_sign():
     assert cells(clean(outcome="crashed", findings=None), 30).for_s == ">30s"
 
 
@@ -132,11 +132,11 @@ WIDTHS = dict(zip(HEAD._fields, (7, 6, 24, 3, 200, 7, 12), strict=True))
         (20, 1, "sev host for_s what leaked"),
     ],
 )
-def test_column_free_is_the_first_column_omitted_on_a_narrow_terminal(width, cells_number, columns):
+def test_column_free_is_the_first_column_that_a_narrow_terminal_omits(width, cells_number, columns):
     assert columns_for(width, WIDTHS, cells=cells_number) == tuple(columns.split())
 
 
-def test_column_free_is_shown_at_80_columns_if_the_finding_texts_are_short():
+def test_column_free_is_shown_at_80_columns_if_the_texts_of_findings_are_short():
     assert "free" in columns_for(80, {**WIDTHS, "host": 12, "what": 25}, cells=1)
 
 

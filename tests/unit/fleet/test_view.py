@@ -14,7 +14,7 @@ def conditions(of) -> dict[str, Condition]:
     return {row.host: row.condition for row in of.rows}
 
 
-def test_an_expected_host_without_a_message_is_never_seen_after_three_intervals():
+def test_an_expected_host_is_never_seen_if_no_message_came_for_three_intervals():
     found = view(cell(seen(clean("a")), expected=expected("a", "b")))
     assert conditions(found) == {"a": Condition.CLEAN, "b": Condition.NEVER}
     assert found.counts[Condition.NEVER] == 1
@@ -25,23 +25,23 @@ def test_an_expected_host_without_a_message_is_never_seen_after_three_intervals(
     ("began_s", "interval_s", "condition"),
     [(184, 60, Condition.AWAITED), (186, 60, Condition.NEVER), (12, 2, Condition.NEVER), (10, 2, Condition.AWAITED)],
 )
-def test_an_expected_host_is_awaited_for_three_intervals_of_the_other_hosts(began_s, interval_s, condition):
+def test_an_expected_host_is_awaited_for_three_intervals_plus_a_few_seconds(began_s, interval_s, condition):
     young = cell(seen(clean("a", interval_s=interval_s)), expected=expected("a", "b"), began_at=NOW - began_s)
     assert conditions(view(young))["b"] is condition
 
 
-def test_an_expected_host_is_never_seen_as_soon_as_the_time_for_answers_is_over():
+def test_an_expected_host_is_never_seen_once_the_time_for_answers_is_over():
     young = cell(expected=expected("b"), began_at=NOW)
     assert conditions(view(young, waited=True)) == {"b": Condition.NEVER}
 
 
-def test_a_silent_host_keeps_its_last_message():
+def test_a_silent_host_still_shows_the_condition_of_its_last_message():
     (row,) = view(cell(seen(broken("a"), age_s=300))).rows
     assert (row.condition, row.for_s) == (Condition.SILENT, 300)
     assert row.seen.told is Condition.ERROR
 
 
-def test_the_age_of_a_finding_grows_after_its_message_was_received():
+def test_the_age_of_a_finding_includes_the_time_since_its_message_was_received():
     (row,) = view(cell(seen(broken(), age_s=30))).rows
     assert (row.for_s, row.for_at_least) == (12 * 60 + 30, False)
 
@@ -76,19 +76,19 @@ def test_rows_of_listed_hosts_show_the_group_and_whether_nova_disabled_the_host(
     assert [(row.host, row.group, row.disabled) for row in found.rows] == [("a", "rack-1", False), ("b", "", True)]
 
 
-def test_two_hosts_of_one_name_in_two_cells_are_two_rows():
+def test_hosts_of_the_same_name_in_two_cells_have_two_rows():
     one, other = (cell(seen(clean("a")), name=name) for name in ("cell-1", "cell-2"))
     assert [row.key for row in view(one, other).rows] == [("cell-1", "a"), ("cell-2", "a")]
 
 
-def test_an_expected_host_of_no_cell_has_one_row_if_the_list_is_for_all_cells():
+def test_a_host_in_the_list_for_all_cells_has_one_row_if_it_is_in_no_cell():
     one, other = (cell(seen(clean(host)), name=name) for host, name in (("a", "cell-1"), ("b", "cell-2")))
     found = view(one, other, everywhere=expected("a", "b", "c"))
     assert [row.key for row in found.rows] == [("cell-1", "a"), ("cell-2", "b"), ("", "c")]
     assert found.expected == 3
 
 
-def test_a_host_of_another_cells_list_is_not_expected_in_this_cell():
+def test_a_host_in_the_list_of_one_cell_is_not_expected_in_another_cell():
     one = cell(name="cell-1", expected=expected("a"))
     other = cell(seen(clean("a")), name="cell-2", expected=expected("b"))
     found = view(one, other)
@@ -99,7 +99,7 @@ def test_a_host_of_another_cells_list_is_not_expected_in_this_cell():
     ]
 
 
-def test_sums_count_the_hosts_whose_amounts_are_not_known():
+def test_the_totals_say_for_how_many_hosts_the_amounts_are_unknown():
     found = view(
         cell(
             seen(broken("a", leaked={"VCPU": 8, "DISK_GB": 80}, missing={"VCPU": 1}, held_back=2)),
@@ -112,11 +112,11 @@ def test_sums_count_the_hosts_whose_amounts_are_not_known():
     assert found.not_known == 2
 
 
-def test_rows_are_sorted_by_host():
+def test_the_rows_of_the_view_are_sorted_by_host():
     found = view(cell(*(seen(clean(host)) for host in ("b", "a", "c")), expected=expected("aa")))
     assert [row.host for row in found.rows] == ["a", "aa", "b", "c"]
 
 
-def test_a_row_of_a_host_that_sent_nothing_has_the_start_of_the_wait():
+def test_a_host_that_sent_nothing_has_the_time_since_when_it_is_awaited():
     (row,) = view(cell(expected=expected("a"))).rows
     assert (AT - row.began).total_seconds() == 780

@@ -21,19 +21,19 @@ from tests.rigs.fleet_hosts import AT
         (8_640_000, "100d"),
     ],
 )
-def test_a_duration_is_shown_as_one_whole_unit_rounded_down(seconds, text):
+def test_a_duration_is_shown_in_a_single_unit_and_rounded_down(seconds, text):
     assert duration(seconds) == text
 
 
 @pytest.mark.parametrize(("hours", "text"), [(0, "03:11"), (17, "10:11"), (18, "11-21 09:11"), (48, "11-20 03:11")])
-def test_a_time_that_is_not_recent_is_shown_with_the_date(hours, text):
+def test_a_time_18_hours_ago_or_earlier_is_shown_with_the_date(hours, text):
     assert clock(AT - datetime.timedelta(hours=hours), AT) == text
 
 
 @pytest.mark.parametrize(
     ("text", "shown"), [("2026-11-22T03:05:00.000Z", "03:05"), ("2026-11-22T04:05:00+01:00", "03:05"), ("soon", "soon")]
 )
-def test_an_agents_time_is_shown_in_utc(text, shown):
+def test_a_time_that_an_agent_sent_is_shown_in_utc(text, shown):
     assert clock_of(text, AT) == shown
 
 

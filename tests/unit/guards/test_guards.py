@@ -299,7 +299,7 @@ SECONDS |= {"10 s ago": 290.0, "20 s ago": 280.0, "30 s ago": 270.0, "290 s ago"
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_refusal_that_ends_by_itself_is_a_wait_with_its_remaining_seconds(name, words, case):
+def test_a_refusal_that_ends_by_itself_is_marked_as_a_wait_and_others_are_not(name, words, case):
     found = GUARDS[name].waits(case)
     waits = name in WAITING or (name.startswith("nova-") and any(part in words for part in SOMETIMES))
     assert (found is not None) == waits
@@ -325,7 +325,7 @@ def test_in_role_owner_the_guards_about_nova_compute_refuse_nothing():
     ],
     ids=["alive for a minute", "migrated 300 s ago", "audits of nova-compute are off", "nova-compute never repairs it"],
 )
-def test_in_role_companion_heal_repairs_a_leak_that_nova_compute_has_left(change):
+def test_in_role_companion_heal_repairs_a_leak_that_nova_compute_leaves(change):
     assert refused_by(change(beside_nova(right()))) == []
 
 
@@ -350,7 +350,7 @@ def test_only_guard_own_part_refuses_a_write_outside_the_hosts_own_allocation(ch
     assert refused_by(with_write(case, **change)) == ["own-part"]
 
 
-def test_two_guards_refuse_a_change_if_novas_rows_could_not_be_read():
+def test_two_guards_refuse_a_change_if_the_nova_rows_could_not_be_read():
     """Without the state, both the finding's facts and the host's identity are unknown: either guard is enough."""
     assert set(refused_by(lost(right(), STATE))) == {"sources-fresh", "identity"}
 
@@ -360,18 +360,18 @@ def test_two_guards_refuse_a_change_if_novas_rows_could_not_be_read():
     [(None, True), (Written("then", 69.0), True), (Written("then", 70.0), False)],
     ids=["Placement does not say when", "perhaps during the audit", "certainly before the audit"],
 )
-def test_a_provider_change_blocks_heal_unless_its_consumer_was_written_earlier(written, refuses):
+def test_a_changed_provider_blocks_heal_unless_the_consumer_was_written_earlier(written, refuses):
     """The audit began a minute ago, and the clocks of Placement's servers may differ by 10 s."""
     case = with_scene(right(), has_moved=True, read_ago_s=60.0)
     records = (dataclasses.replace(read(case), written=written),)
     assert refused_by(with_scene(case, records=records)) == ["record-unmoved"] * refuses
 
 
-def test_the_test_cases_cover_every_guard():
+def test_the_test_cases_contain_a_wrong_change_for_every_guard():
     assert {name for name, _, _ in (*WRONG, *WRONG_BESIDE_NOVA)} | {"own-part"} == set(GUARDS)
 
 
-def test_a_repair_of_a_new_finding_is_planned_if_guard_minimum_age_is_removed(monkeypatch):
+def test_a_repair_of_a_new_finding_is_planned_without_the_guard_minimum_age(monkeypatch):
     """The plan asks every guard: with one guard removed, exactly the wrong change that it prevents goes through."""
     world, held = leaks("gone")
     scene = scene_of(world, *held, now=at(10))
@@ -384,7 +384,7 @@ def test_a_repair_of_a_new_finding_is_planned_if_guard_minimum_age_is_removed(mo
 
 
 @pytest.mark.parametrize(("count", "percent", "most"), [(1, 5.0, 1), (19, 5.0, 1), (40, 5.0, 2), (7, 0.0, 1)])
-def test_option_max_percent_limits_changed_consumers_but_always_allows_one(count, percent, most):
+def test_option_max_percent_limits_the_changed_consumers_but_always_allows_one(count, percent, most):
     case = with_settings(many(count, right()), heal=HealSettings(max_percent=percent, max_consumers=100))
     guard: Guard = GUARDS["max-percent"]
     others = [f"o{number}" for number in range(most)]
@@ -392,7 +392,7 @@ def test_option_max_percent_limits_changed_consumers_but_always_allows_one(count
     assert guard.refuses(chosen(case, *others)) is not None
 
 
-def test_a_plan_changes_at_most_max_consumers_and_lists_each_refused_change():
+def test_a_plan_changes_at_most_max_consumers_and_lists_the_changes_it_refuses():
     names = [f"g{number}" for number in range(100)]
     world, held = leaks(*names)
     scene = scene_of(world, *held)

@@ -196,7 +196,7 @@ def test_a_reshape_counts_as_one_change_for_any_number_of_consumers():
     assert [n for n in refused_by(case) if n.startswith("max")] == ["max-consumers", "max-percent"]
 
 
-def test_the_repair_of_a_leak_is_refused_if_a_reshape_moves_the_same_consumer():
+def test_the_repair_of_a_leak_is_refused_if_a_reshape_changes_the_same_consumer():
     case = right()
     seen = dataclasses.replace(
         case.seen,
@@ -211,7 +211,7 @@ def test_the_test_cases_cover_every_guard():
     assert asked | BESIDE_NOVA == set(GUARDS)
 
 
-def test_role_companion_refuses_a_reshape_because_nova_compute_makes_it():
+def test_role_companion_refuses_a_reshape_because_nova_compute_performs_it():
     scene = dataclasses.replace(right().scene, settings=facts.settings(role=Role.COMPANION))
     (refusal,) = heal_plan(scene, asked_for(scene.findings, frozenset({CODE}), frozenset())).refusals
     assert (refusal.guard, refusal.why[:40]) == ("role", "heal leaves this repair to nova-compute;")

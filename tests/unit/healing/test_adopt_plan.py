@@ -70,7 +70,7 @@ def guards(given: AdoptFacts, chosen=None) -> list[str]:
     return sorted({refusal.guard for refusal in plan.refusals})
 
 
-def test_a_host_whose_uuid_and_names_and_record_agree_needs_no_adoption():
+def test_adopt_plans_nothing_if_uuid_provider_names_and_novas_record_agree():
     plan = adoption(facts(), settings())
     assert (plan.steps, plan.refusals) == ((), ())
     assert "uuid, provider names and nova's record agree" in plan.notes[0]
@@ -108,14 +108,14 @@ def test_adopt_does_not_rename_a_child_that_an_interrupted_run_already_renamed()
     assert names == [(uuid("es"), "cmp_1_amd_sev_es"), (ROOT_UUID, "cmp_1")]
 
 
-def test_a_compute_node_row_that_the_agent_cannot_write_gets_only_a_note():
+def test_adopt_only_notes_a_compute_node_row_that_the_agent_cannot_write():
     row = node(5, hypervisor_hostname="old-name")
     plan = adoption(renamed(state=state(nodes=(row,))), settings())
     assert [type(step) for step in plan.steps] == [NameStep]
     assert any("row 5 says host cmp1, node old-name" in note for note in plan.notes)
 
 
-def test_adopt_with_state_source_none_renames_only_the_provider():
+def test_adopt_with_state_source_none_renames_the_provider_and_nothing_else():
     plan = adoption(renamed(state=NovaState(kind=StateKind.NONE, host=HOST)), settings())
     assert [type(step) for step in plan.steps] == [NameStep]
 
@@ -142,7 +142,7 @@ def test_adopt_restores_the_compute_node_uuid_of_a_host_without_identity_file():
     assert adoption(given, settings()).steps == (FileStep(path=FILE.path, before=None, after=f"{ROOT_UUID}\n"),)
 
 
-def test_two_adopt_plans_have_equal_digests_only_if_their_facts_are_equal():
+def test_adopt_plans_have_the_same_digest_only_if_their_facts_are_equal():
     assert adoption(renamed(), settings()).digest == adoption(renamed(), settings()).digest
     assert adoption(renamed(), settings()).digest != adoption(reinstalled(), settings()).digest
 
@@ -152,22 +152,22 @@ def test_two_adopt_plans_have_equal_digests_only_if_their_facts_are_equal():
 
 @pytest.mark.parametrize("given", [renamed(), reinstalled()], ids=["rename", "reinstall"])
 @pytest.mark.parametrize("role", [Role.OBSERVER, Role.COMPANION])
-def test_the_role_guard_refuses_adoption_in_roles_observer_and_companion(given, role):
+def test_the_role_guard_refuses_adopt_in_roles_observer_and_companion(given, role):
     assert guards(given) == []
     assert guards(given, settings(role=role)) == ["role"]
 
 
 @pytest.mark.parametrize("given", [renamed(), reinstalled()], ids=["rename", "reinstall"])
-def test_the_state_guard_refuses_adoption_if_nova_state_could_not_be_read(given):
+def test_the_state_guard_refuses_adopt_if_nova_state_could_not_be_read(given):
     assert guards(dataclasses.replace(given, state=None, state_error="down")) == ["state"]
 
 
 @pytest.mark.parametrize("given", [renamed(), reinstalled()], ids=["rename", "reinstall"])
-def test_the_alive_guard_refuses_adoption_if_nova_compute_runs_on_this_host(given):
+def test_the_alive_guard_refuses_adopt_if_nova_compute_runs_on_this_host(given):
     assert guards(dataclasses.replace(given, state=alive(given.state))) == ["alive"]
 
 
-def test_the_alive_guard_refuses_to_take_over_a_record_of_a_running_host():
+def test_the_alive_guard_refuses_to_take_over_the_record_of_a_running_host():
     theirs = dataclasses.replace(stored(), host="cmp2")
     row = node(1, host="cmp2")
     other = dataclasses.replace(with_record(theirs), host="cmp2")
@@ -178,7 +178,7 @@ def test_the_alive_guard_refuses_to_take_over_a_record_of_a_running_host():
     assert guards(dataclasses.replace(cloned, others=())) == ["alive"]
 
 
-def test_a_compute_node_row_without_a_record_that_was_read_is_only_noted():
+def test_adopt_only_notes_a_compute_node_row_whose_full_record_was_not_read():
     plan = adoption(facts(state=conductor(nodes=(node(7, host="cmp2"),))), settings())
     assert plan.steps == ()
     assert plan.notes[0].startswith(f"compute node row 7 says host cmp2, node {NODE}")
@@ -196,12 +196,12 @@ def test_the_allocations_guard_refuses_to_replace_a_uuid_with_allocations(held):
     assert guards(reinstalled(own=tree(provider(NEW, "another-name")))) == []
 
 
-def test_the_owner_guard_refuses_a_foreign_provider_of_the_same_name():
+def test_the_owner_guard_refuses_adopt_if_another_owners_provider_has_this_name():
     stranger = tree(provider(traits=frozenset({"MISC_SHARES_VIA_AGGREGATE"})))
     assert guards(reinstalled(holder=stranger)) == ["owner"]
 
 
-def test_the_row_guard_refuses_adoption_if_a_second_row_has_this_host_and_node():
+def test_the_row_guard_refuses_adopt_if_a_second_row_has_this_host_and_node():
     given = reinstalled(state=conductor(nodes=(node(4, uuid=NEW),)))
     assert guards(given) == ["row"]
 

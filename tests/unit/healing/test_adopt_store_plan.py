@@ -15,32 +15,32 @@ HELD = view(provider=root(inventory("DISK_GB", 300)))
 LOST = store(snapshot(placement=HELD, libvirt=host(guest())), on_root(251), before=mark(300), missing=(DISK,))
 
 
-def test_the_adopt_plan_of_a_changed_store_remembers_the_new_store():
+def test_the_adopt_plan_for_a_changed_store_records_the_new_store():
     plan = store_adoption(LOST, settings(), FILE)
     assert plan.steps == (StoreStep(path=FILE, before=mark(300), after=mark(251, OF_ROOT)),)
     assert "after this step, the next audit publishes DISK_GB = 251 in Placement, in place of 300" in plan.notes
     assert "number of disks of libvirt's guests that are missing in this store: 1" in plan.notes
 
 
-def test_in_role_companion_the_store_adoption_plan_promises_no_disk_gb_update():
+def test_in_role_companion_the_store_adoption_plan_announces_no_disk_gb_update():
     plan = store_adoption(LOST, settings(role=Role.COMPANION), FILE)
     assert [note for note in plan.notes if "publishes" in note] == []
 
 
-def test_an_unchanged_store_needs_no_adoption():
+def test_the_adopt_plan_for_an_unchanged_store_has_no_steps():
     plan = store_adoption(store(snapshot(placement=HELD), on_disk(300), before=mark(300)), settings(), FILE)
     assert (plan.steps, plan.refusals) == ((), ())
     assert "nothing to adopt" in plan.notes[0]
 
 
-def test_adopt_refuses_a_store_that_was_not_read_and_a_ceph_store():
+def test_adopt_refuses_a_store_that_was_not_read_and_every_ceph_store():
     unread = dataclasses.replace(snapshot(lost=("filesystem",)), store=mark(300))
     assert "was not read" in store_adoption(unread, settings(), FILE).refusals[0].why
     ceph = settings(images_type="rbd", images_rbd_pool="vms")
     assert "Ceph" in store_adoption(LOST, ceph, FILE).refusals[0].why
 
 
-def test_the_plan_digest_ignores_a_size_change_of_a_few_kib():
+def test_the_adopt_plan_digest_ignores_a_size_change_of_a_few_kib():
     smaller = dataclasses.replace(on_root(251.7), size_bytes=on_root(251.7).size_bytes - 4096)
     digests = {
         store_adoption(store(LOST, found, before=mark(300), missing=(DISK,)), settings(), FILE).digest

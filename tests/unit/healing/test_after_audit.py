@@ -22,7 +22,7 @@ def changed(folder, number, *, kind=KIND, undoes=None, result=Result.DONE):
     written.end(written.begin(undo if undoes else change), result)
 
 
-def test_undone_repairs_are_known_by_finding_and_by_consumer(tmp_path):
+def test_undone_repairs_are_listed_by_finding_and_by_consumer(tmp_path):
     changed(tmp_path, 1)
     changed(tmp_path, 2)
     changed(tmp_path, 3, kind=RESHAPE)
@@ -33,6 +33,6 @@ def test_undone_repairs_are_known_by_finding_and_by_consumer(tmp_path):
     assert read(tmp_path / "none") == Undone()
 
 
-def test_an_unreadable_journal_is_not_taken_for_a_journal_without_undo(tmp_path):
+def test_an_unreadable_journal_is_reported_and_not_taken_for_an_empty_journal(tmp_path):
     (tmp_path / "journal.jsonl").mkdir()
     assert read(tmp_path).unread_because.startswith("journal: ")

@@ -65,7 +65,7 @@ def runs(*each, findings=(LEAK,)):
     return logged
 
 
-def test_a_repair_is_logged_with_the_state_before_and_after_it_and_its_undo():
+def test_a_repair_is_logged_with_the_allocations_before_and_after_and_its_undo():
     _, (line,) = heal_log.lines(heal_log.HealLogState(), (), (healed(Result.DONE),), report_of(LEAK))
     assert (line.event, line.level) == (events.FINDING_HEALED, logging.WARNING)
     assert line.fields["entry_id"] == "3f9c00000000"
@@ -75,24 +75,24 @@ def test_a_repair_is_logged_with_the_state_before_and_after_it_and_its_undo():
     assert line.fields["subject"].endswith(CONSUMER)
 
 
-def test_a_repair_that_removes_everything_says_that_no_allocation_is_left():
+def test_the_log_line_of_a_repair_that_removes_all_allocations_says_so():
     action = replace(ACTION, write=replace(ACTION.write, allocations=()))
     change = replace(healed(Result.DONE), action=action)
     _, (line,) = heal_log.lines(heal_log.HealLogState(), (), (change,), report_of(LEAK))
     assert line.fields["after"] == "no allocation"
 
 
-def test_a_change_that_was_not_journalled_has_no_undo():
+def test_a_change_without_a_journal_entry_is_logged_without_an_undo_command():
     _, (line,) = heal_log.lines(heal_log.HealLogState(), (), (healed(Result.REFUSED, entry_id=None),), report_of(LEAK))
     assert (line.event, line.level) == (events.HEAL_REFUSED, logging.WARNING)
     assert not {"undo", "before", "after", "entry_id"} & line.fields.keys()
 
 
-def test_a_change_with_an_unknown_outcome_is_an_error():
+def test_a_change_with_an_unknown_outcome_is_logged_as_an_error():
     assert runs(((), (healed(Result.UNKNOWN),))) == [[(events.HEAL_UNKNOWN, logging.ERROR)]]
 
 
-def test_a_refusal_that_ends_by_itself_is_logged_as_info_others_as_a_warning():
+def test_a_refusal_that_ends_by_itself_is_logged_as_info_and_others_as_warnings():
     waits = replace(refusal("minimum-age"), waits=True, wait_s=115.6)
     assert runs(((waits,), ())) == [[(events.HEAL_WAITING, logging.INFO)]]
     assert runs(((replace(waits, waits=False),), ())) == [[(events.HEAL_REFUSED, logging.WARNING)]]
@@ -100,26 +100,26 @@ def test_a_refusal_that_ends_by_itself_is_logged_as_info_others_as_a_warning():
     assert (line.fields["guard"], line.fields["wait_s"]) == ("minimum-age", 116)
 
 
-def test_waiting_is_logged_once_for_each_finding_and_guard():
+def test_that_a_repair_waits_is_logged_once_for_each_finding_and_guard():
     ages = [((refusal("minimum-age", f"{left} s left"),), ()) for left in (116, 56)]
     others = [((refusal("max-percent"),), ()), ((refusal("minimum-age"),), ())]
     waiting = [(events.HEAL_WAITING, logging.INFO)]
     assert runs(*ages, *others) == [waiting, [], waiting, []]
 
 
-def test_a_finding_that_ended_and_returned_is_logged_as_waiting_again():
+def test_that_a_repair_waits_is_logged_again_if_the_finding_ended_and_returned():
     state, first = heal_log.lines(heal_log.HealLogState(), (refusal("minimum-age"),), (), report_of(LEAK))
     state, _ = heal_log.lines(state, (), (), report_of())
     _, again = heal_log.lines(state, (refusal("minimum-age"),), (), report_of(LEAK))
     assert len(first) == len(again) == 1
 
 
-def test_a_finding_that_is_not_known_now_is_not_logged_as_waiting():
+def test_a_repair_is_not_logged_as_waiting_while_the_finding_is_unknown():
     unknown = seen(leak(), FindingState.UNKNOWN, "placement")
     assert runs(((refusal("sources-fresh"),), ()), findings=(unknown,)) == [[]]
 
 
-def test_a_change_skipped_for_lack_of_fresh_nova_rows_is_logged_only_once():
+def test_a_change_skipped_because_nova_rows_are_not_fresh_is_logged_only_once():
     unproven = ((), (healed(Result.REFUSED, entry_id=None, unproven=True),))
     assert [len(lines) for lines in runs(unproven, unproven, ((), ()), unproven)] == [1, 0, 0, 1]
 

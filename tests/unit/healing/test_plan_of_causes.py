@@ -48,7 +48,7 @@ def test_a_plan_of_all_findings_repairs_the_cause_and_lists_no_symptom(scene):
 
 
 @pytest.mark.parametrize("code", [SEVERAL, COUNTED])
-def test_heal_of_a_finding_that_is_a_symptom_repairs_its_cause(scene, code):
+def test_heal_of_a_finding_that_is_a_symptom_repairs_the_cause_of_the_symptom(scene, code):
     plan = planned(scene, code)
     assert [action.code for action in plan.actions] == [STALE]
     assert plan.refusals == ()
@@ -61,20 +61,20 @@ def test_an_unconfirmed_symptom_is_not_refused_if_the_plan_repairs_its_cause(sce
     assert plan.refusals == ()
 
 
-def test_only_the_cause_and_not_its_symptom_is_refused_if_the_cause_must_wait(scene):
+def test_if_a_cause_is_not_confirmed_the_cause_is_refused_but_not_its_symptom(scene):
     later = tuple(dataclasses.replace(s, times=0) for s in scene.findings)
     plan = planned(dataclasses.replace(scene, findings=later))
     assert plan.actions == ()
     assert [(refusal.code, refusal.guard) for refusal in plan.refusals] == [(STALE, "confirmed")]
 
 
-def test_the_digest_of_a_plan_does_not_depend_on_which_symptoms_are_known(scene):
+def test_the_digest_of_a_plan_is_the_same_whether_or_not_symptoms_are_known(scene):
     alone = dataclasses.replace(scene, findings=tuple(s for s in scene.findings if s.finding.code == STALE))
     assert planned(alone).actions[0].also_ends == ()
     assert planned(alone).digest == planned(scene).digest
 
 
-def test_the_daemon_repairs_a_symptom_if_the_cause_is_not_among_its_codes(scene):
+def test_the_daemon_repairs_a_symptom_if_it_may_not_repair_the_cause(scene):
     plan = heal_plan(scene, asked_for(scene.findings, frozenset({COUNTED}), frozenset()))
     assert [action.code for action in plan.actions] == [COUNTED]
     assert plan.actions[0].also_ends == ()
@@ -89,7 +89,7 @@ def test_a_plan_that_repairs_one_of_several_causes_does_not_end_the_symptom(scen
 
 @pytest.mark.parametrize("undone", [STALE, SEVERAL, COUNTED])
 @pytest.mark.parametrize("code", [STALE, SEVERAL])
-def test_the_daemon_does_not_repeat_an_undone_repair_under_another_code(scene, code, undone):
+def test_the_daemon_does_not_repeat_an_undone_repair_for_a_related_finding(scene, code, undone):
     seen = next(s for s in scene.findings if s.finding.code == code)
     refusing = dataclasses.replace(scene, undone=Undone(findings=frozenset({ids(scene)[undone]})))
     guarded = GuardedFinding(scene=refusing, seen=seen, repair=BY_CODE[code], chosen=())
@@ -97,7 +97,7 @@ def test_the_daemon_does_not_repeat_an_undone_repair_under_another_code(scene, c
     assert (GUARD.refuses(guarded) is not None) == expected
 
 
-def test_the_daemon_does_not_repeat_an_undone_repair_of_a_symptom_that_ended(scene):
+def test_the_daemon_does_not_repeat_an_undone_repair_after_the_symptom_ended(scene):
     """An operator undid the repair of the symptom. Today only the cause is there, so no finding names the symptom."""
     (cause,) = (dataclasses.replace(s, symptoms=()) for s in scene.findings if s.finding.code == STALE)
     undone = Undone(findings=frozenset({"the symptom"}), consumers=frozenset({cause.finding.consumer_uuid or ""}))

@@ -86,7 +86,7 @@ def task(**how) -> AuditTask:
 
 
 @pytest.mark.parametrize(("late_s", "waited_s"), [(0, 10), (5, 15), (15, 25)])
-def test_heal_waits_for_a_heartbeat_newer_than_the_plan(late_s, waited_s):
+def test_heal_waits_for_a_heartbeat_that_is_newer_than_the_plan(late_s, waited_s):
     asked = task(late_s=late_s)
     assert proven(asked, state()) == Proven(NOW + MARGIN)
     assert asked.parts.clock.monotonic() == waited_s
@@ -147,14 +147,14 @@ AGAIN = {
 
 
 @pytest.mark.parametrize(("now", "goes_on"), AGAIN.values(), ids=AGAIN.keys())
-def test_heal_continues_only_if_the_consumers_nova_rows_still_match_the_plan(now, goes_on):
+def test_heal_continues_only_if_the_consumers_nova_rows_are_still_as_planned(now, goes_on):
     refused = not_as_planned(
         task(rows=now), Planned(PLANNED, {}), Proven(NOW), frozenset({uuid("i2")}), frozenset({HERE})
     )
     assert (refused is None) is goes_on
 
 
-def test_heal_changes_no_allocation_of_a_migration_if_its_instance_row_changed():
+def test_heal_keeps_the_allocation_of_a_migration_if_the_instance_row_changed():
     move = dataclasses.replace(MOVE, uuid=uuid("m1"), status="completed")
     rows = dataclasses.replace(PLANNED, migrations=(move,))
     planned = Planned(rows, {})
@@ -181,7 +181,7 @@ def moves(*found: Migration, late_s: int = 0) -> AllMigrations:
     ],
     ids=["the same", "a move began", "a move ended", "unreadable now", "from an older copy"],
 )
-def test_a_change_of_a_migration_between_other_hosts_refuses_the_planned_change(planned, now, result):
+def test_heal_refuses_a_change_if_a_migration_between_other_hosts_changed(planned, now, result):
     asked = task(rows=PLANNED, moves=now)
     refused = not_as_planned(asked, Planned(PLANNED, {HERE: planned}), Proven(NOW), frozenset(), frozenset({HERE}))
     assert refused is None if result is None else refused is not None and result in refused.words

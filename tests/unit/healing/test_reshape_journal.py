@@ -30,7 +30,7 @@ JSON = st.recursive(
 
 
 @given(sets=st.lists(st.tuples(SETS, SETS), min_size=1, max_size=4), where=st.sampled_from([None, "on cmp1", "gone"]))
-def test_a_journaled_reshape_is_read_back_unchanged(sets, where):
+def test_a_reshape_that_was_written_to_the_journal_is_read_back_unchanged(sets, where):
     providers = tuple(
         ProviderChange(uuid=facts.uuid(n), name=f"n{n}", parent_uuid=facts.uuid(0) if n else None, before=b, after=a)
         for n, (b, a) in enumerate(sets)
@@ -48,6 +48,6 @@ def test_a_journaled_reshape_is_read_back_unchanged(sets, where):
 
 
 @given(before=JSON, after=JSON)
-def test_an_invalid_reshape_entry_in_the_journal_yields_no_changes_to_undo(before, after):
+def test_an_invalid_reshape_entry_in_the_journal_contains_nothing_to_undo(before, after):
     told = reshape_from(before, after)
     assert told is None or (told.providers, told.consumers) == ((), ())

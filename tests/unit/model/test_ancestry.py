@@ -7,7 +7,7 @@ import pytest
 from agent.model.ancestry import ancestors
 
 
-def test_the_ancestors_of_a_provider_are_listed_from_its_parent_to_the_root():
+def test_the_ancestors_of_a_provider_are_listed_from_its_parent_up_to_the_root():
     parents = {"root": None, "beside": "root", "child": "root", "grandchild": "child"}
     assert ancestors("grandchild", parents) == ("child", "root")
     assert ancestors("root", parents) == ()

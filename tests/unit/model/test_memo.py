@@ -18,19 +18,19 @@ def counting(wrapper):
     return total, asked
 
 
-def test_only_the_last_result_is_cached_and_reused_for_equal_arguments():
+def test_only_the_last_result_is_cached_and_is_reused_for_equal_arguments():
     total, asked = counting(for_equal_arguments)
     assert [total((1, 2)), total(tuple([1, 2])), total((1, 3)), total((1, 2))] == [3, 3, 4, 3]
     assert asked == [((1, 2),), ((1, 3),), ((1, 2),)]
 
 
-def test_a_different_number_of_arguments_is_a_cache_miss():
+def test_a_call_with_a_different_number_of_arguments_is_a_cache_miss():
     total, asked = counting(for_equal_arguments)
     assert [total((1,)), total((1,), ())] == [1, 1]
     assert len(asked) == 2
 
 
-def test_the_cache_by_identity_recomputes_for_equal_but_distinct_arguments():
+def test_a_cache_by_identity_computes_again_for_equal_but_distinct_arguments():
     total, asked = counting(for_the_same_arguments)
     first, equal = tuple([1, 2]), tuple([1, 2])
     assert [total(first), total(first), total(equal), total(first, equal)] == [3, 3, 3, 6]
@@ -55,7 +55,7 @@ def test_a_cached_function_rejects_keyword_arguments(wrapper):
         total(number=1)
 
 
-def test_a_reentrant_call_during_argument_comparison_does_not_change_the_result():
+def test_a_nested_call_while_arguments_are_compared_does_not_change_the_result():
     """As if another thread called the function while the cached arguments are compared with the new ones."""
 
     @for_equal_arguments

@@ -34,7 +34,7 @@ def test_a_folder_with_an_invalid_uuid_or_unknown_suffix_belongs_to_no_instance(
         (f"x{U}_disk", None),
     ],
 )
-def test_a_volume_name_that_starts_with_uuid_disk_belongs_to_the_instance(name, owner):
+def test_a_volume_whose_name_begins_with_uuid_disk_belongs_to_the_instance(name, owner):
     assert instance_of_volume(name) == owner
 
 
@@ -50,5 +50,5 @@ def test_a_volume_name_that_starts_with_uuid_disk_belongs_to_the_instance(name, 
         (f"{U}_disk", False, False),
     ],
 )
-def test_block_storage_volumes_and_files_are_recognised_by_name(name, volume, file):
+def test_volumes_and_files_of_the_block_storage_service_are_recognised_by_name(name, volume, file):
     assert (is_block_storage_volume(name), is_block_storage_file(name)) == (volume, file)

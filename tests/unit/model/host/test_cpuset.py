@@ -37,7 +37,7 @@ def test_render_cpu_list_returns_the_shortest_text(cpus, text):
 
 
 @given(CPUS)
-def test_a_rendered_cpu_set_parses_to_the_same_set(cpus):
+def test_parsing_a_rendered_cpu_set_returns_the_same_set(cpus):
     assert parse_cpu_list(render_cpu_list(cpus)) == tuple(sorted(cpus))
 
 
@@ -52,7 +52,7 @@ def test_parse_cpu_list_subtracts_the_excluded_cpus(chosen, excluded):
 
 
 @given(st.text(alphabet="0123456789-,^ ax", max_size=12))
-def test_any_text_parses_to_a_sorted_cpu_list_or_raises_value_error(text):
+def test_parse_cpu_list_returns_a_sorted_list_or_raises_value_error(text):
     try:
         cpus = parse_cpu_list(text)
     except ValueError:

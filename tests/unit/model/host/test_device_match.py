@@ -44,7 +44,7 @@ def test_a_device_spec_entry_matches_devices_by_id_and_address(entry, expected):
     assert addresses(entry) == expected
 
 
-def test_a_device_is_assigned_to_the_first_matching_entry():
+def test_a_device_is_assigned_to_the_first_device_spec_entry_that_matches_it():
     entries = ({"address": GPU, "trusted": "first"}, {"vendor_id": "10de"}, {})
     assert [(m.device.address, m.position) for m in matched(DEVICES, specs(*entries))] == [
         (GPU, 0),
@@ -75,7 +75,7 @@ def test_remote_managed_true_matches_only_a_vf_with_a_card_serial_number(kind, s
     assert addresses({"remote_managed": "false"}, devices=(one,)) == [BOTH[0]]
 
 
-def test_device_spec_entries_that_no_device_is_assigned_to_are_listed():
+def test_a_device_spec_entry_that_gets_no_device_is_listed_as_idle():
     entries = ({"vendor_id": "10de"}, {"address": GPU}, {"vendor_id": "1234"}, {"product_id": "1515"})
     found = [(one.position, one.taken) for one in idle(DEVICES, specs(*entries))]
     assert found == [(1, (GPU,)), (2, ())]

@@ -6,7 +6,7 @@ from agent.monitoring.metrics.catalog import CATALOG, COUNTER
 from tests.rigs.source_tree import ROOT
 
 
-def test_the_table_of_metrics_in_the_documents_equals_the_catalog():
+def test_the_table_of_metrics_in_the_documentation_equals_the_catalog():
     text = (ROOT / "docs/monitoring.md").read_text()
     rows = re.findall(r"^\| `(\w+)` \| (\w+) \| (.*?) \| (.*?) \|$", text, re.MULTILINE)
     names = {name: f"{name}_total" if metric.kind == COUNTER else name for name, metric in CATALOG.items()}

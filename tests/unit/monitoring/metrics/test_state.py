@@ -76,7 +76,7 @@ def test_findings_of_an_unread_source_keep_their_series_and_count_as_unknown():
     assert [series(state, "findings_unknown", severity="warning") for state in (before, now)] == [0.0, 1.0]
 
 
-def test_amounts_keep_their_last_values_while_their_source_is_unread():
+def test_metrics_of_amounts_keep_their_last_values_while_their_source_is_unread():
     nothing = replace(
         WHOLE,
         sources=sources(*NAMES),
@@ -97,7 +97,7 @@ def test_amounts_keep_their_last_values_while_their_source_is_unread():
     assert now['stocktake_source_errors_total{reason="timeout",source="placement"}'] == 1.0
 
 
-def test_a_class_that_cannot_be_decided_keeps_its_metric_resource_differs():
+def test_metric_resource_differs_keeps_its_value_for_an_undecided_class():
     inventory = tuple(replace(row, wanted=row.recorded, is_decided=False) for row in WHOLE.inventory if row.recorded)
     disk = replace(WHOLE.inventory[0], wanted=replace(VCPU, total=1), recorded=VCPU)
     labels = {"hostname": "compute-17.example.org", "provider_kind": "root", "resourcetype": "VCPU"}
@@ -111,14 +111,14 @@ def test_a_class_that_cannot_be_decided_keeps_its_metric_resource_differs():
 
 
 @pytest.mark.parametrize("source", ["state", "libvirt"])
-def test_bytes_do_not_become_unaccounted_if_the_source_of_their_owner_is_unread(source):
+def test_no_bytes_become_unaccounted_if_the_source_of_their_owner_is_unread(source):
     unknown = tuple(replace(row, owner_kind="unknown", owner="guests/scratch") for row in WHOLE.storage)
     before, now = after(WHOLE), after(WHOLE, replace(WHOLE, sources=sources(source), storage=unknown))
     assert now.groups["stores"] == before.groups["stores"]
     assert "stores" not in after(replace(WHOLE, sources=sources(source), storage=unknown)).groups
 
 
-def test_only_the_stores_of_an_unread_source_keep_their_earlier_values():
+def test_the_stores_of_an_unread_source_keep_their_values_and_others_change():
     files = replace(WHOLE.storage[0], store="/srv", store_bytes=100, size_bytes=100)
     both = replace(WHOLE, storage=(*WHOLE.storage, files))
     later = replace(WHOLE, storage=(replace(files, store_bytes=50, size_bytes=50),), sources=sources("lvm"))
@@ -138,14 +138,14 @@ def of_disk(state, book):
     return series(state, "book_amount", book=book, hostname="compute-17.example.org", resourcetype="DISK_GB")
 
 
-def test_the_held_amount_of_disk_keeps_its_value_while_lvm_is_unread():
+def test_the_amount_of_disk_in_use_keeps_its_value_while_lvm_is_unread():
     before = replace(WHOLE, ledger=(*WHOLE.ledger, held_disk(promised=40, held=38, recorded=40)))
     lost = replace(before, sources=sources("lvm"), ledger=(held_disk(promised=50, held=None, recorded=50),))
     assert [of_disk(after(before, lost), book) for book in ("promised", "held", "recorded")] == [50.0, 38.0, 50.0]
     assert of_disk(after(lost), "held") is None
 
 
-def test_a_class_has_no_held_amount_if_no_source_shows_its_use():
+def test_a_class_has_no_metric_of_its_use_if_no_source_shows_the_use():
     files = replace(WHOLE, ledger=(*WHOLE.ledger, held_disk(promised=40, held=None, recorded=40)))
     assert [of_disk(after(files), book) for book in ("promised", "held", "recorded")] == [40.0, None, 40.0]
     reserve = held_disk(promised=None, held=2, recorded=None, verdict=Verdict.RESERVED)
@@ -157,7 +157,7 @@ def test_a_class_has_no_held_amount_if_no_source_shows_its_use():
     assert series(after(leaked), "book_amount", book="held", **labels) == 0.0
 
 
-def test_without_a_nova_source_promised_amounts_exist_only_after_a_libvirt_read():
+def test_without_nova_data_promised_amounts_exist_only_after_a_read_of_libvirt():
     assert WHOLE.nova_versions is None
     labels = {"book": "promised", "hostname": "compute-17.example.org", "resourcetype": "VCPU"}
     recorded = replace(WHOLE.ledger[0], promised=None, held=None, recorded=4)
@@ -166,39 +166,39 @@ def test_without_a_nova_source_promised_amounts_exist_only_after_a_libvirt_read(
     assert series(after(WHOLE, lost), "book_amount", **labels) == series(after(WHOLE), "book_amount", **labels) != 0
 
 
-def test_leaks_are_not_reported_as_0_before_the_first_read_of_libvirt():
+def test_no_leak_is_reported_as_0_before_the_first_read_of_libvirt():
     labels = {"hostname": "compute-17.example.org", "resourcetype": "VCPU"}
     lost = replace(WHOLE, sources=sources("libvirt"))
     assert series(after(lost), "resource_leaked", **labels) is None
     assert series(after(WHOLE, lost), "resource_leaked", **labels) == 0.0
 
 
-def test_unmanaged_guests_stay_unmanaged_while_the_nova_state_is_unread():
+def test_an_unmanaged_guest_still_counts_as_unmanaged_while_nova_is_unread():
     foreign = replace(WHOLE, ledger=(replace(WHOLE.ledger[0], cause="foreign-guest", promised=None),))
     labels = {"cause": "foreign-guest", "hostname": "compute-17.example.org", "resourcetype": "VCPU"}
     unread = replace(foreign, ledger=WHOLE.ledger, sources=sources("state"))
     assert series(after(foreign, unread), "resource_unmanaged", **labels) == 4.0
 
 
-def test_amounts_of_a_source_are_absent_until_its_first_read():
+def test_metrics_of_a_source_are_absent_until_the_first_read_of_the_source():
     found = shown(after(replace(WHOLE, sources=sources("placement"), inventory=())))
     assert not [key for key in found if key.startswith(("stocktake_resource_used", "stocktake_resource_leaked"))]
 
 
-def test_a_source_that_an_audit_skips_keeps_its_last_state():
+def test_metric_source_up_keeps_its_value_if_an_audit_does_not_read_the_source():
     lost = replace(WHOLE, sources=sources("placement", asked=False))
     assert series(after(WHOLE, lost), "source_up", source="placement") == 1.0
     assert series(after(lost), "source_up", source="placement") is None
 
 
-def test_only_an_audit_that_read_every_source_counts_as_complete():
+def test_only_an_audit_that_reads_every_source_counts_as_complete():
     later = replace(END, at=END.at + 60)
     state = after(replace(WHOLE, sources=sources("lvm")), state=after(WHOLE), end=later)
     assert series(state, "audit_last_complete_timestamp_seconds") == END.at
     assert series(state, "audit_last_timestamp_seconds") == later.at
 
 
-def test_every_series_of_a_closed_label_set_exists_from_the_start():
+def test_every_series_whose_labels_are_a_closed_set_exists_from_the_start():
     found = shown(MetricState())
     assert found['stocktake_audits_total{outcome="crashed"}'] == 0.0
     assert found['stocktake_heal_changes_total{code="undo",result="unknown"}'] == 0.0
@@ -208,7 +208,7 @@ def test_every_series_of_a_closed_label_set_exists_from_the_start():
         assert key in after_one
 
 
-def test_counters_add_up_over_audits_and_survive_a_reload():
+def test_counters_increase_from_audit_to_audit_and_survive_a_reload():
     change = FindingChange(change=Change.APPEARED, seen=FINDING)
     end = replace(END, changed=(change,), journal=JournalCounts(new_changes=(("allocation-leaked", "done", 2),)))
     report = replace(WHOLE, conflict_kinds=(("provider-generation", 3),), write_results=(("traits", "refused", 1),))
@@ -230,7 +230,7 @@ def test_counters_add_up_over_audits_and_survive_a_reload():
         *(("look-again", "look_again"), ("anything", "other")),
     ],
 )
-def test_each_reason_of_an_audit_has_a_label_of_the_closed_list(reason, label):
+def test_each_reason_of_an_audit_is_mapped_to_one_of_a_fixed_set_of_labels(reason, label):
     assert reason_label(reason) == label
 
 
@@ -260,7 +260,7 @@ def crowded():
     return replace(WHOLE, inventory=rows, storage=storage, thin_pools=pools)
 
 
-def test_classes_and_stores_and_pools_above_the_limits_are_only_counted():
+def test_series_of_classes_stores_and_pools_above_the_limits_are_left_out():
     state = after(crowded())
     classes = {sample.labels[2] for sample in state.gauges["resource_inventory"]}
     assert {"VCPU", "DISK_GB"} < classes
@@ -278,7 +278,7 @@ def test_the_number_of_series_does_not_depend_on_the_number_of_guests():
     assert set(shown(after(WHOLE))) == set(shown(after(replace(WHOLE, ledger=many, findings=findings))))
 
 
-def test_no_label_has_a_uuid_or_the_name_of_a_guest():
+def test_no_label_contains_a_uuid_or_the_name_of_a_guest():
     found = shown(after(WHOLE))
     assert len(found) > 200
     named = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-|scratch|\"vm\"")
@@ -294,7 +294,7 @@ def test_every_metric_of_the_catalog_is_rendered():
     assert set(CATALOG) - names <= {"audit_running_seconds", "heal_waiting"}
 
 
-def test_severities_of_findings_are_those_of_the_model():
+def test_the_severity_labels_of_metrics_are_the_severities_of_findings():
     labels = {sample.labels[0] for sample in after(WHOLE).gauges["findings_unknown"]}
     assert labels == {severity.value for severity in Severity}
 
