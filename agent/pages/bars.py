@@ -54,7 +54,7 @@ def segments(parts: Sequence[Part], left: float, width: float) -> tuple[Segment,
 
 
 def merged(parts: Sequence[Part], least: float) -> tuple[Part, ...]:
-    """Merge the small parts of each meaning into one part behind the large parts.
+    """Return the large parts, and after them one part for each meaning: the sum of the small parts of that meaning.
 
     A part is small if its share of the sum is less than ``least`` (0 to 1).
     """
@@ -109,7 +109,7 @@ def unread_bar(left: float, top: float, width: float, text: str) -> Iterator[Sha
 
 
 def _visible(widths: Sequence[float]) -> list[float]:
-    """Return the widths, each raised to at least ``LEAST``, with the same sum; unchanged if the bar is too short."""
+    """Return widths of at least ``LEAST`` with the same sum; the given widths if the bar is too short for that."""
     total = sum(widths)
     if total < LEAST * len(widths) * 2:
         return list(widths)

@@ -124,10 +124,10 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column's heading.
+    """A column of a table: its heading, and the look of its cells.
 
-    Numbers are right-aligned, a code has a monospaced font, and a word is never broken over lines. A command has a
-    monospaced font and is broken between its words.
+    ``is_number``: the cells are right-aligned. ``is_code``: they have a monospaced font. ``is_command``: they have a
+    monospaced font, and the browser breaks them only between words. ``is_word``: the browser never breaks them.
 
     In any other column the browser may break a word anywhere, because a tenant may have chosen a name of 200 letters.
     """
@@ -144,10 +144,11 @@ class Table:
     """A table. ``search`` is the label of its search box, "" if it has none. ``foot`` says what the table leaves out.
 
     ``searched`` are the cells of further rows, which the page shows only if they match the search. Such a row may have
-    fewer cells than there are columns. Texts after the last column are searched and not shown. ``also`` are such texts
-    of the shown ``rows``. ``marks`` are further such texts, which many rows share: ``marked`` has for each row of
-    ``searched`` the index of its text in ``marks``. ``listed`` is the heading of the column whose cells a search also
-    lists as one text, to copy; "" without such a list.
+    fewer cells than there are columns. It may also have more: the search finds the additional texts, and the page does
+    not show them. ``also`` has such a text for each of the ``rows``. ``marks`` are such texts that many of the
+    ``searched`` rows share, and ``marked`` has for each ``searched`` row the index of its text in ``marks``. ``listed``
+    is the heading of one column: below the table, the page lists the cells of this column for all rows that match the
+    search, so that the operator can copy the list. "" without such a list.
     """
 
     kind: ClassVar[str] = "table"
@@ -178,7 +179,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingBlock:
-    """One finding, or several alike findings: what is wrong, the impact, the commands, and the findings that result.
+    """One finding, or several alike findings: what is wrong, the impact, the commands, and the findings it causes.
 
     ``members`` has a line for each finding if the block stands for several. ``history`` says which repairs were
     made, and which of them were undone.

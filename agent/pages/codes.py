@@ -1,4 +1,4 @@
-"""The finding codes that the pages treat alike. The codes of leaks are LEAKING in agent/model/finding.py. Pure."""
+"""Groups of finding codes that the pages treat alike. One more group, LEAKING, is in agent/model/finding.py. Pure."""
 
 from __future__ import annotations
 
@@ -11,5 +11,6 @@ UNKNOWN_USE = frozenset(
         "volume-orphaned",
     }
 )  # fmt: skip
+
 #: Findings about compute nodes and providers without a host.
 ORPHANS = frozenset({"compute-node-orphaned", "provider-orphaned"})

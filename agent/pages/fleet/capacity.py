@@ -14,7 +14,7 @@ from agent.pages.page import Section
 from agent.pages.shapes import WIDTH, Box, label, rectangle, rule, text_width
 from agent.pages.sizes import beside_its_class
 
-#: How many classes the picture shows; the table has all of them.
+#: The maximum number of classes in the picture, and in the table of its numbers.
 MOST_PICTURED = 8
 MOST_LISTED = 60
 _LEFT, _RIGHT = 92.0, 770.0
@@ -24,8 +24,8 @@ _BLOCK = _HEAD + 2 * _ROW + _FOOT + _BETWEEN
 _LEAST = 3.0
 _HEADING = "The cloud's capacity"
 _AFTER_HEAL = (
-    "Capacity is the sum of (total - reserved) x ratio of every host: with ratio 4, 48 CPUs are a capacity of 192 "
-    "VCPU. What is reserved is in no bar. After heal means: the wasted amounts are removed from Placement, and what is "
+    "Capacity is the sum of (total - reserved) x ratio of every host: for example, 48 CPUs with ratio 4 are 192 VCPU. "
+    "No bar contains what is reserved. After heal means: the wasted amounts are removed from Placement, and what is "
     "promised and not recorded is added. Heal does not change use that the cloud does not know."
 )
 _HEADINGS = (
@@ -47,7 +47,7 @@ def capacity(facts: FleetFacts) -> Section:
     """Return the section."""
     sums = class_sums(facts.view.rows)
     unknown = hosts_and_files(without_amounts(facts.view.rows), facts)
-    texts = [f"Every sum leaves out the inventory that is not known: of {unknown}."] if unknown else []
+    texts = [f"No sum contains the inventory of {unknown}, because that inventory is not known."] if unknown else []
     if silent := facts.view.counts[Condition.SILENT]:
         texts.append(f"The sums contain the last numbers of {counted(silent, 'silent host', 'silent hosts')}.")
     rest = " ".join(texts)

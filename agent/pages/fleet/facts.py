@@ -20,7 +20,8 @@ class Spread:
     ``amounts`` are the consumer's allocations on this host, ``elsewhere`` its allocations on each other provider, by
     the provider's uuid. ``home`` is the host on which the cloud has the instance, DELETED if the cloud has deleted it,
     "" if the report does not say. ``wasted_by`` is the code of the finding that counts the allocations on this host as
-    wasted, "" if there is no such finding. ``since`` is when an audit first saw this (ISO 8601).
+    wasted, "" if there is no such finding. ``since`` is when an audit first found the allocations on several hosts
+    (ISO 8601).
     """
 
     consumer_uuid: str
@@ -36,7 +37,8 @@ class Spread:
 class CodeSeen:
     """The findings of one code on one host. ``severity`` is that of the most severe finding.
 
-    ``began`` is the earliest time at which such a fault began by nova's database (ISO 8601), "" if no row says that.
+    ``began`` is when the oldest of these faults began according to nova's database (ISO 8601), "" if the database does
+    not say.
     """
 
     code: str
@@ -46,7 +48,7 @@ class CodeSeen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewFinding:
-    """A finding that audits saw for the first time not long ago: ``first_seen`` is when (ISO 8601)."""
+    """One of the newest findings of a host. ``first_seen`` is when an audit first saw the finding (ISO 8601)."""
 
     first_seen: str
     code: str
@@ -56,7 +58,7 @@ class NewFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
-    """A consumer with much VCPU: its allocations on this host, by class."""
+    """One of the consumers with the most VCPU on a host. ``amounts`` are its allocations on this host, by class."""
 
     consumer_uuid: str
     name: str

@@ -1,4 +1,4 @@
-"""What to do first: a host and its commands, for each kind of finding and each state without numbers. Pure."""
+"""A table of what to do first: a host and commands for each finding code and each state without numbers. Pure."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ MOST_STEPS = 30
 #: The roles in which heal repairs findings.
 HEALERS = frozenset({"owner", "companion"})
 _MEANINGS = {"error": Meaning.WRONG, "warning": Meaning.FOREIGN, "info": Meaning.RESERVED}
-#: The order of the rows. A severity that no message or report names has the place of "".
+#: The place of each severity in the table; "" stands for a severity that no message or report names.
 _ORDER = {name: place for place, name in enumerate(("error", "", "warning", "info"))}
 _ABSENT = (Condition.NEVER, Condition.SILENT, Condition.CRASHED, Condition.UNREADABLE)
 _CAPTION = (
     "What to do first: a row for each kind of finding, errors first, and for hosts without current numbers. Run the "
-    "commands on the named host, then on the others. None of them changes anything: heal prints a plan and its DIGEST. "
-    "To carry the plan out, run the same heal command again with --plan DIGEST --yes."
+    "commands on the named host, then on the other hosts with this finding. No command changes anything: heal prints a "
+    "plan and its DIGEST. To carry out the plan, run the same heal command again with --plan DIGEST --yes."
 )
 
 
@@ -105,7 +105,7 @@ def _of_codes(rows: Sequence[HostRow], facts: FleetFacts) -> Iterator[_Step]:
         at_fault = _at_fault(code, affected, rows, facts)
         if severity == Severity.INFO.value or not at_fault:
             continue
-        # Heal refuses in role observer, so a host where heal repairs the finding comes before a more harmful host.
+        # An agent with role observer repairs nothing: prefer a host where heal works to a more harmful host.
         first = next((row for row in at_fault if _heals(code, row)), at_fault[0])
         yield _Step(
             (_ORDER[severity], places[first.key]),
@@ -128,7 +128,10 @@ def _of_absent(rows: Sequence[HostRow]) -> Iterator[_Step]:
 
 
 def _causes(row: HostRow) -> Sequence[tuple[str, int]]:
-    """Return the number of findings by code, without results of other findings if the host's message says which."""
+    """Return the number of findings of each code.
+
+    Findings that another finding causes are left out, if the host's message says which findings these are.
+    """
     if row.seen is None:
         return ()
     return row.seen.findings or () if row.seen.causes is None else row.seen.causes
@@ -137,13 +140,13 @@ def _causes(row: HostRow) -> Sequence[tuple[str, int]]:
 def _at_fault(code: str, affected: Sequence[HostRow], rows: Sequence[HostRow], facts: FleetFacts) -> Sequence[HostRow]:
     """Return the hosts on which a repair of the finding helps.
 
-    For consumers on several hosts, these are the hosts where the consumers do not live; () if other findings, about
-    wasted allocations, stand for all of these consumers.
+    For consumers on several hosts, these are the hosts where the consumers do not live. () if each of these hosts has
+    another finding that reports the consumer's allocation as wasted: then that finding is the one to repair.
     """
     shared = shared_of(facts) if code == SPREAD_CODE else []
     if not shared or not all(each.home for each in shared):
         return affected
-    names = {host for each in shared for host in each.too_many if host not in each.wasted_by}
+    names = {host for each in shared for host in each.surplus if host not in each.wasted_by}
     return [row for row in rows if row.host in names]
 
 
@@ -167,4 +170,8 @@ def _results(rows: Sequence[HostRow], named: set[str]) -> str:
             found.update(code for code, number in row.seen.findings or () if number and code not in named)
             found.subtract(code for code, number in row.seen.causes if number and code not in {*named, SPREAD_CODE})
     results = sorted(code for code, number in found.items() if number > 0)
-    return f"Only results of other findings, which go away with them: {', '.join(results)}." if results else ""
+    return (
+        f"These findings are only results of the findings above, and go away with them: {', '.join(results)}."
+        if results
+        else ""
+    )

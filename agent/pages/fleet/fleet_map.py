@@ -1,4 +1,4 @@
-"""Section 2, the map: one square for each host, the worst first. Pure.
+"""Section: the map, with one square for each host, the most harmful first. Pure.
 
 Up to MOST_SQUARES hosts, each square has a tooltip, and a link if the host has a row in the table of the worst hosts.
 With more hosts, neighbouring squares of one condition are drawn as one shape, so that the page stays small.
@@ -15,12 +15,12 @@ from agent.pages.blocks import Cell, Column, Meaning, Paragraph, Picture, Shape,
 from agent.pages.fleet.facts import FleetFacts
 from agent.pages.fleet.harm import IN_WORDS, by_harm
 from agent.pages.fleet.looks import EXPLAINED, MEANINGS, WORDS, glyph, state_cell
-from agent.pages.fleet.wording import about, hosts, place, short_age, state_age_s
+from agent.pages.fleet.wording import about, hosts, place, stamp_of
 from agent.pages.fleet.worst import places
 from agent.pages.page import Section
 from agent.pages.shapes import WIDTH, number
 
-#: The width of a square with its gap in units, the number of squares in a row, and the most squares of the map.
+#: The width of a square and its gap in units, the number of squares in a row, and the maximum number in the map.
 SIDE = 15.0
 A_ROW = 64
 MOST = 10_000
@@ -83,8 +83,7 @@ def _single(rows: Sequence[HostRow], facts: FleetFacts) -> Iterator[Shape]:
 def _square(number_: int, row: HostRow, facts: FleetFacts, known: Mapping[tuple[str, str], str]) -> Shape:
     where = f" ({place(row)})" if place(row) else ""
     text = f"{row.host}{where}: {WORDS[row.condition]}"
-    age = short_age(state_age_s(row, facts))
-    audited = "" if row.seen is None else f", audited {age} ago"
+    audited = "" if row.seen is None else f", audit of {stamp_of(row.seen.audited_at, facts.at)} UTC"
     title = Shape(tag="title", text=f"{text}{audited}. {about(row, facts)}"[:_MOST_TITLE])
     left, top = number_ % A_ROW, number_ // A_ROW
     if row.key not in known:

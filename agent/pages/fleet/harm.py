@@ -36,7 +36,7 @@ def is_calm(row: HostRow) -> bool:
 def sold_twice_of(row: HostRow) -> Mapping[str, int]:
     """Return the host's amounts that are sold twice, by class.
 
-    They are promised but not allocated, or used by unmanaged guests and volumes without a reserve.
+    These amounts are promised but not allocated, or guests and volumes unknown to the cloud use them without a reserve.
     """
     if row.seen is None:
         return {}

@@ -1,4 +1,4 @@
-"""Which hosts run an agent of a rare kind. A kind is a version and a role. Pure."""
+"""Which hosts run which kind of agent. A kind is a version and a role. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Kind = tuple[str, str]
 
 
 def kind_of(row: HostRow) -> Kind | None:
-    """Return the version and the role of the host's agent; None if no message or report of the host has come."""
+    """Return the version and the role of the host's agent; None if the host has no message and no report."""
     return (row.seen.agent_version, row.seen.role) if row.seen else None
 
 
@@ -23,10 +23,3 @@ def hosts_by_kind(facts: FleetFacts) -> Mapping[Kind, list[str]]:
         if kind := kind_of(row):
             found[kind].append(row.host)
     return {kind: sorted(names) for kind, names in found.items()}
-
-
-def rare_kinds(facts: FleetFacts) -> frozenset[Kind]:
-    """Return the kinds that fewer than half as many hosts have as the most common kind."""
-    found = hosts_by_kind(facts)
-    most = max(map(len, found.values()), default=0)
-    return frozenset(kind for kind, names in found.items() if 2 * len(names) < most)

@@ -14,7 +14,7 @@ from agent.pages.page import Section
 from agent.pages.sizes import size_text
 
 MOST_LISTED = 50
-_FROM_REPORTS = "a page that is made from reports does (stocktake report --html FILE --fleet DIR)."
+_FROM_REPORTS = "For these, make the page from report files: stocktake report --html FILE --fleet DIR."
 _STRANGE_CODES = ("volume-foreign", "volume-orphaned", "image-leftover", "guest-unknown")
 _PROVIDER = "provider-orphaned"
 _KINDS = {_PROVIDER: "provider", "compute-node-orphaned": "compute node"}
@@ -80,7 +80,7 @@ def strangers(facts: FleetFacts) -> Section:
     heading = "Volumes and files that are not the cloud's"
     if facts.details is None:
         text = _counted(
-            facts, _STRANGE_CODES, "No host reports a volume or file that is not the cloud's.", "have no sizes"
+            facts, _STRANGE_CODES, "No host reports a volume or file that is not the cloud's.", "do not have the sizes"
         )
         return Section(id="strangers", heading=heading, blocks=(Paragraph(text=text),))
     return Section(id="strangers", heading=heading, blocks=_strangers(facts, list(facts.details.values())))
@@ -94,7 +94,7 @@ def _strangers(facts: FleetFacts, details: list[HostDetails]) -> tuple[Block, ..
         key=lambda pair: (-pair[1].size_bytes, pair[0], pair[1].store, pair[1].owner, pair[1].kind),
     )
     if not found:
-        return (Paragraph(text=f"Every volume and file in the stores that were read is the cloud's.{rest}"),)
+        return (Paragraph(text=f"Every volume and file in the stores that were read belongs to the cloud.{rest}"),)
     names = marked_names(facts)
     by_kind: Counter[str] = Counter()
     for one in details:
@@ -141,7 +141,7 @@ def _counted(facts: FleetFacts, codes: tuple[str, ...], none: str, lacks: str) -
         if affected:
             names = some([host for host, _ in affected], 20)
             parts.append(f"{code}: {sum(number for _, number in affected)} on {hosts(len(affected))} ({names})")
-    return f"{'; '.join(parts)}. Messages {lacks}: {_FROM_REPORTS}" if parts else none
+    return f"{'; '.join(parts)}. Messages {lacks}. {_FROM_REPORTS}" if parts else none
 
 
 def _number(row: HostRow, code: str) -> int:

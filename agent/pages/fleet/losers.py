@@ -31,8 +31,8 @@ from agent.pages.page import Section
 
 #: The maximum number of hosts in each table. The page's search finds the other hosts.
 MOST_LISTED = 40
-_SEEN = "First seen is when an audit first saw the oldest finding that the row counts{}. Ages are at {} UTC."
-_BEGAN = ", began when the oldest of these faults began by nova's database (? if it does not say)"
+_SEEN = "First seen is when an audit first saw the oldest finding that the row counts.{} Ages are at {} UTC."
+_BEGAN = " Began is when the oldest of these faults began according to nova's database; ? if the database does not say."
 _FIRST_SEEN, _BEGAN_HEADING = "first seen (UTC)", "began (UTC)"
 _WORDS = frozenset({"host", "state", _FIRST_SEEN, _BEGAN_HEADING})
 
@@ -113,7 +113,7 @@ def _block(facts: FleetFacts, loss: _Loss) -> Block:
         caption=f"{which}, the most VCPU first, then RAM and disk. {times}{rest}",
         columns=tuple(Column(heading=heading, is_word=heading in _WORDS) for heading in columns),
         rows=tuple(_row(row, loss, facts, known) for row in shown),
-        foot=and_more(len(shown), len(rows), "hosts: the search field below finds a host"),
+        foot=and_more(len(shown), len(rows), "hosts: the search field below finds each of them"),
     )
 
 

@@ -45,7 +45,7 @@ def _sentences(facts: FleetFacts) -> tuple[str, ...]:
     texts += _lost_sources(facts)
     if silent := view.counts[Condition.SILENT]:
         texts.append(
-            f"{counted(silent, 'host is', 'hosts are')} silent: each sum counts the numbers of the last report."
+            f"{counted(silent, 'host is', 'hosts are')} silent: the sums contain the numbers of their last reports."
         )
     if stale := sum(bool(row.seen and any(n for _, n in row.seen.unknown or ())) for row in view.rows):
         texts.append(

@@ -56,8 +56,8 @@ def fleet_page(facts: FleetFacts) -> Page:
         "Stocktake fleet",
         hosts(len(facts.view.rows)),
         f"made from {facts.source}",
-        f"state of {facts.at:%Y-%m-%d %H:%M:%S} UTC: every age on this page is at that moment, and later changes "
-        "are in no number",
+        f"state of {facts.at:%Y-%m-%d %H:%M:%S} UTC: every age on this page is at that moment, and no number "
+        "contains a later change",
         f"page made {utc(facts.made)}{_later(facts)}",
         RULE,
         *((f"Stocktake {facts.version}",) if facts.version else ()),

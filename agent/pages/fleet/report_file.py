@@ -143,7 +143,7 @@ def _newest(seen: SeenFinding) -> NewFinding:
 
 
 def _largest(document: Document) -> list[tuple[str, dict[str, int]]]:
-    """Return the consumers that Placement records with the most VCPU and PCPU, each with its amounts by class."""
+    """Return the consumers to which Placement has allocated the most VCPU and PCPU, each with its amounts by class."""
     found: dict[str, Counter[str]] = defaultdict(Counter)
     for row in _objects(document.get("ledger", [])):
         uuid, name, amount = row.get("consumer_uuid"), row.get("resource_class"), row.get("recorded")

@@ -21,7 +21,7 @@ _MOST_HOSTS = 6
 _MOST_NAMES = 3
 _HEADING = "Consumers on several hosts"
 _HEADINGS = (
-    "consumer", "uuid", "lives on", "too many, on", "counted in wasted", "repair",
+    "consumer", "uuid", "lives on", "surplus allocation on", "counted in wasted", "repair",
     "first seen (UTC)",
 )  # fmt: skip
 _WORDS = frozenset({"uuid", "lives on", "first seen (UTC)"})
@@ -45,8 +45,8 @@ class Shared:
     since: str
 
     @property
-    def too_many(self) -> Mapping[str, Counts]:
-        """The allocations on the hosts at fault; all allocations if nobody knows where the consumer lives."""
+    def surplus(self) -> Mapping[str, Counts]:
+        """The allocations on every host except the home; all allocations if the home is not known."""
         return {host: counts for host, counts in self.recorded.items() if host != self.home}
 
 
@@ -67,9 +67,9 @@ def shared_of(facts: FleetFacts) -> list[Shared]:
 
 
 def homes_of(facts: FleetFacts) -> Mapping[str, str]:
-    """Return the hosts whose errors are only about consumers that live there: not these hosts are at fault.
+    """Return the hosts that are not at fault: all their errors are about consumers that live there.
 
-    The value is a sentence for the table of the worst hosts.
+    The result maps each of these hosts to a text for the table of the worst hosts.
     """
     living: dict[str, list[Shared]] = defaultdict(list)
     for each in shared_of(facts):
@@ -80,19 +80,20 @@ def homes_of(facts: FleetFacts) -> Mapping[str, str]:
 
 
 def _not_here(found: Sequence[Shared]) -> str:
-    others = sorted({host for each in found for host in each.too_many})
+    others = sorted({host for each in found for host in each.surplus})
     who = counted(len(found), "consumer", "consumers")
-    return f"not at fault: {who} of this host also recorded on {some([name(host) for host in others], _MOST_NAMES)}"
+    where = some([name(host) for host in others], _MOST_NAMES)
+    return f"not at fault: Placement counts {who} of this host on {where} too"
 
 
 def not_in_wasted(facts: FleetFacts) -> tuple[int, Counter[str]]:
-    """Return how many consumers have allocations too many that no host counts as wasted, and the sum of these amounts.
+    """Return how many consumers have surplus allocations that no host counts as wasted, and the sum of these amounts.
 
-    Consumers of which nobody knows where they live are left out.
+    Consumers whose home is not known are left out.
     """
     number, sums = 0, Counter[str]()
     for each in shared_of(facts):
-        left = [counts for host, counts in each.too_many.items() if each.home and host not in each.wasted_by]
+        left = [counts for host, counts in each.surplus.items() if each.home and host not in each.wasted_by]
         number += bool(left)
         for counts in left:
             sums.update(dict(counts))
@@ -108,7 +109,7 @@ def _blocks(facts: FleetFacts) -> tuple[Block, ...]:
     left_out = sum(details.spread_left_out for details in facts.details.values())
     said = (
         "Each host on which such a consumer has allocations reports the consumer as an error. The allocations on the "
-        "host where the consumer lives are correct, all others are too many. Repair only the hosts in the column "
+        "host where the consumer lives are correct, all others are surplus. Repair only the hosts in the column "
         "repair: then the finding is gone on the other host too."
     )
     return (Paragraph(text=said), _table(found, facts, left_out))
@@ -124,7 +125,8 @@ def _only_counted(facts: FleetFacts) -> str:
     return (
         f"{total} on {hosts(len(affected))}: {some(affected, 20)}. Each host on which such a consumer has allocations "
         "reports the consumer, but a repair on one of the hosts is enough: stocktake explain names that host. Messages "
-        "do not name the consumers: a page that is made from reports does (stocktake report --html FILE --fleet DIR)."
+        "do not name the consumers. For these, make the page from report files: stocktake report --html FILE "
+        "--fleet DIR."
     )
 
 
@@ -151,29 +153,29 @@ def _table(found: Sequence[Shared], facts: FleetFacts, left_out: int) -> Table:
 
 
 def _row(each: Shared, names: Mapping[str, str], facts: FleetFacts) -> tuple[Cell, ...]:
-    too_many = sorted(each.too_many)
-    texts = [f"{names.get(host) or name(host)}: {amounts(each.recorded[host])}" for host in too_many[:_MOST_HOSTS]]
-    more = (f"and {len(too_many) - _MOST_HOSTS} more",) if len(too_many) > _MOST_HOSTS else ()
+    surplus = sorted(each.surplus)
+    texts = [f"{names.get(host) or name(host)}: {amounts(each.recorded[host])}" for host in surplus[:_MOST_HOSTS]]
+    more = (f"and {len(surplus) - _MOST_HOSTS} more",) if len(surplus) > _MOST_HOSTS else ()
     living = {DELETED: "nowhere: deleted", "": "not known"}.get(each.home) or names.get(each.home) or name(each.home)
-    counted_there = [name(host) for host in too_many if host in each.wasted_by]
+    counted_there = [name(host) for host in surplus if host in each.wasted_by]
     return (
         Cell(text=cut(some(each.names, _MOST_NAMES)) or UNKNOWN),
         Cell(text=each.uuid),
         Cell(text=living),
         Cell(text="; ".join((*texts, *more))),
         Cell(text=f"yes, of {some(counted_there, _MOST_NAMES)}" if counted_there else "no"),
-        Cell(text=_repair(each, too_many)),
+        Cell(text=_repair(each, surplus)),
         Cell(text=stamp_of(each.since, facts.at)),
     )
 
 
-def _repair(each: Shared, too_many: Sequence[str]) -> str:
-    """Return the command and its host; without a known home, the command that shows where the consumer lives."""
+def _repair(each: Shared, surplus: Sequence[str]) -> str:
+    """Return which command to run on which host; if the home is not known, the command that shows the home."""
     if not each.home:
         look = f"; first: openstack server show {each.uuid}" if is_uuid(each.uuid) else ""
-        return f"on one of the hosts is enough{look}"
+        return f"a repair on one of the hosts is enough{look}"
     by_code: dict[str, list[str]] = defaultdict(list)
-    for host in too_many:
+    for host in surplus:
         by_code[each.wasted_by.get(host, SPREAD_CODE)].append(name(host))
     texts = (f"on {some(found, _MOST_NAMES)}: stocktake heal --code {code}" for code, found in sorted(by_code.items()))
     return "; ".join(texts)

@@ -19,7 +19,7 @@ _HEADING = "Hosts not or only partly known"
 _ABSENT = frozenset({Condition.NEVER, Condition.SILENT, Condition.AWAITED})
 _READ_LITTLE = frozenset({"partial", "unreadable", "crashed"})
 _LOST = frozenset({"source-unavailable", "source-stale"})
-_LONG = frozenset({"why", "numbers in the sums"})
+_LONG = frozenset({"why", "in the sums"})
 
 
 def unknown_hosts(facts: FleetFacts) -> Section:
@@ -44,7 +44,7 @@ def lacks_a_source(row: HostRow) -> bool:
 def _table(rows: Sequence[HostRow], facts: FleetFacts) -> Table:
     shown = sorted(rows, key=lambda row: (RANKS[row.condition], -(row.for_s or 0.0), row.key))[:MOST_LISTED]
     known = places(facts)
-    columns = ("host", "why", "since (UTC)", "last audit (UTC)", "numbers in the sums", "state")
+    columns = ("host", "why", "since (UTC)", "last audit (UTC)", "in the sums", "state")
     return Table(
         id="unknown-host-list",
         caption=f"{len(shown)} of {hosts(len(rows))}. Ages are at {facts.at:%Y-%m-%d %H:%M} UTC.",
@@ -60,7 +60,7 @@ def _table(rows: Sequence[HostRow], facts: FleetFacts) -> Table:
             )
             for row in shown
         ),
-        foot=and_more(len(shown), len(rows), "hosts: search for their state below"),
+        foot=and_more(len(shown), len(rows), "hosts: the search field below finds them by their state"),
     )
 
 
@@ -70,8 +70,8 @@ def _in_sums(row: HostRow) -> str:
         return "none"
     known = (("wasted", row.seen.leaked), ("sold twice", row.seen.missing and row.seen.uncovered))
     lacking = [name for name, amounts in (*known, ("capacity", row.seen.amounts)) if amounts is None]
-    numbers = f"all {as_of(row)}" if row.condition is Condition.SILENT else "all of the last audit"
-    return f"{numbers}, but not: {', '.join(lacking)}" if lacking else numbers
+    numbers = f"all numbers {as_of(row)}" if row.condition is Condition.SILENT else "all numbers of the last audit"
+    return f"{numbers}, except: {', '.join(lacking)}" if lacking else numbers
 
 
 def _why(row: HostRow, facts: FleetFacts) -> str:

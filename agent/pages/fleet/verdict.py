@@ -28,7 +28,7 @@ from agent.pages.sizes import listed
 _NOT_KNOWN = "?"
 _NO_HOSTS = "there are no hosts"
 _NAMES = {"MEMORY_MB": "RAM", "DISK_GB": "disk"}
-#: The states in the order in which the number of hosts is divided.
+#: The order of the states in the sum that the figure Hosts shows below its number.
 _BY_STATE = (Condition.CLEAN, *(each for each in reversed(Condition) if each is not Condition.CLEAN))
 _FINDINGS = (Condition.ERROR, Condition.UNRATED, Condition.WARNING, Condition.INFO)
 
@@ -108,8 +108,8 @@ def _wasted(facts: FleetFacts) -> _Sum:
 def _sold_twice(facts: FleetFacts) -> _Sum:
     return _Sum(
         name="Sold twice",
-        text="amounts that are promised without an allocation, or that are used unknown to the cloud and not covered "
-        "by a reserve: Placement may allocate these amounts again",
+        text="amounts that are promised without an allocation, or used without a reserve by what the cloud does not "
+        "know: Placement may allocate these amounts again",
         found=[(row, found) for row in by_harm(facts.view.rows) if (found := sold_twice_of(row))],
         codes=MISSING | UNKNOWN_USE,
         unknown=sold_twice_unknown(facts),
@@ -122,7 +122,7 @@ def _sum_figure(each: _Sum, facts: FleetFacts) -> Figure:
         why = f"unknown for {unknown}" if unknown else _NO_HOSTS
         return Figure(name=each.name, amounts=(_NOT_KNOWN,), meaning=Meaning.UNREAD, text=why)
     sums = _added(each.found)
-    least = (f"the sum is a minimum: unknown for {unknown}",) if unknown else ()
+    least = (f"the sum is a minimum: the amounts of {unknown} are not known",) if unknown else ()
     return Figure(
         name=each.name,
         amounts=listed(sums) or ("nothing",),
@@ -143,16 +143,17 @@ def _of_hosts(each: _Sum, facts: FleetFacts) -> Iterator[str]:
     times = [(when, row.key, row.host) for row, _ in each.found if (when := _began(row, each.codes))]
     if times and min(times)[0] != began:
         when, _, host = min(times)
-        yield f"the oldest on {host_name(host)}, first seen {stamp_of(when, facts.at)}"
+        yield f"the oldest finding is on {host_name(host)}, first seen {stamp_of(when, facts.at)}"
 
 
 def _of_silent(each: _Sum, facts: FleetFacts) -> Iterator[str]:
-    """Yield a line that says what the sum contains of the hosts that are silent."""
+    """Yield a line with the part of the sum that comes from silent hosts."""
     silent = [row for row in facts.view.rows if row.condition is Condition.SILENT]
     if not silent or not each.found:
         return
     sums = _added([(row, found) for row, found in each.found if row.condition is Condition.SILENT])
-    yield f"of it from the last reports of {counted(len(silent), 'silent host', 'silent hosts')}: {_or_nothing(sums)}"
+    reports = f"the last reports of {counted(len(silent), 'silent host', 'silent hosts')}"
+    yield f"part of it that comes from {reports}: {_or_nothing(sums)}"
 
 
 def _or_nothing(sums: Counter[str]) -> str:
@@ -160,13 +161,14 @@ def _or_nothing(sums: Counter[str]) -> str:
 
 
 def _twice(each: _Sum, facts: FleetFacts) -> Iterator[str]:
-    """Yield a line about consumers on several hosts, whose second allocation no host counts as wasted."""
+    """Yield a line about consumers on several hosts whose surplus allocations no host counts as wasted."""
     if each.codes != LEAKING:
         return
     number, sums = not_in_wasted(facts)
     if number:
         consumers = counted(number, "consumer has", "consumers have")
-        yield f"not in it: {_or_nothing(sums)} that {consumers} on a second host (section Consumers on several hosts)"
+        where = "on a second host (section Consumers on several hosts)"
+        yield f"not in the sum: {_or_nothing(sums)} that {consumers} {where}"
 
 
 def _began(row: HostRow, codes: frozenset[str]) -> str:
@@ -222,10 +224,10 @@ def _unknown(facts: FleetFacts) -> Figure:
 
 
 def _also_counted(unread: Sequence[HostRow]) -> str:
-    """Return the states as which the hosts with an unread source are counted in the number of hosts."""
+    """Return the states by which the figure Hosts counts the hosts with an unread source."""
     states = Counter(WORDS[row.condition] for row in unread)
     named = ", ".join(f"{number} {word}" for word, number in sorted(states.items()))
-    return f"; the number of hosts counts the latter as {named}" if named else ""
+    return f"; the figure Hosts counts the latter as: {named}" if named else ""
 
 
 def _sources(rows: Sequence[HostRow]) -> str:

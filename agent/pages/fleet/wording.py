@@ -77,7 +77,7 @@ def oldest(row: HostRow) -> Mapping[str, str]:
 
 
 def since_codes(row: HostRow, codes: Iterable[str], facts: FleetFacts) -> str:
-    """Return since when the host has had a finding with one of these codes, as text.
+    """Return as text when an audit first saw the host's oldest finding with one of these codes.
 
     If the host's message does not say, return the result of ``since``.
     """
@@ -93,7 +93,7 @@ def began_codes(row: HostRow, codes: Iterable[str], facts: FleetFacts) -> str:
 
 
 def began_by_code(row: HostRow, facts: FleetFacts) -> Mapping[str, str]:
-    """Return for each code when the host's oldest fault began by nova's database (ISO 8601), {} if nobody knows."""
+    """Return for each code when the host's oldest fault began by nova's database (ISO 8601), {} if that is unknown."""
     details = facts.details_of(row)
     return {each.code: each.began for each in details.codes if each.began} if details else {}
 
@@ -151,7 +151,7 @@ def host_cell(row: HostRow, places: Mapping[tuple[str, str], str] | None = None)
 
 
 def marked_names(facts: FleetFacts) -> Mapping[str, str]:
-    """Return the shown name of each host, with the time of the numbers behind the name of a silent host."""
+    """Return the shown name of each host, with the time of the numbers after the name of a silent host."""
     return {row.host: host_cell(row).text for row in facts.view.rows}
 
 

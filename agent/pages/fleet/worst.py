@@ -1,4 +1,4 @@
-"""Section: the hosts with the most harm: what, how much, since when; and a search that finds every host. Pure."""
+"""Section: what to do first, a table of the most harmful hosts, and a search that finds every host. Pure."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def _table(rows: Sequence[HostRow], facts: FleetFacts) -> Table:
     kinds = sorted({_kind(row) for row in rows})
     return Table(
         id="worst-hosts",
-        caption=f"{which}. Order: {IN_WORDS}. First seen is when an audit first saw the host's oldest finding. Free "
-        f"are VCPU/GiB RAM/GiB disk, without what is reserved. Ages are at {facts.at:%Y-%m-%d %H:%M} UTC.",
+        caption=f"{which}. Order: {IN_WORDS}. First seen is when an audit first saw the host's oldest finding. "
+        f"Free has VCPU/GiB RAM/GiB disk; what is reserved is not free. Ages are at {facts.at:%Y-%m-%d %H:%M} UTC.",
         columns=tuple(Column(heading=heading, is_word=heading in _WORDS) for heading in headings),
         rows=tuple(_row(number, row, made) for number, row in enumerate(shown, start=1)),
         also=tuple(f"{_kind(row)} {_codes(row)}" for row in shown),

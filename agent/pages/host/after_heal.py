@@ -32,7 +32,10 @@ def free_now(facts: HostFacts) -> str:
 
 
 def after_heal(facts: HostFacts, classes: Sequence[ClassBooks]) -> str:
-    """Return the sentences; "" if heal changes no amount, or if a source that the amounts depend on is unread."""
+    """Return sentences with what is free after heal.
+
+    "" if heal changes no amount, or if a source that the amounts depend on is unread.
+    """
     if facts.missing("placement", "state"):
         return ""
     wasted = amounts_of(facts.report, LEAKING, "recorded")

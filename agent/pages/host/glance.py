@@ -23,7 +23,7 @@ _COLUMNS = (
     "severity", "finding", "about", "amounts", "began (UTC)", "first seen (UTC)", "known", "first command",
 )  # fmt: skip
 _WORDS = frozenset({"severity", "began (UTC)", "first seen (UTC)"})
-#: What the operator tries first. A remedy by hand is not in this list, because it may destroy data.
+#: The kinds of remedies whose command the table shows, the preferred kind first. A remedy by hand may destroy data.
 _FIRST = (RemedyKind.HEAL, RemedyKind.INSPECT)
 
 
@@ -37,9 +37,9 @@ def glance(facts: HostFacts) -> Table | None:
     places = {seen.finding.id: f"#{block_id(group)}" for group in groups_of(facts)[:MOST_BLOCKS] for seen in group}
     return Table(
         id="causes",
-        caption="Causes at a glance, the most urgent first. Began is when the fault began, by nova's database; ? if "
-        "the database does not say. First seen is when an audit first found it, which is often later. Ages are at "
-        f"{utc(facts.now)}.",
+        caption="Causes at a glance, the most urgent first. Began is when the fault began according to nova's "
+        "database; ? if the database does not say. First seen is when an audit first found the fault, which is often "
+        f"later. The first command changes nothing: heal prints a plan. Ages are at {utc(facts.now)}.",
         columns=tuple(
             Column(heading=name, is_word=name in _WORDS, is_command=name == "first command") for name in _COLUMNS
         ),

@@ -39,12 +39,12 @@ def largest(facts: HostFacts) -> tuple[Table, ...]:
     is_unread = bool(facts.missing("placement"))
     table = Table(
         id="largest-consumers",
-        caption=f"The {len(shown)} of {len(found)} consumers with the most VCPU and PCPU, by the largest of the three "
-        "books",
+        caption=f"The {len(shown)} of {len(found)} consumers with the most VCPU and PCPU, by what is promised, held or "
+        "recorded, whichever is largest",
         columns=(
             Column(heading="consumer"),
             Column(heading="uuid", is_code=True),
-            Column(heading="most in a book"),
+            Column(heading="largest amount"),
             Column(heading="recorded by Placement"),
         ),
         rows=tuple(

@@ -94,7 +94,7 @@ def losses_of(report: AuditReport) -> Losses:
 
 
 def amounts_of(report: AuditReport, codes: frozenset[str], book: str) -> dict[str, int]:
-    """Return the amounts of one book, by class, of the consumers of live findings with these codes.
+    """Return the amounts of one book, by class, of the consumers that findings with these codes are about.
 
     If the ledger has no amount of a consumer because the book was not read, the amount of the last check is taken from
     the finding's evidence.

@@ -33,12 +33,16 @@ def _is_about(change: Change, seen: SeenFinding) -> bool:
 
 def _sentence(change: Change, by_id: dict[str, Change], facts: HostFacts) -> str:
     made = f"A repair of {with_age(change.at, facts.now)} (entry {change.id[:_DIGITS]})"
-    later = "This page shows the audit before that repair." if facts.is_later(change) else ""
+    later = "This page shows an audit from before that repair." if facts.is_later(change) else ""
     if change.undone_by:
         undone = ", ".join(_undone(change.undone_by, by_id, facts.now))
         return f"{made} was undone: {undone}. {later or 'So the finding is here again.'}"
     if change.result == "done":
-        after = f"{later} The next audit shows if the finding is gone." if later else "The audit still has the finding."
+        after = (
+            f"{later} The next audit shows if the finding is gone."
+            if later
+            else "The later audit of this page still has the finding."
+        )
         return f"{made} is done, and was not undone. {after}"
     return f"{made} has the result {change.result}: {change.words}"
 

@@ -24,7 +24,7 @@ def storage(facts: HostFacts) -> Section:
     rows = facts.report.storage
     stores, unread = stores_of(rows), facts.missing(*_SOURCES)
     if not stores and not unread:
-        nothing = Paragraph(text="No store is configured, or no audit has reported one.")
+        nothing = Paragraph(text="No store is configured, or no audit has reported a store.")
         return Section(id="storage", heading="Storage", blocks=(nothing,))
     blocks: list[Block] = [storage_picture(stores[:MOST_STORES], unread)]
     if len(stores) > MOST_STORES:

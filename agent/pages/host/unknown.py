@@ -1,4 +1,4 @@
-"""Section 12, what is not known: unchecked findings, unread sources, skipped writes, and rows left out. Pure."""
+"""Section 12, what is not known: unchecked findings, unread sources, writes held back, and rows left out. Pure."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def _reads(facts: HostFacts) -> str:
     unread = facts.unread_sources
     if not unread:
         return f"all sources read at {at}" if facts.report.sources else "the report names no source"
-    return f"not read at {at}: {', '.join(source.name for source in unread)}"
+    return f"sources not read at {at}: {', '.join(source.name for source in unread)}"
 
 
 def _figures(losses: Losses, facts: HostFacts) -> tuple[Figure, ...]:

@@ -27,7 +27,7 @@ def capacity_picture(classes: Sequence[ClassBooks]) -> Picture:
         shapes.extend(_block(each, place * _BLOCK))
     return Picture(
         id="capacity-picture",
-        title="Promised, held and recorded amounts of each resource class, beside the total x ratio",
+        title="Promised, held and recorded amounts of each resource class, compared with total x ratio",
         conclusion=" ".join(map(conclusion, classes)),
         height=max(_BLOCK * len(classes), 20.0),
         shapes=tuple(shapes),
@@ -66,7 +66,7 @@ def _sum(name: str, book: Book) -> str:
     if not book.is_known:
         return _not_known(book)
     reserve = next((part.amount for part in book.parts if part.name == RESERVE), 0)
-    rest = f" ({beside_its_class(name, reserve)} of it host's reserve)" if reserve else ""
+    rest = f" ({beside_its_class(name, reserve)} of it are the host's reserve)" if reserve else ""
     return f"{beside_its_class(name, book.total)}{rest}"
 
 

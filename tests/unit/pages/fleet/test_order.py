@@ -127,7 +127,7 @@ def test_the_date_beside_the_host_with_the_most_waste_is_the_date_of_that_host()
     most, oldest = figure(fleet_page(facts_of(map(report_document, (much, old)))), "Wasted").lines[:2]
     assert most.startswith(f"2 hosts, most on {fleet.name(1)}: 24 VCPU")
     assert most.endswith("(age 3 h)")
-    assert oldest.startswith(f"the oldest on {fleet.name(2)}, first seen ")
+    assert oldest.startswith(f"the oldest finding is on {fleet.name(2)}, first seen ")
     assert oldest.endswith("(age 4 d)")
 
 
@@ -201,10 +201,10 @@ def test_a_consumer_on_two_hosts_is_repaired_on_the_host_where_it_does_not_live(
     assert steps[0][1:4] == ["consumer-on-several-providers", "2", fleet.name(40)]
     page = fleet_page(facts_of(map(report_document, pair)))
     what = {row[1].text: row[3].text for row in tables(page)["worst-hosts"].rows}
-    assert what[fleet.name(41)] == f"not at fault: 1 consumer of this host also recorded on {fleet.name(40)}"
+    assert what[fleet.name(41)] == f"not at fault: Placement counts 1 consumer of this host on {fleet.name(40)} too"
     assert not what[fleet.name(40)].startswith("not at fault")
     assert figure(page, "Hosts").lines[1].startswith("1 of the hosts with an error is not at fault")
-    assert "not in it: 4 VCPU that 1 consumer has on a second host" in figure(page, "Wasted").lines[0]
+    assert "not in the sum: 4 VCPU that 1 consumer has on a second host" in figure(page, "Wasted").lines[0]
 
 
 def test_a_stale_move_stands_for_its_consumer_on_two_hosts_in_the_commands():
@@ -235,8 +235,8 @@ def test_a_silent_host_shows_since_when_its_numbers_are_and_what_the_sums_have()
     (row,) = tables(page)["wasted-hosts"].rows
     assert row[0].text == f"{fleet.name(3)} (as of 2026-11-21 22:11)"
     (unknown,) = tables(page)["unknown-host-list"].rows
-    assert unknown[4].text == "all as of 2026-11-21 22:11"
-    of_silent = "of it from the last reports of 1 silent host: 8 VCPU, 16 GiB RAM, 80 GiB disk"
+    assert unknown[4].text == "all numbers as of 2026-11-21 22:11"
+    of_silent = "part of it that comes from the last reports of 1 silent host: 8 VCPU, 16 GiB RAM, 80 GiB disk"
     assert of_silent in figure(page, "Wasted").lines
 
 

@@ -97,14 +97,14 @@ def test_a_finding_whose_repair_was_undone_names_both_journal_entries():
 def test_a_repair_that_nobody_undid_is_not_called_undone():
     done = (dataclasses.replace(CHANGES[0], undone_by=()),)
     (block,) = [each for each in findings(facts(changes=done)).blocks if each.code == "allocation-leaked"]
-    assert block.history[0].endswith("was not undone. The audit still has the finding.")
+    assert block.history[0].endswith("was not undone. The later audit of this page still has the finding.")
 
 
 def test_a_repair_after_the_audit_of_the_page_is_called_later():
     late = (dataclasses.replace(CHANGES[0], undone_by=(), at="2026-11-22T03:11:30Z"),)
     (block,) = [each for each in findings(facts(changes=late)).blocks if each.code == "allocation-leaked"]
     assert block.history[0].endswith(
-        "This page shows the audit before that repair. The next audit shows if the finding is gone."
+        "This page shows an audit from before that repair. The next audit shows if the finding is gone."
     )
 
 
