@@ -20,10 +20,7 @@ MOST_LISTED = 50
 _MOST_HOSTS = 6
 _MOST_NAMES = 3
 _HEADING = "Consumers on several hosts"
-_HEADINGS = (
-    "consumer", "uuid", "lives on", "surplus allocation on", "counted in wasted", "repair",
-    "first seen (UTC)",
-)  # fmt: skip
+_HEADINGS = ("consumer", "uuid", "lives on", "surplus allocation on", "repair", "first seen (UTC)")
 _WORDS = frozenset({"uuid", "lives on", "first seen (UTC)"})
 
 
@@ -109,8 +106,9 @@ def _blocks(facts: FleetFacts) -> tuple[Block, ...]:
     left_out = sum(details.spread_left_out for details in facts.details.values())
     said = (
         "Each host on which such a consumer has allocations reports the consumer as an error. The allocations on the "
-        "host where the consumer lives are correct, all others are surplus. Repair only the hosts in the column "
-        "repair: then the finding is gone on the other host too."
+        "host where the consumer lives are correct, all others are surplus. Only surplus allocations with the mark (in "
+        "wasted) are in the wasted amounts of this page. Repair only the hosts in the column repair: then the finding is "
+        "gone on the other host too."
     )
     return (Paragraph(text=said), _table(found, facts, left_out))
 
@@ -154,16 +152,18 @@ def _table(found: Sequence[Shared], facts: FleetFacts, left_out: int) -> Table:
 
 def _row(each: Shared, names: Mapping[str, str], facts: FleetFacts) -> tuple[Cell, ...]:
     surplus = sorted(each.surplus)
-    texts = [f"{names.get(host) or name(host)}: {amounts(each.recorded[host])}" for host in surplus[:_MOST_HOSTS]]
+    marks = {host: " (in wasted)" for host in each.wasted_by}
+    texts = [
+        f"{names.get(host) or name(host)}: {amounts(each.recorded[host])}{marks.get(host, '')}"
+        for host in surplus[:_MOST_HOSTS]
+    ]
     more = (f"and {len(surplus) - _MOST_HOSTS} more",) if len(surplus) > _MOST_HOSTS else ()
     living = {DELETED: "nowhere: deleted", "": "not known"}.get(each.home) or names.get(each.home) or name(each.home)
-    counted_there = [name(host) for host in surplus if host in each.wasted_by]
     return (
         Cell(text=cut(some(each.names, _MOST_NAMES)) or UNKNOWN),
         Cell(text=each.uuid),
         Cell(text=living),
         Cell(text="; ".join((*texts, *more))),
-        Cell(text=f"yes, of {some(counted_there, _MOST_NAMES)}" if counted_there else "no"),
         Cell(text=_repair(each, surplus)),
         Cell(text=stamp_of(each.since, facts.at)),
     )

@@ -5,7 +5,7 @@ A cause is a finding that no other finding causes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from agent.model.finding import FindingState, RemedyKind, SeenFinding
 from agent.pages.blocks import Cell, Column, Meaning, Table
@@ -35,15 +35,17 @@ def glance(facts: HostFacts) -> Table | None:
         return None
     more = len(causes) - MOST_ROWS
     places = {seen.finding.id: f"#{block_id(group)}" for group in groups_of(facts)[:MOST_BLOCKS] for seen in group}
+    has_unknown = any(seen.state is FindingState.UNKNOWN for seen in causes[:MOST_ROWS])
+    columns = [name for name in _COLUMNS if has_unknown or name != "known"]
     return Table(
         id="causes",
         caption="Causes at a glance, the most urgent first. Began is when the fault began according to nova's "
         "database; ? if the database does not say. First seen is when an audit first found the fault, which is often "
         f"later. The first command changes nothing: heal prints a plan. Ages are at {utc(facts.now)}.",
         columns=tuple(
-            Column(heading=name, is_word=name in _WORDS, is_command=name == "first command") for name in _COLUMNS
+            Column(heading=name, is_word=name in _WORDS, is_command=name == "first command") for name in columns
         ),
-        rows=tuple(_row(seen, who(seen, names), places, facts) for seen in causes[:MOST_ROWS]),
+        rows=tuple(_row(seen, names, places, facts, columns) for seen in causes[:MOST_ROWS]),
         foot=f"and {more} more, in the section Findings" if more > 0 else "",
     )
 
@@ -59,19 +61,28 @@ def _when(time: str | None, now: str) -> str:
     return in_table(time, now) if time else NOT_KNOWN
 
 
-def _row(seen: SeenFinding, about: str, places: Mapping[str, str], facts: HostFacts) -> tuple[Cell, ...]:
+def _about(seen: SeenFinding, names: Mapping[str, str]) -> str:
+    """Return what the finding is about. Of a consumer's uuid, the text has only the first digits."""
+    uuid = seen.finding.consumer_uuid
+    return f"{names.get(uuid, '')} {uuid[:ID_DIGITS]}".strip() if uuid else who(seen, names)
+
+
+def _row(
+    seen: SeenFinding, names: Mapping[str, str], places: Mapping[str, str], facts: HostFacts, columns: Sequence[str]
+) -> tuple[Cell, ...]:
     finding = seen.finding
     known = Cell(text="checked by this audit")
     if seen.state is FindingState.UNKNOWN:
         last = f"; last checked {with_age(seen.last_seen_at, facts.now)}" if seen.last_seen_at else ""
         known = Cell(text=f"not known now: {was_unread(seen.unknown_because)}{last}", meaning=Meaning.UNREAD)
-    return (
-        Cell(text=finding.severity.value, meaning=MEANINGS[finding.severity]),
-        Cell(text=finding.code, href=places.get(finding.id, "")),
-        Cell(text=cut(about)),
-        Cell(text=", ".join(listed(amounts_of_finding(facts.report, seen))) or "-"),
-        Cell(text=_when(finding.began_at, facts.now)),
-        Cell(text=_when(seen.first_seen_at, facts.now)),
-        known,
-        Cell(text=_command(seen)),
-    )
+    cells = {
+        "severity": Cell(text=finding.severity.value, meaning=MEANINGS[finding.severity]),
+        "finding": Cell(text=finding.code, href=places.get(finding.id, "")),
+        "about": Cell(text=cut(_about(seen, names))),
+        "amounts": Cell(text=", ".join(listed(amounts_of_finding(facts.report, seen))) or "-"),
+        "began (UTC)": Cell(text=_when(finding.began_at, facts.now)),
+        "first seen (UTC)": Cell(text=_when(seen.first_seen_at, facts.now)),
+        "known": known,
+        "first command": Cell(text=_command(seen)),
+    }
+    return tuple(cells[name] for name in columns)

@@ -30,7 +30,7 @@ def journal(facts: HostFacts) -> Section:
         caption=f"Changes of the last 30 days, the newest first. The numbers of this page are of the audit of "
         f"{utc(facts.report.started_at)}: a later change is not yet in them. Ages are at {utc(facts.now)}.",
         columns=tuple(
-            Column(heading=name, is_code=name in {"entry", "to undo"}, is_word=name in {"kind", "result"})
+            Column(heading=name, is_code=name in {"entry", "to undo"}, is_word=name in {"time (UTC)", "kind", "result"})
             for name in _COLUMNS
         ),
         rows=tuple(_row(change, facts) for change in newest[:MOST_ROWS]),
