@@ -22,7 +22,7 @@ _HEAD, _ROW, _FOOT, _BETWEEN = 26.0, 28.0, 22.0, 20.0
 _BAR, _BASE = 22.0, 16.0
 _BLOCK = _HEAD + 2 * _ROW + _FOOT + _BETWEEN
 _LEAST = 3.0
-_HEADING = "The cloud's capacity"
+HEADING = "The cloud's capacity"
 _AFTER_HEAL = (
     "Capacity is the sum of (total - reserved) x ratio of every host: for example, 48 CPUs with ratio 4 are 192 VCPU. "
     "No bar contains what is reserved. After heal means: the wasted amounts are removed from Placement, and what is "
@@ -52,9 +52,9 @@ def capacity(facts: FleetFacts) -> Section:
         texts.append(f"The sums contain the last numbers of {counted(silent, 'silent host', 'silent hosts')}.")
     rest = " ".join(texts)
     if not sums:
-        return Section(id="capacity", heading=_HEADING, blocks=(Paragraph(text=rest or "There is no inventory."),))
+        return Section(id="capacity", heading=HEADING, blocks=(Paragraph(text=rest or "There is no inventory."),))
     intro = (Paragraph(text=_AFTER_HEAL), *((Paragraph(text=rest),) if rest else ()))
-    return Section(id="capacity", heading=_HEADING, blocks=(*intro, _picture(sums)))
+    return Section(id="capacity", heading=HEADING, blocks=(*intro, _picture(sums)))
 
 
 def _picture(sums: Sequence[ClassSums]) -> Picture:

@@ -107,8 +107,8 @@ def _blocks(facts: FleetFacts) -> tuple[Block, ...]:
     said = (
         "Each host on which such a consumer has allocations reports the consumer as an error. The allocations on the "
         "host where the consumer lives are correct, all others are surplus. Only surplus allocations with the mark (in "
-        "wasted) are in the wasted amounts of this page. Repair only the hosts in the column repair: then the finding is "
-        "gone on the other host too."
+        "wasted) are in the wasted amounts of this page. Repair only the hosts in the column repair: then the finding "
+        "is gone on the other host too."
     )
     return (Paragraph(text=said), _table(found, facts, left_out))
 

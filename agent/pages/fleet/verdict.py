@@ -11,8 +11,9 @@ from agent.fleet.head import problems
 from agent.fleet.host import HostSeen
 from agent.fleet.view import HostRow
 from agent.model.finding import LEAKING
-from agent.pages.blocks import Block, Figure, Figures, Meaning, Note
+from agent.pages.blocks import Block, Figure, Figures, Meaning, Note, Paragraph
 from agent.pages.codes import MISSING, UNKNOWN_USE
+from agent.pages.fleet.capacity import HEADING as CAPACITY_HEADING
 from agent.pages.fleet.facts import FleetFacts
 from agent.pages.fleet.harm import by_harm, most_first, sold_twice_of, wasted_of
 from agent.pages.fleet.looks import WORDS
@@ -23,9 +24,11 @@ from agent.pages.fleet.unknown_hosts import lacks_a_source
 from agent.pages.fleet.wording import amounts, counted, hosts, hosts_and_files, oldest, share, stamp_of
 from agent.pages.fleet.wording import name as host_name
 from agent.pages.page import Section
-from agent.pages.sizes import listed
+from agent.pages.sizes import listed, with_class
 
 _NOT_KNOWN = "?"
+#: The maximum number of classes in the sentence about what is free.
+_MOST_FREE = 6
 _NO_HOSTS = "there are no hosts"
 _NAMES = {"MEMORY_MB": "RAM", "DISK_GB": "disk"}
 #: The order of the states in the sum that the figure Hosts shows below its number.
@@ -35,9 +38,22 @@ _FINDINGS = (Condition.ERROR, Condition.UNRATED, Condition.WARNING, Condition.IN
 
 def verdict(facts: FleetFacts) -> Section:
     """Return the section."""
-    blocks: list[Block] = [Figures(figures=_figures(facts))]
+    blocks: list[Block] = [Figures(figures=_figures(facts)), *_free(facts)]
     blocks += [Note(text=text, meaning=Meaning.UNREAD) for text in problems(facts.view)]
     return Section(id="verdict", heading="Verdict", blocks=tuple(blocks))
+
+
+def _free(facts: FleetFacts) -> Iterator[Paragraph]:
+    """Yield a sentence with what the scheduler can still allocate, now and after heal; nothing if that is not known."""
+    sums = class_sums(facts.view.rows)[:_MOST_FREE]
+    if not sums:
+        return
+    now = ", ".join(with_class(each.resource_class, each.free) for each in sums)
+    after = ", ".join(with_class(each.resource_class, each.free_after) for each in sums)
+    rest = f"; after heal: {after}" if after != now else ""
+    yield Paragraph(
+        text=f"Free for the scheduler now: {now}{rest}. The section {CAPACITY_HEADING} has the calculation."
+    )
 
 
 def headline(facts: FleetFacts) -> str:

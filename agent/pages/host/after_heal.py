@@ -56,4 +56,4 @@ def after_heal(facts: HostFacts, classes: Sequence[ClassBooks]) -> str:
 
 def _text(name: str, free: float, wasted: dict[str, int], missing: dict[str, int]) -> str:
     after = max(0.0, free + wasted.get(name, 0) - missing.get(name, 0))
-    return f"{name} free {beside_its_class(name, after)} (now {beside_its_class(name, max(0.0, free))})"
+    return f"{name} free {beside_its_class(name, after)} (now {beside_its_class(name, free)})"

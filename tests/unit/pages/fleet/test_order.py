@@ -10,6 +10,7 @@ import pytest
 
 from agent.fleet.expected import ExpectedHost
 from agent.fleet.view import ExpectedHosts
+from agent.pages.blocks import Paragraph
 from agent.pages.fleet import worst
 from agent.pages.fleet.gathered import Folder, gathered
 from agent.pages.fleet.harm import by_harm, is_calm, sold_twice_of
@@ -253,6 +254,13 @@ def test_the_fleet_page_names_the_newest_findings_and_the_largest_consumers():
     largest = page["largest-consumers"].rows
     assert [cell.text for cell in largest[0]][0::2] == ["guest-73", "32 VCPU, 4 GiB RAM"]
     assert len(largest) == 10
+
+
+def test_the_verdict_says_what_is_free_now_and_after_heal():
+    page = fleet_page(facts_of([report_document(fleet.report(1, fleet.leaked(1), fleet.leaked(1, 2)))]))
+    (free,) = [each.text for each in page.sections[0].blocks if isinstance(each, Paragraph)]
+    assert free.startswith("Free for the scheduler now: 91 VCPU, 110.8 GiB RAM, ")
+    assert "; after heal: 107 VCPU, 142.8 GiB RAM, " in free
 
 
 def test_began_and_first_seen_of_a_loss_have_a_column_each():
