@@ -14,8 +14,8 @@ from agent.resources import BUILTIN as RESOURCES
 # ``reserve_needs``).
 _BESIDE = {
     PLACEMENT: "nothing is written",
-    STATE: "the agent draws no conclusion about guests and does not lower reserved",
-    LIBVIRT: "the agent keeps traits that depend on libvirt and does not lower reserved",
+    STATE: "the agent draws no conclusion about guests and lowers no reserved amount",
+    LIBVIRT: "the agent keeps traits that depend on libvirt and lowers no reserved amount",
     IMAGES: "the agent does not report guests' files",
 }
 # Sources that are parts of another source: if the source (key) cannot be read, its parts (value) cannot be read either.
@@ -72,4 +72,4 @@ def reserves(lost: frozenset[str], audit: AuditFacts) -> list[str]:
         if resource.reserve_needs(audit.settings) & lost and not resource.needs(audit.settings) & lost
     )
     names = sorted({name for resource in kept for name in classes_of(resource, audit.snapshot)})
-    return [f"the agent does not lower reserved of {', '.join(names)}"] if names else []
+    return [f"the agent does not lower the reserved amount of {', '.join(names)}"] if names else []

@@ -13,7 +13,7 @@ from agent.model.finding import Finding, Remedy, Severity
 from agent.model.snapshot import IMAGE_CACHE, IMAGES, PLACEMENT
 
 _PART = "the content of this path is not reported"
-_GUEST = "the guest's use is unknown, so reserved is not lowered"
+_GUEST = "the guest's use is unknown, so the agent lowers no reserved amount"
 _HOLDERS = (
     "the agent does not report the guests' allocations on this provider; "
     "the daemon reads them every 10 x [placement] full_read_every audits, and `stocktake audit` reads them at once"

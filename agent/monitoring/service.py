@@ -44,7 +44,7 @@ class MonitorControl:
 
 
 class Metrics(Protocol):
-    """The metrics, if any are configured."""
+    """What the servers need from the daemon's metrics (``MetricsPage``)."""
 
     def audited(self, report: AuditReport, changed: tuple[FindingChange, ...]) -> None:
         """Update the metrics from an audit's report."""

@@ -151,14 +151,14 @@ def gone_lines(audit: Document) -> Iterator[Block]:
     gone = audit.get("gone", ())
     if gone:
         yield ""
-        yield "ended since the audit before:"
+        yield "ended since the previous audit:"
     for each in gone:
         about = f" {each['consumer_uuid']}" if each["consumer_uuid"] else ""
         yield line(f"  {each['code']}{about} [{each['id'][:8]}]: {_ended_by(each)}: {each['words']}", hang=4)
 
 
 def _ended_by(gone: Document) -> str:
-    """Return the reason; ``gone`` in place of ``several``, because the words say what changed."""
+    """Return why the finding ended; ``gone`` in place of ``several``, because ``words`` names the several changes."""
     return "gone" if gone["reason"] == GoneReason.SEVERAL.value else str(gone["reason"])
 
 

@@ -32,8 +32,8 @@ BOOKS = ("recorded", "promised", "held")
 # _STORAGE was not read.
 _SOURCE = {"recorded": PLACEMENT, "promised": STATE, "held": LIBVIRT}
 _STORAGE = {"DISK_GB": (LVM, FILESYSTEM)}
-# For rows with one of these verdicts, the reason (``Part.reason``) is only the cause of the claim, because the cause
-# says more than the verdict.
+# For rows with one of these verdicts, ``Part.reason`` names the cause of the claim (such as ``instance``) and not the
+# verdict, because the cause says more.
 _PLAIN = frozenset({Verdict.AGREED, Verdict.RESERVED, Verdict.UNMANAGED})
 _WITH_CAUSE = frozenset({Verdict.SETTLING, Verdict.UNKNOWN})
 # The books (lists of amounts) that the agent has only for classes that a module of agent/resources computes.
@@ -79,7 +79,7 @@ class Book:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evacuated:
-    """A finished evacuation of an instance from this host, which itself adds nothing to this host's books.
+    """A finished evacuation of an instance from this host. The evacuation adds nothing to this host's books.
 
     ``amount`` is how much of the class the instance uses on its new host, None if unknown.
     ``recorded`` is the amount that Placement still records for the instance on this host, None if 0 or unknown.
@@ -298,8 +298,8 @@ def _is_about_consumer(seen: SeenFinding, consumer: str, own: Mapping[str, str])
     """
     finding = seen.finding
     if finding.code == "over-capacity" and finding.resource_class is not None:
-        # The evidence of such a finding lists every consumer of the class, but only a wrong consumer causes the
-        # finding.
+        # The evidence of such a finding lists every consumer of the class, but the finding concerns only consumers with
+        # a finding that causes it.
         return any(root in own for root in seen.caused_by) or (
             not seen.caused_by and any(code in LEAKING for code in own.values())
         )
@@ -328,7 +328,7 @@ def _exact(rows: Iterable[LedgerRow]) -> Exact | None:
 
 
 def _parts(book: str, rows: Iterable[LedgerRow], not_counted: str | None) -> tuple[Part, ...]:
-    """Return one part per reason: first the reasons of _PLAIN verdicts, then all others; largest amounts first."""
+    """Return one part per reason: first the reasons of _PLAIN verdicts, then all others, each by falling amount."""
     grouped: dict[tuple[bool, str], list[tuple[str, int]]] = defaultdict(list)
     for row in rows:
         value = getattr(row, book)

@@ -1,4 +1,4 @@
-"""Word an explanation for people: the sums of the three books, who uses how much, and the arithmetic. Pure.
+"""Show an explanation to people as text: the sums of the three books, who uses how much, and the arithmetic. Pure.
 
 An amount is the first word of its line, and a line has at most one uuid. Only ``Detail.SOURCES`` shows where the agent
 read each amount, because the operator rarely needs this.

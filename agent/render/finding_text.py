@@ -1,4 +1,4 @@
-"""Word findings for people: one block for each cause with the commands to type, and its symptoms below it. Pure.
+"""Show findings to people as text: one block for each cause with the commands to type, and its symptoms below it. Pure.
 
 A symptom is a finding that another finding causes. The functions take the JSON documents of findings (documents.py). A
 finding in the report of an older agent has no state and no remedies: the functions then use ``confirmed`` and the text
@@ -268,7 +268,7 @@ def _no_repair(finding: Document) -> Iterator[Line]:
 
 
 def _after_a_hand_repair(finding: Document) -> Iterator[Line]:
-    """Yield the command that checks a repair by hand, if the finding can only be repaired by hand, with a command."""
+    """If only the operator can repair the finding, and with a command, yield the command that checks the result."""
     if _heal_command(finding) is None and any(
         _is_by_hand(remedy) and remedy["command"] for remedy in _remedies(finding)
     ):

@@ -1,6 +1,6 @@
 """The values from which a command's text output is drawn: lines of words, and tables. Pure.
 
-The functions that word a text return these values. ``agent/render/draw.py`` wraps, aligns and colours them for one
+The functions that compose a text return these values. ``agent/render/draw.py`` wraps, aligns and colours them for one
 terminal. A plain ``str`` is also accepted as a line that may be wrapped.
 """
 
@@ -16,13 +16,13 @@ from agent.model.report import Outcome, Verdict
 LABEL_WIDTH = 5
 MARGIN = LABEL_WIDTH + 2
 
-#: The width in columns for output to a pipe or a file, where nothing is wrapped or cut.
+#: The width in terminal columns for output to a pipe or a file, where nothing is wrapped or cut.
 UNLIMITED = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """What one output stream can show. ``width`` is in columns; with None, nothing is wrapped or cut."""
+    """What one output stream can show. ``width`` is in terminal columns; with None, nothing is wrapped or cut."""
 
     width: int | None = None
     colour: bool = False
@@ -35,7 +35,7 @@ PLAIN = Look()
 class Tone(enum.Enum):
     """What a word means for the operator; a terminal shows each meaning in its own colour.
 
-    The word alone must convey the same meaning without colour.
+    Without colour, the word itself must convey the same meaning.
     """
 
     PLAIN = "plain"

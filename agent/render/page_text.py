@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from agent.render.layout import Block, Line, Span
 
 _FENCE = "```"
-# A list item with its marker: "- text", "12. text".
+# Matches the marker at the beginning of a list item: "- " or "12. ".
 _ITEM = re.compile(r"\s*(?:[-*]|\d+\.) ")
 # Matches a line that does not continue a paragraph: a heading, a table row, a list item.
 _OWN_LINE = re.compile(r"#|\||\s*(?:[-*]|\d+\.) ")
 
 
 def page_blocks(page: str) -> Iterator[Block]:
-    """Yield the lines of the page. The lines of a paragraph or a list item become one, so that they fit any width."""
+    """Yield the lines of the page. Each paragraph and each list item becomes one line, so that any width fits."""
     paragraph: list[str] = []
     in_code = False
     for text in page.splitlines():

@@ -17,7 +17,7 @@ _LOUDNESS = {severity.value: rank for rank, severity in enumerate(Severity)}
 
 
 def in_reading_order(findings: Iterable[Document], names: Mapping[str, str]) -> list[Document]:
-    """Sort the findings by severity, code, consumer's name, resource class and subject, and last by id.
+    """Sort the findings by severity, code, consumer's name, resource class, subject, and finally id.
 
     Within a severity, findings about unread sources come first, because other findings are not known without these
     sources. ``names`` maps consumers' uuids to names. Within a code, consumers without a name come first.

@@ -29,7 +29,7 @@ def storage_grid(rows: Sequence[StorageRow]) -> Grid:
 
 
 def storage_foot(rows: Sequence[StorageRow], owner: str | None) -> Iterator[Line]:
-    """Yield the sums of each store, in the order of the rows; with ``owner`` only the share of this owner."""
+    """Yield the sums of each store, in the order of the rows; if ``owner`` is given, only its share."""
     sums: dict[tuple[str, int], int] = defaultdict(int)
     for row in rows:
         sums[row.store, row.store_bytes] += row.size_bytes

@@ -119,7 +119,10 @@ def _kept(grid: Grid, wishes: Sequence[_Wish], room: int) -> list[int]:
 
 
 def _widths(columns: Sequence[Column], wishes: Sequence[_Wish], room: int) -> tuple[int, ...]:
-    """Return the widths. Each column gets its least width; three rounds give more width to names, then to texts."""
+    """Return the columns' widths: first the least width, then as much more as fits.
+
+    The remaining room goes to names, then to texts, in three rounds (readable, without broken words, in full).
+    """
     widths = [wish.least for wish in wishes]
     spare = room - _total(widths)
     for goal in ("readable", "whole", "natural"):

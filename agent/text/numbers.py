@@ -25,7 +25,7 @@ def whole(value: object) -> int | None:
 
 
 def whole_text(text: str) -> int | None:
-    """Return the 64-bit integer that a text of decimal digits stands for; None for any other text, also with a sign."""
+    """Return the 64-bit integer that a text of decimal digits stands for; None for any other text, such as ``+1``."""
     digits = text.lstrip("0") or text[:1]
     return whole(int(digits)) if digits.isdecimal() and len(digits) <= _DIGITS else None
 
@@ -42,7 +42,7 @@ def finite(value: object) -> float | None:
 
 
 def unbounded(document: object) -> str | None:
-    """Return where the document has a number that this module rejects, like ``inventory[2].used``, or None."""
+    """Return the place of a number that this module rejects, such as ``inventory[2].used``; None if there is none."""
     waiting: list[tuple[str, object]] = [("", document)]
     while waiting:
         where, value = waiting.pop()

@@ -24,14 +24,16 @@ E = TypeVar("E", bound=Enum)
 #: A plain JSON value.
 Json = Any
 
-# Longer numbers stay text: Python raises on a number of 4301 digits, and the whole file would be unreadable.
+# The maximum number of digits of a number that is parsed. Longer numbers stay text: Python raises on a number of 4301
+# digits, and the whole file would be unreadable.
 _MOST_DIGITS = 19
 _UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|\+00:00)", re.ASCII)
 # At most this many problems get a sentence of their own.
 _NAMED = 5
 # At most this many characters of an invalid value are shown.
 _SHOWN = 60
-# The agent's own documents have at most ten levels; copying or printing a document of 500 levels exhausts the stack.
+# The maximum number of nested levels. The agent's own documents have at most ten; copying or printing a document of 500
+# levels exhausts the stack.
 _MOST_LEVELS = 64
 TOO_DEEP = "nested too deep"
 
@@ -167,7 +169,7 @@ def amount_of(row: Json, name: str) -> int | None:
 
 
 def is_too_deep(document: Json) -> bool:
-    """Return whether the document has more than ``_MOST_LEVELS`` nested levels: copying or printing it may fail."""
+    """Return whether the document has more than ``_MOST_LEVELS`` nested levels, which no own document has."""
     level = [document]
     for _ in range(_MOST_LEVELS):
         level = [each for value in level for each in _members(value)]

@@ -1,4 +1,4 @@
-"""Word amounts, verdicts and long lists for people. Pure.
+"""Write amounts, verdicts and long lists in words for people. Pure.
 
 Many similar entries are counted instead of listed, so that they do not hide the important entries. An unknown value is
 never written as 0: it is ``unknown`` if its source could not be read, and ``not counted`` if it has no source.
@@ -93,7 +93,7 @@ def alike(items: Iterable[T], likeness: Callable[[T], Hashable]) -> tuple[tuple[
 
 
 def wrapped(text: str, width: int, indent: str = "    ") -> list[str]:
-    """Return lines of at most ``width`` columns. A longer word stays in one piece, because it may be a name."""
+    """Return lines of at most ``width`` characters. A longer word stays in one piece, because it may be a name."""
     return textwrap.wrap(
         text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False, drop_whitespace=True
     )

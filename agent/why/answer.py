@@ -17,7 +17,7 @@ from agent.why.joint_rules import joint_obstacles
 from agent.why.model import Answer, Constraint, Obstacle, TreeAnswer
 from agent.why.obstacles import group_obstacles, root_obstacles, unprovided_traits
 
-# A tree that lacks a class altogether ranks behind a tree that is full.
+# Obstacles that put a tree behind all trees without such an obstacle, for example behind a tree that is only full.
 _FAR = (Constraint.RESOURCE_CLASS, Constraint.IN_TREE)
 _ORDER = {constraint: number for number, constraint in enumerate(Constraint)}
 
@@ -25,9 +25,9 @@ _ORDER = {constraint: number for number, constraint in enumerate(Constraint)}
 def why(request: ResourceRequest, offered: OfferedProviders) -> Answer:
     """Return, for each offered tree, whether the request fits, and the obstacles in the order of the checks.
 
-    Trees that fit come first, then trees that have all classes, ordered by the number of obstacles. If only this host
-    was read, the answer also has the trees of the providers that share resources with this host, as far as the agent
-    read these trees.
+    Trees that fit come first, then trees that have all classes, then the others; each group by the number of obstacles.
+    If only this host was read, the answer also has the trees of the providers that share resources with this host, as
+    far as the agent read these trees.
     """
     answers = [_answer(request, tree) for tree in trees_of(offered.providers)]
     return Answer(request=request, trees=tuple(sorted(answers, key=_distance)))
@@ -50,7 +50,7 @@ def _answer(request: ResourceRequest, tree: OfferedTree) -> TreeAnswer:
 
 
 def _obstacles(request: ResourceRequest, tree: OfferedTree) -> tuple[Obstacle, ...]:
-    """Return the obstacles of the root and of each group alone; if there are none, of all groups together.
+    """Return the obstacles of the root and of each single group; if there are none, those of all groups together.
 
     If the root or a group has obstacles, the result also contains the required traits that no provider has, because
     these traits would still be missing after all other changes.

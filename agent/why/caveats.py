@@ -1,4 +1,4 @@
-"""Find the trees that fit, but that Placement may not offer because of two defects of Placement or its database.
+"""Find the trees that fit, but that Placement may not offer because of one of two defects of Placement or its database.
 
 First, MySQL and MariaDB store an allocation ratio in single precision and multiply with that value. With such a ratio,
 5 × 1.4 is less than 7, so Placement refuses the seventh unit (measured with Placement 16.0.0 and MariaDB 10.11). The

@@ -61,7 +61,7 @@ def trees_of(providers: Sequence[OfferedProvider]) -> tuple[OfferedTree, ...]:
 
 
 def _shared_by_root(providers: Sequence[OfferedProvider]) -> dict[str, list[OfferedProvider]]:
-    """Return, for each root's uuid, the providers of other trees that share with this root's tree, in given order."""
+    """Return, for each root's uuid, the providers of other trees that share with this root's tree, in input order."""
     sharing = [offered for offered in providers if SHARES in offered.provider.traits]
     shared_aggregates = {aggregate for offered in sharing for aggregate in offered.provider.aggregates}
     members = defaultdict(set)

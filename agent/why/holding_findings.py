@@ -21,7 +21,7 @@ from agent.why.report import HoldingFinding
 
 
 def holding(report: AuditReport, own: TreeAnswer | None, repairable: Set[str]) -> tuple[HoldingFinding, ...]:
-    """Return the findings that take capacity of this host's tree ``own``, one for each finding code, sorted.
+    """Return the findings about taken capacity of this host's tree ``own``, one entry for each finding code, sorted.
 
     The result is empty if the first obstacle of the tree is not CAPACITY. ``repairable`` are the codes of findings that
     heal can repair.
@@ -83,7 +83,7 @@ def _unpromised(row: LedgerRow, kept: frozenset[tuple[str, str]]) -> int:
 
 
 def _about(row: LedgerRow, findings: Iterable[SeenFinding]) -> list[SeenFinding]:
-    """Return the findings about the row's consumer and class; if the row's verdict is the code of some, only those."""
+    """Return the findings about the row's consumer and class; if any has the row's verdict as its code, only those."""
     about = [
         seen
         for seen in findings

@@ -103,7 +103,7 @@ def _amounts_to_ask(refusal: Refusal, inventory: Inventory, used: int) -> Iterat
 
 
 def _two_changes(refusal: Refusal, inventory: Inventory, used: int) -> str:
-    """Return the text of a double change: request another amount and free capacity. "" if no amount can be granted."""
+    """Return the text of a double change (request another amount, and free capacity); "" if no amount would do."""
     amount = next(_amounts_to_ask(refusal, inventory, used=0), None)
     if amount is None:
         return ""

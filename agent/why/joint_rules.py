@@ -78,7 +78,7 @@ def _sums(problem: Problem, _tree: OfferedTree) -> Iterator[Obstacle]:
 
 
 def _of_class(problem: Problem, resource_class: str) -> Problem:
-    """Return the problem with the amounts of this class alone, and with Rule.SUMS as the only rule."""
+    """Return the problem reduced to the amounts of this class, and with Rule.SUMS as the only rule."""
     slots = tuple(
         replace(slot, amounts=tuple(asked for asked in slot.amounts if asked[0] == resource_class))
         for slot in problem.slots

@@ -17,7 +17,7 @@ from agent.why.model import Answer, Constraint, Obstacle, Remedy, RemedyKind, Tr
 def with_advice_for_others(answer: Answer, own_uuid: str | None) -> Answer:
     """Return the answer with other advice for the trees of other hosts.
 
-    In the advice for trees other than ``own_uuid``, more capacity is only a possibility.
+    The advice for trees other than ``own_uuid`` mentions a higher ratio, but does not recommend it.
 
     The remedies of these trees keep only the requests for another amount: these do not depend on allocations that may
     be wrong.
@@ -43,8 +43,8 @@ def _words(obstacle: Obstacle, asks: tuple[Remedy, ...], host: str) -> Iterator[
         yield ", or ".join(_ask_words(name, wanted, int(remedy.number or 0)) for remedy in asks)
     ratio = next((remedy.number for remedy in obstacle.remedies if remedy.kind is RemedyKind.RATIO), None)
     if ratio is not None:
-        yield f"{with_class(name, wanted)} free with a ratio of {ratio:.10g}"
-    yield f'run "stocktake why" on {host}, its allocations are not checked from here'
+        yield f"{with_class(name, wanted)} would be free with a ratio of {ratio:.10g}"
+    yield f'run "stocktake why" on {host}: its allocations are not checked from here'
 
 
 def _ask_words(resource_class: str, wanted: int, amount: int) -> str:

@@ -18,7 +18,8 @@ from agent.model.ancestry import ancestors
 from agent.model.resource_request import OfferedProvider
 from agent.why.candidates import Slot
 
-# About 30 ms of search (13 to 18 µs per step, measured). Requests of a real cloud need about one step for each slot.
+# The maximum number of steps of one search: about 30 ms (13 to 18 µs per step, measured). Requests of a real cloud need
+# about one step for each slot.
 MAX_STEPS = 1_500
 
 
@@ -89,7 +90,7 @@ def search(problem: Problem) -> SearchResult:
 
 
 def _is_enough_in_all(slots: Sequence[Slot]) -> bool:
-    """Whether, for each class that several groups request, all possible providers can give the requested total."""
+    """Whether, for each class that several groups request, the possible providers together have enough."""
     for resource_class in contested_classes(slots):
         asking = [slot for slot in slots if resource_class in slot.asked]
         givers = {offered.provider.uuid: offered for slot in asking for offered in slot.domain}
@@ -206,9 +207,11 @@ class _Walk:
         )
 
     def _wastes_little(self) -> bool:
-        """Return False if too much free capacity of a class is in providers with too little for any later slot.
+        """Return whether little free capacity is wasted.
 
-        ``_slack`` is the most that may stay free for each class.
+        A provider's free capacity of a class is wasted if it is too small for every later slot.
+
+        ``_slack`` is the most of each class that may be wasted.
         """
         for index, least in enumerate(self._least[len(self._chosen)]):
             lost = sum(rooms[index] for rooms in self._rooms.values() if rooms[index] < least)

@@ -144,7 +144,7 @@ def leaks(report: AuditReport, before: Samples) -> Samples | None:
 
 
 def unmanaged(report: AuditReport) -> Samples | None:
-    """Return the held amounts not managed by the cloud, by class and cause.
+    """Return how much is used without the cloud's knowledge, by class and cause (such as a foreign volume).
 
     None if libvirt, LVM or the cloud's state was not read. Without the cloud's state, no guest counts as unmanaged.
     """

@@ -20,10 +20,12 @@ class Metric(NamedTuple):
 
 
 CATALOG: dict[str, Metric] = {
-    "build_info": Metric(GAUGE, "1, with the versions of the agent and of Python.", ("version", "python_version")),
+    "build_info": Metric(
+        GAUGE, "Always 1; the labels are the versions of the agent and of Python.", ("version", "python_version")
+    ),
     "agent_info": Metric(
         GAUGE,
-        "1, with the host's resource provider and the configuration of the agent.",
+        "Always 1; the labels are the provider's name, the agent's role, its state source, and versions in use.",
         ("hostname", "role", "state_source", "placement_microversion", "libvirt_version"),
     ),
     "config_last_reload_successful": Metric(GAUGE, "1 if the start or the last reload was successful, else 0."),
@@ -44,7 +46,7 @@ CATALOG: dict[str, Metric] = {
     "placement_request_duration_seconds": Metric(HISTOGRAM, "Duration of requests to Placement.", ("operation",)),
     "placement_conflicts": Metric(COUNTER, "Answers of Placement with status 409.", ("kind",)),
     "placement_pause_seconds": Metric(COUNTER, "Time for which the agent sent nothing because Placement was slow."),
-    "placement_writes": Metric(COUNTER, "Writes to Placement and of compute node records.", ("kind", "result")),
+    "placement_writes": Metric(COUNTER, "Writes to Placement, and writes of compute node records.", ("kind", "result")),
     "writes_held_back": Metric(GAUGE, "Writes that are due and that the agent must not make now."),
     "findings": Metric(
         GAUGE,

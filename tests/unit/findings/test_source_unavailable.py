@@ -43,11 +43,11 @@ BIG = "CUSTOM_PMEM_NAMESPACE_4GB"
 LIBVIRTS = ", ".join(sorted(classes_from(LIBVIRT, "MEMORY_MB", "PCPU", "VCPU")))
 CONSEQUENCE = {
     "placement": (PLACEMENT, settings(), "nothing is written"),
-    "state": (STATE, settings(), "the agent draws no conclusion about guests and does not lower reserved"),
+    "state": (STATE, settings(), "the agent draws no conclusion about guests and lowers no reserved amount"),
     "libvirt": (
         LIBVIRT,
         settings(),
-        f"{LIBVIRTS} stay as they are; the agent keeps traits that depend on libvirt and does not lower reserved",
+        f"{LIBVIRTS} stay as they are; the agent keeps traits that depend on libvirt and lowers no reserved amount",
     ),
     "lvm": (LVM, LVM_IMAGES, "DISK_GB stays as it is"),
     "lvm, beside": (LVM, settings(volume_groups=("vg0",)), "no write of the agent depends on this source now"),
@@ -58,7 +58,7 @@ CONSEQUENCE = {
     "images, the cache reserved": (
         IMAGES,
         settings(reserve_image_cache=True),
-        "the agent does not lower reserved of DISK_GB; the agent does not report guests' files",
+        "the agent does not lower the reserved amount of DISK_GB; the agent does not report guests' files",
     ),
     "pmem": (PMEM, PMEM_LABELS, f"{BIG} stays as it is"),
     "pmem without a label": (PMEM, settings(), "no write of the agent depends on this source now"),
@@ -139,7 +139,8 @@ def test_a_domain_that_cannot_be_parsed_is_reported():
     odd = OddDomain(uuid=uuid("odd"), name="odd", reason="<vcpu> is missing")
     (found,) = findings(snapshot(libvirt=dataclasses.replace(host(), odd_domains=(odd,))), CODE)
     assert found.actual == (
-        f"domain {uuid('odd')} (odd): <vcpu> is missing; the guest's use is unknown, so reserved is not lowered"
+        f"domain {uuid('odd')} (odd): <vcpu> is missing; "
+        "the guest's use is unknown, so the agent lowers no reserved amount"
     )
 
 
@@ -156,7 +157,7 @@ def _with_images(**facts):
 def test_an_image_folder_that_could_not_be_read_is_reported(reserves):
     stale = _with_images(unread=((f"{INSTANCES}/_base", "ESTALE: Stale file handle"),))
     (found,) = findings(stale, CODE, settings(reserve_image_cache=reserves))
-    kept = "the agent does not lower reserved of DISK_GB; " if reserves else ""
+    kept = "the agent does not lower the reserved amount of DISK_GB; " if reserves else ""
     end = f"{kept}the content of this path is not reported"
     assert found.actual == f"images: {INSTANCES}/_base: ESTALE: Stale file handle; {end}"
 

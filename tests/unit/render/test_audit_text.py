@@ -185,7 +185,7 @@ def test_the_audit_text_names_findings_that_are_gone_with_the_reason():
     said = shown(gone_lines(audit_document(SCREEN)))
     uuid = SCREEN.gone[0].seen.finding.consumer_uuid
     words = "host-changed: libvirt: no guest -> a running guest"
-    assert said[1:] == ["ended since the audit before:", f"  guest-missing {uuid} [{_gone_id()}]: {words}"]
+    assert said[1:] == ["ended since the previous audit:", f"  guest-missing {uuid} [{_gone_id()}]: {words}"]
     assert shown(gone_lines(DOCUMENT)) == []
 
 

@@ -32,13 +32,16 @@ def trees(wanted: int, *hosts: OfferedProvider, own: str | None = "here-uuid") -
     return {tree.root_name: tree for tree in answer.trees}
 
 
-NOT_CHECKED = 'run "stocktake why" on there, its allocations are not checked from here'
+NOT_CHECKED = 'run "stocktake why" on there: its allocations are not checked from here'
 
 
 def test_for_another_host_why_states_the_effect_of_a_ratio_without_advising_it():
     found = trees(8, host("here", 37), host("there", 37))
     (there,) = found["there"].obstacles
-    assert there.change == f"ask for at most 3 VCPU in one request; 8 VCPU free with a ratio of 4.5; {NOT_CHECKED}"
+    assert (
+        there.change
+        == f"ask for at most 3 VCPU in one request; 8 VCPU would be free with a ratio of 4.5; {NOT_CHECKED}"
+    )
     assert [remedy.kind for remedy in there.remedies] == [RemedyKind.ASK]
 
 
@@ -56,7 +59,7 @@ def test_without_a_provider_tree_of_this_host_every_host_counts_as_another_host(
 
 def test_why_does_not_advise_a_smaller_amount_for_a_host_with_no_free_capacity():
     (there,) = trees(8, host("there", 52))["there"].obstacles
-    assert there.change == f"8 VCPU free with a ratio of 6; {NOT_CHECKED}"
+    assert there.change == f"8 VCPU would be free with a ratio of 6; {NOT_CHECKED}"
 
 
 def test_fitting_hosts_and_obstacles_other_than_capacity_are_not_changed():
