@@ -31,7 +31,7 @@ def holder(tmp_path):
     process.wait()
 
 
-def test_a_refused_process_gets_pid_and_start_time_of_the_process_with_the_lock(holder, tmp_path):
+def test_a_refused_process_learns_which_process_has_the_lock_since_when(holder, tmp_path):
     lock = AgentLock(str(tmp_path))
     assert lock.take("later") == lock.holder() == Holder(holder.pid, SINCE)
     assert str(lock.holder()) == f"pid {holder.pid} since {SINCE}"
@@ -47,13 +47,13 @@ def test_the_lock_is_free_again_after_its_holder_was_killed(holder, tmp_path):
     lock.release()
 
 
-def test_a_lock_file_left_by_an_ended_daemon_names_no_lock_holder(tmp_path):
+def test_no_process_holds_the_lock_if_a_daemon_has_ended_and_left_the_lock_file(tmp_path):
     (tmp_path / "agent.lock").write_text(f"{os.getppid()} {SINCE}\n")
     assert AgentLock(str(tmp_path)).holder() is None
     assert wake(str(tmp_path)) is None
 
 
-def test_the_start_time_of_an_earlier_lock_holder_is_not_shown(holder, tmp_path):
+def test_the_start_time_of_an_earlier_process_with_the_lock_is_not_shown(holder, tmp_path):
     (tmp_path / "agent.lock").write_text(f"1 {SINCE}\n")
     assert AgentLock(str(tmp_path)).holder() == Holder(holder.pid, None)
 
@@ -63,7 +63,7 @@ def test_the_wake_function_sends_usr1_to_the_process_that_holds_the_lock(holder,
     assert holder.stdout.readline() == "woken\n"
 
 
-def test_without_the_run_directory_no_process_holds_the_lock(tmp_path):
+def test_no_process_holds_the_lock_if_the_run_directory_is_missing(tmp_path):
     assert AgentLock(str(tmp_path / "missing")).holder() is None
     assert wake(str(tmp_path / "missing")) is None
 
@@ -74,7 +74,7 @@ def test_the_first_process_makes_the_run_directory_for_the_lock(tmp_path):
     lock.release()
 
 
-def test_a_lock_file_that_cannot_be_created_is_an_error_of_the_lock(tmp_path):
+def test_a_lock_file_that_cannot_be_created_raises_an_error_about_the_lock(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(SourceUnavailable, match=r"file/agent\.lock cannot be locked: "):
         AgentLock(str(tmp_path / "file")).take("now")

@@ -26,7 +26,7 @@ def killed(path, write: str, call: str) -> int:
 
 
 @pytest.mark.parametrize("call", ["fsync", "replace"])
-def test_a_killed_writer_keeps_the_old_file_and_its_temporary_file_is_removed(tmp_path, call):
+def test_a_killed_writer_leaves_the_old_file_and_a_temporary_file_to_remove(tmp_path, call):
     path = tmp_path / "report.json"
     path.write_text("old")
     pid = killed(path, "replace_file", call)
@@ -37,7 +37,7 @@ def test_a_killed_writer_keeps_the_old_file_and_its_temporary_file_is_removed(tm
 
 
 @pytest.mark.parametrize(("call", "is_there"), [("fsync", False), ("link", False), ("unlink", True)])
-def test_a_killed_write_of_a_new_file_leaves_a_complete_file_or_no_file(tmp_path, call, is_there):
+def test_a_process_killed_while_creating_a_file_leaves_a_complete_file_or_none(tmp_path, call, is_there):
     path = tmp_path / "compute_id"
     killed(path, "write_new_file", call)
     sweep(str(path))
@@ -45,7 +45,7 @@ def test_a_killed_write_of_a_new_file_leaves_a_complete_file_or_no_file(tmp_path
     assert not is_there or path.read_text() == "new" * 99999
 
 
-def test_creating_a_file_fails_and_keeps_the_content_if_the_file_exists(tmp_path):
+def test_the_creation_of_a_file_that_exists_fails_and_keeps_the_old_content(tmp_path):
     path = tmp_path / "compute_id"
     path.write_text("old")
     with pytest.raises(FileExistsError):
@@ -53,7 +53,7 @@ def test_creating_a_file_fails_and_keeps_the_content_if_the_file_exists(tmp_path
     assert (os.listdir(tmp_path), path.read_text()) == (["compute_id"], "old")
 
 
-def test_cleanup_of_one_path_removes_only_temporary_files_of_dead_processes(tmp_path):
+def test_the_cleanup_of_a_path_removes_only_temporary_files_of_dead_processes(tmp_path):
     over = subprocess.Popen([sys.executable, "-c", ""])
     over.wait()
     kept = {
@@ -72,7 +72,7 @@ def test_the_cleanup_of_temporary_files_ignores_a_missing_folder(tmp_path):
     sweep(str(tmp_path / "none" / "report.json"))
 
 
-def test_replacing_a_file_leaves_no_temporary_file(tmp_path):
+def test_the_replacement_of_a_file_leaves_no_temporary_file(tmp_path):
     path = tmp_path / "report.json"
     replace_file(str(path), "one", 0o644)
     replace_file(str(path), "two", 0o600)
@@ -94,7 +94,7 @@ def test_a_written_file_gets_the_group_of_its_folder_and_mode_0640(tmp_path, wri
 
 
 @pytest.mark.parametrize(("before", "after"), [(0o644, 0o640), (0o666, 0o660), (0o640, 0o640), (0o600, 0o600)])
-def test_all_file_permissions_of_users_other_than_owner_and_group_are_removed(tmp_path, before, after):
+def test_a_file_loses_all_permissions_of_users_outside_of_its_group(tmp_path, before, after):
     path = tmp_path / "report.json"
     path.write_text("")
     path.chmod(before)

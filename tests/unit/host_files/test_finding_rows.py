@@ -50,7 +50,7 @@ def reread(one: Sighting) -> Sighting:
 
 
 @pytest.mark.parametrize("code", sorted(PLANTED))
-def test_a_finding_of_each_code_is_read_back_unchanged(code):
+def test_a_saved_finding_of_each_code_is_read_back_unchanged(code):
     for make in PLANTED[code]:
         for role in Role:
             for finding in (f for f in make().decision(role).findings if f.code == code):
@@ -66,14 +66,14 @@ FINDING = dataclasses.replace(
 )
 
 
-def test_a_saved_finding_keeps_twenty_pieces_of_evidence_and_the_full_digest():
+def test_a_saved_finding_keeps_20_pieces_of_evidence_and_the_digest_of_all():
     finding = dataclasses.replace(FINDING, evidence=FINDING.evidence * 20)
     found = reread(sighting(finding))
     assert found.finding is not None
     assert (len(found.finding.evidence), found.evidence_digest, found.id) == (20, "d", finding.id)
 
 
-def test_above_the_limit_only_the_most_severe_and_oldest_findings_keep_texts(monkeypatch):
+def test_above_a_limit_only_the_worst_and_oldest_findings_keep_their_texts(monkeypatch):
     monkeypatch.setattr(finding_rows, "MOST_TEXTS", 2)
     error = dataclasses.replace(FINDING, severity=Severity.ERROR, subject="error")
     old, new = (dataclasses.replace(FINDING, subject=name) for name in ("old", "new"))
@@ -106,7 +106,7 @@ def test_a_finding_whose_text_cannot_be_read_is_kept_without_the_text(tmp_path, 
     assert f"the text of finding {FINDING.id} is lost" in warning.error
 
 
-def test_the_text_of_another_finding_is_not_taken_for_the_findings_own(tmp_path):
+def test_a_row_is_rejected_if_its_text_belongs_to_another_finding(tmp_path):
     other = dataclasses.replace(FINDING, subject="another")
     (row,) = rows_of((sighting(FINDING),))
     (foreign,) = rows_of((sighting(other),))
@@ -156,7 +156,7 @@ def last_report(run_dir: Path, **changes: object) -> None:
         ({"findings": ()}, (620, T2, 9)),
     ],
 )
-def test_the_times_of_a_newer_report_replace_those_of_the_findings_file(tmp_path, changes, expected):
+def test_times_in_a_newer_report_replace_the_times_in_the_findings_file(tmp_path, changes, expected):
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500, losses=(LOSS,))
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     last_report(tmp_path, **changes)
@@ -174,7 +174,7 @@ def test_the_times_of_a_newer_report_replace_those_of_the_findings_file(tmp_path
         ({"times": 2, "stands_since": T2}, 0),
     ],
 )
-def test_an_audit_count_that_the_newer_report_contradicts_is_reset_to_0(tmp_path, row, times):
+def test_after_a_restart_the_lower_of_two_saved_audit_counts_applies(tmp_path, row, times):
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500)
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     seen = SeenFinding(finding=FINDING, confirmed=True, first_seen_at=T1, stands_since=T1, last_seen_at=T3)
@@ -183,7 +183,7 @@ def test_an_audit_count_that_the_newer_report_contradicts_is_reset_to_0(tmp_path
     assert (found.read_until, found.sightings[0].times) == (620, times)
 
 
-def test_a_finding_missing_in_the_report_counts_0_audits_after_a_restart(tmp_path):
+def test_after_a_restart_a_finding_missing_in_the_report_has_audit_count_0(tmp_path):
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500)
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     last_report(tmp_path, findings=())
@@ -195,7 +195,7 @@ def test_a_finding_missing_in_the_report_counts_0_audits_after_a_restart(tmp_pat
     ("status", "lasts"),
     [({}, True), ({"ok": True, "lost_since": None}, False), ({"lost_since": T2}, False), ({"name": "lvm"}, True)],
 )
-def test_a_source_loss_is_dropped_after_a_restart_if_the_report_shows_it_ended(tmp_path, status, lasts):
+def test_after_a_restart_a_source_loss_that_ended_in_the_report_is_dropped(tmp_path, status, lasts):
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500, losses=(LOSS,))
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     lost = dataclasses.replace(reports.REPORT.sources[0], name="libvirt", ok=False, lost_since=T1, losses=3)
@@ -204,7 +204,7 @@ def test_a_source_loss_is_dropped_after_a_restart_if_the_report_shows_it_ended(t
 
 
 @pytest.mark.parametrize("alive_since", [440, 560, None])
-def test_after_a_restart_nova_compute_is_alive_since_the_time_in_the_report(tmp_path, alive_since):
+def test_after_a_restart_the_report_tells_since_when_nova_compute_is_alive(tmp_path, alive_since):
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500, nova_alive_since=440)
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     last_report(tmp_path, nova_alive_since=alive_since)
@@ -229,7 +229,7 @@ def test_an_unreadable_report_does_not_change_the_history(tmp_path, text):
     assert FindingsFile(str(tmp_path), str(tmp_path)).load().read_until == 500
 
 
-def test_findings_that_another_process_saved_are_returned_only_once(tmp_path):
+def test_a_process_reads_the_findings_that_another_process_saved_only_once(tmp_path):
     ours, theirs = FindingsFile(str(tmp_path)), FindingsFile(str(tmp_path))
     assert ours.load() == History()
     assert ours.changed() is None

@@ -106,12 +106,12 @@ def test_an_invalid_findings_file_is_logged_once_and_renamed_at_the_next_save(tm
     assert (tmp_path / "findings.json.bad").read_text() == text
 
 
-def test_a_findings_file_of_non_utf8_bytes_is_loaded_as_an_empty_history(tmp_path):
+def test_a_findings_file_that_is_not_utf8_is_loaded_as_an_empty_history(tmp_path):
     (tmp_path / "findings.json").write_bytes(b"\xff\xfe")
     assert FindingsFile(str(tmp_path)).load() == History()
 
 
-def test_an_unwritable_folder_is_logged_once(tmp_path, caplog):
+def test_a_findings_file_in_an_unwritable_folder_is_logged_only_once(tmp_path, caplog):
     (tmp_path / "file").write_text("")
     store = FindingsFile(str(tmp_path / "file"))
     assert [store.save(HISTORY), store.save(HISTORY)] == [False, False]
@@ -129,18 +129,18 @@ def test_an_unwritable_folder_is_logged_once(tmp_path, caplog):
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None)
 @given(st.lists(SIGHTINGS, max_size=4, unique_by=lambda sighting: sighting.id))
-def test_every_saved_history_is_loaded_with_its_findings_sorted_by_id(tmp_path, sightings):
+def test_a_random_saved_history_is_loaded_with_its_findings_sorted_by_id(tmp_path, sightings):
     store = FindingsFile(str(tmp_path))
     store.save(History(sightings=tuple(sightings)))
     assert store.load() == History(sightings=tuple(sorted(sightings, key=lambda sighting: sighting.id)))
 
 
-def test_a_findings_file_that_lacks_the_optional_lists_is_read(tmp_path):
+def test_a_findings_file_without_the_optional_lists_is_accepted(tmp_path):
     (tmp_path / "findings.json").write_text('{"schema_version": 1, "sightings": []}')
     assert FindingsFile(str(tmp_path)).load() == History()
 
 
-def test_providers_of_deleted_orphaned_nodes_are_remembered_across_a_restart(tmp_path):
+def test_after_a_restart_the_agent_still_knows_the_providers_of_deleted_nodes(tmp_path):
     left = (LEFT, LeftProvider("22222222-2222-4222-8222-222222222222", "older-name"))
     FindingsFile(str(tmp_path)).save(History(left=left))
     assert FindingsFile(str(tmp_path)).load().left == left
@@ -192,7 +192,7 @@ def test_only_the_invalid_finding_row_is_skipped_and_logged(tmp_path, caplog, na
 
 @settings(max_examples=300)
 @given(st.lists(NEARLY | ANY_JSON, max_size=3), st.lists(ANY_JSON, max_size=3), st.lists(ANY_JSON, max_size=3))
-def test_valid_rows_and_the_original_file_are_kept_if_other_rows_are_invalid(sightings, added, left):
+def test_valid_rows_and_the_original_file_are_kept_if_some_rows_are_invalid(sightings, added, left):
     text = document([*sightings, saved(SEEN)], [*added, *map(list, ADDED)], [*left, list(LEFT)])
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "findings.json"

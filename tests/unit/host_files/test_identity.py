@@ -46,7 +46,7 @@ def test_an_identity_file_is_found_in_any_of_the_four_folders(files, place):
     assert (identity.uuid, identity.origin) == (ONE, str(path))
 
 
-def test_the_first_of_several_equal_identity_files_is_reported_as_the_origin(files):
+def test_the_origin_of_an_identity_is_the_first_of_several_equal_files(files):
     for path in every_path(files)[1:]:
         path.write_text(f"  {ONE.upper()}\n")
     identity = files.find()
@@ -92,13 +92,13 @@ def test_a_created_identity_is_written_and_found_again(files):
     assert [each.name for each in files.state_dir.iterdir()] == ["compute_id"]
 
 
-def test_creating_an_identity_creates_a_missing_state_folder(tmp_path):
+def test_the_creation_of_an_identity_also_creates_a_missing_state_folder(tmp_path):
     files = ComputeIdFiles((), None, tmp_path / "new" / "state")
 
     assert files.create().uuid == files.find().uuid
 
 
-def test_creating_an_identity_keeps_and_uses_an_existing_identity_file(files):
+def test_the_creation_of_an_identity_uses_an_existing_identity_file_unchanged(files):
     path = every_path(files)[3]
     path.write_text(ONE)
 
@@ -106,7 +106,7 @@ def test_creating_an_identity_keeps_and_uses_an_existing_identity_file(files):
     assert path.read_text() == ONE
 
 
-def test_creating_an_identity_fails_and_keeps_an_existing_invalid_file(files):
+def test_the_creation_of_an_identity_fails_if_the_existing_file_is_invalid(files):
     path = every_path(files)[3]
     path.write_text("garbage")
 
@@ -128,7 +128,7 @@ def _create(files, start, answers):
     answers.put(files.create().uuid)
 
 
-def test_concurrent_processes_create_the_same_identity(files):
+def test_processes_that_create_an_identity_at_the_same_time_get_the_same_one(files):
     context = multiprocessing.get_context("fork")
     start, answers = context.Event(), context.Queue()
     workers = [context.Process(target=_create, args=(files, start, answers)) for _ in range(8)]
@@ -177,11 +177,11 @@ def test_a_service_without_a_compute_node_record_raises_a_configuration_error(no
 
 
 @pytest.mark.parametrize("nodes", [(), (node(1, hostname="old.example.org"),), (node(1, deleted=True),)])
-def test_a_host_unknown_to_the_cloud_may_get_a_new_identity(nodes):
+def test_a_host_of_which_nova_has_no_rows_may_get_a_new_identity(nodes):
     assert identity_from_state(state(*nodes, service=None), "cmp1.example.org") is None
 
 
-def test_a_host_with_state_source_none_may_get_a_new_identity():
+def test_a_host_without_a_source_of_nova_data_may_get_a_new_identity():
     assert identity_from_state(state(service=None, kind=StateKind.NONE), "cmp1.example.org") is None
 
 
@@ -206,7 +206,7 @@ NODES = st.builds(
 
 
 @given(st.lists(NODES, max_size=6), st.sampled_from([None, SERVICE]), st.sampled_from(["a", "b"]))
-def test_an_identity_is_always_the_uuid_of_the_record_of_this_host_and_node(nodes, service, hostname):
+def test_any_identity_from_nova_is_the_uuid_of_the_record_of_this_host_and_node(nodes, service, hostname):
     ours = [
         each.uuid for each in nodes if (each.host, each.hypervisor_hostname, each.deleted) == ("cmp1", hostname, False)
     ]
@@ -220,7 +220,7 @@ def test_an_identity_is_always_the_uuid_of_the_record_of_this_host_and_node(node
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\r"), max_size=60))
-def test_any_identity_file_yields_a_uuid_or_a_configuration_error(tmp_path_factory, text):
+def test_random_text_in_an_identity_file_yields_a_uuid_or_a_configuration_error(tmp_path_factory, text):
     folder = tmp_path_factory.mktemp("law")
     (folder / "compute_id").write_text(text, encoding="utf-8")
     try:

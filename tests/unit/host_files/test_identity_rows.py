@@ -44,7 +44,7 @@ def traits_after(observed: frozenset[str], **changes) -> frozenset[str]:
 
 
 @pytest.mark.parametrize("observed", [frozenset(), frozenset({DISABLED})])
-def test_s73_the_disabled_trait_follows_the_service_row_if_there_is_one(observed):
+def test_s73_the_disabled_trait_is_set_or_removed_as_novas_service_row_says(observed):
     assert DISABLED in traits_after(observed, service=seen_long_ago(disabled=True))
     assert DISABLED not in traits_after(observed, service=seen_long_ago(disabled=False))
     assert (DISABLED in traits_after(observed, service=None)) == bool(observed)
@@ -56,7 +56,7 @@ def test_s73_the_disabled_trait_is_kept_if_nova_could_not_be_read():
     assert not [w for w in decision(world).plan.writes if hasattr(w, "traits") and DISABLED not in w.traits]
 
 
-def test_the_agents_own_identity_file_can_be_replaced_and_removed(tmp_path):
+def test_the_identity_file_of_the_agent_can_be_replaced_and_removed(tmp_path):
     files = ComputeIdFiles((), None, tmp_path)
     assert (files.own_text(), files.own_path) == (None, str(tmp_path / "compute_id"))
     files.put_own(f"{ROOT_UUID}\n")

@@ -57,7 +57,7 @@ def journal(tmp_path) -> Journal:
     return FileJournal(str(tmp_path), now=Times(), new_id=Ids())
 
 
-def test_a_journaled_change_is_read_back_with_its_outcome(journal):
+def test_a_change_written_to_the_journal_is_read_back_with_its_outcome(journal):
     assert journal.read() == JournalContent()
     assert journal.begin(CHANGE) == "e1"
     assert journal.read().entries == (Entry(id="e1", at="2026-11-21T10:00:01.000Z", change=CHANGE),)
@@ -77,7 +77,7 @@ def test_a_journal_entry_names_the_user_and_the_program_of_its_change(tmp_path, 
 
 
 @pytest.mark.parametrize("actor", [None, 7, {}, {"user": "root"}, {**asdict(this_actor("x")), "login_uid": "many"}])
-def test_an_entry_with_no_valid_actor_is_read_without_an_actor(tmp_path, actor):
+def test_a_journal_entry_with_an_invalid_actor_is_read_without_the_actor(tmp_path, actor):
     journal = FileJournal(str(tmp_path), now=Times(), new_id=Ids())
     journal.begin(CHANGE)
     path = tmp_path / "journal.jsonl"
@@ -86,7 +86,7 @@ def test_an_entry_with_no_valid_actor_is_read_without_an_actor(tmp_path, actor):
     assert ([entry.actor for entry in read.entries], read.problems) == ([None], ())
 
 
-def test_an_actor_without_sudo_is_the_user_of_the_process(monkeypatch):
+def test_without_sudo_the_actor_of_a_change_is_the_user_of_the_process(monkeypatch):
     monkeypatch.delenv("SUDO_USER", raising=False)
     actor = this_actor("stocktake undo")
     assert actor.words == f"{pwd.getpwuid(os.geteuid()).pw_name}, stocktake undo"
@@ -99,7 +99,7 @@ def test_a_journal_entry_with_two_outcomes_is_read_with_the_last_outcome(journal
     assert [(e.result, e.words) for e in journal.read().entries] == [(Result.DONE, "it was done")]
 
 
-def test_an_entry_lists_every_undo_except_a_refused_undo(journal):
+def test_a_journal_entry_lists_each_undo_of_its_change_that_was_not_refused(journal):
     first = journal.begin(CHANGE)
     refused = journal.begin(Change(kind="allocations", why="undo", before=1, after=2, undoes=first))
     journal.end(refused, Result.REFUSED, "no room")
@@ -107,7 +107,7 @@ def test_an_entry_lists_every_undo_except_a_refused_undo(journal):
     assert [e.undone_by for e in journal.read().entries] == [(second,), (), ()]
 
 
-def test_the_journal_has_mode_0640_and_a_new_entry_is_synced_to_disk(journal, tmp_path, monkeypatch):
+def test_the_journal_has_mode_0640_and_each_new_entry_is_synced_to_disk(journal, tmp_path, monkeypatch):
     synced = []
     real = os.fsync
     monkeypatch.setattr(os, "fsync", lambda fd: (synced.append(stat.S_ISDIR(os.fstat(fd).st_mode)), real(fd)))
@@ -116,7 +116,7 @@ def test_the_journal_has_mode_0640_and_a_new_entry_is_synced_to_disk(journal, tm
     assert stat.S_IMODE((tmp_path / "journal.jsonl").stat().st_mode) == 0o640
 
 
-def test_the_journal_file_is_only_appended_to(journal, tmp_path):
+def test_a_new_line_is_only_ever_appended_to_the_journal_file(journal, tmp_path):
     path = tmp_path / "journal.jsonl"
     contents = [b""]
     for step in (lambda: journal.begin(CHANGE), lambda: journal.end("e1", Result.DONE), lambda: journal.begin(CHANGE)):
@@ -136,7 +136,7 @@ def test_each_journal_line_has_a_schema_version(journal, tmp_path):
     ]
 
 
-def test_a_torn_journal_line_is_reported_and_lines_written_later_are_read(journal, tmp_path):
+def test_a_cut_off_journal_line_is_reported_and_lines_written_later_are_read(journal, tmp_path):
     path = tmp_path / "journal.jsonl"
     journal.begin(CHANGE)
     journal.begin(CHANGE)
@@ -193,7 +193,7 @@ def test_a_repeated_entry_id_is_ignored_and_reported(journal, tmp_path):
 
 
 @pytest.mark.parametrize("make", ["folder", "pipe", "link"])
-def test_a_folder_or_pipe_or_link_at_the_journal_path_is_never_written(journal, tmp_path, make):
+def test_the_journal_refuses_to_write_to_a_folder_or_a_pipe_or_a_link(journal, tmp_path, make):
     path = tmp_path / "journal.jsonl"
     if make == "folder":
         path.mkdir()
@@ -217,7 +217,7 @@ def _lines(count: int) -> bytes:
 
 
 @given(cut=st.integers(0, len(_lines(4))))
-def test_every_complete_line_is_read_if_the_journal_is_truncated_at_any_byte(cut):
+def test_every_complete_line_of_a_journal_that_was_cut_at_any_byte_is_read(cut):
     content = _lines(4)[:cut]
     found = parsed(content)
     # A line that lacks only its line end is complete.
@@ -230,7 +230,7 @@ def test_every_complete_line_is_read_if_the_journal_is_truncated_at_any_byte(cut
 
 
 @given(where=st.integers(0, 8), noise=st.binary(max_size=60).filter(lambda b: b"\n" not in b))
-def test_random_bytes_between_lines_cause_no_loss_of_an_entry(where, noise):
+def test_random_bytes_between_the_lines_of_a_journal_hide_no_entry(where, noise):
     lines = _lines(4).splitlines(keepends=True)
     content = b"".join((*lines[:where], noise + b"\n", *lines[where:]))
     assert [(e.id, e.result) for e in parsed(content).entries] == [(f"e{n}", Result.DONE) for n in range(4)]
@@ -238,7 +238,7 @@ def test_random_bytes_between_lines_cause_no_loss_of_an_entry(where, noise):
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.binary(max_size=300))
-def test_a_new_entry_is_read_back_whatever_the_file_contained_before(tmp_path, content):
+def test_a_new_entry_is_read_back_whatever_the_journal_contained_before(tmp_path, content):
     path = tmp_path / "journal.jsonl"
     path.write_bytes(content)
     path.chmod(0o600)
@@ -257,7 +257,7 @@ ANY_JSON = st.recursive(
 
 @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_other_journal_entries_are_read_if_a_json_line_has_invalid_content(tmp_path_factory, data):
+def test_an_invalid_json_line_does_not_hide_the_other_journal_entries(tmp_path_factory, data):
     journal = FileJournal(str(tmp_path_factory.mktemp("journal")), now=Times(), new_id=Ids())
     journal.end(journal.begin(CHANGE), Result.DONE)
     with open(journal.path, "rb") as file:

@@ -14,18 +14,18 @@ def journal(folder):
     return FileJournal(str(folder), lambda: "2026-11-25T00:00:00.000Z")
 
 
-def test_a_missing_journal_has_no_entries(tmp_path):
+def test_a_missing_journal_has_no_changes_and_no_open_entries(tmp_path):
     assert JournalTail(str(tmp_path)).read() == JournalCounts()
 
 
-def test_a_change_before_the_start_counts_only_while_its_outcome_is_missing(tmp_path):
+def test_a_change_before_the_start_is_counted_only_if_its_outcome_is_missing(tmp_path):
     written = journal(tmp_path)
     written.end(written.begin(CHANGE), Result.DONE)
     written.begin(CHANGE)
     assert JournalTail(str(tmp_path)).read() == JournalCounts(open_entries=1)
 
 
-def test_each_change_after_the_start_is_counted_once(tmp_path):
+def test_each_change_that_is_journaled_after_the_start_is_counted_once(tmp_path):
     written, tail = journal(tmp_path), JournalTail(str(tmp_path))
     tail.read()
     first = written.begin(CHANGE)
@@ -39,7 +39,7 @@ def test_each_change_after_the_start_is_counted_once(tmp_path):
     assert tail.read() == JournalCounts()
 
 
-def test_changes_are_counted_even_if_the_journal_was_replaced_or_torn(tmp_path):
+def test_new_changes_are_counted_even_if_the_journal_was_replaced_and_damaged(tmp_path):
     written, tail = journal(tmp_path), JournalTail(str(tmp_path))
     written.begin(CHANGE)
     tail.read()
@@ -51,7 +51,7 @@ def test_changes_are_counted_even_if_the_journal_was_replaced_or_torn(tmp_path):
     assert tail.read().new_changes == (("allocation-leaked", "done", 1),)
 
 
-def test_a_line_nested_too_deeply_is_skipped(tmp_path):
+def test_a_journal_line_of_json_that_is_nested_too_deeply_is_skipped(tmp_path):
     written, tail = journal(tmp_path), JournalTail(str(tmp_path))
     tail.read()
     with (tmp_path / "journal.jsonl").open("wb") as file:
@@ -74,7 +74,7 @@ def test_outcomes_of_a_restored_journal_are_not_counted_as_new(tmp_path):
     assert tail.read().new_changes == (("allocation-leaked", "done", 1),)
 
 
-def test_a_journal_that_was_missing_during_an_audit_has_no_new_outcomes(tmp_path):
+def test_old_outcomes_are_not_new_if_the_journal_was_missing_during_an_audit(tmp_path):
     written, tail = journal(tmp_path), JournalTail(str(tmp_path))
     written.end(written.begin(CHANGE), Result.DONE)
     written.begin(CHANGE)
@@ -85,7 +85,7 @@ def test_a_journal_that_was_missing_during_an_audit_has_no_new_outcomes(tmp_path
     assert tail.read() == JournalCounts(open_entries=1)
 
 
-def test_a_rotated_journal_has_no_open_entries(tmp_path):
+def test_a_journal_that_was_emptied_has_no_entries_without_an_outcome(tmp_path):
     written, tail = journal(tmp_path), JournalTail(str(tmp_path))
     written.begin(CHANGE)
     assert tail.read() == JournalCounts(open_entries=1)

@@ -52,7 +52,7 @@ def test_a_module_parameter_is_unreadable_if_no_file_descriptor_is_free(tmp_path
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.ENFILE, errno.EPERM, errno.ENOMEM])
-def test_on_read_errors_module_parameters_name_the_error_and_load_is_unknown(tmp_path, monkeypatch, number):
+def test_a_read_error_is_shown_for_module_parameters_and_makes_load_unknown(tmp_path, monkeypatch, number):
     def read_text(path, **kwargs):
         raise OSError(number, os.strerror(number), str(path))
 
@@ -62,7 +62,7 @@ def test_on_read_errors_module_parameters_name_the_error_and_load_is_unknown(tmp
     assert (tdx_capacity(tmp_path), uptime_s(tmp_path), load(tmp_path)) == (None, None, None)
 
 
-def test_a_file_in_place_of_the_module_folder_yields_no_parameters(tmp_path):
+def test_module_parameters_are_unknown_if_a_file_replaces_the_module_folder(tmp_path):
     (tmp_path / "module").write_text("")
     assert module_parameters(tmp_path) == UNKNOWN
 
@@ -102,19 +102,19 @@ def test_uptime_and_load_are_read_from_proc_files(tmp_path):
 
 
 @pytest.mark.parametrize("text", [None, "", "1.0", "1.0 2.0 up", "1.0 -2.0 3.0", "nan 1 2", "1e400 1 2", "\xff 1 2"])
-def test_load_is_unknown_for_a_missing_or_invalid_file(tmp_path, text):
+def test_load_is_unknown_if_the_file_loadavg_is_missing_or_invalid(tmp_path, text):
     if text is not None:
         (tmp_path / "loadavg").write_text(text, encoding="latin-1")
     assert load(tmp_path) is None
 
 
-def test_uptime_is_unknown_if_its_path_is_a_folder(tmp_path):
+def test_uptime_is_unknown_if_a_folder_is_in_place_of_the_file_uptime(tmp_path):
     (tmp_path / "uptime").mkdir()
     assert uptime_s(tmp_path) is None
 
 
 @given(st.binary(max_size=40))
-def test_any_content_of_uptime_or_loadavg_yields_a_number_or_unknown(tmp_path_factory, content):
+def test_random_bytes_in_uptime_or_loadavg_yield_a_number_or_unknown(tmp_path_factory, content):
     folder = tmp_path_factory.getbasetemp() / f"proc-{os.getpid()}"
     folder.mkdir(exist_ok=True)
     (folder / "uptime").write_bytes(content)

@@ -65,7 +65,7 @@ def test_an_exception_raised_while_the_lock_is_held_releases_the_lock(tmp_path):
         pass
 
 
-def test_a_child_process_does_not_inherit_the_lock(tmp_path):
+def test_a_child_process_does_not_keep_the_lock_of_its_parent(tmp_path):
     # Why wait: Linux lets the parent of a vfork continue before the child's exec has closed the child's descriptors.
     lock = FileLock(str(tmp_path / "lock"), str(tmp_path), wait_s=10.0)
     with lock.hold():
@@ -90,7 +90,7 @@ def test_the_lock_file_is_in_the_second_folder_if_the_first_folder_is_missing(tm
         pass
 
 
-def test_the_lock_file_is_not_in_the_second_folder_if_the_first_folder_exists(tmp_path):
+def test_if_the_first_folder_exists_the_lock_file_is_not_in_the_second_folder(tmp_path):
     (tmp_path / "run").mkdir()
     with FileLock(str(tmp_path / "lock"), str(tmp_path / "run"), wait_s=0.0).hold():
         assert not (tmp_path / "run" / "lock").exists()

@@ -29,7 +29,7 @@ def test_the_report_has_mode_0640_and_no_temporary_file_remains(tmp_path):
     assert os.listdir(tmp_path) == ["report.json"]
 
 
-def test_a_reader_never_reads_a_partial_report(tmp_path):
+def test_a_reader_never_gets_a_report_that_is_only_partly_written(tmp_path):
     run_dir = str(tmp_path)
     write_report(run_dir, report_with(0))
     stop = threading.Event()
@@ -63,7 +63,7 @@ def test_an_invalid_report_raises_an_error_with_its_path(tmp_path, text):
         read_report(str(tmp_path))
 
 
-def test_a_report_of_non_utf8_bytes_is_rejected(tmp_path):
+def test_a_report_that_is_not_utf8_is_rejected(tmp_path):
     (tmp_path / "report.json").write_bytes(b"\xff\xfe")
     with pytest.raises(SourceInconsistent, match="not a JSON document"):
         read_report(str(tmp_path))

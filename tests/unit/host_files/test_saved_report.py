@@ -39,7 +39,7 @@ def test_a_saved_report_is_read_back_with_every_row():
     assert all(getattr(found.report, name) for name in (*LISTS[:4], "findings", "sources"))
 
 
-def test_the_report_of_an_older_version_is_read_with_the_keys_that_it_has():
+def test_the_report_of_an_older_agent_is_read_although_it_lacks_newer_keys():
     older = copy.deepcopy(DOCUMENT)
     del older["names"], older["providers"]
     for row in older["ledger"]:
@@ -57,7 +57,7 @@ def test_the_report_of_an_older_version_is_read_with_the_keys_that_it_has():
     assert len(found.report.ledger) == len(REPORT.ledger)
 
 
-def test_the_id_of_a_finding_is_the_saved_one_whatever_its_text():
+def test_the_saved_id_of_a_finding_is_used_even_if_the_text_has_changed():
     changed = copy.deepcopy(DOCUMENT)
     changed["audit"]["findings"][0]["subject"] = "another subject"
     (first, *_) = saved_report(changed).report.findings
@@ -66,7 +66,7 @@ def test_the_id_of_a_finding_is_the_saved_one_whatever_its_text():
 
 @pytest.mark.parametrize("bad", [None, 7, [], {}, {"x": 10**400}, {"consumer_uuid": []}])
 @pytest.mark.parametrize("name", LISTS)
-def test_an_invalid_row_is_left_out_and_the_problem_names_its_place(name, bad):
+def test_an_invalid_row_is_left_out_of_the_report_and_its_position_is_named(name, bad):
     changed = copy.deepcopy(DOCUMENT)
     changed[name] = [bad, *changed[name]]
     found = saved_report(changed)
@@ -75,7 +75,7 @@ def test_an_invalid_row_is_left_out_and_the_problem_names_its_place(name, bad):
 
 
 @pytest.mark.parametrize("key", ["audit_id", "host", "started_at", "duration_ms", "outcome", "plan"])
-def test_a_report_without_a_valid_audit_is_refused(key):
+def test_a_report_is_refused_if_a_key_of_its_audit_is_invalid(key):
     changed = copy.deepcopy(DOCUMENT)
     changed["audit"][key] = []
     with pytest.raises(SourceInconsistent, match="this version cannot read the report: "):
@@ -90,7 +90,7 @@ ANY_JSON = st.recursive(
 
 
 @given(data=st.data(), part=st.sampled_from(["findings", "sources", *LISTS]))
-def test_no_value_in_a_row_raises_anything_but_source_inconsistent(data, part):
+def test_a_random_value_in_a_row_of_a_report_raises_no_error(data, part):
     changed = json.loads(json.dumps(DOCUMENT))
     rows = changed["audit"][part] if part in ("findings", "sources") else changed[part]
     if rows:
@@ -100,6 +100,6 @@ def test_no_value_in_a_row_raises_anything_but_source_inconsistent(data, part):
 
 
 @given(audit=st.dictionaries(st.sampled_from(sorted(DOCUMENT["audit"])), ANY_JSON))
-def test_an_audit_of_any_values_is_read_or_refused(audit):
+def test_a_report_whose_audit_has_random_values_is_either_read_or_refused(audit):
     with contextlib.suppress(SourceInconsistent):
         saved_report(DOCUMENT | {"audit": DOCUMENT["audit"] | audit})

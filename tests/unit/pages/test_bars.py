@@ -48,7 +48,7 @@ def test_a_larger_amount_never_has_a_narrower_segment(parts, width):
 
 
 @given(PARTS, st.floats(0, 0.2))
-def test_merging_small_parts_keeps_the_sum_of_each_part_type(parts, least):
+def test_small_parts_are_merged_without_a_change_of_the_sum_of_each_type(parts, least):
     def sums(listed):
         return {meaning: sum(part.amount for part in listed if part.meaning is meaning) for meaning in Meaning}
 
@@ -75,7 +75,7 @@ def test_a_name_inside_a_segment_is_never_wider_than_the_segment(parts, width):
 
 
 @given(PARTS)
-def test_a_name_on_a_patterned_segment_has_a_plain_background(parts):
+def test_the_name_on_a_patterned_segment_has_a_plain_background(parts):
     assume(any(part.meaning is Meaning.FOREIGN and part.amount for part in parts))
     for segment in segments(parts, 0, 960):
         shapes = list(names([segment], 0, 0))

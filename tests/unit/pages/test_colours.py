@@ -64,14 +64,14 @@ def distance(one: str, other: str, sight: str) -> float:
     return sum((a - b) ** 2 for a, b in pairs) ** 0.5
 
 
-def test_the_style_sheet_has_the_colour_variables_of_each_colour_scheme():
+def test_the_style_sheet_defines_the_colour_variables_of_each_colour_scheme():
     assert all({*MEANINGS, "page", "text", "faint", "raised", "link"} <= each.keys() for each in SCHEMES.values())
     assert SCHEMES["light"]["page"] == SCHEMES["print"]["page"] == "#FFFFFF"
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("name", [*MEANINGS, "text", "faint", "link"])
-def test_each_text_colour_and_part_colour_has_enough_contrast_to_the_page(scheme: str, name: str):
+def test_each_colour_of_text_and_of_a_bar_has_enough_contrast_to_the_page(scheme: str, name: str):
     assert contrast(SCHEMES[scheme][name], SCHEMES[scheme]["page"]) >= 4.5
 
 
@@ -83,7 +83,7 @@ def test_text_has_enough_contrast_to_the_background_of_a_block(scheme: str, name
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("sight", SIGHTS)
-def test_colours_of_two_part_types_are_distinguishable_with_colour_blindness(scheme: str, sight: str):
+def test_any_two_bar_colours_are_distinguishable_with_colour_blindness(scheme: str, sight: str):
     colours = [SCHEMES[scheme][name] for name in MEANINGS]
     assert min(distance(*pair, sight) for pair in itertools.combinations(colours, 2)) >= 39
 

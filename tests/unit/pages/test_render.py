@@ -142,7 +142,7 @@ def test_control_characters_in_a_name_are_shown_as_escapes(name: str, shown: str
     text.encode()
 
 
-def test_a_page_has_one_h1_and_a_language_and_no_duplicate_id():
+def test_a_page_has_exactly_one_h1_and_a_language_and_no_duplicate_element_id():
     found = Elements(rendered(page("web-1"))).found
     tags = [tag for tag, _ in found]
     ids = [each["id"] for _, each in found if "id" in each]

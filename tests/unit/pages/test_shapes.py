@@ -15,12 +15,12 @@ def test_a_text_cut_to_a_width_is_never_wider_than_that_width(text, width):
     assert fitted(text, width).isprintable()
 
 
-def test_a_text_that_fits_is_not_cut():
+def test_a_text_is_cut_only_if_it_is_wider_than_its_place():
     assert fitted("web-1", 100) == "web-1"
     assert fitted("a-very-long-name", 60) == "a-v..."
 
 
-def test_a_wide_character_counts_with_the_full_font_size():
+def test_a_wide_character_is_as_wide_as_the_font_size():
     assert text_width("\u5b57", 14) == 14
     assert text_width(string.ascii_letters, 10) == pytest.approx(52 * 6.2)
 
@@ -30,5 +30,5 @@ def test_a_label_shows_control_characters_as_escapes():
 
 
 @pytest.mark.parametrize(("value", "text"), [(0, "0"), (12.3456, "12.35"), (1234567.0, "1234567"), (-0.001, "0")])
-def test_a_coordinate_has_at_most_two_decimals(value: float, text: str):
+def test_a_coordinate_is_written_with_at_most_two_decimals(value: float, text: str):
     assert number(value).removeprefix("-") == text

@@ -17,11 +17,11 @@ MIB, GIB = 1 << 20, 1 << 30
         (-7332 * GIB, "-7332 GiB"), (-9000 * GIB, "-8.8 TiB"),
     ],
 )  # fmt: skip
-def test_a_size_is_in_gib_and_a_very_large_or_small_one_in_tib_or_mib(size, text):
+def test_a_size_is_shown_in_gib_but_a_very_large_or_small_size_in_tib_or_mib(size, text):
     assert size_text(size) == text
 
 
-def test_one_rule_decides_the_unit_in_which_any_resource_class_is_shown():
+def test_memory_and_disk_amounts_are_shown_in_gib_and_other_classes_as_numbers():
     amounts = {"MEMORY_MB": 16384, "CUSTOM_X": 2, "DISK_GB": 80, "VCPU": 8, "PCPU": 0}
     assert listed(amounts) == ("8 VCPU", "16 GiB RAM", "80 GiB disk", "2 CUSTOM_X")
     assert with_class("MEMORY_MB", 512) == "512 MiB RAM"
@@ -40,7 +40,7 @@ def test_one_rule_decides_the_unit_in_which_any_resource_class_is_shown():
         ("1 GiB of DISK_GB", "1 GiB disk"),
     ],
 )
-def test_mib_in_a_finding_text_are_shown_as_gib_unless_a_digit_would_be_lost(text, shown):
+def test_an_amount_in_mib_is_shown_in_gib_unless_a_digit_would_be_lost(text, shown):
     assert by_the_rule(text) == shown
 
 

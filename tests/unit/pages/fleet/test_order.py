@@ -42,7 +42,7 @@ def test_hosts_with_resources_sold_twice_are_listed_before_all_other_hosts():
     assert [row.host for row in by_harm(facts.view.rows)] == [fleet.name(number) for number in (3, 1, 2, 4, 5, 6, 7)]
 
 
-def test_each_host_is_in_a_visible_or_a_searchable_row_of_the_worst_table():
+def test_each_host_has_a_visible_or_searchable_row_in_the_table_of_worst_hosts():
     facts = facts_of(fleet.documents(300), [fleet.name(number) for number in range(1, 303)])
     table = tables(fleet_page(facts))["worst-hosts"]
     place = [column.heading for column in table.columns].index("host")
@@ -51,7 +51,7 @@ def test_each_host_is_in_a_visible_or_a_searchable_row_of_the_worst_table():
     assert table.search == "Find a host, a code, a state, a version or a role in all 302 hosts"
 
 
-def test_the_table_says_how_many_hosts_the_search_leaves_out(monkeypatch):
+def test_the_table_of_worst_hosts_says_how_many_hosts_its_search_leaves_out(monkeypatch):
     monkeypatch.setattr(worst, "MOST_SEARCHED", 2_000)
     facts = facts_of(fleet.documents(300))
     table = tables(fleet_page(facts))["worst-hosts"]
@@ -68,7 +68,7 @@ def test_the_sold_twice_table_lists_every_host_with_resources_sold_twice():
     assert len(selling) == 16
 
 
-def test_column_since_shows_the_start_of_the_loss_and_not_of_other_findings():
+def test_the_time_beside_a_loss_is_the_start_of_the_finding_that_causes_it():
     leak, older = fleet.leaked(1, since=fleet.ago(hours=3, minutes=9)), fleet.orphan(1)
     page = tables(fleet_page(facts_of([report_document(fleet.report(1, leak, older))])))
     (row,) = page["wasted-hosts"].rows
@@ -83,7 +83,7 @@ def test_column_since_shows_the_start_of_the_loss_and_not_of_other_findings():
         (801, "expected, but there is no report of this host"),
     ],
 )
-def test_each_host_that_is_not_known_has_a_reason_and_a_time(number, why):
+def test_a_host_whose_state_is_not_known_is_listed_with_the_reason(number, why):
     facts = facts_of(fleet.documents(100), [fleet.name(number) for number in (*range(1, 101), 801)])
     table = tables(fleet_page(facts))["unknown-host-list"]
     (row,) = [row for row in table.rows if row[0].text.split(" (as of ")[0] == fleet.name(number)]
@@ -91,7 +91,7 @@ def test_each_host_that_is_not_known_has_a_reason_and_a_time(number, why):
     assert row[2].text.startswith("2026-11-") or number == 801
 
 
-def test_the_searchable_rows_are_one_data_block_without_html_tags():
+def test_names_from_reports_in_the_searchable_rows_add_no_html_tag_to_the_page():
     document = report_document(fleet.report(3))
     document["audit"]["host"] = "</script><img src=x onerror=alert(1)>\u202e"
     page = rendered(fleet_page(facts_of([*fleet.documents(1), document])))
@@ -102,7 +102,7 @@ def test_the_searchable_rows_are_one_data_block_without_html_tags():
     assert "\u202e" not in page
 
 
-def test_an_orphan_is_listed_with_its_uuid_and_the_amounts_in_its_row():
+def test_an_orphaned_provider_or_node_is_listed_with_its_uuid_and_amounts():
     made = [fleet.report(1, fleet.orphan(1)), fleet.report(2, fleet.orphan(2, "compute-node-orphaned"))]
     rows = tables(fleet_page(facts_of(map(report_document, made))))["orphan-list"].rows
     texts = {row[1].text: [cell.text for cell in row] for row in rows}
@@ -112,7 +112,7 @@ def test_an_orphan_is_listed_with_its_uuid_and_the_amounts_in_its_row():
     assert texts["compute node"][3:6] == [fleet.uid("orphan", 2), "24 VCPU, 128 GiB RAM, 800 GiB disk", "?"]
 
 
-def test_only_hosts_without_any_loss_are_marked_as_calm():
+def test_only_hosts_in_the_state_clean_are_marked_as_calm():
     facts = facts_of(fleet.documents(100))
     calm = [row for row in facts.view.rows if is_calm(row)]
     assert len(calm) == facts.view.counts[calm[0].condition]
@@ -132,7 +132,7 @@ def test_the_date_beside_the_host_with_the_most_waste_is_the_date_of_that_host()
     assert oldest.endswith("(age 4 d)")
 
 
-def test_hosts_with_equal_losses_have_the_same_order_in_each_table():
+def test_hosts_with_equal_losses_are_in_the_same_order_in_each_table():
     facts = facts_of(fleet.documents(300))
     page = tables(fleet_page(facts))
     places = {row.host: place for place, row in enumerate(by_harm(facts.view.rows))}
@@ -145,7 +145,7 @@ def test_hosts_with_equal_losses_have_the_same_order_in_each_table():
     assert all(places[a[0].text] < places[b[0].text] for a, b in pairs)
 
 
-def test_the_agents_table_names_hosts_and_the_search_finds_each_version():
+def test_the_table_of_agent_versions_names_the_hosts_of_each_version():
     documents = [report_document(fleet.report(4 * number)) for number in range(1, 6)]
     documents[2]["agent_version"] = "0.0.7"
     for other in (0, 1, 3, 4):
@@ -159,7 +159,7 @@ def test_the_agents_table_names_hosts_and_the_search_finds_each_version():
     assert [name for name, kind in kinds.items() if kind == "0.0.7 companion"] == [fleet.name(12)]
 
 
-def test_every_count_of_unknown_hosts_leaves_out_files_and_includes_awaited_hosts():
+def test_expected_hosts_without_a_report_count_as_unknown_and_bad_files_do_not():
     documents = [report_document(fleet.report(1)), report_document(fleet.unread(3)), {"schema_version": 7}]
     page = fleet_page(facts_of(documents, [fleet.name(1), fleet.name(5)]))
     text = rendered(page)
@@ -176,7 +176,7 @@ def steps_of(*reports):
     return [[cell.text for cell in row] for row in table.rows], table.foot
 
 
-def test_each_finding_code_has_a_host_and_commands_and_errors_come_first():
+def test_the_first_steps_name_a_host_and_commands_for_each_code_errors_first():
     reports = (fleet.report(1, fleet.orphan(1)), fleet.report(2, fleet.leaked(2)), fleet.report(4, fleet.missing(4)))
     steps, _ = steps_of(*reports)
     assert [step[:4] for step in steps] == [
@@ -188,7 +188,7 @@ def test_each_finding_code_has_a_host_and_commands_and_errors_come_first():
     assert steps[2][4] == "stocktake explain provider-orphaned"
 
 
-def test_the_commands_name_a_host_that_heals_before_a_worse_host_that_cannot():
+def test_the_first_step_names_a_host_that_can_heal_before_a_worse_observer():
     worse = fleet.report(1, fleet.leaked(1), fleet.leaked(1, 2), role="observer")
     steps, _ = steps_of(worse, fleet.report(2, fleet.leaked(2), role="owner"))
     assert steps[0][2:4] == ["2", fleet.name(2)]
@@ -196,7 +196,7 @@ def test_the_commands_name_a_host_that_heals_before_a_worse_host_that_cannot():
     assert steps[0][4] == "stocktake explain allocation-leaked; heal needs role companion or owner"
 
 
-def test_a_consumer_on_two_hosts_is_repaired_on_the_host_where_it_does_not_live():
+def test_a_consumer_on_two_hosts_is_repaired_on_the_host_without_the_instance():
     pair = (fleet.report(40, fleet.spread(40, 41, "c")), fleet.report(41, fleet.spread(41, 40, "c")))
     steps, _ = steps_of(*pair)
     assert steps[0][1:4] == ["consumer-on-several-providers", "2", fleet.name(40)]
@@ -208,7 +208,7 @@ def test_a_consumer_on_two_hosts_is_repaired_on_the_host_where_it_does_not_live(
     assert "not in the sum: 4 VCPU that 1 consumer has on a second host" in figure(page, "Wasted").lines[0]
 
 
-def test_a_stale_move_stands_for_its_consumer_on_two_hosts_in_the_commands():
+def test_a_first_step_for_a_stale_move_also_ends_its_consumer_on_two_hosts():
     stale = dataclasses.replace(fleet.leaked(40), finding=dataclasses.replace(
         fleet.leaked(40).finding, code="allocation-stale-move", consumer_uuid="c"
     ))  # fmt: skip
@@ -218,7 +218,7 @@ def test_a_stale_move_stands_for_its_consumer_on_two_hosts_in_the_commands():
     assert foot.endswith("go away with them: consumer-on-several-providers.")
 
 
-def test_an_unsafe_code_or_uuid_from_a_report_is_in_no_command():
+def test_no_command_on_the_page_contains_an_unsafe_code_or_uuid_from_a_report():
     document = report_document(fleet.report(1, fleet.leaked(1), fleet.spread(1, 2, fleet.uid("x"))))
     document["audit"]["findings"][0]["code"] = "x; reboot"
     document["audit"]["findings"][1]["consumer_uuid"] = "y; reboot"
@@ -230,7 +230,7 @@ def test_an_unsafe_code_or_uuid_from_a_report_is_in_no_command():
     assert not [command for command in commands if "reboot" in command]
 
 
-def test_a_silent_host_shows_since_when_its_numbers_are_and_what_the_sums_have():
+def test_a_silent_host_has_the_time_of_its_numbers_and_its_part_of_the_sums():
     silent = fleet.report(3, fleet.leaked(3), started_at=fleet.ago(hours=5))
     page = fleet_page(facts_of(map(report_document, (silent, fleet.report(4)))))
     (row,) = tables(page)["wasted-hosts"].rows
@@ -241,7 +241,7 @@ def test_a_silent_host_shows_since_when_its_numbers_are_and_what_the_sums_have()
     assert of_silent in figure(page, "Wasted").lines
 
 
-def test_the_number_of_hosts_is_the_sum_of_the_states_beside_it():
+def test_the_number_of_hosts_is_the_sum_of_the_numbers_of_hosts_in_each_state():
     facts = facts_of(fleet.documents(300), [fleet.name(number) for number in range(1, 303)])
     hosts = figure(fleet_page(facts), "Hosts")
     assert sum(int(part.split()[0]) for part in hosts.lines[0].split(" + ")) == int(hosts.amounts[0]) == 302
@@ -256,14 +256,14 @@ def test_the_fleet_page_names_the_newest_findings_and_the_largest_consumers():
     assert len(largest) == 10
 
 
-def test_the_verdict_says_what_is_free_now_and_after_heal():
+def test_the_fleet_page_says_how_much_is_free_now_and_after_heal():
     page = fleet_page(facts_of([report_document(fleet.report(1, fleet.leaked(1), fleet.leaked(1, 2)))]))
     (free,) = [each.text for each in page.sections[0].blocks if isinstance(each, Paragraph)]
     assert free.startswith("Free for the scheduler now: 91 VCPU, 110.8 GiB RAM, ")
     assert "; after heal: 107 VCPU, 142.8 GiB RAM, " in free
 
 
-def test_began_and_first_seen_of_a_loss_have_a_column_each():
+def test_the_times_when_a_loss_began_and_was_first_seen_are_separate_columns():
     table = tables(fleet_page(facts_of([report_document(fleet.report(17, fleet.leaked(17)))])))["wasted-hosts"]
     headings = [column.heading for column in table.columns]
     (row,) = table.rows

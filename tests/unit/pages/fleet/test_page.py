@@ -43,7 +43,7 @@ def test_the_page_has_every_section_for_any_number_of_hosts(number):
 
 
 @pytest.mark.parametrize("number", [MOST_SQUARES, MOST_SQUARES + 1])
-def test_the_page_stays_below_1_mb_and_12000_elements(number):
+def test_the_fleet_page_is_smaller_than_1_mb_and_has_less_than_12000_elements(number):
     page = page_of(number)
     assert len(page.encode()) < 1_000_000
     assert elements(page) <= 12_000
@@ -65,7 +65,7 @@ def test_the_page_shows_the_age_of_the_state_at_the_time_of_writing(minutes, age
     ]
 
 
-def test_each_host_of_the_worst_50_has_a_row_that_its_square_links_to():
+def test_the_square_of_each_of_the_50_worst_hosts_links_to_the_row_of_the_host():
     page = page_of(800)
     targets = set(re.findall(r'href="#(host-\d+)"', page))
     assert targets == set(re.findall(r'id="(host-\d+)"', page))
@@ -117,7 +117,7 @@ ODD |= {
 
 
 @pytest.mark.parametrize("content", ODD.values(), ids=ODD.keys())
-def test_a_file_that_is_not_a_report_is_named_and_all_other_reports_count(tmp_path, content):
+def test_a_file_that_is_not_a_report_is_named_and_all_reports_are_still_counted(tmp_path, content):
     (tmp_path / "odd.json").write_bytes(content)
     (tmp_path / "good.json").write_text(report_to_json(fleet.report(2, fleet.leaked(2))))
     facts = facts_of_folder(str(tmp_path), None)
@@ -141,7 +141,7 @@ def test_an_unexpected_value_in_a_report_never_crashes_the_page(tmp_path, path, 
     assert len(facts.view.rows) + len(facts.unreadable) == 1
 
 
-def test_a_pipe_and_a_folder_and_a_broken_link_named_like_reports_are_listed(tmp_path):
+def test_a_pipe_or_folder_or_broken_link_named_like_a_report_is_listed(tmp_path):
     os.mkfifo(tmp_path / "pipe.json")
     (tmp_path / "link.json").symlink_to(tmp_path / "nowhere")
     (tmp_path / "host-a").mkdir()
@@ -154,7 +154,7 @@ def test_a_pipe_and_a_folder_and_a_broken_link_named_like_reports_are_listed(tmp
     assert [row.host for row in facts.view.rows] == [fleet.name(1)]
 
 
-def test_the_page_made_from_messages_says_which_data_messages_do_not_have():
+def test_a_page_made_from_messages_says_which_data_the_messages_lack():
     view = fleet_hosts.view(
         fleet_hosts.cell(
             fleet_hosts.seen(fleet_hosts.broken("compute-1", "consumer-on-several-providers")),
@@ -170,7 +170,7 @@ def test_the_page_made_from_messages_says_which_data_messages_do_not_have():
     assert "1 silent, 1 never seen" in page
 
 
-def test_a_row_made_from_a_report_without_a_version_has_version_unknown():
+def test_a_host_whose_report_names_no_agent_version_has_version_unknown():
     """The page reads ``agent_version`` where a report has it, and never needs it."""
     document = report_document(fleet.report(1))
     facts = gathered([("a", document)], FOLDER)

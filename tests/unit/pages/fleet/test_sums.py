@@ -61,7 +61,7 @@ def test_any_order_of_reports_gives_the_same_page(made, chance: random.Random):
 
 
 @given(reports())
-def test_the_sums_on_the_page_equal_the_sums_over_all_reports(made):
+def test_each_sum_on_the_page_is_the_sum_of_the_amounts_in_all_reports(made):
     facts = facts_of(*made)
     leaked: Counter[str] = Counter()
     used: Counter[str] = Counter()
@@ -81,13 +81,13 @@ def test_the_sums_on_the_page_equal_the_sums_over_all_reports(made):
 
 
 @given(reports())
-def test_every_host_is_in_exactly_one_state_of_the_page(made):
+def test_every_host_is_counted_in_exactly_one_state_on_the_page(made):
     facts = facts_of(*made, expected=12)
     assert len(facts.view.rows) == 12 == sum(facts.view.counts.values())
     assert facts.view.counts[Condition.NEVER] == 12 - len(made)
 
 
-def test_the_heading_names_the_hosts_that_are_not_known():
+def test_the_heading_has_the_number_of_hosts_whose_state_is_not_known():
     leaks = fleet.report(1, fleet.leaked(1))
     facts = facts_of(leaks, fleet.report(2), fleet.unread(3), expected=5, more=(BROKEN,))
     assert headline(facts) == (
@@ -108,11 +108,11 @@ def test_the_heading_names_the_hosts_that_are_not_known():
         ),
     ],
 )
-def test_the_heading_says_nothing_wasted_only_for_hosts_that_could_be_read(made, words):
+def test_the_heading_says_nothing_is_wasted_only_about_hosts_that_could_be_read(made, words):
     assert headline(facts_of(*made)) == words
 
 
-def test_the_latest_of_two_reports_of_a_host_counts():
+def test_only_the_later_of_two_reports_of_the_same_host_is_counted():
     new, old = fleet.report(1, fleet.leaked(1)), fleet.report(1, started_at=fleet.ago(days=1))
     for made in ((new, old), (old, new)):
         both = [(f"{place}.json", report_document(one)) for place, one in enumerate(made)]
@@ -121,7 +121,7 @@ def test_the_latest_of_two_reports_of_a_host_counts():
         assert facts.older == 1
 
 
-def test_a_report_15_minutes_older_than_the_newest_makes_its_host_silent():
+def test_a_host_whose_report_is_17_minutes_older_than_the_newest_is_silent():
     facts = facts_of(fleet.report(1), fleet.report(2, started_at=fleet.ago(minutes=17)), fleet.report(60))
     assert {row.host for row in facts.view.rows if row.condition is Condition.SILENT} == {fleet.name(2)}
 
@@ -132,14 +132,14 @@ def test_a_report_with_a_time_in_the_future_makes_no_other_host_silent():
     assert {row.condition for row in facts.view.rows} == {Condition.CLEAN}
 
 
-def test_the_consumer_of_two_hosts_is_one_row_with_both_hosts():
+def test_a_consumer_with_allocations_on_two_hosts_has_one_row_with_both_hosts():
     consumer = fleet.uid("shared", 1)
     page = rendered(fleet_page(facts_of(*(fleet.report(h, fleet.spread(h, 3 - h, consumer)) for h in (1, 2)))))
     assert page.count(consumer) == 1
     assert f'<td class="word ">{fleet.name(2)}</td><td>{fleet.name(1)}: 4 VCPU</td>' in page.replace("\n", "")
 
 
-def test_a_host_over_its_capacity_does_not_reduce_the_free_sum_of_other_hosts():
+def test_a_host_over_its_capacity_does_not_reduce_the_free_sum_of_the_fleet():
     over = fleet.report(1, *(fleet.leaked(1, number) for number in range(15)))
     (vcpu, *_) = class_sums(facts_of(over, fleet.report(2)).view.rows)
     used = [85 + 15 * 8, 86]
@@ -160,7 +160,7 @@ def test_sold_twice_on_the_fleet_page_is_the_sum_of_the_amounts_on_host_pages():
     assert "sold twice are 10 VCPU, 20 GiB RAM on 2 hosts" in headline(facts)
 
 
-def test_free_after_heal_subtracts_the_missing_allocations():
+def test_the_free_amount_after_heal_is_reduced_by_the_missing_allocations():
     (vcpu, *_) = class_sums(facts_of(fleet.report(1, fleet.leaked(1), fleet.missing(1))).view.rows)
     assert (vcpu.wasted, vcpu.missing) == (8, 4)
     assert vcpu.free_after == vcpu.free + 8 - 4

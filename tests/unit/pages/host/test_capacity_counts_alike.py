@@ -30,7 +30,7 @@ def sums(found):
     return [book.total for book in found.books]
 
 
-def test_held_equals_recorded_if_the_reserve_covers_all_unmanaged_use():
+def test_held_and_recorded_sums_are_equal_if_reserved_covers_all_unmanaged_use():
     found = books(INSTANCE, VOLUME, reserved=120, terms=(("foreign-volume", 120),))
     assert sums(found) == [160, 280, 280]
     assert (found.whole, found.reserve, found.capacity, found.free) == (400, 120, 280, 120)
@@ -40,12 +40,12 @@ def test_held_equals_recorded_if_the_reserve_covers_all_unmanaged_use():
     )
 
 
-def test_held_exceeds_recorded_by_the_unmanaged_use_that_no_reserve_covers():
+def test_the_held_amount_exceeds_the_recorded_amount_by_the_unreserved_use():
     _, held, recorded = sums(books(INSTANCE, VOLUME, reserved=0))
     assert held - recorded == 120
 
 
-def test_the_three_books_are_equal_on_a_host_with_only_a_configured_reserve():
+def test_the_three_books_have_equal_sums_if_only_a_configured_reserve_exists():
     found = books(
         ledger_row("i", "web", "MEMORY_MB", (8192, 8192, 8192), Verdict.AGREED),
         ledger_row("reserved_host_memory_mb", "", "MEMORY_MB", (None, 512, None), Verdict.RESERVED),
@@ -55,7 +55,7 @@ def test_the_three_books_are_equal_on_a_host_with_only_a_configured_reserve():
     assert found.free == 65_536 - 512 - 8192
 
 
-def test_a_reserve_is_multiplied_by_the_ratio_like_the_capacity():
+def test_reserved_is_multiplied_by_the_allocation_ratio_like_the_capacity():
     rows = (ledger_row("i", "web", "VCPU", (4, 4, 4), Verdict.AGREED),)
     found = books(*rows, total=48, reserved=2, ratio=4.0, terms=(("reserved_host_cpus", 2),), name="VCPU")
     assert (found.whole, found.reserve, found.capacity) == (192, 8, 184)
@@ -64,11 +64,11 @@ def test_a_reserve_is_multiplied_by_the_ratio_like_the_capacity():
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1.5, 4.0])
-def test_foreign_volumes_and_their_reserve_have_equal_amounts_for_any_ratio(ratio):
+def test_foreign_volumes_and_their_reserve_are_equal_for_any_allocation_ratio(ratio):
     _, held, recorded = sums(books(INSTANCE, VOLUME, reserved=120, ratio=ratio, terms=(("foreign-volume", 120),)))
     assert held == recorded
 
 
-def test_a_reserve_without_known_causes_counts_as_reserved_for_the_host():
+def test_reserved_is_added_to_all_three_books_if_its_causes_are_unknown():
     found = books(INSTANCE, reserved=40)
     assert sums(found) == [200, 200, 200]

@@ -27,7 +27,7 @@ def test_each_cause_has_a_block_that_names_its_symptoms():
     assert blocks[2].also.startswith("also caused: consumer-on-several-providers [")
 
 
-def test_a_finding_block_has_commands_and_the_impact_and_the_age():
+def test_the_block_of_a_finding_has_commands_and_the_impact_and_the_age():
     block = blocks_of(SCREEN)[0]
     assert (block.severity, block.meaning, block.who.split()[0]) == ("error", Meaning.WRONG, "old-shop")
     assert block.impact == "4 VCPU, 8 GiB RAM of this host are wasted. The scheduler refuses instances."
@@ -44,7 +44,7 @@ def test_a_finding_that_was_not_checked_says_which_source_is_missing():
     )
 
 
-def test_many_equal_findings_share_one_block_and_one_command():
+def test_many_findings_with_the_same_code_share_one_block_and_one_command():
     blocks = blocks_of(MANY_LEAKS)
     assert [(block.code, block.who) for block in blocks] == [
         ("allocation-leaked", "7 findings"),
@@ -54,7 +54,7 @@ def test_many_equal_findings_share_one_block_and_one_command():
     assert blocks[0].commands[0].line == "stocktake heal --code allocation-leaked"
 
 
-def test_warnings_follow_errors_and_an_older_finding_comes_first():
+def test_errors_come_before_warnings_and_older_findings_before_newer_findings():
     old = dataclasses.replace(SCREEN.findings[3], first_seen_at="2026-11-20T00:00:00Z")
     blocks = blocks_of(dataclasses.replace(SCREEN, findings=(*SCREEN.findings[:3], old, *SCREEN.findings[4:])))
     assert blocks[0].short_id == old.finding.id[:8]
@@ -85,7 +85,7 @@ def test_every_finding_block_of_a_page_has_a_unique_id():
     assert len(set(ids)) == len(ids) == 4
 
 
-def test_a_finding_whose_repair_was_undone_names_both_journal_entries():
+def test_a_finding_whose_repair_was_undone_names_the_repair_and_undo_entries():
     (block,) = [each for each in findings(facts(SCREEN)).blocks if each.code == "allocation-leaked"]
     assert block.history == (
         "A repair of 2026-11-22 03:08:00 UTC (4 min before this page) (entry 9a11aa55) was undone: stocktake undo of "
@@ -94,13 +94,13 @@ def test_a_finding_whose_repair_was_undone_names_both_journal_entries():
     assert all(each.history == () for each in findings(facts(SCREEN)).blocks if each.code != "allocation-leaked")
 
 
-def test_a_repair_that_nobody_undid_is_not_called_undone():
+def test_a_repair_that_was_not_undone_is_shown_as_not_undone():
     done = (dataclasses.replace(CHANGES[0], undone_by=()),)
     (block,) = [each for each in findings(facts(changes=done)).blocks if each.code == "allocation-leaked"]
     assert block.history[0].endswith("was not undone. The later audit of this page still has the finding.")
 
 
-def test_a_repair_after_the_audit_of_the_page_is_called_later():
+def test_a_repair_after_the_audit_that_the_page_shows_is_called_later():
     late = (dataclasses.replace(CHANGES[0], undone_by=(), at="2026-11-22T03:11:30Z"),)
     (block,) = [each for each in findings(facts(changes=late)).blocks if each.code == "allocation-leaked"]
     assert block.history[0].endswith(
@@ -122,7 +122,7 @@ def test_the_impact_begins_with_the_amounts_of_the_finding(seen, impact):
     assert impact_of(SCREEN, [seen]) == impact
 
 
-def test_the_impact_of_unreserved_use_says_how_much_is_sold_twice():
+def test_the_impact_of_a_foreign_volume_says_how_much_space_is_sold_twice():
     offers = tuple(
         dataclasses.replace(row, recorded=dataclasses.replace(row.wanted, reserved=20)) for row in SCREEN.inventory
     )
@@ -130,14 +130,14 @@ def test_the_impact_of_unreserved_use_says_how_much_is_sold_twice():
     assert impact_of(report, [FOREIGN]).endswith("Of all such use, 100 GiB disk are sold twice.")
 
 
-def test_the_impact_of_an_orphan_names_the_amounts_in_its_row():
+def test_the_impact_of_an_orphaned_compute_node_names_the_amounts_in_its_row():
     facts_of_row = (("vcpus", 48), ("memory_mib", 196_608), ("local_gib", 400))
     finding = dataclasses.replace(FOREIGN.finding, code="compute-node-orphaned", facts=facts_of_row)
     text = impact_of(SCREEN, [dataclasses.replace(FOREIGN, finding=finding)])
     assert text == "Tools that read nova's database count 48 VCPU, 192 GiB RAM, 400 GiB disk that no host has."
 
 
-def test_the_command_of_a_repair_says_how_to_apply_its_plan():
+def test_the_text_of_a_repair_command_says_how_to_apply_the_plan_of_the_repair():
     texts = [
         command.words
         for block in findings(facts()).blocks

@@ -41,7 +41,7 @@ def offer(resource_class="VCPU", reserved=0, ratio=4.0, terms=()):
     return InventoryRow(provider="compute-1", provider_uuid=HOST, wanted=found, recorded=found, used=0, terms=terms)
 
 
-def test_a_host_without_findings_and_unmanaged_use_has_no_losses():
+def test_a_host_without_findings_and_without_unmanaged_use_has_no_losses():
     losses = losses_of(CLEAN)
     assert (losses.sold_twice, losses.wasted) == (Loss(), Loss())
     assert losses.unaccounted == Loss(size_bytes=0)
@@ -49,7 +49,7 @@ def test_a_host_without_findings_and_unmanaged_use_has_no_losses():
     assert losses.unaccounted.is_none
 
 
-def test_wasted_is_the_recorded_amount_of_leaked_and_moved_consumers():
+def test_the_wasted_amount_is_the_allocation_of_leaked_and_moved_consumers():
     report = dataclasses.replace(
         CLEAN,
         findings=(LEAKED, STALE),
@@ -58,13 +58,13 @@ def test_wasted_is_the_recorded_amount_of_leaked_and_moved_consumers():
     assert losses_of(report).wasted.amounts == {"VCPU": 12, "MEMORY_MB": 16384}
 
 
-def test_wasted_excludes_amounts_recorded_on_providers_outside_of_the_tree():
+def test_the_wasted_amount_excludes_allocations_outside_of_the_provider_tree():
     ledger = (row(DELETED, recorded=4), row(DELETED, "DISK_GB", recorded=80, outside_tree=True))
     report = dataclasses.replace(CLEAN, findings=(LEAKED,), ledger=ledger)
     assert losses_of(report).wasted.amounts == {"VCPU": 4}
 
 
-def test_sold_twice_is_the_promised_amount_that_has_no_allocation():
+def test_what_an_instance_is_promised_without_an_allocation_is_sold_twice():
     report = dataclasses.replace(CLEAN, findings=(LOST,), ledger=(row(MISSING, promised=2, held=2),))
     assert losses_of(report).sold_twice.amounts == {"VCPU": 2}
 
@@ -81,7 +81,7 @@ def test_unmanaged_use_above_the_reserved_amount_counts_as_sold_twice(reserved: 
     assert losses_of(report).sold_twice.amounts == ({"VCPU": sold_twice} if sold_twice else {})
 
 
-def test_the_reserve_for_the_host_itself_does_not_cover_unmanaged_use():
+def test_what_is_reserved_for_the_host_itself_does_not_cover_unmanaged_use():
     guest = row("5e0f", "MEMORY_MB", held=4096, cause=Cause.FOREIGN_GUEST.value, verdict=Verdict.UNMANAGED)
     inventory = offer("MEMORY_MB", reserved=4096, ratio=1.0, terms=(("reserved_host_memory_mb", 4096),))
     report = dataclasses.replace(CLEAN, ledger=(guest,), inventory=(inventory,))
@@ -95,7 +95,7 @@ def test_unmanaged_use_that_the_agent_has_allocated_is_not_sold_twice():
     assert losses_of(report).sold_twice.amounts == {"VCPU": 2}
 
 
-def test_sizes_of_foreign_volumes_are_summed_and_then_rounded_without_a_ratio():
+def test_sizes_of_foreign_volumes_are_rounded_only_after_they_are_summed():
     volumes = tuple(
         row(
             None,
@@ -114,7 +114,7 @@ def test_sizes_of_foreign_volumes_are_summed_and_then_rounded_without_a_ratio():
     assert losses_of(covered).sold_twice.amounts == {"DISK_GB": 1}
 
 
-def test_bytes_without_a_row_or_with_an_unknown_owner_are_unaccounted():
+def test_bytes_of_a_store_without_a_known_owner_are_unaccounted():
     store = SCREEN.storage[0]
     rows = (
         dataclasses.replace(store, owner_kind="instance", size_bytes=60, store_bytes=100),
@@ -123,7 +123,7 @@ def test_bytes_without_a_row_or_with_an_unknown_owner_are_unaccounted():
     assert without_owner(dataclasses.replace(CLEAN, storage=rows)) == 40
 
 
-def test_amounts_recorded_for_unknown_consumers_are_unaccounted():
+def test_allocations_of_unknown_consumers_count_as_unaccounted():
     seen = dataclasses.replace(LEAKED, finding=dataclasses.replace(LEAKED.finding, code="consumer-unknown"))
     report = dataclasses.replace(CLEAN, findings=(seen,), ledger=(row(DELETED, recorded=4),))
     assert losses_of(report).unaccounted.amounts == {"VCPU": 4}
@@ -136,7 +136,7 @@ def test_a_loss_that_depends_on_an_unread_source_is_shown_as_not_known():
     assert not any(loss.is_none for loss in (losses.sold_twice, losses.wasted, losses.unaccounted))
 
 
-def test_wasted_amounts_stay_known_if_the_storage_was_not_read():
+def test_the_wasted_amount_is_known_even_if_the_storage_was_not_read():
     sources = tuple(dataclasses.replace(each, ok=each.name != "lvm") for each in SCREEN.sources)
     losses = losses_of(dataclasses.replace(SCREEN, sources=sources, findings=(FOREIGN,)))
     assert losses.wasted.is_known

@@ -28,7 +28,7 @@ def texts_of(table: Table) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("report", [SCREEN, UNREAD, dead()], ids=["read", "placement unread", "dead"])
-def test_a_page_has_the_same_sections_whichever_sources_could_be_read(report):
+def test_the_host_page_has_the_same_sections_whichever_sources_could_be_read(report):
     page = host_page(facts(report))
     assert [each.id for each in page.sections] == ORDER
     assert all(each.blocks for each in page.sections)
@@ -36,7 +36,7 @@ def test_a_page_has_the_same_sections_whichever_sources_could_be_read(report):
     assert "numbers of the audit of 2026-11-22 03:11:07 UTC (53 s before this page)" in page.about
 
 
-def test_a_page_without_any_read_source_shows_question_marks_and_no_amounts():
+def test_a_page_has_question_marks_and_no_amounts_if_no_source_was_read():
     report = dead()
     page = host_page(facts(report, view=None, cell_usages=None, changes=None, options=None, unread=("no journal",)))
     text = " ".join(Elements(rendered(page)).texts).replace(RULE, "")
@@ -52,7 +52,7 @@ def test_a_page_of_1000_guests_and_20000_volumes_stays_within_its_size_limits():
     assert len(Elements(text).found) <= 8_000
 
 
-def test_hostile_names_neither_enlarge_a_page_nor_leave_its_pictures():
+def test_hostile_names_neither_enlarge_a_page_nor_extend_beyond_a_picture():
     page = host_page(facts(large(300, 500, HOSTILE_NAMES)))
     text = rendered(page)
     assert len(text.encode()) < 1_000_000
@@ -68,7 +68,7 @@ def test_every_element_id_of_a_page_is_unique():
     assert len(ids) == len(set(ids))
 
 
-def test_the_ledger_shows_200_rows_with_the_differing_ones_first():
+def test_the_ledger_shows_200_rows_and_first_the_rows_whose_amounts_differ():
     most, said, table = section(large(200), "ledger").blocks
     assert most.caption.startswith("The 5 of 20")
     assert len(table.rows) == 200
@@ -78,13 +78,13 @@ def test_the_ledger_shows_200_rows_with_the_differing_ones_first():
     assert table.search
 
 
-def test_the_ledger_shows_a_book_that_was_not_read_as_a_question_mark():
+def test_the_ledger_shows_a_question_mark_in_the_column_of_an_unread_source():
     *_, table = section(UNREAD, "ledger").blocks
     place = [column.heading for column in table.columns].index("recorded")
     assert {row[place].text for row in table.rows} == {"?"}
 
 
-def test_the_largest_foreign_volumes_of_the_stores_are_listed_by_size():
+def test_the_largest_foreign_volumes_are_listed_by_size_in_the_storage_section():
     _, table = section(SCREEN, "storage").blocks
     assert texts_of(table) == [
         ["120 GiB", "128849018880", "foreign", "guests/backup-by-hand", "linear volume backup-by-hand", "vg guests"]
@@ -101,7 +101,7 @@ def test_the_provider_section_lists_the_planned_writes():
     ]
 
 
-def test_the_journal_lists_the_newest_change_first_with_its_undo_command():
+def test_the_journal_section_lists_the_newest_change_first_with_an_undo_command():
     (table,) = section(SCREEN, "journal").blocks
     rows = texts_of(table)
     assert [row[-1] for row in rows] == ["", "stocktake undo 9b22aa55", ""]
@@ -119,7 +119,7 @@ def test_an_unreadable_journal_is_not_shown_as_an_empty_journal():
     assert said.text == "The journal was not read: the journal is closed"
 
 
-def test_the_configuration_shows_options_with_masked_secrets_defaults_and_files():
+def test_the_configuration_section_masks_secrets_and_names_files_of_options():
     (table,) = section(SCREEN, "configuration").blocks
     assert texts_of(table) == [
         ["[agent] role", "owner", "observer", "/etc/stocktake/stocktake.conf"],
@@ -142,7 +142,7 @@ def test_the_last_section_of_the_page_lists_all_data_that_could_not_be_read():
     )
 
 
-def test_the_last_section_says_that_everything_is_known_if_that_is_so():
+def test_the_last_section_says_nothing_is_unknown_if_every_source_was_read():
     (said,) = section(dataclasses.replace(SCREEN, findings=(), plan=type(SCREEN.plan)()), "unknown", view={}).blocks
     assert said.text.startswith("Nothing: ")
 
@@ -163,13 +163,13 @@ def test_the_provider_tree_shows_the_ratio_and_the_capacity_of_each_class():
     assert rows["MEMORY_MB"] == ["56 GiB", "256 GiB", "0 GiB", "1", "256 GiB"]
 
 
-def test_the_capacity_names_classes_whose_used_amount_differs_from_the_ledger():
+def test_the_capacity_section_names_classes_whose_usage_differs_from_the_ledger():
     texts = [block.text for block in section(SCREEN, "capacity").blocks if isinstance(block, Note)]
     assert any("VGPU: Placement's own sum of what is used is 3, but" in text for text in texts)
     assert not any(text.startswith("VCPU") for text in texts)
 
 
-def test_the_capacity_says_what_is_free_after_heal():
+def test_the_capacity_section_says_how_much_is_free_after_heal():
     texts = [getattr(block, "text", "") for block in section(SCREEN, "capacity").blocks]
     (after,) = [text for text in texts if text.startswith("After heal")]
     assert "VCPU free 174 (now 164)" in after

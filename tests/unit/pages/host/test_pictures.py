@@ -40,13 +40,13 @@ def cells(table):
 # Capacity
 
 
-def test_capacity_lists_vcpu_and_pcpu_and_memory_and_disk_first():
+def test_the_capacity_picture_lists_vcpu_and_pcpu_and_disk_before_other_classes():
     rows = [dataclasses.replace(SCREEN.ledger[0], resource_class=name) for name in ("A", "DISK_GB", "PCPU", "VCPU")]
     found = class_books(facts(dataclasses.replace(SCREEN, ledger=tuple(rows), inventory=())))
     assert [each.resource_class for each in found] == ["VCPU", "PCPU", "DISK_GB", "A"]
 
 
-def test_capacity_divides_each_book_into_amounts_of_instances_and_wrong_ones():
+def test_the_capacity_picture_divides_each_bar_into_right_and_wrong_amounts():
     vcpu = class_books(facts())[0]
     parts = {book.name: {part.name: part.amount for part in book.parts if part.amount} for book in vcpu.books}
     assert parts == {
@@ -61,13 +61,13 @@ def test_capacity_divides_each_book_into_amounts_of_instances_and_wrong_ones():
     )
 
 
-def test_capacity_shows_only_the_excess_of_a_differing_allocation_as_wrong():
+def test_the_capacity_picture_marks_only_the_excess_of_an_allocation_as_wrong():
     row = dataclasses.replace(SCREEN.ledger[0], promised=4, recorded=6, verdict=Verdict.ALLOCATION_DIFFERS)
     recorded = class_books(facts(dataclasses.replace(SCREEN, ledger=(row,))))[0].books[2]
     assert {part.name: part.amount for part in recorded.parts if part.amount} == {"instances": 4, "wrong": 2}
 
 
-def test_capacity_draws_an_unread_book_hatched_with_a_question_mark():
+def test_the_capacity_picture_draws_amounts_of_an_unread_source_hatched():
     picture = capacity_picture(class_books(facts(UNREAD)))
     assert looks(picture).count("unread") == 4
     assert texts(picture).count("?") == 4
@@ -75,13 +75,13 @@ def test_capacity_draws_an_unread_book_hatched_with_a_question_mark():
     assert all(row[2:-4] == ["?"] * (len(row) - 6) and row[-1] == "" for row in recorded)
 
 
-def test_capacity_shows_not_counted_for_a_book_that_the_agent_does_not_fill():
+def test_the_capacity_picture_shows_not_counted_where_the_agent_counts_nothing():
     vgpu = class_books(facts())[-1]
     assert [book.not_counted for book in vgpu.books] == [True, True, False]
     assert texts(capacity_picture([vgpu])).count("not counted") == 2
 
 
-def test_the_capacity_scale_ends_five_percent_above_the_largest_amount():
+def test_the_capacity_scale_ends_5_percent_above_the_largest_amount():
     vcpu = class_books(facts())[0]
     assert scale_end(vcpu) == 1.05 * 192
     assert scale_end(dataclasses.replace(vcpu, whole=None)) == 1.05 * 30
@@ -91,7 +91,7 @@ def test_the_capacity_scale_ends_five_percent_above_the_largest_amount():
     st.lists(st.tuples(*(st.one_of(st.none(), st.integers(0, 2**53)),) * 3, st.sampled_from(Verdict)), max_size=12),
     st.sampled_from(["VCPU", "MEMORY_MB", "CUSTOM_X"]),
 )
-def test_capacity_never_draws_outside_of_the_picture(rows, name):
+def test_no_bar_of_the_capacity_picture_extends_beyond_the_picture(rows, name):
     ledger = tuple(
         dataclasses.replace(
             SCREEN.ledger[0], resource_class=name, promised=one, held=two, recorded=three, verdict=verdict
@@ -114,7 +114,7 @@ def test_capacity_never_draws_outside_of_the_picture(rows, name):
 # Storage
 
 
-def test_storage_draws_the_parts_of_a_store_in_the_order_of_owner_kinds():
+def test_the_storage_picture_draws_instances_and_foreign_volumes_and_free_space():
     (store,) = stores_of(SCREEN.storage)
     assert [part.name for part in store.parts] == ["instance", "foreign", "free"]
     assert sum(part.amount for part in store.parts) == store.size_bytes
@@ -122,13 +122,13 @@ def test_storage_draws_the_parts_of_a_store_in_the_order_of_owner_kinds():
     assert texts(picture) == ["vg guests", "instance", "foreign", "free", "0 GiB", "400.1 GiB"]
 
 
-def test_storage_draws_20000_volumes_as_a_few_segments():
+def test_the_storage_picture_draws_20000_volumes_as_a_few_segments():
     picture = storage_picture(stores_of(large(0, 20_000).storage), ())
     assert len(picture.shapes) < 20
     assert_inside(picture)
 
 
-def test_storage_shows_bytes_without_an_owner_row_as_unaccounted():
+def test_the_storage_picture_shows_bytes_without_an_owner_as_unaccounted():
     rows = tuple(dataclasses.replace(row, store_bytes=row.store_bytes + 1000) for row in SCREEN.storage)
     (store,) = stores_of(rows)
     assert (store.parts[-1].name, store.parts[-1].amount) == ("unaccounted", 1000)
@@ -141,7 +141,7 @@ def test_unread_storage_is_drawn_hatched_and_never_as_zero():
     assert cells(picture.table) == [["lvm", "not read", "?", "?", "?"]]
 
 
-def test_storage_counts_an_owner_kind_of_a_newer_version_as_unknown():
+def test_the_storage_picture_counts_an_owner_kind_of_a_newer_version_as_unknown():
     rows = (dataclasses.replace(SCREEN.storage[0], owner_kind="invented"),)
     assert stores_of(rows)[0].parts[0].meaning is Meaning.WRONG
 
@@ -149,7 +149,7 @@ def test_storage_counts_an_owner_kind_of_a_newer_version_as_unknown():
 @given(
     st.lists(st.tuples(st.sampled_from([kind for kind, _ in KINDS]), st.integers(0, 2**50)), min_size=1, max_size=40)
 )
-def test_storage_parts_add_up_to_the_store_size_and_stay_inside_the_picture(parts):
+def test_the_parts_in_the_storage_picture_add_up_to_the_size_of_the_store(parts):
     size = sum(amount for _, amount in parts)
     row = SCREEN.storage[0]
     rows = tuple(dataclasses.replace(row, owner_kind=kind, size_bytes=n, store_bytes=size) for kind, n in parts)
@@ -161,7 +161,7 @@ def test_storage_parts_add_up_to_the_store_size_and_stay_inside_the_picture(part
 # Provider tree
 
 
-def test_tree_draws_the_root_first_and_outlines_each_differing_provider():
+def test_the_tree_picture_draws_the_root_first_and_outlines_differing_providers():
     nodes = nodes_of(SCREEN)
     assert [node.name for node in nodes] == ["compute-1", "compute-1_pci_0000_81_00_0"]
     assert nodes[0].differs == "2 classes, 2 traits"
@@ -171,14 +171,14 @@ def test_tree_draws_the_root_first_and_outlines_each_differing_provider():
     assert_inside(picture)
 
 
-def test_tree_compares_nothing_while_placement_is_unread():
+def test_the_tree_picture_marks_no_provider_as_differing_if_placement_is_unread():
     nodes = nodes_of(UNREAD)
     assert not any(node.differs for node in nodes)
     assert "Placement was not read" in tree_picture(nodes).conclusion
     assert "VCPU ?/48 x4" in texts(tree_picture(nodes))
 
 
-def test_tree_shows_at_most_60_boxes_and_counts_the_rest():
+def test_the_tree_picture_shows_at_most_60_providers_and_counts_the_rest():
     child = SCREEN.inventory[-1]
     rows = [dataclasses.replace(child, provider=f"child-{n:03}", provider_uuid=f"c{n}") for n in range(100)]
     picture = tree_picture(nodes_of(dataclasses.replace(SCREEN, inventory=(*SCREEN.inventory[:-1], *rows))))
@@ -187,7 +187,7 @@ def test_tree_shows_at_most_60_boxes_and_counts_the_rest():
     assert_inside(picture)
 
 
-def test_tree_draws_a_grandchild_to_the_right_of_its_parent():
+def test_the_tree_picture_draws_a_grandchild_provider_beside_its_parent():
     child = SCREEN.inventory[-1]
     parents = {"a": HOST, "a1": "a", "a2": "a", "b": HOST, "deep": "a2", "deeper": "deep"}
     rows = [dataclasses.replace(child, provider=name, provider_uuid=name) for name in parents]
@@ -207,7 +207,7 @@ def test_tree_draws_a_grandchild_to_the_right_of_its_parent():
 
 
 @given(st.dictionaries(st.sampled_from("abcdefgh"), st.sampled_from("abcdefghx"), max_size=8))
-def test_tree_draws_every_provider_whatever_parents_the_report_names(parents):
+def test_the_tree_picture_draws_every_provider_even_if_parents_are_wrong(parents):
     child = SCREEN.inventory[-1]
     rows = [dataclasses.replace(child, provider=name, provider_uuid=name) for name in parents]
     places = tuple(ProviderPlace(name, name, parent) for name, parent in parents.items())
@@ -220,20 +220,20 @@ def test_tree_draws_every_provider_whatever_parents_the_report_names(parents):
 # Time line
 
 
-def test_timeline_draws_a_bar_until_now_but_dashed_after_the_last_check():
+def test_the_timeline_draws_a_dashed_bar_after_the_last_check_of_a_finding():
     unknown = timeline_picture(UNREAD.findings[:1], (), {}, NOW)
     assert looks(unknown)[1:3] == ["wrong", "dashed"]
     known = timeline_picture(SCREEN.findings[:1], (), {}, NOW)
     assert "dashed" not in looks(known)
 
 
-def test_timeline_marks_changes_with_the_first_digits_of_their_journal_entries():
+def test_the_timeline_marks_a_change_with_the_first_digits_of_the_journal_entry():
     picture = timeline_picture(SCREEN.findings, CHANGES, {}, NOW)
     assert texts(picture)[:3] == ["▲ 9a11", "▼ 9b22", "◆ 77aa"]
     assert_inside(picture)
 
 
-def test_timeline_covers_at_most_30_days_and_marks_older_findings_with_an_arrow():
+def test_the_timeline_covers_30_days_and_marks_older_findings_with_an_arrow():
     old = dataclasses.replace(SCREEN.findings[0], first_seen_at="2026-01-01T00:00:00Z")
     picture = timeline_picture([old], (), {}, NOW)
     assert scale_of([old.first_seen_at], NOW).end - scale_of([old.first_seen_at], NOW).start == datetime.timedelta(30)
@@ -241,14 +241,14 @@ def test_timeline_covers_at_most_30_days_and_marks_older_findings_with_an_arrow(
     assert_inside(picture)
 
 
-def test_timeline_shows_at_most_40_findings():
+def test_the_timeline_shows_at_most_40_findings():
     picture = timeline_picture([SCREEN.findings[0]] * 50, (), {}, NOW)
     assert looks(picture).count("wrong") == MOST_ROWS
     assert picture.conclusion.endswith("The picture shows the 40 most urgent.")
 
 
 @pytest.mark.parametrize("text", ["", "not a time", "2999-01-01T00:00:00Z"])
-def test_timeline_accepts_an_invalid_time_and_a_time_in_the_future(text: str):
+def test_the_timeline_accepts_an_invalid_time_and_a_time_in_the_future(text: str):
     odd = dataclasses.replace(SCREEN.findings[0], first_seen_at=text, last_seen_at=text)
     assert_inside(timeline_picture([odd], (dataclasses.replace(CHANGES[0], at=text),), {}, NOW))
 
@@ -256,7 +256,7 @@ def test_timeline_accepts_an_invalid_time_and_a_time_in_the_future(text: str):
 # NUMA cells and PCI
 
 
-def test_numa_shows_used_and_free_cpus_and_memory_and_each_page_size():
+def test_the_numa_picture_shows_usage_of_cpus_and_memory_and_each_page_size():
     found = cells_of(facts())
     shares = [(share.what, share.used, share.total) for share in found[0].shares]
     assert shares == [
@@ -270,13 +270,13 @@ def test_numa_shows_used_and_free_cpus_and_memory_and_each_page_size():
     assert_inside(picture)
 
 
-def test_a_numa_cell_with_unknown_usage_is_drawn_hatched():
+def test_the_numa_picture_draws_a_cell_with_unknown_usage_hatched():
     picture = numa_picture(cells_of(facts(cell_usages=None)))
     assert looks(picture).count("unread") == 8
     assert not {"0 %"} & set(texts(picture))
 
 
-def test_numa_shows_at_most_16_numa_cells():
+def test_the_numa_picture_shows_at_most_16_numa_cells():
     view = {"numa_topology": {"nova_object.data": {"cells": [numa_cell(n) for n in range(20)]}}}
     picture = numa_picture(cells_of(facts(view=view)))
     assert sum(text.startswith("cell ") for text in texts(picture)) == MOST_CELLS
@@ -287,11 +287,11 @@ def test_numa_shows_at_most_16_numa_cells():
 @pytest.mark.parametrize(
     "topology", [[], "x", {"nova_object.data": []}, {"nova_object.data": {"cells": [None, 7, {}]}}]
 )
-def test_numa_shows_no_cells_if_the_view_has_an_unknown_form(topology: object):
+def test_the_numa_picture_shows_no_cells_if_the_topology_has_an_unknown_form(topology: object):
     assert cells_of(facts(view={**VIEW, "numa_topology": topology})) == ()
 
 
-def test_pci_pools_are_read_from_the_host_view_and_unknown_without_the_view():
+def test_pci_pools_are_read_from_the_resource_view_and_unknown_without_the_view():
     (pool,) = pools_of(facts())
     assert (pool.address, pool.ids, pool.kind, pool.cell, pool.count) == (
         "0000:81:00.0",
@@ -307,7 +307,7 @@ def test_pci_pools_are_read_from_the_host_view_and_unknown_without_the_view():
 # Sources
 
 
-def test_sources_draws_an_unread_source_hatched_with_its_error():
+def test_the_picture_of_sources_draws_an_unread_source_hatched_with_its_error():
     picture = sources_picture(UNREAD.sources)
     assert looks(picture)[1] == "unread"
     assert "? http://placement.example.org: no answer within 30 s" in texts(picture)
@@ -317,13 +317,13 @@ def test_sources_draws_an_unread_source_hatched_with_its_error():
     assert_inside(picture)
 
 
-def test_sources_draws_no_duration_bar_if_no_source_was_read():
+def test_the_picture_of_sources_has_no_duration_bar_if_no_source_was_read():
     picture = sources_picture(dead().sources)
     assert looks(picture).count("unread") == 4
     assert "counted" not in looks(picture)
 
 
-def test_sources_show_at_most_80_characters_of_an_error():
+def test_the_picture_of_sources_shows_at_most_80_characters_of_an_error():
     long = dataclasses.replace(UNREAD.sources[0], error="e" * 5000)
     picture = sources_picture([long])
     assert max(map(len, texts(picture))) <= 82
@@ -344,13 +344,13 @@ def test_a_hostile_name_stays_inside_the_picture(name: str):
     assert WIDTH == 960
 
 
-def test_capacity_shows_no_free_amount_of_a_class_missing_in_placement():
+def test_the_capacity_picture_shows_no_free_amount_of_a_class_not_in_placement():
     disk = next(each for each in class_books(facts()) if each.resource_class == "DISK_GB")
     assert (disk.capacity, disk.free, disk.is_offered) == (280, None, False)
     assert "free" not in conclusion(disk)
 
 
-def test_capacity_excludes_amounts_recorded_on_providers_outside_of_the_tree():
+def test_the_capacity_picture_excludes_allocations_outside_of_the_provider_tree():
     shared = dataclasses.replace(SCREEN.ledger[0], outside_tree=True, recorded=1000)
     vcpu = class_books(facts(dataclasses.replace(SCREEN, ledger=(*SCREEN.ledger, shared))))[0]
     assert vcpu.books[2].total == 28

@@ -15,14 +15,14 @@ def blocks_of(report):
     return verdict(facts(report)).blocks
 
 
-def test_the_first_sentence_has_the_causes_and_amounts_and_the_age_of_the_reads():
+def test_the_first_sentence_has_the_causes_and_amounts_and_the_age_of_the_data():
     assert blocks_of(SCREEN)[0] == Paragraph(
         text="compute-1: 4 causes; 12 VCPU, 24 GiB RAM are wasted, 2 VCPU are sold twice, "
         "0 bytes unaccounted; all sources read at 2026-11-22 03:11:07 UTC (53 s before this page)"
     )
 
 
-def test_a_host_without_problems_shows_three_numbers_without_a_warning():
+def test_a_host_without_problems_has_three_numbers_without_a_warning_colour():
     calm = dataclasses.replace(SCREEN, findings=(), ledger=())
     sentence, figures, free = blocks_of(calm)
     assert free.text.startswith("Free for the scheduler now: 192 VCPU, ")
@@ -37,7 +37,7 @@ def test_a_host_without_problems_shows_three_numbers_without_a_warning():
     ]
 
 
-def test_an_unread_source_turns_its_numbers_into_a_question_mark_and_is_named():
+def test_an_amount_that_depends_on_an_unread_source_is_shown_as_a_question_mark():
     sentence, figures, note, _ = blocks_of(UNREAD)
     assert isinstance(figures, Figures)
     assert {each.amounts for each in figures.figures} == {("?",)}
@@ -48,14 +48,14 @@ def test_an_unread_source_turns_its_numbers_into_a_question_mark_and_is_named():
     )
 
 
-def test_a_host_without_any_read_source_shows_no_zero():
+def test_no_amount_is_shown_as_zero_if_no_source_was_read():
     sentence, figures, *notes = blocks_of(dead())
     assert {each.amounts for each in figures.figures} == {("?",)}
     assert len(notes) == 4
     assert "0 " not in sentence.text.replace("30 s", "")
 
 
-def test_the_verdict_says_since_when_each_loss_exists():
+def test_the_verdict_section_says_since_when_each_loss_exists():
     _, figures, *_ = blocks_of(SCREEN)
     sold_twice, wasted, unaccounted = figures.figures
     assert sold_twice.lines == wasted.lines == ("first seen 2026-11-22 03:07:00 UTC (5 min before this page)",)
@@ -73,7 +73,7 @@ def test_a_lost_source_is_named_with_its_start_and_number_of_failed_audits():
     )
 
 
-def test_the_list_of_causes_has_amounts_and_times_and_why_a_cause_is_unknown():
+def test_the_list_of_causes_shows_amounts_and_times_and_why_a_cause_is_unknown():
     *_, table = blocks_of(SCREEN)
     rows = [[cell.text for cell in row] for row in table.rows]
     assert [(row[1], row[3]) for row in rows] == [
@@ -87,7 +87,7 @@ def test_the_list_of_causes_has_amounts_and_times_and_why_a_cause_is_unknown():
     assert {row[6] for row in rows if row[1] != "allocation-missing"} == {"checked by this audit"}
 
 
-def test_a_change_after_the_audit_is_named_as_not_in_the_numbers():
+def test_a_change_after_the_audit_is_named_as_not_yet_in_the_numbers():
     late = dataclasses.replace(CHANGES[0], at="2026-11-22T03:11:30Z")
     (note,) = [each for each in verdict(facts(SCREEN, changes=(CHANGES[2], late))).blocks if isinstance(each, Note)]
     assert "1 change is later and not yet in the numbers: heal 9a11aa55 at 2026-11-22 03:11:30 UTC." in note.text
@@ -95,7 +95,7 @@ def test_a_change_after_the_audit_is_named_as_not_in_the_numbers():
     assert [row[5].text for row in table.rows] == ["no: later", "yes"]
 
 
-def test_the_first_command_of_a_cause_destroys_nothing():
+def test_the_command_that_is_shown_first_for_a_cause_destroys_nothing():
     *_, table = blocks_of(SCREEN)
     commands = [row[-1].text for row in table.rows]
     assert commands[0].startswith("stocktake heal --finding ")
@@ -108,7 +108,7 @@ def test_each_cause_in_the_list_links_to_the_block_of_its_finding():
     assert {row[1].href for row in table.rows} == blocks
 
 
-def test_the_time_of_the_fault_stands_beside_the_time_of_the_first_audit():
+def test_the_start_of_a_fault_is_shown_beside_the_time_of_the_first_audit():
     seen = SCREEN.findings[0]
     began = dataclasses.replace(seen.finding, began_at="2026-11-20T03:12:00Z", began_because="the instance was deleted")
     report = dataclasses.replace(SCREEN, findings=(dataclasses.replace(seen, finding=began),))
@@ -129,7 +129,7 @@ def test_the_time_of_the_fault_stands_beside_the_time_of_the_first_audit():
     )
 
 
-def test_two_causes_of_a_loss_with_different_dates_have_both_dates_in_the_verdict():
+def test_a_loss_with_two_causes_shows_the_dates_of_the_oldest_and_newest_cause():
     first, *others = [seen for seen in SCREEN.findings if seen.finding.code in LEAKING]
     assert others
     moved = dataclasses.replace(first, first_seen_at="2026-11-20T03:07:00Z")

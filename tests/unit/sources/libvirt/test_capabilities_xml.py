@@ -40,7 +40,7 @@ def test_a_disabled_feature_is_not_listed_for_the_host_cpu():
     assert host_cpu(root("x86_64_two_sockets")).features == {"ht", "svm"}
 
 
-def test_maxphysaddr_without_a_bits_attribute_is_accepted():
+def test_a_maxphysaddr_element_without_attribute_bits_is_accepted():
     assert host_cpu(root("x86_64_two_sockets")).maxphysaddr == ("passthrough", None)
 
 
@@ -87,7 +87,7 @@ def test_each_guest_architecture_is_listed_with_os_type_and_domain_types(name, k
     ]
 
 
-def test_a_domain_type_without_details_uses_emulator_and_aliases_of_the_guest():
+def test_a_domain_type_without_an_emulator_has_the_emulator_of_the_guest():
     (guest,) = guests(root("x86_64_two_sockets"))
     assert guest.domain_for("kvm") == GuestDomain(
         type="kvm",
@@ -103,7 +103,7 @@ def test_a_domain_type_without_details_uses_emulator_and_aliases_of_the_guest():
     assert guest.domain_for("hvf") == beside
 
 
-def test_the_host_cpu_query_is_the_unchanged_cpu_element():
+def test_the_query_about_the_host_cpu_contains_the_unchanged_cpu_element():
     assert ET.canonicalize(host_question(root("s390x"))) in ET.canonicalize(document("capabilities", "s390x"))
 
 
@@ -124,7 +124,7 @@ def test_building_the_cpu_model_query_does_not_modify_the_capabilities():
     assert ET.tostring(whole) == before
 
 
-def test_disabled_features_are_omitted_from_the_expanded_cpu_features():
+def test_disabled_features_of_an_expanded_cpu_are_omitted():
     answer = expanded_cpu()
     features = expanded_features(answer)
     assert len(features) == answer.count("<feature policy='require'")

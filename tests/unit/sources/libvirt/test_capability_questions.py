@@ -36,7 +36,7 @@ def test_the_configured_virt_type_determines_the_queried_machine_types():
     ]
 
 
-def test_a_configured_machine_type_replaces_the_default():
+def test_a_configured_machine_type_is_queried_instead_of_the_default():
     configured = (("x86_64", "pc-q35-rhel9.2.0"), ("x86_64", "pc"))
     assert machines("x86_64_two_sockets", machine_types=configured) == [
         ("x86_64", "latest", ("latest", "pc-q35-rhel9.2.0", "q35"))
@@ -86,5 +86,5 @@ def test_the_default_machine_types_of_each_architecture_are_queried(name, expect
         ("x86_64", {"cpu_mode": "none", "virt_type": "qemu"}, ("qemu64",)),
     ],
 )
-def test_queried_cpu_models_depend_on_mode_and_architecture(arch, choice, models):
+def test_the_queried_cpu_models_depend_on_cpu_mode_and_host_architecture(arch, choice, models):
     assert models_to_ask(arch, GuestChoice(**choice)) == models

@@ -31,5 +31,5 @@ def nature(missing=()):
     ],
     ids=["for ever", "a CPU came online", "a CPU went", "refused a while ago", "refused long ago"],
 )
-def test_cached_host_facts_expire_on_a_cpu_change_or_after_a_wait_if_incomplete(missing, online, later_s, holds):
+def test_cached_host_facts_expire_if_a_cpu_changes_or_if_they_are_incomplete(missing, online, later_s, holds):
     assert nature(missing).still_holds(online, 1000.0 + later_s) == holds

@@ -34,7 +34,7 @@ def in_turns(cache, count=TURNS):
     return [read(cache) for _ in range(count)]
 
 
-def test_every_domain_is_read_each_time_if_libvirt_events_may_be_lost():
+def test_every_domain_is_read_in_each_round_if_libvirt_events_may_be_lost():
     cache = DomainCache()
     assert [len(read(cache)) for _ in range(3)] == [200, 200, 200]
 
@@ -46,7 +46,7 @@ def test_each_domain_is_read_once_in_ten_rounds_if_libvirt_events_are_reliable()
     assert max(map(len, turns)) < 60
 
 
-def test_a_domain_event_causes_one_extra_read_of_the_domain():
+def test_a_libvirt_event_about_a_domain_causes_one_extra_read_of_this_domain():
     cache = warm_cache()
     [*turns] = in_turns(cache)
     not_its_turn = next(iter(turns[5]))
@@ -55,13 +55,13 @@ def test_a_domain_event_causes_one_extra_read_of_the_domain():
     assert not_its_turn not in read(cache)
 
 
-def test_a_domain_with_a_changed_state_is_read():
+def test_a_domain_whose_state_has_changed_is_read_again():
     cache = warm_cache()
     stopped = {one: DomainState.SHUTOFF for one in UUIDS[:3]}
     assert set(UUIDS[:3]) <= read(cache, RUNNING | stopped)
 
 
-def test_a_new_domain_is_read_and_a_missing_domain_is_dropped():
+def test_a_new_domain_is_read_and_a_vanished_domain_leaves_the_cache():
     cache = DomainCache()
     cache.trust()
     read(cache, {UUIDS[0]: DomainState.RUNNING, UUIDS[1]: DomainState.RUNNING})
@@ -69,7 +69,7 @@ def test_a_new_domain_is_read_and_a_missing_domain_is_dropped():
     assert {one.uuid for one in cache.all()} == {UUIDS[0], UUIDS[2]}
 
 
-def test_all_domains_are_read_once_after_events_resume_or_may_have_been_lost():
+def test_all_domains_are_read_once_after_events_resume_or_were_perhaps_lost():
     for act in (DomainCache.trust, DomainCache.forget):
         cache = warm_cache()
         act(cache)
@@ -77,7 +77,7 @@ def test_all_domains_are_read_once_after_events_resume_or_may_have_been_lost():
         assert len(read(cache)) < 60
 
 
-def test_all_domains_are_read_each_time_after_events_become_unreliable():
+def test_all_domains_are_read_in_each_round_after_events_become_unreliable():
     cache = warm_cache()
     cache.distrust()
     assert [len(read(cache)) for _ in range(2)] == [200, 200]
@@ -92,7 +92,7 @@ def test_an_unparsable_domain_is_cached_and_returned_in_uuid_order():
 
 
 @given(st.lists(st.sampled_from(UUIDS)), st.integers(0, TURNS - 1))
-def test_every_domain_that_an_event_names_is_read_at_the_next_read(named, turns_before):
+def test_every_domain_about_which_an_event_arrived_is_read_in_the_next_round(named, turns_before):
     cache = warm_cache()
     in_turns(cache, turns_before)
     for one in named:

@@ -39,7 +39,7 @@ def test_every_field_of_the_domain_capabilities_is_read():
         ("<enum name='secure'>", "<enum name='readonly'>", "loader_secure", frozenset()),
     ],
 )
-def test_unsupported_or_unlisted_capabilities_are_omitted(old, new, name, value):
+def test_a_capability_that_is_unsupported_or_not_listed_is_read_as_absent(old, new, name, value):
     assert old in SNP
     assert getattr(parse_domain_capabilities(SNP.replace(old, new), ()), name) == value
 
@@ -53,14 +53,14 @@ def test_tdx_is_read_from_the_tdx_feature_element(tdx, told):
     assert parse_domain_capabilities(SNP.replace("<features>", f"<features>{tdx}"), ()).tdx is told
 
 
-def test_a_tdx_launch_security_type_alone_is_not_read_as_tdx_support():
+def test_a_launch_security_type_tdx_without_a_tdx_feature_is_not_tdx_support():
     """nova reads only <tdx>; libvirt also lists the type among the launch security types that it can write."""
     listed = SNP.replace("<value>sev-snp</value>", "<value>sev-snp</value><value>tdx</value>")
     assert listed != SNP
     assert parse_domain_capabilities(listed, ()).tdx is False
 
 
-def test_recorded_capabilities_of_machine_type_pc_are_parsed():
+def test_the_recorded_domain_capabilities_of_machine_type_pc_are_parsed():
     found = parse_domain_capabilities(document("domain_capabilities", "x86_64_pc_qemu_7_2"), ("pc",))
     assert found.machines == ("pc", "pc-i440fx-7.2")
     assert found.buses == {"ide", "fdc", "scsi", "virtio", "usb", "sata"}

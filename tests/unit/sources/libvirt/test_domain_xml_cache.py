@@ -18,7 +18,7 @@ def text(name: str, vcpus: int = 1) -> str:
     return domain_xml(name, domain_uuid=uuid(name), vcpus=vcpus)
 
 
-def test_unchanged_xml_returns_the_cached_domain():
+def test_the_cached_domain_is_returned_if_the_xml_is_unchanged():
     texts = DomainTexts()
     first = texts.parse(uuid("a"), text("a"), RUNNING)
     assert texts.parse(uuid("a"), text("a"), RUNNING) is first
@@ -34,7 +34,7 @@ def test_a_domain_that_is_no_longer_listed_is_dropped_from_the_cache():
 
 
 @pytest.mark.parametrize("odd", ["", "<domain>", "<domain/>", "\ud800", "<!DOCTYPE x><domain/>"])
-def test_invalid_xml_raises_an_error_each_time_and_the_cache_stays_valid(odd):
+def test_invalid_xml_raises_an_error_each_time_and_does_not_change_the_cache(odd):
     texts = DomainTexts()
     before = texts.parse(uuid("a"), text("a"), RUNNING)
     for _ in range(2):

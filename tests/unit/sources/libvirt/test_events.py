@@ -7,11 +7,11 @@ from agent.sources.libvirt.events import Backoff
 
 
 @given(st.integers(0, 10_000))
-def test_the_reconnect_wait_is_between_half_the_first_wait_and_the_maximum(failures):
+def test_a_reconnect_wait_lies_between_half_the_first_wait_and_the_maximum(failures):
     assert 0.125 <= Backoff(first_s=0.25, cap_s=30.0).wait_s(failures) <= 30.0
 
 
-def test_the_reconnect_wait_is_randomized_and_doubles_up_to_the_maximum():
+def test_the_wait_before_a_reconnect_is_random_and_doubles_up_to_the_maximum():
     backoff = Backoff(first_s=1.0, cap_s=8.0)
     for failures, longest in enumerate([1.0, 2.0, 4.0, 8.0, 8.0]):
         waits = [backoff.wait_s(failures) for _ in range(200)]

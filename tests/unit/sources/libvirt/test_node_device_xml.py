@@ -44,7 +44,7 @@ def test_a_virtual_function_refers_to_its_physical_function_by_address():
     assert function.card_serial == "VF3-OWN"
 
 
-def test_the_card_serial_comes_only_from_vpd_fields_with_access_readonly():
+def test_the_card_serial_is_read_only_from_vpd_fields_that_are_marked_readonly():
     assert parse_node_device(PF.replace("access='readonly'", "access='readwrite'")).pci.card_serial is None
 
 
@@ -60,12 +60,12 @@ def test_a_recorded_pci_function_and_network_device_are_parsed():
     )
 
 
-def test_a_pci_domain_above_16_bits_is_not_cut_and_device_ids_are_lower_case():
+def test_a_pci_domain_above_16_bits_is_kept_and_device_ids_are_lower_case():
     function = read("pci_10000_e1_00_0").pci
     assert (function.address, function.vendor_id, function.product_id) == ("10000:e1:00.0", "144d", "00a0")
 
 
-def test_a_numa_node_of_minus_one_is_read_as_unknown():
+def test_a_numa_node_with_number_minus_one_is_read_as_unknown():
     assert read("pci_0000_06_00_0").pci.numa_node is None
 
 
@@ -77,7 +77,7 @@ def test_a_numa_node_of_minus_one_is_read_as_unknown():
         ("css_0_0_0023", [("vfio_ccw-io", 1)]),
     ],
 )
-def test_mdev_types_are_read_from_each_kind_of_parent(name, types):
+def test_mdev_types_are_read_from_pci_and_mtty_and_css_devices(name, types):
     assert read(name).mdev_types == tuple(MdevType(type_id=kind, available_instances=n) for kind, n in types)
 
 
@@ -90,7 +90,7 @@ def test_an_mdev_parent_is_derived_from_the_pci_parent_address():
     )
 
 
-def test_an_mdev_without_a_pci_parent_uses_libvirts_parent_name():
+def test_an_mdev_without_a_pci_parent_has_the_parent_name_that_libvirt_reports():
     xml = MDEV.replace("<parent>computer<", "<parent>mtty_mtty<").replace("0000:06:00.0", "mtty")
     assert parse_node_device(xml).mdev.parent == "mtty_mtty"
 
@@ -100,7 +100,7 @@ def test_a_vdpa_device_is_parsed():
 
 
 @pytest.mark.parametrize("name", [name for name in documents("node_devices") if name.startswith("pci_")])
-def test_the_libvirt_device_name_is_derived_from_the_pci_address(name):
+def test_the_name_of_a_pci_device_in_libvirt_is_derived_from_its_pci_address(name):
     assert pci_name(read(name).pci.address) == name
 
 

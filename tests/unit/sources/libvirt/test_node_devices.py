@@ -37,13 +37,13 @@ def test_each_pci_device_is_classified_as_pci_or_pf_or_vf_or_vdpa():
     }
 
 
-def test_a_physical_function_uses_its_non_representor_interface():
+def test_a_physical_function_has_the_interface_that_is_not_a_representor():
     device = found("pci_0000_81_00_0")
     assert (device.interface, device.mac_address) == ("enp129s0f0np0", "0c:42:a1:00:00:10")
     assert (device.parent_address, device.pf_mac_address, device.vf_number) == (None, None, None)
 
 
-def test_a_virtual_function_takes_mac_and_serial_from_its_physical_function():
+def test_a_virtual_function_has_the_mac_and_serial_of_its_physical_function():
     device = found("pci_0000_81_00_2")
     assert (device.interface, device.parent_interface) == ("enp129s0f0v0", "enp129s0f0np0")
     assert (device.parent_address, device.vf_number) == ("0000:81:00.0", 0)
@@ -60,14 +60,14 @@ def test_a_vf_without_a_network_device_still_has_the_mac_address_of_its_pf():
     assert device.card_serial == "VF3-OWN"
 
 
-def test_a_vdpa_function_has_no_pf_mac_vf_number_or_serial():
+def test_a_vdpa_function_has_no_pf_mac_address_and_no_vf_number_and_no_serial():
     device = found("pci_0000_81_00_4")
     assert device.parent_address == "0000:81:00.0"
     assert (device.pf_mac_address, device.vf_number, device.card_serial) == (None, None, None)
     assert found("pci_0000_81_00_4", without("vdpa_vdpa0")).kind is PciKind.VF
 
 
-def test_a_vf_has_no_pf_mac_or_number_if_the_pf_has_no_interface():
+def test_a_vf_has_no_pf_mac_address_and_no_number_if_the_pf_has_no_interface():
     nodes = [node for node in NODES if node.network is None or node.parent != "pci_0000_81_00_0"]
     device = found("pci_0000_81_00_2", nodes)
     assert (device.parent_interface, device.pf_mac_address, device.vf_number) == (None, None, None)
@@ -104,14 +104,14 @@ def test_the_device_list_does_not_depend_on_the_order_of_node_devices(nodes):
 
 
 @given(st.sets(st.sampled_from([node.name for node in NODES])))
-def test_any_subset_of_the_node_devices_is_accepted(names):
+def test_any_subset_of_libvirts_node_devices_is_accepted(names):
     listed = devices_from([BY_NAME[name] for name in names], ())
     assert [device.name for device in listed.pci] == sorted(name for name in names if name.startswith("pci_"))
     assert all(device.vf_number is None or device.pf_mac_address for device in listed.pci)
 
 
 @pytest.mark.parametrize("address", ["0000:81:00.2", "0000:81:00.0"])
-def test_a_vf_keeps_its_parent_address_even_if_equal_to_its_own_address(address):
+def test_a_vf_keeps_its_parent_address_even_if_the_vf_has_the_same_address(address):
     vf = BY_NAME["pci_0000_81_00_2"]
     odd = replace(vf, pci=replace(vf.pci, physical_function=address))
     device = found(vf.name, [*without(vf.name), odd])

@@ -75,7 +75,7 @@ def test_each_sibling_set_of_a_numa_cell_is_listed_once():
     assert second.siblings == ((2, 6), (7,))
 
 
-def test_the_page_sizes_and_page_counts_of_each_numa_cell_are_read():
+def test_the_page_sizes_of_each_numa_cell_are_read_with_the_number_of_pages():
     assert [[(pool.size_kib, pool.total) for pool in cell.page_pools] for cell in parse_topology(WHOLE).cells] == [
         [(4, 8388608), (2048, 16384)],
         [(4, 16777216), (2048, 0)],
@@ -101,7 +101,7 @@ def test_cells_of_each_architecture_and_driver_are_parsed(name, cells):
     assert [(cell.id, cell.memory_mib, len(cell.cpu_ids)) for cell in found] == cells
 
 
-def test_the_folder_of_recorded_capabilities_has_nine_documents():
+def test_the_tests_read_nine_recorded_documents_of_capabilities():
     assert len(documents("capabilities")) == 9
 
 

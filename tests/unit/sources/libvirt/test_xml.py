@@ -60,13 +60,13 @@ def test_nova_metadata_is_read_in_both_namespace_versions(version):
     assert parse(domain_xml("a", metadata=nova_metadata(1, 64, 1, version=version))).nova_flavor is not None
 
 
-def test_foreign_metadata_is_not_read_as_nova_metadata():
+def test_metadata_of_another_application_is_not_read_as_metadata_of_nova():
     metadata = "<metadata><app:instance xmlns:app='http://example.org/1'><app:flavor/></app:instance></metadata>"
     domain = parse(domain_xml("a", metadata=metadata))
     assert (domain.managed_by_nova, domain.nova_flavor) == (False, None)
 
 
-def test_a_domain_with_nova_metadata_without_a_flavor_is_managed_by_nova():
+def test_a_domain_is_managed_by_nova_even_if_its_nova_metadata_has_no_flavor():
     metadata = "<metadata><n:instance xmlns:n='http://openstack.org/xmlns/libvirt/nova/1.1'/></metadata>"
     domain = parse(domain_xml("a", metadata=metadata))
     assert (domain.managed_by_nova, domain.nova_flavor) == (True, None)
@@ -226,7 +226,7 @@ def test_a_non_hexadecimal_pci_address_is_rejected():
         parse(domain_xml("gpu", disks=(f"<hostdev type='pci'><source>{PCI.replace('0x81', 'x')}</source></hostdev>",)))
 
 
-def test_running_memory_is_the_balloon_size_if_the_xml_contains_the_size():
+def test_the_memory_of_a_running_guest_is_the_balloon_size_if_the_xml_has_one():
     plain = domain_xml("b", memory_mib=2048)
     assert parse(plain).running_memory_mib == 2048
     small = plain.replace("<memory", "<currentMemory unit='MiB'>512</currentMemory><memory", 1)

@@ -9,14 +9,14 @@ from tests.rigs.cell_worlds import T0
 ROWS = CellRows(now=T0, services=({"id": 1},), nodes=({"id": 1},), migrations=({"id": "broken"},))
 
 
-def test_cached_instances_are_returned_if_only_service_and_node_rows_changed():
+def test_the_cached_instances_are_used_if_only_service_and_node_rows_changed():
     last = LastGuests()
     first = last.parsed(ROWS)
     assert first.unreadable
     assert last.parsed(dataclasses.replace(ROWS, now=None, services=(), nodes=())) is first
 
 
-def test_cached_instances_are_not_returned_if_the_migration_rows_changed():
+def test_the_cached_instances_are_not_used_if_the_migration_rows_changed():
     last = LastGuests()
     first = last.parsed(ROWS)
     assert last.parsed(dataclasses.replace(ROWS, migrations=())) != first

@@ -224,13 +224,13 @@ def test_current_flavor_and_old_flavor_and_new_flavor_are_read_separately():
     assert [f.vcpus for f in (instance.flavor, instance.old_flavor, instance.new_flavor)] == [1, 2, 3]
 
 
-def test_a_flavor_of_a_newer_minor_version_is_read():
+def test_a_flavor_with_a_newer_minor_version_of_the_object_is_accepted():
     newer = {**changed(burst_credits={"a": [1]}), "nova_object.version": "1.9", "nova_object.changes": ["vcpus"]}
 
     assert flavor_from_primitive(newer, "here") == SMALL_FLAVOR
 
 
-def test_missing_extra_specs_are_read_as_empty():
+def test_a_flavor_without_extra_specs_is_read_with_empty_extra_specs():
     fields = {key: value for key, value in SMALL["nova_object.data"].items() if key != "extra_specs"}
 
     assert flavor_from_primitive({**SMALL, "nova_object.data": fields}, "here").extra_specs == ()
@@ -327,7 +327,7 @@ def test_the_migration_id_is_read_from_the_migration_context():
     assert one_instance(instances=(instance_row(migration_context=json.dumps(CONTEXT)),)).migration_context_id == 4
 
 
-def test_a_version_1_0_migration_context_has_no_migration_id():
+def test_a_migration_context_of_version_1_0_has_no_migration_id():
     old = {**CONTEXT, "nova_object.version": "1.0", "nova_object.data": {"instance_uuid": ONE}}
 
     assert context_from_document(json.dumps(old), "here") == MigrationContext(migration_id=None)
@@ -340,7 +340,7 @@ def test_an_instances_compute_id_os_type_and_power_state_are_read():
     assert instance.created_at == datetime.datetime(2026, 11, 21, 10, 58, 5)  # noqa: DTZ001
 
 
-def test_a_missing_column_is_read_as_null_and_an_unknown_column_is_ignored():
+def test_a_missing_column_is_read_as_null_and_a_column_new_to_the_agent_ignored():
     row = {name: value for name, value in instance_row().items() if name not in ("compute_id", "numa_topology")}
     instance = one_instance(instances=({**row, "invented_in_nova_40": object()},))
 
@@ -359,14 +359,14 @@ def test_numa_cells_are_sorted_by_id_and_a_newer_object_version_is_accepted():
     assert cells[1].pinning == ()
 
 
-def test_pinned_cpus_of_a_numa_cell_without_pcpuset_are_read_from_cpuset():
+def test_the_pinned_cpus_of_a_numa_cell_without_pcpuset_are_read_from_cpuset():
     fields = {name: value for name, value in CELL["nova_object.data"].items() if name != "pcpuset"}
     old = {**CELL, "nova_object.version": "1.4", "nova_object.data": {**fields, "cpuset": [0]}}
 
     assert one_instance(instances=(instance_row(numa_topology=json.dumps(numa(old))),)).numa == (PINNED,)
 
 
-def test_an_unpinned_cell_without_pcpuset_keeps_its_cpuset():
+def test_a_numa_cell_without_pcpuset_and_without_pinning_keeps_its_cpuset():
     data = {"id": 0, "cpuset": [1, 0], "memory": 512}
     old = {**CELL, "nova_object.version": "1.0", "nova_object.data": data}
 
@@ -433,7 +433,7 @@ def test_a_broken_pci_device_row_invalidates_only_its_own_instance(changes):
         ((("volume", 7), ("local", 0)), "", False),
     ],
 )
-def test_whether_an_instance_boots_from_volume_depends_on_boot_disk_and_image(disks, image_ref, volume):
+def test_the_boot_disk_and_the_image_decide_if_an_instance_boots_from_a_volume(disks, image_ref, volume):
     rows = tuple(
         {"id": number, "instance_uuid": ONE, "deleted": deleted, "boot_index": 0, "destination_type": destination}
         for number, (destination, deleted) in enumerate(disks)
@@ -457,7 +457,7 @@ def test_a_deleted_instance_uses_its_deleted_boot_disk_row():
         (None, None, None, "migration"),
     ],
 )
-def test_migration_kind_is_the_stored_type_or_is_derived_from_the_flavors(migration_type, old, new, kind):
+def test_a_migration_without_a_stored_type_has_a_kind_derived_from_its_flavors(migration_type, old, new, kind):
     row = migration_row(migration_type=migration_type, old_instance_type_id=old, new_instance_type_id=new)
 
     assert migration_from_row(row).kind == kind
@@ -565,7 +565,7 @@ def bent_document(draw, document):
 
 
 @given(ANY_ROWS)
-def test_arbitrary_rows_are_either_read_or_rejected_as_inconsistent(rows):
+def test_random_rows_are_either_read_or_rejected_as_inconsistent(rows):
     try:
         result = state_from_rows("cmp1", rows)
     except SourceInconsistent:
@@ -576,7 +576,7 @@ def test_arbitrary_rows_are_either_read_or_rejected_as_inconsistent(rows):
 
 
 @given(st.text() | st.from_regex(r'\{"(cur|nova_object\.name|nova_object\.data)": .{0,9}\}') | ANY_JSON.map(json.dumps))
-def test_the_error_for_an_arbitrary_document_names_the_source_of_the_document(text):
+def test_the_error_for_a_random_document_names_the_source_of_the_document(text):
     for parse in (flavors_from_document, context_from_document, numa_from_document):
         with pytest.raises(SourceInconsistent, match="here"):
             parse(text, "here")

@@ -14,13 +14,13 @@ def failure(code, *, invalidated=False):
 
 # Lock wait time-out, deadlock, Galera node not prepared, server gone, connection lost, unknown column, unknown table.
 @pytest.mark.parametrize("code", [1205, 1213, 1047, 2006, 2013, 1054, 1146])
-def test_a_query_is_retried_after_a_lock_error_lost_connection_or_schema_error(code):
+def test_a_query_is_retried_after_a_lock_or_connection_or_schema_error(code):
     assert _worth_repeating(failure(code))
 
 
 # Wrong password, no such database, no server on the port, too many connections, statement limit reached.
 @pytest.mark.parametrize("code", [1045, 1049, 2003, 1040, 1969])
-def test_a_query_is_not_retried_if_login_or_connecting_fails_or_a_limit_is_hit(code):
+def test_a_query_is_not_retried_if_login_or_connection_fails_or_a_limit_is_hit(code):
     assert not _worth_repeating(failure(code))
 
 

@@ -41,20 +41,20 @@ def through_json(document):
     return json.loads(json.dumps(document))
 
 
-def test_a_measurement_is_equal_after_a_json_round_trip():
+def test_a_measurement_converted_to_json_and_back_is_unchanged():
     assert measured_of(through_json(measured_object(MEASURED))) == MEASURED
 
 
-def test_libvirt_answers_are_equal_after_json_and_in_the_order_of_the_questions():
+def test_libvirt_answers_read_from_json_are_in_the_order_of_the_questions():
     document = through_json(answers_object("kvm", ANSWERS))
     assert answers_of(document, (Q35, PC), "kvm") == (ANSWERS[1], ANSWERS[0])
 
 
-def test_a_libvirt_question_without_an_answer_is_left_out():
+def test_a_question_that_libvirt_did_not_answer_is_left_out():
     assert answers_of(through_json(answers_object("kvm", ANSWERS[:1])), (PC, Q35), "kvm") == ANSWERS[:1]
 
 
-def test_answers_for_another_domain_type_are_unusable():
+def test_answers_about_another_virt_type_than_the_configured_one_are_rejected():
     with pytest.raises(BadMessage, match="the probe's configuration has another virt_type, 'qemu'"):
         answers_of(through_json(answers_object("qemu", ANSWERS)), (PC, Q35), "kvm")
 
@@ -72,7 +72,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("breaks", BROKEN.values(), ids=BROKEN)
-def test_a_measurement_of_another_shape_is_unusable(breaks):
+def test_a_measurement_with_a_wrong_structure_is_rejected(breaks):
     document = copy.deepcopy(through_json(measured_object(MEASURED)))
     breaks(document)
     with pytest.raises(BadMessage):

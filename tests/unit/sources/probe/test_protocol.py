@@ -38,19 +38,19 @@ SECONDS = st.floats(min_value=0, max_value=LONGEST_DEADLINE_S, exclude_min=True)
 
 
 @given(st.builds(Request, verb=st.sampled_from(Verb), deadline_s=SECONDS))
-def test_a_request_line_of_the_probe_is_parsed_back_to_the_same_request(request_sent: Request) -> None:
+def test_a_request_to_the_probe_written_as_a_line_is_parsed_to_the_same_request(request_sent: Request) -> None:
     assert parse_request(request_line(request_sent)) == request_sent
 
 
 @given(ANSWERS)
-def test_an_answer_line_of_the_probe_is_parsed_back_to_the_same_answer(answer: Answer) -> None:
+def test_an_answer_of_the_probe_written_as_a_line_is_parsed_to_the_same_answer(answer: Answer) -> None:
     line = answer_line(answer)
     assert (line.count(b"\n"), line[-1:]) == (1, b"\n")
     assert parse_answer(line) == answer
 
 
 @given(st.binary() | st.binary().map(lambda raw: raw + b"\n") | JSON.map(lambda doc: json.dumps(doc).encode() + b"\n"))
-def test_parsing_any_bytes_as_a_request_raises_no_error_except_bad_message(line: bytes) -> None:
+def test_random_bytes_as_a_request_raise_no_error_except_badmessage(line: bytes) -> None:
     with pytest.raises(BadMessage):
         parse_request(line)
 
@@ -59,7 +59,7 @@ KINDS = st.dictionaries(st.sampled_from([kind.value for kind in Kind]), JSON, ma
 
 
 @given(st.binary() | (JSON | KINDS).map(lambda doc: json.dumps(doc).encode() + b"\n"))
-def test_parsing_any_bytes_as_an_answer_raises_no_error_except_bad_message(line: bytes) -> None:
+def test_random_bytes_as_an_answer_raise_no_error_except_badmessage(line: bytes) -> None:
     try:
         answer = parse_answer(line)
     except BadMessage:

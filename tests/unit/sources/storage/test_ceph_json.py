@@ -27,7 +27,7 @@ GIB = 1 << 30
     ],
     ids=["Luminous", "Nautilus", "Reef"],
 )
-def test_the_report_of_each_ceph_release_is_parsed(report, pool):
+def test_the_recorded_report_of_each_ceph_release_is_parsed(report, pool):
     assert parse_pool(report, "vms") == pool
 
 
@@ -69,7 +69,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("text", "said"), BROKEN.values(), ids=BROKEN.keys())
-def test_the_error_names_the_invalid_part_of_the_report(text, said):
+def test_the_error_for_an_invalid_ceph_report_names_the_invalid_part(text, said):
     with pytest.raises(SourceInconsistent, match=said):
         parse_pool(text, "p")
 
@@ -85,6 +85,6 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_parsing_arbitrary_json_succeeds_or_raises_source_inconsistent(document):
+def test_random_json_as_a_ceph_report_is_parsed_or_raises_source_inconsistent(document):
     with contextlib.suppress(SourceInconsistent):
         parse_pool(json.dumps(document), "p")

@@ -29,14 +29,14 @@ def test_the_reported_file_system_size_equals_the_size_that_df_prints(tmp_path, 
     assert 0 <= one.available_bytes <= one.free_bytes <= one.size_bytes
 
 
-def test_filesystem_paths_are_sorted_and_unique(tmp_path, reader):
+def test_the_file_systems_are_sorted_by_path_and_each_path_is_read_only_once(tmp_path, reader):
     (tmp_path / "b").mkdir()
     paths = [str(tmp_path / "b"), str(tmp_path), str(tmp_path / "b")]
     facts = FileSystems(paths, reader).read(Deadline.after(5))
     assert [one.path for one in facts.filesystems] == [str(tmp_path), str(tmp_path / "b")]
 
 
-def test_a_missing_path_raises_an_error_with_its_name(tmp_path, reader):
+def test_a_path_that_does_not_exist_is_named_in_the_error(tmp_path, reader):
     source = FileSystems([str(tmp_path), str(tmp_path / "gone")], reader)
     with pytest.raises(SourceUnavailable, match=r"gone: No such file or directory"):
         source.read(Deadline.after(5))

@@ -71,7 +71,7 @@ def read(source, *disks):
     return source.read(frozenset(disks), Deadline.after(5))
 
 
-def test_a_read_returns_disks_and_the_image_store_and_its_file_system(source, place):
+def test_a_read_returns_guest_disks_and_the_image_store_and_its_file_system(source, place):
     facts = read(source, raw(place / UUID / "disk"), GuestFile(path=str(place / "gone"), format="qcow2"))
     gone, disk = sorted(facts.disk_files, key=lambda file: file.path != str(place / "gone"))
     assert (gone.virtual_bytes, gone.problem) == (None, "ENOENT: No such file or directory")
@@ -89,7 +89,7 @@ def test_a_read_returns_disks_and_the_image_store_and_its_file_system(source, pl
     }
 
 
-def test_if_instances_path_is_missing_disks_are_read_without_an_image_store(tmp_path, reader):
+def test_disks_are_read_even_if_the_folder_instances_path_is_missing(tmp_path, reader):
     (tmp_path / "disk").write_bytes(b"x")
     facts = read(Images(str(tmp_path / "none"), str(tmp_path / "none/_base"), reader), raw(tmp_path / "disk"))
     assert (facts.image_stores, facts.unread) == ((), ())
@@ -130,14 +130,14 @@ def base_image_removed(source, place):
 
 
 @pytest.mark.parametrize("reason", [other_disks, forgotten, folder_made, folder_renamed, base_image_removed])
-def test_a_changed_folder_other_disks_or_a_call_of_forget_triggers_a_new_read(source, place, reason):
+def test_a_changed_folder_or_changed_disks_or_a_call_of_forget_cause_a_new_read(source, place, reason):
     for folder in (place, place / "_base"):
         os.utime(folder, (1, 1))  # the clock of file systems ticks in milliseconds: this test is faster
     first = read(source, raw(place / UUID / "disk"))
     assert reason(source, place) is not first
 
 
-def test_an_unreadable_disk_is_retried_at_every_read(source, place):
+def test_a_disk_that_could_not_be_read_is_tried_again_at_every_read(source, place):
     late = raw(place / UUID / "late")
     first = read(source, late)
     assert first.disk_files[0].problem == "ENOENT: No such file or directory"
@@ -190,7 +190,7 @@ def is_read(source):
         return None
 
 
-def test_a_measurement_that_ends_after_its_deadline_serves_the_next_read(source, place, monkeypatch):
+def test_a_measurement_that_ends_after_its_deadline_is_used_by_the_next_read(source, place, monkeypatch):
     gate, begun = slow_walk(monkeypatch)
     with pytest.raises(SourceUnavailable):
         source.read(frozenset(), Deadline.after(0.05))
@@ -211,7 +211,7 @@ def test_a_measurement_that_takes_longer_than_the_maximum_cache_age_is_cached(so
     assert len(begun) == 1
 
 
-def test_a_call_of_forget_during_a_measurement_discards_the_measured_result(source, monkeypatch):
+def test_a_call_of_forget_during_a_measurement_discards_its_result(source, monkeypatch):
     gate, begun = slow_walk(monkeypatch)
     with pytest.raises(SourceUnavailable):
         source.read(frozenset(), Deadline.after(0.05))
@@ -303,7 +303,7 @@ def test_a_symlink_to_a_disk_is_reported_with_the_size_of_the_disk(source, place
 
 
 @pytest.mark.parametrize("number", [errno.ENOENT, errno.ESTALE, errno.EACCES, errno.EIO, errno.ENAMETOOLONG])
-def test_s89_an_os_error_on_one_disk_is_reported_for_that_disk_only(source, place, monkeypatch, number):
+def test_s89_an_os_error_on_a_disk_is_reported_only_for_this_disk(source, place, monkeypatch, number):
     real, bad = os.stat, str(place / "bad")
 
     def stat(path, **kwargs):
@@ -345,7 +345,7 @@ def test_each_byte_in_the_instances_folder_is_counted_for_exactly_one_path(place
     }
 
 
-def test_a_disk_in_a_folder_with_an_unknown_suffix_is_counted_separately(place):
+def test_a_guest_disk_in_a_folder_with_an_unknown_suffix_is_counted_separately(place):
     folder = place / f"{UUID}_foo"
     folder.mkdir()
     (folder / "disk").write_bytes(b"x" * 40000)
@@ -362,12 +362,12 @@ def test_a_file_with_several_hard_links_is_counted_once_at_the_first_path(place)
     assert walked(place) == before
 
 
-def test_walk_does_not_follow_symlinks(place):
+def test_the_folder_walk_does_not_follow_symlinks(place):
     (place / "all").symlink_to(place)
     assert walked(place)[str(place / "all")] == blocks(place / "all")
 
 
-def test_a_disk_outside_the_instance_folders_is_counted_separately(place):
+def test_a_guest_disk_outside_the_instance_folders_is_counted_separately(place):
     deep = place / "by-hand" / "a" / "b"
     deep.mkdir(parents=True)
     (deep / "disk").write_bytes(b"x" * 60000)
@@ -385,14 +385,14 @@ def test_the_folder_walk_stops_after_the_maximum_number_of_entries(place, monkey
     assert len(walked(place)) == 11  # the folder itself
 
 
-def test_walk_does_not_enter_folders_below_the_maximum_depth(place):
+def test_the_folder_walk_does_not_enter_folders_below_the_maximum_depth(place):
     deep = place.joinpath(*("d" for _ in range(40)))
     deep.mkdir(parents=True)
     (deep / "far").write_bytes(b"x" * 30000)
     assert sum(walked(place).values()) <= all_bytes(place) - blocks(deep / "far")
 
 
-def test_walk_escapes_a_non_utf_8_path(place):
+def test_a_path_that_is_not_utf_8_is_escaped_by_the_folder_walk(place):
     os.mkdir(os.fsencode(place) + b"/\xff\xfe")
     assert f"{place}/\\xff\\xfe" in walked(place)
 
@@ -452,7 +452,7 @@ def test_the_image_cache_size_is_unknown_until_the_cache_can_be_read_again(
 
 
 @pytest.mark.parametrize("number", REFUSALS)
-def test_an_unlistable_image_store_is_reported_and_disks_are_still_read(source, place, monkeypatch, number):
+def test_disks_are_still_read_if_the_image_store_cannot_be_listed(source, place, monkeypatch, number):
     refusing(monkeypatch, "scandir", place, number)
     facts = read(source, raw(place / UUID / "disk"))
     assert facts.unread == ((str(place), f"{errno.errorcode[number]}: {os.strerror(number)}"),)
@@ -474,7 +474,7 @@ def test_an_image_store_is_shared_if_its_compute_nodes_file_lists_several_hosts(
 @pytest.mark.parametrize(
     "written", ["", "[]", "null", '{"a": "yesterday", "b": null}', "\xff", "[" * 100000, '{"a": 1.0, "b": 2.0}']
 )
-def test_no_hosts_are_read_from_an_invalid_or_outdated_compute_nodes_file(place, written):
+def test_an_invalid_or_outdated_compute_nodes_file_names_no_hosts(place, written):
     (place / "compute_nodes").write_text(written, encoding="latin-1")
     assert registered_hosts(str(place), 1e9) == ()
 
@@ -491,5 +491,5 @@ def test_the_file_system_type_of_a_mount_is_found_by_its_device_number(tmp_path)
     assert filesystem_type(tmp_path / "none", os.makedev(0, 52)) == ""
 
 
-def test_the_file_system_type_of_the_real_proc_mount_is_read_as_proc():
+def test_the_file_system_type_of_the_machines_own_proc_mount_is_proc():
     assert filesystem_type(Path("/proc/self/mountinfo"), os.stat("/proc").st_dev) == "proc"

@@ -97,7 +97,7 @@ KINDS = {
 }
 
 
-def test_each_extent_is_counted_once_in_the_volume_that_occupies_it() -> None:
+def test_each_lvm_extent_is_counted_only_once_in_the_volume_that_occupies_it() -> None:
     volumes = volumes_of("every_kind").values()
     assert {v.name: (v.extent_bytes // EXTENT, v.pool, v.origin, v.parent) for v in volumes} == KINDS
     types = {v.name: v.segment_type for v in volumes}
@@ -124,7 +124,7 @@ def test_integrity_metadata_has_the_raid_image_as_its_parent() -> None:
     }
 
 
-def test_a_cache_origin_that_has_a_thin_snapshot_is_a_child_of_the_cached_lv() -> None:
+def test_a_cache_origin_with_a_thin_snapshot_has_the_cached_volume_as_parent() -> None:
     rows = (
         volume_row(lv_name="z", segtype="cache", seg_le_ranges="[z_corig]:0-2", origin="[z_corig]", pool_lv="[fast]"),
         volume_row(lv_name="[z_corig]", segtype="thin", seg_le_ranges="", pool_lv="tpool"),
@@ -181,7 +181,7 @@ def test_parsing_an_identical_report_again_returns_the_cached_result() -> None:
     assert parse_storage(text + "\n", groups) is not parse_storage(text, groups)
 
 
-def test_extents_on_a_missing_disk_are_counted() -> None:
+def test_extents_on_a_missing_physical_volume_are_counted() -> None:
     (group,) = parse_groups(recorded("missing_disk.vgs.json"))
     assert group.missing_pvs == 1
     assert {v.path: v.extent_bytes // EXTENT for v in volumes_of("missing_disk").values()} == {
@@ -194,12 +194,12 @@ def test_a_report_without_groups_returns_an_empty_tuple() -> None:
     assert parse_groups(recorded("no_devices.vgs.json")) == ()
 
 
-def test_logical_volumes_of_unselected_volume_groups_are_ignored() -> None:
+def test_logical_volumes_of_volume_groups_that_are_not_selected_are_ignored() -> None:
     text = report("lv", volume_row(), volume_row(vg_name="other", lv_size="none of our business"))
     assert [volume.path for volume in parse_storage(text, (GROUP,)).volumes] == ["vg0/lv"]
 
 
-def test_a_report_with_reversed_rows_returns_the_same_volumes() -> None:
+def test_a_report_with_its_rows_reversed_returns_the_same_volumes() -> None:
     document = json.loads(recorded("every_kind.lvs.json"))
     document["report"][0]["lv"].reverse()
     groups = parse_groups(recorded("every_kind.vgs.json"))
@@ -207,12 +207,12 @@ def test_a_report_with_reversed_rows_returns_the_same_volumes() -> None:
     assert turned == volumes_of("every_kind")
 
 
-def test_group_and_volume_reports_with_contradicting_sizes_are_refused() -> None:
+def test_reports_of_groups_and_volumes_are_refused_if_their_sizes_contradict() -> None:
     with pytest.raises(ReportsDiffer, match=r"'vg0': its volumes take 0 bytes and 29360128 are free"):
         parse_storage(report("lv"), (GROUP,))
 
 
-def test_a_duplicate_volume_group_name_is_an_error_only_if_it_is_selected() -> None:
+def test_two_volume_groups_with_the_same_name_are_an_error_only_if_selected() -> None:
     twins = parse_groups(report("vg", group_row(vg_uuid="a"), group_row(vg_uuid="b"), group_row(vg_name="vg1")))
     assert [group.name for group in select(twins, ("vg1", "absent"))] == ["vg1"]
     with pytest.raises(SourceInconsistent, match="two volume groups are named 'vg0'"):
@@ -238,7 +238,7 @@ def test_a_duplicate_volume_group_name_is_an_error_only_if_it_is_selected() -> N
         (report("vg", group_row(vg_extent_size="0")), "extents of 0 bytes"),
     ],
 )
-def test_the_group_report_error_names_the_invalid_item(text: str, item: str) -> None:
+def test_the_error_for_an_invalid_volume_group_report_names_the_invalid_item(text: str, item: str) -> None:
     with pytest.raises(SourceInconsistent) as caught:
         parse_groups(text)
     assert item in str(caught.value)
@@ -260,7 +260,9 @@ def test_the_group_report_error_names_the_invalid_item(text: str, item: str) -> 
         ({"segtype": "thin-pool", "lv_metadata_size": ""}, "lv_metadata_size of 'vg0/lv' is ''"),
     ],
 )
-def test_the_volume_error_names_the_invalid_item(changes: dict[str, object], item: str) -> None:
+def test_the_error_for_an_invalid_report_of_volumes_names_the_invalid_item(
+    changes: dict[str, object], item: str
+) -> None:
     with pytest.raises(SourceInconsistent) as caught:
         parse_storage(report("lv", volume_row(**changes)), (GROUP,))
     assert item in str(caught.value)
@@ -277,7 +279,7 @@ odd_rows = st.lists(
 
 
 @given(st.one_of(st.text(), st.recursive(odd, lambda inner: st.lists(inner, max_size=3)).map(json.dumps)))
-def test_parsing_arbitrary_text_succeeds_or_raises_source_inconsistent(text: str) -> None:
+def test_random_text_as_an_lvm_report_is_parsed_or_raises_source_inconsistent(text: str) -> None:
     for parse in (parse_groups, lambda found: parse_storage(found, (GROUP,))):
         try:
             parse(text)
@@ -286,7 +288,7 @@ def test_parsing_arbitrary_text_succeeds_or_raises_source_inconsistent(text: str
 
 
 @given(odd_rows, odd_rows)
-def test_parsing_arbitrary_rows_succeeds_or_raises_source_inconsistent(
+def test_random_rows_in_an_lvm_report_are_parsed_or_raise_source_inconsistent(
     groups: list[dict[str, object]], volumes: list[dict[str, object]]
 ) -> None:
     complete = [{**group_row(), **row} for row in groups], [{**volume_row(), **row} for row in volumes]
@@ -299,7 +301,7 @@ def test_parsing_arbitrary_rows_succeeds_or_raises_source_inconsistent(
 
 
 @given(st.permutations(json.loads(recorded("every_kind.lvs.json"))["report"][0]["lv"]))
-def test_any_row_order_returns_the_same_volumes(rows: list[dict[str, object]]) -> None:
+def test_the_same_volumes_are_returned_for_any_order_of_the_rows(rows: list[dict[str, object]]) -> None:
     groups = parse_groups(recorded("every_kind.vgs.json"))
     volumes = parse_storage(report("lv", *rows), groups).volumes
     assert {volume.path: volume for volume in volumes} == volumes_of("every_kind")

@@ -26,7 +26,7 @@ def mounts() -> Iterator[Mounts]:
 
 
 @needs_mounts
-def test_a_folder_is_identified_by_the_mount_at_or_above_the_folder(tmp_path: Path, mounts: Mounts):
+def test_the_identity_of_a_folder_is_that_of_the_mount_at_or_above_the_folder(tmp_path: Path, mounts: Mounts):
     place = tmp_path / "a folder\twith \\ in its name"
     mounts.tmpfs(place, 3)
     seen = measure_identified(str(place))
@@ -71,7 +71,7 @@ def test_an_ext4_mount_has_the_uuid_of_its_superblock(tmp_path: Path, mounts: Mo
 
 
 @needs_mounts
-def test_the_uuid_is_read_from_udev_links_on_an_older_kernel(
+def test_on_an_older_kernel_the_uuid_of_a_file_system_is_read_from_udev(
     tmp_path: Path, mounts: Mounts, monkeypatch: pytest.MonkeyPatch
 ):
     mounts.ext4(tmp_path / "m", ext4_image(tmp_path / "image", 16, UUID))

@@ -30,7 +30,7 @@ def _read_in(path: pathlib.Path, deadline_s: float) -> StorageFacts:
     return source.read(Deadline.after(30.0))
 
 
-def test_the_source_runs_ndctl_list_with_option_x(tmp_path):
+def test_the_pmem_source_runs_ndctl_list_with_option_x(tmp_path):
     (tmp_path / "report").write_text(json.dumps([DEVDAX]))
     facts = read(tmp_path, f'[ "$*" = "list -X" ] && cat {tmp_path}/report')
     assert facts == StorageFacts(pmem_namespaces=(EXPECTED,))
@@ -77,7 +77,7 @@ def test_source_unavailable_is_raised_if_the_ndctl_file_cannot_be_executed(tmp_p
 
 
 @pytest.mark.skipif(shutil.which("ndctl") is None, reason="ndctl is not installed")
-def test_the_installed_ndctl_returns_only_dax_devices():
+def test_the_ndctl_installed_on_the_machine_returns_only_dax_devices():
     """On a machine without persistent memory ndctl exits with 0 and prints nothing (measured, ndctl 76.1)."""
     facts = Ndctl(10.0).read(Deadline.after(30.0))
     assert all(one.device_path.startswith("/dev/dax") for one in facts.pmem_namespaces)

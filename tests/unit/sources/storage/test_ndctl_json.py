@@ -82,7 +82,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("report", "what"), BROKEN.values(), ids=BROKEN.keys())
-def test_the_error_names_the_invalid_field(report, what):
+def test_the_error_for_invalid_output_of_ndctl_names_the_invalid_field(report, what):
     text = report if isinstance(report, str) else json.dumps([report])
     with pytest.raises(SourceInconsistent) as raised:
         parse_namespaces(text)
@@ -102,7 +102,7 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_parsing_arbitrary_json_succeeds_or_raises_source_inconsistent(report):
+def test_random_json_from_ndctl_is_parsed_or_raises_source_inconsistent(report):
     try:
         found = parse_namespaces(json.dumps(report))
     except SourceInconsistent:
@@ -114,7 +114,7 @@ def test_parsing_arbitrary_json_succeeds_or_raises_source_inconsistent(report):
 
 
 @given(st.text(alphabet='[]{}":, name7', max_size=40))
-def test_parsing_arbitrary_text_succeeds_or_raises_source_inconsistent(text):
+def test_random_text_from_ndctl_is_parsed_or_raises_source_inconsistent(text):
     try:
         parse_namespaces(text)
     except SourceInconsistent:

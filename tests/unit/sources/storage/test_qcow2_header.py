@@ -35,7 +35,7 @@ def test_the_virtual_size_is_read_from_a_qcow2_header(version, size):
     assert parse_qcow2(qcow2(version, size)) == Qcow2Header(virtual_bytes=size)
 
 
-def test_the_data_file_is_read_after_other_header_extensions():
+def test_the_data_file_name_is_read_even_after_other_header_extensions():
     extensions = extension(0xE2792ACA, b"raw") + extension(0x6803F857, b"x" * 48) + extension(DATA_FILE, b"d.raw")
     assert parse_qcow2(qcow2(incompatible=4, extensions=extensions)).data_file == "d.raw"
 
@@ -77,7 +77,7 @@ def test_a_broken_qcow2_header_raises_a_specific_error(head, said):
 
 @given(st.binary(max_size=300), st.integers(0, 255))
 @example(b"", 4)
-def test_parsing_a_damaged_image_header_succeeds_or_raises_header_error(noise, position):
+def test_a_damaged_image_header_is_parsed_or_raises_headererror(noise, position):
     head = bytearray(qcow2(incompatible=4, extensions=extension(DATA_FILE, b"d.raw")))
     head[position : position + len(noise)] = noise
     for parse in (parse_qcow2, parse_ploop):
@@ -85,12 +85,12 @@ def test_parsing_a_damaged_image_header_succeeds_or_raises_header_error(noise, p
             parse(bytes(head))
 
 
-def test_the_ploop_size_is_counted_in_512_byte_sectors():
+def test_the_size_of_a_ploop_image_is_counted_in_sectors_of_512_bytes():
     assert parse_ploop(ploop()) == 1 << 20
     assert parse_ploop(ploop(b"WithouFreSpacExt", 1 << 33)) == 1 << 42
 
 
-def test_the_first_ploop_format_uses_a_32_bit_sector_count():
+def test_the_sector_count_of_the_first_ploop_format_has_32_bits():
     assert parse_ploop(ploop(sectors=(7 << 32) | 2048)) == 1 << 20
 
 
