@@ -44,10 +44,12 @@ def _remedies(audit: AuditFacts, consumer: str, rows: tuple[Row, ...]) -> tuple[
 
 
 def _allocation_set(audit: AuditFacts, consumer: str, rows: tuple[Row, ...]) -> str | None:
-    """Return the command that allocates the amounts in these rows on the root provider, with a placeholder as project.
+    """Return the command that allocates the promised amounts on the root provider.
+
+    Return None if no amount is promised or the root provider is unknown.
 
     Without a cloud ([state] source = none) no project is known, but from microversion 1.8 on Placement requires a
-    project. So the command names the placeholder project that Placement itself uses.
+    project. So the command uses microversion 1.7, at which Placement itself writes a placeholder project.
     """
     root = audit.root_uuid
     amounts = [f"rp={root},{row.resource_class}={row.promised}" for row in rows if row.promised] if root else []

@@ -1,4 +1,4 @@
-"""Shared by all findings: ``Rule``, the ``AuditFacts`` that a rule reads, and texts about ledger rows and amounts."""
+"""Shared by all findings: ``Rule``, the ``AuditFacts`` that a rule reads, and functions that write amounts as text."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """For findings about allocations: name the allocations' providers, and build the remedies that remove the allocations.
 
-heal removes allocations from this host's own provider tree only. The operator removes allocations on a sharing
+heal removes only allocations in this host's own provider tree. The operator removes allocations on a sharing
 provider by hand.
 """
 
@@ -18,7 +18,8 @@ def place_of(audit: AuditFacts, rows: tuple[Row, ...]) -> str | None:
     """Return the uuid of the provider that a finding about these ledger rows names.
 
     This is the root provider if a row has an allocation on the root, or if no row has an allocation. Otherwise it is
-    the first of the providers on which the rows have allocations.
+    the first of the providers on which the rows have allocations. None if no row has an allocation and the root
+    provider is unknown.
     """
     places = _places(audit, rows)
     return audit.root_uuid if audit.root_uuid in places or not places else places[0]
@@ -37,7 +38,10 @@ def counted_where(audit: AuditFacts, rows: tuple[Row, ...]) -> str:
 
 
 def unset_here(audit: AuditFacts, rows: tuple[Row, ...]) -> str | None:
-    """Return the command that removes the consumer's allocations on each provider with an allocation in these rows."""
+    """Return the command that removes the consumer's allocations on each provider with an allocation in these rows.
+
+    Return None if the rows have no allocation.
+    """
     return unset(rows[0].key, _places(audit, rows))
 
 

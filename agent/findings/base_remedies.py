@@ -59,28 +59,31 @@ def virsh(audit: AuditFacts, *words: str | None) -> str | None:
 
 
 def unset(consumer: str | None, providers: Iterable[str | None]) -> str | None:
-    """Return the command that removes the consumer's allocations on these providers and keeps its other allocations."""
+    """Return the command that removes the consumer's allocations on these providers and keeps its other allocations.
+
+    Return None if there are no providers, or if a uuid is not known.
+    """
     options = [word for provider in providers for word in ("--provider", provider)]
     return openstack("resource", "provider", "allocation", "unset", *options, consumer) if options else None
 
 
 def delete_allocations(consumer: str | None) -> str | None:
-    """Return the command that removes all allocations of the consumer, on every provider."""
+    """Return the command that removes the consumer's allocations on every provider; None if the consumer is unknown."""
     return openstack("resource", "provider", "allocation", "delete", consumer)
 
 
 def show_allocations(consumer: str | None) -> str | None:
-    """Return the command that lists all allocations of the consumer."""
+    """Return the command that lists all allocations of the consumer; None if the consumer is unknown."""
     return openstack("resource", "provider", "allocation", "show", consumer)
 
 
 def show_server(instance: str | None) -> str | None:
-    """Return the command that shows the instance: its host, its state and its flavor."""
+    """Return the command that shows the instance's host, state and flavor; None if the instance is unknown."""
     return openstack("server", "show", instance)
 
 
 def show_provider(provider: str | None) -> str | None:
-    """Return the command that shows the provider and all allocations on the provider."""
+    """Return the command that shows the provider and all allocations on it; None if the provider is unknown."""
     return openstack("resource", "provider", "show", "--allocations", provider)
 
 

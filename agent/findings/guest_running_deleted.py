@@ -51,8 +51,8 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 _REAPED = (
-    "nova-compute removes such a guest by itself after some minutes, unless running_deleted_instance_action in its "
-    "nova.conf is not reap"
+    "nova-compute removes such a guest by itself after some minutes, if running_deleted_instance_action in its "
+    "nova.conf is reap (the default)"
 )
 
 RULE = Rule(code="guest-running-deleted", severity=Severity.ERROR, find=_find, rests_on=frozenset({STATE, LIBVIRT}))

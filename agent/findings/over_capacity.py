@@ -147,8 +147,8 @@ def _finding(audit: AuditFacts, inventory: Inventory, place: _Place, overflow: i
     name, rows, used = place.resource_class, place.rows, place.used
     leaked = [row for row in rows if row.verdict in LEAKS and row.recorded]
     leaked_amount = sum(row.recorded or 0 for row in leaked)
-    # How much Placement's usage must fall before this finding ends: by the amount above the capacity, and by the amount
-    # that makes room in ``reserved`` for the rest of the use that the cloud does not know (``overflow``).
+    # How much capacity must become free before this finding ends: for the usage above the capacity, and for the use
+    # unknown to the cloud that does not fit into ``reserved`` (``overflow``).
     missing = max(used - inventory.capacity, 0) + overflow * inventory.allocation_ratio
     unlisted = sum(row.recorded or 0 for row in rows if row.verdict is Verdict.USAGE_UNLISTED)
     free = inventory.capacity - used

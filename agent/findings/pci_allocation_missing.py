@@ -177,8 +177,8 @@ def _options(amounts: Mapping[tuple[str, str], int]) -> list[str]:
 
 
 _UNREAD = (
-    "this audit did not read the instance's project and user: write all allocations of the instance at once "
-    "(openstack resource provider allocation set), those that Placement has and"
+    "this audit did not read the instance's project and user: write with one command "
+    "(openstack resource provider allocation set) all allocations that Placement has for the instance, plus"
 )
 _BY_HAND = (
     "write the instance's allocations with those of its devices; the command replaces all allocations of the instance"

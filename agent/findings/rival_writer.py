@@ -18,7 +18,7 @@ def _find(audit: AuditFacts) -> Findings:
     yield RULE.finding(
         audit,
         headline=f"{audit.host}: the agent does not write its provider: {audit.rival.why}",
-        expected="this agent alone writes the root provider",
+        expected="only this agent writes the root provider",
         actual=audit.rival.why,
         facts=((OVERWROTE, audit.rival.overwrote),),
         remedies=_remedies(audit, audit.rival),

@@ -1,4 +1,4 @@
-"""source-unavailable: the agent could not read a source or a part of it, and leaves dependent values in Placement."""
+"""source-unavailable: the agent could not read a source or a part of it, and keeps dependent values in Placement."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def _remedies(provider: str) -> tuple[Remedy, ...]:
 
 
 _CREATE = (
-    "let Placement create the missing consumer records; run this where placement.conf is: Placement then lists the "
+    "on a host with placement.conf, let Placement create the missing consumer records: Placement then lists the "
     "allocations, and findings name the consumers"
 )
 

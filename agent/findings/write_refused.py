@@ -98,7 +98,7 @@ def _advice(refused: RefusedWrite, name: str) -> tuple[Remedy, ...]:
 
 
 def _move_back(write: Write, name: str) -> str | None:
-    """Return the command that puts the provider below its parent again; Placement needs microversion 1.37 for this."""
+    """Return the command that puts the provider below its parent again (microversion 1.37); None without a parent."""
     parent = write.parent_uuid if isinstance(write, CreateProvider | MoveProvider) else None
     version = ("--os-placement-api-version", "1.37")
     return openstack(

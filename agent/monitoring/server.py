@@ -52,7 +52,10 @@ class _LimitedReads(BoundedReads):
     left_bytes = REQUEST_BYTES
 
     def readinto(self, buffer: Any) -> int | None:  # noqa: ANN401 - typeshed's WriteableBuffer
-        """Read at most the bytes that remain of REQUEST_BYTES. Raises ConnectionError if no bytes remain."""
+        """Read at most the bytes that remain of REQUEST_BYTES, and return the number of bytes read.
+
+        Raises ConnectionError if no bytes remain.
+        """
         if not self.left_bytes:
             raise ConnectionError(f"the request is longer than {REQUEST_BYTES} bytes")
         came = super().readinto(memoryview(buffer)[: self.left_bytes])

@@ -17,7 +17,7 @@ NOT_KNOWN = "-"
 
 
 def flat_cell(value: object) -> object:
-    """Return the value for the formats csv and value: without null and lists, with escaped control characters."""
+    """Return the value for the formats csv and value: null as "", a list as text, control characters escaped."""
     match value:
         case None:
             return ""

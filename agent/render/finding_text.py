@@ -262,7 +262,7 @@ def _is_by_hand(remedy: Document) -> bool:
 
 
 def _no_repair(finding: Document) -> Iterator[Line]:
-    """Yield that heal has no repair, if the operator can only repair the finding by hand."""
+    """If only the operator can repair the finding, by hand, yield a line that says so."""
     if _heal_command(finding) is None and any(map(_is_by_hand, _remedies(finding))):
         yield labelled("fix", "no automatic repair on this host, only by hand")
 

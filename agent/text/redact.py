@@ -16,9 +16,9 @@ SECRET_LENGTH = 8
 _GONE = "***"
 
 _URL_CREDENTIALS = re.compile(r"//[^/@\s]*@")
-# Keystone's Fernet tokens and its signed tokens (JWS).
+# Matches Keystone's Fernet tokens and signed tokens (JWS).
 _TOKENS = re.compile(r"gAAAAA[\w-]{20,}(?:=|%3D)*|eyJ[\w-]{10,500}\.[\w-]{10,}\.[\w-]{10,}")
-# The HTML escapes of a quotation mark.
+# Matches the HTML escapes of a quotation mark.
 _QUOTE = r"&(?:quot|\#34|\#39|\#x2[27]);"
 # Matches "name: value", "name=value" and the JSON form, also inside HTML, inside a JSON string, or both. No pattern
 # begins with a repetition, because each character of a word would then begin a search to the word's end. A text may be

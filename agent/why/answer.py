@@ -25,9 +25,9 @@ _ORDER = {constraint: number for number, constraint in enumerate(Constraint)}
 def why(request: ResourceRequest, offered: OfferedProviders) -> Answer:
     """Return, for each offered tree, whether the request fits, and the obstacles in the order of the checks.
 
-    Trees that fit come first, then trees that have all classes, then the others; each group by the number of obstacles.
-    If only this host was read, the answer also has the trees of the providers that share resources with this host, as
-    far as the agent read these trees.
+    Trees that fit come first, then trees that have all classes, then the other trees; among these, trees with fewer
+    obstacles come first. If only this host was read, the answer also has the trees of the providers that share
+    resources with this host, as far as the agent read these trees.
     """
     answers = [_answer(request, tree) for tree in trees_of(offered.providers)]
     return Answer(request=request, trees=tuple(sorted(answers, key=_distance)))

@@ -29,7 +29,10 @@ _MIB = 1024 * 1024
 
 
 def resources(report: AuditReport) -> Samples | None:
-    """Return inventory, used and free amounts by class: for the root provider, and summed over all child providers."""
+    """Return inventory, used and free amounts by class: for the root provider, and summed over all child providers.
+
+    None if Placement was not read.
+    """
     if not was_read(report, PLACEMENT):
         return None
     by_kind: dict[tuple[str, str], list[InventoryRow]] = defaultdict(list)
@@ -105,8 +108,8 @@ def book(report: AuditReport, name: str, before: Samples) -> Samples | None:
         return None
     rows = list(_in_tree(report))
     if name == "held":
-        # The amount of a reserve row comes from the configuration, so the row does not show that a source reports the
-        # class's use.
+        # The amount of a ledger row with the verdict RESERVED comes from the configuration, so the row does not show
+        # that a source reports the class's use.
         seen = {row.resource_class for row in rows if row.held is not None and row.verdict is not Verdict.RESERVED}
         rows = [row for row in rows if row.resource_class in seen | _OF_GUESTS]
     sums: dict[str, float] = defaultdict(float)

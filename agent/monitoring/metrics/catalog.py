@@ -86,7 +86,7 @@ CATALOG: dict[str, Metric] = {
     "numa_memory_free_bytes": Metric(
         GAUGE, "Memory of the NUMA cell minus the memory of guests with a NUMA topology.", ("cell",)
     ),
-    "huge_pages_free": Metric(GAUGE, "Free pages, without reserved pages.", ("cell", "page_size_bytes")),
+    "huge_pages_free": Metric(GAUGE, "Free huge pages, without reserved pages.", ("cell", "page_size_bytes")),
     "heal_enabled": Metric(GAUGE, "1 if the daemon repairs findings by itself, else 0."),
     "heal_waiting": Metric(GAUGE, "Findings that the daemon waits to repair."),
     "heal_changes": Metric(COUNTER, "Changes in the journal since the start of the process.", ("code", "result")),

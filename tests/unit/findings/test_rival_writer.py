@@ -51,7 +51,7 @@ def test_the_finding_says_who_else_writes_the_provider_and_names_the_remedy(plac
     world = snapshot(placement=placement, nova=nova)
     (found,) = findings(world, CODE, chosen)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, None, None)
-    assert found.expected == "this agent alone writes the root provider"
+    assert found.expected == "only this agent writes the root provider"
     assert why in found.actual
     assert remedy in found.remedy
     assert found.severity is Severity.ERROR
