@@ -179,7 +179,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingBlock:
-    """One finding, or several alike findings: what is wrong, the impact, the commands, and the findings it causes.
+    """One finding, or several alike findings: what is wrong, the impact, the commands, and the findings they cause.
 
     ``members`` has a line for each finding if the block stands for several. ``history`` says which repairs were
     made, and which of them were undone.

@@ -12,7 +12,7 @@ Kind = tuple[str, str]
 
 
 def kind_of(row: HostRow) -> Kind | None:
-    """Return the version and the role of the host's agent; None if the host has no message and no report."""
+    """Return the version and the role of the host's agent; None if no message or report of the host was read."""
     return (row.seen.agent_version, row.seen.role) if row.seen else None
 
 

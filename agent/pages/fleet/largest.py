@@ -10,7 +10,7 @@ from agent.pages.fleet.wording import amounts, marked_names, some
 from agent.pages.page import Section
 from agent.pages.tables import NOT_KNOWN, cut
 
-#: report_file.py keeps as many consumers of each host (MOST_LARGEST), so this table misses no consumer.
+#: Not more than report_file.py keeps of each host (MOST_LARGEST), or the table could miss a consumer.
 MOST_LISTED = 10
 _MOST_HOSTS = 3
 _HEADING = "Consumers with the most VCPU"
@@ -20,8 +20,8 @@ def largest(facts: FleetFacts) -> Section:
     """Return the section."""
     if facts.details is None:
         text = (
-            "Messages do not name the consumers. For these, make the page from report files: stocktake report --html "
-            "FILE --fleet DIR."
+            "Messages do not name the consumers. To get these details, make the page from report files: stocktake "
+            "report --html FILE --fleet DIR."
         )
         return Section(id="largest", heading=_HEADING, blocks=(Paragraph(text=text),))
     table = _table(facts)

@@ -14,7 +14,7 @@ from agent.pages.page import Section
 from agent.pages.sizes import size_text
 
 MOST_LISTED = 50
-_FROM_REPORTS = "For these, make the page from report files: stocktake report --html FILE --fleet DIR."
+_FROM_REPORTS = "To get these details, make the page from report files: stocktake report --html FILE --fleet DIR."
 _STRANGE_CODES = ("volume-foreign", "volume-orphaned", "image-leftover", "guest-unknown")
 _PROVIDER = "provider-orphaned"
 _KINDS = {_PROVIDER: "provider", "compute-node-orphaned": "compute node"}

@@ -45,7 +45,7 @@ EXPLAINED = MappingProxyType(
         Condition.NEVER: "expected, but no message or report of this host has come",
         Condition.SILENT: "no message or report of this host has come for too long",
         Condition.CRASHED: "the host's audit ended with a bug in the agent",
-        Condition.REFUSED: "another service writes to the host's provider, so the agent does not write",
+        Condition.REFUSED: "another service writes to the host's provider in Placement, so the agent does not",
         Condition.ERROR: "a finding needs action by an operator soon",
         Condition.UNREADABLE: "the host's audit could not read enough to check the host",
         Condition.PARTIAL: "the host's audit could not read a source",

@@ -34,7 +34,10 @@ def newest(facts: FleetFacts) -> Section:
 
 
 def _found(facts: FleetFacts) -> Iterator[tuple[str, NewFinding]]:
-    """Yield pairs of a host and one of its newest findings; from messages, one of the oldest findings of each code."""
+    """Yield pairs of a host and one of its newest findings.
+
+    Messages name only the oldest finding of each code, so a page made from messages shows these oldest findings.
+    """
     if facts.details is not None:
         yield from ((host, each) for host, details in facts.details.items() for each in details.newest)
         return

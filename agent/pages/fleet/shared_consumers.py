@@ -64,7 +64,7 @@ def shared_of(facts: FleetFacts) -> list[Shared]:
 
 
 def homes_of(facts: FleetFacts) -> Mapping[str, str]:
-    """Return the hosts that are not at fault: all their errors are about consumers that live there.
+    """Return the hosts that are not at fault: all their errors are about consumers that live on them.
 
     The result maps each of these hosts to a text for the table of the worst hosts.
     """
@@ -123,8 +123,8 @@ def _only_counted(facts: FleetFacts) -> str:
     return (
         f"{total} on {hosts(len(affected))}: {some(affected, 20)}. Each host on which such a consumer has allocations "
         "reports the consumer, but a repair on one of the hosts is enough: stocktake explain names that host. Messages "
-        "do not name the consumers. For these, make the page from report files: stocktake report --html FILE "
-        "--fleet DIR."
+        "do not name the consumers. To get these details, make the page from report files: stocktake report --html "
+        "FILE --fleet DIR."
     )
 
 
@@ -170,7 +170,10 @@ def _row(each: Shared, names: Mapping[str, str], facts: FleetFacts) -> tuple[Cel
 
 
 def _repair(each: Shared, surplus: Sequence[str]) -> str:
-    """Return which command to run on which host; if the home is not known, the command that shows the home."""
+    """Return the text of the column repair: the hosts, and the command to run there.
+
+    If the consumer's home is not known, the text has a command that shows the home instead.
+    """
     if not each.home:
         look = f"; first: openstack server show {each.uuid}" if is_uuid(each.uuid) else ""
         return f"a repair on one of the hosts is enough{look}"

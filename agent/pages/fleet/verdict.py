@@ -169,7 +169,7 @@ def _of_silent(each: _Sum, facts: FleetFacts) -> Iterator[str]:
         return
     sums = _added([(row, found) for row, found in each.found if row.condition is Condition.SILENT])
     reports = f"the last reports of {counted(len(silent), 'silent host', 'silent hosts')}"
-    yield f"part of it that comes from {reports}: {_or_nothing(sums)}"
+    yield f"the part of the sum that comes from {reports}: {_or_nothing(sums)}"
 
 
 def _or_nothing(sums: Counter[str]) -> str:

@@ -93,7 +93,7 @@ def began_codes(row: HostRow, codes: Iterable[str], facts: FleetFacts) -> str:
 
 
 def began_by_code(row: HostRow, facts: FleetFacts) -> Mapping[str, str]:
-    """Return for each code when the host's oldest fault began by nova's database (ISO 8601), {} if that is unknown."""
+    """Return for each code when the oldest fault began according to nova's database (ISO 8601); {} if not known."""
     details = facts.details_of(row)
     return {each.code: each.began for each in details.codes if each.began} if details else {}
 

@@ -46,7 +46,9 @@ _WRONG = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Book:
-    """One book of one class: its parts from left to right, or the unread sources if the book is not known.
+    """One book (promised, held or recorded) of one class: its parts from left to right.
+
+    ``unread``: the sources that were not read, if the book is not known for that reason.
 
     ``not_counted``: the agent does not count this class in this book, so the amounts are not known. ``lacking`` (only
     in the recorded book): the amount that the cloud promised and Placement does not record.

@@ -117,7 +117,7 @@ def _member(seen: SeenFinding, names: Mapping[str, str], facts: HostFacts) -> st
 
 
 def _state(group: Sequence[SeenFinding], facts: HostFacts) -> str:
-    """Return the state of the findings; of a single finding, also its times."""
+    """Return the state of the findings as text. For a single finding, the text also has the finding's times."""
     seen = group[0]
     text = seen.state.value
     if seen.state is FindingState.UNKNOWN:

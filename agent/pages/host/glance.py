@@ -62,7 +62,7 @@ def _when(time: str | None, now: str) -> str:
 
 
 def _about(seen: SeenFinding, names: Mapping[str, str]) -> str:
-    """Return what the finding is about. Of a consumer's uuid, the text has only the first digits."""
+    """Return what the finding is about. The text has only the first digits of a consumer's uuid."""
     uuid = seen.finding.consumer_uuid
     return f"{names.get(uuid, '')} {uuid[:ID_DIGITS]}".strip() if uuid else who(seen, names)
 

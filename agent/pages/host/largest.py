@@ -18,7 +18,7 @@ CPUS = ("VCPU", "PCPU")
 
 
 class _Owner(NamedTuple):
-    """A consumer with its amounts by class: the recorded ones, and the largest of the three books."""
+    """A consumer: its recorded amounts by class, and in ``most`` the largest promised, held or recorded amounts."""
 
     uuid: str
     recorded: dict[str, int]
@@ -26,7 +26,7 @@ class _Owner(NamedTuple):
 
 
 def largest(facts: HostFacts) -> tuple[Table, ...]:
-    """Return the table; () if no consumer has a CPU in any book."""
+    """Return the table; () if no consumer has VCPU or PCPU."""
     rows: dict[str, list[LedgerRow]] = defaultdict(list)
     for row in facts.report.ledger:
         if row.consumer_uuid and not row.outside_tree:
@@ -39,8 +39,8 @@ def largest(facts: HostFacts) -> tuple[Table, ...]:
     is_unread = bool(facts.missing("placement"))
     table = Table(
         id="largest-consumers",
-        caption=f"The {len(shown)} of {len(found)} consumers with the most VCPU and PCPU, by what is promised, held or "
-        "recorded, whichever is largest",
+        caption=f"The {len(shown)} of {len(found)} consumers with the most VCPU and PCPU. The largest amount is the "
+        "largest of what is promised, held and recorded",
         columns=(
             Column(heading="consumer"),
             Column(heading="uuid", is_code=True),

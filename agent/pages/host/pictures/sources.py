@@ -17,7 +17,7 @@ _MOST_CHARACTERS = 80
 
 
 def sources_picture(sources: Sequence[SourceStatus]) -> Picture:
-    """Return the picture of the sources in reading order."""
+    """Return the picture of the sources, in the order in which the audit read them."""
     longest = max([1.0, *(source.duration_ms for source in sources if source.ok)])
     shapes: list[Shape] = []
     for place, source in enumerate(sources):

@@ -237,7 +237,7 @@ def test_a_silent_host_has_the_time_of_its_numbers_and_its_part_of_the_sums():
     assert row[0].text == f"{fleet.name(3)} (as of 2026-11-21 22:11)"
     (unknown,) = tables(page)["unknown-host-list"].rows
     assert unknown[4].text == "all numbers as of 2026-11-21 22:11"
-    of_silent = "part of it that comes from the last reports of 1 silent host: 8 VCPU, 16 GiB RAM, 80 GiB disk"
+    of_silent = "the part of the sum that comes from the last reports of 1 silent host: 8 VCPU, 16 GiB RAM, 80 GiB disk"
     assert of_silent in figure(page, "Wasted").lines
 
 
