@@ -17,6 +17,7 @@ FIRST_CLASSES = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")
 _MIB, _GIB, _TIB = 1 << 20, 1 << 30, 1 << 40
 _TIB_FROM = 8192 * _GIB
 _SIZES = {"MEMORY_MB": (_MIB, "RAM"), "DISK_GB": (_GIB, "disk")}
+_TWICE = re.compile(r"(?<![\w.])([\d.]+ [MGT]iB) \(\1(, |\))")
 _IN_TEXT = re.compile(r"(?<![\w.])(\d{4,18}) (MiB|bytes)\b")
 
 
@@ -62,9 +63,10 @@ def by_the_rule(text: str) -> str:
     """Return the text of a finding with its MiB and bytes by the rule: ``16 GiB`` for ``16384 MiB``.
 
     An amount that the rule would round stays beside the rounded one, because two amounts may differ by 1 MiB:
-    ``4097 MiB (4 GiB)``.
+    ``4097 MiB (4 GiB)``. A text that has a size in two units, ``120 GiB (128849018880 bytes)``, has it once afterwards.
     """
-    return _IN_TEXT.sub(_converted, text).replace(" of MEMORY_MB", " RAM").replace(" of DISK_GB", " disk")
+    converted = _IN_TEXT.sub(_converted, text).replace(" of MEMORY_MB", " RAM").replace(" of DISK_GB", " disk")
+    return _TWICE.sub(lambda found: f"{found[1]} (" if found[2] == ", " else found[1], converted)
 
 
 def _converted(found: re.Match[str]) -> str:

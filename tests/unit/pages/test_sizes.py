@@ -32,6 +32,8 @@ def test_memory_and_disk_amounts_are_shown_in_gib_and_other_classes_as_numbers()
     ("text", "shown"),
     [
         ("Placement counts 8 VCPU, 16384 MiB of MEMORY_MB here", "Placement counts 8 VCPU, 16 GiB RAM here"),
+        ("takes 120 GiB (128849018880 bytes, counted in DISK_GB)", "takes 120 GiB (counted in DISK_GB)"),
+        ("a volume of 120 GiB (128849018880 bytes)", "a volume of 120 GiB"),
         ("wanted 4097 MiB, recorded 4096 MiB", "wanted 4097 MiB (4 GiB), recorded 4 GiB"),
         ("takes 128849018880 bytes", "takes 120 GiB"),
         ("takes 128849018881 bytes", "takes 128849018881 bytes (120 GiB)"),
