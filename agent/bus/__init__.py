@@ -5,7 +5,7 @@ state to all listeners, such as ``stocktake watch``. It answers the RPC calls ``
 ``publish_now`` and ``ping``. docs/messages.md documents every message.
 
 Begin with ``service.py``, which runs the sender thread and the RPC server. ``notices.py`` and ``host_state.py`` build
-the documents. ``listener.py`` and ``fleet.py`` are the receiving side, which ``stocktake watch`` uses.
+the documents. ``listener.py`` is the receiving side, which ``stocktake watch`` uses.
 
 What does not belong here: which finding changes are reported (agent/telemetry/finding_changes.py), what an RPC call
 does inside the daemon (agent/daemon/), and reading Nova's data through nova-conductor (agent/conductor/).

@@ -98,7 +98,7 @@ class FleetListener:
         return self._refused is not None
 
     def listen(self) -> None:
-        """Start the server, and return when it receives messages. Raises SourceUnavailable if it does not start."""
+        """Start the server; return when it receives messages. Raises SourceUnavailable if the server does not start."""
         threading.Thread(target=self._start, name="bus-listener", daemon=True).start()
         if not self._up.wait(DOUBT_S):
             self._find_out()
@@ -106,7 +106,10 @@ class FleetListener:
             raise SourceUnavailable(BROKER, f"{self._bus.options.shown}: {self._refused}") from self._refused
 
     def ask(self) -> None:
-        """Ask all agents to cast their state now. Raises SourceUnavailable if the broker does not accept this."""
+        """Ask all agents to cast their state now.
+
+        Raises SourceUnavailable if the broker does not accept the request in time.
+        """
         if not self._asked():
             raise SourceUnavailable(BROKER, f"{self._bus.options.shown} did not answer within {REACH_S:g} s")
 

@@ -1,4 +1,4 @@
-"""Check the bounds of numeric options for which nova-compute also accepts numbers that make no sense.
+"""Check the bounds of numeric options for which nova-compute also accepts numbers that cannot work.
 
 The oslo.config type of such an option accepts the same numbers as in nova-compute. In Stocktake's own files, a number
 outside the bound is an error. In nova.conf, the agent ignores such a number, uses the default and logs a notice.

@@ -210,7 +210,7 @@ class AgentService:
                 return
 
     def reload(self) -> Reloaded:
-        """Reload: the next audit uses the new settings. If this raises ConfigError, the old settings remain."""
+        """Reload: the next audit uses the new settings. If ``reload`` raises ConfigError, the old settings remain."""
         try:
             reloaded = self._outside.reload()
         except ConfigError:

@@ -118,7 +118,7 @@ def repeat_delay(repeats: int) -> float:
 def follow_up(
     before: FollowUp, now: float, *, failed: bool, audit_again: bool, not_before: float | None = None
 ) -> FollowUp:
-    """Return the retry or repetition that follows an audit, if any. The periodic audits continue in any case.
+    """Return the retry or repetition that follows an audit, if any. The periodic audits continue independently.
 
     ``now`` and ``not_before`` are in monotonic seconds. Placement wants no request before ``not_before`` (Retry-After).
     If an event or the interval causes an audit before a planned retry, and that audit fails too, the retry keeps its
@@ -187,7 +187,7 @@ def _trim_heap() -> None:
 
 
 class Worker:
-    """The worker's loop. Its thread calls ``on_end`` once, with the process's exit code (0: a stop was requested)."""
+    """The worker's loop. The worker's thread calls ``on_end`` at its end, with the process's exit code (0: a stop)."""
 
     def __init__(
         self, queue: AuditQueue, current: Current, audit: Audit, publisher: Publisher, on_end: Callable[[int], None]

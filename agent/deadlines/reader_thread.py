@@ -27,7 +27,10 @@ _STOP_WAIT_S = 1.0
 
 
 class Unanswered(SourceUnavailable):
-    """The call did not return in time, an earlier call has not returned yet, or the thread was stopped."""
+    """The error of a call without an answer.
+
+    The call did not return in time, an earlier call has not returned yet, or the thread was stopped.
+    """
 
 
 class _Job(Generic[T]):

@@ -13,7 +13,7 @@ from agent.host_files.installed import installed_version
 from agent.model.heal import Actor
 
 LOGIN_UID = "/proc/self/loginuid"
-#: The kernel's value for a process that no login started.
+#: The value in ``loginuid`` for a process that no login started.
 NO_LOGIN = 2**32 - 1
 #: sudo sets SUDO_USER, but any user can set it too. The journal keeps at most this many characters of the value.
 LONGEST_NAME = 64

@@ -102,7 +102,7 @@ class FindingsFile:
         return None if _stamp(self.path) == self._stamp else self.load()
 
     def save(self, history: History) -> bool:
-        """Replace the file; return False if that fails, with one warning for each new cause."""
+        """Replace the file. Return False if that fails; log one warning for each new cause."""
         try:
             self._write(history)
         except OSError as error:

@@ -115,7 +115,7 @@ class ComputeIdFiles:
 
 
 def identity_from_state(state: NovaState, hostname: str) -> Identity | None:
-    """Return the identity in the host's live compute node record with the node name ``hostname``, libvirt's host name.
+    """Return the identity in the host's undeleted compute node record whose node name is ``hostname`` (from libvirt).
 
     The caller uses this function if there is no ``compute_id`` file. Returns None if the host has no such record and no
     nova-compute service: the agent may then create an identity. Raises ConfigError if there is a service but no such

@@ -25,7 +25,7 @@ def report_path(run_dir: str) -> str:
 
 
 def write_report(run_dir: str, report: AuditReport, agent_version: str = "") -> None:
-    """Replace the last report, and name the agent's version. Raises SourceUnavailable if the folder is not writable."""
+    """Write the report and the agent's version to the report file. Raises SourceUnavailable if that fails."""
     path = report_path(run_dir)
     try:
         os.makedirs(run_dir, mode=0o750, exist_ok=True)

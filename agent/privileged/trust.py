@@ -15,8 +15,9 @@ from collections.abc import Iterable, Iterator
 from urllib.parse import urlsplit
 
 ROOT = 0
-_CREDENTIALS = struct.Struct("3i")  # struct ucred: pid, uid, gid of the caller (unix(7))
-#: The options of a libvirt URI that name no program and no host.
+#: The C structure ``ucred``: pid, uid and gid of the caller (unix(7)).
+_CREDENTIALS = struct.Struct("3i")
+#: The options that a libvirt URI may have here, because they name no program and no host.
 _URI_OPTIONS = frozenset({"socket", "mode"})
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 

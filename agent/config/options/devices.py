@@ -30,7 +30,7 @@ OPTS = FROM_NOVA = [
         "[mdev_TYPE] with three options. device_addresses: PCI addresses of the devices that offer this type; one "
         "type may omit this option and then applies to all devices that no other type names. mdev_class: VGPU (the "
         "default) or a class ``CUSTOM_...``. max_instances: maximum number of mediated devices of this type on the "
-        "host. Empty: guests get no mediated devices. All these options need a restart.",
+        "host. Empty: guests get no mediated devices. A new value of any of these options needs a restart.",
     ),
 ]
 

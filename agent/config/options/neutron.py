@@ -15,7 +15,7 @@ OPTS = FROM_NOVA = [
         "physnets",
         default=[],
         help="Physical networks that are near certain NUMA cells. Each network needs a group [neutron_physnet_NAME] "
-        "whose option numa_nodes lists these cells, as in 0,1. Both options need a restart.",
+        "whose option numa_nodes lists these cells, as in 0,1. A new value of either option needs a restart.",
     ),
 ]
 

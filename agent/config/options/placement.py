@@ -57,8 +57,8 @@ AGENT_OPTS = [
         default=0.5,
         min=0.01,
         help="A response from Placement is late if it takes this many seconds longer than usual. After a late "
-        "response the agent sends no read request for a random time, on average ten times the seconds above the "
-        "usual, so that a fleet does not overload Placement. A new value needs a restart.",
+        "response the agent sends no read request for a random time, on average ten times the delay of that "
+        "response, so that a fleet does not overload Placement. A new value needs a restart.",
     ),
     cfg.FloatOpt(
         "longest_pause",

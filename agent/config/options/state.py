@@ -41,7 +41,7 @@ OPTS = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateOptions:
-    """The state source. ``connection`` is None unless the source is SQL; the repr omits this URL with a password."""
+    """The state source. ``connection`` (a URL with a password) is None unless the source is SQL; repr omits it."""
 
     kind: StateKind
     connection: str | None = field(default=None, repr=False)

@@ -1,4 +1,4 @@
-"""Ask libvirt for the domain capabilities of several machine types, as the process itself or through stocktake-probe.
+"""Ask libvirt for the domain capabilities of several machine types, in this process or through stocktake-probe.
 
 libvirt refuses domain capabilities on a read-only connection, and a read-write connection is equal to root. So an agent
 without privileges asks stocktake-probe, which uses ``ask_libvirt`` of this module too.

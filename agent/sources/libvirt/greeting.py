@@ -27,7 +27,7 @@ def greeting(uri: str) -> str:
 
 
 class _Open:
-    """Closes a connection, for ``contextlib.closing``."""
+    """Wraps a connection, so that ``contextlib.closing`` can close the connection."""
 
     def __init__(self, connection: libvirt.virConnect) -> None:
         self._connection = connection

@@ -1,7 +1,7 @@
-"""Trigger an audit when libvirt answers a capabilities query after the audit that sent the query stopped waiting.
+"""Trigger an audit when libvirt's answer to a capabilities query was too late for the audit that sent the query.
 
-After a cold start libvirt probes QEMU for seconds. Without this trigger, the agent would publish the values that depend
-on the answer only at the next interval, about a minute later.
+After a cold start libvirt probes QEMU for seconds. Without this trigger, the agent would wait for the next interval,
+about a minute, before it publishes the values that depend on the answer.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ class Cells:
 
 
 def flavors_from_document(text: str, where: str) -> tuple[Flavor, Flavor | None, Flavor | None]:
-    """Return current, old and new flavor of ``instance_extra.flavor``. Raises SourceInconsistent, naming ``where``."""
+    """Return the current, old and new flavor in ``instance_extra.flavor``. Raises SourceInconsistent with ``where``."""
     return _parsed(_flavors, text, where)
 
 

@@ -46,7 +46,7 @@ RECYCLE_S = 280
 NO_CONVERSATION = (OSError, struct.error, ValueError, TypeError, LookupError, AssertionError, RuntimeError)
 
 
-# The part of the statement ``_PULSE`` that selects the plausible heartbeats of the cell's live services. The pulse is
+# The part of the statement ``_PULSE`` that selects the plausible heartbeats of undeleted services. The pulse is
 # the two newest of these heartbeats. Each conductor, scheduler and nova-compute writes a heartbeat every
 # ``report_interval``, so the newest heartbeats show how old the rows are. A heartbeat a minute ahead of the database's
 # clock is not plausible: a service with a wrong clock wrote the heartbeat, perhaps long ago.

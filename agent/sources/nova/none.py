@@ -13,7 +13,7 @@ from agent.ports import Deadline
 
 
 class NoState:
-    """The StateSource of a host without a cloud."""
+    """The StateSource of a host without nova."""
 
     name = STATE
 

@@ -36,7 +36,7 @@ class CellRows:
     - ``instances`` have the columns of ``instances`` and, from ``instance_extra``, ``extra_id`` (None if there is no
       such row), ``extra_deleted``, ``flavor``, ``numa_topology`` and ``migration_context``.
     - ``boot_disks`` are the rows of ``block_device_mapping`` with boot index 0.
-    - ``pci_devices`` are the devices of the host's live nodes.
+    - ``pci_devices`` are the devices of the host's undeleted nodes.
     - ``now`` is the database's clock.
     - ``heartbeats`` are the newest ``last_seen_up`` of the cell's services: at least the two newest if there are two.
     - ``pulse_at`` is the database's time when the heartbeats were read; None means ``now``.
@@ -296,7 +296,7 @@ def _instances(
 
 
 def _extra_rank(row: Row) -> tuple[bool, int]:
-    # The schema allows two ``instance_extra`` rows for one instance: use the live row, or else the newest row.
+    # The schema allows two ``instance_extra`` rows for one instance: use the undeleted row, or else the newest row.
     number = row.get("extra_id")
     return row.get("extra_deleted") == 0, number if isinstance(number, int) else -1
 

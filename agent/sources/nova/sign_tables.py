@@ -48,17 +48,17 @@ def signs_of(host: str) -> CompoundSelect[*tuple[object, ...]]:
 
 
 def sign_of_instances(uuids: Iterable[str]) -> Query:
-    """Select number and checksum of the rows of instances by uuid, deleted instances included."""
+    """Select the number and the checksum of the rows of the instances with these uuids, deleted instances included."""
     return _sign("other instances", _OF_INSTANCES, _WITH_EXTRA, INSTANCES.c.uuid.in_(list(uuids)))
 
 
 def sign_of_boot_disks(uuids: Iterable[str]) -> Query:
-    """Select number and checksum of the boot disk rows of instances by instance uuid."""
+    """Select the number and the checksum of the boot disk rows of the instances with these uuids."""
     return _sign("other boot disks", DISKS.c, DISKS, DISKS.c.instance_uuid.in_(list(uuids)), DISKS.c.boot_index == 0)
 
 
 def sign_of_migrations(uuids: Iterable[str]) -> Query:
-    """Select number and checksum of the rows of migrations by uuid, in any status."""
+    """Select the number and the checksum of the rows of the migrations with these uuids, in any status."""
     return _sign("other migrations", MIGRATIONS.c, MIGRATIONS, MIGRATIONS.c.uuid.in_(list(uuids)))
 
 

@@ -44,7 +44,7 @@ WORTH_REPEATING = frozenset({1205, 1213, 1047, 2006, 2013, 1054, 1146})
 
 
 class NovaSql:
-    """Implements StateSource with a cell database, for one caller at a time. Only its own thread uses the database."""
+    """Implements StateSource with a cell database, for one caller at a time. One separate thread uses the database."""
 
     name = STATE
 
@@ -238,7 +238,10 @@ def _cell_rows(statements: _Statements, database: CellDatabase, wanted: _Wanted)
 def _signs_elsewhere(
     statements: _Statements, last: NovaState, consumers: frozenset[str]
 ) -> tuple[tuple[str, object], ...]:
-    """Return number and checksum of the rows that a full read selects by uuid: migrations, instances on other hosts."""
+    """Return number and checksum of the rows that a full read selects by uuid.
+
+    These are rows of migrations, and of instances on other hosts with their boot disks.
+    """
     here = {each.uuid for each in last.instances if each.host == last.host and not each.deleted}
     moves = {move.instance_uuid for move in (*last.migrations, *last.finished_evacuations)}
     others = (consumers | moves) - here
@@ -256,7 +259,7 @@ def _signs_elsewhere(
 
 
 def _nodes(statements: _Statements, wanted: _Wanted) -> tuple[Row, ...]:
-    """Return the host's live nodes, and also the node ``node_uuid``, which may be deleted or on another host."""
+    """Return the host's undeleted nodes, and also the node ``node_uuid``, which may be deleted or on another host."""
     live = statements.rows(tables.nodes_of(wanted.host))
     if wanted.node_uuid is None or wanted.node_uuid in texts(live, "uuid"):
         return live

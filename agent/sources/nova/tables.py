@@ -2,7 +2,7 @@
 
 Three facts shape the statements:
 
-- ``deleted`` is 0 in a live row, and the row's id in a deleted row.
+- ``deleted`` is 0 in an undeleted row, and the row's id in a deleted row.
 - A migration whose status is NULL never counts as in progress: in SQL, NULL satisfies neither ``IN`` nor ``NOT IN``.
 - Joins find the rows of all instances of the host, so more instances do not need more statements.
 
@@ -42,18 +42,18 @@ PCI = _TABLES["pci_devices"]
 
 @_once_per_host
 def services_of(host: str) -> Query:
-    """Select the live nova-compute service of a host."""
+    """Select the undeleted nova-compute service of a host."""
     return _live(SERVICES).where(SERVICES.c.host == host, SERVICES.c.binary == "nova-compute")
 
 
 def compute_services() -> Query:
-    """Select the live nova-compute services of the cell."""
+    """Select the undeleted nova-compute services of the cell."""
     return _live(SERVICES).where(SERVICES.c.binary == "nova-compute")
 
 
 @_once_per_host
 def nodes_of(host: str) -> Query:
-    """Select the live compute nodes of a host."""
+    """Select the undeleted compute nodes of a host."""
     return _live(NODES).where(NODES.c.host == host)
 
 
@@ -64,7 +64,7 @@ def node_named(uuid: str) -> Query:
 
 @_once_per_host
 def instances_of(host: str) -> Query:
-    """Select the live instances of a host, on any of its nodes."""
+    """Select the undeleted instances of a host, on any of the host's nodes."""
     return _instances().where(*live_on(host))
 
 
@@ -75,13 +75,13 @@ def instances_named(uuids: Iterable[str]) -> Query:
 
 @_once_per_host
 def boot_disks_of(host: str) -> Query:
-    """Select the boot disks of the live instances of a host."""
+    """Select the boot disks of the undeleted instances of a host."""
     joined = DISKS.join(INSTANCES, INSTANCES.c.uuid == DISKS.c.instance_uuid)
     return select(DISKS).select_from(joined).where(*live_on(host), DISKS.c.boot_index == 0)
 
 
 def boot_disks_named(uuids: Iterable[str]) -> Query:
-    """Select the boot disks of instances by instance uuid, deleted disks included."""
+    """Select the boot disks of the instances with these uuids, deleted disks included."""
     return select(DISKS).where(DISKS.c.instance_uuid.in_(list(uuids)), DISKS.c.boot_index == 0)
 
 
@@ -97,9 +97,9 @@ def migrations_named(uuids: Iterable[str]) -> Query:
 
 
 def migrations_of_instances(uuids: Iterable[str]) -> Query:
-    """Select all live migrations of instances by instance uuid, in any status.
+    """Select all undeleted migrations of the instances with these uuids, in any status.
 
-    nova's index begins with ``deleted``: without that condition the database would read the whole table.
+    nova's index begins with ``deleted``: without the condition on this column the database would read the whole table.
     """
     return select(MIGRATIONS).where(MIGRATIONS.c.deleted == 0, MIGRATIONS.c.instance_uuid.in_(list(uuids)))
 
@@ -118,7 +118,7 @@ def finished_evacuations(host: str) -> Query:
 
 @_once_per_host
 def pci_devices_of(host: str) -> Query:
-    """Select the live devices of the live compute nodes of a host."""
+    """Select the undeleted PCI devices of the undeleted compute nodes of a host."""
     joined = PCI.join(NODES, NODES.c.id == PCI.c.compute_node_id)
     return select(PCI).select_from(joined).where(NODES.c.host == host, NODES.c.deleted == 0, PCI.c.deleted == 0)
 
@@ -128,18 +128,18 @@ def _live(source: TableClause) -> Query:
 
 
 def live_on(host: str) -> tuple[ColumnElement[bool], ...]:
-    """Return the conditions of the live instances of a host."""
+    """Return the SQL conditions that the undeleted instances of a host satisfy."""
     return (INSTANCES.c.host == host, INSTANCES.c.deleted == 0)
 
 
 def are_in_progress(host: str) -> tuple[ColumnElement[bool], ...]:
-    """Return the conditions of the live migrations from or to a host that are in progress or in error."""
+    """Return the SQL conditions for undeleted migrations from or to a host that are in progress or in error."""
     here = or_(MIGRATIONS.c.source_compute == host, MIGRATIONS.c.dest_compute == host)
     return (MIGRATIONS.c.deleted == 0, here, MIGRATIONS.c.status.not_in(sorted(FINISHED_MIGRATION_STATUSES)))
 
 
 def are_finished_evacuations(host: str) -> tuple[ColumnElement[bool], ...]:
-    """Return the conditions of the live evacuations away from a host that are finished."""
+    """Return the SQL conditions for undeleted, finished evacuations away from a host."""
     return (
         MIGRATIONS.c.deleted == 0,
         MIGRATIONS.c.source_compute == host,

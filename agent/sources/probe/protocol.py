@@ -33,14 +33,22 @@ class Verb(StrEnum):
 
 
 class Kind(StrEnum):
-    """The kinds of answers; each is the one key of its document."""
+    """The kinds of answers. The JSON object of an answer has one key, which is the kind.
 
-    COMPLETED = "completed"  # the command ended; the value has its stdout, stderr and returncode.
-    TIMED_OUT = "timed_out"  # the command was killed at the time-out; the value is its last line on stderr.
-    NOT_STARTED = "not_started"  # the command could not be started; the value is the errno.
-    REFUSED = "refused"  # the probe refuses the request; the value is the reason.
-    FACTS = "facts"  # the probe read the source without a command; the value is an object of facts_json.py.
-    UNREAD = "unread"  # the source gave the probe no answer; the value is the reason.
+    - COMPLETED: the command ended; the value has the command's stdout, stderr and returncode.
+    - TIMED_OUT: the command was killed at the time-out; the value is the command's last line on stderr.
+    - NOT_STARTED: the command could not be started; the value is the errno.
+    - REFUSED: the probe refuses the request; the value is the reason.
+    - FACTS: the probe read the source without a command; the value is an object of facts_json.py.
+    - UNREAD: the source gave the probe no answer; the value is the reason.
+    """
+
+    COMPLETED = "completed"
+    TIMED_OUT = "timed_out"
+    NOT_STARTED = "not_started"
+    REFUSED = "refused"
+    FACTS = "facts"
+    UNREAD = "unread"
 
 
 class BadMessage(Exception):
