@@ -173,7 +173,7 @@ class AnswerTooLarge(PlacementUnavailable):
 class PlacementNotAsked(PlacementUnavailable):
     """The agent sent no request, because another source is unread and this host's provider uuid is therefore unknown.
 
-    ``why`` is the reason without a prefix.
+    ``why`` is the reason; the message is ``why`` with the prefix "not asked".
     """
 
     def __init__(self, why: str) -> None:
@@ -232,7 +232,7 @@ class ProviderElsewhere(PlacementError):
 
 
 class PlacementRejected(PlacementError):
-    """Placement understood the request and rejected it as malformed."""
+    """Placement rejected the request as malformed or unacceptable (HTTP 400 or 406); a retry would fail too."""
 
     retry = Retry.NEVER
 

@@ -19,7 +19,7 @@ from agent.model.plan import Applied, CreateProvider, Plan, PutAllocations, Reco
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """The moment on the monotonic clock by which a read must end; ``allowed_s`` is the time that the read got."""
+    """The moment on the monotonic clock by which a read must end; ``allowed_s`` is how many seconds the read got."""
 
     at: float
     allowed_s: float = 0.0
@@ -96,7 +96,7 @@ class StateSource(Protocol):
     def light(self, last: NovaState, consumers: frozenset[str], deadline: Deadline) -> LightState:
         """Return whether the rows of ``last``, a full read, may have changed, with much less work than ``read``.
 
-        ``consumers`` are those of ``read``. Raises SourceError.
+        ``consumers`` has the same meaning as in ``read``. Raises SourceError.
         """
         ...
 

@@ -22,7 +22,7 @@ ALL = ""
 
 @for_the_same_arguments
 def booked_by(rows: tuple[Row, ...]) -> BookedBy:
-    """Return each consumer's amounts in the three books, by the consumer's key; at ALL, the sums over all consumers."""
+    """Return each consumer's amounts in the three books, by the consumer's key; ALL has the sums of all consumers."""
     found: dict[str, list[Booked]] = defaultdict(list)
     totals: dict[str, list[tuple[int | None, int | None, int | None]]] = defaultdict(list)
     for row in rows:
@@ -42,8 +42,8 @@ def _total(name: str, amounts: list[tuple[int | None, int | None, int | None]]) 
 def booked_of(finding: Finding, booked: BookedBy) -> tuple[Booked, ...]:
     """Return the books' amounts for the finding's one consumer, or else for the finding's class on the whole host.
 
-    If all claims of the finding have the same key, that key decides: a volume that is named after an instance has its
-    path as key.
+    If all claims of the finding have the same consumer key, the amounts are those of this key, even if the finding's
+    ``consumer_uuid`` is another: the key of a volume that is named after an instance is the volume's path.
     """
     keys = list(dict.fromkeys(claim.consumer.key for claim in finding.evidence))
     if finding.consumer_uuid and len(keys) != 1:

@@ -29,7 +29,7 @@ def _consumer(found: Finding) -> tuple[str, ...]:
 
 
 def _provider(found: Finding) -> tuple[str, ...]:
-    """Return the uuid and the name of the provider: provider-name-conflict is about two providers of one name."""
+    """Return the provider's uuid and name. The name is for provider-name-conflict: two providers have the same name."""
     name = dict(found.facts).get("provider_name")
     return tuple(str(part) for part in (found.provider_uuid, name) if part)
 
@@ -39,7 +39,7 @@ def _host(found: Finding) -> tuple[str, ...]:  # noqa: ARG001 - all findings of 
 
 
 class _Link(NamedTuple):
-    """A finding with a code in ``roots`` causes findings with a code in ``symptoms`` if ``of`` returns a common value.
+    """Findings with codes in ``roots`` cause findings with codes in ``symptoms`` if ``of`` gives both a common value.
 
     A symptom of one link may be a root of another link. The finding at the beginning of such a chain is the root.
     """
@@ -55,8 +55,8 @@ _LINKS = (
     _Link(_DOUBTS | {"provider-name-conflict"}, frozenset({"write-refused"}), _provider),
     _Link(frozenset({"rival-writer"}), frozenset({"trait-unexpected"}), _provider),
 )
-# For each code of a finding about a missing amount: sets of codes of possible causes. The first set whose findings
-# together take the whole amount is the cause.
+# For each code of a finding about a missing amount: sets of codes of possible causes. The first set counts whose
+# findings together take the whole amount; these findings are the causes.
 _TAKERS: Mapping[str, tuple[frozenset[str], ...]] = {
     "over-capacity": (_LEAKS, _USERS, _LEAKS | _USERS),
     "unmanaged-use-unplaced": (_USERS,),
@@ -113,7 +113,7 @@ def _roots(finding_id: str, causes: Mapping[str, set[str]]) -> frozenset[str]:
 
 
 def _takers(symptom: Finding, candidates: Iterable[Finding]) -> tuple[str, ...]:
-    """Return the candidates that take the missing amount; () if all of them together take less."""
+    """Return the ids of the candidates that take the missing amount; () if all candidates together take less."""
     facts = dict(symptom.facts)
     evidence = frozenset(claim for claim in symptom.evidence if claim.resource_class == symptom.resource_class)
     parts = {one.id: _claims(one, evidence) for one in candidates}
@@ -125,20 +125,20 @@ def _takers(symptom: Finding, candidates: Iterable[Finding]) -> tuple[str, ...]:
 
 
 def _claims(root: Finding, evidence: frozenset[Claim]) -> frozenset[Claim]:
-    """Return the claims on the missing amount by ``root``: allocations or, without these, use unknown to nova."""
+    """Return which claims of ``root`` take the missing amount: allocations or, without these, use unknown to nova."""
     shared = evidence.intersection(root.evidence)
     recorded = frozenset(claim for claim in shared if claim.source.system == "placement")
     return recorded or frozenset(claim for claim in shared if claim.cause in UNMANAGED_CAUSES)
 
 
 def _unlisted(root: Finding, symptom: Finding) -> float:
-    """Return the unlisted usage in a finding usage-unlisted about the symptom's class and provider; 0 for any other."""
+    """Return the unlisted usage if ``root`` is usage-unlisted for the symptom's class and provider; else 0."""
     is_same = (root.provider_uuid, root.resource_class) == (symptom.provider_uuid, symptom.resource_class)
     return _number(dict(root.facts).get("unlisted"), 0.0) if root.code == "usage-unlisted" and is_same else 0.0
 
 
 def _amount(claims: Iterable[Claim], ratio: float) -> float:
-    """Return the capacity that the claims take. Claims in bytes count as one sum: GiB, rounded up, times ``ratio``."""
+    """Return the capacity that the claims take. The sum of the bytes is rounded up to GiB, and multiplied by ratio."""
     found = tuple(claims)
     size_bytes = sum(claim.size_bytes or 0 for claim in found)
     return sum(claim.amount for claim in found if claim.size_bytes is None) + bytes_to_gib_ceil(size_bytes) * ratio

@@ -58,7 +58,7 @@ class Checks:
     shared_is_read: bool = True
 
     def missing(self, finding: Finding, booked: tuple[Booked, ...] = ()) -> tuple[str, ...]:
-        """Return the sources (or WRITES) that this audit lacks to check a finding that it did not find.
+        """Return the sources (or WRITES) without which this audit cannot check a finding that the audit did not find.
 
         Empty: the audit lacks nothing, so the finding is gone. ``booked``: the amounts that the finding was about when
         an audit last saw the finding.
@@ -95,7 +95,7 @@ class Checks:
         return found
 
     def missing_though_found(self, finding: Finding) -> tuple[str, ...]:
-        """Return the sources that this audit lacks to check a finding that it did find; empty if it lacks none.
+        """Return the sources without which this audit cannot check a finding that the audit did find; empty if none.
 
         A source that the agent did not ask does not count as lacking. For example, while the host's identity is in
         doubt, the agent does not ask Placement, and ``identity-changed`` reports just this doubt.

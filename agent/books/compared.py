@@ -29,7 +29,7 @@ _BLANKS: dict[str, Any] = {f.name: f.metadata[BLANK] for f in dataclasses.fields
 
 
 def compared(snapshot: Snapshot, settings: Settings, subject: Subject, before: Compared | None) -> Compared:
-    """Return the books and rows of these facts; reuse the result ``before`` if its facts were equal."""
+    """Return the books and rows of these facts. If the last audit had equal facts, reuse its result ``before``."""
     basis = Basis(facts=still(snapshot), settings=settings, subject=subject)
     if before is not None and before.basis == basis:
         # Keep the newer facts: the next snapshot has the same objects for unchanged parts, which makes == fast.

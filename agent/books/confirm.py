@@ -11,9 +11,9 @@ The removal of an allocation raises no generation in Placement, so cached alloca
 audit that read allocations counts a finding that rests on *recorded* (the book of Placement's allocations). Other
 audits do not even report such a finding if it is new.
 
-``confirmed`` stays true until the finding is gone. ``times`` is reset: to 0 by each audit that could not check the
-finding, to 1 by an audit with other evidence. Heal uses ``times``.
-The functions of this module are pure: the time is an argument.
+``confirmed`` stays true until the finding is gone. ``times`` (the count of audits in a row) is reset: to 0 by each
+audit that could not check the finding, to 1 by an audit with other evidence. Heal uses ``times``. The functions of this
+module are pure: the time is an argument.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class AuditReads:
 
     @property
     def most_times(self) -> int:
-        """The number at which the count of audits stops, so that the agent need not save the history in every audit."""
+        """The number at which ``times`` stops, so that an unchanged finding does not change the history file."""
         return max(self.confirm_audits, STEADY_AUDITS if self.generations is not None else 0)
 
     @property
@@ -175,7 +175,7 @@ def finding_of(sighting: Sighting) -> Finding:
         severity=Severity.WARNING,
         remedy="the next audit that can check this finding restores the text",
         expected="",
-        actual="the agent saved before its restart only that this finding existed",
+        actual="before its restart the agent saved only that this finding existed",
         saved_id=sighting.id,
     )
 
@@ -243,8 +243,8 @@ def _found(finding: Finding, before: Sighting | None, reads: AuditReads, booked:
 
 def _evidence(finding: Finding, before: Sighting | None, reads: AuditReads) -> str:
     if reads.generations is None and before is not None and before.finding == finding:
-        # Reuse the digest of an equal finding: on an unchanged host, comparing is faster, because parts are the same
-        # objects.
+        # Reuse the digest of an equal finding. To compare findings is faster than to compute a digest: on an unchanged
+        # host, most of their parts are the same objects.
         return before.evidence_digest
     return evidence_digest(finding, (reads.generations or {}).get(finding.consumer_uuid or ""))
 

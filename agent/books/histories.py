@@ -37,8 +37,8 @@ def merged(ours: History, theirs: History, ended: Set[str] = frozenset()) -> His
 def _alone(sighting: Sighting, other: History) -> Sighting:
     """Return the record (sighting) of a finding that the ``other`` history, of the same boot, does not have.
 
-    The last audit of the other process did not find the finding. So the count is kept only if it is 1 and is from a
-    later audit: a higher count may include audits from before the other process's audit.
+    The last audit of the other process did not find the finding. So the count is kept only if it is 1 and was made
+    after that audit: a higher count may include audits from before the other process's audit.
     """
     is_later = sighting.times == 1 and sighting.counted_at > (other.read_until or 0)
     return sighting if is_later else _uncounted(sighting)

@@ -72,7 +72,7 @@ def _holders_on_root(view: PlacementView | None, name: str) -> frozenset[str]:
 
 
 def _unmanaged(held: Ledger, recorded: Ledger) -> Ledger:
-    """Return the held claims for use outside the cloud whose consumers have no allocation of the claim's class."""
+    """Return the *held* claims for use unknown to the cloud whose consumers have no allocation of the claim's class."""
     counted = {(c.consumer.key, c.resource_class) for c in recorded.claims}
     return Ledger.of(
         c for c in held.claims if c.cause in UNMANAGED_CAUSES and (c.consumer.key, c.resource_class) not in counted
@@ -90,7 +90,7 @@ def promise_of(snapshot: Snapshot, node: str | None) -> NovaState | None:
 
 
 def digest(written: Books) -> str:
-    """Return a digest of the promised and held books. It changes with the instances, the guests and their sizes.
+    """Return a digest of the books *promised* and *held*, which changes with the instances, the guests and their sizes.
 
     The digest omits the consumer of a promised claim, because Placement's allocations decide whether this consumer is
     the instance or its migration.

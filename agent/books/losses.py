@@ -16,7 +16,8 @@ from agent.model.settings import Settings
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 from agent.resources import BUILTIN as RESOURCES
 
-#: A loss can become an error once it has lasted for this many audits in a row and for this many seconds.
+#: The finding about an unread source can become an error once this many audits in a row could not read the source, and
+#: this many seconds have passed.
 ERROR_AUDITS = 3
 ERROR_S = 300
 
@@ -50,7 +51,7 @@ def weighty(settings: Settings) -> frozenset[str]:
 def losses_after(
     before: Iterable[Loss], boot_before: str, failed: Iterable[Failed], at: Moment, settings: Settings
 ) -> tuple[Loss, ...]:
-    """Return the losses after this audit, by source; a source that the agent did not try to read keeps its loss."""
+    """Return since when each source is unread (its loss), by source; a source that was not tried keeps its loss."""
     known = {loss.source: loss for loss in before}
     heavy = weighty(settings)
     found = []
@@ -69,7 +70,7 @@ def losses_after(
 
 
 def graded(findings: Iterable[Finding], losses: Iterable[Loss]) -> tuple[Finding, ...]:
-    """Return the findings; those about a source whose loss has become an error have severity ERROR."""
+    """Return the findings, with severity ERROR if the finding's source has been unread for too long."""
     errors = {loss.source for loss in losses if loss.is_error}
     if not errors:
         return tuple(findings)

@@ -12,7 +12,8 @@ import datetime
 
 from agent.model.nova import Instance, Migration, NovaState
 
-# Normally longer than nova needs from writing a row to writing the allocation; shorter than the time between audits.
+# A row that was written less than this long ago has just changed. The time is normally longer than nova needs from
+# writing a row to writing the allocation, and shorter than the time between audits.
 JUST_NOW = datetime.timedelta(seconds=10)
 
 

@@ -1,4 +1,4 @@
-"""Turn a decision into the rows that commands and the report print: ledger, inventory, traits and evacuations."""
+"""Turn the result of an audit into the rows that commands and reports show: ledger, inventory, traits, evacuations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from agent.model.report import ConsumerName, EvacuationNote, InventoryRow, Ledge
 
 
 def reserve_rows(wanted: DesiredTree | None, subject: Subject) -> tuple[LedgerRow, ...]:
-    """Return one row for each class with a reserve that the operator configured."""
+    """Return one ledger row for each reserve that the operator configured (``reserved_host_*``)."""
     reserves = wanted.root.reserves if wanted else ()
     own = ((terms.resource_class, *terms.terms[0]) for terms in reserves if terms.terms)
     return tuple(_reserve_row(*term, subject) for term in own if term[1].startswith("reserved_host"))
@@ -27,7 +27,7 @@ def reserve_rows(wanted: DesiredTree | None, subject: Subject) -> tuple[LedgerRo
 def ledger_rows(
     rows: tuple[Row, ...], view: PlacementView | None, state: NovaState | None, subject: Subject
 ) -> tuple[LedgerRow, ...]:
-    """Return one row per consumer, class and provider; ``state`` says what nova has in progress."""
+    """Return one row per consumer, class and provider. ``state`` is nova's state, which shows what is in progress."""
     shared = tuple(sharing.provider for sharing in view.shared) if view else ()
     names = {p.uuid: p.name for p in (*view.providers, *shared)} if view else {}
     return tuple(

@@ -21,7 +21,7 @@ from agent.model.units import bytes_to_gib_ceil
 #: The amounts of ``uncovered`` are not known if the last audit could not read one of these sources.
 RESTS_ON = (PLACEMENT, STATE, LIBVIRT, LVM)
 UNMANAGED = frozenset(cause.value for cause in UNMANAGED_CAUSES)
-#: The prefix of the names of those terms of ``reserved`` that the operator configures for the host itself.
+#: The terms of ``reserved`` that the operator configures for the host itself have names with this prefix.
 OWN_RESERVE = "reserved_host"
 
 
@@ -30,7 +30,7 @@ OWN_RESERVE = "reserved_host"
 def uncovered(
     provider_uuid: str | None, inventory: tuple[InventoryRow, ...], ledger: tuple[LedgerRow, ...]
 ) -> dict[str, int]:
-    """Return by class how much use unknown to the cloud neither ``reserved`` nor the agent's own allocations cover.
+    """Return, by class, the use unknown to the cloud minus what ``reserved`` and the agent's own allocations cover.
 
     Amounts are in the unit of the class, without zeros. A class whose recorded inventory is not known is left out,
     because nothing can be said about its reserve.
@@ -76,7 +76,7 @@ def _on_root(provider_uuid: str, inventory: Iterable[InventoryRow]) -> Iterable[
 
 
 def _reserve(recorded: _Recorded, rows: Iterable[LedgerRow]) -> int:
-    """Return how much use unknown to the cloud the recorded reserve covers, without the host's own reserve."""
+    """Return how much use the recorded ``reserved`` covers after the host's own reserve is subtracted."""
     rest = max(0, recorded.reserved - recorded.own)
     is_size = all(row.size_bytes is not None for row in rows)
     return rest if is_size else math.floor(rest * recorded.ratio + 1e-9)

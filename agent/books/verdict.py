@@ -24,7 +24,8 @@ from agent.model.snapshot import Snapshot
 from agent.resources import owned
 
 _MOVE_CAUSES = frozenset({Cause.MIGRATION_IN, Cause.REVERT_HOLD, Cause.RESIZE_HERE})
-# These causes decide the verdict alone: the cloud does not know the use, or Placement lists no consumer for the usage.
+# Causes that decide the verdict without the amounts: the cloud does not know the use, or Placement lists no consumer
+# for the usage.
 _BY_CAUSE = {cause: Verdict.UNMANAGED for cause in UNMANAGED_CAUSES - {Cause.FOREIGN_GUEST}} | {
     Cause.USAGE_UNLISTED: Verdict.USAGE_UNLISTED
 }
@@ -204,7 +205,7 @@ def _recorded_only(known: Known, item: ConsumerClass) -> Verdict:
     if _is_under_way(known, item):
         return Verdict.SETTLING
     if not known.written.host_known:
-        return Verdict.UNKNOWN  # the consumer's guest may be running on this host
+        return Verdict.UNKNOWN  # libvirt was not read, so the consumer's guest may be on this host
     if instance is None:
         return _of_no_instance(known, item)
     if instance.deleted:
@@ -226,15 +227,16 @@ def _is_under_way(known: Known, item: ConsumerClass) -> bool:
 def _of_no_instance(known: Known, item: ConsumerClass) -> Verdict:
     """Return the verdict about a consumer for which no instance's row was found; its consumer type decides.
 
-    The consumer may be a migration whose row was read. A foreign key of nova's database ensures that its instance has a
-    row too. So the instance exists although its row was not read, and the instance may be on this host.
+    The consumer may be a migration whose row was read. A foreign key of nova's database ensures that the migration's
+    instance has a row too. So the instance exists although its row was not read, and the instance may be on this host.
     """
     record = known.records.get(item.consumer)
     if record is None:
         return Verdict.UNKNOWN
     if record.consumer_type is None or record.consumer_type in _TYPES_OF_NOVA:
         return Verdict.CONSUMER_UNKNOWN
-    # A Stocktake agent created such a consumer for another root provider: see the finding companion-leftover.
+    # A Stocktake agent created a consumer of its own type for another root provider: see the finding
+    # companion-leftover.
     return Verdict.UNMANAGED if record.consumer_type == OWN_TYPE else Verdict.OTHER_SERVICE
 
 

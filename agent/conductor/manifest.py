@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-# From nova 34.0.0: obj_tree_get_versions of the requested lists and objects. Every *list* version here already existed
-# in Ussuri, so conductors of Ussuri and later accept these lists.
+# The version of each object that the agent requests, as obj_tree_get_versions of nova 34.0.0 returns it. Every *list*
+# version here already existed in Ussuri, so conductors of Ussuri and later accept these lists.
 MANIFEST: Mapping[str, str] = {
     "BlockDeviceMapping": "1.21",
     "BlockDeviceMappingList": "1.18",
@@ -75,7 +75,7 @@ def _major(version: str) -> str:
 
 
 def _versions(primitive: object) -> Iterator[tuple[str, str]]:
-    """Yield (name, version) of every object in a primitive, in any order. No recursion: objects may nest deeply."""
+    """Yield (name, version) of every object in a primitive, in any order. Not recursive: objects may nest deeply."""
     waiting = [primitive]
     while waiting:
         value = waiting.pop()

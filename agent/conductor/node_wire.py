@@ -45,7 +45,7 @@ def new_node(record: NodeRecord) -> dict[str, object]:
 
 
 def changed_node(record: NodeRecord, changed: Iterable[str]) -> dict[str, object] | None:
-    """Return a ComputeNode for ``save``, with the changed fields that nova can save; None if nova can save none."""
+    """Return a ComputeNode for ``save``, with the changed fields that nova can save; None if there is no such field."""
     fields = _object_fields(record, (name for name in changed if name not in _READ_ONLY))
     if not fields:
         return None

@@ -33,7 +33,7 @@ class Questions:
         return () if answer is None else (wire.service_row(wire.object_fields(answer, "Service")),)
 
     def conductors(self) -> tuple[Row, ...]:
-        """Return the cell's undeleted nova-conductor services. The service that answers has a recent heartbeat."""
+        """Return the undeleted nova-conductor services; at least the one that answers has a recent heartbeat."""
         answer = self._ask("ServiceList", "get_by_binary", ["nova-conductor"], include_disabled=True)
         return wire.rows(answer, "ServiceList", wire.service_row)
 
@@ -67,16 +67,16 @@ class Questions:
         return wire.uuids(answer)
 
     def last_changed(self, host: str) -> tuple[Row, ...]:
-        """Return the row of the host's visible instance that was saved last, with the columns of ``instances`` only.
+        """Return the row of the host's visible instance that was saved last, without ``instance_extra``.
 
-        nova sorts in the database. It puts instances that were never saved after their creation last.
+        nova sorts in the database, and puts instances that were never saved after their creation last.
         """
         newest = {"sort_keys": ["updated_at", "id"], "sort_dirs": ["desc", "desc"], "limit": 1}
         answer = self._ask("InstanceList", "get_by_filters", [{"host": host}], "no", expected_attrs=[], **newest)
         return wire.rows(answer, "InstanceList", wire.bare_instance_row)
 
     def bare_instances(self, uuids: Iterable[str]) -> tuple[Row, ...]:
-        """Return visible instances by uuid, deleted ones included, with the columns of ``instances`` only."""
+        """Return visible instances by uuid, deleted instances included, without ``instance_extra``."""
         found = (
             wire.rows(answer, "InstanceList", wire.bare_instance_row)
             for chunk in chunks(uuids)

@@ -75,9 +75,9 @@ class ConductorState:
         )
 
     def light(self, last: NovaState, consumers: frozenset[str], deadline: Deadline) -> LightState:
-        """See StateSource. Makes four calls if nova-compute just reported and no other host's instance is looked up.
+        """See StateSource. Makes four calls; more if nova-compute's heartbeat is old or other hosts' instances count.
 
-        Does not read compute nodes, boot disks, PCI devices and finished evacuations: docs/explanation/
+        Reads no compute nodes, boot disks, PCI devices or finished evacuations: docs/explanation/
         what-the-cloud-pays.md says how long a change of these may stay unseen.
         """
         questions = Questions(self._client, deadline)
@@ -86,7 +86,7 @@ class ConductorState:
         here = questions.uuids(last.host)
         changed = questions.last_changed(last.host)
         moving = tuple(row for node in _node_names(last) for row in questions.migrations(last.host, node))
-        # A full read looks up the same instances by uuid, and those of finished evacuations.
+        # The instances elsewhere that a full read looks up by uuid too, except those of finished evacuations.
         elsewhere = consumers.union(move.instance_uuid for move in last.migrations if move.in_progress) - here
         parts = (
             ("instances", here),
@@ -99,7 +99,7 @@ class ConductorState:
         return light_state(last.host, services, pulse, self._now(), sign)
 
     def _light_pulse(self, questions: Questions, services: tuple[Row, ...]) -> Pulse:
-        """Return the heartbeat of this host's nova-compute if recent; otherwise read the conductors' heartbeats too."""
+        """Return nova-compute's heartbeat on this host if it is recent; else read the conductors' heartbeats too."""
         own = pulse_from(self._now(), _heartbeats(services))
         if own.now is not None and own.heartbeat is not None and A_MOMENT > own.now - own.heartbeat > -A_SECOND:
             return own
@@ -107,7 +107,7 @@ class ConductorState:
         return pulse_from(self._now(), heartbeats)
 
     def pulse(self, host: str, deadline: Deadline) -> Pulse:
-        """See StateSource. Reads the same heartbeats as ``read``; the time is this host's. Raises SourceError."""
+        """See StateSource. Reads the same heartbeats as ``read``; ``now`` is this host's clock. Raises SourceError."""
         questions = Questions(self._client, deadline)
         heartbeats = _heartbeats(questions.conductors() + questions.services(host))
         return pulse_from(self._now(), heartbeats)
@@ -119,7 +119,7 @@ class ConductorState:
         return all_migrations(instances, rows, pulse)
 
     def compute_hosts(self, deadline: Deadline) -> tuple[ComputeHost, ...]:
-        """Return the hosts of the cell's nova-compute services. Raises SourceUnavailable and SourceInconsistent."""
+        """Return the hosts of the cell's nova-compute services. Raises SourceError if no usable answer comes."""
         return compute_hosts_from_rows(Questions(self._client, deadline).computes())
 
     def _guest_rows(

@@ -23,7 +23,7 @@ class ConductorRecords:
         self._client = client
 
     def apply(self, write: RecordWrite, deadline: Deadline) -> None:
-        """See RecordWriter. Raises SourceError if the call fails, RecordRefused with nova's text if nova rejects it."""
+        """See RecordWriter. Raises SourceError if the call fails, RecordRefused (with nova's text) if nova refuses."""
         record = write.record
         match write:
             case CreateComputeNode():

@@ -26,7 +26,7 @@ _DECISIVE = ("host", "node", "vm_state", "task_state", "deleted", "hidden")
 
 
 def object_fields(primitive: object, name: str) -> dict[str, object]:
-    """Return the fields of ``primitive``. Raises SourceInconsistent unless it is an object of class ``name``."""
+    """Return the fields of ``primitive``. Raises SourceInconsistent if that is not an object of class ``name``."""
     if not isinstance(primitive, dict):
         raise SourceInconsistent(SOURCE, f"nova-conductor sent {short(primitive)} instead of object {name}")
     kind, fields = primitive.get("nova_object.name"), primitive.get("nova_object.data")
@@ -36,7 +36,7 @@ def object_fields(primitive: object, name: str) -> dict[str, object]:
 
 
 def list_fields(primitive: object, name: str) -> tuple[dict[str, object], ...]:
-    """Return the fields of each object in a list object such as InstanceList. Raises SourceInconsistent."""
+    """Return the fields of each object in a list object such as InstanceList; raise SourceInconsistent for all else."""
     objects = object_fields(primitive, name).get("objects")
     if not isinstance(objects, list):
         raise SourceInconsistent(SOURCE, f"nova-conductor sent a {name} with {short(objects)} instead of a list")
@@ -44,7 +44,7 @@ def list_fields(primitive: object, name: str) -> tuple[dict[str, object], ...]:
 
 
 def uuids(answer: object) -> frozenset[str]:
-    """Return the uuids in an answer that is a plain list. Raises SourceInconsistent."""
+    """Return the uuids in an answer that is a plain list; raise SourceInconsistent for anything else."""
     if not isinstance(answer, list) or not all(isinstance(each, str) for each in answer):
         raise SourceInconsistent(SOURCE, f"nova-conductor sent {short(answer)} instead of a list of uuids")
     return frozenset(answer)
@@ -88,7 +88,7 @@ def unread_instance_row(fields: Fields, words: str) -> Row:
 
 
 def rows(primitive: object, name: str, row: Callable[[Fields], Row]) -> tuple[Row, ...]:
-    """Return one row for each object in a list object. Raises SourceInconsistent."""
+    """Return one row for each object in a list object; raise SourceInconsistent for anything else."""
     return tuple(row(fields) for fields in list_fields(primitive, name))
 
 

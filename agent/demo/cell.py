@@ -32,7 +32,8 @@ HEART_ID = 900_000
 HEART_VERSION = 74
 
 
-# The description of the tables. The tests replace SCHEMA and HEART_VERSION by the values of another nova release.
+# The file that describes nova's tables. The tests replace SCHEMA and HEART_VERSION by the values of another nova
+# release.
 SCHEMA: Traversable = importlib.resources.files(__package__).joinpath("cell_schema.json")
 
 

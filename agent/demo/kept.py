@@ -59,7 +59,8 @@ def kept_clouds() -> Iterator[Kept]:
 def _written_at(file: Path) -> float:
     """Return when the file was written, in seconds since 1970; 0 if another process has just removed the file.
 
-    The time of a cloud's folder would not do: it changes with each file that the running cloud makes.
+    The time of the cloud's folder does not show the order: that time changes with each file that the running cloud
+    makes.
     """
     try:
         return file.stat().st_mtime

@@ -107,7 +107,7 @@ def _configuration(connection: str) -> str:
 
 
 def _with_roles(application: Application) -> Application:
-    """Return ``application``; requests with the token admin get the role ``service``, which a reshape needs."""
+    """Return ``application``, but give requests with the token admin the role ``service``, which a reshape needs."""
 
     def serve(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         if environ.get("HTTP_X_AUTH_TOKEN") == "admin":
@@ -118,7 +118,7 @@ def _with_roles(application: Application) -> Application:
 
 
 def _logged(application: Application, write: Callable[[str], object]) -> Application:
-    """Return ``application`` with an access log; each line is written before the client gets the response."""
+    """Return ``application`` with an access log; a request's line is written before the client gets the answer."""
 
     def serve(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         def start(status: str, headers: list[tuple[str, str]], *failure: object) -> object:

@@ -8,14 +8,14 @@ from agent.demo.cast import LARGE, SMALL, Guest, HostCast
 from agent.demo.cloud import Script
 from agent.model.nova import Flavor
 
-# The agents audit often, so that a trainee sees each repair soon. By default nova's interval is 60 s.
+# Seconds between two audits of an agent: few, so that a trainee sees each repair soon. nova's default is 60 s.
 INTERVAL_S = 10
 _TINY = Flavor(id=5, name="demo.2x20", vcpus=2, memory_mib=4096, root_gib=20, ephemeral_gib=0, swap_mib=0)
 _NAMES = (
     *("shop", "mail", "wiki", "git", "cache", "queue", "auth", "metrics", "forum", "chat", "backup", "proxy", "search"),
     *("build", "ledger", "reports"),
 )
-#: The guests of the first host, and of the second.
+#: The number of guests on the first host, and on the second.
 HERE, THERE = 10, 4
 
 

@@ -1,4 +1,4 @@
-"""Word how to begin in a practice cloud, without a word about what is wrong in it. Pure."""
+"""Write the text that tells a trainee how to begin in a practice cloud, but not what is wrong in the cloud. Pure."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def practice_blocks(document: Document) -> Iterator[Block]:
     yield "Begin with: stocktake status"
     if missing:
         are = "is" if len(missing) == 1 else "are"
-        yield f"{' and '.join(missing)} {are} not installed here: use stocktake explain ID instead of these lines."
+        yield f"{' and '.join(missing)} {are} not installed here: use stocktake explain ID instead of such commands."
     yield ""
     yield "No guest runs, and the agents audit every 10 s. A repair is allowed at once ([heal] min_age = 0)."
     yield f"The same faults again: stocktake demo --practice {count} --seed {seed}"

@@ -30,8 +30,9 @@ class Seen:
     """The results of the demo: the last report of each host, inventories in Placement, and allocation candidates.
 
     ``offered_for_asked``: the providers that Placement returns for a request of ``cast.ASKED_VCPUS`` vCPUs.
-    ``offered_for_max_unit``: the providers for a request of as many vCPUs as the first host has CPUs. ``answer``: why
-    the first host fits ``cast.ASKED_VCPUS`` or not (``stocktake why``); None if the host has no provider tree.
+    ``offered_for_max_unit``: the providers for a request of as many vCPUs as the first host has CPUs. ``answer``: why a
+    request of ``cast.ASKED_VCPUS`` fits the first host or not (``stocktake why``); None if the host has no provider
+    tree.
     """
 
     first: AuditReport
@@ -220,7 +221,7 @@ def _repaired(repair: Repair) -> Story:
             f"stocktake heal: {repair.change}",
             f"VCPU that Placement counts as used: {_number(repair.used_before)} before, "
             f"{_number(repair.used_after)} after the repair",
-            f"stocktake undo {repair.entry_id}: {repair.undo}; used again: {_number(repair.used_at_end)}",
+            f"stocktake undo {repair.entry_id}: {repair.undo}; used after the undo: {_number(repair.used_at_end)}",
             "here [heal] min_age is 0; by default heal changes nothing about a finding that is younger than 300 s",
         ),
         host=cast.FIRST.name,

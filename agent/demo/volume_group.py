@@ -155,7 +155,8 @@ class VolumeGroupRig:
 
     def add_volume(self, name: str, size_bytes: int) -> None:
         """Add a linear volume; its size is rounded up to whole extents. Raises NoVolumeGroup if lvcreate fails."""
-        # Without device-mapper, lvm2 cannot activate, zero or wipe a volume, and the demo never opens its volumes.
+        # These options switch off what lvm2 cannot do without device-mapper: activate, zero and wipe a volume. The demo
+        # never opens its volumes.
         unopened = ("-an", "-Zn", "-Wn", "-y")
         self._run("lvcreate", *unopened, "-L", f"{-(-size_bytes // _SECTOR_BYTES)}s", "-n", name, self.name)
 
@@ -231,7 +232,7 @@ class _Busy(NoVolumeGroup):
 
 
 def _free_loop_devices() -> Iterator[str]:
-    """Yield loop devices that the kernel reports as free. Create a missing device node (containers). Raises OSError."""
+    """Yield the kernel's free loop devices. In a container, create a missing device node. Raises OSError."""
     with _LOOP_CONTROL.open("rb") as control:
         for _ in range(_LOOP_TRIES):
             number = fcntl.ioctl(control, _LOOP_CTL_GET_FREE)

@@ -220,7 +220,7 @@ class GoneFinding:
 
 
 class Loss(NamedTuple):
-    """A source that consecutive audits could not read: since when, in how many audits, and whether as an error.
+    """A source that consecutive audits could not read: since when, in how many audits, and whether that is an error.
 
     ``since`` is ISO 8601 UTC, ``since_s`` the same moment in seconds since boot. ``is_error``: the finding about the
     unread source has been an error; it stays an error until the source is read.

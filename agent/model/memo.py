@@ -94,7 +94,7 @@ def _cached(function: Callable[P, R], are_alike: Callable[[_Arguments, _Argument
     @functools.wraps(function)
     def asked(*args: P.args, **kwargs: P.kwargs) -> R:
         if kwargs:
-            raise TypeError(f"{function.__name__} takes its arguments by position")
+            raise TypeError(f"{function.__name__} takes positional arguments only")
         kept = last[0] if last else None  # read once: another thread may replace the entry at any time
         if kept is not None and len(kept[0]) == len(args) and are_alike(kept[0], args):
             return kept[1]

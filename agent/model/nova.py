@@ -16,7 +16,7 @@ FINISHED_MIGRATION_STATUSES = frozenset({"confirmed", "reverted", "failed", "com
 
 
 class StateKind(enum.Enum):
-    """The kind of the state source (``[state] source``), and everything that depends on the kind alone.
+    """The kind of the state source (``[state] source``), and everything that follows from the kind.
 
     ``has_cloud``: False if the agent reads libvirt's domains instead of nova's rows, services and heartbeats.
     ``writes_records``: whether the source can write compute node records; ``record_note`` says this in a sentence.
@@ -66,7 +66,7 @@ class Flavor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceCell:
-    """One NUMA cell of an instance (InstanceNUMACell); ``id`` is the number of the host's NUMA cell that it uses.
+    """One NUMA cell of an instance (InstanceNUMACell); ``id`` is the number of the host's NUMA cell to which it maps.
 
     ``cpuset`` are the floating guest CPUs and ``pcpuset`` the pinned guest CPUs. ``pinning`` has (guest CPU, host CPU)
     for each pinned guest CPU. ``reserved_cpus`` are the host CPUs for the guest's emulator threads. ``page_kib`` is the

@@ -1,4 +1,4 @@
-"""The report of an audit: one value from which the log, the report file and the commands print."""
+"""The report of an audit: the one value that the log, the report file and the commands show."""
 
 from __future__ import annotations
 

@@ -24,7 +24,8 @@ FILESYSTEM = "filesystem"
 IMAGES = "images"
 CEPH = "ceph"
 PMEM = "pmem"
-# A part of the source ``images``: the size of the image cache, which may be unknown although the disks were measured.
+# The name for a part of the source ``images``: the size of the image cache, which may be unknown although the disks
+# were measured.
 IMAGE_CACHE = "image-cache"
 
 

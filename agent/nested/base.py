@@ -65,7 +65,7 @@ class NestedFamily(Protocol):
         ...
 
     def knows(self, child: Provider, name: str, settings: Settings) -> bool:
-        """Whether a child named ``<node>_<name>`` belongs to this family; the family may be off."""
+        """Whether a child named ``<node>_<name>`` belongs to this family, even if the family is not configured."""
         ...
 
     def providers(self, snapshot: Snapshot, settings: Settings) -> tuple[Nested, ...]:

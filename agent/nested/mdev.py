@@ -58,7 +58,7 @@ class MediatedDevices(NestedFamily):
         return frozenset({LIBVIRT})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:  # noqa: ARG002
-        """Return the problem if devices were not listed, or if a mediated device, and so its parent, is unreadable."""
+        """Return the problem if libvirt could not list the devices, or if the agent cannot read a mediated device."""
         host = snapshot.host.value
         if host is None:
             return None
@@ -113,7 +113,7 @@ def uuid_of(mdev: Mdev) -> str | None:
 
 
 def _place(mdev: Mdev | None, resource_class: str, settings: Settings) -> ProviderKey | str | None:
-    """Return the child that counts this device, or a text why it is unknown; None for a device of another class."""
+    """Return the child that counts this device, or why that child is unknown; None for a device of another class."""
     if mdev is None:
         return "libvirt does not list the device, so its parent is not known"
     bound = bound_to(mdev.parent, settings)
@@ -146,7 +146,7 @@ def place_of(parent: str) -> str:
 
 
 def _totals(snapshot: Snapshot, settings: Settings) -> Mapping[str, int]:
-    """Return how many mediated devices each parent offers, by libvirt name, without parents of unknown total."""
+    """Return how many mediated devices each parent offers, by its name; parents of unknown total are left out."""
     devices = snapshot.host.value.devices if snapshot.host.value else None
     if devices is None:
         return {}

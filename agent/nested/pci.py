@@ -80,7 +80,7 @@ class PciDevices(NestedFamily):
     def belongs(
         self, consumer_uuid: str, resource_class: str, snapshot: Snapshot, settings: Settings
     ) -> Mapping[ProviderKey, int] | UnknownChildren:
-        """Return how many functions of the class the guest has, by provider, without those in ``PciView.frozen``."""
+        """Return how many functions of the class the guest has, by provider, except providers in ``PciView.frozen``."""
         host = snapshot.host.value
         guest = next((d for d in host.domains if d.uuid == consumer_uuid), None) if host else None
         if guest is None:

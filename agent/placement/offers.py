@@ -183,7 +183,7 @@ def _used(client: PlacementClient, uuid: str) -> Amounts:
 
 
 def _bearers(client: PlacementClient, key: str, names: Iterable[str]) -> dict[str, frozenset[str]]:
-    """Return for each provider, by uuid, which of the ``names`` it has. This takes one request per name."""
+    """Return, by provider uuid, which of ``names`` (traits or aggregates) the provider has; one request per name."""
     found: dict[str, set[str]] = defaultdict(set)
     for name in sorted(names):
         for provider in listed(client, WHOLE_CLOUD, **{key: name}):

@@ -1,4 +1,4 @@
-"""Decide the allocations by which the agent, in role companion, shows the scheduler use that nova does not know.
+"""Decide the allocations by which an agent in role companion tells the scheduler about use that nova does not know.
 
 Role companion cannot use ``reserved``, because nova-compute on the same host replaces the root's whole inventory. The
 capacity is (total − reserved) × ratio, and an allocation of n units takes n units from it. So the agent allocates a

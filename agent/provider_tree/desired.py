@@ -92,7 +92,7 @@ def _observed_classes(provider: Provider | None) -> frozenset[str]:
 
 
 def classes_of(resource: Resource, snapshot: Snapshot) -> list[str]:
-    """Return the fixed classes of ``resource`` and its classes on the root; without any class, the resource's name."""
+    """Return the classes that ``resource`` always decides, and its further classes on the root; if none, its name."""
     observed = _observed_classes(snapshot.observed_root)
     return sorted(resource.classes | {name for name in observed if resource.owns(name)}) or [resource.name]
 
@@ -105,7 +105,7 @@ def _frozen_because(part: Resource | NestedFamily, snapshot: Snapshot, settings:
 
 
 def can_decide(family: NestedFamily, snapshot: Snapshot, settings: Settings) -> bool:
-    """Whether the family is configured and its facts are known. The root may still have allocations of the family."""
+    """Whether the family is configured and its facts are known, even if its allocations are still on the root."""
     return family.is_configured(settings) and _frozen_because(family, snapshot, settings) is None
 
 

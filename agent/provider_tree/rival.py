@@ -97,8 +97,8 @@ def _nova_compute(root: Provider, state: NovaState | None, settings: Settings, s
 
 def _not_proven_gone(settings: Settings) -> Rival:
     return Rival(
-        why=f"the provider carries {RIVAL}, and nova-compute is not proven to be gone: the proof is that audits "
-        f"over {settings.service_down_time_s} s see neither nova-compute's heartbeat nor this provider change",
+        why=f"the provider carries {RIVAL}, and nova-compute is not proven to be gone: the proof is that "
+        f"neither nova-compute's heartbeat nor this provider changes for {settings.service_down_time_s} s",
         remedy="keep this agent running: it takes the provider over by itself once nova-compute is proven to be gone. "
         "If you use `stocktake audit --publish` or `stocktake-agent --once` instead of a running agent, run that "
         "command again after service_down_time",

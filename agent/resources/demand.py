@@ -24,7 +24,8 @@ from agent.model.units import mib_to_gib_ceil
 
 PMEM_PREFIX = "CUSTOM_PMEM_NAMESPACE_"
 CONTEXT = "MEM_ENCRYPTION_CONTEXT"
-# Group 1: the suffix of a numbered or named group, if any; group 2: the class.
+# Matches an extra spec that requests a class. Group 1: the suffix of a numbered or named group, if any; group 2: the
+# class.
 ASKED = re.compile(r"resources([a-zA-Z0-9_-]{1,64})?:(.+)")
 # The texts that oslo.utils' strutils.bool_from_string treats as true.
 _TRUE = frozenset({"1", "t", "true", "on", "y", "yes"})

@@ -229,7 +229,7 @@ def _pool(volume: Volume) -> str | None:
 
 
 def _follow(path: str, step: Mapping[str, str], claimed: Mapping[str, _Owner]) -> str:
-    """Follow ``step`` from ``path`` to the first volume in ``claimed``, else to the end; in a ring, return ``path``."""
+    """Follow ``step`` from ``path`` to a volume in ``claimed`` or to the end; return ``path`` if there is no end."""
     seen = [path]
     while seen[-1] not in claimed and (target := step.get(seen[-1])) is not None:
         if target in seen:

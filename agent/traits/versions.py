@@ -1,4 +1,4 @@
-"""Whether libvirt and the hypervisor are new enough for a feature that no capability document lists.
+"""Decide whether libvirt and the hypervisor are new enough for a feature that no capability document lists.
 
 Versions are integers, major × 1,000,000 + minor × 1,000 + micro, as libvirt reports them. The hypervisor's version is
 0 while libvirt has not reported it. ``at_least`` only compares, so check ``hypervisor_known`` first.

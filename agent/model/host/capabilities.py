@@ -97,7 +97,7 @@ class MissingPart:
     """A part of the capabilities that could not be read, with libvirt's reason.
 
     ``detail`` is the CPU model for MODEL_FEATURES, the architecture (and machine type) for MACHINE, else "".
-    ``passing``: the next read may succeed, because this read failed without a refusal by libvirt.
+    ``passing``: the next read may succeed, because this read failed for another reason than a refusal by libvirt.
     """
 
     part: Part
@@ -127,5 +127,5 @@ class Capabilities:
     missing: tuple[MissingPart, ...] = ()
 
     def of_arch(self, arch: str) -> tuple[DomainCapabilities, ...]:
-        """Return the domain capabilities of one architecture, in order."""
+        """Return the domain capabilities of one architecture, sorted by machine type."""
         return tuple(one for one in self.domain or () if one.arch == arch)

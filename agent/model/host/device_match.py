@@ -76,7 +76,7 @@ def _writable(devices: Iterable[PciDevice]) -> list[PciDevice]:
 
 
 def _places(devices: Iterable[PciDevice]) -> Mapping[str, str]:
-    """Map names of network devices to PCI addresses, including devices of physical functions that own listed VFs."""
+    """Map network devices' names to PCI addresses. A VF in ``devices`` also adds its physical function."""
     places: dict[str, str] = {}
     for device in devices:
         if device.parent_interface and device.parent_address:

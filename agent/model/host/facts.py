@@ -20,7 +20,7 @@ COUNTED: Mapping[str, object] = MappingProxyType({"counted": True})
 
 
 def blanked(value: object) -> Mapping[str, object]:
-    """Return metadata for a field that the books do not need: in comparisons of facts, its value is ``value``."""
+    """Return metadata for a field that the books do not need: comparisons of facts replace its value by ``value``."""
     return MappingProxyType({BLANK: value})
 
 

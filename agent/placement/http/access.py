@@ -57,8 +57,8 @@ def client_from_conf(
     """Return a client configured by the option group ``group``. Tests pass ``transport`` to inject faults.
 
     ``pause_at_most_s`` is an upper limit for the option ``longest_pause``: the user of a command should not wait long.
-    ``wait`` is the function that sleeps during a pause; it may return early. After requests without an answer for
-    ``unanswered_at_most_s`` seconds in all, the client sends no further request. ``watch``: see PacedSession.
+    ``wait`` is the function that sleeps during a pause; it may return early. Once requests without an answer have taken
+    ``unanswered_at_most_s`` seconds in all, the client sends no more requests. ``watch``: see PacedSession.
 
     The caller must have registered the group's options (agent/config/options/placement.py); this function registers
     the auth plugin's own options and sends no request. Raises ConfigError naming the option that is missing or wrong.
@@ -136,7 +136,8 @@ def _missing(conf: cfg.ConfigOpts, group: str, auth: BaseAuthPlugin) -> Iterator
 def _wrong_tls(conf: cfg.ConfigOpts, group: str, auth: BaseAuthPlugin) -> Iterator[str]:
     options = conf[group]
     # The library ``requests`` reads the CA's file for an https URL only, but the agent's own certificate for any URL
-    # (its HTTPAdapter.cert_verify). So, with an http URL, nova-compute starts even without its CA's file.
+    # (its HTTPAdapter.cert_verify). So with an http URL a missing CA's file is no mistake: nova-compute starts without
+    # that file too.
     is_secure = any(url.lower().startswith("https") for _, _, url in _urls(conf, group, auth))
     cafile = options.cafile if is_secure else None
     for problem in tls_problems(cafile, options.certfile, options.keyfile):

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     import requests
 
 QUOTED_CHARACTERS = 300
-# The number of characters of a foreign text that are read to make a quotation. The rest is not read, because a page may
+# How many characters of another program's text are read to make a quotation. The rest is not read, because a page may
 # be large.
 _READ_CHARACTERS = 20 * QUOTED_CHARACTERS
 _BLANKS = " \t\r\n"
@@ -302,11 +302,12 @@ def _split(location: str, base: str = "") -> SplitResult:
 
 
 def quoted(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return foreign text made fit for the log: on one line, without credentials, and of limited length."""
+    """Return another program's text made fit for the log: on one line, without credentials, and of limited length."""
     known, read = tuple(secrets), text[:_READ_CHARACTERS]
     if len(text) > len(read):
         # ``read`` may end with half a secret, which ``blotted`` would not recognize. So cut off what follows the last
-        # blank (no secret contains one), but at most six times the longest secret: an HTML escape has six characters.
+        # blank (no secret contains one), but at most six times the longest secret's length: one character of the secret
+        # may be escaped as six (HTML).
         longest = 6 * max(map(len, known), default=0)
         read = read[: max(len(read) - longest, *map(read.rfind, _BLANKS), 0)]
     plain = blotted(" ".join(read.split()), known)

@@ -36,7 +36,8 @@ class CatalogAdapter(Adapter):
     def request(self, url: str, method: str, **options: Any) -> requests.Response:  # noqa: ANN401 - handed on
         """Send as keystoneauth does. Raises DiscoveryFailure if there is no token and therefore no catalog.
 
-        Raises EndpointNotFound if the catalog has no suitable endpoint; the error text names those that it has.
+        Raises EndpointNotFound if the catalog has no suitable endpoint; the error text names the endpoints that the
+        catalog has.
         """
         try:
             response: requests.Response = super().request(url, method, **options)

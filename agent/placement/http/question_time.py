@@ -42,7 +42,7 @@ class QuestionTime:
 
     @contextlib.contextmanager
     def question(self) -> Iterator[None]:
-        """Apply one time limit to all requests of the block together. Outside, each request has its own limit."""
+        """Apply one time limit to all requests of the block together; without a block, each request has its own."""
         before, self._asking, self._deadline = self._asking, True, None
         try:
             yield

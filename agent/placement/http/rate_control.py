@@ -68,9 +68,9 @@ class Answer:
 class Pace:
     """What one client remembers of Placement's answers, from which the next pause is computed.
 
-    ``best_s``: the latency of the quickest answer so far. ``pushed_s``: the present spread caused by refusals, in
-    seconds. ``refusals``: the number of refusals in a row. ``quiet_until``: no read is sent before this time, in
-    monotonic seconds. ``paused_s``: the sum of this audit's pauses.
+    ``best_s``: the latency of the quickest answer so far. ``pushed_s``: the present spread (upper limit of the random
+    pause) caused by refusals, in seconds. ``refusals``: the number of refusals in a row. ``quiet_until``: no read is
+    sent before this time, in monotonic seconds. ``paused_s``: the sum of this audit's pauses.
     """
 
     best_s: float = math.inf
@@ -119,7 +119,7 @@ def of_a_new_audit(pace: Pace) -> Pace:
 
 
 def _late_s(best_s: float, answer: Answer, manners: Manners) -> float:
-    """Return the spread that only this late answer causes; 0 if the answer is not late.
+    """Return the spread (upper limit of the random pause) that this answer causes if it is late; 0 if it is not.
 
     The mean pause is half the spread. The usual time is that of the quickest answer so far, so a server that is always
     slow does not count as overloaded. The usual time is at most ``slow_s``: an agent that started while the server was
@@ -130,7 +130,7 @@ def _late_s(best_s: float, answer: Answer, manners: Manners) -> float:
 
 
 def _pushed_s(pace: Pace, status: int | None) -> float:
-    """Return the spread caused by refusals, after one more answer."""
+    """Return the new ``pushed_s``, the spread caused by refusals, after one more answer."""
     if status is None:
         return max(NO_ANSWER_SPREAD_S, pace.pushed_s)
     if status in _PUSHED_BACK:

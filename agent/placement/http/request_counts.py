@@ -17,7 +17,7 @@ class RequestCounts:
     """Numbers and durations of the requests to Placement.
 
     ``codes``: (status, number of requests); the status is ``none`` if no answer came. ``reads`` (GET) and ``writes``:
-    the durations in seconds. ``paused_s``: the seconds of all pauses.
+    the durations in seconds. ``paused_s``: the sum of all pauses, in seconds.
     """
 
     codes: tuple[tuple[str, int], ...] = ()

@@ -1,9 +1,9 @@
 """Decide how long the client waits after an answer with a ``Retry-After`` header.
 
-The header is foreign text. keystoneauth sleeps for as long as the header says, even for an hour, and crashes on a
-negative number (measured, 5.18.1). So the client switches keystoneauth's own status retries off and uses these rules.
-A date in the header is compared with the server's clock, if the answer has a Date header, because this host's clock
-may be wrong. Pure.
+The header comes from another program and may contain anything. keystoneauth sleeps for as long as the header says, even
+for an hour, and crashes on a negative number (measured, 5.18.1). So the client switches keystoneauth's own status
+retries off and uses these rules. A date in the header is compared with the server's clock, if the answer has a Date
+header, because this host's clock may be wrong. Pure.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Correct keystoneauth's session: no deadlock, no password to a foreign redirect target, no cached invalid answer.
+"""Correct keystoneauth's session: no deadlock, no password to an unknown redirect target, no cached invalid answer.
 
 Deadlock: to get a token, keystoneauth first asks ``auth_url`` which versions Keystone supports. If the answer is 401
 (another service's URL, a proxy that wants a password), keystoneauth 5.18.1 repeats the request with a token. To get
@@ -65,7 +65,7 @@ class TokenSession(Session):
 
     @contextlib.contextmanager
     def _understood(self, auth: Any) -> Iterator[None]:  # noqa: ANN401 - keystoneauth's own
-        """If Keystone's answer is unusable, drop keystoneauth's caches. Raises DiscoveryFailure or NotFound then."""
+        """If Keystone's answer is unusable, drop keystoneauth's caches and raise DiscoveryFailure or NotFound."""
         try:
             yield
         except (kx.DiscoveryFailure, kx.NotFound):

@@ -45,7 +45,7 @@ def _place(request: requests.PreparedRequest) -> str:
 
 
 class PacedSession(requests.Session):
-    """Pauses before reads, and limits the time of each question (see question_time.py). Not thread-safe.
+    """A session that pauses before each read and limits the time of each question (question_time.py). Not thread-safe.
 
     ``wait`` sleeps for the passed seconds, or less if a stop is requested. ``monotonic`` is the clock that measures
     answers. ``sent`` counts the requests to Placement, repeated requests included; ``sent_to`` is the URL of the last
@@ -139,7 +139,8 @@ class PacedSession(requests.Session):
         if is_to_placement:
             self.sent_to = request.url or ""
         try:
-            # For a request to Placement, keystoneauth may request a token. TOKEN limits the size of that answer.
+            # Before a request to Placement, keystoneauth may request a token. TOKEN limits the size of Keystone's
+            # answer.
             with nullcontext() if is_to_placement else transport.bounded(TOKEN):
                 return super().send(request, **options)
         except requests.RequestException:

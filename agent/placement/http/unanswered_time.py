@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-# A time-out may end a little early. A request with less time left than this could only fail.
+# A time-out may end a little early, so a request with fewer seconds left than this could only fail.
 _TOO_SHORT_S = 0.25
 
 
