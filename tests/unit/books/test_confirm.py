@@ -142,7 +142,7 @@ def test_findings_have_the_same_order_for_any_input_order():
     assert len({sighting.id for sighting in forward.history.sightings}) == 4
 
 
-def test_a_finding_stays_confirmed_but_unknown_while_its_source_is_unread():
+def test_a_confirmed_finding_has_state_unknown_while_its_source_is_unread():
     """A known finding is neither gone nor new because a source was lost for one audit; only its count starts again."""
     confirmed_one = look(look(History(), PLAIN, now=FIRST).history, PLAIN, now=SECOND)
     blind = look(confirmed_one.history, now=THIRD, unread=("lvm", "state"))
@@ -182,7 +182,7 @@ def test_a_confirmed_finding_stays_confirmed_if_its_evidence_changes():
     assert states == [(FindingState.SEEN, 1), (FindingState.CONFIRMED, 2), (FindingState.CONFIRMED, 1)]
 
 
-def test_findings_of_an_audit_that_ended_early_are_all_unknown():
+def test_after_an_audit_that_ended_early_all_findings_have_state_unknown():
     history = look(look(History(), PLAIN, now=FIRST).history, PLAIN, now=SECOND).history
     (seen,) = not_checked(history.sightings)
     assert (seen.state, seen.confirmed, seen.last_seen_at) == (FindingState.UNKNOWN, True, SECOND)

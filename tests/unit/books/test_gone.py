@@ -135,14 +135,14 @@ def test_a_source_unavailable_finding_ends_because_the_source_was_read_again():
     assert reason(sighting(lost)) == (GoneReason.SOURCE_BACK, "libvirt was read again")
 
 
-def test_a_configuration_change_is_a_better_end_reason_than_changed_amounts():
+def test_a_configuration_change_is_preferred_to_changed_amounts_as_end_reason():
     changed = Reconfigured(AFTER, "the configuration changed: role owner -> observer")
     assert reason(sighting(), reconfigured=changed) == (GoneReason.CONFIGURATION_CHANGED, changed.words)
     earlier = changed._replace(at=SEEN_AT)
     assert reason(sighting(), reconfigured=earlier)[0] is not GoneReason.CONFIGURATION_CHANGED
 
 
-def test_a_new_host_provider_uuid_ends_findings_about_the_old_provider():
+def test_a_new_uuid_of_the_hosts_provider_ends_findings_about_the_old_provider():
     told = reason(sighting(), root_before=HOST_PROVIDER, root="p2")
     assert told == (GoneReason.IDENTITY_CHANGED, "this host's provider: p1 -> p2")
     of_a_child = sighting(dataclasses.replace(LEAKED, provider_uuid="child"))

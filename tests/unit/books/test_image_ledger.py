@@ -154,7 +154,7 @@ def test_a_guest_disk_in_the_image_cache_belongs_to_the_guest():
     assert by_path(image_store_rows(read))[used] == ("instance", I1, GIB)
 
 
-def test_a_disk_file_of_several_guests_belongs_to_the_lowest_guest_uuid():
+def test_a_shared_disk_file_belongs_to_the_guest_with_the_lowest_uuid():
     used = f"{ROOT}/shared.img"
     disks = (Disk(target="vda", kind="file", source=used),)
     read = world(store((used, GIB)), libvirt=host(*(domain(name, disks=disks) for name in "abc")))

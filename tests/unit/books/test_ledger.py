@@ -136,7 +136,7 @@ def test_if_the_node_name_is_unknown_nova_amounts_are_absent_and_marked_unknown(
 METADATA = Flavor(id=0, name="m1", vcpus=2, memory_mib=256, root_gib=5, ephemeral_gib=1, swap_mib=512)
 
 
-def test_without_a_nova_state_source_promised_amounts_are_read_from_libvirt():
+def test_without_nova_data_the_promised_amounts_are_read_from_libvirt():
     guests = host(domain("i1"), domain("i2", nova_flavor=METADATA, managed_by_nova=True))
     kept = written(snapshot(nova=state(kind=StateKind.NONE), libvirt=guests))
     assert lines(kept.promised) == {

@@ -77,7 +77,7 @@ def test_a_lost_source_becomes_an_error_only_if_a_write_depends_on_the_source(se
     assert (source in weighty(settings)) is is_heavy
 
 
-def test_an_audit_that_does_not_read_a_source_leaves_its_loss_unchanged():
+def test_an_audit_that_does_not_read_a_source_does_not_change_the_sources_loss():
     failed, not_asked = (Failed(PLACEMENT, denied=False),), (Failed(PLACEMENT, denied=False, asked=False),)
     assert life((0, not_asked))[0] == ()
     losses, _ = life((0, failed), (60, not_asked), (120, not_asked))

@@ -70,7 +70,7 @@ def test_the_usage_of_an_instance_depends_on_its_flavor_and_state_and_host(world
 @pytest.mark.parametrize(
     "vm_state", ["building", "stopped", "error", "paused", "suspended", "rescued", "soft-delete", "shelved"]
 )
-def test_s14_a_stopped_or_paused_or_shelved_instance_still_uses_its_flavor(vm_state):
+def test_s14_a_stopped_or_paused_or_shelved_instance_uses_its_whole_flavor(vm_state):
     assert promised(state(instance(vm_state=vm_state))) == A
 
 

@@ -172,7 +172,7 @@ def test_every_verdict_is_unknown_if_the_state_source_is_unreadable():
     assert {r.promised for r in ledger(world)} == {None}
 
 
-def test_the_row_of_an_inventory_that_cannot_be_decided_is_marked_undecided():
+def test_an_inventory_row_is_marked_undecided_if_a_needed_source_is_unread():
     world = snapshot(placement=view(provider=root(inventory("VCPU", 8), inventory("DISK_GB", 20))), lvm=group(20))
     chosen = lvm_settings()
 

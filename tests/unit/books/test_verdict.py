@@ -101,7 +101,7 @@ def test_s48_an_allocation_of_an_unknown_consumer_has_verdict_consumer_unknown()
 
 
 @pytest.mark.parametrize("changes", [{"vm_state": "building", "task_state": "scheduling"}, {"vm_state": "building"}])
-def test_s49_an_allocation_of_an_instance_without_host_has_verdict_settling(changes):
+def test_s49_an_allocation_of_an_instance_without_a_host_has_verdict_settling(changes):
     world = recorded(instance(host=None, node=None, **changes))
     assert (verdict_of(world), told(world)) == (Verdict.SETTLING, [])
 

@@ -100,7 +100,7 @@ def test_with_option_last_the_exit_code_is_2_if_the_daemon_left_a_source_unread(
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_with_option_last_a_report_older_than_three_intervals_exits_2(host, name):
+def test_with_option_last_the_exit_code_is_2_if_the_report_is_too_old(host, name):
     host.reported(whole(REPORT), age_s=200.0)
     done = host.run(*COMMANDS[name])
     assert done.code == 2

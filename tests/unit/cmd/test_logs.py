@@ -161,7 +161,7 @@ def test_the_final_resource_view_with_many_pci_pools_is_logged_in_1000_bytes(tmp
     assert line.endswith(f" audit={UUID}")
 
 
-def test_a_log_line_outside_an_audit_has_no_audit_id_unless_the_call_passes_it(tmp_path):
+def test_a_log_line_outside_an_audit_has_an_audit_id_only_if_the_call_passes_it(tmp_path):
     setup_logging(configured(tmp_path))
     LOG.info("agent started")
     LOG.info("audit done", extra={"audit_id": "ffff"})
@@ -170,7 +170,7 @@ def test_a_log_line_outside_an_audit_has_no_audit_id_unless_the_call_passes_it(t
     assert second.endswith("[-] audit done audit=ffff")
 
 
-def test_log_lines_of_other_threads_and_after_the_audit_have_no_audit_id(tmp_path):
+def test_log_lines_after_an_audit_or_of_other_threads_have_no_audit_id(tmp_path):
     setup_logging(configured(tmp_path))
     with audit_context("0b5f"):
         other = threading.Thread(target=LOG.info, args=("from a reader",))
@@ -270,7 +270,7 @@ def test_without_debug_or_an_own_log_level_a_library_logs_only_critical_records(
     assert [line.split()[3] for line in lines(tmp_path)] == levels
 
 
-def test_a_reload_that_ends_debug_silences_the_libraries_again(tmp_path):
+def test_a_reload_that_turns_debug_off_silences_the_libraries_again(tmp_path):
     for text in ("debug = true\n", ""):
         setup_logging(configured(tmp_path, text))
         stdlib.getLogger("kombu.connection").error("says")
@@ -307,7 +307,7 @@ def test_log_lines_go_to_stderr_if_no_log_file_is_configured(tmp_path, capsys):
     assert "agent started" in captured.err
 
 
-def test_a_command_logs_only_warnings_and_only_to_stderr(tmp_path, capsys):
+def test_a_command_logs_warnings_to_stderr_and_no_informational_messages(tmp_path, capsys):
     setup_command_logging(configured(tmp_path))
     LOG.info("audit done")
     LOG.warning("careful")
@@ -343,7 +343,7 @@ def test_an_invalid_logging_option_is_rejected_and_the_old_handlers_stay_active(
     assert lines(tmp_path)[-1].endswith("still here")
 
 
-def test_the_log_config_append_file_is_applied(tmp_path, root_logger):
+def test_the_logging_file_that_option_log_config_append_names_is_applied(tmp_path, root_logger):
     (tmp_path / "logging.conf").write_text(
         "[loggers]\nkeys=root\n[handlers]\nkeys=file\n[formatters]\nkeys=context\n"
         "[logger_root]\nlevel=INFO\nhandlers=file\n"

@@ -76,7 +76,7 @@ def test_the_report_command_makes_a_page_even_if_no_source_was_read(host):
     assert len(shown) >= 10
 
 
-def test_an_old_report_makes_a_page_that_shows_its_age_and_exit_code_2(host):
+def test_the_report_command_shows_the_age_of_an_old_report_and_exits_2(host):
     host.reported(CALM, age_s=7200.0)
     assert report(host).code == 2
     assert "more than 3 intervals of 60 s" in page_of(host)
@@ -94,7 +94,7 @@ def test_the_report_command_exits_75_if_the_page_cannot_be_written(host):
     assert "missing/page.html cannot be written: No such file or directory" in done.stderr
 
 
-def test_the_page_shows_changes_from_the_journal_and_the_options_of_the_file(host):
+def test_the_page_shows_changes_from_the_journal_and_options_set_in_files(host):
     host.reported(CALM)
     journal = FileJournal(str(host.folder / "state"), now=lambda: "2999-01-01T00:00:00Z")
     entry = journal.begin(Change(kind="allocations", why="leaked", before={}, after={}, code="allocation-leaked"))

@@ -31,7 +31,7 @@ class Terminal(io.StringIO):
         ("-7", Terminal(), 80),
     ],
 )
-def test_the_output_width_is_that_of_variable_columns_or_of_the_terminal(columns, terminal, width):
+def test_the_output_width_is_variable_columns_or_else_the_width_of_the_terminal(columns, terminal, width):
     assert width_of(terminal, {"COLUMNS": columns}) == width
 
 

@@ -27,7 +27,7 @@ def problems_of(tmp_path, text):
     return [problem.removeprefix(f"{tmp_path}/stocktake.conf: ") for problem in check(loaded_with(tmp_path, text))]
 
 
-def test_all_settings_have_the_documented_default_values(tmp_path):
+def test_the_settings_have_the_documented_default_values(tmp_path):
     settings = settings_from(loaded_with(tmp_path, ""))
     assert settings.role is Role.OWNER
     assert settings.takeover is False
@@ -193,7 +193,7 @@ def test_an_initial_cpu_ratio_of_0_in_nova_conf_means_the_default_with_a_notice(
     assert [note for note in notices(loaded) if "initial_cpu_allocation_ratio = 0" in note]
 
 
-def test_one_configuration_check_reports_the_invalid_options_of_all_sections(tmp_path):
+def test_one_configuration_check_reports_the_invalid_options_of_many_sections(tmp_path):
     text = """
 [DEFAULT]
 initial_cpu_allocation_ratio = 0

@@ -42,7 +42,7 @@ def test_values_of_multi_valued_options_are_collected_from_all_files(tmp_path):
     assert rows["reserved_huge_pages"] == "one,two,three"
 
 
-def test_a_later_config_file_overrides_an_earlier_file_and_a_folder_all_files(tmp_path):
+def test_later_config_files_override_earlier_files_and_folders_override_files(tmp_path):
     folder = tmp_path / "conf.d"
     folder.mkdir()
     first = write(tmp_path, "a.conf", ALONE + "[lvm]\ndeadline = 1\n[DEFAULT]\nhost = first\n")
@@ -63,7 +63,7 @@ def test_configuration_group_names_are_case_insensitive(tmp_path):
     assert loaded.origin("libvirt", "virt_type") == str(tmp_path / "stocktake.conf")
 
 
-def test_environment_variables_are_ignored(tmp_path, monkeypatch):
+def test_environment_variables_do_not_set_options(tmp_path, monkeypatch):
     monkeypatch.setenv("OS_DEFAULT__HOST", "from-environment")
     assert load_ours(tmp_path, ALONE).value("DEFAULT", "host") == socket.gethostname()
 

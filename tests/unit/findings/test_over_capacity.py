@@ -302,7 +302,7 @@ def of_cpus(*instances, libvirt=TWO_CELLS, chosen=DEDICATED, **changes):
     return [found for found in findings(world, CODE, chosen) if dict(found.facts).get("cpus")]
 
 
-def test_s21_two_instances_pinned_to_one_cpu_are_both_counted_and_named():
+def test_s21_two_instances_pinned_to_the_same_cpu_are_both_counted_and_named():
     both = pinned("a", 1, cell=0), pinned("b", 1, cell=0)
     (found,) = of_cpus(*both)
     assert found.expected == "only one guest is pinned to CPU 1 of NUMA cell 0"

@@ -67,7 +67,7 @@ def taking(*addresses: str, recorded: tuple[Allocation, ...] = FLAVOR, **changes
     return snapshot(**{**usual, **changes})
 
 
-def test_s125_two_virtual_functions_without_allocation_are_in_one_finding():
+def test_s125_two_virtual_functions_without_allocations_are_in_one_finding():
     (found,) = findings(taking(FIRST, SECOND), CODE, ALL)
     assert (found.severity, found.rests_on_recorded) == (Severity.ERROR, True)
     assert (found.consumer_uuid, found.provider_uuid) == (I1, ROOT_UUID)

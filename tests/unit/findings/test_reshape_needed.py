@@ -33,7 +33,7 @@ def test_s106_the_finding_names_the_consumers_and_the_child_providers():
     assert "MEM_ENCRYPTION_CONTEXT" not in found.remedy
 
 
-def test_s107_a_memory_encryption_context_allocated_on_the_root_is_reported():
+def test_s107_a_memory_encryption_context_on_the_root_provider_is_reported():
     held = standing(
         held=(on(ROOT_UUID, "c", "MEM_ENCRYPTION_CONTEXT", 1),), inventories=(inventory("MEM_ENCRYPTION_CONTEXT", 16),)
     )

@@ -28,7 +28,7 @@ def test_the_finding_names_the_unlisted_amount_and_the_repair_command():
     assert found.rests_on_recorded
 
 
-def test_no_finding_if_placements_listed_allocations_add_up_to_its_usage():
+def test_no_finding_if_the_allocations_in_placement_add_up_to_the_usage():
     assert told() == []
 
 

@@ -76,7 +76,7 @@ def test_option_foreign_volumes_decides_if_a_volume_is_reported_and_reserved(pol
     assert reserves(decided(WORLD, chosen))["DISK_GB"] == reserved
 
 
-def test_with_option_foreign_volumes_at_report_the_finding_mentions_no_reserve():
+def test_if_foreign_volumes_is_set_to_report_the_finding_mentions_no_reserve():
     (found,) = findings(WORLD, CODE, lvm_settings(foreign_volumes=UnmanagedPolicy.REPORT))
     assert found.actual == "volume vg0/by-hand takes 2.5 GiB (2684354560 bytes, counted in DISK_GB)"
     assert "reserve" not in found.remedy
@@ -123,7 +123,7 @@ def test_no_finding_if_a_volume_has_or_may_have_an_owner_or_takes_no_space(world
     assert findings(world, CODE, lvm_settings()) == ()
 
 
-def test_a_volume_without_novas_naming_is_reported_even_if_nova_is_unreadable():
+def test_a_volume_not_named_in_novas_style_is_reported_even_if_nova_is_unread():
     assert len(findings(without(WORLD, STATE), CODE, lvm_settings())) == 1
 
 

@@ -31,7 +31,7 @@ def holder(tmp_path):
     process.wait()
 
 
-def test_a_refused_process_learns_which_process_has_the_lock_since_when(holder, tmp_path):
+def test_a_process_without_the_lock_learns_which_process_has_it_and_since_when(holder, tmp_path):
     lock = AgentLock(str(tmp_path))
     assert lock.take("later") == lock.holder() == Holder(holder.pid, SINCE)
     assert str(lock.holder()) == f"pid {holder.pid} since {SINCE}"

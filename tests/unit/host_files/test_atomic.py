@@ -26,7 +26,7 @@ def killed(path, write: str, call: str) -> int:
 
 
 @pytest.mark.parametrize("call", ["fsync", "replace"])
-def test_a_killed_writer_leaves_the_old_file_and_a_temporary_file_to_remove(tmp_path, call):
+def test_a_killed_writer_keeps_the_old_file_and_a_cleanup_removes_the_temporary(tmp_path, call):
     path = tmp_path / "report.json"
     path.write_text("old")
     pid = killed(path, "replace_file", call)

@@ -229,7 +229,7 @@ def test_an_unreadable_report_does_not_change_the_history(tmp_path, text):
     assert FindingsFile(str(tmp_path), str(tmp_path)).load().read_until == 500
 
 
-def test_a_process_reads_the_findings_that_another_process_saved_only_once(tmp_path):
+def test_findings_that_another_process_saved_are_returned_only_once(tmp_path):
     ours, theirs = FindingsFile(str(tmp_path)), FindingsFile(str(tmp_path))
     assert ours.load() == History()
     assert ours.changed() is None

@@ -128,7 +128,7 @@ def _create(files, start, answers):
     answers.put(files.create().uuid)
 
 
-def test_processes_that_create_an_identity_at_the_same_time_get_the_same_one(files):
+def test_concurrent_processes_that_create_an_identity_all_get_the_same_identity(files):
     context = multiprocessing.get_context("fork")
     start, answers = context.Event(), context.Queue()
     workers = [context.Process(target=_create, args=(files, start, answers)) for _ in range(8)]

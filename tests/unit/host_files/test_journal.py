@@ -116,7 +116,7 @@ def test_the_journal_has_mode_0640_and_each_new_entry_is_synced_to_disk(journal,
     assert stat.S_IMODE((tmp_path / "journal.jsonl").stat().st_mode) == 0o640
 
 
-def test_a_new_line_is_only_ever_appended_to_the_journal_file(journal, tmp_path):
+def test_the_journal_file_is_never_changed_except_by_appended_lines(journal, tmp_path):
     path = tmp_path / "journal.jsonl"
     contents = [b""]
     for step in (lambda: journal.begin(CHANGE), lambda: journal.end("e1", Result.DONE), lambda: journal.begin(CHANGE)):
@@ -175,7 +175,7 @@ def test_a_cut_off_journal_line_is_reported_and_lines_written_later_are_read(jou
         ),
     ],
 )
-def test_an_invalid_line_is_reported_and_all_other_lines_are_read(journal, tmp_path, line, problem):
+def test_an_invalid_journal_line_is_reported_and_all_other_lines_are_read(journal, tmp_path, line, problem):
     journal.begin(CHANGE)
     with open(tmp_path / "journal.jsonl", "ab") as file:
         file.write(line + b"\n")
@@ -184,7 +184,7 @@ def test_an_invalid_line_is_reported_and_all_other_lines_are_read(journal, tmp_p
     assert ([e.id for e in found.entries], found.problems) == (["e1", "e2"], (f"line 2 is skipped: {problem}",))
 
 
-def test_a_repeated_entry_id_is_ignored_and_reported(journal, tmp_path):
+def test_a_journal_line_with_a_repeated_entry_id_is_ignored_and_reported(journal, tmp_path):
     journal.begin(CHANGE)
     path = tmp_path / "journal.jsonl"
     path.write_bytes(path.read_bytes() * 2)

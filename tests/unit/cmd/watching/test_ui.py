@@ -116,7 +116,7 @@ def test_the_enter_key_opens_the_details_and_closes_them_again():
 
 @pytest.mark.parametrize("ui", [Ui(), Ui(detail_top=3)])
 @pytest.mark.parametrize(("key", "action"), [("q", Action.QUIT), ("u", Action.AUDIT), ("x", Action.NOTHING)])
-def test_keys_q_and_u_quit_and_start_an_audit_in_the_table_and_in_the_details(ui, key, action):
+def test_key_q_quits_and_key_u_starts_an_audit_in_the_table_and_in_the_details(ui, key, action):
     assert pressed(ui, key, FLEET.rows, PAGE)[1] is action
 
 

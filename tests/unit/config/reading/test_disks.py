@@ -43,14 +43,14 @@ def test_s113_force_raw_images_may_be_false_with_images_type_lvm(tmp_path):
         ("[libvirt]\nimages_type = lvm\n", "[libvirt] images_type = lvm: needs [libvirt] images_volume_group"),
     ],
 )
-def test_images_type_is_rejected_with_options_that_contradict_it_or_are_missing(tmp_path, text, said):
+def test_images_type_is_rejected_if_another_option_contradicts_or_is_missing(tmp_path, text, said):
     with pytest.raises(ConfigError) as caught:
         images_type(loaded_with(tmp_path, text))
     (problem,) = caught.value.problems
     assert problem.startswith(f"{tmp_path}/stocktake.conf: {said}")
 
 
-def test_s114_image_type_exclude_list_sets_the_excluded_formats(tmp_path):
+def test_s114_the_formats_in_image_type_exclude_list_are_excluded(tmp_path):
     nova = "[compute]\nimage_type_exclude_list = raw, vmdk\n"
     loaded = load_beside_nova(tmp_path, "", nova)
     assert excluded_image_types(loaded) == settings_from(loaded).image_types_excluded == {"raw", "vmdk"}

@@ -47,7 +47,7 @@ def test_s87_units_of_huge_page_sizes_are_powers_of_1024(size, kib):
     assert parse_reserved_pages(f"node:0,size:{size},count:1").size_kib == kib
 
 
-def test_reserved_huge_pages_may_have_blanks_and_its_keys_in_any_order():
+def test_blanks_and_any_order_of_keys_are_accepted_in_reserved_huge_pages():
     assert parse_reserved_pages(" count: 3 , node : 2,size:4") == pages(2, 4, 3)
 
 

@@ -176,7 +176,7 @@ def steps_of(*reports):
     return [[cell.text for cell in row] for row in table.rows], table.foot
 
 
-def test_the_first_steps_name_a_host_and_commands_for_each_code_errors_first():
+def test_the_first_steps_name_a_host_and_commands_for_each_code_of_a_finding():
     reports = (fleet.report(1, fleet.orphan(1)), fleet.report(2, fleet.leaked(2)), fleet.report(4, fleet.missing(4)))
     steps, _ = steps_of(*reports)
     assert [step[:4] for step in steps] == [
@@ -188,7 +188,7 @@ def test_the_first_steps_name_a_host_and_commands_for_each_code_errors_first():
     assert steps[2][4] == "stocktake explain provider-orphaned"
 
 
-def test_the_first_step_names_a_host_that_can_heal_before_a_worse_observer():
+def test_the_first_step_names_a_host_that_can_heal_and_not_a_worse_observer():
     worse = fleet.report(1, fleet.leaked(1), fleet.leaked(1, 2), role="observer")
     steps, _ = steps_of(worse, fleet.report(2, fleet.leaked(2), role="owner"))
     assert steps[0][2:4] == ["2", fleet.name(2)]
@@ -208,7 +208,7 @@ def test_a_consumer_on_two_hosts_is_repaired_on_the_host_without_the_instance():
     assert "not in the sum: 4 VCPU that 1 consumer has on a second host" in figure(page, "Wasted").lines[0]
 
 
-def test_a_first_step_for_a_stale_move_also_ends_its_consumer_on_two_hosts():
+def test_the_first_step_for_a_stale_move_also_ends_the_findings_that_it_causes():
     stale = dataclasses.replace(fleet.leaked(40), finding=dataclasses.replace(
         fleet.leaked(40).finding, code="allocation-stale-move", consumer_uuid="c"
     ))  # fmt: skip
@@ -230,7 +230,7 @@ def test_no_command_on_the_page_contains_an_unsafe_code_or_uuid_from_a_report():
     assert not [command for command in commands if "reboot" in command]
 
 
-def test_a_silent_host_has_the_time_of_its_numbers_and_its_part_of_the_sums():
+def test_the_page_says_how_old_the_numbers_of_a_silent_host_are():
     silent = fleet.report(3, fleet.leaked(3), started_at=fleet.ago(hours=5))
     page = fleet_page(facts_of(map(report_document, (silent, fleet.report(4)))))
     (row,) = tables(page)["wasted-hosts"].rows

@@ -45,7 +45,7 @@ def test_the_held_amount_exceeds_the_recorded_amount_by_the_unreserved_use():
     assert held - recorded == 120
 
 
-def test_the_three_books_have_equal_sums_if_only_a_configured_reserve_exists():
+def test_promised_and_held_and_recorded_sums_include_a_configured_reserve():
     found = books(
         ledger_row("i", "web", "MEMORY_MB", (8192, 8192, 8192), Verdict.AGREED),
         ledger_row("reserved_host_memory_mb", "", "MEMORY_MB", (None, 512, None), Verdict.RESERVED),
@@ -69,6 +69,6 @@ def test_foreign_volumes_and_their_reserve_are_equal_for_any_allocation_ratio(ra
     assert held == recorded
 
 
-def test_reserved_is_added_to_all_three_books_if_its_causes_are_unknown():
+def test_reserved_is_added_to_all_three_sums_if_its_causes_are_unknown():
     found = books(INSTANCE, reserved=40)
     assert sums(found) == [200, 200, 200]

@@ -100,7 +100,7 @@ def test_a_repair_that_was_not_undone_is_shown_as_not_undone():
     assert block.history[0].endswith("was not undone. The later audit of this page still has the finding.")
 
 
-def test_a_repair_after_the_audit_that_the_page_shows_is_called_later():
+def test_the_page_says_if_a_repair_is_later_than_the_audit_on_the_page():
     late = (dataclasses.replace(CHANGES[0], undone_by=(), at="2026-11-22T03:11:30Z"),)
     (block,) = [each for each in findings(facts(changes=late)).blocks if each.code == "allocation-leaked"]
     assert block.history[0].endswith(

@@ -64,7 +64,7 @@ def test_the_wasted_amount_excludes_allocations_outside_of_the_provider_tree():
     assert losses_of(report).wasted.amounts == {"VCPU": 4}
 
 
-def test_what_an_instance_is_promised_without_an_allocation_is_sold_twice():
+def test_promised_amounts_without_an_allocation_count_as_sold_twice():
     report = dataclasses.replace(CLEAN, findings=(LOST,), ledger=(row(MISSING, promised=2, held=2),))
     assert losses_of(report).sold_twice.amounts == {"VCPU": 2}
 

@@ -44,7 +44,7 @@ def test_a_virtual_function_refers_to_its_physical_function_by_address():
     assert function.card_serial == "VF3-OWN"
 
 
-def test_the_card_serial_is_read_only_from_vpd_fields_that_are_marked_readonly():
+def test_the_card_serial_comes_only_from_vpd_fields_that_are_marked_readonly():
     assert parse_node_device(PF.replace("access='readonly'", "access='readwrite'")).pci.card_serial is None
 
 

@@ -340,7 +340,7 @@ def test_an_instances_compute_id_os_type_and_power_state_are_read():
     assert instance.created_at == datetime.datetime(2026, 11, 21, 10, 58, 5)  # noqa: DTZ001
 
 
-def test_a_missing_column_is_read_as_null_and_a_column_new_to_the_agent_ignored():
+def test_a_missing_column_is_read_as_null_and_an_unexpected_column_is_ignored():
     row = {name: value for name, value in instance_row().items() if name not in ("compute_id", "numa_topology")}
     instance = one_instance(instances=({**row, "invented_in_nova_40": object()},))
 

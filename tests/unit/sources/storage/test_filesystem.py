@@ -29,7 +29,7 @@ def test_the_reported_file_system_size_equals_the_size_that_df_prints(tmp_path, 
     assert 0 <= one.available_bytes <= one.free_bytes <= one.size_bytes
 
 
-def test_the_file_systems_are_sorted_by_path_and_each_path_is_read_only_once(tmp_path, reader):
+def test_the_file_systems_are_sorted_by_path_and_each_path_is_listed_once(tmp_path, reader):
     (tmp_path / "b").mkdir()
     paths = [str(tmp_path / "b"), str(tmp_path), str(tmp_path / "b")]
     facts = FileSystems(paths, reader).read(Deadline.after(5))

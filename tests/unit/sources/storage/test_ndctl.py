@@ -49,7 +49,7 @@ FAILURES = {
 
 
 @pytest.mark.parametrize(("body", "kind", "what"), FAILURES.values(), ids=FAILURES.keys())
-def test_each_ndctl_failure_raises_a_specific_error(tmp_path, body, kind, what):
+def test_each_ndctl_failure_raises_an_error_that_names_the_cause(tmp_path, body, kind, what):
     with pytest.raises(kind) as raised:
         read(tmp_path, body)
     assert str(raised.value).endswith(what)

@@ -70,7 +70,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("head", "said"), BROKEN.values(), ids=BROKEN.keys())
-def test_a_broken_qcow2_header_raises_a_specific_error(head, said):
+def test_the_error_for_a_broken_qcow2_header_names_the_problem(head, said):
     with pytest.raises(HeaderError, match=said):
         parse_qcow2(head)
 
@@ -103,6 +103,6 @@ def test_the_sector_count_of_the_first_ploop_format_has_32_bits():
         (ploop(b"WithouFreSpacExt", 1 << 62), "impossible disk size"),
     ],
 )
-def test_a_broken_ploop_header_raises_a_specific_error(head, said):
+def test_the_error_for_a_broken_ploop_header_names_the_problem(head, said):
     with pytest.raises(HeaderError, match=said):
         parse_ploop(head)
