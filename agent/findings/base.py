@@ -155,7 +155,7 @@ def joined(remedies: Iterable[Remedy]) -> str:
 
 
 def rows_by_consumer(audit: AuditFacts, verdict: Verdict) -> dict[str, tuple[Row, ...]]:
-    """Return the audit's ledger rows with this verdict, grouped by the uuid of the consumer."""
+    """Return the audit's ledger rows (each about one consumer and class) with this verdict, by the consumer's uuid."""
     return by_consumer(row for row in audit.rows if row.verdict is verdict)
 
 

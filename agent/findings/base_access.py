@@ -71,7 +71,7 @@ def _certificate(url: str) -> str | None:
 
 def _state(settings: Settings) -> tuple[Remedy, ...]:
     broker, database = settings.access.broker, settings.access.database
-    check = _check("see whether the state source answers the agent")
+    check = _check("see whether the source of nova's data ([state]) answers the agent")
     if broker is not None:
         return (inspect("see whether the broker's port is open", _port(broker)), check)
     if database is not None:

@@ -1,7 +1,7 @@
 """For findings about allocations: name the allocations' providers, and build the remedies that remove the allocations.
 
-heal removes only allocations in this host's own provider tree. The operator removes allocations on a sharing
-provider by hand.
+heal removes only allocations in this host's own provider tree. The operator removes allocations on a sharing provider
+by hand.
 """
 
 from __future__ import annotations

@@ -59,5 +59,5 @@ def _remedies(now: StoreMark) -> tuple[Remedy, ...]:
     )
 
 
-# ``_find`` adds to each finding the source that reads the disk store; the configuration decides which source.
+# ``rests_on`` lacks the source that reads the disk store: ``_find`` adds this source as the configuration names it.
 RULE = Rule(code="store-changed", severity=Severity.ERROR, find=_find, rests_on=frozenset({PLACEMENT, LIBVIRT}))

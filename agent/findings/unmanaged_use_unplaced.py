@@ -50,7 +50,7 @@ def _ratio(audit: AuditFacts, resource_class: str) -> float | None:
     return inventory.allocation_ratio if inventory else None
 
 
-# _find adds the source LVM to a finding about disk space.
+# ``rests_on`` has the sources of all findings; ``_find`` adds the source LVM to a finding about disk space.
 RULE = Rule(
     code="unmanaged-use-unplaced",
     severity=Severity.ERROR,

@@ -20,7 +20,7 @@ _TIB = 8192
 
 
 def duration(seconds: float) -> str:
-    """Return ``12s``, ``6m``, ``2h`` or ``3d``: whole units, rounded down."""
+    """Return a duration as ``12s``, ``6m``, ``2h`` or ``3d``: whole units, rounded down."""
     for unit, letter in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "m")):
         if seconds >= unit:
             return f"{int(seconds // unit)}{letter}"
@@ -62,7 +62,7 @@ def _free(amount: RootAmount | None, divisor: int) -> str:
 
 
 def amounts_text(amounts: Mapping[str, int]) -> str:
-    """Return ``94 VCPU, 376 GiB RAM, 8.1 TiB disk``, other classes after these; amounts of 0 are left out."""
+    """Return amounts as ``94 VCPU, 376 GiB RAM, 8.1 TiB disk``, then other classes; amounts of 0 are left out."""
     return ", ".join(amount_texts(amounts))
 
 

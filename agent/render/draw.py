@@ -49,7 +49,7 @@ def drawn(blocks: Iterable[Block], look: Look = PLAIN) -> str:
 
 
 class _Pen:
-    """Draws blocks with one console of rich, which writes to a string."""
+    """Draws blocks with a ``Console`` of the library rich that writes to a string."""
 
     def __init__(self, look: Look) -> None:
         self._look = look

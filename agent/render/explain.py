@@ -46,7 +46,7 @@ Unread = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """The sum of all amounts of a book with the same ``reason``, and the keys of the consumers with these amounts."""
+    """The sum of a book's amounts with the same ``reason``, and the keys of the consumers that have these amounts."""
 
     reason: str
     amount: int
@@ -63,8 +63,9 @@ class Exact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Book:
-    """One book of one class. ``amount`` is None if unknown; ``problems`` are the errors of the book's sources.
+    """One book (promised, held or recorded) of one class.
 
+    ``amount`` is None if unknown; ``problems`` are the errors of the book's sources.
     ``not_counted`` is the reason why the agent does not keep this book for this class. ``exact`` is None if no row has
     a size.
     """
@@ -200,7 +201,7 @@ def scope_of_consumer(report: AuditReport, consumer: str) -> AuditReport:
 
 
 def uncounted(report: AuditReport, resource_class: str, owned: Owned) -> str | None:
-    """Return why the agent does not compute the promised and held books of the class; None if it computes them."""
+    """Return why the agent does not compute promised and held amounts of the class; None if it computes them."""
     if owned(resource_class):
         return None
     children = (row.wanted for row in report.inventory if row.provider_uuid != report.provider_uuid)
@@ -208,7 +209,7 @@ def uncounted(report: AuditReport, resource_class: str, owned: Owned) -> str | N
 
 
 def all_uncounted(report: AuditReport, owned: Owned) -> dict[str, str]:
-    """Return the result of ``uncounted`` for each class of the report's ledger whose books are not counted."""
+    """Return {class: reason} for the classes of the report's ledger for which ``uncounted`` gives a reason."""
     whys = {name: uncounted(report, name, owned) for name in {row.resource_class for row in report.ledger}}
     return {name: why for name, why in whys.items() if why}
 
@@ -247,7 +248,7 @@ def canonical(consumer: str) -> str:
 
 
 def totals(report: AuditReport, resource_class: str, owned: Owned) -> tuple[Book, ...]:
-    """Return the three books of one class, summed over the report's rows: the totals of ``stocktake ledger``."""
+    """Return the sums of one class in the three books (promised, held, recorded), as in ``stocktake ledger``."""
     # The ledger also has rows of leftover allocations on a sharing provider outside this host's tree. These rows do not
     # count in this host's books.
     rows = tuple(row for row in report.ledger if row.resource_class == resource_class and not row.outside_tree)
@@ -322,7 +323,7 @@ def _book(
 
 
 def _exact(rows: Iterable[LedgerRow]) -> Exact | None:
-    """Return the exact size of the held book, None if no row has a size. The other books have only whole units."""
+    """Return the exact size of the held amounts, None if no row has a size. The other books have only whole units."""
     sized = [(row.held, row.size_bytes) for row in rows if row.held is not None and row.size_bytes is not None]
     return Exact(amount=sum(held for held, _ in sized), size_bytes=sum(size for _, size in sized)) if sized else None
 

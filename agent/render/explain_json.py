@@ -45,7 +45,7 @@ def _of_class(explanation: ClassExplanation) -> Document:
 
 
 def _book(book: Book) -> Document:
-    """Return one book.
+    """Return one book (promised, held or recorded).
 
     ``not_counted`` is the reason why the agent does not keep this book. For the rows with a known exact size,
     ``size_bytes`` is the sum of the exact sizes, and ``rounded_up`` is the sum of the amounts.
@@ -61,7 +61,7 @@ def _book(book: Book) -> Document:
 
 
 def _unread(books: Unread) -> Document:
-    """Return the sources that could not be read, by book.
+    """Return the sources that could not be read, by book (promised, held, recorded).
 
     For the books in this object, null in a row means "unknown".
     """

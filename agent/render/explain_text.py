@@ -89,7 +89,7 @@ def _of_class(explanation: ClassExplanation, detail: Detail) -> Iterator[Block]:
 
 
 def _sums(explanation: ClassExplanation) -> Line:
-    """Return ``VCPU on NODE: recorded 24 of 192, promised 16, held 16 -> 8 should not be here``."""
+    """Return the first line: ``VCPU on NODE: recorded 24 of 192, promised 16, held 16 -> 8 should not be here``."""
     scope, name = explanation.scope, explanation.resource_class
     shown = [row.wanted or row.recorded for row in scope.inventory]
     capacity = sum(inventory.capacity for inventory in shown if inventory)
@@ -109,7 +109,7 @@ def _sum(name: str, book: Book) -> str:
 
 
 def _wrong(explanation: ClassExplanation) -> str:
-    """Return ``-> 8 should not be here, 4 are missing in Placement``; "" if nothing is known to be wrong."""
+    """Return the first line's end: ``-> 8 should not be here, 4 missing in Placement``; "" if nothing is wrong."""
     name = explanation.resource_class
     amounts = ((explanation.wasted, "should not be here"), (explanation.missing, "missing in Placement"))
     found = [f"{beside_its_class(name, value)} {words}" for value, words in amounts if value]
@@ -157,7 +157,7 @@ def _evacuated(name: str, evacuated: Evacuated) -> str:
 
 
 def evacuation_text(note: EvacuationNote, size: str = "") -> str:
-    """Return ``evacuation UUID of instance UUID (8 VCPU) to HOST is done``; ``size`` is the part in parentheses."""
+    """Return the line ``evacuation UUID of instance UUID (8 VCPU) to HOST is done``; ``size`` is ``(8 VCPU)`` there."""
     return (
         f"evacuation {note.migration_uuid} of instance {note.instance_uuid}{size} to {note.dest_host} is {note.status}"
     )
@@ -267,7 +267,7 @@ def _of_consumer(explanation: ConsumerExplanation, detail: Detail) -> Iterator[B
 
 
 def _consumer_head(explanation: ConsumerExplanation) -> str:
-    """Return ``NAME UUID on NODE: instance, 2 findings``."""
+    """Return the first line: ``NAME UUID on NODE: instance, 2 findings``."""
     scope = explanation.scope
     row = next(iter(scope.ledger), None)
     facts = [row.consumer_kind] if row and row.consumer_kind else []

@@ -24,7 +24,7 @@ _COLUMNS = (
     Column("why", "", Kind.TEXT),
 )
 _INDENT = 4
-# The verdicts of rows that the operator need not see one by one.
+# Consumers with one of these verdicts share a row, because the operator need not see them one by one.
 _TOGETHER = (*IN_ORDER, Verdict.UNKNOWN)
 _PLURALS = {"instance": "instances", "recorded-only": "consumers"}
 _Cells = tuple[str, str, str, str]
@@ -55,7 +55,7 @@ def _is_uncompared(explanation: ClassExplanation, book: Book) -> bool:
 
 
 def _uncompared(explanation: ClassExplanation, book: Book) -> str:
-    """Return ``VCPU promised 16 (4 instances; not compared, Placement was not read)``."""
+    """Return the line for a whole book: ``VCPU promised 16 (4 instances; not compared, Placement was not read)``."""
     causes: dict[str, int] = defaultdict(int)
     for row in _rows(explanation, book):
         causes[row.cause] += 1

@@ -44,7 +44,7 @@ def short_id(finding: Document) -> str:
 
 
 def state_of(finding: Document) -> str:
-    """Return ``seen``, ``confirmed`` or ``unknown``."""
+    """Return the finding's state: ``seen``, ``confirmed`` or ``unknown``."""
     known = FindingState.CONFIRMED if finding["confirmed"] else FindingState.SEEN
     return str(finding.get("state") or known.value)
 
@@ -82,8 +82,9 @@ def age_words(seconds: float | None) -> str:
 def finding_blocks(findings: Iterable[Document], names: Mapping[str, str], now: str) -> Iterator[Block]:
     """Yield the blocks of the causes, most urgent first, each with its symptoms; an empty line precedes each block.
 
-    A symptom of several causes is shown only once, below the first cause. More than ``FEW`` causes with the same code,
-    severity, state and kinds of remedies share one block (agent/text/wording.py).
+    A cause is a finding that no other finding causes; a symptom is any other finding. A symptom of several causes is
+    shown only once, below the first cause. More than ``FEW`` causes with the same code, severity, state and kinds of
+    remedies share one block (agent/text/wording.py).
     """
     listed = in_reading_order(findings, names)
     left = {finding["id"]: finding for finding in listed}
@@ -214,7 +215,7 @@ def unknown_lines(findings: Iterable[Document], now: str) -> Iterator[Line]:
 
 
 def counted(findings: Sequence[Document]) -> str:
-    """Return ``5 findings, 3 causes``; the causes are left out if each finding is a cause."""
+    """Return ``5 findings, 3 causes`` (3 that no other finding causes), or ``5 findings`` if that is true of all."""
     causes = sum(not finding.get("caused_by") for finding in findings)
     found = f"{len(findings)} {'finding' if len(findings) == 1 else 'findings'}"
     return found if causes == len(findings) else f"{found}, {causes} {'cause' if causes == 1 else 'causes'}"

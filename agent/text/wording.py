@@ -62,7 +62,7 @@ def _escaped(character: str) -> str:
 
 
 def amount(resource_class: str, value: float | None) -> str:
-    """Return ``8 VCPU`` or ``4096 MiB``; ``unknown`` for None."""
+    """Return the amount as text: ``8 VCPU``, ``4096 MiB``; ``unknown`` for None."""
     return "unknown" if value is None else with_unit(resource_class, value)
 
 

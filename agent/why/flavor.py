@@ -53,7 +53,7 @@ def cells_and_page(flavor: Flavor) -> tuple[int | None, int | str | None]:
 
 
 def _kib(size: str) -> int | None:
-    """Return a page size such as ``2048``, ``2MB`` or ``1GiB`` in KiB; None for a word such as ``large``."""
+    """Convert a page size such as ``2048``, ``2MB`` or ``1GiB`` to KiB; return None for a word such as ``large``."""
     match = _SIZE.fullmatch(size)
     return int(match[1]) * _KIB_IN[match[2]] if match else None
 

@@ -97,7 +97,7 @@ def _known_sum(values: Iterable[float | None]) -> float | None:
 
 
 def book(report: AuditReport, name: str, before: Samples) -> Samples | None:
-    """Return the sums of one book by class; None if the audit did not read the book's source.
+    """Return the sums of one book (promised, held or recorded) by class; None if the audit did not read its source.
 
     The book *held* has no value for a class whose use no source shows, for example DISK_GB if the guests' disks are
     files.
@@ -117,14 +117,16 @@ def book(report: AuditReport, name: str, before: Samples) -> Samples | None:
         sums[row.resource_class] += getattr(row, name) or 0
     samples = {Sample((_hostname(report), resource_class, name), value) for resource_class, value in sums.items()}
     if name == "held" and _is_lost(report, LVM):
-        # LVM shows the held DISK_GB, so the earlier value is kept while LVM is unread.
+        # LVM shows how much DISK_GB the guests hold, so the earlier value is kept while LVM is unread.
         samples = {one for one in samples if one.labels[1] != "DISK_GB"}
         samples |= {one for one in before.get("book_amount", ()) if one.labels[1] == "DISK_GB"}
     return {"book_amount": tuple(sorted(samples))}
 
 
 def leaks(report: AuditReport, before: Samples) -> Samples | None:
-    """Return the leaked and the missing amounts by class; None if the audit could not check for leaks.
+    """Return the leaked amounts (too much in Placement) and the missing amounts (too little) by class.
+
+    None if the audit could not check for leaks.
 
     While libvirt is unread, an audit finds no new leak, but findings of earlier audits remain. So the value 0 is only
     reported if an earlier audit with libvirt has set the value.

@@ -90,7 +90,7 @@ def _reads(before: Mapping[str, tuple[int, float]], asked: Iterable[SourceStatus
 
 
 def reason_label(reason: str) -> str:
-    """Return the label of an audit's reason; reasons outside the list are ``other``."""
+    """Return the label for the reason of an audit; a reason outside the list gets the label ``other``."""
     if reason in _REASON_BY_TEXT:
         return _REASON_BY_TEXT[reason]
     return next((label for start, label in _REASON_BY_START.items() if reason.startswith(start)), "other")
