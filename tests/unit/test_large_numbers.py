@@ -131,7 +131,7 @@ CASES = [(field, number) for field in FIELDS for number in LARGE if (field, numb
 
 
 @pytest.mark.parametrize(("field", "number"), CASES)
-def test_the_error_names_the_field_with_an_invalid_number(field, number):
+def test_the_error_about_an_invalid_number_names_the_field(field, number):
     case = FIELDS[field]
     case.parse(case.text.replace("NUMBER", "1"))
     with pytest.raises(case.kind, match=case.says):
@@ -147,7 +147,7 @@ def test_a_report_row_with_an_oversized_number_is_dropped_with_a_problem_text(nu
 
 
 @pytest.mark.parametrize("number", ["9" * 30, "9" * 400, "9" * 5000])
-def test_the_error_names_an_extra_spec_with_an_oversized_amount(number):
+def test_the_error_about_an_oversized_amount_in_an_extra_spec_names_the_spec(number):
     data = {"id": 1, "name": "f", "vcpus": 1, "memory_mb": 1, "root_gb": 1, "ephemeral_gb": 1, "swap": 0}
     data["extra_specs"] = {"resources1:VCPU": number}
     primitive = {"nova_object.name": "Flavor", "nova_object.version": "1.2", "nova_object.data": data}
@@ -156,7 +156,7 @@ def test_the_error_names_an_extra_spec_with_an_oversized_amount(number):
 
 
 @pytest.mark.parametrize("number", ["9" * 400, "NaN", "1e999"])
-def test_no_hosts_are_read_from_a_compute_nodes_file_with_an_invalid_time(tmp_path, number):
+def test_a_compute_nodes_file_with_an_invalid_time_is_read_as_naming_no_hosts(tmp_path, number):
     (tmp_path / "compute_nodes").write_text(f'{{"a": {number}}}')
     assert registered_hosts(str(tmp_path), 1e9) == ()
 
@@ -181,7 +181,7 @@ def test_an_oversized_number_in_a_host_state_message_is_rejected(number):
         host_seen({**message, "resources": rows}, 1000.0)
 
 
-def test_number_checks_return_none_for_oversized_values_and_wrong_types():
+def test_number_checks_return_none_for_oversized_values_and_for_wrong_types():
     assert [whole(value) for value in (MOST, -MOST, 0, MOST + 1, 1.0, True, "1", None)] == [
         MOST, -MOST, 0, None, None, None, None, None
     ]  # fmt: skip

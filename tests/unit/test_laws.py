@@ -107,7 +107,7 @@ def test_law_1_the_planned_writes_turn_any_provider_tree_into_the_wanted_tree(dr
 
 
 @given(worlds())
-def test_law_1_an_audit_changes_only_providers_and_classes_the_agent_owns(world):
+def test_law_1_an_audit_changes_only_providers_and_classes_that_the_agent_owns(world):
     decision, before = decision_of(world), seen(world.facts)
     then = after(world, decision)
     root = wanted_root(decision)
@@ -128,7 +128,7 @@ def children_and_root(decision: Decision) -> tuple[DesiredProvider, ...]:
 
 
 @given(worlds())
-def test_law_1_an_obsolete_provider_is_deleted_unless_in_use(world):
+def test_law_1_an_obsolete_provider_is_deleted_unless_it_has_allocations(world):
     decision, before = decision_of(world), seen(world.facts)
     then = after(world, decision)
     if decision.rival is not None or before.name_holder is not None:
@@ -153,7 +153,7 @@ def test_law_1_child_providers_have_unique_names_and_the_owner_trait(world):
 
 
 @given(worlds())
-def test_law_1_no_resource_class_is_published_on_both_root_and_child_providers(world):
+def test_law_1_no_class_is_published_on_the_root_and_on_child_providers_at_once(world):
     """While the root holds a family's class in use, the children of that family are not published."""
     decision, before = decision_of(world), seen(world.facts)
     then = after(world, decision)
@@ -169,7 +169,7 @@ def test_law_1_no_resource_class_is_published_on_both_root_and_child_providers(w
 
 
 @given(trees())
-def test_law_2_an_up_to_date_tree_needs_no_write(drawn):
+def test_law_2_a_provider_tree_that_is_up_to_date_needs_no_write(drawn):
     wanted, before = drawn
     then = apply(diff(wanted, before), before)
     assert diff(wanted, then).writes == ()
@@ -209,7 +209,7 @@ def test_law_3_a_class_is_not_written_if_one_of_its_sources_could_not_be_read(wo
 
 
 @given(worlds(), lost_sources)
-def test_law_3_child_providers_do_not_change_if_a_source_they_need_is_lost(world, lost):
+def test_law_3_child_providers_do_not_change_while_a_source_they_need_is_lost(world, lost):
     before, decision = seen(world.facts), decision_of(world, *lost - {PLACEMENT})
     then = after(world, decision)
     if all(family.needs(world.chosen) & lost for family in FAMILIES):
@@ -223,7 +223,7 @@ def test_law_3_child_providers_do_not_change_if_a_source_they_need_is_lost(world
 
 
 @given(worlds(), lost_sources)
-def test_law_3_a_failed_read_does_not_shrink_or_delete_a_child_provider(world, lost):
+def test_law_3_a_failed_read_neither_reduces_nor_deletes_a_child_provider(world, lost):
     assume(decision_of(world).rival is None)
     before = seen(world.facts)
     blind = after(world, decision_of(world, *lost - {PLACEMENT}))
@@ -235,7 +235,7 @@ def test_law_3_a_failed_read_does_not_shrink_or_delete_a_child_provider(world, l
 
 
 @given(worlds(), lost_sources)
-def test_law_3_a_failed_read_does_not_reduce_the_inventory_of_the_root_provider(world, lost):
+def test_law_3_a_failed_read_does_not_reduce_an_inventory_of_the_root_provider(world, lost):
     # Only the state source shows that a nova-compute is alive: without that source the inventory is published.
     assume(decision_of(world).rival is None)
     before = seen(world.facts)
@@ -261,7 +261,7 @@ def _of_root(look: PlacementView, resource_class: str):
 
 
 @given(worlds(), lost_sources)
-def test_law_4_inventory_totals_are_integers_and_reserved_is_at_most_the_total(world, lost):
+def test_law_4_totals_are_integers_and_reserved_never_exceeds_the_total(world, lost):
     decision = decision_of(world, *lost)
     root = wanted_root(decision)
     puts = [i for w in decision.plan.writes if isinstance(w, PutInventories) for i in w.inventories]
@@ -281,7 +281,7 @@ def test_law_4_inventory_totals_are_integers_and_reserved_is_at_most_the_total(w
 
 
 @given(trees())
-def test_law_5_writes_are_ordered_parents_first_and_deletes_last(drawn):
+def test_law_5_parents_are_written_before_children_and_deletes_come_last(drawn):
     wanted, before = drawn
     plan = diff(wanted, before)
     apply(plan, before)  # asserts parents on creation, children on deletion
@@ -324,13 +324,13 @@ def output(decision: Decision) -> tuple[object, ...]:
 
 
 @given(worlds(), st.integers(0, 2**32))
-def test_law_6_a_decision_is_independent_of_the_order_of_facts(world, seed):
+def test_law_6_a_decision_does_not_depend_on_the_order_of_the_facts(world, seed):
     other = dataclasses.replace(world, facts=shuffled(world.facts, seed))
     assert output(decision_of(other)) == output(decision_of(world))
 
 
 @given(worlds())
-def test_law_6_a_decision_is_independent_of_the_order_of_plug_ins(world):
+def test_law_6_a_decision_does_not_depend_on_the_order_of_the_agents_modules(world):
     forward = output(decision_of(world))
     with pytest.MonkeyPatch.context() as order:
         order.setattr(desired_module, "RESOURCES", desired_module.RESOURCES[::-1])
@@ -345,7 +345,7 @@ def test_law_6_a_decision_is_independent_of_the_order_of_plug_ins(world):
 
 
 @given(worlds(), lost_sources)
-def test_law_7_a_ledger_total_is_the_sum_of_its_claims(world, lost):
+def test_law_7_the_total_of_a_ledger_is_the_sum_of_its_claims(world, lost):
     decision = decision_of(world, *lost)
     kept = decision.books
     for ledger, of_row in ((kept.promised, "promised"), (kept.held, "held"), (kept.recorded, "recorded")):
@@ -364,7 +364,7 @@ def test_law_7_a_ledger_total_is_the_sum_of_its_claims(world, lost):
 
 
 @given(worlds(), st.lists(st.integers(0, 3), max_size=40))
-def test_law_7_the_merge_of_ledgers_is_associative_and_commutative(world, cuts):
+def test_law_7_merging_ledgers_is_associative_and_commutative(world, cuts):
     kept = decision_of(world).books
     claims = (*kept.promised.claims, *kept.held.claims, *kept.recorded.claims)
     piles: list[list] = [[], [], []]
@@ -404,7 +404,7 @@ def _is_extra(ones: list) -> int:
 
 
 @given(states(), st.sampled_from(sorted(FINISHED_MIGRATION_STATUSES)))
-def test_law_9_finished_migrations_do_not_occupy_resources(state, status):
+def test_law_9_finished_migrations_occupy_no_resources(state, status):
     ended = dataclasses.replace(
         state, migrations=tuple(dataclasses.replace(m, status=status) for m in state.migrations)
     )
@@ -417,7 +417,7 @@ def test_law_9_finished_migrations_do_not_occupy_resources(state, status):
 
 
 @given(states())
-def test_law_9_a_migration_does_not_change_how_resident_instances_are_counted(state):
+def test_law_9_a_migration_does_not_change_how_other_instances_are_counted(state):
     """An instance that counts here counts with its own flavor, whatever migrates."""
 
     def plain(found):
@@ -429,7 +429,7 @@ def test_law_9_a_migration_does_not_change_how_resident_instances_are_counted(st
 
 
 @given(worlds(), st.integers(0, 3))
-def test_the_agent_writes_nothing_if_another_writer_changes_the_same_provider(world, strikes):
+def test_the_agent_writes_nothing_if_another_writer_changes_its_root_provider(world, strikes):
     """Whatever else is wanted, the agent does not write a root that another writer writes."""
     root = wanted_root(decision_of(world))
     struck = WrittenProvider(provider_uuid=root.uuid, inventories=root.inventories, strikes=strikes)

@@ -41,19 +41,19 @@ def _commands(page: pathlib.Path) -> list[str]:
     return [*(line for block in blocks for line in block.splitlines()), *own]
 
 
-def test_each_finding_code_and_alert_has_one_runbook_page_and_no_others_exist():
+def test_there_is_one_runbook_page_for_each_finding_code_and_alert_and_no_other():
     names = {rule.code for rule in BUILTIN} | {rule["alert"] for rule in _rules()}
     assert {page.stem for page in PAGES} == names
 
 
-def test_the_runbook_url_of_each_alert_names_the_page_of_the_alert():
+def test_the_runbook_url_of_each_alert_names_the_runbook_page_of_the_alert():
     assert {rule["annotations"]["runbook_url"] for rule in _rules()} == {
         f"{URL}{rule['alert']}.md" for rule in _rules()
     }
 
 
 @each_page
-def test_a_runbook_page_has_every_section_in_order_and_none_is_empty(page):
+def test_a_runbook_page_has_every_section_in_order_and_no_section_is_empty(page):
     title, *parts = re.split(r"^## ", page.read_text(), flags=re.MULTILINE)
     assert title.strip() == f"# {page.stem}"
     assert [part.partition("\n")[0] for part in parts] == SECTIONS
@@ -66,7 +66,7 @@ def test_a_runbook_page_has_at_most_400_words(page):
 
 
 @each_page
-def test_every_command_of_the_agent_in_a_runbook_page_can_be_parsed(page):
+def test_each_stocktake_command_in_a_runbook_page_has_valid_arguments(page):
     for command in _commands(page):
         program, *words = shlex.split(command)
         if program == PROGRAM and words != ["--version"]:
@@ -75,14 +75,14 @@ def test_every_command_of_the_agent_in_a_runbook_page_can_be_parsed(page):
 
 
 @each_page
-def test_every_command_in_a_runbook_page_is_valid_bash(page):
+def test_each_command_in_a_runbook_page_is_valid_bash(page):
     lines = "\n".join(_commands(page))
     assert lines
     done = subprocess.run(["bash", "-n"], input=lines, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_setup_cfg_installs_every_page_where_runbook_url_expects_it():
+def test_setup_cfg_installs_every_runbook_page_in_the_documentation_folder():
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg")
     block = setup["files"]["data_files"].partition("share/doc/stocktake/runbooks =\n")[2]
@@ -91,5 +91,5 @@ def test_setup_cfg_installs_every_page_where_runbook_url_expects_it():
 
 
 @pytest.mark.parametrize("name", ["allocation-stale-move", "StocktakeAgentDown"])
-def test_explain_finds_the_runbook_page_of_a_finding_code_and_of_an_alert(name):
+def test_explain_finds_the_runbook_page_for_a_finding_code_and_for_an_alert(name):
     assert page_of(name) == (AGENT / "runbooks" / f"{name}.md").read_text()

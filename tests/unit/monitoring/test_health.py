@@ -32,38 +32,38 @@ def checks(state, loop=ALIVE, bus=None, now=0.0, expire_s=None):
     return overall.value, {name: check["status"] for name, check in found["checks"].items()}
 
 
-def test_after_an_audit_that_read_everything_all_checks_pass():
+def test_all_checks_pass_after_an_audit_that_read_every_source():
     overall, found = checks(after(report()))
     assert overall == "pass"
     names = {"audit_loop", "placement", "state", "libvirt", "storage", "write_lock", "identity"}
     assert found == dict.fromkeys(names, "pass")
 
 
-def test_the_document_names_the_provider_and_the_host():
+def test_the_health_document_names_the_provider_and_the_host():
     _, found = document(after(report()), ALIVE, None, Moment("2026-11-25T01:00:00Z", 0.0), None)
     assert (found["version"], found["serviceId"], found["description"]) == ("1.0", PROVIDER, "stocktake-agent")
     assert found["notes"] == {"host": "compute-17", "hostname": "compute-17.example.org"}
 
 
-def test_before_the_first_audit_only_the_audit_loop_is_checked():
+def test_only_the_check_audit_loop_is_present_before_the_first_audit():
     assert checks(HealthState()) == ("pass", {"audit_loop": "pass"})
 
 
 @pytest.mark.parametrize(
     ("lost", "name"), [("placement", "placement"), ("state", "state"), ("libvirt", "libvirt"), ("lvm", "storage")]
 )
-def test_the_check_of_a_source_warns_after_one_loss_and_fails_after_three(lost, name):
+def test_a_sources_check_warns_after_one_failed_read_and_fails_after_three(lost, name):
     gone = report(source(lost, ok=False))
     found = [checks(after(report(), *[gone] * times))[1][name] for times in (0, 1, 2, 3)]
     assert found == ["pass", "warn", "warn", "fail"]
     assert checks(after(gone, gone, gone, report())) == checks(after(report()))
 
 
-def test_the_check_of_a_source_fails_at_once_on_refused_credentials():
+def test_a_sources_check_fails_at_once_if_the_source_refuses_the_credentials():
     assert checks(after(report(source("placement", ok=False, denied=True))))[1]["placement"] == "fail"
 
 
-def test_the_check_of_a_source_that_the_audit_did_not_read_keeps_its_state():
+def test_a_sources_check_keeps_its_state_if_the_audit_did_not_read_the_source():
     not_asked = report(source("placement", ok=False, asked=False))
     assert checks(after(not_asked))[1]["placement"] == "warn"
     assert checks(after(report(), not_asked))[1]["placement"] == "pass"
@@ -81,7 +81,7 @@ def test_the_identity_check_warns_while_the_provider_uuid_is_unknown():
 
 
 @pytest.mark.parametrize(("failures", "status"), [(0, "pass"), (1, "warn"), (2, "warn"), (3, "fail"), (9, "fail")])
-def test_the_message_bus_check_warns_and_then_fails_while_the_broker_is_lost(failures, status):
+def test_the_message_bus_check_warns_and_later_fails_while_the_broker_is_lost(failures, status):
     assert checks(after(report()), bus=BusState(failures=failures))[1]["message_bus"] == status
 
 
@@ -93,12 +93,12 @@ def test_the_message_bus_check_warns_and_then_fails_while_the_broker_is_lost(fai
         (Loop(is_alive=False, running_s=1.0), "fail"),
     ],
 )
-def test_the_audit_loop_check_warns_of_a_long_audit_and_fails_with_the_watchdog(loop, status):
+def test_the_audit_loop_check_warns_in_a_long_audit_and_fails_with_the_watchdog(loop, status):
     overall, found = checks(after(report()), loop=loop)
     assert (overall, found["audit_loop"]) == (status, status)
 
 
-def test_a_check_without_a_recent_result_expires_and_the_state_warns():
+def test_a_check_without_a_recent_result_becomes_a_warning_of_the_whole_state():
     state = after(report())
     assert checks(state, now=300.0, expire_s=300.0)[0] == "pass"
     overall, found = checks(state, now=300.1, expire_s=300.0)
@@ -106,20 +106,20 @@ def test_a_check_without_a_recent_result_expires_and_the_state_warns():
     assert checks(state, now=1e9, expire_s=None)[0] == "pass"
 
 
-def test_a_reload_clears_the_checks_but_not_the_count_of_source_losses():
+def test_a_reload_clears_the_checks_but_not_the_count_of_lost_reads():
     gone = report(source("placement", ok=False))
     state = without_checks(after(gone, gone))
     assert checks(state) == ("pass", {"audit_loop": "pass"})
     assert checks(after(gone, state=state))[1]["placement"] == "fail"
 
 
-def test_a_check_that_does_not_pass_says_why_in_at_most_300_characters():
+def test_a_check_that_does_not_pass_gives_the_reason_in_at_most_300_characters():
     gone = report(replace(source("placement", ok=False), error="x" * 5000))
     _, found = document(after(gone), ALIVE, None, Moment("2026-11-25T01:00:00Z", 0.0), None)
     assert found["checks"]["placement"]["output"] == "x" * 300
     assert "output" not in found["checks"]["libvirt"]
 
 
-def test_findings_never_change_the_health():
+def test_findings_never_change_the_health_status():
     assert REPORT.findings
     assert checks(after(report()))[0] == Status.PASS.value

@@ -40,7 +40,7 @@ def connected(server):
     return socket.create_connection(server.server_address[:2], timeout=30)
 
 
-def test_a_page_answers_get_and_head_requests(tcp):
+def test_a_page_of_the_http_server_answers_get_and_head_requests(tcp):
     answer, body = ask(tcp, "GET", "/a?x=1", Accept="text/plain")
     assert (answer.status, body, answer.headers["X-One"]) == (200, "accept text/plain\n", "1")
     answer, body = ask(tcp, "HEAD", "/a")
@@ -49,12 +49,12 @@ def test_a_page_answers_get_and_head_requests(tcp):
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "BREW"])
-def test_methods_other_than_get_and_head_are_rejected(tcp, method):
+def test_http_methods_other_than_get_and_head_are_rejected(tcp, method):
     answer, _ = ask(tcp, method, "/a")
     assert (answer.status, answer.headers["Allow"]) == (405, "GET, HEAD")
 
 
-def test_an_unknown_path_is_answered_with_not_found(tcp):
+def test_a_request_for_an_unknown_path_is_answered_with_not_found(tcp):
     assert ask(tcp, "GET", "/b")[0].status == 404
 
 
@@ -71,7 +71,7 @@ def test_a_request_of_more_than_8_kib_gets_no_answer(tcp):
         assert answer == b""
 
 
-def test_a_slow_request_ends_at_its_deadline(tcp, monkeypatch):
+def test_a_request_that_arrives_slowly_is_ended_at_its_deadline(tcp, monkeypatch):
     monkeypatch.setattr(module, "REQUEST_S", 0.3)
     with connected(tcp) as client:
         began = time.monotonic()
@@ -88,7 +88,7 @@ def test_a_slow_request_ends_at_its_deadline(tcp, monkeypatch):
         assert 0.25 < time.monotonic() - began < 20
 
 
-def test_a_fifth_connection_is_answered_with_503_and_a_later_one_is_served(tcp):
+def test_a_fifth_simultaneous_connection_is_answered_with_503(tcp):
     slow = [connected(tcp) for _ in range(4)]
     until(lambda: tcp._free._value == 0, 30, "four connections are served")
     with connected(tcp) as fifth:
@@ -123,7 +123,7 @@ def test_a_unix_socket_has_the_configured_mode_and_is_removed_at_the_end(folder)
     assert not os.path.exists("s.sock")
 
 
-def test_only_the_owner_can_connect_before_the_socket_has_its_mode(folder, monkeypatch):
+def test_until_its_mode_is_set_a_unix_socket_is_open_only_to_its_owner(folder, monkeypatch):
     seen, chmod, before = [], os.chmod, os.umask(0)
     try:
         with monkeypatch.context() as patch:
@@ -136,7 +136,7 @@ def test_only_the_owner_can_connect_before_the_socket_has_its_mode(folder, monke
     assert list(map(stat.S_IMODE, seen)) == [0o600]
 
 
-def test_a_socket_that_cannot_get_its_mode_is_closed_and_removed(folder, monkeypatch):
+def test_a_socket_whose_mode_cannot_be_set_is_closed_and_removed(folder, monkeypatch):
     def refused(_path, _mode):
         raise PermissionError(1, "not permitted")
 
@@ -148,7 +148,7 @@ def test_a_socket_that_cannot_get_its_mode_is_closed_and_removed(folder, monkeyp
     HttpServer(Address(path="s.sock"), PAGES).end()
 
 
-def test_a_stale_socket_file_is_replaced_but_the_socket_of_a_live_server_is_not(folder):
+def test_a_stale_socket_file_is_replaced_but_not_the_socket_of_a_running_server(folder):
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind("s.sock")
     server = HttpServer(Address(path="s.sock"), PAGES)
@@ -159,14 +159,14 @@ def test_a_stale_socket_file_is_replaced_but_the_socket_of_a_live_server_is_not(
     server.end()
 
 
-def test_a_file_that_is_not_a_socket_is_not_replaced(folder):
+def test_a_file_that_is_no_socket_is_not_replaced_by_the_servers_socket(folder):
     (folder / "s.sock").write_text("mine")
     with pytest.raises(OSError, match="no socket"):
         HttpServer(Address(path="s.sock"), PAGES)
     assert (folder / "s.sock").read_text() == "mine"
 
 
-def test_the_thread_of_the_http_server_ends_with_the_server():
+def test_the_thread_of_the_http_server_ends_when_the_server_is_closed():
     server = HttpServer(Address(host="127.0.0.1", port=free_port()), PAGES)
     server.start()
     server.end()

@@ -37,7 +37,7 @@ class Broken:
         return Answer(status=200, body=b"")
 
 
-def test_an_error_in_the_metrics_does_not_keep_the_health_from_changing(tmp_path):
+def test_the_health_pages_are_updated_even_if_the_metrics_raise_an_error(tmp_path):
     address = Address(host="127.0.0.1", port=free_port())
     monitor = Monitor(HealthOptions(addresses=(address,)), CONTROL, str(tmp_path), Broken())
     monitor.start()
@@ -52,7 +52,7 @@ def test_an_error_in_the_metrics_does_not_keep_the_health_from_changing(tmp_path
         monitor.stop()
 
 
-def test_an_address_that_is_bound_while_the_service_stops_is_closed_again(tmp_path, monkeypatch):
+def test_an_address_bound_while_the_service_stops_is_closed_again(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     class Late(HttpServer):

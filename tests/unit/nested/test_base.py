@@ -20,7 +20,7 @@ from tests.rigs.nested import CARDS, GPU_06, GPU_07, below, child, mdev_type, on
 ONE_TYPE = settings(mdev_types=(mdev_type("nvidia-11"),))
 
 
-def test_child_providers_are_recognised_by_the_node_name_and_underscore_prefix():
+def test_a_child_provider_is_recognised_by_the_node_name_in_front_of_its_name():
     mine, grandchild = child(GPU_06), dataclasses.replace(child(GPU_07), parent_uuid=uuid(GPU_06))
     others = (
         dataclasses.replace(child("x"), uuid=uuid("other"), name="other_x"),
@@ -30,13 +30,13 @@ def test_child_providers_are_recognised_by_the_node_name_and_underscore_prefix()
     assert {name: provider.uuid for name, provider in found.items()} == {GPU_06: mine.uuid, GPU_07: grandchild.uuid}
 
 
-def test_the_root_provider_is_never_a_child_even_with_a_name_like_a_childs_name():
+def test_the_root_provider_never_counts_as_a_child_whatever_its_name_is():
     odd = view(provider=root(name=f"{NODE}_{GPU_06}"))
     assert children(odd, NODE) == {}
     assert children(None, NODE) == {}
 
 
-def test_the_lookup_of_a_child_provider_finds_only_the_one_with_the_given_key():
+def test_the_lookup_of_a_child_provider_finds_only_the_provider_with_the_key():
     world = snapshot(placement=standing(child(GPU_06)))
     assert child_of(world, ProviderKey("mdev", GPU_06)) == child(GPU_06)
     assert child_of(world, ProviderKey("mdev", GPU_07)) is None
@@ -47,7 +47,7 @@ def test_the_lookup_of_a_child_provider_finds_only_the_one_with_the_given_key():
 KINDS = tuple(model.name for model in models(host(), settings()))
 
 
-def test_child_providers_of_configured_kinds_stay_if_libvirt_cannot_be_read():
+def test_child_providers_of_configured_kinds_are_kept_if_libvirt_is_unreadable():
     """Devices and kernel are unknown, so only the name and the traits show which agent's or service's child it is."""
     device = pci.child("0000:81:0a.0", name=f"{NODE}_0000:81:0A.0")
     of_nova = pci.child("0000:82:00.0", name=f"{NODE}_renamed", traits=frozenset({pci.MANAGED}))
@@ -84,7 +84,7 @@ def test_vgpu_counts_as_still_on_the_root_only_if_offered_and_allocated_there(pl
     assert still_on_root(MediatedDevices(), snapshot(placement=placement)) == expected
 
 
-def test_the_uuid_of_a_new_child_is_stable_and_unique():
+def test_the_uuid_of_a_new_child_provider_is_stable_and_unique():
     keys = [ProviderKey(kind, name) for kind in ("mdev", "pci") for name in (GPU_06, GPU_07)]
     first = [child_uuid(ROOT_UUID, key) for key in keys]
     assert len(set(first)) == len(first)
@@ -94,14 +94,14 @@ def test_the_uuid_of_a_new_child_is_stable_and_unique():
     assert made[GPU_06].uuid == child_uuid(ROOT_UUID, ProviderKey("mdev", GPU_06))
 
 
-def test_no_two_child_provider_modules_share_a_name_or_a_resource_class():
+def test_no_two_child_provider_modules_have_the_same_name_or_resource_class():
     assert len({family.name for family in BUILTIN}) == len(BUILTIN)
     moved = [name for family in BUILTIN for name in family.root_classes]
     assert len(set(moved)) == len(moved)
 
 
 @pytest.mark.parametrize("family", BUILTIN, ids=lambda family: family.name)
-def test_no_module_for_child_providers_publishes_or_withdraws_the_root_provider(family):
+def test_no_module_of_child_providers_publishes_or_withdraws_the_root_provider(family):
     world = snapshot(libvirt=CARDS)
     keys = {one.key for one in family.providers(world, ONE_TYPE)} | family.withdrawn(world, ONE_TYPE)
     assert ROOT not in keys

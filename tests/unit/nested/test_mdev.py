@@ -35,7 +35,7 @@ TWO_TYPES = settings(mdev_types=(mdev_type("nvidia-11", AT_06), mdev_type("nvidi
 CAPPED = settings(mdev_types=(mdev_type("nvidia-11", AT_06, max_instances=2), mdev_type("nvidia-12", AT_07)))
 
 
-def test_s100_the_vgpu_total_of_a_card_is_its_existing_plus_available_mdevs():
+def test_s100_the_vgpu_total_of_a_card_is_its_existing_plus_its_available_mdevs():
     tree = tree_of(snapshot(libvirt=CARDS), ONE_TYPE)
     children = below(tree)
     assert {name: found.inventories for name, found in children.items()} == {
@@ -49,7 +49,7 @@ def test_s100_the_vgpu_total_of_a_card_is_its_existing_plus_available_mdevs():
     assert tree.root.inventory("VGPU") is None
 
 
-def test_s101_the_vgpu_total_of_a_card_covers_only_its_configured_mdev_type():
+def test_s101_the_vgpu_total_of_a_card_counts_only_its_configured_mdev_type():
     assert totals(tree_of(snapshot(libvirt=CARDS), TWO_TYPES)) == {GPU_06: {"VGPU": 16}, GPU_07: {"VGPU": 10}}
 
 
@@ -61,7 +61,7 @@ def test_s102_a_card_with_more_vgpus_than_max_instances_has_no_provider(there):
     assert tree.obsolete == ((old.uuid,) if there else ())
 
 
-def test_s94_a_card_with_zero_capacity_has_no_provider():
+def test_s94_a_card_whose_capacity_is_zero_has_no_provider():
     tree = tree_of(snapshot(libvirt=with_devices(card(GPU_06, nvidia_11=0))), ONE_TYPE)
     assert totals(tree) == {}
 
@@ -92,7 +92,7 @@ TOTALS = {
 
 
 @pytest.mark.parametrize(("types", "expected"), TOTALS.values(), ids=TOTALS.keys())
-def test_the_configured_types_decide_the_inventory_of_each_card(types, expected):
+def test_the_configured_mdev_types_determine_the_inventory_of_each_card(types, expected):
     assert totals(tree_of(snapshot(libvirt=CARDS), settings(mdev_types=tuple(types)))) == expected
 
 
@@ -127,7 +127,7 @@ LEFT_ALONE = {
 
 
 @pytest.mark.parametrize(("libvirt", "chosen"), LEFT_ALONE.values(), ids=LEFT_ALONE.keys())
-def test_a_provider_is_unchanged_if_its_card_is_gone_or_disabled_or_unreadable(libvirt, chosen):
+def test_a_card_that_is_gone_disabled_or_unreadable_keeps_its_provider_as_it_is(libvirt, chosen):
     old = child(GPU_06, inventory("VGPU", 4), traits=frozenset())
     tree = tree_of(snapshot(libvirt=libvirt, placement=standing(old)), chosen)
     assert GPU_06 not in below(tree)
@@ -162,7 +162,7 @@ def test_unreadable_devices_stop_updates_of_the_mdev_providers(libvirt, lost, wh
     assert ("mdev providers", why) in {(held.what, held.why) for held in decided(world, ONE_TYPE).plan.held_back}
 
 
-def test_an_existing_child_provider_keeps_its_uuid_and_loses_obsolete_classes():
+def test_an_existing_child_provider_keeps_its_uuid_but_not_obsolete_classes():
     old = child(GPU_06, inventory("CUSTOM_OLD", 4), inventory("VGPU", 1))
     tree = tree_of(snapshot(libvirt=CARDS, placement=standing(old)), ONE_TYPE)
     found = below(tree)[GPU_06]
@@ -179,7 +179,7 @@ def test_an_obsolete_mdev_provider_with_allocations_is_not_deleted():
     assert (old.uuid, why) in {(h.provider_uuid, h.why) for h in plan.held_back}
 
 
-def test_s106_no_mdev_provider_is_published_if_vgpu_is_allocated_on_the_root():
+def test_s106_no_mdev_provider_is_published_while_vgpu_is_allocated_on_the_root():
     """Unlike nova-compute, the agent reports a finding and goes on; an audit itself never moves the allocation."""
     world = snapshot(
         libvirt=CARDS,
@@ -195,7 +195,7 @@ def test_s106_no_mdev_provider_is_published_if_vgpu_is_allocated_on_the_root():
     assert {i.resource_class for i in put.inventories} >= {"VGPU", "VCPU", "MEMORY_MB", "DISK_GB"}, "the root goes out"
 
 
-def test_unused_vgpu_on_the_root_is_replaced_by_the_child_providers():
+def test_an_unused_vgpu_inventory_of_the_root_is_replaced_by_child_providers():
     world = snapshot(libvirt=CARDS, placement=standing(inventories=(inventory("VGPU", 16),)))
     decision = decided(world, ONE_TYPE)
     put = next(w for w in decision.plan.writes if w.provider_uuid == ROOT_UUID and hasattr(w, "inventories"))
@@ -203,7 +203,7 @@ def test_unused_vgpu_on_the_root_is_replaced_by_the_child_providers():
     assert totals(decision.tree) == {GPU_06: {"VGPU": 16}, GPU_07: {"VGPU": 8}}
 
 
-def test_vgpu_on_the_root_is_not_managed_if_no_mdev_type_is_enabled():
+def test_a_vgpu_inventory_of_the_root_is_left_alone_if_no_mdev_type_is_enabled():
     world = snapshot(libvirt=CARDS, placement=standing(inventories=(inventory("VGPU", 16),)))
     assert "VGPU" not in tree_of(world, settings()).root.owned_classes
 
@@ -217,7 +217,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize(("name", "place"), PLACES.items())
-def test_a_libvirt_device_name_becomes_a_pci_address_if_it_contains_one(name, place):
+def test_the_pci_address_within_a_libvirt_device_name_is_recognised(name, place):
     assert place_of(name) == place
 
 
@@ -229,7 +229,7 @@ def test_no_mdev_provider_is_added_or_withdrawn_if_libvirt_cannot_be_read():
     assert family.withdrawn(blind, ONE_TYPE) == frozenset()
 
 
-def test_a_child_with_another_nodes_prefix_is_ignored():
+def test_a_child_provider_whose_name_has_another_prefix_is_left_alone():
     """A tree may have a child with another prefix (an operator's own): only ``<node>_<name>`` is the agent's."""
     other = dataclasses.replace(child(GPU_06), name=f"other_{GPU_06}", uuid=uuid("other"))
     tree = tree_of(snapshot(libvirt=CARDS, placement=standing(other)), CAPPED)

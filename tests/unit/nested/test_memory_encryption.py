@@ -32,7 +32,7 @@ CONTEXT = "MEM_ENCRYPTION_CONTEXT"
 SNP_MACHINE = machine(sev=SEV, launch_security=frozenset({"sev", "sev-snp"}))
 
 
-def test_s103_sev_is_a_child_provider_with_max_unit_1():
+def test_s103_sev_is_published_as_a_child_provider_with_max_unit_1():
     tree = tree_of(snapshot(libvirt=encrypting(sev="Y")))
     found = below(tree)
     assert list(found) == ["amd_sev"]
@@ -47,13 +47,13 @@ def test_s103_sev_is_a_child_provider_with_max_unit_1():
     assert tree.root.inventory(CONTEXT) is None
 
 
-def test_s104_sev_es_has_its_own_child_provider_and_total():
+def test_s104_sev_es_has_a_child_provider_and_a_total_of_its_own():
     tree = tree_of(snapshot(libvirt=encrypting(sev="1", sev_es="1")))
     assert totals(tree) == {"amd_sev": {CONTEXT: 16}, "amd_sev_es": {CONTEXT: 17}}
     assert below(tree)["amd_sev_es"].traits_wanted == {"HW_CPU_X86_AMD_SEV_ES", "CUSTOM_OWNER_STOCKTAKE"}
 
 
-def test_s105_sev_snp_replaces_the_provider_of_sev_es():
+def test_s105_a_provider_of_sev_snp_takes_the_place_of_the_sev_es_provider():
     tree = tree_of(snapshot(libvirt=encrypting(x86(SNP_MACHINE), sev="Y", sev_es="Y", sev_snp="Y")))
     assert totals(tree) == {"amd_sev": {CONTEXT: 16}, "amd_sev_snp": {CONTEXT: 17}}
     assert below(tree)["amd_sev_snp"].traits_wanted == {"HW_CPU_X86_AMD_SEV_SNP", "CUSTOM_OWNER_STOCKTAKE"}
@@ -97,7 +97,7 @@ def test_support_in_kernel_qemu_and_libvirt_decides_which_sev_providers_exist(li
 
 
 @pytest.mark.parametrize(("libvirt", "expected"), KINDS.values(), ids=KINDS.keys())
-def test_the_provider_of_an_unsupported_encryption_is_removed(libvirt, expected):
+def test_the_provider_of_an_unsupported_memory_encryption_is_removed(libvirt, expected):
     old = {kind: child(kind, inventory(CONTEXT, 3, max_unit=1)) for kind in ("amd_sev", "amd_sev_es", "amd_sev_snp")}
     tree = tree_of(snapshot(libvirt=libvirt, placement=standing(*old.values())))
     assert set(tree.obsolete) == {provider.uuid for kind, provider in old.items() if kind not in expected}
@@ -147,7 +147,7 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize(("libvirt", "lost", "why"), UNKNOWN.values(), ids=UNKNOWN.keys())
-def test_unknown_sev_support_stops_updates_of_the_encryption_providers(libvirt, lost, why):
+def test_no_encryption_provider_is_updated_while_support_of_sev_is_unknown(libvirt, lost, why):
     old = child("amd_sev", inventory(CONTEXT, 16, max_unit=1))
     tree = tree_of(snapshot(libvirt=libvirt, lost=lost, placement=standing(old)))
     assert below(tree) == {}
@@ -166,7 +166,7 @@ def test_an_unreadable_machine_type_is_ignored_if_another_type_supports_sev():
     assert totals(tree_of(snapshot(libvirt=known))) == {"amd_sev": {CONTEXT: 16}}
 
 
-def test_libvirts_capabilities_are_not_needed_if_the_kernel_lacks_sev():
+def test_libvirts_capabilities_are_not_needed_if_the_kernel_has_no_sev_support():
     """A host of another vendor need not wait while libvirt still probes its QEMU."""
     tree = tree_of(snapshot(libvirt=host(kernel_parameters=kernel(sev=None))))
     assert (tree.frozen_families, below(tree)) == ((), {})
@@ -175,7 +175,7 @@ def test_libvirts_capabilities_are_not_needed_if_the_kernel_lacks_sev():
 NO_CPU = MissingPart(part=Part.HOST_CPU, why="no <arch>")
 
 
-def test_an_unreadable_host_cpu_stops_updates_of_the_encryption_providers():
+def test_no_encryption_provider_is_updated_if_the_cpu_of_the_host_is_unreadable():
     """The architecture of such a host is empty."""
     odd = encrypting(x86(machine(sev=SEV), host_cpu=HostCpu(arch=""), missing=(NO_CPU,)), sev="Y")
     tree = tree_of(snapshot(libvirt=odd, placement=standing(child("amd_sev", inventory(CONTEXT, 16, max_unit=1)))))
@@ -183,7 +183,7 @@ def test_an_unreadable_host_cpu_stops_updates_of_the_encryption_providers():
     assert [f.why for f in tree.frozen_families] == ["guests' memory encryption is unknown (host CPU: no <arch>)"]
 
 
-def test_tdx_is_a_child_provider_with_max_unit_1():
+def test_tdx_is_published_as_a_child_provider_with_max_unit_1():
     tree = tree_of(snapshot(libvirt=with_tdx(31)), passing_through())
     found = below(tree)
     assert list(found) == ["intel_tdx"]
@@ -218,7 +218,7 @@ TDX = {
 
 
 @pytest.mark.parametrize(("libvirt", "chosen", "expected"), TDX.values(), ids=TDX.keys())
-def test_kernel_and_options_and_libvirt_decide_the_tdx_total(libvirt, chosen, expected):
+def test_the_tdx_total_depends_on_the_kernel_the_options_and_libvirt(libvirt, chosen, expected):
     tree = tree_of(snapshot(libvirt=libvirt), chosen)
     assert totals(tree) == ({"intel_tdx": {CONTEXT: expected}} if expected else {})
     assert tree.frozen_families == ()
@@ -260,7 +260,7 @@ TDX_UNKNOWN = {
 
 
 @pytest.mark.parametrize(("libvirt", "lost", "why"), TDX_UNKNOWN.values(), ids=TDX_UNKNOWN.keys())
-def test_unknown_tdx_support_stops_updates_of_the_encryption_providers(libvirt, lost, why):
+def test_no_encryption_provider_is_updated_while_support_of_tdx_is_unknown(libvirt, lost, why):
     old = child("intel_tdx", inventory(CONTEXT, 31, max_unit=1))
     tree = tree_of(snapshot(libvirt=libvirt, lost=lost, placement=standing(old)), passing_through())
     assert below(tree) == {}
@@ -294,7 +294,7 @@ def _root_traits(decision):
     return set(puts[0].traits)
 
 
-def test_s107_mem_encryption_context_allocated_on_the_root_stays_with_a_finding():
+def test_s107_an_encryption_context_allocated_on_the_root_stays_and_is_reported():
     """Unlike nova-compute: an audit never moves the context but reports a finding, and the root is still published."""
     world = snapshot(
         libvirt=encrypting(sev="Y"), placement=standing(held=(on(ROOT_UUID, "c", CONTEXT, 1),), **OLD_ROOT)
@@ -308,7 +308,7 @@ def test_s107_mem_encryption_context_allocated_on_the_root_stays_with_a_finding(
     assert {i.resource_class for i in put.inventories} >= {CONTEXT, "VCPU", "MEMORY_MB", "DISK_GB"}
 
 
-def test_s107_unallocated_sev_inventory_and_trait_move_from_root_to_child():
+def test_s107_unallocated_sev_inventory_and_trait_move_from_the_root_to_a_child():
     decision = decided(snapshot(libvirt=encrypting(sev="Y"), placement=standing(**OLD_ROOT)))
     assert totals(decision.tree) == {"amd_sev": {CONTEXT: 16}}
     assert "HW_CPU_X86_AMD_SEV" not in _root_traits(decision)

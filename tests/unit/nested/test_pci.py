@@ -49,7 +49,7 @@ def writes(decision, address: str) -> list:
     return [w for w in decision.plan.writes if getattr(w, "provider_uuid", None) == uuid(f"child-{address}")]
 
 
-def test_s116_each_pci_device_has_one_provider_and_the_vfs_of_a_pf_share_one():
+def test_s116_each_pci_device_has_one_provider_and_all_vfs_of_a_pf_share_one():
     chosen = pci_settings(
         {"vendor_id": "10de", "traits": "HW_GPU_API_VULKAN,CUSTOM_GPU,purple"},
         {"address": "0000:81:02.0", "product_id": "1563", "one_time_use": True},
@@ -78,7 +78,7 @@ def test_s116_each_pci_device_has_one_provider_and_the_vfs_of_a_pf_share_one():
     }
 
 
-def test_the_provider_of_a_new_device_is_created_below_the_root():
+def test_the_provider_of_a_new_pci_device_is_created_below_the_root():
     decision = decided(world(device("0000:81:0a.0")), ALL_T4)
     made = provider(decision, "0000:81:0a.0")
     assert made.name == f"{NODE}_0000:81:0A.0", "the address is in upper case"
@@ -90,7 +90,7 @@ def test_the_provider_of_a_new_device_is_created_below_the_root():
     ]
 
 
-def test_an_unchanged_device_is_not_written_again():
+def test_the_provider_of_an_unchanged_pci_device_is_not_written_again():
     there = tree(child(GPU, inventory(T4, 1)), child(PF, inventory(VF_CLASS, 4)))
     chosen = pci_settings({"vendor_id": "10de"}, {"product_id": "1515"})
     decision = decided(world(device(GPU), *VFS, placement=there), chosen)
@@ -98,7 +98,7 @@ def test_an_unchanged_device_is_not_written_again():
     assert pci_providers(decision) == {GPU: {T4: 1}, PF: {VF_CLASS: 4}}
 
 
-def test_s121_a_device_of_a_physical_network_is_not_published():
+def test_s121_a_device_with_a_physical_network_is_not_published():
     chosen = pci_settings({"product_id": "1515", "physical_network": "net1"}, {"vendor_id": "10de"})
     assert pci_providers(decided(world(device(GPU), *VFS), chosen)) == {GPU: {T4: 1}}
     # null is a network without a name (tunnelled): nova-compute reports such a device.
@@ -159,20 +159,20 @@ ONCE_TRAITS = frozenset({MANAGED, OURS, "HW_PCI_ONE_TIME_USE"})
     [(0, (), 0), (0, (held(GPU, T4),), 1), (1, (held(GPU, T4),), 1), (1, (), 1)],
     ids=["free", "allocated", "allocated and reserved", "freed"],
 )
-def test_s127_a_one_time_use_device_stays_reserved_after_its_first_allocation(before, allocations, reserved):
+def test_s127_a_one_time_use_device_becomes_reserved_with_its_first_allocation(before, allocations, reserved):
     there = child(GPU, inventory(T4, 1, reserved=before), traits=ONCE_TRAITS)
     decision = decided(world(device(GPU), placement=tree(there, allocations=allocations)), ONCE)
     assert provider(decision, GPU).inventories == (inventory(T4, 1, reserved=reserved),)
     assert len(writes(decision, GPU)) == (before != reserved)
 
 
-def test_s127_a_used_one_time_use_device_stays_reserved_if_its_class_changes():
+def test_s127_a_used_one_time_use_device_stays_reserved_after_a_change_of_class():
     there = child(GPU, inventory("CUSTOM_OLD", 1, reserved=1), traits=ONCE_TRAITS)
     decision = decided(world(device(GPU), placement=tree(there)), ONCE)
     assert provider(decision, GPU).inventories == (inventory(T4, 1, reserved=1),)
 
 
-def test_an_operators_reserved_value_is_kept_up_to_the_total():
+def test_an_operators_reserved_value_is_kept_but_not_above_the_total():
     there = tree(child(PF, inventory(VF_CLASS, 4, reserved=3)))
     assert writes(decided(world(*VFS, placement=there), ALL_VFS), PF) == []
     fewer = decided(world(*VFS[:3], placement=there), ALL_VFS)
@@ -209,7 +209,7 @@ def test_s128c_the_provider_of_an_allocated_lost_device_keeps_its_total():
     assert (pci_providers(decision), writes(decision, GPU)) == ({GPU: {T4: 1}}, [])
 
 
-def test_a_takeover_replaces_the_traits_of_a_provider_of_nova_compute():
+def test_a_takeover_replaces_all_traits_of_nova_computes_pci_provider():
     theirs = child(GPU, inventory(T4, 1), traits=frozenset({MANAGED, "OWNER_NOVA", "CUSTOM_OLD"}))
     rooted = root(traits=frozenset({"COMPUTE_NODE", "OWNER_NOVA"}))
     there = view(providers=(rooted, theirs))
@@ -217,7 +217,7 @@ def test_a_takeover_replaces_the_traits_of_a_provider_of_nova_compute():
     assert writes(decision, GPU) == [PutTraits(provider_uuid=theirs.uuid, traits=(MANAGED, OURS))]
 
 
-def test_configured_traits_replace_the_existing_traits():
+def test_traits_from_device_spec_replace_the_existing_traits_of_a_pci_provider():
     there = tree(
         child(GPU, inventory(T4, 1), traits=frozenset({MANAGED, OURS, "CUSTOM_OLD", "HW_PCI_LIVE_MIGRATABLE"}))
     )
@@ -241,7 +241,7 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize(("facts", "why"), UNKNOWN.values(), ids=UNKNOWN.keys())
-def test_unreadable_devices_stop_updates_of_the_pci_providers(facts, why):
+def test_no_pci_provider_is_updated_while_the_devices_cannot_be_read(facts, why):
     there = tree(child(GPU, inventory(T4, 1)))
     facts = dataclasses.replace(facts, placement=snapshot(placement=there).placement)
     decision = decided(facts, ALL_T4)
@@ -250,13 +250,13 @@ def test_unreadable_devices_stop_updates_of_the_pci_providers(facts, why):
     assert not [f.code for f in decision.findings if f.code.startswith("pci-")]
 
 
-def test_an_unreadable_non_pci_device_does_not_stop_pci_provider_updates():
+def test_an_unreadable_non_pci_device_does_not_stop_updates_of_pci_providers():
     decision = decided(world(device(GPU), odd=(OddDevice(name="mdev_x", reason="no type"),)), ALL_T4)
     assert pci_providers(decision) == {GPU: {T4: 1}}
 
 
 @pytest.mark.parametrize(("length", "told"), [(187, True), (188, False)])
-def test_a_provider_name_over_200_characters_stops_updates_of_pci_providers(length, told):
+def test_no_pci_provider_is_updated_if_a_provider_name_exceeds_200_characters(length, told):
     node = "n" * length
     facts = host(**NEW_ENOUGH, hostname=node, devices=world(device(GPU)).host.value.devices)
     facts = snapshot(libvirt=facts, placement=view(provider=root(name=node)))
@@ -281,7 +281,7 @@ CONFLICTS = {
 
 
 @pytest.mark.parametrize(("devices", "entries"), CONFLICTS.values(), ids=CONFLICTS.keys())
-def test_a_spec_conflict_stops_updates_of_only_its_own_provider(devices, entries):
+def test_a_conflict_in_device_spec_stops_updates_of_the_concerned_provider_only(devices, entries):
     there = tree(child(PF, inventory(VF_CLASS, 2)))
     decision = decided(world(*devices, device(GPU), placement=there), pci_settings(*entries, {"vendor_id": "10de"}))
     assert pci_providers(decision) == {GPU: {T4: 1}}
@@ -307,7 +307,7 @@ def test_a_vf_with_an_unknown_parent_stops_updates_of_its_possible_providers():
         ({"libvirt_version": 10_000_000, "hypervisor_version": 8_002_001}, False),
     ],
 )
-def test_live_migratable_requires_minimum_libvirt_and_qemu_versions(versions, offered):
+def test_live_migratable_yes_requires_a_minimum_libvirt_and_qemu_version(versions, offered):
     chosen = pci_settings({"vendor_id": "10de", "live_migratable": "yes"})
     decision = decided(world(device(GPU), **versions), chosen)
     assert (GPU in pci_providers(decision)) is offered
@@ -350,7 +350,7 @@ def test_the_provider_of_a_lost_unused_one_time_use_device_is_deleted():
     assert writes(decision, GPU) == [DeleteProvider(provider_uuid=there.uuid)]
 
 
-def test_a_lost_one_time_use_device_with_an_allocation_becomes_reserved():
+def test_an_allocated_one_time_use_device_becomes_reserved_when_it_is_lost():
     there = tree(child(GPU, inventory(T4, 1), traits=ONCE_TRAITS), allocations=(held(GPU, T4),))
     decision = decided(world(placement=there), ONCE)
     assert provider(decision, GPU).inventories == (inventory(T4, 1, reserved=1),)
@@ -407,7 +407,7 @@ def test_a_pci_total_is_never_below_the_allocated_or_the_reserved_amount(offered
 
 
 @given(st.permutations((device(GPU), *VFS, device("0000:83:00.0", PciKind.PF, "8086:1563"))))
-def test_the_order_of_pci_devices_does_not_change_the_tree(devices):
+def test_the_provider_tree_does_not_depend_on_the_order_of_pci_devices(devices):
     chosen = pci_settings({"vendor_id": "10de"}, {"product_id": "1515"}, {"address": "0000:83:00.0"})
     tree_of = decided(world(*devices), chosen).tree
     assert tree_of == decided(world(device(GPU), *VFS, device("0000:83:00.0", PciKind.PF, "8086:1563")), chosen).tree

@@ -17,7 +17,7 @@ def spec(**tags):
     return made
 
 
-def test_s117_the_default_class_consists_of_vendor_and_product_id():
+def test_s117_the_default_class_of_a_device_has_its_vendor_and_product_id():
     for given_name in ({}, {"resource_class": ""}, {"resource_class": None}):
         assert class_of(spec(**given_name), "10de", "1eb8") == "CUSTOM_PCI_10DE_1EB8"
 
@@ -41,7 +41,7 @@ def test_s119_configured_traits_are_normalised_to_placement_names():
     }
 
 
-def test_a_blank_before_a_trait_name_becomes_an_underscore():
+def test_a_blank_in_front_of_a_trait_name_becomes_an_underscore():
     assert traits_of(spec(traits="A, B,,")) == {"CUSTOM_A", "CUSTOM__B", MANAGED}
 
 

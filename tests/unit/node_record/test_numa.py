@@ -73,11 +73,11 @@ SETS = {
 
 
 @pytest.mark.parametrize(("options", "expected"), SETS.values(), ids=SETS.keys())
-def test_s82_s83_s84_s85_the_cpu_options_decide_the_cpus_of_each_cell(options, expected):
+def test_s82_s83_s84_s85_the_cpu_options_determine_the_cpus_of_each_numa_cell(options, expected):
     assert [(c.cpuset, c.pcpuset, c.siblings) for c in cells(**options)] == expected
 
 
-def test_s86_each_cell_has_its_physical_networks_and_its_tunnel_flag():
+def test_s86_each_numa_cell_has_its_physical_networks_and_its_tunnel_flag():
     affinity = NetworkAffinity(physnets=(("foo", (1,)), ("baz", (1, 2, 3))), tunnel=(0, 2))
     found = cells(networks=affinity)
     assert [(c.physnets, c.is_tunneled) for c in found] == [
@@ -88,7 +88,7 @@ def test_s86_each_cell_has_its_physical_networks_and_its_tunnel_flag():
     ]
 
 
-def test_s87_reserved_huge_pages_do_not_reduce_the_memory_of_a_cell():
+def test_s87_reserved_huge_pages_do_not_reduce_the_memory_of_a_numa_cell():
     found = cells(
         reserved_huge_pages=(
             ReservedPages(cell=0, size_kib=2048, count=64),
@@ -108,7 +108,7 @@ def test_s87_reserved_huge_pages_do_not_reduce_the_memory_of_a_cell():
     assert {c.memory_mib for c in found} == {1024}
 
 
-def test_the_socket_of_a_numa_cell_is_set_only_if_its_online_cpus_share_it():
+def test_a_numa_cell_has_a_socket_only_if_all_its_online_cpus_have_the_same_one():
     assert [c.socket for c in cells()] == [0, 0, 1, 1]
     torn = dataclasses.replace(
         FOUR_CELLS, cpus=tuple(Cpu(id=n, online=n != 1, socket=None if n == 1 else n) for n in range(8))
@@ -129,11 +129,11 @@ def test_the_socket_of_a_numa_cell_is_set_only_if_its_online_cpus_share_it():
         ("s390x", "QEMU", False),
     ],
 )
-def test_numa_cells_exist_only_for_some_architectures_and_drivers(arch, driver, has):
+def test_numa_cells_are_recorded_only_for_some_architectures_and_drivers(arch, driver, has):
     facts = dataclasses.replace(FOUR_CELLS, driver=driver, capabilities=capable(arch))
     assert (numa_cells(facts, settings()) is not None) is has
 
 
-def test_there_are_no_numa_cells_if_libvirt_reports_no_cells_or_capabilities():
+def test_no_numa_cells_are_recorded_if_libvirt_reports_no_cells_or_capabilities():
     assert numa_cells(dataclasses.replace(FOUR_CELLS, cells=()), settings()) is None
     assert numa_cells(dataclasses.replace(FOUR_CELLS, capabilities=None), settings()) is None

@@ -71,19 +71,19 @@ def test_s68_a_confirmed_orphaned_record_is_deleted_with_its_empty_provider():
     assert second.removals == (DeleteProvider(provider_uuid=child().uuid), DeleteProvider(provider_uuid=OLD.uuid))
 
 
-def test_an_orphaned_record_is_deleted_at_once_with_confirm_audits_1():
+def test_with_confirm_audits_1_an_orphaned_record_is_deleted_at_once():
     chosen = settings(confirm_audits=1)
     assert after(world_of(tree(OLD)), 0, chosen).records == (DeleteComputeNode(record=OLD),)
 
 
-def test_a_changed_orphaned_row_restarts_the_confirmation():
+def test_an_orphaned_row_that_changed_must_be_confirmed_again():
     before = history_after(1, world_of(tree(OLD)))
     changed = dataclasses.replace(ROW, vcpus=5)
     world = world_of(tree(OLD), nodes=(node(1), changed))
     assert decision(world, None, before).plan.records == ()
 
 
-def test_an_orphaned_provider_tree_with_another_compute_node_in_it_is_kept():
+def test_an_orphaned_provider_tree_that_contains_another_compute_node_is_kept():
     """No consumer uses the provider and its trait is the agent's, but it belongs to another host."""
     nested = dataclasses.replace(child(), name="cmp2.example.org")
     node_below = dataclasses.replace(nested, traits=nested.traits | {"COMPUTE_NODE"})
@@ -139,7 +139,7 @@ def test_an_orphaned_compute_node_row_without_a_provider_is_deleted():
     assert not [h for h in plan.held_back if h.provider_uuid == OLD.uuid]
 
 
-def test_an_orphaned_node_and_its_provider_are_kept_if_an_instance_is_on_it():
+def test_an_orphaned_record_and_its_provider_are_kept_if_an_instance_uses_them():
     world = world_of(tree(OLD), instances=(instance(node="old-name"),))
     plan = after(world)
     assert (plan.records, plan.removals) == ((), ())
@@ -147,7 +147,7 @@ def test_an_orphaned_node_and_its_provider_are_kept_if_an_instance_is_on_it():
     assert why == f"instance {uuid('i1')} is on node old-name"
 
 
-def test_a_deleted_instance_does_not_prevent_deletion_of_the_orphaned_record():
+def test_a_deleted_instance_does_not_prevent_the_deletion_of_an_orphaned_record():
     world = world_of(tree(OLD), instances=(instance(node="old-name", deleted=True),))
     assert after(world).records == (DeleteComputeNode(record=OLD),)
 
@@ -171,7 +171,7 @@ def test_an_orphaned_record_is_kept_if_the_agent_may_not_write_or_lacks_data(wor
     assert plan.removals == ()
 
 
-def test_deleted_rows_and_rows_of_other_hosts_or_this_node_are_not_orphaned():
+def test_deleted_rows_and_rows_of_other_hosts_or_of_this_node_are_not_orphaned():
     rows = (
         node(),
         node(3, uuid=uuid("b"), host="cmp2", hypervisor_hostname="x"),
@@ -193,7 +193,7 @@ def world_without_row(*trees):
     return world_of(*trees, nodes=(node(1),), records=(stored(),))
 
 
-def test_the_provider_of_a_deleted_record_is_deleted_once_empty_and_confirmed():
+def test_an_empty_provider_of_a_deleted_record_is_deleted_once_confirmed():
     whole = tree(OLD, held("i1"))
     (told,) = [
         f for f in decision(world_without_row(whole), None, History(left=(LEFT,))).findings if "orphan" in f.code
@@ -217,7 +217,7 @@ def _sightings(world):
     return confirm(History(), decision(world, None, History(left=(LEFT,))).findings, look).history.sightings
 
 
-def test_a_deleted_record_is_remembered_while_its_provider_exists():
+def test_a_deleted_record_is_remembered_as_long_as_its_provider_exists():
     full = world_of(tree(OLD, held("i1"))).placement.value
     done = [DeleteComputeNode(record=OLD)]
     assert left_after((), full, deleted=done, removed=frozenset(), root_uuid=ROOT_UUID) == (LEFT,)
@@ -232,6 +232,6 @@ def test_a_deleted_record_is_remembered_while_its_provider_exists():
     assert left_after((LEFT,), full, deleted=[], removed=frozenset(), root_uuid=ROOT_UUID, taken=taken) == ()
 
 
-def test_an_absent_or_unallocated_orphaned_provider_does_not_block_deletion():
+def test_an_absent_or_unused_provider_does_not_prevent_deletion_of_an_orphan():
     assert obstacle(DetachedTree(uuid=OLD.uuid), "old-name") is None
     assert obstacle(tree(OLD), "old-name") is None

@@ -37,7 +37,7 @@ def world(*guests, files=(), free=100 * GIB, **changes):
     return dataclasses.replace(read, storage=(*read.storage, good(IMAGES, StorageFacts(disk_files=tuple(files)))))
 
 
-def test_s88_over_commit_sums_virtual_minus_allocated_bytes_of_each_disk():
+def test_s88_over_commit_is_the_sum_of_virtual_minus_allocated_bytes_of_disks():
     guests = (guest("a", disk(QCOW2)), guest("b", disk(RAW, form="raw")))
     # A requested size of 5350000000 bytes takes 5350031360 bytes in blocks.
     files = [file(QCOW2, 10 * GIB, 80 * MIB), file(RAW, 10 * GIB, 10 * GIB - 5387418240, "raw")]
@@ -46,7 +46,7 @@ def test_s88_over_commit_sums_virtual_minus_allocated_bytes_of_each_disk():
     assert over_commit(host(*guests), files).total_bytes == 16040950400
 
 
-def test_s89_over_commit_excludes_a_domain_with_an_unreadable_disk():
+def test_s89_over_commit_excludes_a_guest_that_has_an_unreadable_disk():
     problems = {"1": "ENOENT: No such file", "2": "ESTALE: Stale file handle", "3": "EACCES: denied", "5": "EIO: error"}
     guests = [
         guest(name, disk(f"/i/{name}/disk"), disk(f"/i/{name}/swap", "vdb")) for name in ("1", "2", "3", "4", "5")
@@ -75,14 +75,14 @@ ATTACHED = {
 
 
 @pytest.mark.parametrize("attached", ATTACHED.values(), ids=ATTACHED.keys())
-def test_s90_a_disk_of_the_block_storage_service_is_ignored(attached):
+def test_s90_over_commit_excludes_a_disk_of_the_block_storage_service(attached):
     guests = host(guest("a", disk(QCOW2), attached))
     assert guest_files(guests) == {GuestFile(path=QCOW2, format="qcow2")}
     measured = file(attached.source or "", 10 * GIB, 0, attached.format)
     assert over_commit(guests, [file(QCOW2, 2 * GIB, GIB), measured]).total_bytes == GIB
 
 
-def test_a_file_named_like_a_block_storage_volume_plus_suffix_is_a_guest_file():
+def test_a_volume_like_file_name_with_a_suffix_belongs_to_a_guest_disk():
     odd = f"/i/{VOLUME}-of-mine"
     assert guest_files(host(guest("a", disk(odd, form="raw")))) == {GuestFile(path=odd, format="raw")}
 
@@ -93,7 +93,7 @@ def test_a_guest_disk_file_that_is_not_qcow2_or_ploop_is_measured_as_raw(form, a
 
 
 @pytest.mark.parametrize(("form", "still_to_come"), [("qcow2", 0), ("raw", -4096), ("ploop", -4096)])
-def test_allocated_bytes_beyond_the_virtual_size_are_ignored_only_for_qcow2(form, still_to_come):
+def test_only_for_qcow2_are_allocated_bytes_beyond_the_virtual_size_ignored(form, still_to_come):
     assert (
         over_commit(host(guest("a", disk("/a", form=form))), [file("/a", 0, 4096, form)]).total_bytes == still_to_come
     )
@@ -106,7 +106,7 @@ def test_a_file_that_is_used_with_two_formats_is_measured_once_per_format():
     assert (found.total_bytes, [unknown.name for unknown in found.unknown]) == (GIB, ["b"])
 
 
-def test_unmeasured_files_and_unparsed_domains_are_reported_as_unknown():
+def test_files_not_measured_and_domains_not_parsed_are_reported_as_unknown():
     odd = OddDomain(uuid=uuid("odd"), name="odd", reason="no <name>")
     found = over_commit(host(guest("a", disk("/a")), odd_domains=(odd,)), [])
     assert {(unknown.name, unknown.reason) for unknown in found.unknown} == {
@@ -116,7 +116,7 @@ def test_unmeasured_files_and_unparsed_domains_are_reported_as_unknown():
 
 
 @pytest.mark.parametrize(("over_gib", "gib"), [(99.5, 0), (100, 0), (100.5, 0), (103.7, -3), (104, -4), (10, 90)])
-def test_disk_available_least_truncates_to_gib_towards_zero_even_if_negative(over_gib, gib):
+def test_disk_available_least_is_truncated_towards_zero_to_whole_gib(over_gib, gib):
     read = world(guest("a", disk("/a")), files=[file("/a", int(over_gib * GIB), 0)])
     assert disk_available_least(read, settings()).gib == gib
 
@@ -132,14 +132,14 @@ def test_disk_available_least_is_unknown_if_disk_files_cannot_be_read():
     assert disk_available_least(unread, settings()).gib is None
 
 
-def test_disk_available_least_uses_the_free_space_of_the_volume_group():
+def test_with_lvm_disk_available_least_starts_from_the_free_space_of_the_group():
     read = world(guest("a", disk("/a", form="raw")), files=[file("/a", GIB, 0, "raw")], lvm=group(20))
     assert disk_available_least(read, lvm_settings()).gib == 19
     assert disk_available_least(read, lvm_settings(images_volume_group="gone")).gib is None
     assert disk_available_least(world(lost=[LVM]), lvm_settings()).gib is None
 
 
-def test_disk_available_least_uses_the_available_space_of_the_ceph_pool():
+def test_with_ceph_disk_available_least_starts_from_the_available_pool_space():
     pool = CephPool(name="vms", cluster_bytes=90 * GIB, available_bytes=30 * GIB, used_bytes=GIB)
     read = world()
     chosen = settings(images_type="rbd", images_rbd_pool="vms")

@@ -33,7 +33,7 @@ def record(pool: PciPool) -> dict[str, Any]:
     return dict(document["nova_object.data"])
 
 
-def test_equal_pci_devices_are_counted_in_one_pool():
+def test_pci_devices_with_equal_properties_are_counted_in_one_pool():
     found = pools((device(GPU, numa_node=1), *FUNCTIONS), ALL, frozenset())
     assert counts(found) == {(GPU, "type-PCI"): 1, (PF, "type-PF"): 1, (PF, "type-VF"): 4}
     assert record(found[0]) == {
@@ -62,18 +62,18 @@ def test_s121_the_pool_of_a_device_with_a_physical_network_has_no_provider_uuid(
     ],
     ids=["a device", "a virtual function", "a physical function", "everything"],
 )
-def test_pci_pools_exclude_used_devices_and_the_pf_or_vfs_they_block(in_use, left):
+def test_pci_pools_exclude_used_devices_and_the_pfs_or_vfs_that_these_block(in_use, left):
     assert counts(pools((device(GPU), *FUNCTIONS), ALL, frozenset(in_use))) == left
 
 
-def test_pool_tags_omit_resource_class_and_traits():
+def test_the_tags_of_a_pci_pool_omit_resource_class_and_traits():
     tagged = specs({"vendor_id": "10de", "resource_class": "x", "traits": "A", "trusted": "true", "managed": "no"})
     (found,) = pools((device(GPU),), tagged, frozenset())
     assert found.tags == (("managed", "false"), ("trusted", "true"))
 
 
 @pytest.mark.parametrize("kind", [PciKind.PF, PciKind.VF, PciKind.VDPA])
-def test_a_network_device_is_tagged_remote_managed_false_by_default(kind):
+def test_a_network_devices_pool_has_the_tag_remote_managed_false_by_default(kind):
     own = device(PF, kind, "8086:1", card_serial="S1", parent_address=None if kind is PciKind.PF else GPU)
     (found,) = pools((own,), specs({"vendor_id": "8086"}), frozenset())
     assert dict(found.tags) == {"remote_managed": "false"}
@@ -81,7 +81,7 @@ def test_a_network_device_is_tagged_remote_managed_false_by_default(kind):
     assert [dict(pool.tags) for pool in remote] == ([] if kind is PciKind.PF else [{"remote_managed": "true"}])
 
 
-def test_devices_that_differ_in_numa_node_parent_or_type_have_separate_pools():
+def test_pci_devices_of_different_numa_node_parent_or_type_have_separate_pools():
     first, *rest = FUNCTIONS[1:]
     mixed = (
         first,
@@ -95,10 +95,10 @@ def test_devices_that_differ_in_numa_node_parent_or_type_have_separate_pools():
     assert pools(tuple(reversed(mixed)), ALL, frozenset()) == found
 
 
-def test_devices_without_a_spec_or_with_a_pci_domain_over_16_bits_have_no_pool():
+def test_a_device_without_spec_or_with_a_pci_domain_over_16_bits_has_no_pool():
     assert pools((device("10000:81:00.0"), *FUNCTIONS), specs({"vendor_id": "10de"}), frozenset()) == ()
 
 
-def test_a_physical_network_of_null_in_device_spec_stays_null_in_pool_tags():
+def test_physical_network_null_in_device_spec_stays_null_in_the_pool_tags():
     (found,) = pools((device(GPU),), specs({"vendor_id": "10de", "physical_network": None}), frozenset())
     assert record(found)["tags"]["physical_network"] is None

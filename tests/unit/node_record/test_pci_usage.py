@@ -104,14 +104,14 @@ def without(*taken):
     return {key: count for key, count in EVERYTHING.items() if key not in taken}
 
 
-def test_free_pci_pools_omit_devices_allocated_by_nova_or_used_by_guests():
+def test_free_pci_pools_omit_devices_that_nova_allocated_or_guests_use():
     assert left(host(devices=DEVICES)) == EVERYTHING
     assert left(host(devices=DEVICES), ONE) == without((ONE, "type-PCI"))
     guest = domain(pci_addresses=(TWO,))
     assert left(host(guest, devices=DEVICES), ONE) == without((ONE, "type-PCI"), (TWO, "type-PCI"))
 
 
-def test_free_pci_pools_omit_the_pf_of_a_used_vf_and_the_vfs_of_a_used_pf():
+def test_free_pci_pools_omit_the_pf_of_each_used_vf_and_the_vfs_of_each_used_pf():
     assert left(host(devices=DEVICES), VF) == {**without((PF, "type-PF")), (PF, "type-VF"): 1}
     assert left(host(devices=DEVICES), PF) == without((PF, "type-PF"), (PF, "type-VF"))
 
@@ -120,5 +120,5 @@ def test_free_pci_pools_are_unknown_if_the_pci_devices_could_not_be_read():
     assert free_pools(host(), CHOSEN, None) is None
 
 
-def test_a_database_row_of_a_missing_pci_device_does_not_change_free_pools():
+def test_a_database_row_of_an_absent_pci_device_does_not_change_the_free_pools():
     assert left(host(devices=DEVICES), "0000:99:00.0") == EVERYTHING

@@ -48,7 +48,7 @@ def saved(world, chosen=None):
     return (writes[0].changed, writes[0].record) if writes else None
 
 
-def test_s59_the_agent_creates_a_missing_record_with_initial_ratios():
+def test_s59_the_agent_creates_a_missing_node_record_with_initial_ratios():
     (write,) = decision(snapshot(nova=conductor(), libvirt=about())).plan.records
     assert isinstance(write, CreateComputeNode)
     made = write.record
@@ -60,28 +60,28 @@ def test_s59_the_agent_creates_a_missing_record_with_initial_ratios():
     assert (made.hypervisor_type, made.hypervisor_version) == ("QEMU", 7002000)
 
 
-def test_s1_the_record_of_an_empty_host_has_zero_usage():
+def test_s1_the_node_record_of_an_empty_host_has_zero_usage():
     made = created()
     assert (made.vcpus_used, made.memory_mib_used, made.local_gib_used) == (0, 0, 0)
     assert (made.free_ram_mib, made.free_disk_gib) == (512, 6)
     assert (made.running_vms, made.current_workload) == (0, 0)
 
 
-def test_the_record_contains_the_usage_of_the_instances():
+def test_the_node_record_contains_the_usage_of_the_instances():
     made = created(None, instance("a", flavor=FLAVOR_A), instance("b", flavor=FLAVOR_B, task_state="resize_prep"))
     assert (made.vcpus_used, made.memory_mib_used, made.local_gib_used) == (3, 384, 6)
     assert (made.running_vms, made.current_workload) == (2, 1)
     assert dict(made.stats)["num_instances"] == "2"
 
 
-def test_s60_the_agent_creates_a_soft_deleted_record_again():
+def test_s60_the_agent_recreates_a_node_record_that_was_soft_deleted():
     gone = node(7, deleted=True)
     (write,) = decision(snapshot(nova=conductor(nodes=(gone,)), libvirt=about())).plan.records
     assert isinstance(write, CreateComputeNode)
     assert write.record.uuid == ROOT_UUID
 
 
-def test_s61_another_hosts_record_with_this_nodes_uuid_blocks_all_writes():
+def test_s61_a_record_of_another_host_with_this_nodes_uuid_blocks_all_writes():
     theirs = dataclasses.replace(stored(), host="cmp2")
     world = world_of(theirs)
     plan = decision(world).plan
@@ -104,37 +104,37 @@ def test_s62_a_record_of_this_node_with_another_uuid_blocks_only_record_writes()
     assert uuid("other") in found.actual
 
 
-def test_a_record_that_was_not_read_in_full_is_not_created_again():
+def test_no_second_record_is_created_if_the_existing_one_was_not_read_in_full():
     plan = decision(snapshot(nova=conductor(nodes=(node(7),)), libvirt=about())).plan
     assert plan.records == ()
     assert [h.why for h in plan.held_back] == ["row 7 has this host's uuid, but the record was not read in full"]
 
 
 @pytest.mark.parametrize("before", [None, 7])
-def test_s64_a_wrong_service_id_in_the_record_is_corrected(before):
+def test_s64_a_wrong_service_id_in_the_node_record_is_corrected(before):
     changed, record = saved(world_of(stored(service_id=before)))
     assert (changed, record.service_id) == (("service_id",), 3)
 
 
-def test_a_missing_service_does_not_clear_the_service_id_of_the_record():
+def test_the_service_id_of_a_record_is_kept_if_the_service_is_missing():
     world = snapshot(nova=with_record(stored(), service=None), libvirt=about())
     assert decision(world).plan.records == ()
 
 
-def test_s65_a_changed_uptime_alone_causes_no_record_write():
+def test_s65_an_uptime_that_changed_alone_is_not_written_to_the_record():
     first = stored()
     assert saved(world_of(first)) is None
     assert saved(world_of(first, uptime_s=90.0, load=(1.0, 0.5, 0.2))) is None
 
 
-def test_s65_uptime_is_written_together_with_another_change():
+def test_s65_a_changed_uptime_is_written_together_with_another_change():
     record = stored(stats=(("failed_builds", "3"), ("uptime", "old")))
     changed, now = saved(world_of(record, instance(), uptime_s=90.0, load=(1.0, 0.5, 0.2)))
     assert "stats" in changed
     assert "load average: 1.00, 0.50, 0.20" in dict(now.stats)["uptime"]
 
 
-def test_s18_failed_builds_is_copied_from_the_stored_stats():
+def test_s18_the_stat_failed_builds_is_copied_from_the_stored_record():
     record = stored(stats=(("failed_builds", "3"), ("uptime", None)))
     assert saved(world_of(record)) is None
     _changed, now = saved(world_of(record, instance()))
@@ -146,7 +146,7 @@ def test_s18_failed_builds_is_copied_from_the_stored_stats():
     [(None, 3.0, 3.0), (2.0, 3.0, 2.0), (0.0, 3.0, 3.0), (None, None, 16.1), (None, 0.0, 16.1), (2.0, 0.0, 2.0)],
 )
 @pytest.mark.parametrize("name", ["cpu", "memory", "disk"])
-def test_s67_an_allocation_ratio_is_the_configured_else_stored_else_initial(name, configured, before, after):
+def test_s67_an_allocation_ratio_is_the_configured_else_stored_else_initial_one(name, configured, before, after):
     field = f"{name}_ratio"
     chosen = settings(**{field: RatioPolicy(configured=configured, initial=16.1)})
     found = saved(world_of(stored(**{field: before})), chosen)
@@ -156,7 +156,7 @@ def test_s67_an_allocation_ratio_is_the_configured_else_stored_else_initial(name
         assert (found[0], getattr(found[1], field)) == ((field,), after)
 
 
-def test_s98_a_new_record_has_the_initial_ratios():
+def test_s98_a_new_node_record_has_the_initial_ratios():
     chosen = settings(
         cpu_ratio=RatioPolicy(configured=None, initial=16.1),
         memory_ratio=RatioPolicy(configured=None, initial=1.6),
@@ -166,7 +166,7 @@ def test_s98_a_new_record_has_the_initial_ratios():
     assert (made.cpu_ratio, made.memory_ratio, made.disk_ratio) == (16.1, 1.6, 1.1)
 
 
-def test_a_save_writes_only_changed_fields():
+def test_an_update_of_a_node_record_contains_only_the_changed_fields():
     changed, record = saved(world_of(stored(), instance("a")))
     assert set(changed) == {
         *("vcpus_used", "memory_mib_used", "local_gib_used", "free_ram_mib", "free_disk_gib", "running_vms", "stats"),
@@ -196,7 +196,7 @@ GUESTS = st.lists(
 
 
 @given(GUESTS, GUESTS)
-def test_law_a_saved_record_needs_no_write_in_the_next_audit(before, after):
+def test_law_a_saved_node_record_needs_no_write_in_the_next_audit(before, after):
     record = stored(memory_mib=1)
     for guests in (before, after, after):
         found = saved(world_of(record, *guests))
@@ -226,14 +226,14 @@ def pci_row(owner):
 
 
 @pytest.mark.parametrize(("owner", "free"), [(uuid("i1"), 1), (uuid("gone"), 2), (None, 2)])
-def test_pci_pools_exclude_a_device_claimed_by_an_instance_on_this_host(owner, free):
+def test_pci_pools_exclude_a_device_that_an_instance_on_this_host_has_claimed(owner, free):
     """No guest's definition has the device yet: libvirt alone would assign it a second time."""
     _changed, record = saved(pci_world(pci_row(owner)), pci_settings({"vendor_id": "10de"}))
     pools = json.loads(record.pci_pools)["nova_object.data"]["objects"]
     assert sum(pool["nova_object.data"]["count"] for pool in pools) == free
 
 
-def test_pci_pools_keep_the_stored_value_while_a_device_row_is_unreadable():
+def test_the_stored_pci_pools_are_kept_while_a_device_row_is_unreadable():
     changed, record = saved(pci_world(unreadable=("pci_devices id 7",)), pci_settings({"vendor_id": "10de"}))
     assert "pci_pools" not in changed
     assert record.pci_pools == stored().pci_pools
@@ -242,7 +242,7 @@ def test_pci_pools_keep_the_stored_value_while_a_device_row_is_unreadable():
 # Unknown columns ------------------------------------------------------------------------------------------------------
 
 
-def test_record_columns_keep_their_values_if_their_source_cannot_be_read():
+def test_columns_of_the_record_keep_their_values_if_their_source_is_unreadable():
     old = stored(
         memory_mib=1, cpu_info='{"model": "old"}', hypervisor_version=1, local_gib=77, numa_topology='{"cells": []}'
     )
@@ -251,14 +251,14 @@ def test_record_columns_keep_their_values_if_their_source_cannot_be_read():
     assert (now.cpu_info, now.hypervisor_version, now.local_gib) == (old.cpu_info, 1, 77)
 
 
-def test_usage_columns_are_not_written_while_an_instance_is_unreadable():
+def test_no_usage_column_is_written_while_an_instance_is_unreadable():
     broken = instance("broken", flavor=None, problem="flavor does not parse")
     changed, now = saved(world_of(stored(memory_mib_used=9999, memory_mib=1), instance("a"), broken))
     assert changed == ("memory_mib",)
     assert now.memory_mib_used == 9999
 
 
-def test_a_new_record_is_not_created_until_all_columns_are_known():
+def test_a_new_record_is_not_created_before_all_its_columns_are_known():
     plan = decision(snapshot(nova=conductor(), libvirt=about(capabilities=None))).plan
     assert plan.records == ()
     (held,) = [h for h in plan.held_back if h.what == "compute node record"]
@@ -267,7 +267,7 @@ def test_a_new_record_is_not_created_until_all_columns_are_known():
 
 
 @pytest.mark.parametrize("lost", [PLACEMENT, STATE, LIBVIRT])
-def test_no_record_is_written_if_placement_nova_or_libvirt_cannot_be_read(lost):
+def test_no_node_record_is_written_if_placement_nova_or_libvirt_is_unreadable(lost):
     assert decision(without(world_of(stored(memory_mib=1)), lost)).plan.records == ()
 
 
@@ -280,7 +280,7 @@ NOT_OURS = {
 
 
 @pytest.mark.parametrize("chosen", NOT_OURS.values(), ids=NOT_OURS)
-def test_the_companion_and_observer_roles_write_no_compute_node_record(chosen):
+def test_in_roles_companion_and_observer_no_compute_node_record_is_written(chosen):
     assert decision(world_of(stored(memory_mib=1)), chosen).plan.records == ()
 
 
@@ -292,7 +292,7 @@ def test_no_record_write_is_planned_with_state_source_sql_or_none(kind):
     assert not [h for h in plan.held_back if "record" in h.what]
 
 
-def test_a_running_nova_compute_blocks_all_writes_of_the_agent():
+def test_a_running_nova_compute_blocks_all_writes_of_an_agent_in_role_owner():
     alive = seen_long_ago(last_seen_up=conductor().now)
     world = snapshot(nova=with_record(stored(memory_mib=1), service=alive), libvirt=about())
     plan = decision(world).plan
@@ -318,9 +318,9 @@ def test_another_provider_with_the_node_name_blocks_all_writes():
         (Role.COMPANION, StateKind.CONDUCTOR, "not written in role companion"),
     ],
 )
-def test_a_note_tells_for_each_role_and_state_source_if_the_record_is_written(role, kind, said):
+def test_the_note_says_for_each_role_and_state_source_if_the_record_is_written(role, kind, said):
     assert said in record_note(settings(role=role), conductor(kind=kind))
 
 
-def test_the_note_about_the_record_reports_an_unreadable_nova_state():
+def test_the_note_about_the_record_says_that_nova_state_cannot_be_read():
     assert "while the cloud's state cannot be read" in record_note(settings(), failed(STATE).value)

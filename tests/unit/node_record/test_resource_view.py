@@ -40,14 +40,14 @@ def disk_bytes(world, chosen):
     return (store.size_bytes, store.used_bytes) if store else None
 
 
-def test_s74_memory_used_is_the_value_measured_on_the_host():
+def test_s74_memory_used_is_the_used_memory_that_the_host_reports():
     # 15814 - 10240. sources/libvirt/meminfo.py computes the difference; tests/unit/sources/libvirt/test_meminfo.py
     # tests its parts.
     found = seen(snapshot(libvirt=host(memory_mib=15814, memory_used_mib=5574)))
     assert (found.memory_mib, found.memory_used_mib) == (15814, 5574)
 
 
-def test_s75_used_file_backed_memory_is_the_sum_over_running_guests():
+def test_s75_with_file_backed_memory_memory_used_is_the_sum_of_running_guests():
     guests = [domain(n, memory_mib=m) for n, m in enumerate((4096, 2048, 1024, 1024))]
     off = domain("off", memory_mib=9999, state=DomainState.SHUTOFF)
     ballooned = dataclasses.replace(guests[0], memory_mib=8192, current_memory_mib=4096)
@@ -55,20 +55,20 @@ def test_s75_used_file_backed_memory_is_the_sum_over_running_guests():
     assert (found.memory_mib, found.memory_used_mib) == (1048576, 8192)
 
 
-def test_vcpus_used_counts_only_running_and_paused_guests():
+def test_vcpus_used_is_the_sum_over_running_and_paused_guests_only():
     off = domain("off", vcpus=7, state=DomainState.SHUTOFF)
     paused = domain("paused", vcpus=2, state=DomainState.PAUSED)
     assert seen(snapshot(libvirt=host(domain("on", vcpus=3), paused, off))).vcpus_used == 5
 
 
-def test_s76_s77_vcpus_is_the_shared_cpu_count_or_unknown_if_a_cpu_is_missing():
+def test_s76_s77_vcpus_is_the_number_of_shared_cpus_or_unknown_if_one_is_absent():
     assert seen(snapshot()).vcpus == 4
     found = seen(snapshot(), settings(cpu_shared_set=(3, 4)))
     assert (found.vcpus, found.cells) == (None, None)
     assert any("[compute] cpu_shared_set names CPUs that are not on this host: 4" in reason for reason in found.unknown)
 
 
-def test_s91_disk_total_and_disk_used_come_from_the_volume_group():
+def test_s91_with_lvm_disk_total_and_used_disk_are_those_of_the_volume_group():
     world = snapshot(lvm=group(1, volume("half", 0.5)))
     found = seen(world, lvm_settings())
     assert (found.disk_total_bytes, found.disk_used_bytes) == (1073741824, 536870912)
@@ -81,7 +81,7 @@ def test_file_system_space_reserved_for_the_root_user_does_not_count_as_used():
     assert disk_bytes(snapshot(files=files), settings()) == (100 * GIB, 40 * GIB)
 
 
-def test_the_disk_total_of_a_ceph_pool_is_the_size_of_the_cluster():
+def test_the_disk_total_of_a_ceph_pool_is_the_size_of_the_ceph_cluster():
     pool = CephPool(name="vms", cluster_bytes=900 * GIB, available_bytes=250 * GIB, used_bytes=10 * GIB)
     world = snapshot()
     ceph = dataclasses.replace(world, storage=(*world.storage, good("ceph", StorageFacts(ceph_pools=(pool,)))))
@@ -89,7 +89,7 @@ def test_the_disk_total_of_a_ceph_pool_is_the_size_of_the_cluster():
     assert disk_bytes(ceph, settings(images_type="rbd", images_rbd_pool="other")) is None
 
 
-def test_columns_whose_source_was_not_read_are_unknown_with_a_reason():
+def test_columns_whose_source_was_not_read_are_unknown_and_a_reason_is_given():
     found = seen(snapshot(files=StorageFacts(), libvirt=host(devices_unknown_because="no such call")))
     assert (found.cpu, found.cells, found.pci_pools, found.hypervisor_version) == (None, None, None, None)
     assert (found.disk_total_bytes, found.disk_used_bytes) == (None, None)
@@ -116,7 +116,7 @@ def test_disk_available_least_excludes_a_guest_with_an_unreadable_disk():
     assert f"disk_available_least: domain {guests[1].uuid} (/i/gone): /i/gone: ENOENT: gone" in found.unknown
 
 
-def test_the_host_cpu_and_hypervisor_of_the_record_come_from_libvirt():
+def test_cpu_and_hypervisor_of_the_node_record_are_read_from_libvirt():
     found = seen(snapshot(libvirt=host(capabilities=CAPABLE), files=filesystem(99.7)))
     assert (found.cpu, found.hypervisor_type, found.hypervisor_version) == (CAPABLE.host_cpu, "QEMU", 7002000)
     assert found.hypervisor_hostname == NODE
@@ -137,5 +137,5 @@ def test_the_host_cpu_and_hypervisor_of_the_record_come_from_libvirt():
     ],
     ids=["two types", "canonical", "xen of old", "container", "an architecture nova does not know", "a type neither"],
 )
-def test_supported_instances_use_novas_names_and_omit_unknown_types(kind, expected):
+def test_supported_instances_have_the_names_of_nova_and_omit_unknown_types(kind, expected):
     assert list(supported_instances((kind, kind))) == expected

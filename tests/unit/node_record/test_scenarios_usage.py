@@ -87,13 +87,13 @@ def test_s1_an_empty_host_has_zero_usage():
     assert (found.running_vms, found.current_workload) == (0, 0)
 
 
-def test_s2_reserved_host_cpus_memory_and_disk_count_as_used():
+def test_s2_cpus_memory_and_disk_reserved_for_the_host_count_as_used():
     found = figures(state(), reserved_host_disk_mib=1024, reserved_host_memory_mib=512, reserved_host_cpus=1)
     assert (found.memory_mib_used, found.vcpus_used, found.local_gib_used) == (512, 1, 1)
     assert (found.free_ram_mib, found.free_disk_gib) == (0, 5)
 
 
-def test_s3_reserves_above_the_hosts_size_make_free_memory_and_disk_negative():
+def test_s3_free_memory_and_disk_are_negative_if_more_is_reserved_than_exists():
     reserved = {"reserved_host_memory_mib": 2048, "reserved_host_disk_mib": 11 * 1024}
     found = figures(state(), libvirt=host(memory_mib=1024), gib=10, **reserved)
     assert (found.free_ram_mib, found.free_disk_gib) == (-1024, -1)
@@ -108,7 +108,7 @@ def test_s4_an_instance_with_vm_state_deleted_is_not_counted():
     assert (found.free_ram_mib, found.free_disk_gib, found.running_vms) == (384, 5, 1)
 
 
-def test_s5_usage_ignores_the_used_memory_measured_on_the_host():
+def test_s5_usage_does_not_depend_on_the_used_memory_that_the_host_reports():
     busy = host(memory_used_mib=9999)
     assert resource_view(snapshot(libvirt=busy), settings(), NODE).memory_used_mib == 9999
     assert figures(FOUR, libvirt=busy) == figures(FOUR)
@@ -135,13 +135,13 @@ def row(**changes):
     }
 
 
-def test_s6_a_volume_backed_instance_takes_no_root_disk():
+def test_s6_an_instance_that_boots_from_a_volume_uses_no_root_disk():
     disk = {"id": 1, "instance_uuid": uuid("i1"), "deleted": 0, "boot_index": 0, "destination_type": "volume"}
     assert used(rows_of(row(), disks=(disk,))) == (128, 1, 0)
 
 
 @pytest.mark.parametrize(("image_ref", "disk_gib"), [("", 0), (None, 0), ("i1", 1)])
-def test_s7_without_a_block_device_row_an_instance_with_an_image_uses_root_disk(image_ref, disk_gib):
+def test_s7_an_instance_with_an_image_but_no_block_device_row_uses_a_root_disk(image_ref, disk_gib):
     assert used(rows_of(row(image_ref=image_ref))) == (128, 1, disk_gib)
 
 
@@ -149,12 +149,12 @@ def test_s8_half_a_gib_of_swap_counts_as_0_gib_of_disk():
     assert used(state(instance(flavor=flavor(swap_mib=512)))) == (128, 1, 1)
 
 
-def test_s9_swap_is_rounded_down_to_gib_for_each_instance_before_the_sum():
+def test_s9_swap_is_rounded_down_to_whole_gib_for_each_instance():
     swapping = flavor(swap_mib=512)
     assert used(state(instance("a", flavor=swapping), instance("b", flavor=swapping))) == (256, 2, 2)
 
 
-def test_s10_one_and_a_half_gib_of_swap_counts_as_1_gib_of_disk():
+def test_s10_one_and_a_half_gib_of_swap_count_as_1_gib_of_disk():
     assert used(state(instance(flavor=flavor(swap_mib=1536)))) == (128, 1, 2)
 
 
@@ -171,19 +171,19 @@ def test_s12_reserved_disk_is_rounded_down_to_gib_for_nova_and_up_for_placement(
 
 
 @pytest.mark.parametrize(("task", "counted"), [(None, (0, 0, 0)), ("spawning", (128, 1, 1))])
-def test_s13_a_shelved_offloaded_instance_counts_only_while_spawning(task, counted):
+def test_s13_a_shelved_offloaded_instance_is_counted_only_while_it_is_spawning(task, counted):
     assert used(state(instance(vm_state="shelved_offloaded", task_state=task))) == counted
 
 
 @pytest.mark.parametrize(
     "vm_state", ["building", "stopped", "error", "paused", "suspended", "rescued", "soft-delete", "shelved"]
 )
-def test_s14_a_stopped_failed_or_shelved_instance_counts_like_an_active_one(vm_state):
+def test_s14_a_stopped_failed_or_shelved_instance_is_counted_like_an_active_one(vm_state):
     found = figures(state(instance(vm_state=vm_state)))
     assert (found.memory_mib_used, found.vcpus_used, found.local_gib_used, found.running_vms) == (128, 1, 1, 1)
 
 
-def test_s15_the_stored_flavor_overrides_the_size_columns_of_the_instance_row():
+def test_s15_the_stored_flavor_has_precedence_over_the_size_columns_of_the_row():
     assert used(rows_of(row(memory_mb=4096, vcpus=16, root_gb=500)))[0] == 128
 
 
@@ -202,7 +202,7 @@ def test_s16_disk_sizes_in_gib_are_truncated_towards_zero():
 SEVENTEEN = state(instance("a", task_state="resize_migrating", os_type="linux"), instance("b", vm_state="building"))
 
 
-def test_s17_stats_count_instances_by_state_task_os_type_and_project():
+def test_s17_stats_have_the_number_of_instances_by_state_task_os_and_project():
     found = figures(SEVENTEEN)
     assert dict(found.stats) == {
         "num_instances": "2",
@@ -220,7 +220,7 @@ def test_s17_stats_count_instances_by_state_task_os_type_and_project():
     assert found.current_workload == 1
 
 
-def test_s18_the_stored_failed_builds_stat_is_kept_and_others_are_recounted():
+def test_s18_the_stored_stat_failed_builds_is_kept_and_others_are_recounted():
     before = (("failed_builds", "3"), ("num_instances", "7"), ("num_vm_rescued", "7"), ("uptime", "old"))
     assert dict(figures(state(), stored=before).stats) == {"failed_builds": "3", "uptime": None}
     assert dict(figures(state()).stats)["failed_builds"] == "0"
@@ -298,13 +298,13 @@ def test_s22_a_numa_cell_with_a_pinned_instance_keeps_its_socket_and_networks():
 # Migrations
 
 
-def test_s23_an_outgoing_resize_uses_the_old_flavor():
+def test_s23_an_outgoing_resize_uses_the_resources_of_the_old_flavor():
     found = figures(state(on_b(**AWAY), migrations=(migration(),)))
     assert (found.memory_mib_used, found.vcpus_used, found.local_gib_used) == (128, 1, 1)
     assert found.running_vms == 0
 
 
-def test_s24_an_incoming_resize_uses_the_new_flavor():
+def test_s24_an_incoming_resize_uses_the_resources_of_the_new_flavor():
     assert used(state(resizing(**AWAY), migrations=(migration(**INCOMING),))) == (256, 2, 5)
 
 
@@ -314,23 +314,23 @@ def test_s25_a_failed_incoming_resize_is_counted_if_migration_context_names_it()
     assert used(state(there, migrations=(migration(status="error", **INCOMING),))) == (256, 2, 5)
 
 
-def test_s26_an_incoming_evacuation_uses_the_instances_flavor():
+def test_s26_an_incoming_evacuation_uses_the_resources_of_the_instances_flavor():
     there = instance(flavor=FLAVOR_B, task_state="rebuilding", **AWAY)
     assert used(state(there, migrations=(migration(kind="evacuation", **INCOMING),))) == (256, 2, 5)
 
 
-def test_s27_a_same_host_resize_counts_both_flavors_once_the_new_one_is_active():
+def test_s27_a_resize_on_the_same_host_counts_both_flavors_after_the_switch():
     world = state(on_b(), instance("i2"), migrations=(migration(**HERE),))
     found = figures(world)
     assert (found.memory_mib_used, found.vcpus_used, found.local_gib_used) == (512, 4, 7)
     assert (found.free_disk_gib, found.current_workload, found.running_vms) == (-1, 1, 2)
 
 
-def test_s28_a_same_host_resize_counts_both_flavors_if_the_old_one_is_active():
+def test_s28_a_resize_on_the_same_host_counts_both_flavors_before_the_switch():
     assert used(state(resizing(), migrations=(migration(**HERE),))) == (128 + 256, 1 + 2, 1 + 5)
 
 
-def test_s29_until_a_resize_is_confirmed_the_source_host_counts_the_old_flavor():
+def test_s29_the_source_host_counts_the_old_flavor_until_a_resize_is_confirmed():
     there = on_b(vm_state="resized", task_state=None, **AWAY)
     assert used(state(there, migrations=(migration(status="finished"),))) == (128, 1, 1)
 
@@ -356,7 +356,7 @@ def test_s33_a_migration_is_not_counted_if_the_instance_has_no_task_state():
         *("rebuilding", "rebuild_block_device_mapping", "rebuild_spawning"),
     ],
 )
-def test_s34_a_stopped_instance_with_a_resize_or_rebuild_task_is_counted(task):
+def test_s34_a_stopped_instance_that_has_a_resize_or_rebuild_task_is_counted(task):
     there = resizing(vm_state="stopped", task_state=task, **AWAY)
     assert used(state(there, migrations=(migration(**INCOMING),))) == (256, 2, 5)
 
@@ -364,7 +364,7 @@ def test_s34_a_stopped_instance_with_a_resize_or_rebuild_task_is_counted(task):
 LIVE = migration(kind="live-migration", old_type_id=1, new_type_id=1, **INCOMING)
 
 
-def test_s35_an_incoming_live_migration_uses_the_instances_flavor():
+def test_s35_an_incoming_live_migration_uses_the_resources_of_the_flavor():
     assert used(state(instance(task_state="migrating", **AWAY), migrations=(LIVE,))) == (128, 1, 1)
 
 
@@ -420,7 +420,7 @@ def test_s41_an_incoming_resize_uses_the_new_numa_topology_of_migration_context(
 
 
 @pytest.mark.parametrize(("types", "kind"), [((1, 2), "resize"), ((1, 1), "migration")])
-def test_s42_a_migration_without_a_type_is_a_resize_if_its_flavors_differ(types, kind):
+def test_s42_a_migration_of_unknown_type_is_a_resize_if_its_flavors_differ(types, kind):
     old, new = types
     found = migration_from_row(
         {
@@ -462,7 +462,7 @@ SIDES = MigrationContext(migration_id=1, old_numa=pinned(2), new_numa=pinned(3))
         "the context of another move",
     ],
 )
-def test_a_resize_uses_old_pinned_cpus_on_the_source_and_new_on_the_target(who, moves, expected):
+def test_a_resize_uses_old_pinned_cpus_on_the_source_and_new_ones_on_the_target(who, moves, expected):
     (cell,) = cells_with(who, migrations=(moves,))
     assert cell["pinned_cpus"] == expected
 

@@ -130,7 +130,7 @@ SUMMARY = {
 
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), SUMMARY.values(), ids=SUMMARY.keys())
-def test_the_host_summary_has_the_figures_that_nova_compute_logs(world, chosen, expected):
+def test_the_host_summary_has_the_same_numbers_as_the_log_of_nova_compute(world, chosen, expected):
     assert summed(world, chosen) == dataclasses.replace(EMPTY, **expected)
 
 

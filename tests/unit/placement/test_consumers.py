@@ -45,18 +45,18 @@ def looked(last: Consumers, generations: dict[str, int], **wanted: object) -> tu
     return after, source.asked
 
 
-def test_the_first_read_requests_no_consumer_records():
+def test_the_first_read_of_placement_requests_no_consumer_records():
     after, asked = looked(NO_CONSUMERS, dict.fromkeys("abc", 1))
     assert (asked, after.records) == ([], ())
 
 
-def test_a_read_requests_the_records_of_new_and_changed_consumers():
+def test_a_read_of_placement_requests_the_records_of_new_and_changed_consumers():
     first, _ = looked(NO_CONSUMERS, {"a": 1, "b": 1, "c": 1})
     _, asked = looked(first, {"a": 1, "b": 2, "c": 1, "d": 1})
     assert asked == ["b", "d"]
 
 
-def test_records_of_many_new_consumers_are_requested_over_several_reads():
+def test_the_records_of_many_new_consumers_are_requested_over_several_reads():
     nobody, _ = looked(NO_CONSUMERS, {})
     generations = dict.fromkeys("abcde", 1)
     look, asked, turns = nobody, [], []
@@ -67,17 +67,17 @@ def test_records_of_many_new_consumers_are_requested_over_several_reads():
     assert (turns, asked) == ([2, 2, 1, 0], ["a", "b", "c", "d", "e"])
 
 
-def test_the_record_of_a_suspicious_consumer_is_requested_at_once_but_not_again():
+def test_the_record_of_a_suspicious_consumer_is_requested_once_and_at_once():
     first, asked = looked(NO_CONSUMERS, dict.fromkeys("abc", 1), suspects=("c", "gone"))
     assert asked == ["c"]
     assert looked(first, dict.fromkeys("abc", 1), suspects=("c",))[1] == []
 
 
-def test_all_consumer_records_are_requested_if_unsuspicious_reads_is_unlimited():
+def test_all_consumer_records_are_requested_if_unsuspicious_reads_has_no_limit():
     assert looked(NO_CONSUMERS, dict.fromkeys("abc", 1), unsuspicious_reads=None)[1] == ["a", "b", "c"]
 
 
-def test_unsuspicious_consumers_are_read_in_rotation_highest_generation_first():
+def test_unsuspicious_consumers_are_read_in_rotation_by_descending_generation():
     generations = {"a": 1, "b": 1, "c": 5, "d": 2}
     look, order = NO_CONSUMERS, []
     for _ in range(8):
@@ -86,20 +86,20 @@ def test_unsuspicious_consumers_are_read_in_rotation_highest_generation_first():
     assert order == ["c", "d", "a", "b", "c", "d", "a", "b"]
 
 
-def test_new_consumers_do_not_reduce_the_reads_of_unsuspicious_consumers():
+def test_unsuspicious_consumers_are_read_no_less_often_if_new_consumers_come():
     first, _ = looked(NO_CONSUMERS, {"a": 1, "b": 1})
     _, asked = looked(first, {"a": 1, "b": 1, "c": 1}, unsuspicious_reads=1)
     assert asked == ["c", "a"]
 
 
-def test_the_record_of_a_removed_consumer_is_dropped():
+def test_the_record_of_a_consumer_that_was_removed_is_dropped():
     first, _ = looked(NO_CONSUMERS, {"a": 1, "b": 1}, unsuspicious_reads=None)
     after, asked = looked(first, {"b": 1})
     assert ([record.consumer_uuid for record in after.records], asked) == (["b"], [])
 
 
 @given(st.integers(0, 30), st.integers(1, 3))
-def test_one_rotation_requests_the_record_of_every_unsuspicious_consumer(count, reads):
+def test_one_rotation_requests_the_records_of_all_unsuspicious_consumers(count, reads):
     generations = {f"{number:02}": 1 for number in range(count)}
     look, order = NO_CONSUMERS, []
     for _ in range(-(-count // reads)):

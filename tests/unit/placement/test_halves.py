@@ -14,19 +14,19 @@ def reply(text: str) -> Reply:
     return Reply(request="GET http://placement.example/", status=200, text=text, request_id=None)
 
 
-def test_a_quoted_response_shows_no_part_of_a_secret_that_truncation_cuts():
+def test_no_part_of_a_secret_is_quoted_if_the_quote_ends_within_the_secret():
     for spaces in range(5970, 6001):
         said = quoted(f"you sent{' ' * spaces}{TOKEN}", (TOKEN,))
         assert "a-tok" not in said
         assert said.startswith("you sent")
 
 
-def test_a_page_with_much_indentation_is_quoted_from_its_first_line():
+def test_the_quote_of_a_heavily_indented_page_begins_with_its_first_line():
     said = quoted("\n".join(f"{' ' * 100}line {number}" for number in range(100)), ("t" * 2000,))
     assert said.startswith("line 0 line 1 line 2")
 
 
-def test_a_long_page_without_spaces_is_quoted_from_its_start():
+def test_the_quote_of_a_long_page_without_spaces_begins_at_its_start():
     assert quoted("x" * 10_000).startswith("xxx")
 
 

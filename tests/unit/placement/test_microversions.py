@@ -4,7 +4,7 @@ from agent.placement.http.client import MINIMUM, TYPED
 from agent.placement.microversions import optional_features, spoken
 
 
-def test_the_minimum_microversion_has_no_optional_feature_and_1_39_has_all():
+def test_the_minimum_microversion_has_no_optional_features_and_1_39_has_all():
     none, all_missing = optional_features(MINIMUM)
     all_there, nothing = optional_features((1, 39))
     assert (none, nothing) == ((), ())

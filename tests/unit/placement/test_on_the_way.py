@@ -27,24 +27,24 @@ def test_a_404_405_or_410_of_a_proxy_maps_to_placement_unavailable(status):
         assert "not Placement's own answer: check the path of [placement] endpoint_override" in str(error)
 
 
-def test_the_json_error_message_of_a_gateway_is_quoted():
+def test_the_error_message_in_the_json_of_a_gateway_is_quoted():
     assert "no Route matched" in str(refusal(reply(503, '{"message": "no Route matched"}')))
 
 
 @pytest.mark.parametrize("page", ["", "<html>413</html>", '{"errors": [{"detail": "too large"}]}'])
-def test_a_413_error_reports_the_size_of_the_sent_body(page):
+def test_the_error_for_a_413_reports_the_size_of_the_request_body(page):
     error = refusal(reply(413, page, sent_bytes=70000))
     assert type(error) is PlacementRejected
     assert "must accept requests of 70000 bytes" in str(error)
 
 
-def test_a_redirect_error_shows_the_target_without_credentials_and_query():
+def test_the_error_for_a_redirect_shows_the_url_without_credentials_and_query():
     error = refusal(reply(302, "", location="https://joe:hunter2@login.example/sso?token=s3cr3t#x"))
     assert type(error) is PlacementUnavailable
     assert "the URL redirects to https://***@login.example/sso: put" in str(error)
 
 
-def test_a_token_in_an_error_page_is_masked_in_every_message():
+def test_a_token_that_an_error_page_contains_is_masked_in_every_message():
     token = "a-token-of-no-known-form"
     for status, page in ((500, f"you sent {token}"), (400, json.dumps({"errors": [{"detail": token}]}))):
         assert token not in str(refusal(reply(status, page, secrets=(token,))))
@@ -53,7 +53,7 @@ def test_a_token_in_an_error_page_is_masked_in_every_message():
     assert token not in str(raised.value)
 
 
-def test_a_403_page_of_a_proxy_maps_to_placement_denied():
+def test_a_403_from_a_proxy_maps_to_placement_denied():
     assert type(refusal(reply(403, "<html>blocked</html>"))) is PlacementDenied
 
 
@@ -77,7 +77,7 @@ def test_a_redirect_is_followed_only_to_the_same_host(location, goes_to):
 
 
 @pytest.mark.parametrize("status", [200, 300, 303, 304, 305, 404])
-def test_a_status_other_than_301_302_307_or_308_is_not_followed(status):
+def test_a_redirect_status_other_than_301_302_307_and_308_is_not_followed(status):
     assert onward(status, HERE, "/x") is None
 
 
@@ -91,7 +91,7 @@ def test_a_redirect_from_https_to_http_is_not_followed():
 
 
 @given(st.text())
-def test_a_redirect_never_sends_the_token_to_another_host(location):
+def test_no_redirect_ever_sends_the_token_to_another_host(location):
     goes_to = onward(302, HERE, location)
     assert goes_to is None or urlsplit(goes_to).hostname == "placement.example"
 
@@ -116,7 +116,7 @@ def test_a_request_with_a_password_is_not_redirected_from_https_to_another_port(
     assert onward_with_password(308, "https://keystone.example/v3", location) is None
 
 
-def test_a_keystone_redirect_error_shows_both_urls_without_secrets():
+def test_the_error_for_a_redirect_by_keystone_shows_both_urls_without_secrets():
     moved = TokenMoved(
         "http://joe:hunter2@keystone.example/v3", "http://joe:hunter2@elsewhere.example/v3?x=hunter2#hunter2"
     )

@@ -41,7 +41,7 @@ def silent() -> Iterator[int]:
         yield listener.getsockname()[1]
 
 
-def test_connection_attempts_to_all_addresses_share_one_total_time_limit(session, monkeypatch):
+def test_the_attempts_to_connect_to_all_addresses_share_one_total_time_limit(session, monkeypatch):
     named(monkeypatch, *["127.0.0.1"] * 100)
     with silent() as port, within(0.3):
         # It would take more than an hour if each address had the time-out to itself.
@@ -59,7 +59,7 @@ def test_the_next_address_is_tried_after_a_refused_connection(session, monkeypat
         assert tried == ["127.0.0.2", "127.0.0.1"]
 
 
-def test_an_unknown_host_name_is_resolved_once_and_named_in_the_error(session, monkeypatch):
+def test_an_unknown_host_name_is_looked_up_once_and_named_in_the_error(session, monkeypatch):
     asked = []
 
     def unknown(host: Any, *_more: Any, **_options: Any) -> Any:
@@ -74,13 +74,13 @@ def test_an_unknown_host_name_is_resolved_once_and_named_in_the_error(session, m
     assert asked == [NAME]
 
 
-def test_an_invalid_host_name_raises_a_request_exception(session):
+def test_an_invalid_host_name_raises_a_requests_exception(session):
     name = "a" * 64 + ".example"
     with within(60), pytest.raises(requests.RequestException, match=name):
         session.get(f"http://{name}:1/", timeout=60)
 
 
-def test_ipv6_addresses_are_not_resolved_without_ipv6_support(session, monkeypatch):
+def test_a_name_is_not_resolved_to_ipv6_addresses_if_ipv6_is_unavailable(session, monkeypatch):
     asked = []
 
     def of_family(_host: Any, _port: Any, family: int = 0, *_more: Any, **_options: Any) -> Any:
@@ -94,7 +94,7 @@ def test_ipv6_addresses_are_not_resolved_without_ipv6_support(session, monkeypat
     assert set(asked) == {socket.AF_INET}
 
 
-def test_a_link_local_address_keeps_its_scope_id(session, monkeypatch):
+def test_a_link_local_ipv6_address_keeps_its_scope_id(session, monkeypatch):
     tried = []
 
     def of_link(host: Any, *_more: Any, **_options: Any) -> Any:

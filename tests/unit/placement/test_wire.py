@@ -103,14 +103,14 @@ def test_parsing_any_json_either_succeeds_or_raises_placement_unavailable(parser
 
 
 @given(st.text())
-def test_an_error_message_quotes_only_a_short_part_of_the_response(text):
+def test_an_error_about_an_invalid_response_quotes_only_a_short_part_of_it(text):
     with pytest.raises(PlacementUnavailable) as raised:
         wire.parse_traits({"resource_provider_generation": text * 100, "traits": []})
     assert len(str(raised.value)) < 300
 
 
 @given(JSON | NEARLY)
-def test_any_json_error_body_is_parsed_to_a_code_and_a_detail(body):
+def test_every_json_error_body_is_parsed_to_a_code_and_a_detail(body):
     said = wire.parse_refusal(body)
     assert isinstance(said.code, str)
     assert isinstance(said.detail, str)
@@ -161,7 +161,7 @@ def test_parsed_allocations_are_sorted_by_consumer_and_resource_class():
     ]
 
 
-def test_a_response_with_more_allocations_than_the_limit_is_rejected():
+def test_a_response_that_has_more_allocations_than_the_limit_is_rejected():
     held = {"resources": {"VCPU": 2, "DISK_GB": 1}, "consumer_generation": 1}
     body = {"resource_provider_generation": 12, "allocations": {UUID_A: held, UUID_B: held}}
     assert len(wire.parse_allocations(body, "rp", 4).allocations) == 4
@@ -169,7 +169,7 @@ def test_a_response_with_more_allocations_than_the_limit_is_rejected():
         wire.parse_allocations(body, "rp", 3)
 
 
-def test_a_consumer_record_includes_the_allocations_on_all_providers():
+def test_the_record_of_a_consumer_includes_its_allocations_on_all_providers():
     body = {
         "allocations": {"rp2": {"generation": 9, "resources": {"VCPU": 1}}, "rp1": {"resources": {"VCPU": 2}}},
         "project_id": "p",

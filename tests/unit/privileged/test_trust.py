@@ -20,31 +20,33 @@ def conf(tmp_path: pathlib.Path) -> pathlib.Path:
     return path
 
 
-def test_a_file_that_only_root_may_write_is_trusted(conf: pathlib.Path) -> None:
+def test_a_configuration_file_that_only_root_may_write_is_trusted(conf: pathlib.Path) -> None:
     check_files([str(conf)])
 
 
 @pytest.mark.parametrize("mode", [0o660, 0o646])
-def test_a_file_that_others_may_write_is_refused(conf: pathlib.Path, mode: int) -> None:
+def test_a_configuration_file_that_others_than_root_may_write_is_refused(conf: pathlib.Path, mode: int) -> None:
     conf.chmod(mode)
     with pytest.raises(Untrusted, match=f"a user other than root may write {conf}"):
         check_files([str(conf)])
 
 
-def test_a_file_of_another_owner_is_refused(conf: pathlib.Path) -> None:
+def test_a_configuration_file_that_root_does_not_own_is_refused(conf: pathlib.Path) -> None:
     os.chown(conf, 65534, 65534)
     with pytest.raises(Untrusted, match=f"a user other than root may write {conf}"):
         check_files([str(conf)])
 
 
 @pytest.mark.parametrize("change", [lambda folder: folder.chmod(0o777), lambda folder: os.chown(folder, 65534, 0)])
-def test_a_file_in_a_folder_that_others_may_write_is_refused(conf: pathlib.Path, change) -> None:
+def test_a_configuration_file_in_a_folder_that_others_may_write_is_refused(conf: pathlib.Path, change) -> None:
     change(conf.parent)
     with pytest.raises(Untrusted, match=f"a user other than root may write {conf.parent}$"):
         check_files([str(conf)])
 
 
-def test_a_link_in_a_folder_that_others_may_write_is_refused(conf: pathlib.Path, tmp_path: pathlib.Path) -> None:
+def test_a_link_to_a_configuration_in_a_folder_that_others_may_write_is_refused(
+    conf: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
     folder = tmp_path / "open"
     folder.mkdir()
     folder.chmod(0o777)
@@ -53,7 +55,7 @@ def test_a_link_in_a_folder_that_others_may_write_is_refused(conf: pathlib.Path,
         check_files([str(folder / "link.conf")])
 
 
-def test_root_may_ask_although_the_configured_user_does_not_exist() -> None:
+def test_root_may_use_the_probe_although_the_configured_user_does_not_exist() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         check_peer(ours, "no-such-user")

@@ -67,13 +67,13 @@ def ask(verb: Verb, runner: Recorder, scope: Scope = ALL) -> Answer:
         (Verb.NDCTL_LIST, ("ndctl", "list", "-X")),
     ],
 )
-def test_a_verb_runs_the_command_of_its_source(verb: Verb, command: tuple[str, ...]) -> None:
+def test_each_verb_of_the_probe_runs_the_command_of_its_source(verb: Verb, command: tuple[str, ...]) -> None:
     runner = Recorder(done("report"))
     assert ask(verb, runner).content == {"stdout": "report", "stderr": "", "returncode": 0}
     assert [argv[: len(command)] for argv in runner.commands] == [command]
 
 
-def test_lvm_volumes_names_only_configured_groups_that_exist() -> None:
+def test_the_verb_lvm_volumes_reads_only_the_configured_groups_that_exist() -> None:
     runner = Recorder(done(VGS), done("volumes"))
     assert ask(Verb.LVM_VOLUMES, runner).content["stdout"] == "volumes"
     assert runner.commands[1][:2] == ("lvs", "-a")
@@ -82,24 +82,24 @@ def test_lvm_volumes_names_only_configured_groups_that_exist() -> None:
 
 
 @pytest.mark.parametrize("report", [done('{"report": [{"vg": []}]}'), done("nonsense")])
-def test_lvm_volumes_is_refused_if_no_configured_group_is_reported(report: Completed) -> None:
+def test_the_verb_lvm_volumes_is_refused_if_no_configured_group_exists(report: Completed) -> None:
     with pytest.raises(Untrusted, match="vgs"):
         ask(Verb.LVM_VOLUMES, Recorder(report))
 
 
-def test_lvm_volumes_returns_the_failure_of_vgs() -> None:
+def test_the_verb_lvm_volumes_returns_the_exit_code_of_a_failed_vgs() -> None:
     assert ask(Verb.LVM_VOLUMES, Recorder(done(returncode=5))).content["returncode"] == 5
 
 
 @pytest.mark.parametrize("verb", [verb for verb in Verb if verb not in ALWAYS])
-def test_a_verb_is_refused_if_the_configuration_names_no_such_source(verb: Verb) -> None:
+def test_a_verb_is_refused_if_the_configuration_does_not_name_its_source(verb: Verb) -> None:
     runner = Recorder()
     with pytest.raises(Untrusted, match="the probe's configuration names no"):
         ask(verb, runner, NOTHING)
     assert runner.commands == []
 
 
-def test_a_command_that_times_out_or_does_not_start_is_an_answer() -> None:
+def test_the_probe_answers_that_a_command_timed_out_or_did_not_start() -> None:
     late = ask(Verb.LVM_GROUPS, Recorder(TimeoutError("last words")))
     missing = ask(Verb.LVM_GROUPS, Recorder(FileNotFoundError(errno.ENOENT, "no such file")))
     assert (late, missing) == (
@@ -115,12 +115,12 @@ def test_the_file_systems_verb_returns_a_size_or_an_error_for_each_path() -> Non
     assert facts.unread == (("/nowhere", "No such file or directory"),)
 
 
-def test_a_missing_instances_folder_is_read_as_no_images_and_not_as_an_error() -> None:
+def test_a_missing_instances_folder_is_read_as_a_folder_without_images() -> None:
     measured = measured_of(json.loads(json.dumps(ask(Verb.IMAGES, Recorder()).content)))
     assert (measured.facts.image_stores, measured.facts.unread, measured.guests_unread) == ((), (), "")
 
 
-def test_if_libvirt_fails_the_images_verb_says_why_no_disk_was_measured() -> None:
+def test_the_images_verb_says_why_no_disk_was_measured_if_libvirt_fails() -> None:
     scope = dataclasses.replace(ALL, libvirt_uri="test:///nowhere.xml")
     measured = measured_of(json.loads(json.dumps(ask(Verb.IMAGES, Recorder(), scope).content)))
     assert measured.guests_unread == (
@@ -128,11 +128,11 @@ def test_if_libvirt_fails_the_images_verb_says_why_no_disk_was_measured() -> Non
     )
 
 
-def test_domain_capabilities_are_unread_if_libvirt_does_not_answer() -> None:
+def test_domain_capabilities_are_reported_as_unread_if_libvirt_does_not_answer() -> None:
     scope = dataclasses.replace(ALL, libvirt_uri="test:///nowhere.xml")
     assert ask(Verb.DOMAIN_CAPABILITIES, Recorder(), scope).kind is Kind.UNREAD
 
 
-def test_the_test_driver_answers_domain_capabilities_with_one_libvirt_error() -> None:
+def test_with_the_libvirt_test_driver_domain_capabilities_are_one_libvirt_error() -> None:
     answers = ask(Verb.DOMAIN_CAPABILITIES, Recorder()).content["answers"]
     assert [answer["code"] for answer in answers] == [libvirt.VIR_ERR_NO_SUPPORT]

@@ -95,7 +95,7 @@ def world(**changes):
     return snapshot(**{**usual, **changes})
 
 
-def test_the_companion_role_writes_one_consumer_for_volumes_and_one_for_guests():
+def test_role_companion_writes_one_consumer_for_volumes_and_one_for_guests():
     plan = decided(world(), BESIDE).plan
     assert plan.writes == ()
     assert held(plan, VOLUME) == {"DISK_GB": 3}
@@ -108,14 +108,14 @@ def test_the_companion_role_writes_one_consumer_for_volumes_and_one_for_guests()
 
 
 @pytest.mark.parametrize("nova", [ALIVE, state(service=service())], ids=["alive", "dead"])
-def test_the_companion_role_writes_no_provider_and_no_rival_writer_finding(nova):
+def test_role_companion_writes_no_provider_and_reports_no_rival_writer(nova):
     decision = decided(world(nova=nova), BESIDE)
     assert (decision.plan.writes, decision.rival) == ((), None)
     assert [f.code for f in decision.findings if f.code == "rival-writer"] == []
     assert decision.plan.allocations
 
 
-def test_a_second_audit_in_role_companion_writes_nothing():
+def test_a_second_audit_in_role_companion_writes_nothing_to_placement():
     first = decided(world(), BESIDE).plan
     placed = after(view(provider=NOVA), first.allocations)
     again = decided(world(placement=placed), BESIDE)
@@ -123,13 +123,13 @@ def test_a_second_audit_in_role_companion_writes_nothing():
     assert [f.code for f in again.findings if f.code in ("consumer-unknown", "over-capacity")] == []
 
 
-def test_a_changed_amount_is_written_with_the_consumer_generation_read_before():
+def test_an_allocation_is_changed_with_the_consumer_generation_that_was_read():
     recorded = view(ours(VOLUME, DISK_GB=7), provider=NOVA)
     (write,) = decided(world(placement=recorded, libvirt=host()), BESIDE).plan.allocations
     assert ([a.amount for a in write.allocations], write.consumer_generation) == ([3], 1)
 
 
-def test_the_companion_role_empties_a_consumer_if_its_guest_or_volume_is_gone():
+def test_role_companion_empties_a_consumer_whose_guest_or_volume_is_gone():
     recorded = view(ours(VOLUME, DISK_GB=3), ours(GUEST, VCPU=2, MEMORY_MB=512), provider=NOVA)
     plan = decided(world(placement=recorded, libvirt=host(), lvm=group(20)), BESIDE).plan
     assert held(plan, VOLUME) == held(plan, GUEST) == {}
@@ -145,7 +145,7 @@ def test_the_companion_role_empties_a_consumer_if_its_guest_or_volume_is_gone():
         (PLACEMENT, True, True),
     ],
 )
-def test_the_companion_role_keeps_a_consumer_if_its_source_could_not_be_read(lost, kept_volume, kept_guest):
+def test_role_companion_keeps_a_consumer_whose_source_could_not_be_read(lost, kept_volume, kept_guest):
     recorded = view(ours(VOLUME, DISK_GB=7), ours(GUEST, VCPU=4, MEMORY_MB=1024), provider=NOVA)
     gone = world(placement=recorded, libvirt=host(), lvm=group(20))
     assert held(decided(gone, BESIDE).plan, VOLUME) == held(decided(gone, BESIDE).plan, GUEST) == {}
@@ -155,21 +155,21 @@ def test_the_companion_role_keeps_a_consumer_if_its_source_could_not_be_read(los
         assert "DISK_GB" in {h.what for h in plan.held_back}
 
 
-def test_the_companion_role_updates_only_classes_whose_source_could_be_read():
+def test_role_companion_updates_only_the_classes_whose_source_could_be_read():
     recorded = view(ours(GUEST, VCPU=1, MEMORY_MB=1024, DISK_GB=4), provider=NOVA)
     plan = decided(without(world(placement=recorded), LVM), BESIDE).plan
     assert held(plan, GUEST) == {"VCPU": 2, "MEMORY_MB": 512, "DISK_GB": 4}
 
 
 @pytest.mark.parametrize("policy", [UnmanagedPolicy.REPORT, UnmanagedPolicy.IGNORE])
-def test_volume_allocations_are_freed_if_option_foreign_volumes_is_not_reserve(policy):
+def test_volume_allocations_are_removed_unless_foreign_volumes_is_reserve(policy):
     recorded = view(ours(VOLUME, DISK_GB=3), provider=NOVA)
     chosen = dataclasses.replace(BESIDE, foreign_volumes=policy)
     plan = decided(world(placement=recorded), chosen).plan
     assert (held(plan, VOLUME), held(plan, GUEST)) == ({}, {"VCPU": 2, "MEMORY_MB": 512})
 
 
-def test_the_companion_role_does_not_count_a_guest_with_placement_allocations():
+def test_role_companion_writes_no_allocation_for_a_guest_that_already_has_one():
     counted = view(allocations(uuid("ghost"), VCPU=2, MEMORY_MB=512), provider=NOVA)
     assert held(decided(world(placement=counted), BESIDE).plan, GUEST) is None
 
@@ -186,30 +186,30 @@ NOTHING_WRITTEN = {
 
 
 @pytest.mark.parametrize(("placement", "why"), NOTHING_WRITTEN.values(), ids=NOTHING_WRITTEN.keys())
-def test_nothing_is_written_without_this_hosts_provider_or_microversion_1_38(placement, why):
+def test_role_companion_writes_nothing_without_provider_or_microversion_1_38(placement, why):
     plan = decided(world(placement=placement), BESIDE).plan
     assert plan.is_empty
     assert [why in h.why for h in plan.held_back] == [True]
 
 
-def test_a_compute_node_record_with_another_node_name_blocks_all_writes():
+def test_in_role_companion_a_node_record_of_another_name_blocks_all_writes():
     other = dataclasses.replace(ALIVE, nodes=(node(hypervisor_hostname="elsewhere"),))
     plan = decided(world(nova=other), BESIDE).plan
     assert plan.is_empty
     assert "identity is in doubt" in plan.held_back[0].why
 
 
-def test_the_observer_role_treats_a_running_nova_compute_as_a_rival_writer():
+def test_role_observer_reports_a_running_nova_compute_as_a_rival_writer():
     decision = decided(world(), lvm_settings(role=Role.OBSERVER))
     assert (decision.plan.is_empty, decision.rival is not None) == (True, True)
 
 
-def test_the_companion_role_does_not_count_foreign_volumes_in_reserved():
+def test_in_role_companion_reserved_does_not_include_foreign_volumes():
     assert reserves(decided(world(), lvm_settings()))["DISK_GB"] == 3
     assert reserves(decided(world(), BESIDE))["DISK_GB"] == 0
 
 
-def test_the_ledger_shows_cause_and_source_of_companion_consumers():
+def test_the_ledger_shows_the_cause_and_the_source_of_companion_consumers():
     recorded = view(ours(VOLUME, DISK_GB=3), ours(GUEST, VCPU=2, MEMORY_MB=512), provider=NOVA)
     decision = decided(world(placement=recorded), BESIDE)
     rows = [r for r in decision.ledger if r.consumer_kind == "stocktake"]
@@ -224,7 +224,7 @@ def test_the_ledger_shows_cause_and_source_of_companion_consumers():
     assert (of_volumes.held, of_volumes.size_bytes) == (None, 5 * GIB // 2)
 
 
-def test_an_unknown_consumer_with_the_same_amount_is_not_treated_as_the_agents():
+def test_a_consumer_of_another_service_with_the_same_amount_is_not_the_agents():
     recorded = view(allocations(uuid("stranger"), DISK_GB=3), provider=NOVA)
     decision = decided(world(placement=recorded), BESIDE)
     (row,) = [r for r in decision.ledger if r.consumer_uuid == uuid("stranger")]
@@ -251,7 +251,7 @@ DEMANDS = {
 
 
 @pytest.mark.parametrize(("there", "claims", "expected"), DEMANDS.values(), ids=DEMANDS.keys())
-def test_disk_claims_are_summed_multiplied_by_the_ratio_and_rounded_up_once(there, claims, expected):
+def test_disk_claims_are_added_then_multiplied_by_the_ratio_then_rounded_up(there, claims, expected):
     assert demand(claims, there) == expected
 
 
@@ -282,20 +282,20 @@ def test_consumer_amounts_are_adjusted_to_values_that_placement_accepts(there, u
     assert cut(wanted, there, used) == expected
 
 
-def test_only_the_sum_of_disk_claims_is_rounded_up_to_a_multiple_of_step_size():
+def test_only_the_sum_of_the_disk_claims_is_rounded_up_to_a_step_size_multiple():
     claims = [claim("DISK_GB", 0, VOLUME, 5 * GIB), claim("DISK_GB", 0, ORPHAN, 2 * GIB)]
     assert shares(claims, inventory("DISK_GB", 20, step_size=4)) == {VOLUME: 8, ORPHAN: 0}
     assert shares(claims, DISK) == {VOLUME: 5, ORPHAN: 2}
 
 
-def test_a_growing_consumer_is_written_before_a_shrinking_consumer_if_both_fit():
+def test_the_growing_consumer_is_written_before_the_shrinking_one_if_both_fit():
     """The volume of a deleted instance becomes foreign: for a moment both consumers count it, never neither."""
     recorded = view(ours(Cause.BLOCK_STORAGE, DISK_GB=3), provider=NOVA)
     plan = decided(world(placement=recorded, libvirt=host()), BESIDE).plan
     assert [len(w.allocations) for w in plan.allocations] == [1, 0]
 
 
-def test_if_the_provider_is_full_the_shrinking_consumer_is_written_first():
+def test_the_shrinking_consumer_is_written_first_if_the_provider_is_full():
     full = view(ours(Cause.BLOCK_STORAGE, DISK_GB=3), allocations(uuid("i1"), DISK_GB=16), provider=NOVA)
     plan = decided(world(placement=full, libvirt=host()), BESIDE).plan
     assert [len(w.allocations) for w in plan.allocations] == [0, 1]
@@ -326,7 +326,7 @@ GUEST_CLAIMS = st.lists(st.builds(lambda a: claim("VCPU", a), st.integers(1, 9))
 
 
 @given(inventories(), DISK_CLAIMS, st.integers(0, 300))
-def test_law_every_adjusted_consumer_amount_is_accepted_by_placement(there, claims, used):
+def test_law_placement_accepts_every_adjusted_consumer_amount(there, claims, used):
     """Placement's own check has four reasons to refuse (409 and 400)."""
     placed = cut(shares(claims, there), there, used)
     for amount in placed.values():
@@ -337,13 +337,13 @@ def test_law_every_adjusted_consumer_amount_is_accepted_by_placement(there, clai
 
 
 @given(inventories(), DISK_CLAIMS)
-def test_law_rounding_up_to_step_size_adds_less_than_one_step_to_the_demand(there, claims):
+def test_law_rounding_up_to_step_size_adds_less_than_one_step(there, claims):
     total, wanted = sum(shares(claims, there).values()), demand(claims, there)
     assert wanted <= total < wanted + there.step_size
 
 
 @given(st.one_of(st.tuples(st.just("DISK_GB"), DISK_CLAIMS), st.tuples(st.just("VCPU"), GUEST_CLAIMS)), RATIOS)
-def test_law_companion_and_owner_roles_leave_the_same_capacity_to_instances(found, ratio):
+def test_law_roles_companion_and_owner_leave_the_same_capacity_to_instances(found, ratio):
     """If there is room, both are equal, except for one unit that each of the two rounds up."""
     name, claims = found
     there = inventory(name, 1000, allocation_ratio=ratio, max_unit=16000)
@@ -354,7 +354,7 @@ def test_law_companion_and_owner_roles_leave_the_same_capacity_to_instances(foun
 
 
 @given(inventories(), DISK_CLAIMS, st.randoms(use_true_random=False))
-def test_law_the_amount_per_cause_does_not_depend_on_the_order_of_claims(there, claims, shuffler: random.Random):
+def test_law_the_amount_of_a_cause_does_not_depend_on_the_order_of_claims(there, claims, shuffler: random.Random):
     shuffled = list(claims)
     shuffler.shuffle(shuffled)
     assert shares(shuffled, there) == shares(claims, there)
@@ -364,7 +364,7 @@ SIZES = st.lists(st.integers(1, 40).map(lambda quarters: quarters / 4), max_size
 
 
 @given(SIZES, SIZES, st.integers(0, 19), st.lists(st.integers(1, 5), max_size=3), inventories())
-def test_law_after_placement_accepts_all_writes_the_next_audit_writes_nothing(before, now, others, guests, disk):
+def test_law_once_placement_accepted_all_writes_the_next_audit_writes_nothing(before, now, others, guests, disk):
     """Whatever the agent's consumers held before and whatever the host holds now: one round of writes, then none."""
     recorded = view(
         allocations(uuid("i1"), DISK_GB=others) if others else (), provider=root(*NOVA.inventories[:2], disk)
@@ -392,14 +392,14 @@ DEAD = state(service=service())
 PLACED = view(ours(VOLUME, DISK_GB=3), ours(GUEST, VCPU=2, MEMORY_MB=512), provider=NOVA)
 
 
-def test_the_owner_role_increases_reserved_and_empties_companion_consumers():
+def test_role_owner_increases_reserved_and_empties_the_companion_consumers():
     plan = decided(world(placement=PLACED, nova=DEAD), OWNER).plan
     (put,) = [w for w in plan.writes if type(w).__name__ == "PutInventories"]
     assert {i.resource_class: i.reserved for i in put.inventories}["DISK_GB"] == 3
     assert held(plan, VOLUME) == held(plan, GUEST) == {}
 
 
-def test_the_owner_role_keeps_companion_consumers_if_nova_compute_is_running():
+def test_role_owner_keeps_the_companion_consumers_while_nova_compute_is_running():
     plan = decided(world(placement=PLACED, nova=ALIVE), OWNER).plan
     assert (plan.writes, plan.allocations) == ((), ())
 
@@ -407,10 +407,10 @@ def test_the_owner_role_keeps_companion_consumers_if_nova_compute_is_running():
 @pytest.mark.parametrize(
     ("lost", "volume_goes", "guest_goes"), [(LVM, None, {}), (LIBVIRT, None, None), (STATE, None, None)]
 )
-def test_the_owner_role_keeps_a_companion_consumer_if_its_source_cannot_be_read(lost, volume_goes, guest_goes):
+def test_role_owner_keeps_a_companion_consumer_whose_source_cannot_be_read(lost, volume_goes, guest_goes):
     plan = decided(without(world(placement=PLACED, nova=DEAD), lost), OWNER).plan
     assert (held(plan, VOLUME), held(plan, GUEST)) == (volume_goes, guest_goes)
 
 
-def test_the_owner_role_writes_no_allocations_if_no_companion_consumers_exist():
+def test_role_owner_writes_no_allocations_if_there_are_no_companion_consumers():
     assert decided(world(placement=view(provider=NOVA), nova=DEAD), OWNER).plan.allocations == ()

@@ -67,7 +67,7 @@ HELD = view(
 )
 
 
-def test_a_new_host_gets_a_complete_root_provider():
+def test_a_new_host_gets_a_root_provider_with_disk_memory_and_vcpu_inventories():
     wanted = wanted_root(decided(snapshot(placement=view(providers=())), settings(reserved_host_memory_mib=128)))
     assert (wanted.key, wanted.uuid, wanted.name, wanted.parent_uuid) == (ROOT, ROOT_UUID, NODE, None)
     assert wanted.inventories == (
@@ -79,7 +79,7 @@ def test_a_new_host_gets_a_complete_root_provider():
     assert wanted.frozen == ()
 
 
-def test_s93_vcpu_pcpu_memory_and_disk_inventories_have_novas_default_values():
+def test_s93_vcpu_pcpu_memory_and_disk_inventories_have_the_defaults_of_nova():
     machine = snapshot(libvirt=host(cpus=36, memory_mib=1024), files=filesystem(200), placement=view(providers=()))
     shared, dedicated = tuple(range(24)), tuple(range(24, 36))
     chosen = settings(cpu_shared_set=shared, cpu_dedicated_set=dedicated, reserved_host_memory_mib=512)
@@ -119,7 +119,7 @@ FROZEN = {
 
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), FROZEN.values(), ids=FROZEN.keys())
-def test_a_resource_class_with_an_unusable_source_stays_unchanged_with_a_reason(world, chosen, expected):
+def test_a_class_whose_source_is_unusable_is_not_changed_and_a_reason_is_given(world, chosen, expected):
     wanted = wanted_root(decided(world, chosen))
     assert {f.name: f.why for f in wanted.frozen} == expected
     assert {i.resource_class for i in wanted.inventories}.isdisjoint(expected)
@@ -160,7 +160,7 @@ UNMANAGED = {
 
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), UNMANAGED.values(), ids=UNMANAGED.keys())
-def test_resources_of_guests_and_volumes_unknown_to_nova_are_added_to_reserved(world, chosen, expected):
+def test_the_use_by_guests_and_volumes_unknown_to_nova_is_added_to_reserved(world, chosen, expected):
     assert reserves(decided(world, chosen)) == expected
 
 
@@ -193,31 +193,31 @@ DOUBTS = {
 
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), DOUBTS.values(), ids=DOUBTS.keys())
-def test_reserved_is_not_reduced_if_a_source_it_depends_on_is_incomplete(world, chosen, expected):
+def test_reserved_is_not_reduced_if_a_source_that_it_depends_on_is_incomplete(world, chosen, expected):
     assert reserves(decided(world, chosen)) == expected
 
 
-def test_the_part_of_reserved_copied_from_placement_is_listed_separately():
+def test_the_part_of_reserved_that_is_kept_from_placement_is_listed_separately():
     wanted = wanted_root(decided(snapshot(placement=HELD, lost=[STATE]), settings(reserved_host_cpus=1)))
     assert wanted.reserves[-1] == ReserveTerms(
         resource_class="VCPU", terms=(("reserved_host_cpus", 1), ("kept-from-placement", 2))
     )
 
 
-def test_the_desired_root_provider_has_no_name_if_the_node_name_is_unknown():
+def test_the_wanted_root_provider_has_no_name_if_the_node_name_is_unknown():
     decision = decide(snapshot(lost=[LIBVIRT]), settings(), Subject(root_uuid=ROOT_UUID, node=None), None)
     assert wanted_root(decision).name == ""
     assert {i.resource_class for i in wanted_root(decision).inventories} == {"DISK_GB"}
 
 
-def test_a_host_without_a_root_uuid_has_no_provider_tree_and_no_writes():
+def test_for_a_host_without_a_root_uuid_neither_a_tree_nor_a_write_is_planned():
     decision = decide(snapshot(nova=state(instance())), settings(), Subject(root_uuid=None, node=NODE), None)
     assert decision.tree is None
     assert decision.plan.writes == ()
     assert decision.books.promised.total("VCPU") == 1
 
 
-def test_a_guest_of_an_instance_that_nova_expects_here_adds_nothing_to_reserved():
+def test_the_guest_of_an_instance_that_nova_has_on_this_host_is_not_in_reserved():
     world = snapshot(nova=state(instance(host=HOST)), libvirt=host(domain(vcpus=40)))
     assert reserves(decided(world))["VCPU"] == 0
 
@@ -228,7 +228,7 @@ CARDS_AND_SEV = dataclasses.replace(
 )
 
 
-def test_s94_a_host_without_any_resources_gets_only_a_root_without_inventories():
+def test_s94_a_host_without_any_resources_has_only_a_root_without_inventories():
     """Totals of 0 are left out, since Placement refuses them."""
     empty = encrypting(x86(machine(sev=SevLimits(max_guests=0, max_es_guests=0))), sev="Y", sev_es="Y")
     nothing = dataclasses.replace(
@@ -240,7 +240,7 @@ def test_s94_a_host_without_any_resources_gets_only_a_root_without_inventories()
     assert (tree.root.frozen, tree.frozen_families, tree.obsolete) == ((), (), ())
 
 
-def test_the_tree_lists_the_root_first_and_all_children_below_the_root():
+def test_the_tree_lists_the_root_first_and_then_its_children():
     tree = tree_of(snapshot(libvirt=CARDS_AND_SEV), BOTH)
     assert [provider.name for provider in tree.providers] == [
         NODE,
@@ -253,7 +253,7 @@ def test_the_tree_lists_the_root_first_and_all_children_below_the_root():
     assert all("OWNER_NOVA" in provider.traits_unwanted for provider in tree.providers)
 
 
-def test_resources_of_guests_unknown_to_nova_are_reserved_only_on_the_root():
+def test_the_use_by_guests_unknown_to_nova_is_reserved_only_on_the_root():
     tree = tree_of(snapshot(libvirt=CARDS_AND_SEV), BOTH)
     assert tree.root.inventory("VCPU").reserved == 2
     assert {i.reserved for provider in tree.providers[1:] for i in provider.inventories} == {0}
@@ -268,7 +268,7 @@ def test_unreadable_mdev_devices_do_not_stop_updates_of_other_child_providers():
     ]
 
 
-def test_the_provider_tree_has_no_children_if_the_node_name_is_unknown():
+def test_the_provider_tree_has_no_children_while_the_node_name_is_unknown():
     """A child's name begins with the node's name, so the agent could not find an existing child."""
     decision = decide(
         snapshot(libvirt=CARDS_AND_SEV, placement=standing(child(GPU_06, inventory("VGPU", 2)))),
@@ -280,7 +280,7 @@ def test_the_provider_tree_has_no_children_if_the_node_name_is_unknown():
     assert decision.tree.obsolete == ()
 
 
-def test_taking_over_a_child_provider_from_nova_keeps_the_operators_traits():
+def test_a_takeover_of_a_child_provider_from_nova_keeps_the_operators_traits():
     theirs = child("amd_sev", traits=frozenset({"OWNER_NOVA", "CUSTOM_RACK_7", "HW_CPU_X86_AMD_SEV"}))
     decision = decided(snapshot(libvirt=CARDS_AND_SEV, placement=standing(theirs)))
     (put,) = [w for w in decision.plan.writes if isinstance(w, PutTraits) and w.provider_uuid == theirs.uuid]

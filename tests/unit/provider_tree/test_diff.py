@@ -70,13 +70,13 @@ INVENTORIES = {
 
 
 @pytest.mark.parametrize(("provider", "observed", "expected"), INVENTORIES.values(), ids=INVENTORIES.keys())
-def test_inventories_are_written_only_if_a_class_that_the_agent_manages_changes(provider, observed, expected):
+def test_inventories_are_written_only_if_a_class_managed_by_the_agent_changes(provider, observed, expected):
     plan = diff(tree(provider), observed)
     assert list(plan.writes) == expected
     assert plan.generations == (((ROOT_UUID, 7),) if expected else ())
 
 
-def test_a_class_with_allocations_is_not_removed():
+def test_a_resource_class_that_has_allocations_is_not_removed():
     used = inventory("PCPU", 2)
     observed = dataclasses.replace(held(used, VCPU), allocations=allocations(uuid("i1"), PCPU=1))
     plan = diff(tree(wanted(MEMORY, VCPU)), observed)
@@ -85,20 +85,20 @@ def test_a_class_with_allocations_is_not_removed():
     assert plan.held_back == (HeldBack(provider_uuid=ROOT_UUID, what="PCPU", why=why),)
 
 
-def test_the_total_of_a_class_with_allocations_may_shrink():
+def test_the_total_of_a_class_that_has_allocations_may_be_reduced():
     """Placement accepts the smaller total with 200 (measured); over-capacity reports it."""
     observed = dataclasses.replace(held(VCPU), allocations=allocations(uuid("i1"), VCPU=16))
     smaller = dataclasses.replace(VCPU, total=2, max_unit=2)
     assert diff(tree(wanted(smaller)), observed).writes == (put(smaller),)
 
 
-def test_allocations_on_another_provider_do_not_prevent_a_removal():
+def test_allocations_on_another_provider_do_not_prevent_the_removal_of_a_class():
     elsewhere = tuple(dataclasses.replace(a, provider_uuid=uuid("child")) for a in allocations(uuid("i1"), PCPU=1))
     observed = dataclasses.replace(held(inventory("PCPU", 2), VCPU), allocations=elsewhere)
     assert diff(tree(wanted(VCPU)), observed).writes == (put(VCPU),)
 
 
-def test_a_class_keeps_its_recorded_inventory_if_its_data_source_is_unreadable():
+def test_a_class_keeps_its_inventory_in_placement_if_its_source_is_unreadable():
     lvm_down = Frozen(name="DISK_GB", why="lvm could not be read")
     disk = inventory("DISK_GB", 20, reserved=3)
     plan = diff(tree(wanted(MEMORY, frozen=(lvm_down,))), held(disk))
@@ -106,7 +106,7 @@ def test_a_class_keeps_its_recorded_inventory_if_its_data_source_is_unreadable()
     assert plan.held_back == (HeldBack(provider_uuid=ROOT_UUID, what="DISK_GB", why="lvm could not be read"),)
 
 
-def test_no_new_class_is_created_in_placement_if_its_data_source_is_unreadable():
+def test_no_class_is_added_to_placement_if_the_source_of_its_data_is_unreadable():
     frozen = Frozen(name="DISK_GB", why="lvm could not be read")
     assert diff(tree(wanted(VCPU, frozen=(frozen,))), held(VCPU)).writes == ()
 
@@ -121,13 +121,13 @@ TRAITS = {
 
 
 @pytest.mark.parametrize(("before", "after"), TRAITS.values(), ids=TRAITS.keys())
-def test_diff_adds_wanted_traits_removes_unwanted_traits_and_keeps_all_others(before, after):
+def test_wanted_traits_are_added_unwanted_ones_removed_and_all_others_kept(before, after):
     plan = diff(tree(wanted(VCPU)), held(VCPU, traits=before))
     expected = () if after is None else (PutTraits(provider_uuid=ROOT_UUID, traits=tuple(sorted(after))),)
     assert plan.writes == expected
 
 
-def test_a_new_root_is_created_before_its_inventories_and_traits():
+def test_a_new_root_provider_is_created_before_its_inventories_and_traits():
     plan = diff(tree(wanted(MEMORY, VCPU)), NOTHING)
     assert plan.writes == (
         CreateProvider(provider_uuid=ROOT_UUID, name=NODE, parent_uuid=None),
@@ -137,7 +137,7 @@ def test_a_new_root_is_created_before_its_inventories_and_traits():
     assert plan.generations == ()
 
 
-def test_a_root_without_a_name_is_not_created():
+def test_a_root_provider_without_a_name_is_not_created():
     plan = diff(tree(wanted(VCPU, name="")), NOTHING)
     assert plan.writes == ()
     assert plan.held_back == (HeldBack(provider_uuid=ROOT_UUID, what="create", why="the node's name is not known"),)
@@ -192,12 +192,12 @@ def test_a_provider_is_deleted_only_if_its_children_are_deleted_too(child_goes):
     )
 
 
-def test_a_foreign_provider_in_the_tree_is_not_changed():
+def test_a_provider_of_another_owner_in_the_tree_is_not_changed():
     observed = view(providers=(root(VCPU), root(uuid=uuid("nova's"), name="x", parent_uuid=ROOT_UUID)))
     assert diff(tree(wanted(VCPU)), observed).writes == ()
 
 
-def test_plan_digests_are_equal_only_for_equal_plans():
+def test_two_plans_have_the_same_digest_only_if_they_are_equal():
     one, same = (diff(tree(wanted(MEMORY, VCPU)), held(VCPU)) for _ in range(2))
     other = diff(tree(wanted(dataclasses.replace(MEMORY, reserved=1), VCPU)), held(VCPU))
     assert one.digest == same.digest
@@ -228,7 +228,7 @@ AGGREGATES = {
 
 
 @pytest.mark.parametrize(("before", "after"), AGGREGATES.values(), ids=AGGREGATES.keys())
-def test_diff_adds_wanted_aggregates_removes_unwanted_and_keeps_all_others(before, after):
+def test_wanted_aggregates_are_added_unwanted_ones_removed_and_all_others_kept(before, after):
     provider = wanted(VCPU, aggregates_wanted=frozenset({"a"}), aggregates_unwanted=frozenset({"b"}))
     plan = diff(tree(provider), held(VCPU, traits=OURS, aggregates=frozenset(before)))
     expected = () if after is None else (PutAggregates(provider_uuid=ROOT_UUID, aggregates=tuple(sorted(after))),)

@@ -208,7 +208,7 @@ def told(plan: Plan, one: str) -> frozenset[str]:
 
 
 @given(worlds())
-def test_law_1_each_managed_value_is_as_wanted_or_is_listed_as_held_back(world):
+def test_law_1_each_managed_value_becomes_the_wanted_one_or_is_held_back(world):
     plan = diff(world.wanted, world.view())
     then = {p.uuid: p for p in carried_out(plan, world)}
     before = {p.uuid: p for p in world.providers}
@@ -231,7 +231,7 @@ def test_law_1_each_managed_value_is_as_wanted_or_is_listed_as_held_back(world):
 
 
 @given(worlds())
-def test_law_1_data_of_other_owners_is_not_changed(world):
+def test_law_1_the_data_of_other_owners_are_not_changed(world):
     then = {p.uuid: p for p in carried_out(diff(world.wanted, world.view()), world)}
     for old in world.providers:
         if old.uuid not in world.ours:
@@ -246,7 +246,7 @@ def test_law_1_data_of_other_owners_is_not_changed(world):
 
 
 @given(worlds())
-def test_law_1_every_wanted_parent_is_set_from_microversion_1_37_on(world):
+def test_law_1_from_microversion_1_37_every_wanted_parent_is_set(world):
     """From 1.37 on no parent is ever held back: in the order parents first every move works."""
     world = dataclasses.replace(world, reparents=True)
     plan = diff(world.wanted, world.view())
@@ -256,7 +256,7 @@ def test_law_1_every_wanted_parent_is_set_from_microversion_1_37_on(world):
 
 
 @given(worlds())
-def test_law_1_before_microversion_1_37_no_provider_that_has_a_parent_is_moved(world):
+def test_law_1_before_microversion_1_37_no_provider_gets_a_different_parent(world):
     world = dataclasses.replace(world, reparents=False)
     plan = diff(world.wanted, world.view())
     standing = {p.uuid: p for p in world.providers}
@@ -270,7 +270,7 @@ def test_law_1_before_microversion_1_37_no_provider_that_has_a_parent_is_moved(w
 
 
 @given(worlds())
-def test_law_2_a_tree_that_is_in_its_wanted_state_needs_no_write(world):
+def test_law_2_a_tree_that_already_is_as_wanted_needs_no_write(world):
     then = carried_out(diff(world.wanted, world.view()), world)
     again = diff(world.wanted, dataclasses.replace(world, providers=then).view())
     assert (again.writes, again.generations) == ((), ())

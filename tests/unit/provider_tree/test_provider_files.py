@@ -54,7 +54,7 @@ def tree(there, *entries) -> DesiredTree:
     return made
 
 
-def test_s129_an_entry_for_this_root_overrides_the_entry_for_all_nodes():
+def test_s129_an_entry_for_this_root_replaces_the_entry_for_all_nodes():
     every = entry(inventory("CUSTOM_A", 100), traits={"CUSTOM_T"}, uuid=COMPUTE_NODE)
     ours = entry(inventory("CUSTOM_B", 5), uuid=ROOT_UUID)
     assert custom(tree(world(), every, ours).root) == {"CUSTOM_B": 5}
@@ -63,12 +63,12 @@ def test_s129_an_entry_for_this_root_overrides_the_entry_for_all_nodes():
     assert "CUSTOM_T" in tree(world(), every).root.traits_wanted
 
 
-def test_an_entry_matches_the_root_by_name_before_the_root_exists():
+def test_a_provider_yaml_entry_matches_the_root_by_name_before_the_root_exists():
     named = entry(inventory("CUSTOM_B", 5), name=NODE)
     assert custom(tree(snapshot(placement=view(providers=())), named).root) == {"CUSTOM_B": 5}
 
 
-def test_s130_two_entries_for_one_provider_by_uuid_and_by_name_are_a_conflict():
+def test_s130_an_entry_by_uuid_and_an_entry_by_name_for_one_provider_conflict():
     by_uuid, by_name = entry(inventory("CUSTOM_A", 1), uuid=ROOT_UUID), entry(traits={"CUSTOM_T"}, name=NODE)
     assert custom(tree(world(), by_uuid, by_name).root) == {}
     (found,) = findings(world(), "provider-config-conflict", settings(provider_entries=(by_uuid, by_name)))
@@ -80,7 +80,7 @@ def test_s130_two_entries_for_one_provider_by_uuid_and_by_name_are_a_conflict():
     }
 
 
-def test_s132_an_entry_with_a_class_that_the_agent_manages_is_a_conflict():
+def test_s132_an_entry_that_contains_a_class_managed_by_the_agent_is_a_conflict():
     # The reader refuses standard classes in a file. This entry bypasses the reader and stands for a child's class.
     taken = entry(inventory("VCPU", 99), uuid=ROOT_UUID)
     (found,) = findings(world(), "provider-config-conflict", settings(provider_entries=(taken,)))
@@ -88,7 +88,7 @@ def test_s132_an_entry_with_a_class_that_the_agent_manages_is_a_conflict():
     assert wanted_root(decided(world(), settings(provider_entries=(taken,)))).inventory("VCPU").total == 4
 
 
-def test_s135_an_entry_does_not_conflict_with_a_class_it_added_earlier():
+def test_s135_an_entry_does_not_conflict_with_the_class_that_it_added_earlier():
     added = entry(inventory("CUSTOM_A", 100), traits={"CUSTOM_T"}, uuid=CHILD.uuid)
     there = world(OURS, CHILD)
     plan = decided(there, settings(provider_entries=(added,))).plan
@@ -115,13 +115,13 @@ def test_s136_an_entry_is_reported_as_unmatched_until_its_provider_exists(who):
     assert custom(tree(world(OURS, there), waiting).providers[-1]) == {"CUSTOM_A": 1}
 
 
-def test_no_entry_is_reported_as_unmatched_if_placement_could_not_be_read():
+def test_no_entry_is_reported_as_unmatched_while_placement_is_unreadable():
     waiting = entry(inventory("CUSTOM_A", 1), name="nobody")
     unread = snapshot(lost=("placement",))
     assert findings(unread, "provider-config-unmatched", settings(provider_entries=(waiting,))) == ()
 
 
-def test_an_entry_for_a_foreign_provider_keeps_the_providers_other_inventories():
+def test_an_entry_for_another_owners_provider_keeps_its_other_inventories():
     added = tree(world(OURS, CHILD), entry(inventory("CUSTOM_A", 1), uuid=CHILD.uuid))
     plan = diff(added, view(providers=(OURS, CHILD)))
     (put,) = [w for w in plan.writes if isinstance(w, PutInventories) and w.provider_uuid == CHILD.uuid]
@@ -139,7 +139,7 @@ def after(*was, entries=(), there=None):
 A, T = Addition(ROOT_UUID, Added.RESOURCE_CLASS, "CUSTOM_A"), Addition(ROOT_UUID, Added.TRAIT, "CUSTOM_T")
 
 
-def test_values_added_by_a_removed_entry_are_removed_and_other_traits_are_kept():
+def test_the_values_that_a_removed_entry_added_are_removed_and_others_are_kept():
     put, traits = after(A, T).plan.writes
     assert (put.provider_uuid, {i.resource_class for i in put.inventories}) == (
         ROOT_UUID,
@@ -150,25 +150,25 @@ def test_values_added_by_a_removed_entry_are_removed_and_other_traits_are_kept()
     assert after().plan.writes == ()
 
 
-def test_a_value_that_an_entry_added_is_remembered_while_placement_contains_it():
+def test_a_value_that_an_entry_added_is_remembered_while_it_is_in_placement():
     assert after(A, T).tree.added == (A, T)
     assert after(A, T, there=OURS).tree.added == ()
     named = entry(inventory("CUSTOM_A", 9), uuid=COMPUTE_NODE)
     assert after(T, entries=(named,)).tree.added == (A, T)
 
 
-def test_a_value_that_an_entry_added_is_not_removed_while_an_entry_names_it():
+def test_a_value_that_an_entry_added_is_not_removed_while_an_entry_contains_it():
     assert (
         after(A, T, entries=(entry(inventory("CUSTOM_A", 9), traits={"CUSTOM_T"}, uuid=ROOT_UUID),)).plan.writes == ()
     )
 
 
-def test_contradicting_entries_do_not_remove_values_that_earlier_entries_added():
+def test_contradicting_entries_do_not_remove_values_that_were_added_earlier():
     both = entry(inventory("CUSTOM_B", 1), uuid=ROOT_UUID), entry(traits={"CUSTOM_U"}, name=NODE)
     assert after(A, T, entries=both).plan.writes == ()
 
 
-def test_a_removed_provider_yaml_entry_removes_only_its_class_from_novas_child():
+def test_only_the_class_of_a_removed_entry_is_removed_from_novas_child_provider():
     gone = Addition(CHILD.uuid, Added.RESOURCE_CLASS, "CUSTOM_A")
     extended = dataclasses.replace(CHILD, inventories=(inventory("CUSTOM_A", 1), inventory("VGPU", 2)))
     snap = snapshot(placement=view(providers=(OURS, extended)))
@@ -177,7 +177,7 @@ def test_a_removed_provider_yaml_entry_removes_only_its_class_from_novas_child()
     assert put == PutInventories(provider_uuid=CHILD.uuid, inventories=(inventory("VGPU", 2),))
 
 
-def test_values_that_entries_added_are_remembered_if_placement_is_unreadable():
+def test_values_that_entries_added_are_remembered_while_placement_is_unreadable():
     subject = Subject(root_uuid=ROOT_UUID, node=NODE)
     assert decide(
         snapshot(lost=("placement",)), settings(), subject, None, history=History(added=(A, T))
@@ -206,7 +206,7 @@ def of_gpu(decision):
     return [write for write in decision.plan.writes if write.provider_uuid == GPU.uuid]
 
 
-def test_a_value_added_by_an_entry_is_forgotten_if_the_agent_itself_wants_it():
+def test_a_value_that_an_entry_added_is_forgotten_if_the_agent_itself_wants_it():
     assert on_gpu(CARD, was=(GPU_CLASS,)).tree.added == ()
     assert on_gpu(UNKNOWN, was=(GPU_CLASS,)).tree.added == (GPU_CLASS,), "not known now whether it wants it"
     owned = entry(traits={"CUSTOM_OWNER_STOCKTAKE", "CUSTOM_T"}, uuid=GPU.uuid)
@@ -224,7 +224,7 @@ def test_a_value_added_by_an_entry_is_forgotten_if_the_agent_itself_wants_it():
     ],
     ids=["nothing named", "its own class", "another class", "two entries"],
 )
-def test_provider_files_change_no_gpu_provider_whose_card_libvirt_did_not_list(facts, entries):
+def test_provider_yaml_changes_no_gpu_provider_whose_card_libvirt_does_not_list(facts, entries):
     there = dataclasses.replace(GPU, traits=GPU.traits | {"CUSTOM_T"})
     found = on_gpu(facts, *entries, there=there, was=(GPU_CLASS, GPU_TRAIT))
     assert of_gpu(found) == []
@@ -232,7 +232,7 @@ def test_provider_files_change_no_gpu_provider_whose_card_libvirt_did_not_list(f
     assert not [f.code for f in found.findings if f.code.startswith("provider-config")]
 
 
-def test_provider_files_do_not_change_a_pci_provider_if_device_specs_conflict():
+def test_provider_yaml_changes_no_pci_provider_whose_device_specs_conflict():
     there = pci.child("0000:82:00.0", inventory("CUSTOM_PCI_8086_1515", 2))
     chosen = pci.pci_settings(
         {"vendor_id": "8086"}, provider_entries=(entry(inventory("CUSTOM_PCI_8086_1515", 1), uuid=there.uuid),)

@@ -78,7 +78,7 @@ AMOUNTS = {
 
 
 @pytest.mark.parametrize(("before", "claims", "expected"), AMOUNTS.values(), ids=AMOUNTS.keys())
-def test_use_by_unmanaged_guests_and_volumes_is_added_to_reserved(before, claims, expected):
+def test_the_use_by_unmanaged_guests_and_volumes_is_added_to_reserved(before, claims, expected):
     after, _ = raised(before, (("own", before.reserved),), claims, settings())
     assert after == dataclasses.replace(before, reserved=expected)
 
@@ -96,7 +96,7 @@ def test_a_configured_reserve_above_the_total_is_reported_as_overflow():
     assert terms.overflow == 5
 
 
-def test_the_listed_causes_of_the_reserved_amount_add_up_to_reserved():
+def test_the_amounts_of_all_listed_causes_add_up_to_reserved():
     claims = [by_hand(GIB // 2), made_by(Cause.BLOCK_STORAGE, 2 * GIB), made_by(Cause.VOLUME_ORPHANED, GIB // 4)]
     after, terms = raised(DISK, (("reserved_host_disk_mb", 2),), claims, settings())
     assert terms.terms[0] == ("reserved_host_disk_mb", 2)
@@ -111,7 +111,7 @@ RESERVE, REPORT, IGNORE = UnmanagedPolicy.RESERVE, UnmanagedPolicy.REPORT, Unman
     ("volumes", "guests", "expected"),
     [(RESERVE, RESERVE, 6), (RESERVE, REPORT, 5), (REPORT, RESERVE, 1), (IGNORE, RESERVE, 1), (REPORT, IGNORE, 0)],
 )
-def test_options_foreign_volumes_and_unknown_guests_each_reserve_only_that_use(volumes, guests, expected):
+def test_options_foreign_volumes_and_unknown_guests_each_control_only_their_use(volumes, guests, expected):
     claims = [
         by_hand(GIB),
         made_by(Cause.VOLUME_ORPHANED, 2 * GIB),
@@ -139,7 +139,7 @@ DOUBT = {
 
 
 @pytest.mark.parametrize(("ours", "observed", "expected", "terms"), DOUBT.values(), ids=DOUBT.keys())
-def test_a_higher_reserved_amount_in_placement_is_kept_up_to_the_total(ours, observed, expected, terms):
+def test_a_reserved_amount_that_is_higher_in_placement_is_kept_up_to_the_total(ours, observed, expected, terms):
     after, said = not_below(dataclasses.replace(DISK, reserved=ours), TERMS, observed)
     assert after.reserved == expected
     assert said.terms == terms

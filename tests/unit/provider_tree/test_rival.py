@@ -50,20 +50,20 @@ GUARD = {
 
 
 @pytest.mark.parametrize(("traits", "known", "takeover", "may_write"), GUARD.values(), ids=GUARD.keys())
-def test_nova_compute_is_detected_as_a_rival_writer_by_trait_and_heartbeat(traits, known, takeover, may_write):
+def test_the_rival_writer_nova_compute_is_detected_by_its_trait_and_heartbeat(traits, known, takeover, may_write):
     rival = rival_of(root(traits=traits), known, settings(takeover=takeover), None, silent_for_s=60)
     assert (rival is None) is may_write
 
 
 @pytest.mark.parametrize("traits", [NOVA, NOVA | OURS], ids=["a takeover", "it came back"])
 @pytest.mark.parametrize(("silent_for_s", "may_write"), [(0, False), (56, False), (57, True), (60, True)])
-def test_a_takeover_must_wait_until_no_heartbeat_was_seen_for_57_seconds(traits, silent_for_s, may_write):
+def test_a_takeover_waits_until_no_heartbeat_was_seen_for_57_seconds(traits, silent_for_s, may_write):
     # nova-compute sets its trait seconds before its first heartbeat (measured): the service row is from its last run.
     rival = rival_of(root(traits=traits), DEAD, settings(takeover=True), None, silent_for_s)
     assert (rival is None) is may_write
 
 
-def test_heartbeat_age_is_measured_from_the_newest_heartbeat_in_the_cell():
+def test_the_age_of_a_heartbeat_is_relative_to_the_newest_heartbeat_in_the_cell():
     """In a lagging replica every service's heartbeat is old, and a hypervisor's clock may be fast."""
     late = datetime.timedelta(seconds=50)
     reports = dataclasses.replace(seen(55), heartbeat=NOW - late)
@@ -86,11 +86,11 @@ LOOKS = {
 
 
 @pytest.mark.parametrize(("there", "known", "after"), LOOKS.values(), ids=LOOKS.keys())
-def test_a_heartbeat_or_new_provider_generation_restarts_the_wait_for_takeover(there, known, after):
+def test_a_heartbeat_or_a_changed_generation_restarts_the_wait_for_a_takeover(there, known, after):
     assert silence(BEFORE, there, known, 130) == after
 
 
-def test_a_missing_root_has_a_rival_writer_only_if_nova_compute_is_running():
+def test_without_a_root_provider_only_a_running_nova_compute_is_a_rival_writer():
     assert rival_of(None, None, settings(), written(strikes=2)) is None
     assert rival_of(None, DEAD, settings(), None) is None
     assert rival_of(None, ALIVE, settings(), None) is not None
@@ -135,26 +135,26 @@ STRIKES = {
 
 
 @pytest.mark.parametrize(("before", "there", "now_wanted", "after"), STRIKES.values(), ids=STRIKES.keys())
-def test_consecutive_audits_that_find_a_change_by_another_writer_are_counted(before, there, now_wanted, after):
+def test_consecutive_audits_that_find_changes_by_another_writer_are_counted(before, there, now_wanted, after):
     judgement = judged(written(strikes=before), root(*there), now_wanted)
     assert judgement == written(strikes=after)
 
 
-def test_no_changes_by_another_writer_are_counted_for_a_deleted_provider():
+def test_no_change_by_another_writer_is_counted_for_a_deleted_provider():
     assert judged(written(strikes=1), None, wanted()) is None
 
 
-def test_no_foreign_changes_are_counted_if_the_agent_never_wrote_the_provider():
+def test_no_change_is_counted_for_a_provider_that_the_agent_never_wrote():
     assert judged(None, root(THEIRS), wanted()) is None
 
 
 @pytest.mark.parametrize(("strikes", "stopped"), [(0, False), (1, False), (2, True)])
-def test_a_rival_writer_is_reported_after_two_audits_found_its_changes(strikes, stopped):
+def test_a_rival_writer_is_reported_after_two_audits_that_found_its_changes(strikes, stopped):
     rival = rival_of(root(THEIRS, traits=OURS), state(), settings(), written(strikes=strikes))
     assert (rival is not None) is stopped
 
 
-def test_the_message_about_a_rival_writer_shows_the_written_and_found_inventory():
+def test_the_message_about_a_rival_writer_shows_the_inventory_written_and_found():
     rival = rival_of(root(THEIRS, traits=OURS), state(), settings(), written(VCPU, MEMORY, strikes=2))
     assert rival is not None
     assert rival.why == (
@@ -164,7 +164,7 @@ def test_the_message_about_a_rival_writer_shows_the_written_and_found_inventory(
     )
 
 
-def test_a_rival_writer_is_still_reported_after_its_change_was_reverted():
+def test_a_rival_writer_is_still_reported_after_its_change_is_reverted():
     rival = rival_of(root(VCPU, traits=OURS), state(), settings(), written(strikes=2))
     assert rival is not None
     assert rival.why.endswith("the change is gone now")
@@ -184,7 +184,7 @@ RATIOS = {
 
 
 @pytest.mark.parametrize(("there", "ratio"), RATIOS.values(), ids=RATIOS.keys())
-def test_a_foreign_ratio_change_is_ignored_if_total_or_max_unit_changed_too(there, ratio):
+def test_another_writers_ratio_is_not_kept_if_total_or_max_unit_changed_too(there, ratio):
     (read,) = without_foreign_ratios(root(there), written()).inventories
     assert read == dataclasses.replace(there, allocation_ratio=ratio)
 

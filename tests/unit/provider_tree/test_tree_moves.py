@@ -26,7 +26,7 @@ def astray():
     return dataclasses.replace(child(GPU_06, inventory("VGPU", 16)), parent_uuid=OTHER.uuid)
 
 
-def test_an_audit_moves_the_agents_misplaced_child_provider_below_the_root():
+def test_an_audit_moves_a_misplaced_child_provider_of_the_agent_below_the_root():
     assert moves(decision_with(OTHER, astray())) == [
         MoveProvider(provider_uuid=uuid(GPU_06), name=f"{NODE}_{GPU_06}", parent_uuid=ROOT_UUID)
     ]
@@ -45,13 +45,13 @@ def test_child_providers_of_other_owners_are_not_moved():
     assert moves(decision_with(OTHER, theirs, child(GPU_06))) == []
 
 
-def test_known_providers_of_the_placement_view_include_those_of_other_trees():
+def test_the_known_providers_include_those_of_other_provider_trees():
     view = dataclasses.replace(standing(), beside=(DetachedTree(uuid=OTHER.uuid, providers=(OTHER,)),))
     assert view.provider(OTHER.uuid) is None
     assert view.known[OTHER.uuid] == OTHER
     assert view.known[ROOT_UUID] == view.root
 
 
-def test_provider_depth_counts_known_ancestors_and_stops_at_a_parent_loop():
+def test_the_depth_of_a_provider_is_its_number_of_known_ancestors_without_loops():
     parents = {"a": None, "b": "a", "c": "b", "d": "nobody", "e": "f", "f": "e"}
     assert [depth(one, parents) for one in parents] == [0, 1, 2, 0, 2, 2]

@@ -23,7 +23,7 @@ def head(document):
     return shown(head_lines(document, NOW))
 
 
-def test_the_head_of_the_audit_text_shows_node_outcome_and_every_data_source():
+def test_the_head_of_the_audit_text_shows_the_node_the_outcome_and_every_source():
     said = head(DOCUMENT)
     assert said[0] == "audit of compute-17.example.org at 2026-11-21T10:00:00.000Z: 1 finding"
     assert said[1] == f"provider {PROVIDER}, role owner, 4 of 4 writes done"
@@ -38,7 +38,7 @@ def source(**changes):
     return said
 
 
-def test_the_source_line_of_the_audit_text_marks_a_light_read():
+def test_the_line_of_a_source_in_the_audit_text_marks_a_light_read():
     assert source(ok=True, read="light") == "read: state 5000 ms (light read)"
     assert source(ok=True, read="full") == source(ok=True, read=...) == "read: state 5000 ms"
 
@@ -51,11 +51,11 @@ def test_the_line_of_the_state_source_shows_how_far_a_heartbeat_is_ahead():
     assert source(behind_s=-70.0).endswith(": old; the newest heartbeat is 70 s ahead")
 
 
-def test_the_source_line_shows_no_heartbeat_age_if_the_report_has_none():
+def test_the_line_of_a_source_shows_no_heartbeat_age_if_the_report_has_none():
     assert source(behind_s=...).endswith(": old")
 
 
-def test_the_source_line_says_which_unread_source_prevents_a_read():
+def test_the_line_of_a_source_names_the_unread_source_that_prevented_the_read():
     assert source(asked=False, not_asked_because="libvirt is unread") == "state not asked: libvirt is unread"
 
 
@@ -67,11 +67,11 @@ def test_the_source_line_says_which_unread_source_prevents_a_read():
         ({"writes_done": 2}, "2 of 4 writes done"),
     ],
 )
-def test_the_audit_text_shows_how_many_of_the_planned_writes_were_done(changes, text):
+def test_the_audit_text_shows_how_many_of_the_planned_writes_succeeded(changes, text):
     assert head(audit_document(dataclasses.replace(REPORT, **changes)))[1].endswith(text)
 
 
-def test_the_audit_text_says_that_an_unread_placement_prevented_all_writes():
+def test_the_audit_text_says_that_nothing_was_written_as_placement_was_not_read():
     unread = SourceStatus(name="placement", ok=False, age_s=None, duration_ms=9.0, error="placement: refused")
     report = dataclasses.replace(REPORT, sources=(unread,), plan=EMPTY_PLAN, writes_done=0, requests=0, tried=12)
     said = head(audit_document(report))
@@ -79,7 +79,7 @@ def test_the_audit_text_says_that_an_unread_placement_prevented_all_writes():
     assert "12 requests to Placement tried, 0 answered" in said[2]
 
 
-def test_the_first_lines_count_causes_and_mention_unknown_findings_once():
+def test_the_first_lines_count_the_causes_and_name_unknown_findings_only_once():
     said = head(audit_document(SCREEN))
     assert said[0].endswith(": 6 findings, 4 causes")
     assert [line for line in said if "not known" in line] == [
@@ -139,7 +139,7 @@ def test_a_finding_without_commands_shows_the_remedy_as_text():
 
 
 @pytest.mark.parametrize("age", [("2026-11-21T10:00:00.000Z", ", new"), ("", ""), ("yesterday", "")])
-def test_a_finding_block_leaves_out_an_age_that_is_not_known(age):
+def test_a_finding_block_omits_an_age_that_is_unknown(age):
     since, text = age
     said = shown(finding_block(finding_document(FINDING) | {"first_seen_at": since}, {}, NOW))
     assert f"  seen{text}  [" in said[0]
@@ -150,7 +150,7 @@ def test_a_finding_of_an_older_agent_is_shown_without_a_state():
     assert "  seen, 60 min  [" in shown(finding_block(older | {"confirmed": False}, {}, NOW))[0]
 
 
-def test_symptoms_stand_below_their_cause_without_remedies():
+def test_symptoms_are_printed_below_their_cause_and_without_remedies():
     said = shown(audit_blocks(audit_document(SCREEN), {}))
     symptoms = [line for line in said if "consumer-on-several-providers" in line]
     assert symptoms == [
@@ -181,7 +181,7 @@ def test_finding_blocks_list_the_most_severe_findings_first():
     assert [line.split()[2] for line in heads[1:3]] == ["DISK_GB", "VCPU"]
 
 
-def test_the_audit_text_names_findings_that_are_gone_with_the_reason():
+def test_the_audit_text_lists_findings_that_are_gone_with_the_reason():
     said = shown(gone_lines(audit_document(SCREEN)))
     uuid = SCREEN.gone[0].seen.finding.consumer_uuid
     words = "host-changed: libvirt: no guest -> a running guest"
@@ -189,19 +189,19 @@ def test_the_audit_text_names_findings_that_are_gone_with_the_reason():
     assert shown(gone_lines(DOCUMENT)) == []
 
 
-def test_the_simulated_facts_follow_the_findings():
+def test_facts_that_were_simulated_are_printed_after_the_findings():
     said = shown(audit_blocks({**audit_document(SCREEN), "simulated": ["guests: recorded"]}, {}))
     at = said.index("simulated: guests: recorded")
     assert at > max(number for number, text in enumerate(said) if text.startswith(" docs: "))
 
 
-def test_the_reason_several_is_shown_as_gone():
+def test_a_finding_that_is_gone_for_several_reasons_is_shown_as_gone():
     (each,) = audit_document(SCREEN)["gone"]
     said = shown(gone_lines({"gone": [each | {"reason": "several", "words": "no longer found; before: 4 MiB"}]}))
     assert said[-1].endswith("]: gone: no longer found; before: 4 MiB")
 
 
-def test_a_finding_that_heal_cannot_repair_says_so_and_ends_with_the_audit_to_run():
+def test_the_block_of_a_finding_that_heal_cannot_repair_ends_with_a_new_audit():
     by_hand = Remedy(kind=RemedyKind.HAND, words="remove the volume", command="lvremove guests/scratch")
     fix = "  fix: no automatic repair on this host, only by hand"
     assert shown(finding_block(changed(remedies=(by_hand,)), {}, NOW))[2:-1] == [
@@ -224,7 +224,7 @@ def plan_text(plan, width=400):
     return [line for line in shown(plan_lines(plan), width) if line]
 
 
-def test_the_plan_text_lists_writes_with_units_before_changes_held_back():
+def test_the_plan_text_lists_writes_with_units_before_the_writes_held_back():
     said = plan_text(DOCUMENT["plan"])
     assert said[0] == f"plan {REPORT.plan.digest[:12]}:"
     assert said[1:] == [
@@ -247,7 +247,7 @@ def recorded(*names):
     return tuple(dataclasses.replace(plain, trait=name, recorded=True) for name in names)
 
 
-def test_the_plan_text_lists_changed_traits_and_the_json_document_all_traits():
+def test_the_plan_text_has_only_changed_traits_and_the_json_document_has_all():
     kept = tuple(f"COMPUTE_TRAIT_NUMBER_{number}" for number in range(100))
     new = tuple(f"HW_CPU_X86_NEW_{number}" for number in range(30))
     plan = planned(PutTraits(provider_uuid=PROVIDER, traits=(*kept, *new)), traits=recorded(*kept, "CUSTOM_OLD"))
@@ -294,7 +294,7 @@ def many_leaks(count):
     return [finding_document(seen) for seen in leaks]
 
 
-def test_more_than_five_equal_findings_share_a_block_with_one_command():
+def test_more_than_five_equal_findings_have_one_block_and_one_command():
     said = shown(finding_blocks(many_leaks(7), {}, NOW))
     ids = [seen.finding.id[:8] for seen in MANY_LEAKS.findings[:7]]
     assert sum(line.startswith("ERROR  ") for line in said) == 1
@@ -305,12 +305,12 @@ def test_more_than_five_equal_findings_share_a_block_with_one_command():
     assert sum(line.strip()[1:9] in ids for line in said) == 7
 
 
-def test_five_equal_findings_have_a_block_each():
+def test_five_equal_findings_have_one_block_each():
     said = shown(finding_blocks(many_leaks(5), {}, NOW))
     assert sum(line.startswith("ERROR  ") for line in said) == 5
 
 
-def test_many_findings_that_heal_does_not_repair_have_a_command_each():
+def test_each_of_many_findings_that_heal_does_not_repair_has_its_own_command():
     foreign = finding_document(MANY_LEAKS.findings[-1])
     found = [foreign | {"id": f"{n}0000000-0", "subject": f"vg0/x{n}"} for n in range(6)]
     said = shown(finding_blocks(found, {}, NOW))
@@ -333,18 +333,18 @@ PLANNED = DOCUMENT | {"published": False, "writes_done": 0, "error": None, "sour
     ],
     ids=["planned", "written", "observer", "refused", "placement unread", "nothing planned"],
 )
-def test_an_audit_that_did_not_write_names_the_command_that_writes(changes, named):
+def test_the_text_of_an_audit_that_did_not_write_names_the_command_that_writes(changes, named):
     said = shown(audit_blocks(PLANNED | changes, {}))
     assert (" hand: stocktake audit --publish" in said) == named
 
 
-def test_a_lost_source_comes_before_other_findings_of_its_severity():
+def test_an_unavailable_source_is_listed_before_findings_of_the_same_severity():
     lost = finding_document(MANY_LEAKS.findings[0]) | {"code": "source-unavailable", "id": "f0000000-0"}
     said = shown(finding_blocks([*many_leaks(2), lost], {}, NOW))
     assert next(line.split()[1] for line in said if line.startswith("ERROR")) == "source-unavailable"
 
 
-def test_a_finding_block_shows_what_else_the_audit_read_about_the_subject():
+def test_a_finding_block_shows_further_facts_that_the_audit_read_on_the_subject():
     found = changed() | {"known": ["the database has no instance on the node", "Placement has no such provider"]}
     said = shown(finding_block(found, {}, NOW))
     assert [line for line in said if line.startswith("known: ")] == [
@@ -361,7 +361,7 @@ def test_the_details_of_a_finding_say_when_the_fault_began_according_to_nova():
     assert since.endswith("; the instance was deleted at 2026-11-20T08:00:00Z")
 
 
-def test_after_audit_publish_the_heading_of_the_plan_says_all_written():
+def test_the_plan_has_the_heading_all_written_if_all_its_writes_were_done():
     plan = DOCUMENT["plan"]
     done = shown(plan_lines(plan, len(plan["writes"])))
     assert done[1] == f"plan {plan['digest'][:12]}, all written:"

@@ -88,7 +88,7 @@ TRAIT = [
 ]
 
 
-def test_json_documents_have_every_key_of_the_stable_format():
+def test_the_json_documents_have_every_key_of_the_stable_format():
     audit = audit_document(REPORT)
     assert set(AUDIT) < set(audit)
     assert audit["schema_version"] == 1
@@ -104,7 +104,7 @@ def test_json_documents_have_every_key_of_the_stable_format():
     assert set(trait_rows(REPORT)[0]) == set(TRAIT)
 
 
-def test_a_leaked_allocation_has_null_promised_and_held_amounts_in_the_ledger():
+def test_the_ledger_row_of_a_leaked_allocation_has_null_for_promised_and_held():
     agreed, leaked = ledger_rows(REPORT)
     assert (agreed["consumer_uuid"], agreed["promised"], agreed["verdict"]) == (GUEST, 4, "agreed")
     assert (leaked["consumer_uuid"], leaked["promised"], leaked["held"], leaked["recorded"]) == (
@@ -115,20 +115,20 @@ def test_a_leaked_allocation_has_null_promised_and_held_amounts_in_the_ledger():
     )
 
 
-def test_the_free_amount_may_be_negative_and_is_null_if_usage_is_unknown():
+def test_the_free_amount_may_be_negative_and_is_null_if_the_usage_is_unknown():
     disk, vcpu = inventory_rows(REPORT.inventory)
     assert vcpu["free"] == 48 * 4.0 - 204 == -12
     assert (disk["used"], disk["free"], disk["recorded_total"]) == (None, None, None)
     assert disk["reserved"] == 8
 
 
-def test_a_class_found_only_in_placement_has_a_null_total():
+def test_the_total_is_null_for_a_class_that_only_placement_has():
     row = InventoryRow(provider="p", provider_uuid=PROVIDER, wanted=None, recorded=VCPU, used=0)
     (shown,) = inventory_rows((row,))
     assert (shown["resource_class"], shown["total"], shown["recorded_total"]) == ("VCPU", None, 48)
 
 
-def test_the_evidence_of_a_foreign_volume_has_its_exact_size_in_bytes():
+def test_the_evidence_about_a_foreign_volume_has_its_exact_size_in_bytes():
     (finding,) = audit_document(REPORT)["findings"]
     assert finding["evidence"][0]["size_bytes"] == 8_053_063_680
     assert [claim["provider"] for claim in finding["evidence"]] == ["root", "lvm:other"]
@@ -152,7 +152,7 @@ def test_every_kind_of_placement_write_has_a_name_in_json_documents():
     assert set(WRITE_KINDS) == set(Write.__args__)
 
 
-def test_the_report_file_contains_every_field_of_the_report():
+def test_the_report_file_has_all_report_fields_except_those_for_the_daemon_only():
     stored = report_from_json(report_to_json(REPORT))
     assert stored == json.loads(json.dumps(report_document(REPORT)))
     assert stored["summary"]["free_vcpus"] == -156

@@ -14,7 +14,7 @@ def test_a_line_is_wrapped_with_its_hanging_indent():
     assert shown(["  plain text goes on"], 12) == ["  plain text", "    goes on"]
 
 
-def test_a_word_longer_than_the_terminal_stays_whole():
+def test_a_word_that_is_longer_than_the_line_is_not_broken():
     assert shown(["a /very/long/path/that/does/not/fit b"], 12) == ["a", "  /very/long/path/that/does/not/fit", "  b"]
 
 
@@ -33,13 +33,13 @@ def test_a_word_longer_than_the_terminal_stays_whole():
         "min_unit 1",
     ],
 )
-def test_a_phrase_is_never_broken_over_lines(phrase):
+def test_a_phrase_that_must_stay_together_is_never_broken_over_two_lines(phrase):
     for width in range(10, 60):
         text = shown([f"some words before {phrase} and some words after"], width)
         assert sum(phrase in part for part in text) == 1
 
 
-def test_copyable_lines_are_never_wrapped_and_labels_are_aligned():
+def test_lines_to_be_copied_are_never_wrapped_and_all_labels_are_aligned():
     assert shown([copyable("fix", "stocktake heal " * 9), labelled("how", "by hand and slowly")], 20) == [
         f"  fix: {'stocktake heal ' * 9}".rstrip(),
         "  how: by hand and",
@@ -62,7 +62,7 @@ def test_a_wrapped_line_keeps_the_colours_of_its_words():
     ("encoding", "text"),
     [("utf-8", "caf\u00e9 \U0001f600"), ("latin-1", "caf\u00e9 \\U0001f600"), ("ascii", "caf\\xe9 \\U0001f600")],
 )
-def test_columns_are_aligned_after_unencodable_characters_were_escaped(encoding, text):
+def test_columns_are_aligned_even_if_characters_cannot_be_encoded(encoding, text):
     grid = Grid(
         columns=(Column("a", "A", Kind.NAME), Column("b", "B")), rows=(("caf\u00e9 \U0001f600", "b"), ("", "b"))
     )
@@ -72,7 +72,7 @@ def test_columns_are_aligned_after_unencodable_characters_were_escaped(encoding,
 
 
 @given(st.text(), st.sampled_from([None, 8, 40]), st.booleans())
-def test_law_no_text_contains_a_character_that_a_terminal_obeys(text, width, colour):
+def test_law_no_printed_text_contains_a_terminal_control_character(text, width, colour):
     grid = Grid(columns=(Column("a", "A", Kind.NAME), Column("b", "B", Kind.TEXT)), rows=((text, text),))
     look = Look(width=width, colour=colour)
     for part in drawn([text, line(text), copyable("fix", text), grid], look).split("\n"):

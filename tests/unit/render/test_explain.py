@@ -191,11 +191,11 @@ def document(found):
     return document_with_text(found, text_of(found))
 
 
-def test_story_1_explain_vcpu_lists_consumers_and_the_finished_evacuation():
+def test_story_1_explain_vcpu_lists_the_consumers_and_the_finished_evacuation():
     assert text_of(explain_class(STORY_1, "VCPU")) == STORY_1_TEXT
 
 
-def test_story_1_explain_verbose_shows_where_each_amount_was_read():
+def test_story_1_explain_verbose_shows_which_source_each_amount_comes_from():
     said = text_of(explain_class(STORY_1, "VCPU"), Detail.SOURCES)
     first = said.index("consumers:")
     assert said[first : first + len(STORY_1_SOURCES)] == STORY_1_SOURCES
@@ -217,7 +217,7 @@ def test_story_1_explain_consumer_explains_the_evacuated_instance():
     assert text_of(explain_consumer(STORY_1, MOVED)) == STORY_1_CONSUMER
 
 
-def test_findings_are_sorted_by_severity_code_and_consumer():
+def test_findings_in_explain_are_sorted_by_severity_code_and_consumer():
     found = dataclasses.replace(STALE.finding, consumer_uuid=GUESTS[3], resource_class="VCPU")
     seen = [
         dataclasses.replace(STALE, finding=dataclasses.replace(found, **changes))
@@ -234,7 +234,7 @@ def test_findings_are_sorted_by_severity_code_and_consumer():
     assert [line.strip(" .") for line in said if line.strip(" .") in sentences] == list(sentences)
 
 
-def test_an_evacuation_without_an_allocation_is_still_listed():
+def test_explain_lists_an_evacuation_even_if_it_has_no_allocation():
     clean = dataclasses.replace(STORY_1, ledger=STORY_1.ledger[:4])
     said = text_of(explain_class(clean, "VCPU"))
     assert f"  0  instance {MOVED} (8 VCPU): evacuation to cmp2 is done" in said
@@ -243,7 +243,7 @@ def test_an_evacuation_without_an_allocation_is_still_listed():
     )
 
 
-def test_the_text_of_an_evacuation_shows_memory_in_mib_but_no_disk_size():
+def test_explain_shows_the_memory_of_an_evacuation_in_mib_but_not_its_disk():
     done = "evacuation to cmp2 is done"
     assert f"  0  instance {MOVED} (8192 MiB): {done}" in text_of(explain_class(STORY_1, "MEMORY_MB"))
     assert f"  0  instance {MOVED}: {done}" in text_of(explain_class(STORY_1, "DISK_GB"))
@@ -257,7 +257,7 @@ def capacity_text(**changes):
     return [line.strip() for line in said[said.index(f"provider {NODE} ({PROVIDER})") + 1 :]]
 
 
-def test_explain_shows_a_negative_free_amount_with_its_calculation():
+def test_explain_shows_a_negative_free_amount_with_its_calculation_and_meaning():
     # Story 5: 30 CPUs, ratio 1, 73 recorded.
     wanted = Inventory(resource_class="VCPU", total=30, max_unit=30)
     assert "-43  free = 30 capacity - 73 recorded; negative: more is recorded than this host offers" in (
@@ -272,7 +272,7 @@ def test_explain_lists_the_parts_of_the_reserved_amount_and_the_overflow():
     assert f"100 GiB  reserved = {made_of}" in capacity_text(wanted=disk, recorded=disk, terms=terms)
 
 
-def test_explain_compares_the_recorded_with_the_wanted_inventory():
+def test_explain_compares_the_inventory_in_placement_with_the_wanted_inventory():
     there = dataclasses.replace(VCPU, reserved=2, allocation_ratio=1.5)
     assert "Placement records reserved 2 (the agent wants 0), allocation_ratio 1.5 (the agent wants 4)" in (
         capacity_text(wanted=VCPU, recorded=there)
@@ -301,7 +301,7 @@ def test_recorded_and_free_amounts_are_unknown_if_placement_could_not_be_read():
     assert document(found)["books"]["recorded"]["amount"] is None
 
 
-def test_promised_is_unknown_if_libvirt_was_not_read_and_the_ledger_is_empty():
+def test_promised_is_unknown_if_libvirt_was_not_read_and_no_ledger_row_exists():
     # Without the node's name or the database, the agent cannot know the promised amount here either.
     found = explain_class(report(sources=(source("placement"), source("state"), source("libvirt", "down"))), "VCPU")
     assert [book.amount for book in found.books] == [0, None, None]
@@ -309,7 +309,7 @@ def test_promised_is_unknown_if_libvirt_was_not_read_and_the_ledger_is_empty():
     assert [book.amount for book in explain_class(kept, "VCPU").books] == [4, 4, None]
 
 
-def test_the_held_amount_of_disk_is_a_lower_bound_if_lvm_could_not_be_read():
+def test_explain_says_held_at_least_for_disk_if_lvm_could_not_be_read():
     sources = (source("placement"), source("state"), source("libvirt"), source("lvm", "vgs: timed out"))
     rows = (row(GUESTS[0], (20, 20, 20), resource_class="DISK_GB"),)
     said = text_of(explain_class(report(sources=sources, ledger=rows), "DISK_GB"))
@@ -317,7 +317,7 @@ def test_the_held_amount_of_disk_is_a_lower_bound_if_lvm_could_not_be_read():
     assert "not read: lvm: vgs: timed out" in said
 
 
-def test_the_held_disk_of_a_consumer_is_shown_as_not_read_if_lvm_was_not_read():
+def test_held_disk_of_a_consumer_is_shown_as_not_known_if_lvm_was_not_read():
     sources = (source("placement"), source("state"), source("libvirt"), source("lvm", "vgs: timed out"))
     rows = tuple(row(GUESTS[0], (20, None, 20), resource_class=name) for name in ("DISK_GB", "VCPU"))
     found = explain_consumer(report(sources=sources, ledger=rows), GUESTS[0])
@@ -329,7 +329,7 @@ def test_the_held_disk_of_a_consumer_is_shown_as_not_read_if_lvm_was_not_read():
     assert [each["unread_books"] for each in document(found)["rows"]] == [{"held": ["lvm"]}, {}]
 
 
-def test_promised_is_not_known_only_if_no_source_shows_a_promised_amount():
+def test_promised_is_shown_as_not_known_only_if_no_row_has_a_promised_amount():
     sources = (source("placement"), source("state"), source("libvirt", "down"))
     ledger = (row(GUESTS[0], (None, None, 4)), row(GUESTS[1], (4, None, 4)))
     not_known = "- in promised: not known, because sources were not read (libvirt)"
@@ -338,7 +338,7 @@ def test_promised_is_not_known_only_if_no_source_shows_a_promised_amount():
     assert not_known in alone
 
 
-def test_explain_accepts_a_volume_name_and_shows_its_exact_size_in_bytes():
+def test_explain_accepts_a_volume_name_and_shows_the_exact_size_in_bytes():
     volume = row(
         "vg0/scratch",
         (None, 8, None),
@@ -363,7 +363,7 @@ def disk_row(key, held, **changes):
     return row(key, (None, held, None), Verdict.UNMANAGED, "foreign-volume", **of_disk, **changes)
 
 
-def test_explain_shows_the_exact_sum_in_bytes_beside_the_sum_of_rounded_gib():
+def test_explain_shows_the_exact_bytes_beside_the_sum_of_rounded_amounts_in_gib():
     mib_300 = 300 * 1024**2
     volumes = tuple(disk_row(f"vg0/v{number}", 1, size_bytes=mib_300) for number in range(10))
     rounded = "    10 GiB  10 foreign-volume: vg0/v0, vg0/v1, vg0/v2 and 7 more  unmanaged  "
@@ -376,7 +376,7 @@ def test_explain_shows_the_exact_sum_in_bytes_beside_the_sum_of_rounded_gib():
     assert (book["amount"], book["rounded_up"], book["size_bytes"]) == (10, 10, 10 * mib_300)
 
 
-def test_the_exact_sum_in_bytes_excludes_rows_without_an_exact_size():
+def test_the_exact_sum_in_bytes_leaves_out_rows_without_an_exact_size():
     reserve = row("reserved_host_disk_mb", (None, 4, None), Verdict.RESERVED, "host-reserved", resource_class="DISK_GB")
     promise = row(GUESTS[0], (20, None, 20), resource_class="DISK_GB", size_bytes=7)
     found = explain_class(report(ledger=(reserve, disk_row("vg0/v", 1, size_bytes=5), promise)), "DISK_GB")
@@ -407,7 +407,7 @@ CHILDREN_SENTENCE = (
 )
 
 
-def test_promised_and_held_are_not_counted_for_classes_on_child_providers():
+def test_promised_and_held_are_not_counted_for_a_class_on_child_providers():
     said = text_of(explain_class(WITH_CARD, "VGPU"))
     assert said[:3] == [
         f"VGPU on {NODE}: recorded 2 of 16, promised not counted, held not counted",
@@ -433,7 +433,7 @@ def test_promised_is_counted_on_a_child_provider_if_a_flavor_requests_the_class(
     }
 
 
-def test_a_consumer_on_a_child_provider_has_the_verdict_not_compared():
+def test_a_consumer_of_a_child_provider_has_the_verdict_not_compared():
     found = explain_consumer(WITH_CARD, GUESTS[0])
     said = text_of(found)
     assert said[2].split() == ["2", "-", "-", "VGPU", "not-compared", "recorded-only", f"{NODE}_card"]
@@ -443,14 +443,14 @@ def test_a_consumer_on_a_child_provider_has_the_verdict_not_compared():
     assert told["verdict_means"] == CHILDREN_SENTENCE
 
 
-def test_a_leak_on_a_child_provider_is_shown_with_verdict_allocation_leaked():
+def test_a_leak_on_a_child_provider_has_the_verdict_allocation_leaked():
     leaked = dataclasses.replace(ON_CARD, verdict=Verdict.ALLOCATION_LEAKED)
     said = text_of(explain_consumer(dataclasses.replace(WITH_CARD, ledger=(leaked,)), GUESTS[0]))
     assert "allocation-leaked: the instance is deleted, and Placement still counts this amount" in said
 
 
 @pytest.mark.parametrize("where", [PROVIDER, "uuid-card"])
-def test_explain_reports_a_class_for_which_the_agent_has_no_rule(where):
+def test_explain_says_so_if_the_agent_has_no_rule_for_a_class(where):
     licence = dataclasses.replace(CARD, resource_class="CUSTOM_LICENCE")
     wanted = licence if where == PROVIDER else None
     there = InventoryRow(provider=NODE, provider_uuid=where, wanted=wanted, recorded=licence, used=1)
@@ -461,13 +461,13 @@ def test_explain_reports_a_class_for_which_the_agent_has_no_rule(where):
     assert text_of(explain_class(found, "CUSTOM_LICENCE"))[0].endswith("held not counted")
 
 
-def test_verdict_unknown_is_explained_by_a_source_that_was_not_read():
+def test_the_verdict_unknown_is_explained_by_the_source_that_was_not_read():
     unsure = row(GUESTS[0], (None, 4, 4), Verdict.UNKNOWN)
     said = text_of(explain_consumer(report(ledger=(unsure,)), GUESTS[0]))
     assert "not-compared: a source that the verdict needs could not be read, or does not allow a verdict" in said
 
 
-def test_explain_groups_equal_child_providers_and_lists_the_one_in_use_apart():
+def test_explain_groups_equal_child_providers_and_lists_a_used_one_separately():
     rows = tuple(child(number, DEVICE, used=int(number == 7)) for number in range(43))
     found = explain_class(report(inventory=rows), "CUSTOM_PCI_10DE_1EB8")
     said = text_of(found)
@@ -486,7 +486,7 @@ def test_explain_groups_equal_child_providers_and_lists_the_one_in_use_apart():
 
 
 @pytest.mark.parametrize("count", [5, 6])
-def test_explain_lists_few_leaked_consumers_and_counts_many(count):
+def test_explain_lists_five_leaked_consumers_but_only_counts_six(count):
     leaked = [f"44444444-0000-4000-8000-00000000000{n}" for n in range(count)]
     rows = tuple(row(key, (None, None, 2), Verdict.ALLOCATION_LEAKED, "recorded-only") for key in leaked)
     said = text_of(explain_class(report(ledger=rows), "VCPU"))
@@ -508,7 +508,7 @@ def test_explain_shows_why_the_inventory_of_a_class_is_not_written():
     assert not any("lvm" in line for line in said)
 
 
-def test_the_json_of_explain_for_a_class_has_the_amounts_and_the_full_text():
+def test_the_json_of_explain_for_a_class_has_the_amounts_and_the_whole_text():
     found = document(explain_class(STORY_1, "VCPU"))
     assert (found["schema_version"], found["subject"], found["unit"]) == (1, "class", "VCPU")
     assert {name: book["amount"] for name, book in found["books"].items()} == {
@@ -528,7 +528,7 @@ def test_the_json_of_explain_for_a_class_has_the_amounts_and_the_full_text():
     assert found["text"] == STORY_1_TEXT
 
 
-def test_the_json_of_explain_for_a_consumer_explains_the_verdict():
+def test_the_json_of_explain_for_a_consumer_says_what_the_verdict_means():
     found = document(explain_consumer(STORY_1, MOVED.upper()))
     assert (found["subject"], found["consumer"]) == ("consumer", MOVED)
     assert found["rows"][0]["verdict"] == "allocation-stale-move"
@@ -548,16 +548,16 @@ def test_explain_raises_lookup_error_for_an_unknown_consumer():
         explain_consumer(STORY_1, "99999999-0000-4000-8000-000000000000")
 
 
-def test_a_standard_class_without_inventory_is_explained_as_not_offered():
+def test_explain_says_that_this_host_does_not_offer_a_class_without_inventory():
     assert "no inventory of VGPU: this host offers no VGPU" in text_of(explain_class(STORY_1, "VGPU"))
 
 
-def test_a_missing_inventory_is_explained_if_the_hosts_provider_is_unknown():
+def test_explain_says_that_the_provider_is_unknown_if_a_class_has_no_inventory():
     lines = text_of(explain_class(dataclasses.replace(STORY_1, provider_uuid=None, inventory=()), "VCPU"))
     assert "no inventory of VCPU: the provider of this host is unknown" in lines
 
 
-def test_explain_knows_a_custom_class_if_the_report_contains_the_class():
+def test_explain_accepts_every_custom_class_that_the_report_contains():
     custom = dataclasses.replace(VCPU, resource_class="CUSTOM_LICENCE")
     known = report(
         inventory=(InventoryRow(provider=NODE, provider_uuid=PROVIDER, wanted=None, recorded=custom, used=0),)
@@ -572,7 +572,7 @@ def test_explain_accepts_a_consumer_uuid_without_hyphens():
     assert explain_consumer(STORY_1, bare).consumer == MOVED
 
 
-def test_a_message_about_a_source_that_could_not_be_read_names_it_only_once():
+def test_a_message_about_an_unreadable_source_names_the_source_only_once():
     found = report(
         sources=(source("lvm", "vg0: not reported"), source("placement", "placement: refused"), source("state"))
     )
@@ -593,7 +593,7 @@ rows = st.lists(
 
 
 @given(rows)
-def test_law_each_total_equals_the_sum_of_its_parts_and_of_the_ledger_rows(found):
+def test_law_each_total_is_the_sum_of_its_parts_and_of_the_ledger_rows(found):
     explained = explain_class(report(ledger=tuple(found)), "VCPU")
     for book in explained.books:
         there = [getattr(r, book.name) for r in found if getattr(r, book.name) is not None]
@@ -602,13 +602,13 @@ def test_law_each_total_equals_the_sum_of_its_parts_and_of_the_ledger_rows(found
 
 
 @given(rows, st.randoms())
-def test_law_totals_do_not_depend_on_the_order_of_ledger_rows(found, random):
+def test_law_totals_do_not_depend_on_the_order_of_the_ledger_rows(found, random):
     shuffled = list(found)
     random.shuffle(shuffled)
     assert totals(report(ledger=tuple(found)), "VCPU") == totals(report(ledger=tuple(shuffled)), "VCPU")
 
 
-def test_a_leak_on_a_sharing_provider_is_explained_but_not_added_to_totals():
+def test_a_leak_on_a_sharing_provider_is_explained_but_not_added_to_the_totals():
     on_nfs = {"provider": "nfs", "provider_uuid": "uuid-nfs", "outside_tree": True}
     cause = "recorded-only"
     left = row(GUESTS[0], (None, None, 5), Verdict.ALLOCATION_LEAKED, cause, "DISK_GB", **on_nfs)
@@ -637,19 +637,19 @@ def codes_of(found, consumer=MOVED):
 
 
 @pytest.mark.parametrize(("causes", "shown"), [((STALE.finding.id,), True), ((), True), (("another",), False)])
-def test_explain_shows_a_leaked_consumer_the_over_capacity_that_the_leak_causes(causes, shown):
+def test_explain_of_a_leaked_consumer_shows_an_over_capacity_caused_by_the_leak(causes, shown):
     found = codes_of(dataclasses.replace(STORY_1, findings=(STALE, over_capacity(*causes))))
     assert ("over-capacity" in found) == shown
 
 
-def test_explain_shows_no_over_capacity_of_the_host_for_a_consumer_without_leak():
+def test_explain_of_a_consumer_without_a_leak_does_not_show_over_capacity():
     finding = over_capacity()
     claim = dataclasses.replace(finding.finding.evidence[0], consumer=Consumer(key=GUESTS[0], uuid=GUESTS[0], kind="i"))
     crowded = dataclasses.replace(finding, finding=dataclasses.replace(finding.finding, evidence=(claim,)))
     assert codes_of(dataclasses.replace(STORY_1, findings=(crowded,)), GUESTS[0]) == []
 
 
-def test_explain_consumer_names_what_a_settling_verdict_waits_for():
+def test_explain_of_a_consumer_says_what_the_verdict_settling_waits_for():
     moving = row(MOVED, (4, 4, 4), Verdict.SETTLING, settling="live-migration to cmp2 has status running")
     said = text_of(explain_consumer(report(ledger=(moving,)), MOVED))
     assert any("settling: live-migration to cmp2 has status running; the agent draws no conclusion" in t for t in said)

@@ -11,15 +11,15 @@ def commands(seen):
     return row["fix"], row["inspect"], row["hand"]
 
 
-def test_column_fix_has_the_heal_command_and_column_hand_the_manual_command():
+def test_the_column_fix_has_the_heal_command_and_the_column_hand_the_manual_one():
     fix, inspect, hand = commands(STALE)
     assert (fix, inspect) == (f"stocktake heal --finding {STALE.finding.id[:8]}", None)
     assert hand.startswith("openstack resource provider allocation unset ")
 
 
-def test_column_fix_has_no_command_that_only_inspects():
+def test_the_column_fix_never_contains_a_command_that_only_inspects():
     assert commands(FOREIGN) == (None, "lvs -o +lv_tags guests/backup-by-hand", None)
 
 
-def test_the_findings_command_offers_exactly_the_columns_of_the_rows():
+def test_the_findings_command_offers_exactly_the_columns_that_its_rows_have():
     assert Findings.COLUMNS == COLUMNS

@@ -44,18 +44,18 @@ def finding(severity="error", confirmed=True, state="confirmed"):
         ({"age_s": 180}, 0),
     ],
 )
-def test_the_check_prints_a_line_in_nagios_form_and_returns_nagios_exit_code(world, code):
+def test_the_check_prints_a_nagios_line_and_returns_the_nagios_exit_code(world, code):
     found, text = line(**world)
     assert found == code
     assert LINE.fullmatch(text), text
     assert text.startswith(f"STOCKTAKE {('OK', 'WARNING', 'CRITICAL')[code]} - compute-17: ")
 
 
-def test_the_check_line_names_errors_unknown_findings_and_the_age_limits():
+def test_the_nagios_line_names_errors_unknown_findings_and_the_age_limits():
     _, text = line(Outcome.PARTIAL, [finding(), finding("warning", state="unknown")])
     assert "1 error (allocation-leaked), 1 other finding, 1 not known, outcome partial" in text
     assert text.endswith("age=12s;180;600")
 
 
-def test_without_a_report_the_check_line_is_unknown():
+def test_without_a_report_the_nagios_state_is_unknown():
     assert unknown_line("report: no | such\nfile") == (3, "STOCKTAKE UNKNOWN - report: no / such file")

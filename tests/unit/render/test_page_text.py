@@ -25,7 +25,7 @@ The end.
 """
 
 
-def test_lines_of_paragraphs_are_joined_but_code_and_tables_stay_unchanged():
+def test_lines_of_a_paragraph_are_joined_but_code_and_tables_stay_unchanged():
     assert shown(page_blocks(PAGE)) == [
         "# allocation-leaked",
         "",
@@ -43,7 +43,7 @@ def test_lines_of_paragraphs_are_joined_but_code_and_tables_stay_unchanged():
     ]
 
 
-def test_a_runbook_page_fits_a_narrow_terminal_except_for_its_commands():
+def test_only_the_commands_of_a_runbook_page_exceed_a_narrow_terminal():
     said = shown(page_blocks(PAGE), 30)
     assert [line for line in said if len(line) > 30] == [f"  # {COMMAND}"]
     assert said[2:5] == ["Placement still counts an", "instance that was deleted.", "Nobody uses this amount."]

@@ -26,7 +26,7 @@ def status_lines(last):
     return shown(status_blocks(last))
 
 
-def test_the_age_of_a_report_is_the_time_since_its_audit():
+def test_the_age_of_a_report_is_the_time_since_its_audit_began():
     assert told().age_s == 120.0
     assert status_lines(told())[0] == ("last report 120 s ago (one is due every 60 s), in /run/stocktake/report.json")
 
@@ -51,7 +51,7 @@ def test_a_report_is_stale_after_three_audit_intervals(now, interval_s, stale):
     assert any("is stocktake-agent running?" in line for line in status_lines(found)) is stale
 
 
-def test_status_document_adds_report_age_and_free_amounts_to_the_audit_document():
+def test_the_status_document_adds_age_interval_and_free_amounts_to_the_audit():
     found = status_document(told())
     assert found["schema_version"] == 1
     assert (found["outcome"], found["age_s"], found["interval_s"]) == ("findings", 120.0, 60.0)
@@ -66,7 +66,7 @@ def free_rows(said):
     return [re.split(r"  +", line) for line in said[first + 1 :]]
 
 
-def test_status_text_explains_a_negative_free_amount():
+def test_the_status_text_explains_a_negative_free_amount():
     report = copy.deepcopy(DOCUMENT)
     report["inventory"] = [{**report["inventory"][0], "resource_class": "VCPU", "free": -43.0, "used": 73}]
     name = report["inventory"][0]["provider"]
@@ -74,7 +74,7 @@ def test_status_text_explains_a_negative_free_amount():
     assert free_rows(status_lines(told(report))) == [[name, "VCPU", "-43", "73"], explained]
 
 
-def test_status_text_groups_equal_providers_and_lists_a_different_one_apart():
+def test_the_status_text_groups_equal_providers_and_lists_a_different_one_apart():
     report = copy.deepcopy(DOCUMENT)
     row = {**report["inventory"][0], "resource_class": "CUSTOM_PCI", "free": 1.0, "used": 0}
     used = {**row, "provider": "dev-7", "free": 0.0, "used": 1}
@@ -86,13 +86,13 @@ def test_status_text_groups_equal_providers_and_lists_a_different_one_apart():
     assert len(status_document(told(report))["free"]) == 43
 
 
-def test_a_free_amount_that_is_not_known_is_shown_as_a_dash():
+def test_a_free_amount_that_is_unknown_is_shown_as_a_dash():
     report = copy.deepcopy(DOCUMENT)
     report["inventory"] = [{**report["inventory"][0], "resource_class": "VCPU", "free": None, "used": None}]
     assert free_rows(status_lines(told(report)))[0][1:] == ["VCPU", "-", "-"]
 
 
-def test_status_shows_each_finding_as_a_block_with_its_age_now():
+def test_the_status_text_shows_a_block_for_each_finding_with_its_present_age():
     said = status_lines(told())
     assert [line for line in said if line.startswith("WARNING")] == [
         f"WARNING  volume-foreign  guests/scratch  seen, 62 min  [{FINDING.finding.id[:8]}]"
@@ -100,7 +100,7 @@ def test_status_shows_each_finding_as_a_block_with_its_age_now():
     assert " docs: stocktake explain volume-foreign" in said
 
 
-def test_status_lines_sort_findings_by_severity_and_consumer_name():
+def test_the_status_text_sorts_findings_by_severity_and_then_by_consumer_name():
     report = copy.deepcopy(DOCUMENT)
     (plain,) = report["audit"]["findings"]
     named = {"u1": "zebra", "u2": "ant", "u3": "mole"}
@@ -128,7 +128,7 @@ def test_a_malformed_report_raises_source_inconsistent(key, instead):
         told(report)
 
 
-def test_status_document_contains_the_resource_view_of_the_report():
+def test_the_status_document_contains_the_resource_view_of_the_report():
     assert status_document(told())["resource_view"] == DOCUMENT["resource_view"]
     assert status_document(told())["resource_view"]["vcpus"] == 48
 

@@ -30,7 +30,7 @@ def widths(width):
     return [column.name for column in fit.columns], fit.left_out, fit.rows[0][1]
 
 
-def test_a_table_without_a_limit_keeps_everything():
+def test_a_table_without_a_width_limit_keeps_all_columns_and_whole_uuids():
     assert widths(None) == (["name", "uuid", "amount", "code", "why", "source"], (), UUID)
 
 
@@ -43,11 +43,11 @@ def test_a_table_without_a_limit_keeps_everything():
         (57, ["name", "uuid", "amount", "code"], ("why", "source"), UUID[:8]),
     ],
 )
-def test_uuids_are_shortened_before_a_column_is_left_out(width, columns, left_out, uuid):
+def test_a_narrow_table_shortens_uuids_before_it_leaves_out_a_column(width, columns, left_out, uuid):
     assert widths(width) == (columns, left_out, uuid)
 
 
-def test_a_text_is_wrapped_only_after_columns_are_left_out():
+def test_a_narrow_table_leaves_out_columns_before_it_wraps_a_text():
     assert shown([GRID], 60) == [
         "NAME     UUID         AMOUNT  CODE               WHY",
         "billing  95a20332  16384 MiB  allocation-leaked  it was",
@@ -56,12 +56,12 @@ def test_a_text_is_wrapped_only_after_columns_are_left_out():
     ]
 
 
-def test_a_table_that_cannot_fit_is_wider_than_the_terminal_and_breaks_no_word():
+def test_a_table_that_cannot_fit_exceeds_the_terminal_and_breaks_no_word():
     table = shown([GRID], 20)
     assert table[1] == "billing  95a20332  16384 MiB  allocation-leaked"
 
 
-def test_only_a_uuid_that_is_a_whole_word_is_shortened():
+def test_a_uuid_is_shortened_only_if_it_is_a_whole_word():
     grid = replace(GRID, rows=(("billing", f"vg/{UUID}_disk", "8", "x", f"of {UUID}", "y"),))
     assert shown([grid], 90)[1].split()[1:] == [f"vg/{UUID}_disk", "8", "x", "of", "95a20332", "y"]
 
@@ -74,7 +74,7 @@ def test_only_a_uuid_that_is_a_whole_word_is_shortened():
         (Kind.CUT, 12, "a-name-that\u2026"),
     ],
 )
-def test_a_name_is_cut_in_its_middle_and_a_value_at_its_end(kind, room, cell):
+def test_a_name_is_shortened_in_its_middle_and_another_value_at_its_end(kind, room, cell):
     columns = (Column("name", "N", kind, readable=8), Column("code", "C"))
     grid = Grid(columns=columns, rows=(("a-name-that-is-long", "code"),))
     assert shown([grid], room + 6)[1] == f"{cell}{' ' * max(0, room - len(cell) if len(cell) == room else 0)}  code"
@@ -85,7 +85,7 @@ CELLS = st.tuples(WORD, st.uuids().map(str), WORD, WORD, st.lists(WORD, max_size
 
 
 @given(st.lists(CELLS, max_size=5), st.integers(1, 150))
-def test_law_a_fitted_table_fits_the_terminal_or_has_its_least_possible_width(rows, width):
+def test_law_a_table_fits_the_terminal_or_has_its_smallest_possible_width(rows, width):
     fit = fitted(replace(GRID, rows=tuple(rows)), width, len, str.split)
     table = sum(fit.widths) + 2 * (len(fit.widths) - 1)
     words = [

@@ -46,7 +46,7 @@ def declined(made: Scene) -> str:
     return found.why
 
 
-def test_the_repair_writes_the_flavors_amounts_with_the_consumer_generation():
+def test_the_repair_writes_the_flavors_amounts_and_the_consumer_generation():
     action = proposed(scene({**RIGHT, "VCPU": 3, "MEMORY_MB": 64}))
     assert isinstance(action, HealAction)
     assert {a.resource_class: a.amount for a in action.write.allocations} == RIGHT
@@ -54,13 +54,13 @@ def test_the_repair_writes_the_flavors_amounts_with_the_consumer_generation():
     assert "1 VCPU instead of 3" in action.why
 
 
-def test_a_pcpu_allocation_is_kept_if_novas_numa_cells_show_dedicated_cpus():
+def test_the_repair_declines_a_pcpu_allocation_if_the_numa_cells_are_dedicated():
     """The image's hw_cpu_policy made the scheduler allocate PCPU; the flavor alone asks for VCPU."""
     held = {"PCPU": 1, "MEMORY_MB": 128, "DISK_GB": 1}
     assert "the image may set hw_cpu_policy" in declined(scene(held, numa=PINNED))
 
 
-def test_the_repair_declines_if_libvirts_vcpu_count_differs_from_the_flavor():
+def test_the_repair_declines_if_the_vcpus_in_libvirt_differ_from_the_flavor():
     made = scene({**RIGHT, "VCPU": 3})
     domains = (facts.domain("i1", vcpus=3),)
     host = dataclasses.replace(made.snapshot.host, value=facts.host(*domains))
@@ -69,7 +69,7 @@ def test_the_repair_declines_if_libvirts_vcpu_count_differs_from_the_flavor():
     assert "the guest in libvirt does not have the flavor's VCPU" in declined(again)
 
 
-def test_role_companion_declines_if_only_nova_compute_knows_dedicated_cpus():
+def test_role_companion_declines_if_nova_and_agent_disagree_on_dedicated_cpus():
     made = scene({**RIGHT, "VCPU": 3}, role=Role.COMPANION)
     root = facts.root(*(facts.inventory(name, 100) for name in ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")))
     view = dataclasses.replace(made.snapshot.placement.value, providers=(root,))
@@ -88,5 +88,5 @@ def test_role_companion_declines_if_only_nova_compute_knows_dedicated_cpus():
     ],
     ids=["resized", "an old flavor", "a part elsewhere"],
 )
-def test_the_repair_declines_if_the_instance_moves_or_has_allocations_elsewhere(changes, words):
+def test_the_repair_declines_a_resized_or_moving_or_partly_remote_instance(changes, words):
     assert words in declined(scene({**RIGHT, "VCPU": 3}, **changes))

@@ -86,22 +86,22 @@ def test_s125_heal_allocates_the_guests_devices_and_keeps_other_allocations():
     assert f"2 {VF_CLASS} on {NODE}_{PF.upper()}" in action.why
 
 
-def test_s125_heal_reduces_an_allocation_to_the_guests_actual_devices():
+def test_s125_heal_reduces_an_allocation_to_the_devices_that_the_guest_has():
     action = healed(scene(FIRST, mine=(*FLAVOR, held(PF, VF_CLASS, 3))))
     assert amounts(action) == of(*FLAVOR) | {(uuid(f"child-{PF}"), VF_CLASS): 1}
 
 
-def test_heal_keeps_allocations_on_providers_that_the_guest_does_not_use():
+def test_heal_keeps_allocations_on_providers_whose_device_the_guest_lacks():
     action = healed(scene(FIRST, mine=(*FLAVOR, held(GPU, T4))))
     assert amounts(action) == of(*FLAVOR, held(GPU, T4)) | {(uuid(f"child-{PF}"), VF_CLASS): 1}
 
 
-def test_heal_declines_a_device_whose_provider_or_inventory_is_not_in_placement():
+def test_heal_declines_a_device_without_a_provider_or_inventory_in_placement():
     assert "yet; the next audit that may write adds it" in declined(scene(GPU, children=()))
     assert "yet; the next audit that may write adds it" in declined(scene(GPU, children=(child(GPU),)))
 
 
-def test_heal_declines_a_full_provider_and_states_the_capacity_and_the_need():
+def test_heal_declines_if_the_provider_is_full_and_names_capacity_and_need():
     others = (held(PF, VF_CLASS, 3, consumer="i2"),)
     assert declined(scene(FIRST, SECOND, others=others)) == (
         f"{NODE}_{PF.upper()} offers 4 {VF_CLASS}, at most 4 to each consumer; "
@@ -138,7 +138,7 @@ def with_host(found: Scene, **changes: Any) -> Scene:
 
 
 @pytest.mark.parametrize(("words", "change"), MOVED_ON.items(), ids=MOVED_ON.keys())
-def test_s126_heal_declines_a_finding_that_no_longer_applies(words, change):
+def test_s126_heal_declines_a_finding_that_is_out_of_date(words, change):
     found = scene(FIRST)
     (seen,) = asked_for(found.findings, frozenset({CODE}), frozenset())
     said = BY_CODE[CODE].proposed(change(found), seen)
@@ -146,7 +146,7 @@ def test_s126_heal_declines_a_finding_that_no_longer_applies(words, change):
     assert words in said.why
 
 
-def test_the_pci_functions_of_a_guest_are_counted_per_provider():
+def test_the_pci_functions_of_a_guest_are_counted_for_each_provider():
     found = scene(FIRST, SECOND, GPU)
     told = PciDevices().belongs(I1, VF_CLASS, found.snapshot, found.settings)
     assert told == {key_of(PF): 2}

@@ -52,29 +52,29 @@ def world(*held: Any, instances: Any = (), **parts: Any) -> Snapshot:
     return facts.snapshot(placement=view_of(*(r for r in held if r.allocations)), nova=state, **parts)
 
 
-def test_option_heal_codes_accepts_every_builtin_repair_but_allocation_differs(tmp_path):
+def test_option_heal_codes_accepts_all_builtin_repairs_but_allocation_differs(tmp_path):
     codes = sorted({repair.code for repair in BUILTIN} - {"allocation-differs"})
     assert heal_settings(load_ours(tmp_path, f"{ALONE}[heal]\ncodes = {', '.join(codes)}\n")).codes == tuple(codes)
     with pytest.raises(ConfigError, match=f"valid codes: {', '.join(codes)}$"):
         heal_settings(load_ours(tmp_path, f"{ALONE}[heal]\ncodes = volume-foreign\n"))
 
 
-def test_the_daemon_cannot_be_configured_to_repair_allocation_differs(tmp_path):
+def test_option_heal_codes_rejects_allocation_differs(tmp_path):
     with pytest.raises(ConfigError, match="only the command stocktake heal repairs allocation-differs; valid codes: "):
         heal_settings(load_ours(tmp_path, f"{ALONE}[heal]\ncodes = allocation-leaked, allocation-differs\n"))
 
 
-def test_the_default_of_heal_codes_has_only_codes_that_the_daemon_repairs(tmp_path):
+def test_the_default_of_option_heal_codes_has_only_codes_of_daemon_repairs(tmp_path):
     assert set(heal_settings(load_ours(tmp_path, ALONE)).codes) <= DAEMON_CODES
 
 
 @pytest.mark.parametrize(("interval", "seconds"), [("0", 180.0), ("20", 60.0), ("-1", 0.0)])
-def test_three_audits_of_nova_compute_follow_update_resources_interval(tmp_path, interval, seconds):
+def test_the_time_of_three_nova_audits_depends_on_update_resources_interval(tmp_path, interval, seconds):
     loaded = load_ours(tmp_path, f"[DEFAULT]\nupdate_resources_interval = {interval}\n{ALONE}")
     assert heal_settings(loaded).nova_audits_s == seconds
 
 
-def test_heal_sends_the_consumer_generation_when_it_empties_a_leaked_consumer():
+def test_heal_empties_a_leaked_consumer_with_the_consumer_generation():
     snapshot, held = leaks("gone")
     (action,) = plan_of(scene_of(snapshot, *held)).actions
     assert (action.before, action.write.allocations) == (held[0], ())
@@ -89,14 +89,14 @@ def test_heal_keeps_a_leaked_consumers_allocations_on_other_provider_trees():
     assert written(action) == [(OTHER, "VCPU", 1)]
 
 
-def test_the_allocation_of_a_hidden_deleted_instance_is_not_a_leak():
+def test_an_allocation_is_no_leak_if_its_deleted_instance_is_hidden():
     held = record("gone", here={"VCPU": 1})
     scene = scene_of(world(held, instances=[facts.instance("gone", deleted=True, hidden=True)]), held)
     assert plan_of(scene) == HealPlan()
     assert declined(scene, "allocation-leaked", held) == "the consumer's instance is not known to be deleted"
 
 
-def test_two_findings_of_a_moved_instance_cause_one_heal_action():
+def test_two_findings_about_a_moved_instance_lead_to_one_heal_action():
     held = record("away", here={"VCPU": 1}, there={"VCPU": 1})
     away = facts.instance("away", host="cmp2", node="cmp2")
     scene = scene_of(world(held, instances=[away]), held)
@@ -107,7 +107,7 @@ def test_two_findings_of_a_moved_instance_cause_one_heal_action():
 
 
 @pytest.mark.parametrize("below", [True, False], ids=["on its child", "on its root"])
-def test_heal_keeps_allocations_on_another_hosts_provider_below_this_root(below):
+def test_heal_keeps_allocations_on_a_provider_of_another_host_below_this_root(below):
     """For Placement the tree is this host's; but the instances' allocations there belong to the other host."""
     held = record("away", there={"VCPU": 1})
     node = facts.root(uuid=facts.uuid("node") if below else OTHER, name="cmp2", parent_uuid=facts.ROOT_UUID)
@@ -130,20 +130,20 @@ def test_heal_keeps_allocations_on_another_hosts_provider_below_this_root(below)
         ({"host": "cmp2", "deleted": True}, "not certain on which host the instance is: the instance is deleted"),
     ],
 )
-def test_heal_declines_allocations_on_two_hosts_if_the_instance_may_be_here(changes, words):
+def test_heal_keeps_allocations_on_two_hosts_if_the_instance_may_be_here(changes, words):
     held = record("z", here={"VCPU": 1}, there={"VCPU": 1})
     scene = scene_of(world(held, instances=[facts.instance("z", **changes)]), held)
     assert words in declined(scene, "consumer-on-several-providers", held)
 
 
-def test_heal_declines_allocations_on_two_hosts_if_the_guest_is_on_this_host():
+def test_heal_keeps_allocations_on_two_hosts_if_the_guest_is_on_this_host():
     held = record("z", here={"VCPU": 1}, there={"VCPU": 1})
     away = facts.instance("z", host="cmp2", node="cmp2")
     scene = scene_of(world(held, instances=[away], libvirt=facts.host(facts.domain("z"))), held)
     assert "its guest is defined on this host" in declined(scene, "consumer-on-several-providers", held)
 
 
-def test_heal_declines_allocations_on_two_hosts_if_nova_has_no_such_instance():
+def test_heal_keeps_allocations_on_two_hosts_if_nova_has_no_such_instance():
     held = record("z", here={"VCPU": 1}, there={"VCPU": 1})
     assert "not known" in declined(scene_of(world(held), held), "consumer-on-several-providers", held)
 
@@ -190,7 +190,7 @@ def test_s161_heal_declines_flavors_that_request_more_than_cpu_memory_and_disk(s
         ({"vm_state": "building"}, "not an instance on this host, or nova is changing"),
     ],
 )
-def test_s161_heal_declines_an_instance_without_a_project_or_during_a_nova_task(changes, words):
+def test_s161_heal_declines_an_instance_without_a_project_or_in_a_nova_task(changes, words):
     assert words in declined(missing(**changes), "allocation-missing", record("i1"))
 
 
@@ -209,13 +209,13 @@ def test_s162_heal_corrects_project_and_user_and_keeps_the_allocations():
     assert (action.write.project_id, action.write.user_id) == ("theirs", "who")
 
 
-def test_s162_heal_declines_a_finding_if_the_project_is_now_correct():
+def test_s162_heal_declines_a_finding_about_a_project_that_is_now_correct():
     held = record("i1", here={"VCPU": 1})
     scene = scene_of(world(held, instances=[facts.instance("i1")]), held)
     assert "by now" in declined(scene, "consumer-project-differs", held)
 
 
-def test_heal_refuses_to_change_the_agents_own_consumers():
+def test_heal_refuses_to_change_a_consumer_of_the_agent_itself():
     """If heal removed it while ``reserved`` cannot count the same use, its room would be offered: see released()."""
     own = own_consumer_uuid(facts.ROOT_UUID, Cause.FOREIGN_VOLUME)
     held = dataclasses.replace(record("x", here={"DISK_GB": 3}), consumer_uuid=own, consumer_type=OWN_TYPE)
@@ -227,7 +227,7 @@ def test_heal_refuses_to_change_the_agents_own_consumers():
     assert (plan.actions, [refusal.guard for refusal in plan.refusals]) == ((), ["repairable"])
 
 
-def test_heal_selects_no_consumer_whose_finding_is_too_recent():
+def test_heal_reads_no_consumer_whose_finding_is_too_recent():
     snapshot, _ = leaks("gone")
     scene = scene_of(snapshot)
     asked = asked_for(scene.findings, frozenset(BY_CODE), frozenset())
@@ -240,7 +240,7 @@ AMOUNTS = st.dictionaries(st.sampled_from(["VCPU", "MEMORY_MB", "DISK_GB", "CUST
 
 
 @given(here=AMOUNTS.filter(bool), there=AMOUNTS)
-def test_heal_removes_only_this_trees_allocations_of_a_leaked_consumer(here, there):
+def test_heal_removes_a_leaked_consumers_allocations_only_from_this_hosts_tree(here, there):
     held = record("gone", here=here, there=there)
     gone = facts.instance("gone", deleted=True, vm_state="deleted")
     (action,) = plan_of(scene_of(world(held, instances=[gone]), held)).actions

@@ -102,7 +102,7 @@ def test_a_reshape_keeps_consumer_generations_and_allocations_on_other_hosts():
     assert [(c.write.project_id, c.write.user_id) for c in action.changes] == [("p", "u")] * 2
 
 
-def test_a_reshape_moves_amounts_to_existing_child_providers():
+def test_a_reshape_also_moves_amounts_to_child_providers_that_already_exist():
     mine = child(GPU_06, inventory("CUSTOM_X", 3))
     half = child(GPU_07, inventory("VGPU", 2))
     records = (record_of("i1", 1, on(half.uuid, "i1", "VGPU", 1)), record_of("i2", 1))
@@ -113,7 +113,7 @@ def test_a_reshape_moves_amounts_to_existing_child_providers():
     assert offered(action)[half.name] == ({"VGPU": 2}, {"VGPU": 9})
 
 
-def test_s156_the_provider_of_a_card_without_capacity_is_deleted_if_unused():
+def test_s156_an_unused_provider_of_a_card_without_capacity_is_deleted():
     gone = child("pci_0000_08_00_0", inventory("VGPU", 4))
     below = dataclasses.replace(child("x"), parent_uuid=gone.uuid)
     root = facts.root(inventory("VCPU", 64), inventory("VGPU", 24))
@@ -137,18 +137,18 @@ def test_s156_the_provider_of_a_card_without_capacity_is_deleted_if_unused():
     [((), "nothing"), ((GPU_06, GPU_06), f"2 on {NODE}_{GPU_06}")],
     ids=["no device", "two devices"],
 )
-def test_a_reshape_is_declined_if_devices_differ_from_the_allocation(parents, said):
+def test_a_reshape_is_declined_if_a_guests_devices_differ_from_its_allocation(parents, said):
     records = (record_of("i1", 2), record_of("i2", 1))
     why = declined(gpu_scene(USED | {"i2": parents}, records=records))
     assert why == f"consumer {uuid('i2')} has 1 VGPU on the root provider, but libvirt shows that its guest uses {said}"
 
 
-def test_a_reshape_is_declined_for_a_consumer_without_a_guest():
+def test_a_reshape_is_declined_if_a_consumer_has_no_guest_on_this_host():
     records = (record_of("i1", 2), record_of("i2", 1), record_of("gone", 1))
     assert f"this host has no guest {uuid('gone')}" in declined(gpu_scene(records=records))
 
 
-def test_a_reshape_is_declined_if_a_device_has_another_type_or_unknown_parent():
+def test_a_reshape_is_declined_if_a_device_has_a_wrong_type_or_unknown_parent():
     host = gpu_host(USED)
     other = tuple(dataclasses.replace(m, type_id="nvidia-12") for m in host.devices.mdevs)
     odd = dataclasses.replace(host, devices=dataclasses.replace(host.devices, mdevs=other))
@@ -171,7 +171,7 @@ def test_a_reshape_ignores_devices_of_another_resource_class():
     assert set(offered(action)) == {NODE, f"{NODE}_{GPU_06}"}
 
 
-def test_a_reshape_is_declined_if_a_child_provider_would_exceed_its_capacity():
+def test_a_reshape_is_declined_if_it_would_exceed_a_child_providers_capacity():
     crowd = child(GPU_06, inventory("VGPU", 99))
     root = facts.root(inventory("VCPU", 64), inventory("VGPU", 24))
     records = (record_of("i1", 2), record_of("i2", 1))
@@ -183,7 +183,7 @@ def test_a_reshape_is_declined_if_a_child_provider_would_exceed_its_capacity():
     )
 
 
-def test_a_reshape_is_declined_if_another_heal_run_has_moved_the_amounts():
+def test_a_reshape_is_declined_if_another_heal_run_already_moved_the_amounts():
     scene = gpu_scene()
     there = (on(CHILD_06, "i1", "VGPU", 1), on(CHILD_07, "i1", "VGPU", 1))
     moved = dataclasses.replace(scene.records[0], generation=2, allocations=(*allocations(uuid("i1"), VCPU=1), *there))
@@ -196,7 +196,7 @@ def test_a_reshape_is_declined_if_a_mediated_device_could_not_be_read():
     assert "the agent cannot read these mediated devices" in declined(gpu_scene(libvirt=odd))
 
 
-def test_a_reshape_reads_every_consumer_record_even_beyond_the_read_limit():
+def test_a_reshape_needs_all_its_consumer_records_even_beyond_the_read_limit():
     scene = gpu_scene()
     asked = asked_for(scene.findings, frozenset(BY_CODE), frozenset())
     assert candidates(scene, asked, 1) == tuple(sorted((uuid("i1"), uuid("i2"))))
@@ -234,7 +234,7 @@ def sev_scene(*names: str, amount: int = 1, **kernel: str) -> Scene:
     return scene_of(world, *held)
 
 
-def test_s107_an_encryption_context_moves_to_sev_even_if_sev_es_is_offered_too():
+def test_s107_an_encryption_context_moves_to_sev_even_if_sev_es_is_also_offered():
     action = action_of(sev_scene("a", "b", sev_es="Y"))
     sev = child_uuid(ROOT_UUID, ProviderKey("memory-encryption", "amd_sev"))
     assert written(action) == {uuid(n): {(sev, CONTEXT): 1} for n in ("a", "b")}
@@ -262,7 +262,7 @@ def summed(held: tuple[Allocation, ...]) -> Counter[str]:
 
 
 @given(used=GUESTS, wrong=st.integers(0, 2))
-def test_a_reshape_keeps_the_total_amounts_of_each_consumer_or_changes_nothing(used, wrong):
+def test_a_reshape_changes_nothing_or_keeps_the_total_amounts_of_each_consumer(used, wrong):
     """heal never invents an amount that the devices do not explain."""
     first = min(used)
     amounts = {name: max(1, len(used[name]) + (wrong if name == first else 0)) for name in sorted(used)}

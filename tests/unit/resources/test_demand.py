@@ -42,7 +42,7 @@ CPUS = {
 
 
 @pytest.mark.parametrize(("specs", "expected"), CPUS.values(), ids=CPUS.keys())
-def test_demand_splits_cpus_into_vcpu_and_pcpu_by_extra_specs(specs, expected):
+def test_extra_specs_determine_whether_a_flavor_demands_vcpu_or_pcpu(specs, expected):
     assert cpus_of(*specs) == expected
 
 
@@ -59,12 +59,12 @@ def test_demand_splits_cpus_into_vcpu_and_pcpu_by_extra_specs(specs, expected):
     ],
     ids=["root", "root on a volume", "ephemeral stays local", "1 MiB swap", "1 GiB swap", "a little more", "no disk"],
 )
-def test_demand_rounds_disk_up_to_whole_gib(changes, boots_from_volume, disk):
+def test_the_disk_demand_of_a_flavor_is_rounded_up_to_whole_gib(changes, boots_from_volume, disk):
     wanted = demand(dataclasses.replace(FLAVOR_B, **changes), boots_from_volume=boots_from_volume)
     assert wanted.get("DISK_GB") == disk
 
 
-def test_demand_includes_a_custom_class_from_extra_specs():
+def test_the_demand_of_a_flavor_includes_a_custom_class_from_its_extra_specs():
     flavor = dataclasses.replace(FLAVOR_B, extra_specs=(("resources:CUSTOM_GOLD", "3"), ("trait:CUSTOM_T", "required")))
     assert demand(flavor, boots_from_volume=False) == {"CUSTOM_GOLD": 3, "DISK_GB": 5, "MEMORY_MB": 256, "VCPU": 2}
 
@@ -81,6 +81,6 @@ def test_demand_includes_a_custom_class_from_extra_specs():
         ((("resources!:VGPU", "1"), ("trait1:VGPU", "required"), ("resources:VGPU", "one")), {}),
     ],
 )
-def test_demand_includes_requests_for_vgpus_for_pmem_and_for_memory_encryption(specs, expected):
+def test_the_demand_of_a_flavor_includes_vgpus_pmem_and_memory_encryption(specs, expected):
     wanted = demand(dataclasses.replace(FLAVOR_B, extra_specs=specs), boots_from_volume=False)
     assert wanted == {**expected, "DISK_GB": 5, "MEMORY_MB": 256, "VCPU": 2}

@@ -122,7 +122,7 @@ INVENTORY = {
 
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), INVENTORY.values(), ids=INVENTORY.keys())
-def test_disk_gb_inventory_contains_store_size_and_reserve_and_ratio(world, chosen, expected):
+def test_the_disk_gb_inventory_has_the_size_reserve_and_ratio_of_the_store(world, chosen, expected):
     assert Disk().inventory(world, chosen) == expected
 
 
@@ -158,7 +158,7 @@ RESERVED = {
 
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), RESERVED.values(), ids=RESERVED.keys())
-def test_s96_each_reserve_is_rounded_up_to_whole_gib(world, chosen, expected):
+def test_s96_each_part_of_reserved_disk_is_rounded_up_to_whole_gib(world, chosen, expected):
     assert Disk().inventory(world, chosen) == expected
 
 
@@ -172,7 +172,7 @@ UNREAD_CACHE = {
 
 
 @pytest.mark.parametrize("unread", UNREAD_CACHE.values(), ids=UNREAD_CACHE.keys())
-def test_recorded_disk_reserve_is_not_reduced_if_image_cache_size_is_unknown(unread):
+def test_reserved_disk_is_not_reduced_while_the_image_cache_size_is_unknown(unread):
     recorded = view(provider=root(inventory("DISK_GB", 200, reserved=40)))
     world = snapshot(files=filesystem(200), placement=recorded)
     assert reserves(decided(unread(world), CACHED))["DISK_GB"] == 40
@@ -180,7 +180,7 @@ def test_recorded_disk_reserve_is_not_reduced_if_image_cache_size_is_unknown(unr
     assert reserves(decided(with_cache(world, 0), CACHED))["DISK_GB"] == 0
 
 
-def test_disk_gb_requires_only_the_source_that_measures_the_disk_store():
+def test_disk_gb_requires_only_the_source_that_measures_its_store():
     assert Disk().needs(settings()) == {FILESYSTEM}
     assert Disk().needs(lvm_settings()) == {LVM}
     assert Disk().needs(RBD) == {CEPH}
@@ -210,7 +210,7 @@ OBSTACLES = {
 
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), OBSTACLES.values(), ids=OBSTACLES.keys())
-def test_a_disk_store_missing_from_a_report_is_named_as_the_obstacle_to_disk_gb(world, chosen, expected):
+def test_a_missing_store_is_named_as_the_reason_why_disk_gb_is_not_published(world, chosen, expected):
     assert Disk().obstacle(world, chosen) == expected
 
 
@@ -233,7 +233,7 @@ def volume_claim(made: Volume, cause: Cause, amount: int) -> Claim:
     )
 
 
-def test_each_disk_claim_names_the_owner_of_the_volumes_and_the_exact_bytes():
+def test_each_claim_on_disk_names_the_owner_of_the_volumes_and_the_exact_bytes():
     world = snapshot(nova=state(instance()), libvirt=host(domain()), lvm=group(20, BY_HAND, CINDER, LEFT, MINE, SWAP))
     guests = Claim(
         consumer=Consumer(key=uuid("i1"), kind="domain", name="i1", uuid=uuid("i1")),
@@ -252,7 +252,7 @@ def test_each_disk_claim_names_the_owner_of_the_volumes_and_the_exact_bytes():
     }
 
 
-def test_a_volume_used_by_a_guest_unknown_to_nova_is_claimed_by_the_guest():
+def test_a_volume_that_a_guest_unknown_to_nova_uses_is_claimed_by_the_guest():
     used = GuestDisk(target="vda", kind="block", source="/dev/vg0/by-hand")
     world = snapshot(libvirt=host(domain("stranger", disks=(used,))), lvm=group(20, BY_HAND))
     (claim,) = Disk().held(world, lvm_settings())
@@ -269,7 +269,7 @@ def test_volumes_outside_the_disk_gb_store_are_not_counted_as_used_disk(chosen, 
     assert Disk().held(world, chosen) == ()
 
 
-def test_an_instance_is_promised_the_local_disk_but_not_a_root_disk_on_a_volume():
+def test_nova_promises_an_instance_local_disk_but_no_root_disk_on_a_volume():
     taken = occupied(state(instance("i1"), instance("i2", boots_from_volume=True)), NODE, frozenset()).occupancies
     (claim,) = Disk().promised(taken, settings())
     assert (claim.consumer.key, claim.amount, claim.size_bytes) == (uuid("i1"), 1, None)
@@ -299,7 +299,7 @@ def test_s99_a_sharing_provider_does_not_replace_the_local_disk_inventory():
     assert disk_of(world, settings()) == (inventory("DISK_GB", 200), None)
 
 
-def test_an_unreadable_ceph_cluster_stops_updates_of_only_disk_gb():
+def test_an_unreadable_ceph_cluster_stops_updates_of_disk_gb_and_nothing_else():
     world = ceph(100 * GIB)
     lost = dataclasses.replace(world, storage=(*world.storage[:-1], failed(CEPH)))
     assert disk_of(lost, RBD) == (None, "ceph could not be read")
@@ -329,11 +329,11 @@ def unread(world):
     ],
     ids=["not read", "no source at all", "not asked for", "read", "the operator's own reserve alone is more"],
 )
-def test_the_disk_reserve_is_not_reduced_if_cached_images_could_not_be_read(world, chosen, reserved):
+def test_reserved_disk_is_not_reduced_while_cached_images_cannot_be_read(world, chosen, reserved):
     assert disk_of(world, chosen)[0].reserved == reserved
 
 
-def test_the_image_cache_is_a_separate_term_of_the_reserve():
+def test_the_image_cache_is_listed_as_a_separate_part_of_reserved_disk():
     world = with_cache(snapshot(files=filesystem(200)), 1025 * MIB)
     wanted = wanted_root(decided(world, settings(reserve_image_cache=True, reserved_host_disk_mib=1024)))
     (terms,) = (one for one in wanted.reserves if one.resource_class == "DISK_GB")

@@ -31,7 +31,7 @@ def reserved(world: Snapshot, **changes: object) -> int:
     return reserves(decided(world, lvm_settings(**changes)))["DISK_GB"]
 
 
-def test_only_the_metadata_is_reserved_in_a_thin_pool_with_only_instance_disks() -> None:
+def test_in_a_thin_pool_of_instance_disks_only_the_metadata_are_reserved() -> None:
     world = with_cloud(pool_world(20, 10), "i0", "i1")
     assert held(world) == {
         (uuid("i0"), Cause.INSTANCE): 20 * GIB,
@@ -41,13 +41,13 @@ def test_only_the_metadata_is_reserved_in_a_thin_pool_with_only_instance_disks()
     assert reserved(world) == 1
 
 
-def test_an_orphaned_volume_in_a_thin_pool_with_instance_disks_is_reserved_once() -> None:
+def test_an_orphaned_volume_in_a_thin_pool_of_instances_is_reserved_once() -> None:
     world = with_cloud(pool_world(20, 10), "i0")
     assert held(world)[uuid("i0"), Cause.INSTANCE] == 20 * GIB
     assert reserved(world) == 10 + 1
 
 
-def test_a_thin_pool_without_instance_disks_is_reserved_in_full() -> None:
+def test_a_thin_pool_that_has_no_instance_disks_is_reserved_in_full() -> None:
     assert reserved(with_cloud(pool_world(20), "i7")) == 51
 
 
@@ -56,18 +56,18 @@ def test_an_empty_thin_pool_is_reserved_in_full() -> None:
 
 
 @pytest.mark.parametrize("policy", [UnmanagedPolicy.REPORT, UnmanagedPolicy.IGNORE])
-def test_a_thin_pool_reserves_0_gib_if_foreign_volumes_is_report_or_ignore(policy: UnmanagedPolicy) -> None:
+def test_nothing_is_reserved_for_a_thin_pool_unless_foreign_volumes_is_reserve(policy: UnmanagedPolicy) -> None:
     assert reserved(with_cloud(pool_world(20, 10), "i0"), foreign_volumes=policy) == 0
 
 
-def test_writing_data_to_a_thin_pool_changes_no_counted_disk_of_any_guest() -> None:
+def test_data_written_to_a_thin_pool_do_not_change_the_disk_counted_for_a_guest() -> None:
     still, moved = (pool_world(20, 10, data=percent, metadata=percent) for percent in (1.0, 79.0))
     assert held(with_cloud(still, "i0")) == held(with_cloud(moved, "i0"))
     assert facts_of_books(still) == facts_of_books(moved)
     assert volume_group_rows(still) != volume_group_rows(moved)
 
 
-def test_raid_copies_of_thin_pool_data_are_reserved() -> None:
+def test_the_raid_copies_of_the_data_of_a_thin_pool_are_reserved() -> None:
     world = with_cloud(pool_world(20, group_gib=111), "i0")
     (lvm, *others) = world.storage
     assert lvm.value is not None

@@ -67,11 +67,11 @@ INVENTORY = {
 
 
 @pytest.mark.parametrize(("world", "options", "expected"), INVENTORY.values(), ids=INVENTORY.keys())
-def test_memory_mb_inventory_contains_host_memory_and_reserve_and_ratio(world, options, expected):
+def test_the_memory_mb_inventory_has_the_host_memory_the_reserve_and_the_ratio(world, options, expected):
     assert Memory().inventory(world, settings(**options)) == expected
 
 
-def test_memory_of_every_defined_guest_counts_as_used_even_if_shut_off():
+def test_the_memory_of_every_defined_guest_counts_as_used_even_if_shut_off():
     world = snapshot(libvirt=host(domain("i1"), domain("i2", memory_mib=256, state=DomainState.SHUTOFF)))
     assert {(c.consumer.key, c.amount) for c in Memory().held(world, settings())} == {
         (uuid("i1"), 128),
@@ -79,13 +79,13 @@ def test_memory_of_every_defined_guest_counts_as_used_even_if_shut_off():
     }
 
 
-def test_memory_promised_to_an_instance_is_the_memory_of_the_flavor():
+def test_the_memory_that_nova_promises_an_instance_is_that_of_the_flavor():
     taken = occupied(state(instance(flavor=FLAVOR_B)), NODE, frozenset()).occupancies
     (claim,) = Memory().promised(taken, settings())
     assert (claim.consumer.key, claim.resource_class, claim.amount) == (uuid("i1"), "MEMORY_MB", 256)
 
 
-def test_only_an_unreadable_libvirt_can_stop_updates_of_memory_mb():
+def test_updates_of_memory_mb_depend_on_libvirt_and_on_no_other_source():
     assert Memory().needs(settings()) == {LIBVIRT}
     assert Memory().obstacle(snapshot(), settings()) is None
     assert Memory().held(snapshot(lost=[LIBVIRT]), settings()) == ()

@@ -60,7 +60,7 @@ INVENTORY = {
 
 
 @pytest.mark.parametrize(("world", "options", "expected"), INVENTORY.values(), ids=INVENTORY.keys())
-def test_pcpu_inventory_counts_the_dedicated_cpus(world, options, expected):
+def test_the_total_of_pcpu_is_the_number_of_dedicated_cpus(world, options, expected):
     assert Pcpu().inventory(world, settings(**options)) == expected
 
 
@@ -89,5 +89,5 @@ def test_pcpus_are_promised_only_to_instances_with_cpu_policy_dedicated():
     assert (claim.consumer.key, claim.resource_class, claim.amount) == (uuid("i1"), "PCPU", 2)
 
 
-def test_libvirt_is_the_only_source_that_pcpu_updates_require():
+def test_updates_of_pcpu_require_libvirt_and_no_other_source():
     assert Pcpu().needs(settings()) == {LIBVIRT}

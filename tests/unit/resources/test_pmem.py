@@ -58,7 +58,7 @@ def unread(**changes):
 ALL = ("ns_0", "ns_1", "ns_2", "ns_3")
 
 
-def test_s95_the_total_of_each_pmem_label_class_is_the_number_of_namespaces():
+def test_s95_the_total_of_each_pmem_class_is_the_number_of_its_namespaces():
     wanted = wanted_root(decided(listing(*ALL), LABELS))
     assert [i for i in wanted.inventories if i.resource_class.startswith("CUSTOM_PMEM")] == [
         Inventory(resource_class=BIG, total=1, reserved=0, min_unit=1, max_unit=1, step_size=1, allocation_ratio=1.0),
@@ -68,7 +68,7 @@ def test_s95_the_total_of_each_pmem_label_class_is_the_number_of_namespaces():
     assert wanted.frozen == ()
 
 
-def test_s94_a_host_without_labels_has_no_pmem_class():
+def test_s94_a_host_without_pmem_labels_has_no_pmem_class():
     wanted = wanted_root(decided(snapshot(), settings()))
     assert [i.resource_class for i in wanted.inventories] == ["DISK_GB", "MEMORY_MB", "VCPU"]
     assert Pmem().needs(settings()) == frozenset()
@@ -81,7 +81,7 @@ LABEL_NAMES = {
 
 
 @pytest.mark.parametrize(("labels", "expected"), LABEL_NAMES.items())
-def test_pmem_labels_are_normalized_to_class_names_and_equal_names_are_summed(labels, expected):
+def test_pmem_labels_become_class_names_and_labels_of_equal_names_are_added_up(labels, expected):
     chosen = settings(
         pmem_labels=tuple(PmemLabel(label=name, namespaces=(f"ns_{n}",)) for n, name in enumerate(labels))
     )
@@ -103,7 +103,7 @@ FROZEN = {
 
 
 @pytest.mark.parametrize(("world", "why"), FROZEN.values(), ids=FROZEN.keys())
-def test_an_unknown_namespace_count_stops_updates_of_the_pmem_classes(world, why):
+def test_an_unknown_number_of_namespaces_stops_updates_of_the_pmem_classes(world, why):
     decision = decided(world, LABELS)
     frozen = {f.name: f.why for f in wanted_root(decision).frozen}
     assert frozen == {BIG: why, SMALL: why}
@@ -111,12 +111,12 @@ def test_an_unknown_namespace_count_stops_updates_of_the_pmem_classes(world, why
     assert {inventory(BIG, 1), inventory(SMALL, 5)} <= set(put.inventories)
 
 
-def test_a_new_pmem_class_with_missing_namespaces_is_reported_as_not_published():
+def test_a_new_pmem_class_whose_namespaces_are_missing_is_not_published():
     held = decided(listing("ns_0"), LABELS).plan.held_back
     assert ("pmem", NO_SUCH + "ns_1, ns_2") in {(one.what, one.why) for one in held}
 
 
-def test_the_class_of_a_pmem_label_that_is_no_longer_configured_is_removed():
+def test_the_class_of_a_pmem_label_that_was_removed_from_the_options_is_removed():
     decision = decided(snapshot(placement=BEFORE), settings())
     (put,) = [w for w in decision.plan.writes if hasattr(w, "inventories")]
     assert {i.resource_class for i in put.inventories} == {"CUSTOM_PMEM", "DISK_GB", "MEMORY_MB", "VCPU"}
@@ -135,7 +135,7 @@ PROMISED = {
 
 
 @pytest.mark.parametrize(("asked", "expected"), PROMISED.values(), ids=PROMISED.keys())
-def test_pmem_allocations_agree_with_the_pmem_that_the_flavor_requests(asked, expected):
+def test_an_allocation_that_matches_the_pmem_of_the_flavor_is_agreed(asked, expected):
     recorded = {"VCPU": 1, "MEMORY_MB": 128, "DISK_GB": 1, **expected}
     world = listing(
         *ALL,
@@ -152,7 +152,7 @@ def test_pmem_allocations_agree_with_the_pmem_that_the_flavor_requests(asked, ex
     }
 
 
-def test_a_pmem_allocation_that_the_flavor_does_not_request_is_reported():
+def test_a_pmem_allocation_that_the_flavor_does_not_request_is_a_finding():
     world = listing(
         *ALL,
         nova=state(instance(node=NODE)),

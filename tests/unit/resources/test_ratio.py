@@ -15,10 +15,10 @@ NEW = snapshot()
     [(HELD, None, 16.1), (HELD, 15.9, 15.9), (NEW, None, 4.0), (NEW, 15.9, 15.9), (NEW, 1.3333333333, 1.33333)],
     ids=["s97 kept", "s97 configured", "s98 initial", "configured", "as MariaDB keeps it"],
 )
-def test_s97_s98_the_ratio_is_the_configured_value_else_recorded_else_initial(world, configured, expected):
+def test_s97_s98_the_ratio_is_the_configured_else_the_recorded_else_the_initial(world, configured, expected):
     assert ratio(RatioPolicy(configured=configured, initial=4.0), world, "VCPU") == expected
 
 
 @pytest.mark.parametrize("value", [4.0, 1.0, 0.9, 16.1, 1.5, 123456.0])
-def test_common_allocation_ratios_are_not_changed_before_they_are_stored(value):
+def test_common_allocation_ratios_are_stored_without_rounding(value):
     assert storable(value) == value

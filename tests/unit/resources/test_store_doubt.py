@@ -81,7 +81,7 @@ ALIKE = {
 
 
 @pytest.mark.parametrize(("before", "now", "expected"), ALIKE.values(), ids=ALIKE.keys())
-def test_the_same_file_system_is_recognized_after_a_reboot_and_another_is_not(before, now, expected):
+def test_a_file_system_is_recognized_after_a_reboot_and_told_from_another_one(before, now, expected):
     assert likeness(mark(300, before), mark(300, now)) is expected
 
 
@@ -126,7 +126,7 @@ ROWS = {
 
 
 @pytest.mark.parametrize(("world", "expected"), ROWS.values(), ids=ROWS.keys())
-def test_a_lost_or_replaced_file_system_is_detected(world, expected):
+def test_a_file_system_that_is_lost_or_replaced_is_detected(world, expected):
     assert (store_doubt(world, settings()) is not None) is expected
     if expected:
         assert to_remember(world, settings()) is None
@@ -145,13 +145,13 @@ GROUPS = {
 
 
 @pytest.mark.parametrize(("found", "before", "expected"), GROUPS.values(), ids=GROUPS.keys())
-def test_a_lost_or_replaced_volume_group_is_detected(found, before, expected):
+def test_a_volume_group_that_is_lost_or_replaced_is_detected(found, before, expected):
     world = snapshot(placement=HELD, libvirt=host(LVM_GUEST), lvm=found)
     world = dataclasses.replace(world, store=before)
     assert (store_doubt(world, lvm_settings()) is not None) is expected
 
 
-def test_only_guest_disks_on_the_instance_store_are_counted_as_missing():
+def test_only_missing_guest_disks_that_belong_on_the_instance_store_are_counted():
     sources = (DISK, "/srv/other", f"{INSTANCES}-old/disk", f"{INSTANCES}/volume-{OF_VOLUME}")
     world = store(snapshot(libvirt=host(guest(*sources))), on_disk(300), before=None, missing=sources)
     assert guest_disks(world, settings()).missing == (DISK,)
@@ -179,7 +179,7 @@ REMEMBERED = {
 
 
 @pytest.mark.parametrize(("world", "expected"), REMEMBERED.values(), ids=REMEMBERED.keys())
-def test_a_store_is_remembered_if_it_is_new_or_larger_or_has_a_newly_known_uuid(world, expected):
+def test_a_store_is_remembered_if_it_is_new_or_larger_or_its_uuid_becomes_known(world, expected):
     assert to_remember(world, settings()) == expected
 
 
@@ -195,7 +195,7 @@ sizes = st.integers(1, 2000)
 
 
 @given(identity=identities, size=sizes, remembered=st.sampled_from([OF_STORE, nfs()]), guests=st.booleans())
-def test_the_published_disk_total_stays_if_the_mount_of_the_images_is_lost(identity, size, remembered, guests):
+def test_the_published_disk_total_stays_if_the_mount_of_the_store_is_lost(identity, size, remembered, guests):
     """Whatever file system answers below a lost mount, remembered or (with guests) not: 300 GiB stay."""
     world, missing = (ONE, (DISK,)) if guests else (EMPTY, ())
     assert published(store(world, on_disk(size, identity), before=mark(300, remembered), missing=missing)) == [300]
@@ -224,14 +224,14 @@ def test_a_store_with_all_guest_disks_present_is_published_at_its_measured_size(
 
 
 @pytest.mark.parametrize("words", ["ENOENT: gone", "the file is gone", "cannot be read (ENOENT)"])
-def test_a_disk_with_error_enoent_is_missing_whatever_the_error_text_is(words):
+def test_a_disk_with_errno_enoent_is_missing_whatever_the_error_text_says(words):
     file = DiskFile(
         path=DISK, format="raw", virtual_bytes=None, allocated_bytes=None, problem=words, error_name="ENOENT"
     )
     assert guest_disks(with_disk_files(ONE, file), settings()).missing == (DISK,)
 
 
-def test_a_disk_with_error_eacces_is_present_whatever_the_error_text_is():
+def test_a_disk_with_errno_eacces_is_not_missing_whatever_the_error_text_says():
     file = DiskFile(
         path=DISK, format="raw", virtual_bytes=None, allocated_bytes=None, problem="ENOENT", error_name="EACCES"
     )

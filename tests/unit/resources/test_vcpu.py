@@ -83,7 +83,7 @@ INVENTORY = {
 
 
 @pytest.mark.parametrize(("world", "options", "expected"), INVENTORY.values(), ids=INVENTORY.keys())
-def test_vcpu_inventory_contains_shared_cpu_count_and_reserve_and_ratio(world, options, expected):
+def test_the_vcpu_inventory_has_the_shared_cpu_count_the_reserve_and_the_ratio(world, options, expected):
     assert Vcpu().inventory(world, settings(**options)) == expected
 
 
@@ -101,7 +101,7 @@ def test_the_cpus_of_unpinned_guests_are_counted_as_used_vcpus():
     )
 
 
-def test_vcpus_promised_to_an_instance_are_the_vcpus_of_the_flavor():
+def test_the_vcpus_that_nova_promises_an_instance_are_those_of_the_flavor():
     taken = occupied(state(instance(flavor=FLAVOR_B)), NODE, frozenset()).occupancies
     assert Vcpu().promised(taken, settings()) == (
         Claim(
@@ -116,7 +116,7 @@ def test_vcpus_promised_to_an_instance_are_the_vcpus_of_the_flavor():
     )
 
 
-def test_vcpu_requires_only_libvirt_and_names_configured_cpus_not_on_the_host():
+def test_vcpu_updates_require_libvirt_and_stop_if_a_configured_cpu_is_absent():
     assert Vcpu().needs(settings()) == {LIBVIRT}
     assert Vcpu().obstacle(snapshot(), settings(cpu_shared_set=(0, 9))) == (
         "[compute] cpu_shared_set names CPUs that are not on this host: 9 (this host has CPUs 0-3)"

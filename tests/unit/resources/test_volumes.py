@@ -77,7 +77,7 @@ def test_a_disk_named_after_an_instance_that_is_not_on_this_host_is_orphaned() -
     assert owner_of(f"{GONE}_disk") == (OwnerKind.ORPHANED, GONE)
 
 
-def test_a_disk_of_a_missing_instance_has_no_known_owner_if_nova_was_not_read() -> None:
+def test_a_disk_of_a_missing_instance_has_an_unknown_owner_if_nova_was_not_read() -> None:
     guests = VolumeOwners(
         instance_uuids=frozenset(), state_known=False, domains=(domain(GONE, f"/dev/vg0/{GONE}_disk"),)
     )
@@ -118,7 +118,7 @@ def test_an_orphaned_volume_that_a_domain_uses_belongs_to_the_domain() -> None:
     assert owner_of(f"{GONE}_disk", guests) == (OwnerKind.DOMAIN, GONE)
 
 
-def test_foreign_and_orphaned_volumes_have_unknown_owners_if_libvirt_is_down() -> None:
+def test_volumes_that_no_instance_owns_have_unknown_owners_if_libvirt_is_down() -> None:
     names = ("handmade", f"{GONE}_disk", f"{HERE}_disk", f"volume-{GONE}")
     rows = owners(without_libvirt(snapshot(*map(volume, names))), GUESTS)
     assert {row.volume.name: row.kind for row in rows} == dict(
@@ -126,7 +126,7 @@ def test_foreign_and_orphaned_volumes_have_unknown_owners_if_libvirt_is_down() -
     )
 
 
-def test_lvm_subvolumes_and_snapshots_are_counted_with_their_volume() -> None:
+def test_lvm_subvolumes_and_snapshots_are_counted_with_their_main_volume() -> None:
     disk = f"{HERE}_disk"
     rows = owners(
         snapshot(
@@ -176,7 +176,7 @@ def pool_with(name: str, *inside: str, guests: VolumeOwners = GUESTS) -> Said:
         ("tpool", (f"{GONE}_disk",), (OwnerKind.ORPHANED, GONE)),
     ],
 )
-def test_a_thin_pool_of_cinder_or_without_instance_disks_has_a_single_owner(
+def test_a_cinder_thin_pool_or_one_without_instance_disks_has_a_single_owner(
     name: str, inside: tuple[str, ...], owner: tuple[OwnerKind, str | None]
 ) -> None:
     rows = pool_with(name, *inside)
@@ -190,7 +190,7 @@ def shares(*found: Volume, guests: VolumeOwners = GUESTS) -> dict[str, tuple[Own
     return {row.volume.name: (row.kind, row.bytes_taken, row.free_bytes) for row in rows if row.bytes_taken}
 
 
-def test_space_beyond_the_full_size_of_instance_disks_is_free_in_a_thin_pool() -> None:
+def test_a_thin_pools_space_beyond_the_full_size_of_its_instance_disks_is_free() -> None:
     assert shares(*pool("tpool", 50, thin(f"{HERE}_disk", 20), thin(f"{OTHER}_disk", 5))) == {
         f"{HERE}_disk": (OwnerKind.INSTANCE, 20, 0),
         f"{OTHER}_disk": (OwnerKind.INSTANCE, 5, 0),
@@ -198,7 +198,7 @@ def test_space_beyond_the_full_size_of_instance_disks_is_free_in_a_thin_pool() -
     }
 
 
-def test_an_overcommitted_thin_pool_is_divided_in_proportion_to_disk_sizes() -> None:
+def test_an_overcommitted_thin_pool_is_divided_in_proportion_to_the_disk_sizes() -> None:
     assert shares(*pool("tpool", 50, thin(f"{HERE}_disk", 150), thin(f"{OTHER}_disk", 50))) == {
         f"{HERE}_disk": (OwnerKind.INSTANCE, 37, 0),
         f"{OTHER}_disk": (OwnerKind.INSTANCE, 13, 0),
@@ -206,7 +206,7 @@ def test_an_overcommitted_thin_pool_is_divided_in_proportion_to_disk_sizes() -> 
     }
 
 
-def test_a_foreign_volume_in_a_thin_pool_of_instances_is_counted_with_its_size() -> None:
+def test_a_volume_that_nova_does_not_know_in_a_thin_pool_counts_with_its_size() -> None:
     guests = replace(GUESTS, domains=(domain(GUEST, "/dev/vg0/b"),))
     inside = (thin(f"{HERE}_disk", 20), thin("a", 4), thin("b", 3), thin(f"{GONE}_disk", 2), thin(f"volume-{GONE}", 1))
     assert shares(*pool("tpool", 50, *inside), guests=guests) == {
@@ -219,7 +219,7 @@ def test_a_foreign_volume_in_a_thin_pool_of_instances_is_counted_with_its_size()
     }
 
 
-def test_raid_copies_of_thin_pool_data_are_not_free_space() -> None:
+def test_the_raid_copies_of_the_data_of_a_thin_pool_are_not_free_space() -> None:
     assert shares(*pool("tpool", 50, thin(f"{HERE}_disk", 20), copies=2, metadata=3)) == {
         f"{HERE}_disk": (OwnerKind.INSTANCE, 20, 0),
         "tpool": (OwnerKind.THIN_POOL, 103 - 20, 30),
@@ -253,18 +253,18 @@ def test_a_foreign_volume_in_a_foreign_thin_pool_is_counted_with_the_pool() -> N
     assert pool_with("tpool", "x")["x"] == (OwnerKind.PART, None, 0, "vg0/tpool")
 
 
-def test_a_thin_pool_with_a_volume_of_unknown_owner_has_an_unknown_owner() -> None:
+def test_a_thin_pool_with_a_volume_of_unknown_owner_has_an_unknown_owner_itself() -> None:
     guests = VolumeOwners(instance_uuids=frozenset(), state_known=False, domains=())
     assert pool_with("tpool", f"{HERE}_disk", "x", guests=guests)["tpool"][0] is OwnerKind.UNKNOWN
 
 
-def test_an_lvm_subvolume_with_a_missing_parent_counts_as_a_separate_volume() -> None:
+def test_an_lvm_subvolume_whose_parent_is_missing_counts_as_a_separate_volume() -> None:
     assert said(owners(snapshot(part("lonely_tdata", "lonely")), GUESTS)) == {
         "lonely_tdata": (OwnerKind.FOREIGN, None, 10, None)
     }
 
 
-def test_an_lvm_parent_name_is_looked_up_only_in_the_same_volume_group() -> None:
+def test_the_parent_of_an_lvm_volume_is_looked_up_only_in_the_same_volume_group() -> None:
     rows = owners(snapshot(volume("lv"), volume("leg", group="vg1", parent="lv", hidden=True)), GUESTS)
     assert [(row.volume.path, row.bytes_taken) for row in rows] == [("vg0/lv", 10), ("vg1/leg", 10)]
 
@@ -308,7 +308,7 @@ def test_every_byte_of_the_lvm_volumes_has_exactly_one_owner(
 
 
 @given(worlds.flatmap(lambda found: st.tuples(st.just(found), st.permutations(found))), guests)
-def test_owners_do_not_depend_on_the_order_of_volumes(
+def test_the_owners_of_volumes_do_not_depend_on_the_order_of_the_volumes(
     pair: tuple[list[Volume], list[Volume]], who: VolumeOwners
 ) -> None:
     found, turned = pair
@@ -317,6 +317,8 @@ def test_owners_do_not_depend_on_the_order_of_volumes(
 
 
 @given(worlds, guests)
-def test_an_lvm_subvolume_is_never_counted_with_another_subvolume(found: list[Volume], who: VolumeOwners) -> None:
+def test_an_lvm_subvolume_is_never_counted_with_a_volume_that_is_itself_a_part(
+    found: list[Volume], who: VolumeOwners
+) -> None:
     rows = {row.volume.path: row for row in owners(snapshot(*found), who)}
     assert all(rows[row.serves].kind is not OwnerKind.PART for row in rows.values() if row.serves)

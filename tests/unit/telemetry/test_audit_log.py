@@ -85,7 +85,7 @@ def log() -> Log:
     return log
 
 
-def test_the_first_audit_logs_its_outcome_and_the_resource_views():
+def test_the_first_audit_logs_its_outcome_and_novas_resource_views():
     assert Log().audit(REPORT) == [
         events.OUTCOME_CHANGED,
         events.FIRST_AUDIT_DONE,
@@ -95,7 +95,7 @@ def test_the_first_audit_logs_its_outcome_and_the_resource_views():
     ]
 
 
-def test_resource_views_have_novas_log_format(log):
+def test_the_log_lines_of_resource_views_have_the_format_of_nova(log):
     texts = [line.event % line.words for line in views(SUMMARY)]
     assert texts == [
         "Hypervisor/Node resource view: name=node-1 free_ram=7000MB free_disk=90GB free_vcpus=32 pci_devices=2",
@@ -105,7 +105,7 @@ def test_resource_views_have_novas_log_format(log):
     ]
 
 
-def test_the_usable_vcpus_line_is_omitted_if_total_vcpus_is_zero():
+def test_the_usable_vcpus_line_is_omitted_if_the_host_has_no_vcpus():
     texts = [line.event % line.words for line in views(replace(SUMMARY, free_vcpus=None, total_vcpus=0, used_vcpus=0))]
     assert [text.split(":")[0] for text in texts] == ["Hypervisor/Node resource view", "Final resource view"]
     assert "free_vcpus=unknown" in texts[0]
@@ -116,7 +116,7 @@ def test_resource_views_are_not_logged_if_only_free_memory_and_disk_changed(log)
     assert len(log.audit(replace(REPORT, summary=replace(SUMMARY, used_vcpus=17)))) == 3
 
 
-def test_an_unchanged_audit_logs_one_debug_line(log):
+def test_an_audit_without_changes_logs_a_single_debug_line(log):
     assert log.audit(REPORT) == []
     (line,) = log.last
     assert (line.level, line.event) == (logging.DEBUG, events.AUDIT_DONE)
@@ -176,7 +176,7 @@ def test_a_failed_or_cancelled_audit_does_not_log_a_finding_as_gone(log, outcome
     assert log.audit(replace(REPORT, findings=(seen(),))) in ([], [events.OUTCOME_CHANGED])
 
 
-def test_a_finding_that_keeps_changing_is_logged_with_back_off(log):
+def test_a_finding_that_keeps_changing_is_logged_less_and_less_often(log):
     told = sum(
         len(log.audit(replace(REPORT, summary=None, findings=(seen(replace(LEAK, actual=f"VCPU {minute}")),))))
         for minute in range(24 * 60)
@@ -187,7 +187,7 @@ def test_a_finding_that_keeps_changing_is_logged_with_back_off(log):
     assert log.state.findings[LEAK.id].seen.finding.actual == "VCPU last"
 
 
-def test_a_flapping_finding_is_logged_at_a_limited_rate(log):
+def test_a_finding_that_comes_and_goes_is_logged_at_a_limited_rate(log):
     told = [
         event
         for minute in range(1440)
@@ -197,7 +197,7 @@ def test_a_flapping_finding_is_logged_at_a_limited_rate(log):
     assert abs(told.count(events.FINDING_APPEARED) - told.count(events.FINDING_GONE)) <= 1
 
 
-def test_a_lost_source_is_logged_with_back_off_until_its_return(log):
+def test_a_lost_source_is_logged_less_and_less_often_until_it_returns(log):
     told = [event for _ in range(16) for event in log.audit(lost(REPORT, "libvirt"))]
     assert told == [events.SOURCE_LOST, events.OUTCOME_CHANGED, *[events.SOURCE_STILL_LOST] * 4]
     assert log.audit(REPORT) == [events.SOURCE_BACK, events.OUTCOME_CHANGED]
@@ -211,13 +211,13 @@ def test_the_log_line_of_a_lost_source_has_the_error_and_the_age_of_its_data(log
     }  # fmt: skip
 
 
-def test_a_flapping_source_is_logged_at_a_limited_rate(log):
+def test_a_source_that_comes_and_goes_is_logged_at_a_limited_rate(log):
     told = [event for minute in range(1440) for event in log.audit(lost(REPORT, "libvirt") if minute % 2 else REPORT)]
     assert told.count(events.SOURCE_LOST) <= 24 * 6
     assert told.count(events.SOURCE_LOST) == told.count(events.SOURCE_BACK)
 
 
-def test_a_placement_write_logs_the_written_inventory(log):
+def test_a_write_to_placement_is_logged_with_the_inventory_that_was_written(log):
     vcpu = Inventory(
         resource_class="VCPU", total=48, reserved=0, min_unit=1, max_unit=48, step_size=1, allocation_ratio=4.0
     )
@@ -229,13 +229,13 @@ def test_a_placement_write_logs_the_written_inventory(log):
     assert (fields["writes"], fields["requests"], fields["conflicts"]) == (1, 2, 0)
 
 
-def test_a_placement_write_that_is_held_back_is_logged_only_once(log):
+def test_a_placement_write_that_stays_held_back_is_logged_only_once(log):
     held = replace(REPORT, plan=Plan(held_back=(HeldBack(provider_uuid=ROOT, what="DISK_GB", why="lvm unread"),)))
     assert log.audit(held) == [events.WRITE_HELD_BACK]
     assert log.audit(held) == []
 
 
-def test_a_repeated_error_is_logged_at_occurrences_1_2_4_8_and_so_on(log):
+def test_a_repeated_error_is_logged_at_its_occurrences_1_2_4_8_and_so_on(log):
     failing = replace(REPORT, error="placement: denied (HTTP 403)")
     assert sum(events.AUDIT_ERROR in log.audit(failing) for _ in range(1024)) == 11
     log.audit(REPORT)
@@ -252,7 +252,7 @@ def test_an_error_that_differs_only_in_time_or_request_id_counts_as_repeated(log
     assert events.AUDIT_ERROR in log.audit(replace(REPORT, error="placement: PUT /y: denied"))
 
 
-def test_the_hourly_summary_line_has_the_number_of_audits_and_conflicts(log):
+def test_the_hourly_summary_has_the_numbers_of_audits_outcomes_and_conflicts(log):
     for number in range(59):
         kinds = (("no-room", 1), ("provider-generation", 2)) if number % 2 else ()
         log.audit(
@@ -279,7 +279,7 @@ def test_the_placement_microversion_is_logged_at_start_and_on_change(log):
     assert told == [True, False, False, False, True, False]
 
 
-def test_the_microversion_log_line_lists_used_and_missing_features(log):
+def test_the_log_line_of_the_microversion_names_used_and_missing_features(log):
     log.audit(replace(REPORT, microversion=(1, 37)))
     (line,) = [line for line in log.last if line.event == events.PLACEMENT_SPEAKS]
     assert (line.level, line.fields) == (
@@ -293,7 +293,7 @@ def test_the_microversion_log_line_lists_used_and_missing_features(log):
     )
 
 
-def test_novas_service_versions_are_logged_at_start_and_on_change(log):
+def test_the_versions_of_nova_services_are_logged_at_start_and_on_change(log):
     old, new = versions(67, 74), versions(74, 74)
     told = [events.NOVA_SPEAKS in log.audit(replace(REPORT, nova_versions=each)) for each in (old, old, None, old, new)]
     assert told == [True, False, False, False, True]
@@ -309,7 +309,7 @@ def test_novas_service_versions_are_logged_at_start_and_on_change(log):
         (75, "newer than OpenStack 2026.2, not tested"),
     ],
 )
-def test_a_service_version_is_logged_with_its_release(log, version, release):
+def test_the_version_of_a_nova_service_is_logged_with_its_release(log, version, release):
     log.audit(replace(REPORT, nova_versions=versions(version, 74)))
     (line,) = [line for line in log.last if line.event == events.NOVA_SPEAKS]
     assert line.fields["nova_compute"] == f"{version} ({release})"
@@ -319,7 +319,7 @@ def test_a_service_version_is_logged_with_its_release(log, version, release):
 @pytest.mark.parametrize(
     ("compute", "conductors", "lacks"), [(74, (73, 74), 1), (72, (), 1), (74, (74,), 0), (None, (), 0)]
 )
-def test_missing_migration_indexes_are_logged_by_the_oldest_service(log, compute, conductors, lacks):
+def test_missing_migration_indexes_are_logged_if_any_nova_service_is_too_old(log, compute, conductors, lacks):
     log.audit(replace(REPORT, nova_versions=versions(compute, *conductors)))
     (line,) = [line for line in log.last if line.event == events.NOVA_SPEAKS]
     assert len(line.fields["lacks"]) == lacks
@@ -330,13 +330,13 @@ def versions(compute: int | None, *conductors: int) -> NovaVersions:
     return NovaVersions(state_source="conductor", compute=compute, conductors=conductors)
 
 
-def test_a_cancelled_audit_logs_nothing_and_leaves_the_log_state_unchanged(log):
+def test_a_cancelled_audit_logs_nothing_and_does_not_change_the_log_state(log):
     before = log.state
     assert log.audit(replace(REPORT, outcome=Outcome.CANCELLED, sources=())) == []
     assert log.state is before
 
 
-def test_a_finding_fact_named_like_a_log_record_attribute_is_renamed(log, caplog):
+def test_a_finding_fact_with_the_name_of_a_log_record_attribute_is_renamed(log, caplog):
     facts = (("name", "vg/lv"), ("message", "m"), ("size_bytes", 7))
     log.audit(replace(REPORT, findings=(seen(replace(LEAK, facts=facts)),)))
     with caplog.at_level(logging.DEBUG):
@@ -357,7 +357,7 @@ def levels_of(log: Log, *reports: AuditReport) -> list[tuple[str, int]]:
     return told
 
 
-def test_refused_credentials_log_one_error_line_and_then_warnings(log):
+def test_refused_credentials_are_logged_once_as_an_error_and_then_as_warnings(log):
     assert levels_of(log, DENIED, DENIED, DENIED, REPORT) == [
         (events.SOURCE_LOST, logging.ERROR),
         (events.SOURCE_STILL_LOST, logging.WARNING),
@@ -365,7 +365,7 @@ def test_refused_credentials_log_one_error_line_and_then_warnings(log):
     ]
 
 
-def test_refused_credentials_after_an_outage_are_logged_as_an_error_at_once(log):
+def test_credentials_refused_after_an_outage_are_logged_as_an_error_at_once(log):
     assert levels_of(log, DOWN, DOWN, DENIED, DENIED) == [
         (events.SOURCE_LOST, logging.WARNING),
         (events.SOURCE_STILL_LOST, logging.WARNING),
@@ -374,6 +374,6 @@ def test_refused_credentials_after_an_outage_are_logged_as_an_error_at_once(log)
     ]
 
 
-def test_intermittently_refused_credentials_are_logged_with_back_off(log):
+def test_credentials_that_are_refused_now_and_then_are_logged_with_back_off(log):
     errors = [level for _, level in levels_of(log, *[DENIED, DOWN] * 16) if level == logging.ERROR]
     assert len(errors) == 5

@@ -13,25 +13,25 @@ def told(condition):
     return dict(sections(condition, NOW))
 
 
-def test_the_sigusr2_report_before_the_first_audit_has_empty_sections():
+def test_before_the_first_audit_the_sigusr2_report_has_empty_sections():
     found = told(Condition(waiting=("start-up",), report=None))
     assert found["Audit queue"] == "start-up"
     assert [found[name] for name in ("Last audit", "Sources", "Live findings")] == ["none"] * 3
     assert "audit loop: waits" in found["Health"]
 
 
-def test_the_sigusr2_report_shows_the_code_and_state_and_age_of_a_finding():
+def test_the_sigusr2_report_shows_code_state_and_age_of_a_finding():
     finding = seen(leak(), FindingState.UNKNOWN, "placement")
     found = told(Condition(waiting=(), report=report_of(finding)))
     assert found["Live findings"] == f"error allocation-stale-move unknown, 240 s old, id {finding.finding.id}"
 
 
-def test_a_finding_without_a_valid_start_time_is_shown_with_an_unknown_age():
+def test_a_finding_without_a_valid_start_time_is_reported_as_of_unknown_age():
     finding = replace(seen(leak()), first_seen_at="long ago")
     assert "of unknown age" in told(Condition(waiting=(), report=report_of(finding)))["Live findings"]
 
 
-def test_the_sources_section_shows_each_source_as_read_or_lost_or_not_asked():
+def test_the_sources_section_of_the_sigusr2_report_says_if_a_source_was_read():
     report = report_of(lost="placement", error="no answer")
     sources = tuple(
         replace(s, lost_since=START) if s.name == "placement"
@@ -47,7 +47,7 @@ def test_the_sources_section_shows_each_source_as_read_or_lost_or_not_asked():
     ]
 
 
-def test_the_health_section_shows_the_read_of_a_long_audit_and_the_watchdog():
+def test_the_health_section_of_the_sigusr2_report_shows_what_a_long_audit_reads():
     condition = Condition(
         waiting=(), report=None, running_s=151.2, reading="placement", is_healthy=False, misses=2, bus_failures=7
     )
@@ -59,18 +59,18 @@ def test_the_health_section_shows_the_read_of_a_long_audit_and_the_watchdog():
     ]
 
 
-def test_the_counters_section_lists_the_counters_of_the_daemon():
+def test_the_counters_section_of_the_sigusr2_report_lists_the_daemons_counters():
     found = told(Condition(waiting=(), report=None, counters={"audits": 61, "writes": 2}))
     assert found["Counters"].splitlines() == ["audits: 61", "writes: 2"]
 
 
-def test_a_control_character_of_an_error_is_escaped_in_the_report():
+def test_a_control_character_in_an_error_is_escaped_in_the_sigusr2_report():
     (report,) = outage("placement", 1, 60.0)
     report = replace(report, error="answer \x1b[2J")
     assert "\x1b" not in told(Condition(waiting=(), report=report))["Last audit"]
 
 
-def test_the_log_line_about_the_report_has_last_audit_and_waiting_reasons():
+def test_the_log_line_of_a_sigusr2_report_names_last_audit_and_waiting_reasons():
     report = report_of(seen(leak()))
     fields = fields_of(Condition(waiting=("interval",), report=report))
     assert (fields["waiting"], fields["last_audit_id"]) == (("interval",), report.audit_id)

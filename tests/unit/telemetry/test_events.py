@@ -31,21 +31,21 @@ LEVELS = {
 
 
 @pytest.mark.parametrize("event", EVENTS)
-def test_each_log_event_has_the_level_that_the_table_of_levels_states(event):
+def test_each_log_event_has_the_level_in_the_table_of_levels(event):
     levels = [level for level, texts in LEVELS.items() if event in texts]
     assert levels in ([event.level], [] if event.level == logging.WARNING else None)
 
 
-def test_every_event_in_the_table_of_levels_exists():
+def test_the_table_of_levels_contains_only_events_that_exist():
     assert set().union(*LEVELS.values()) <= set(EVENTS)
     assert len(set(EVENTS)) == len(EVENTS)
 
 
-def test_every_logger_of_the_agent_has_at_least_one_event():
+def test_every_logger_of_the_agent_has_at_least_one_log_event():
     assert {event.logger for event in EVENTS} == set(Logger)
 
 
 @pytest.mark.parametrize(("event", "level"), [(events.STARTED, logging.ERROR), (events.OUTCOME_CHANGED, None)])
-def test_a_log_line_may_choose_its_level_only_if_its_event_has_no_fixed_level(event, level):
+def test_a_log_line_chooses_its_level_exactly_if_its_event_has_no_fixed_level(event, level):
     with pytest.raises(ValueError, match="level"):
         Line(event=event, fields={}, chosen_level=level)

@@ -39,7 +39,7 @@ def found(*seen: SeenFinding, **changes: object) -> AuditReport:
     return replace(EMPTY, findings=seen, **changes)
 
 
-def test_nothing_is_reported_about_a_finding_while_it_cannot_be_checked():
+def test_no_change_of_a_finding_is_reported_while_it_cannot_be_checked():
     reader = Reader()
     assert [reader.audit(found(one)) for one in (SEEN, CONFIRMED, UNKNOWN, UNKNOWN)] == [
         ["appeared"], ["confirmed"], [], [],
@@ -49,14 +49,14 @@ def test_nothing_is_reported_about_a_finding_while_it_cannot_be_checked():
     assert reader.told[0].gone is GONE
 
 
-def test_a_missing_finding_is_logged_as_gone_only_if_the_report_has_a_reason():
+def test_a_missing_finding_is_logged_as_gone_only_if_the_report_gives_a_reason():
     reader = Reader()
     reader.audit(found(CONFIRMED))
     assert reader.audit(EMPTY) == []
     assert reader.audit(replace(EMPTY, gone=(GONE,))) == ["gone"]
 
 
-def test_a_restart_reports_only_what_changed_since_the_last_process():
+def test_after_a_restart_only_changes_since_the_last_process_are_reported():
     other = replace(LEAK, subject="another")
     new, worse = replace(SEEN, finding=other), replace(CONFIRMED, finding=replace(LEAK, actual="16 VCPU"))
     for now, expected in (
@@ -70,7 +70,7 @@ def test_a_restart_reports_only_what_changed_since_the_last_process():
     assert Reader().audit(found(CONFIRMED, first=True, remembered=(SEEN,))) == ["confirmed"]
 
 
-def test_a_confirmation_is_reported_once_despite_a_source_loss_and_new_amounts():
+def test_a_confirmation_is_not_reported_again_after_a_source_was_lost():
     reader = Reader()
     worse = replace(LEAK, actual="16 VCPU")
     told = [
@@ -79,13 +79,13 @@ def test_a_confirmation_is_reported_once_despite_a_source_loss_and_new_amounts()
     assert told == [["appeared"], ["confirmed"], [], [], ["changed"]]
 
 
-def test_a_finding_saved_without_text_is_not_logged_as_changed_when_rechecked():
+def test_a_finding_that_was_saved_without_a_text_is_not_logged_as_changed():
     without = replace(CONFIRMED, finding=replace(LEAK, actual="the agent knows only", saved_id=LEAK.id))
     assert Reader().audit(found(CONFIRMED, first=True, remembered=(without,))) == []
 
 
 @pytest.mark.parametrize("outcome", [Outcome.CRASHED, Outcome.CANCELLED])
-def test_a_crashed_audit_logs_no_change_of_findings(outcome):
+def test_an_audit_that_crashed_or_was_cancelled_logs_no_change_of_findings(outcome):
     reader = Reader()
     reader.audit(found(CONFIRMED))
     assert reader.audit(found(UNKNOWN, outcome=outcome)) == []

@@ -55,7 +55,7 @@ def a_day(reports):
 
 
 @pytest.mark.parametrize("source", ["placement", "state", "libvirt", "lvm", "images"])
-def test_a_day_without_one_of_the_sources_adds_few_log_lines(source, record_property):
+def test_a_day_without_one_of_the_sources_adds_at_most_25_log_lines(source, record_property):
     quiet = a_day([report_of(*LEAKS)] * AUDITS)
     away = a_day(outage(source, AUDITS, STEP_S))
     more = len(away) - len(quiet)
@@ -75,7 +75,7 @@ def test_a_day_without_changes_has_fewer_than_150_log_lines():
     assert len(a_day([report_of(*LEAKS)] * AUDITS)) < 150
 
 
-def test_a_lost_source_is_logged_with_the_values_that_stay_frozen(day):
+def test_a_lost_source_is_logged_with_the_values_that_it_leaves_unchanged(day):
     frozen = "nothing is written; MEMORY_MB, VCPU stay"
     error = "placement: GET /: no answer"
     finding = seen(unavailable("placement", error, frozen=frozen), FindingState.SEEN)
@@ -85,7 +85,7 @@ def test_a_lost_source_is_logged_with_the_values_that_stay_frozen(day):
     }  # fmt: skip
 
 
-def test_a_source_that_is_still_lost_is_logged_with_its_duration(day):
+def test_a_source_that_is_still_lost_is_logged_with_the_time_since_the_loss(day):
     for _ in range(2):
         logged = day.audit(report_of(*UNKNOWN, lost="placement", error="no answer"), 135)
     assert fields(logged, events.SOURCE_STILL_LOST) == {
@@ -101,7 +101,7 @@ def test_a_source_that_is_readable_again_is_logged_with_the_outage_length(day):
     }  # fmt: skip
 
 
-def test_a_source_loss_that_becomes_an_error_is_logged_at_level_error_once(day):
+def test_a_source_loss_that_becomes_an_error_is_logged_once_at_level_error(day):
     levels = [
         line.level
         for report in outage("placement", 40, 60.0)
@@ -112,7 +112,7 @@ def test_a_source_loss_that_becomes_an_error_is_logged_at_level_error_once(day):
     assert set(levels) == {logging.WARNING, logging.ERROR}
 
 
-def test_a_source_that_the_audit_did_not_read_is_logged_neither_lost_nor_back(day):
+def test_a_source_that_was_not_read_is_logged_neither_as_lost_nor_as_back(day):
     sources = report_of(lost="placement").sources
     not_asked = tuple(
         type(s)(name=s.name, ok=s.ok, age_s=s.age_s, duration_ms=0, error=None, asked=s.name != "placement")
@@ -124,7 +124,7 @@ def test_a_source_that_the_audit_did_not_read_is_logged_neither_lost_nor_back(da
     assert fields(day.audit(report_of(*LEAKS)), events.SOURCE_BACK)["audits"] == 1
 
 
-def test_findings_that_a_loss_made_unknown_are_logged_in_one_line_for_each_loss(day):
+def test_findings_that_are_unknown_after_a_loss_are_logged_in_one_line_per_loss(day):
     other = seen(leak(7), FindingState.UNKNOWN, "placement")
     logged = [
         *day.audit(report_of(*UNKNOWN, lost="placement")),
@@ -135,28 +135,28 @@ def test_findings_that_a_loss_made_unknown_are_logged_in_one_line_for_each_loss(
     }  # fmt: skip
 
 
-def test_findings_known_again_are_logged_with_the_number_of_ended_findings(day):
+def test_findings_known_again_are_logged_with_the_number_of_those_that_ended(day):
     day.audit(report_of(*UNKNOWN, lost="placement"))
     logged = day.audit(report_of(*LEAKS[:2]))
     assert fields(logged, events.FINDINGS_KNOWN_AGAIN) == {"source": "placement", "count": 2, "gone": 1}
     assert not of(day.audit(report_of(*LEAKS[:2])), events.FINDINGS_KNOWN_AGAIN)
 
 
-def test_an_audit_that_crashed_does_not_log_findings_as_known_again(day):
+def test_a_crashed_audit_does_not_log_that_findings_are_known_again(day):
     day.audit(report_of(*UNKNOWN, lost="placement"))
     logged = day.audit(report_of(outcome=Outcome.CRASHED, sources=()))
     assert not of(logged, events.FINDINGS_KNOWN_AGAIN)
     assert fields(day.audit(report_of(*LEAKS)), events.FINDINGS_KNOWN_AGAIN)["count"] == 3
 
 
-def test_a_source_that_fails_every_other_audit_is_logged_at_a_limited_rate(day):
+def test_a_source_that_fails_in_every_other_audit_is_logged_at_a_limited_rate(day):
     logged = []
     for minute in range(1440):
         logged += day.audit(report_of(*UNKNOWN, lost="placement") if minute % 2 else report_of(*LEAKS))
     assert len([line for line in logged if line.level >= logging.WARNING]) <= 24 * 18
 
 
-def test_a_finding_that_is_gone_is_logged_with_the_reason_and_who_healed_it(day):
+def test_a_finding_that_is_gone_is_logged_with_the_reason_and_who_repaired_it(day):
     healed = gone(
         LEAKS[0], GoneReason.HEALED, "changed as planned", entry_id="3f9c", actor="alice (sudo), stocktake heal"
     )
@@ -175,7 +175,7 @@ def test_a_finding_that_is_gone_is_logged_with_the_reason_and_who_healed_it(day)
         (Severity.INFO, FindingState.CONFIRMED, logging.INFO),
     ],
 )
-def test_the_level_of_a_finding_is_its_severity_at_most_warning_until_confirmed(severity, state, level):
+def test_a_finding_is_logged_at_its_severity_but_below_error_until_confirmed(severity, state, level):
     finding = seen(unavailable("lvm", "no answer", severity), state)
     (line,) = of(Day().audit(report_of(finding)), events.FINDING_APPEARED)
     assert line.level == level
@@ -192,12 +192,12 @@ def test_the_level_of_a_finding_is_its_severity_at_most_warning_until_confirmed(
         (Outcome.CRASHED, logging.ERROR),
     ],
 )
-def test_the_level_of_a_changed_outcome_says_whether_audits_still_work(outcome, level):
+def test_the_log_level_of_a_changed_outcome_depends_on_the_outcome(outcome, level):
     (line,) = of(Day().audit(report_of(outcome=outcome)), events.OUTCOME_CHANGED)
     assert line.level == level
 
 
-def test_the_first_audit_is_logged_once_with_its_counts():
+def test_the_first_audit_is_logged_once_with_the_numbers_of_its_findings():
     day = Day()
     symptom = seen(leak(1))
     caused = type(symptom)(
@@ -210,14 +210,14 @@ def test_the_first_audit_is_logged_once_with_its_counts():
     }  # fmt: skip
 
 
-def test_writes_that_one_cause_holds_back_are_logged_in_one_line(day):
+def test_all_writes_that_one_cause_holds_back_are_logged_in_one_line(day):
     (report,) = outage("libvirt", 1, 60.0)
     (line,) = of(day.audit(report), events.WRITE_HELD_BACK)
     assert (line.level, line.fields["what"]) == (logging.WARNING, "DISK_GB, MEMORY_MB, PCPU, VCPU")
     assert line.fields["why"] == "libvirt could not be read"
 
 
-def test_a_write_held_back_by_role_observer_is_not_logged_as_a_warning():
+def test_a_write_that_role_observer_holds_back_is_logged_as_info():
     (report,) = outage("libvirt", 1, 60.0)
     observer = type(report)(**{name: getattr(report, name) for name in report.__slots__} | {"role": "observer"})
     (line,) = of(Day().audit(observer), events.WRITE_HELD_BACK)

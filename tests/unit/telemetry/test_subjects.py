@@ -23,7 +23,7 @@ def subject(finding=LEAK, **changes):
     return subjects_of(report_of(finding, **changes))[finding.finding.id]
 
 
-def test_a_log_line_names_the_kind_and_the_name_and_the_uuid_of_a_consumer():
+def test_a_log_line_names_a_consumer_by_kind_name_and_uuid():
     assert subject(ledger=(row("instance", "billing"),)) == f"instance billing {UUID}"
 
 
@@ -35,18 +35,18 @@ def test_a_consumer_without_a_known_kind_or_name_is_logged_as_a_consumer():
     assert subject(ledger=(row("unknown", ""),)) == f"consumer {UUID}"
 
 
-def test_a_name_that_equals_the_uuid_is_logged_once():
+def test_the_name_of_a_consumer_is_not_logged_if_it_equals_the_uuid():
     assert subject(ledger=(row("instance", UUID),)) == f"instance {UUID}"
 
 
-def test_a_finding_about_no_consumer_is_logged_with_its_subject_or_provider():
+def test_a_finding_without_a_consumer_is_logged_with_its_subject_or_provider():
     assert subject(seen(unavailable("lvm", "no answer"))) == "lvm"
     about_the_root = seen(replace(unavailable("", "no answer")))
     assert subject(about_the_root) == f"provider node-1 {ROOT}"
     assert subject(seen(replace(about_the_root.finding, provider_uuid=None))) == "host-1"
 
 
-def test_a_finding_that_ended_is_logged_with_its_last_known_name():
+def test_a_finding_that_ended_is_logged_with_its_consumers_last_known_name():
     before = subjects_of(report_of(LEAK, ledger=(row("instance", "billing"),)))
     ended = gone(LEAK, GoneReason.HEALED, "changed as planned")
     assert subjects_of(report_of(gone=(ended,)), before)[LEAK.finding.id] == f"instance billing {UUID}"

@@ -20,7 +20,7 @@ def parts(line: str) -> dict[str, str]:
     return {name: json.loads(value) if value.startswith('"') else value for name, value in words}
 
 
-def test_the_fields_of_a_line_are_in_the_order_in_which_an_operator_reads():
+def test_a_log_line_has_its_fields_in_a_fixed_order_that_begins_with_severity():
     fields = {
         "audit": "0b5f", "fix": "stocktake heal", "first_seen_at": "T", "provider_uuid": OTHER, "consumer_uuid": UUID,
         "finding_id": "87", "zebra": 1, "apple": 2, "outcome": "o", "error": "e", "source": "s", "entry_id": "3f",
@@ -36,16 +36,16 @@ def test_the_fields_of_a_line_are_in_the_order_in_which_an_operator_reads():
     assert line.startswith("finding appeared severity=error code=c ")
 
 
-def test_a_field_without_a_value_is_left_out_and_an_empty_list_is_a_dash():
+def test_a_field_without_a_value_is_not_logged_and_an_empty_list_is_a_dash():
     assert message("t", {"a": None, "b": "", "c": (), "d": 0, "e": False}) == "t c=- d=0 e=False"
 
 
-def test_the_remedy_in_words_is_left_out_if_the_line_has_a_command():
+def test_the_remedy_in_words_is_not_logged_if_the_line_has_a_command():
     assert message("t", {"remedy": "heal it", "fix": "stocktake heal"}) == 't fix="stocktake heal"'
     assert message("t", {"remedy": "wait"}) == "t remedy=wait"
 
 
-def test_a_long_value_ends_at_a_word_with_the_number_of_bytes_left_out():
+def test_a_long_value_is_cut_after_a_word_and_says_how_many_bytes_are_missing():
     text = "a word " * 100
     shown = shortened(text, VALUE_BYTES)
     kept, _, left = json.loads(shown).partition(" \u2026 (+")
@@ -55,35 +55,35 @@ def test_a_long_value_ends_at_a_word_with_the_number_of_bytes_left_out():
     assert size_bytes(shown) <= VALUE_BYTES
 
 
-def test_a_list_shows_three_items_and_the_number_of_the_others():
+def test_a_long_list_is_logged_as_three_items_and_the_number_of_the_others():
     assert shortened(("a", "b", "c", "d", "e"), VALUE_BYTES) == '"a, b, c and 2 more"'
     assert shortened(("a", "b c", "d"), VALUE_BYTES) == 'a,"b c",d'
 
 
-def test_a_subject_with_a_name_of_4_kib_keeps_its_uuid():
+def test_a_logged_subject_whose_name_has_4_kib_keeps_its_uuid():
     shown = clipped(f"instance {'x' * 4096} {UUID}", VALUE_BYTES)
     assert shown.startswith("instance xxx")
     assert shown.endswith(f") {UUID}")
 
 
-def test_a_long_error_keeps_its_http_status_and_its_request_id():
+def test_a_long_error_is_logged_with_its_http_status_and_its_request_id():
     end = f"(HTTP 401) [req-{UUID}]"
     assert clipped(f"placement: {'because ' * 100}{end}", VALUE_BYTES).endswith(f") {end}")
 
 
-def test_a_value_is_not_cut_inside_a_uuid():
+def test_a_logged_value_is_not_cut_inside_a_uuid():
     for length in range(40, 200):
         shown = clipped(f"{'y' * 30}{UUID},{OTHER},{UUID}{'z' * 300}", length)
         pieces = re.findall(r"[0-9a-f]{2,}[0-9a-f-]+", shown.partition(" \u2026")[0])
         assert all(ANY_UUID.fullmatch(piece) for piece in pieces), shown
 
 
-def test_a_command_too_long_for_a_line_is_replaced_by_the_explain_command():
+def test_a_command_too_long_for_a_log_line_is_replaced_by_the_explain_command():
     line = message("t", {"fix": "timeout 10 stat -f /" + "d" * 600, "finding_id": UUID})
     assert parts(line)["fix"] == "stocktake explain 95a20332"
 
 
-def test_ten_changed_options_are_shown_whole():
+def test_a_log_line_about_ten_changed_options_is_not_shortened():
     changed = "; ".join(f"[group] some_option_{number}: {number} -> {number + 1}" for number in range(10))
     assert parts(message("configuration reloaded", {"changed": changed, "duration_ms": 38}))["changed"] == changed
 
@@ -110,7 +110,7 @@ commands = (
     ids=st.fixed_dictionaries({"finding_id": uuids, "consumer_uuid": uuids, "provider_uuid": uuids, "audit": uuids}),
     fix=commands,
 )
-def test_a_line_about_any_finding_is_short_and_cuts_neither_uuids_nor_commands(facts, prose, ids, fix):
+def test_the_log_line_of_a_finding_is_short_and_cuts_neither_uuids_nor_commands(facts, prose, ids, fix):
     line = message("finding confirmed", {"severity": "error", "code": "x", **facts, **prose, **ids, "fix": fix})
     assert size_bytes(line) <= LINE_BYTES
     assert line.isprintable()

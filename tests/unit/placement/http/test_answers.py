@@ -35,7 +35,7 @@ def reply(status: int, code: str = "", request: str = "PUT /x", detail: str = "w
         ("Wed, 25 Nov 2026 20:00:00", "Wed, 25 Nov 2026 20:01:05 GMT", None),
     ],
 )
-def test_the_age_of_an_answers_content_is_the_difference_of_two_of_its_headers(modified, date, age_s):
+def test_the_age_of_a_resource_is_the_date_minus_the_last_modified_header(modified, date, age_s):
     found = written_of(modified, date)
     assert (found and found.age_s) == age_s
     assert found is None or found.at == modified
@@ -62,13 +62,13 @@ def test_the_age_of_an_answers_content_is_the_difference_of_two_of_its_headers(m
         (503, "", PlacementUnavailable),
     ],
 )
-def test_http_status_and_error_code_select_the_exception(status, code, kind):
+def test_the_http_status_and_the_error_code_determine_the_exception(status, code, kind):
     error = refusal(reply(status, code))
     assert type(error) is kind
     assert (error.status, error.request_id) == (status, "req-server")
 
 
-def test_a_409_for_a_full_provider_maps_to_allocation_refused():
+def test_a_409_that_says_a_provider_is_full_maps_to_allocation_refused():
     full = "Unable to allocate inventory: Unable to create allocation for 'VCPU' on resource provider 'u'."
     error = refusal(reply(409, "placement.undefined_code", request="PUT http://p:8778/x/allocations/c", detail=full))
     assert (type(error), error.retry) == (AllocationRefused, Retry.NEVER)
@@ -81,7 +81,7 @@ def test_a_409_for_a_full_provider_maps_to_allocation_refused():
     assert type(refusal(other)) is GenerationConflict
 
 
-def test_a_409_for_a_delete_means_provider_in_use_if_it_has_no_error_code():
+def test_a_409_without_an_error_code_for_a_delete_maps_to_provider_in_use():
     assert type(refusal(reply(409, request="DELETE /resource_providers/u"))) is ProviderInUse
 
 
@@ -110,7 +110,7 @@ def test_keystoneauth_exceptions_map_to_the_agents_errors(raised, kind):
     assert "GET /x" in str(error)
 
 
-def test_the_error_for_a_keystone_401_shows_url_reason_and_remedy_once_each():
+def test_the_error_for_a_keystone_401_shows_url_reason_and_remedy_exactly_once():
     raised = kx.Unauthorized("wrong password", url="http://keystone/v3/auth/tokens", request_id="req-1")
     assert str(failure("GET /", raised)) == (
         "placement: GET /: no token from Keystone at http://keystone/v3/auth/tokens: wrong password: "
@@ -119,7 +119,7 @@ def test_the_error_for_a_keystone_401_shows_url_reason_and_remedy_once_each():
     )
 
 
-def test_a_shortened_connection_error_shows_the_url_once_and_the_reason():
+def test_a_shortened_connection_error_shows_the_url_only_once_and_the_reason():
     raised = kx.ConnectFailure(
         "Unable to establish connection to http://keystone.example.org:5000/v3/auth/tokens: "
         "HTTPConnectionPool(host='keystone.example.org', port=5000): Max retries exceeded with url: /v3/auth/tokens "
@@ -132,11 +132,11 @@ def test_a_shortened_connection_error_shows_the_url_once_and_the_reason():
     assert text.count("keystone.example.org") == 1, "host and port are said once"
 
 
-def test_the_error_about_a_missing_endpoint_names_the_option_endpoint_override():
+def test_the_error_for_a_missing_endpoint_names_the_option_endpoint_override():
     assert "endpoint_override" in str(failure("GET /x", kx.EndpointNotFound()))
 
 
-def test_credentials_in_a_url_are_masked_in_the_error_message():
+def test_credentials_in_a_url_are_masked_in_an_error_message():
     text = str(failure("GET /x", kx.ConnectFailure("no route to http://admin:hunter2@placement:8778/x")))
     assert "hunter2" not in text
     assert "//***@placement:8778" in text
@@ -156,5 +156,5 @@ def test_deeply_nested_json_raises_placement_unavailable():
         Reply(request="GET /x", status=200, text="[" * 100_000, request_id=None).body()
 
 
-def test_a_quoted_response_has_no_line_breaks_or_repeated_spaces():
+def test_a_quoted_response_has_neither_line_breaks_nor_repeated_spaces():
     assert quoted("  all \n of it ") == "all of it"

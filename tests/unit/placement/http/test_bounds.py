@@ -64,7 +64,7 @@ def taken_bytes(body: bytes) -> int:
 
 
 @pytest.mark.parametrize("kind", DOCUMENTS)
-def test_parsing_json_uses_at_most_the_estimated_memory(kind):
+def test_parsing_json_uses_no_more_memory_than_was_estimated(kind):
     body = DOCUMENTS[kind].encode()
     # The parser itself takes a few KiB, whatever it parses.
     assert taken_bytes(body) <= estimated(body).memory_bytes + 8192
@@ -103,7 +103,7 @@ def providers(count: int) -> bytes:
     [(allocations(2000), OWN), (providers(1000), OWN), (allocations(20_000), OWN), (providers(90_000), WHOLE_CLOUD)],
     ids=["2,000 consumers", "1,000 providers", "20,000 consumers", "10,000 hosts with eight children"],
 )
-def test_responses_of_a_large_cloud_fit_the_limits_compressed_or_uncompressed(body, bound):
+def test_responses_of_a_large_cloud_are_within_the_limits_if_compressed_or_not(body, bound):
     tally = estimated(body, bound)
     assert tally.problem(None) is None
     assert tally.problem(len(zlib.compress(body, 9))) is None
@@ -113,17 +113,17 @@ def bound_of(size_bytes: int, memory_bytes: int = 1 << 40) -> Bound:
     return Bound(subject="a test", most_bytes=size_bytes, most_memory_bytes=memory_bytes, remedy="look there")
 
 
-def test_the_error_for_a_too_large_response_names_limit_purpose_and_remedy():
+def test_the_error_for_an_oversized_response_names_limit_purpose_and_remedy():
     tally = estimated(b" " * (MIB + 1), bound_of(MIB))
     assert tally.problem(None) == ("the answer is larger than 1 MiB, the limit for a test: look there")
 
 
-def test_a_response_that_unpacks_to_over_100_times_its_size_is_rejected():
+def test_a_response_that_decompresses_to_over_100_times_its_size_is_rejected():
     tally = estimated(b" " * 100_000, bound_of(MIB))
     assert tally.problem(1000) is None
     assert "unpacks to more than 100 times its size" in (tally.problem(999) or "")
 
 
-def test_a_small_response_that_needs_too_much_memory_is_rejected():
+def test_a_small_response_is_rejected_if_parsing_needs_too_much_memory():
     tally = estimated(DOCUMENTS["empty lists"].encode(), bound_of(MIB, 2 * MIB))
     assert "needs more than 2 MiB of memory" in (tally.problem(None) or "")

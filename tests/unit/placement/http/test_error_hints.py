@@ -23,25 +23,25 @@ FAILED = "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: {} (_ssl.c
         ("[SSL: WRONG_VERSION_NUMBER] wrong version number", "http://"),
     ],
 )
-def test_tls_hint_names_the_option_or_the_cause_to_check(said, option):
+def test_the_hint_about_a_tls_error_names_the_option_or_the_cause_to_check(said, option):
     assert option in tls_hint(f"SSL exception connecting to https://keystone:5000/v3: (Caused by SSLError({said!r}))")
 
 
-def test_an_error_that_no_option_can_fix_has_no_hint():
+def test_an_error_that_no_option_can_repair_has_no_hint():
     assert tls_hint("Unable to establish connection to https://keystone:5000/v3: Connection refused") == ""
     assert keystone_hint(500) == keystone_hint(503) == ""
     assert {placement_hint(status, LIST) for status in (404, 409)} == {""}
     assert with_hint("it broke", "") == "it broke"
 
 
-def test_a_403_hint_names_the_role_and_a_401_hint_the_credentials():
+def test_the_hint_for_a_403_names_the_role_and_that_for_a_401_the_credentials():
     assert "role (admin or service" in placement_hint(403, LIST)
     assert "role" not in placement_hint(401, LIST)
     assert "credentials" in keystone_hint(401)
     assert "auth_url" in keystone_hint(404)
 
 
-def test_a_403_hint_for_a_reshape_names_the_service_role():
+def test_the_hint_for_a_403_of_a_reshape_names_the_service_role():
     """placement:reshaper:reshape of 16.0.0: the agent's only request that the role admin may not send."""
     assert 'needs the role "service"' in placement_hint(403, RESHAPE)
     assert '("admin" is not enough' in placement_hint(403, RESHAPE)

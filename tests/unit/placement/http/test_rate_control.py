@@ -45,7 +45,7 @@ def paced(*answers: Answer, start: Pace | None = None, chance: float = 0.5) -> P
 
 
 @given(st.lists(st.tuples(st.floats(0, 0.5), CHANCE), max_size=20))
-def test_a_client_does_not_pause_if_all_responses_are_fast(answers):
+def test_the_client_does_not_pause_between_requests_if_all_responses_are_fast(answers):
     pace = Pace()
     for at, (latency_s, chance) in enumerate(answers):
         pace = after_answer(pace, answer(at=float(at), latency_s=latency_s), MANNERS, chance)
@@ -71,7 +71,7 @@ def test_a_maximum_pause_of_0_seconds_disables_pauses(answers):
 
 
 @given(st.floats(1, 3), st.floats(0, 5))
-def test_a_slower_response_never_causes_a_shorter_pause(latency_s, more_s):
+def test_a_slower_response_never_leads_to_a_shorter_pause(latency_s, more_s):
     quick = paced(answer(latency_s=0.01))
     late = paced(answer(latency_s=latency_s), start=quick)
     later = paced(answer(latency_s=latency_s + more_s), start=quick)
@@ -84,7 +84,7 @@ def test_the_mean_pause_is_proportional_to_the_latency_above_the_threshold():
     assert sum(pauses) / len(pauses) == pytest.approx(PATIENCE * (1.5 - MANNERS.slow_s), rel=0.01)
 
 
-def test_a_constant_latency_of_900_ms_causes_no_pause():
+def test_responses_that_always_take_900_ms_cause_no_pause():
     """Each response takes 0.9 s: half a second may be distance or the server's own time."""
     pace = paced(*(answer(at=float(n), latency_s=0.9) for n in range(10)))
     assert delay_s(pace, 9.0) == 0.0
@@ -106,7 +106,7 @@ def test_refused_requests_between_successes_lengthen_the_pauses(status, chance):
 
 
 @given(BUSY, st.integers(1, 200))
-def test_consecutive_refused_requests_add_at_most_16_s_to_the_pause(status, refusals):
+def test_any_number_of_consecutive_refusals_adds_at_most_16_s_to_the_pause(status, refusals):
     """16 s at most, 8 s on average: the effect of three refusals in a row."""
     pace = paced(*(answer(status) for _ in range(refusals)))
     assert pace.pushed_s <= 16.0
@@ -132,7 +132,7 @@ def test_fast_responses_end_the_pauses_after_refused_requests(status, refusals):
 
 
 @pytest.mark.parametrize("status", [400, 404, 409, 500])
-def test_status_400_404_409_or_500_causes_no_pause(status):
+def test_a_response_with_status_400_404_409_or_500_causes_no_pause(status):
     assert delay_s(paced(*(answer(status, at=float(n)) for n in range(20))), 19.0) == 0.0
 
 
@@ -145,7 +145,7 @@ def test_a_refused_connection_delays_the_next_read_by_at_most_1_s(failures, chan
 
 
 @given(st.lists(st.floats(1.0, 9.0), min_size=1, max_size=10))
-def test_the_read_after_consecutive_writes_waits_for_the_sum_of_their_pauses(latencies):
+def test_the_first_read_after_several_writes_waits_for_the_sum_of_their_pauses(latencies):
     """The pauses after writes add up, because writes do not wait between one another."""
     pace, at, owed = replace(Pace(), best_s=0.0), 100.0, 0.0
     for latency_s in latencies:
@@ -186,13 +186,13 @@ def later_error_share(seen: Seen, after_s: int) -> float:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_server_with_a_short_queue_causes_few_errors_after_the_first_30_s(seed):
+def test_with_a_short_server_queue_there_are_few_errors_after_the_first_30_s(seed):
     seen = Simulation(Server(workers=8, service_s=0.2, probe_s=0.02, queue=200), THOUSAND, seed).run()
     assert len(seen.done_at) == 1000
     assert later_error_share(seen, 30) < 0.03
 
 
-def test_a_start_spread_over_120_s_reduces_errors_if_the_server_queue_is_short():
+def test_a_start_spread_over_120_s_reduces_the_errors_of_a_short_server_queue():
     short = Server(workers=8, service_s=0.2, probe_s=0.02, queue=200)
     splayed = Simulation(short, Fleet(agents=1000, within_s=120.0)).run()
     at_once = Simulation(short, THOUSAND).run()
@@ -201,7 +201,7 @@ def test_a_start_spread_over_120_s_reduces_errors_if_the_server_queue_is_short()
     assert max(splayed.done_at) < 1.1 * max(at_once.done_at)
 
 
-def test_rate_control_reduces_503_errors_of_a_server_with_a_rate_limit():
+def test_rate_control_reduces_the_503_errors_of_a_server_that_limits_its_rate():
     limited = Server(workers=16, service_s=0.02, rate_limit=40.0)
     with_manners = Simulation(limited, THOUSAND).run()
     without = Simulation(limited, Fleet(agents=1000, manners=None)).run()
@@ -215,7 +215,7 @@ def test_a_single_agent_completes_its_first_reads_and_writes_without_delay():
     assert seen.offered.total() == 1 + THOUSAND.reads + THOUSAND.writes
 
 
-def test_a_single_agent_needs_less_than_5_minutes_to_start_with_a_slow_server():
+def test_a_single_agent_starts_within_5_minutes_if_the_server_is_slow():
     seen = Simulation(Server(workers=1, service_s=1.5, probe_s=1.5), Fleet(agents=1)).run()
     assert max(seen.done_at) < 300.0
 

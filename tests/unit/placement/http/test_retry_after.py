@@ -24,22 +24,22 @@ NOW = datetime.datetime(2026, 11, 22, 1, 0, 0, tzinfo=datetime.UTC)
         ("Sun, 22 Nov 2026 00:00:00 GMT", 0.0),
     ],
 )
-def test_retry_after_may_be_seconds_or_a_date(text, seconds):
+def test_a_retry_after_header_may_contain_seconds_or_a_date(text, seconds):
     assert asked_s(text, None, NOW) == seconds
 
 
 @pytest.mark.parametrize("text", [None, "", "soon", "-5", "1.5", "1e9", "٣", "inf", "9" * 40, "32 Nov 2026", "Sun, 22"])
-def test_an_invalid_retry_after_is_ignored(text):
+def test_an_invalid_retry_after_header_is_ignored(text):
     assert asked_s(text, None, NOW) is None
 
 
 @given(st.text())
-def test_any_text_in_retry_after_is_parsed_without_an_exception(text):
+def test_no_text_in_a_retry_after_header_raises_an_exception(text):
     asked = asked_s(text, text, NOW)
     assert asked is None or asked >= 0
 
 
-def test_a_retry_after_date_is_compared_with_the_servers_date_header():
+def test_a_date_in_retry_after_is_compared_with_the_date_header_of_the_server():
     ahead = NOW + datetime.timedelta(hours=5)
     date = email.utils.format_datetime(ahead, usegmt=True)
     until = email.utils.format_datetime(ahead + datetime.timedelta(seconds=30), usegmt=True)
@@ -48,12 +48,12 @@ def test_a_retry_after_date_is_compared_with_the_servers_date_header():
 
 
 @given(st.floats(0, 1e9), st.floats(0, 1, exclude_max=True))
-def test_a_wait_is_at_least_the_time_in_retry_after_up_to_a_maximum(asked, random01):
+def test_a_wait_lasts_at_least_as_long_as_retry_after_says_up_to_a_maximum(asked, random01):
     held = hold_s(asked, random01)
     assert min(asked, HOLD_CAP_S) <= held <= min(HOLD_CAP_S, asked * (1 + HOLD_SPREAD))
 
 
-def test_the_wait_for_retry_after_includes_random_jitter():
+def test_the_wait_that_retry_after_demands_is_lengthened_by_random_jitter():
     assert len({hold_s(30, number / 100) for number in range(100)}) == 100
 
 

@@ -60,7 +60,7 @@ def streaming(head: bytes) -> tuple[socket.socket, str, threading.Event]:
     [b"", b"HTTP/1.1 2", b"HTTP/1.1 200 OK\r\nContent-Le", b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n{"],
     ids=["nothing", "status line", "headers", "body"],
 )
-def test_a_stalled_response_times_out_at_the_total_time_limit(session, text):
+def test_a_response_that_stalls_times_out_at_the_total_time_limit(session, text):
     listener, url = stopping_after(text)
     began = time.monotonic()
     with listener, within(0.5), pytest.raises(requests.RequestException, match="timed out"):
@@ -68,13 +68,13 @@ def test_a_stalled_response_times_out_at_the_total_time_limit(session, text):
     assert 0.4 < time.monotonic() - began < 20
 
 
-def test_the_read_timeout_of_a_request_applies_without_a_total_time_limit(session):
+def test_a_request_without_a_total_time_limit_ends_at_its_read_timeout(session):
     listener, url = stopping_after(b"HTTP/1.1 2")
     with listener, within(None), pytest.raises(requests.ReadTimeout):
         session.get(url, timeout=0.3)
 
 
-def test_a_reused_connection_ignores_the_previous_total_time_limit(session):
+def test_the_total_time_limit_of_a_request_does_not_affect_the_next_request(session):
     with gateway() as gate:
         gate.before = lambda _asked: Answer(status=200, body=BODY)
         with within(2.0):
@@ -91,7 +91,7 @@ def test_a_reused_connection_ignores_the_previous_total_time_limit(session):
             assert session.get(gate.url, timeout=20).content == BODY
 
 
-def test_the_total_time_limit_applies_through_a_proxy(session):
+def test_the_total_time_limit_applies_also_to_a_request_through_a_proxy(session):
     with gateway() as gate:
         gate.before = lambda _asked: Answer(status=200, body=BODY * 100, byte_every_s=0.05)
         session.proxies = {"http": gate.url}
@@ -101,7 +101,7 @@ def test_the_total_time_limit_applies_through_a_proxy(session):
         assert time.monotonic() - began < 20
 
 
-def test_a_response_of_one_byte_above_the_size_limit_is_rejected(session):
+def test_a_response_that_exceeds_the_size_limit_by_one_byte_is_rejected(session):
     with gateway() as gate, bounded(ONE_MIB):
         gate.before = lambda _asked: Answer(status=200, body=b" " * MIB)
         assert len(session.get(gate.url, timeout=20).content) == MIB
@@ -121,7 +121,7 @@ def test_the_connection_of_an_oversized_response_is_closed(session, framing):
     assert raised.traceback, "what holds the connection is not closed by having been forgotten"
 
 
-def test_a_redirect_body_that_is_not_valid_gzip_is_not_read_to_the_end(session):
+def test_the_body_of_a_redirect_is_not_read_to_the_end_if_it_is_no_valid_gzip(session):
     """requests discards the body of a redirect, and reads it for that purpose."""
     head = b"HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Encoding: gzip\r\nContent-Length: 1000000000\r\n\r\n"
     listener, url, refused = streaming(head)
@@ -130,7 +130,7 @@ def test_a_redirect_body_that_is_not_valid_gzip_is_not_read_to_the_end(session):
     assert refused.wait(20)
 
 
-def test_the_innermost_of_nested_time_limits_decides_if_the_time_is_over():
+def test_the_innermost_of_several_nested_time_limits_is_the_one_that_applies():
     assert not is_over()
     with within(None):
         assert not is_over()
@@ -143,7 +143,7 @@ def test_the_innermost_of_nested_time_limits_decides_if_the_time_is_over():
 
 
 @pytest.mark.parametrize("framing", list(Framing))
-def test_the_unpack_limit_uses_the_received_size_and_not_the_content_length(session, framing):
+def test_the_limit_of_decompression_relates_to_the_size_that_was_received(session, framing):
     """Half a MiB that is packed into 512 bytes is refused; 200 kB packed into 100 kB are accepted."""
     gzip = (("Content-Encoding", "gzip"),)
     noise = random.Random(7).randbytes(100_000).hex().encode()

@@ -7,7 +7,7 @@ from agent.placement.http.question_time import QuestionTime
 from agent.placement.http.unanswered_time import UnansweredTime
 
 
-def test_without_a_shared_limit_each_request_may_take_its_own_timeout():
+def test_without_a_shared_time_limit_each_request_may_take_its_own_timeout():
     unanswered = UnansweredTime()
     unanswered.used(10_000.0)
     assert not unanswered.is_over
@@ -15,7 +15,7 @@ def test_without_a_shared_limit_each_request_may_take_its_own_timeout():
 
 
 @pytest.mark.parametrize(("used", "left", "is_over"), [(0.0, 30.0, False), (20.0, 10.0, False), (29.9, 0.1, True)])
-def test_unanswered_requests_share_one_time_limit(used, left, is_over):
+def test_all_unanswered_requests_together_have_one_time_limit(used, left, is_over):
     unanswered = UnansweredTime(30.0)
     unanswered.used(used)
     assert unanswered.left_s == pytest.approx(left)
@@ -23,13 +23,13 @@ def test_unanswered_requests_share_one_time_limit(used, left, is_over):
     assert QuestionTime(unanswered).left_s(60.0) == pytest.approx(left, abs=1.0)
 
 
-def test_the_remaining_time_of_a_used_up_limit_is_never_negative():
+def test_the_time_left_of_an_exceeded_limit_is_zero_and_never_negative():
     unanswered = UnansweredTime(30.0)
     unanswered.used(31.0)
     assert (unanswered.left_s, unanswered.is_over) == (0.0, True)
 
 
-def test_an_answered_request_uses_none_of_the_shared_time_limit():
+def test_an_answered_request_takes_no_time_from_the_shared_time_limit():
     unanswered = UnansweredTime(30.0)
     asked = QuestionTime(unanswered)
     with asked.question():
@@ -38,7 +38,7 @@ def test_an_answered_request_uses_none_of_the_shared_time_limit():
     asked.close()
 
 
-def test_an_unanswered_request_uses_the_limit_for_its_time_but_not_its_pauses():
+def test_an_unanswered_request_uses_up_the_shared_limit_but_its_pauses_do_not():
     unanswered = UnansweredTime(30.0)
     asked = QuestionTime(unanswered)
     with asked.question():
