@@ -34,7 +34,7 @@ def plain(code: str, **changes) -> Finding:
     return Finding(code=code, severity=Severity.ERROR, remedy="", expected="", actual="", **changes)
 
 
-def test_three_findings_about_one_evacuated_instance_are_reported_as_one_cause():
+def test_the_findings_about_an_evacuated_instance_are_symptoms_of_one_finding():
     held = {"VCPU": 8, "MEMORY_MB": 128, "DISK_GB": 1}
     world = facts.snapshot(
         placement=view_of(record("away", here=held, there=held)),
@@ -99,7 +99,7 @@ def test_over_capacity_may_be_a_symptom_of_an_unknown_guest_counted_in_reserved(
     assert over.caused_by == ((guest.finding.id,) if is_symptom else ())
 
 
-def test_a_finding_about_unplaced_use_is_a_symptom_of_the_unknown_guest_finding():
+def test_the_finding_unmanaged_use_unplaced_is_a_symptom_of_guest_unknown():
     root = facts.root(facts.inventory("VCPU", 4, allocation_ratio=1.0))
     world = facts.snapshot(
         libvirt=facts.host(facts.domain("stranger", vcpus=6)),
@@ -111,7 +111,7 @@ def test_a_finding_about_unplaced_use_is_a_symptom_of_the_unknown_guest_finding(
     assert set(guest.symptoms) == {one.finding.id for one in found["unmanaged-use-unplaced"]}
 
 
-def test_over_capacity_is_a_symptom_of_usage_unlisted_on_the_same_provider():
+def test_over_capacity_is_a_symptom_of_usage_unlisted_only_on_the_same_provider():
     hidden = plain("usage-unlisted", provider_uuid="p", resource_class="VCPU", facts=(("unlisted", 4),))
     excess = (("missing", 3.0), ("allocation_ratio", 1.0))
     here = plain("over-capacity", provider_uuid="p", resource_class="VCPU", facts=excess)

@@ -179,7 +179,7 @@ def test_an_allocation_in_placement_does_not_change_the_digest_of_the_ledger():
     assert written(moved).promised != written(held_by_move).promised
 
 
-def test_the_root_provider_and_a_child_provider_have_different_keys():
+def test_the_root_provider_and_a_child_provider_have_different_ledger_keys():
     assert provider_key(view(), ROOT_UUID) == ("root", "")
     assert provider_key(view(), uuid("child")) == ("provider", uuid("child"))
 

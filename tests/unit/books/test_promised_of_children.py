@@ -56,7 +56,7 @@ def rows(who, *held, chosen=ENABLED, root_has=(), **changes):
     ],
     ids=["one on each card", "both on one", "one is missing", "both are"],
 )
-def test_the_vgpus_of_all_request_groups_are_compared_with_the_sum_allocated(held, recorded, verdict):
+def test_the_vgpus_of_all_request_groups_are_compared_with_the_allocated_sum(held, recorded, verdict):
     found = rows(asking(resources1__VGPU="1", resources2__VGPU="1"), *held)["VGPU"]
     assert (found.promised, found.recorded, found.verdict) == (2, recorded, verdict)
 

@@ -166,7 +166,7 @@ def test_evacuation_notes_contain_only_the_newest_evacuation_of_each_instance():
     assert evacuation_notes(None) == ()
 
 
-def test_every_verdict_is_unknown_if_the_state_source_is_unreadable():
+def test_every_verdict_is_unknown_if_nova_could_not_be_read():
     world = without(snapshot(**settled_world()), STATE)
     assert {r.verdict for r in ledger(world)} == {Verdict.UNKNOWN}
     assert {r.promised for r in ledger(world)} == {None}

@@ -72,6 +72,6 @@ def test_a_row_with_verdict_agreed_names_no_unfinished_operation():
     assert reasons(state(instance(updated_at=long_ago), now=NOW)) == {(Verdict.AGREED, "")}
 
 
-def test_no_row_names_an_unfinished_operation_while_the_state_source_is_unread():
+def test_no_row_names_an_unfinished_operation_of_nova_while_nova_is_unread():
     rows = decided(without(world(state(instance(task_state="migrating"))), STATE)).ledger
     assert {row.settling for row in rows} == {""}

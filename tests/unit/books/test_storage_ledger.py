@@ -181,7 +181,7 @@ def test_bytes_that_no_active_thin_volume_uses_belong_to_the_inactive_volumes(
     assert {names[what]: size for _, _, what, size in found if what in names} == shares
 
 
-def test_used_bytes_of_a_thin_pool_that_belong_to_no_volume_belong_to_the_pool() -> None:
+def test_used_bytes_of_a_thin_pool_without_a_volume_are_assigned_to_the_pool() -> None:
     found = rows_of(*pool(40), pools=fill(40, 25.0))
     assert found[:2] == [
         ("foreign", "vg0/tpool", "free space in thin pool tpool", 30),

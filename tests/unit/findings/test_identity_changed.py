@@ -53,7 +53,7 @@ def test_s92_a_wrong_uuid_or_name_is_reported_and_a_wrong_name_stops_writes(worl
     assert (plan.writes == ()) is bool(held)
 
 
-def test_s61_another_hosts_compute_node_with_this_uuid_blocks_all_writes():
+def test_s61_another_hosts_compute_node_with_this_hosts_uuid_blocks_all_writes():
     world = snapshot(nova=state(nodes=(node(host="cmp2"),)))
     (found,) = findings(world, CODE)
     assert found.actual == f"compute node row 1 has uuid {ROOT_UUID} and belongs to host cmp2"

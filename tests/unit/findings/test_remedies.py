@@ -59,7 +59,7 @@ def test_each_command_of_a_remedy_is_one_line_that_a_shell_can_parse(code, role)
 
 
 @pytest.mark.parametrize(("code", "role"), CASES, ids=IDS)
-def test_stocktake_heal_accepts_each_heal_command_in_the_same_role(code, role):
+def test_a_heal_command_in_a_remedy_is_accepted_by_heal_in_the_same_role(code, role):
     for planted, found in of_code(code, role):
         heals = [r for r in found.remedies if r.kind is RemedyKind.HEAL]
         assert [r.command for r in heals] == [f"stocktake heal --finding {found.id[:8]}"] * len(heals)
@@ -73,7 +73,7 @@ def test_stocktake_heal_accepts_each_heal_command_in_the_same_role(code, role):
 
 
 @pytest.mark.parametrize(("code", "role"), CASES, ids=IDS)
-def test_the_text_of_a_remedy_joins_the_words_of_all_remedies_of_the_finding(code, role):
+def test_the_remedy_text_of_a_finding_joins_the_words_of_all_its_remedies(code, role):
     for _, found in of_code(code, role):
         assert found.remedies
         assert found.remedy == joined(found.remedies)

@@ -76,5 +76,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_an_instance_may_need_the_volume_or_it_was_made_by_hand(world):
+def test_no_finding_if_the_volume_was_made_by_hand_or_an_instance_may_need_it(world):
     assert findings(world, CODE, lvm_settings()) == ()

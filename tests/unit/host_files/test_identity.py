@@ -190,7 +190,7 @@ def test_a_compute_node_record_with_an_invalid_uuid_is_rejected():
         identity_from_state(state(node(3, node_uuid="none")), "cmp1.example.org")
 
 
-def test_two_undeleted_compute_node_records_of_one_node_are_rejected():
+def test_two_undeleted_compute_node_records_of_the_same_node_are_rejected():
     with pytest.raises(ConfigError, match="1, 2"):
         identity_from_state(state(node(1), node(2, node_uuid=TWO)), "cmp1.example.org")
 

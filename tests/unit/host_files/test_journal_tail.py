@@ -18,14 +18,14 @@ def test_a_missing_journal_has_no_changes_and_no_open_entries(tmp_path):
     assert JournalTail(str(tmp_path)).read() == JournalCounts()
 
 
-def test_a_change_before_the_start_is_counted_only_if_its_outcome_is_missing(tmp_path):
+def test_a_change_older_than_the_daemon_is_counted_only_if_it_has_no_outcome(tmp_path):
     written = journal(tmp_path)
     written.end(written.begin(CHANGE), Result.DONE)
     written.begin(CHANGE)
     assert JournalTail(str(tmp_path)).read() == JournalCounts(open_entries=1)
 
 
-def test_each_change_that_is_journaled_after_the_start_is_counted_once(tmp_path):
+def test_each_change_after_the_start_of_the_daemon_is_counted_once(tmp_path):
     written, tail = journal(tmp_path), JournalTail(str(tmp_path))
     tail.read()
     first = written.begin(CHANGE)

@@ -34,7 +34,7 @@ def test_a_volume_without_an_instance_is_found_by_volume_group_and_volume_name()
     assert consumer_of(NAMED, FOREIGN) == FOREIGN
 
 
-def test_a_consumer_is_found_by_a_uuid_prefix_of_8_characters_if_it_is_unique():
+def test_a_consumer_is_found_by_a_unique_uuid_prefix_of_8_characters():
     only = replace(NAMED, names=(ConsumerName("db", "95a20332-20e6-52bf-aeae-06fd5924e001"),))
     assert consumer_of(only, "95a20332") == "95a20332-20e6-52bf-aeae-06fd5924e001"
     assert consumer_of(only, "95a2033") == "95a2033"

@@ -87,7 +87,7 @@ def test_an_error_while_drawing_restores_the_screen_and_the_terminal_settings(en
         shown += os.read(ours, 65536)
 
 
-def test_keys_are_read_from_standard_input_only_if_this_is_a_terminal(ends, tmp_path):
+def test_the_keyboard_is_used_only_if_standard_input_is_a_terminal(ends, tmp_path):
     with (tmp_path / "keys").open("w") as file, open(ends[1], closefd=False) as terminal:
         assert keyboard_of(file) is None
         assert keyboard_of(terminal) == ends[1]

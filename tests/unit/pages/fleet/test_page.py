@@ -57,7 +57,7 @@ def test_the_page_names_the_hosts_that_could_not_read_a_source_and_that_source()
 @pytest.mark.parametrize(
     ("minutes", "age"), [(0, ""), (3, ", 3 min later than the state"), (5760, ", 4 d later than the state")]
 )
-def test_the_page_shows_the_age_of_the_state_at_the_time_of_writing(minutes, age):
+def test_the_page_shows_how_old_its_data_was_when_the_page_was_written(minutes, age):
     made = Folder(source="a test", made=fleet.AT + datetime.timedelta(minutes=minutes))
     page = fleet_page(gathered((("f", one) for one in fleet.documents(4)), made))
     assert [text for text in page.about if text.startswith("page made")] == [

@@ -96,7 +96,7 @@ def test_the_page_sizes_of_each_numa_cell_are_read_with_the_number_of_pages():
         ("x86_64_two_sockets", [(0, 65536, 4), (1, 65536, 4)]),
     ],
 )
-def test_cells_of_each_architecture_and_driver_are_parsed(name, cells):
+def test_the_numa_cells_of_each_architecture_and_driver_are_parsed(name, cells):
     found = parse_topology(document("capabilities", name)).cells
     assert [(cell.id, cell.memory_mib, len(cell.cpu_ids)) for cell in found] == cells
 
@@ -119,7 +119,7 @@ def test_a_socket_id_of_minus_one_is_read_as_unknown():
     assert (place.socket, place.core) == (None, 0)
 
 
-def test_capabilities_without_cells_return_an_empty_topology():
+def test_capabilities_without_numa_cells_return_an_empty_topology():
     assert parse_topology("<capabilities><host/></capabilities>") == HostTopology()
 
 

@@ -54,7 +54,7 @@ def test_a_question_that_libvirt_did_not_answer_is_left_out():
     assert answers_of(through_json(answers_object("kvm", ANSWERS[:1])), (PC, Q35), "kvm") == ANSWERS[:1]
 
 
-def test_answers_about_another_virt_type_than_the_configured_one_are_rejected():
+def test_answers_about_a_virt_type_that_is_not_configured_are_rejected():
     with pytest.raises(BadMessage, match="the probe's configuration has another virt_type, 'qemu'"):
         answers_of(through_json(answers_object("qemu", ANSWERS)), (PC, Q35), "kvm")
 
