@@ -1,6 +1,6 @@
 """Say when a fault began, as nova's rows record the moment: an instance was deleted, or a move ended.
 
-A finding's ``first_seen_at`` is only when an audit saw the fault for the first time.
+A finding's ``first_seen_at`` is later: the moment when an audit saw the fault for the first time.
 """
 
 from __future__ import annotations
@@ -43,6 +43,6 @@ def by_end(migration: Migration | None) -> Began | None:
 
 
 def _utc(moment: datetime.datetime) -> str:
-    """Return nova's moment, which is in UTC with or without a zone, as ISO 8601 with a Z."""
+    """Return a time of nova's database (always UTC, with or without a zone) as ISO 8601 text that ends with Z."""
     aware = moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
     return aware.astimezone(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -26,7 +26,7 @@ def deletion(database: DatabaseAccess | None, table: str, row_id: int) -> tuple[
         return f" ({_statement(table, row_id, _NOW_OF_MYSQL)})", None
     if database.server is None:
         statement = _statement(table, row_id, _NOW_OF_SQLITE)
-        # isolation_level=None: SQLite commits the statement at once.
+        # With isolation_level=None, SQLite commits the statement at once.
         opened = f"sqlite3.connect({_quoted(database.name)}, isolation_level=None)"
         program = f"import sqlite3; {opened}.execute({_quoted(statement)})"
         return "", line("python3", "-c", program)

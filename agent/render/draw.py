@@ -153,8 +153,8 @@ class _Pen:
 
 def _cell(column: Column, cell: str) -> Text:
     style = _STYLES[tone_of(cell)] if column.toned else ""
-    # A word that is longer than its column is shown whole. This overflow is set on the text, because with
-    # ``wrap(overflow="ignore")`` rich would wrap nothing.
+    # With this overflow, a word that is longer than its column is shown whole. The overflow is set on the text, because
+    # as an argument of ``wrap`` it would stop all wrapping.
     return Text.assemble((_glued(cell), style), overflow="ignore")
 
 

@@ -190,7 +190,10 @@ def scope_of_class(report: AuditReport, resource_class: str) -> AuditReport:
 
 
 def scope_of_consumer(report: AuditReport, consumer: str) -> AuditReport:
-    """Return the report with the rows and findings of one consumer (``canonical`` form) and the whole inventory."""
+    """Return the report, reduced to the consumer's rows and findings; the inventory stays whole.
+
+    ``consumer`` has the form that ``canonical`` returns.
+    """
     found = (seen.finding for seen in report.findings)
     own = {each.id: each.code for each in found if consumer in (each.consumer_uuid, each.subject)}
     return dataclasses.replace(

@@ -109,7 +109,7 @@ def _sum(name: str, book: Book) -> str:
 
 
 def _wrong(explanation: ClassExplanation) -> str:
-    """Return the first line's end: ``-> 8 should not be here, 4 missing in Placement``; "" if nothing is wrong."""
+    """Return the first line's end: ``-> 8 should not be here, 4 missing in Placement``; "" if no fault is known."""
     name = explanation.resource_class
     amounts = ((explanation.wasted, "should not be here"), (explanation.missing, "missing in Placement"))
     found = [f"{beside_its_class(name, value)} {words}" for value, words in amounts if value]

@@ -73,7 +73,7 @@ def seconds_between(earlier: str | None, later: str) -> float | None:
 
 
 def age_words(seconds: float | None) -> str:
-    """Return ``, 4 min`` to follow the state in a line; ``, new`` for less than a second, "" if the age is unknown."""
+    """Return the age to append to a state: ``, 4 min``; ``, new`` for less than a second, "" if the age is unknown."""
     if seconds is None:
         return ""
     return f", {age_text(seconds)}" if seconds >= 1 else ", new"

@@ -40,7 +40,7 @@ _NAMED = re.compile(
 
 def blotted(text: str, secrets: Iterable[str] = ()) -> str:
     """Return ``text`` with ``***`` in place of ``secrets`` and of anything that looks like a credential."""
-    import html  # imported here: only errors need it, and its table of entities takes 250 kB of memory
+    import html  # Import late: only errors need html, and its table of entities takes 250 kB of memory.
 
     for secret in secrets:
         if len(secret) >= SECRET_LENGTH:

@@ -56,7 +56,7 @@ def printable(text: str) -> str:
 
 
 def _escaped(character: str) -> str:
-    r"""Return ``\uXXXX``, as in Python and JSON, or beyond U+FFFF Python's ``\UXXXXXXXX``."""
+    r"""Return the character as ``\uXXXX`` (as in Python and JSON), or as Python's ``\UXXXXXXXX`` beyond U+FFFF."""
     code = ord(character)
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 

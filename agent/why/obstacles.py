@@ -157,7 +157,7 @@ def trait_missing(constraint: Constraint, suffix: str, offered: OfferedProvider,
 def trait_of_none(
     choice: frozenset[str], givers: Sequence[OfferedProvider], none_of_them: str, tree: OfferedTree
 ) -> Obstacle:
-    """Return the obstacle that the unnumbered group requires a trait of ``choice`` that none of ``givers`` has.
+    """Return the obstacle: the unnumbered group requires a trait of ``choice``, and none of ``givers`` has one.
 
     ``none_of_them`` is the beginning of the sentence: "none of the providers that …". The suggested change adds the
     trait to the first of ``givers``.
