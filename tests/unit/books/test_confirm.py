@@ -87,7 +87,7 @@ def test_the_age_of_a_finding_starts_again_when_its_evidence_changes():
     assert since(stale) == [THIRD]
 
 
-def test_a_finding_gets_a_new_start_time_after_an_audit_with_an_unread_source():
+def test_the_age_of_a_finding_starts_again_after_an_audit_with_an_unread_source():
     """A source may be unread for weeks: a sighting before that time is not the age of the present one."""
     first = look(History(), RECORDED).history
     unread = look(first, now=SECOND, unread=("placement",)).history

@@ -86,7 +86,7 @@ def test_a_requested_class_that_the_host_does_not_offer_is_not_compared():
     assert rows(asking(resources__VGPU="1"), chosen=settings()) == {}
 
 
-def test_s106_a_vgpu_is_expected_on_the_root_provider_if_it_has_vgpu_inventory():
+def test_s106_a_vgpu_is_expected_on_a_root_provider_that_has_vgpu_inventory():
     found = rows(asking(resources__VGPU="1"), *allocations(uuid("i1"), VGPU=1), root_has=[inventory("VGPU", 8)])["VGPU"]
     assert (found.promised, found.recorded, found.verdict) == (1, 1, Verdict.AGREED)
 

@@ -89,7 +89,7 @@ def inventories(world, chosen=None):
     return {(r.wanted or r.recorded).resource_class: r for r in rows}
 
 
-def test_an_inventory_row_has_wanted_and_recorded_and_used_and_free_amounts():
+def test_an_inventory_row_shows_wanted_and_recorded_and_used_and_free_amounts():
     held = root(inventory("CUSTOM_X", 7), inventory("PCPU", 2), inventory("VCPU", 9, allocation_ratio=2.0))
     world = snapshot(placement=view(allocations(I1, VCPU=10), provider=held))
     rows = inventories(world, settings(reserved_host_cpus=1))

@@ -78,7 +78,7 @@ def document(host: Host, *arguments: str) -> Any:
     return host.run(*arguments, "-f", "json").document
 
 
-def test_with_option_last_json_output_equals_the_daemons_last_audit(host):
+def test_with_option_last_the_json_output_is_the_last_audit_of_the_daemon(host):
     report = host.reported()
     assert document(host, "audit") == audit_document(report)
     assert document(host, "ledger") == ledger_rows(report)

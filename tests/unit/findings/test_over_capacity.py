@@ -165,7 +165,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported_if_usage_fits_or_is_not_checked(world):
+def test_the_finding_is_not_reported_if_usage_fits_or_the_class_is_not_checked(world):
     assert findings(world, CODE) == ()
 
 

@@ -60,7 +60,7 @@ def test_a_journal_line_of_json_that_is_nested_too_deeply_is_skipped(tmp_path):
     assert tail.read().new_changes == (("allocation-leaked", "done", 1),)
 
 
-def test_outcomes_of_a_restored_journal_are_not_counted_as_new(tmp_path):
+def test_old_outcomes_in_a_journal_restored_from_backup_are_not_counted_as_new(tmp_path):
     written, tail = journal(tmp_path), JournalTail(str(tmp_path))
     written.end(written.begin(CHANGE), Result.DONE)
     written.begin(CHANGE)
@@ -85,7 +85,7 @@ def test_old_outcomes_are_not_new_if_the_journal_was_missing_during_an_audit(tmp
     assert tail.read() == JournalCounts(open_entries=1)
 
 
-def test_a_journal_that_was_emptied_has_no_entries_without_an_outcome(tmp_path):
+def test_an_emptied_journal_has_no_open_entries(tmp_path):
     written, tail = journal(tmp_path), JournalTail(str(tmp_path))
     written.begin(CHANGE)
     assert tail.read() == JournalCounts(open_entries=1)

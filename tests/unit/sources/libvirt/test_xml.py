@@ -125,7 +125,7 @@ def test_memory_in_every_unit_is_rounded_up_to_mib(memory, mib):
         ("kvm", "<type arch='s390x' machine='s390-ccw-virtio'>hvm</type>", file_disk("/a"), None),
     ],
 )
-def test_disks_of_lxc_and_xen_guests_and_of_arm_and_power_and_s390_are_read(kind, os_type, devices, disks):
+def test_disks_of_lxc_and_xen_guests_and_of_non_x86_guests_are_read(kind, os_type, devices, disks):
     domain = parse(domain_xml("a", kind=kind, os_type=os_type, disks=[devices]))
     assert domain.disks == (disks or (Disk(target="vda", kind="file", source="/a", format="qcow2"),))
 
