@@ -21,12 +21,12 @@ from agent.text.amounts import beside_its_class, number_text, requested, unit_of
         (0.0001, "0.0001"),
     ],
 )
-def test_a_float_is_printed_without_rounding_noise(number, text):
+def test_a_float_is_printed_without_needless_digits(number, text):
     assert number_text(number) == text
 
 
 @given(st.integers())
-def test_every_digit_of_an_integer_is_printed(number):
+def test_an_integer_is_printed_with_all_its_digits(number):
     assert int(number_text(number)) == number
 
 
@@ -39,7 +39,7 @@ def test_every_digit_of_an_integer_is_printed(number):
         ("CUSTOM_PCI_10DE_1EB8", "8", "8 CUSTOM_PCI_10DE_1EB8", "8 CUSTOM_PCI_10DE_1EB8"),
     ],
 )
-def test_an_amount_is_printed_with_its_unit_or_its_resource_class(resource_class, beside, unit, full):
+def test_an_amount_is_printed_with_its_unit_or_with_its_resource_class(resource_class, beside, unit, full):
     assert beside_its_class(resource_class, 8) == beside
     assert with_unit(resource_class, 8) == unit
     assert with_class(resource_class, 8) == amount_text(resource_class, 8) == full
@@ -53,7 +53,7 @@ def test_an_amount_is_printed_with_its_unit_or_its_resource_class(resource_class
         ("DISK_GB", 1, "requested 1 GiB of DISK_GB"),
     ],
 )
-def test_a_requested_amount_is_printed_with_its_class(resource_class, number, text):
+def test_a_requested_amount_is_printed_with_its_resource_class(resource_class, number, text):
     assert requested(resource_class, number) == text
 
 

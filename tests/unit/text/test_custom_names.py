@@ -13,7 +13,7 @@ from agent.text.custom_names import NAME_LIMIT, is_custom_name
 
 
 @pytest.mark.parametrize("name", ["CUSTOM_A", "CUSTOM__", "CUSTOM_0", "CUSTOM_" + "A" * (NAME_LIMIT - 7)])
-def test_custom_names_that_are_valid_in_placement_are_accepted(name):
+def test_custom_resource_class_names_that_placement_accepts_are_accepted(name):
     assert is_custom_name(name)
     assert re.search(common.CUSTOM_RC_PATTERN, name)
 
@@ -21,12 +21,12 @@ def test_custom_names_that_are_valid_in_placement_are_accepted(name):
 @pytest.mark.parametrize(
     "name", ["", "CUSTOM_", "CUSTOM", "CUSTOM_a", "VCPU", "CUSTOM_A\n", " CUSTOM_A", "CUSTOM_" + "A" * 249]
 )
-def test_names_without_the_custom_prefix_and_malformed_names_are_rejected(name):
+def test_custom_names_that_lack_the_prefix_or_are_malformed_are_rejected(name):
     assert not is_custom_name(name)
 
 
 @given(st.text("CUSTOM_AZ09a-\n", max_size=12), st.sampled_from(["", "CUSTOM_"]))
-def test_names_valid_in_placement_are_accepted_except_with_a_final_newline(text, begin):
+def test_custom_names_valid_in_placement_are_accepted_without_a_final_newline(text, begin):
     name = begin + text
     of_pattern = re.search(common.CUSTOM_TRAIT_PATTERN, name) is not None
     assert is_custom_name(name) == (of_pattern and not name.endswith("\n"))

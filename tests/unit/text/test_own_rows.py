@@ -23,7 +23,7 @@ def deep(levels: int) -> object:
 
 @pytest.mark.parametrize("row", [{"code": deep(100_000)}, deep(100_000)], ids=["the value", "the row"])
 @pytest.mark.parametrize("read", [lambda row: text_of(row, "code"), lambda row: utc_time_of(row, "code")])
-def test_only_the_too_deeply_nested_row_of_a_list_is_skipped(row, read):
+def test_only_those_rows_of_a_list_that_are_nested_too_deeply_are_skipped(row, read):
     good = {"code": "2026-11-21T10:00:00.000Z"}
     found = read_rows("sightings", [good, row, good], read)
     assert found.good == (good["code"], good["code"])
@@ -32,7 +32,7 @@ def test_only_the_too_deeply_nested_row_of_a_list_is_skipped(row, read):
     assert problem.endswith("nested too deep")
 
 
-def test_a_deeply_nested_row_in_findings_json_is_ignored_with_one_note(tmp_path):
+def test_a_row_of_findings_json_that_is_nested_too_deep_is_ignored_with_a_note(tmp_path):
     """A row that can just be parsed is printed from a deeper call, with less of the stack left."""
     path = tmp_path / "findings.json"
     for levels in range(700, sys.getrecursionlimit()):
@@ -43,7 +43,7 @@ def test_a_deeply_nested_row_in_findings_json_is_ignored_with_one_note(tmp_path)
         assert len(store.notes) == 1
 
 
-def test_a_deeply_nested_value_in_store_json_is_ignored_with_one_note(tmp_path):
+def test_a_value_of_store_json_that_is_nested_too_deep_is_ignored_with_a_note(tmp_path):
     for levels in range(700, sys.getrecursionlimit()):
         name = "[" * levels + "]" * levels
         (tmp_path / "store.json").write_text(f'{{"schema_version": 1, "store": {{"source": {name}}}}}')
@@ -52,6 +52,6 @@ def test_a_deeply_nested_value_in_store_json_is_ignored_with_one_note(tmp_path):
         assert len(store.notes) == 1
 
 
-def test_the_error_for_an_invalid_row_shows_a_short_value_in_full():
+def test_the_error_about_an_invalid_row_shows_a_short_value_in_full():
     with pytest.raises(BadRow, match="code is not text: " + json.dumps(3)):
         text_of({"code": 3}, "code")

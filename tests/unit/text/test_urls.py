@@ -35,7 +35,7 @@ def test_a_url_with_scheme_and_host_is_accepted(url):
         ("http://[2001:db8::1/v3", "Invalid IPv6 URL"),
     ],
 )
-def test_the_error_for_an_invalid_url_names_the_reason(text, says):
+def test_the_error_about_an_invalid_url_says_what_is_wrong(text, says):
     assert url_problem(text).startswith("not a URL: ")
     assert says in url_problem(text)
 
@@ -68,5 +68,5 @@ def test_credentials_in_a_url_are_masked(text, shown):
         "",
     ],
 )
-def test_text_without_a_password_is_not_changed_by_masking(text):
+def test_a_url_or_text_without_a_password_is_not_changed_by_masking(text):
     assert without_login(text) == text

@@ -26,17 +26,17 @@ def test_an_amount_is_printed_with_its_unit(resource_class, value, text):
     ("resource_class", "value", "text"),
     [("CUSTOM_PCI_10DE_1EB8", 1, "1"), ("DISK_GB", 3.5, "3.5 GiB"), ("VCPU", None, "unknown")],
 )
-def test_a_table_cell_shows_a_unit_only_for_memory_and_disk_sizes(resource_class, value, text):
+def test_a_table_cell_shows_a_unit_for_memory_and_disk_sizes_only(resource_class, value, text):
     assert cell(resource_class, value) == text
 
 
-def test_every_verdict_has_a_distinct_explanation_text():
+def test_every_verdict_has_an_explanation_of_its_own():
     assert set(MEANINGS) == set(Verdict)
     assert len(set(MEANINGS.values())) == len(Verdict)
 
 
 @given(st.text())
-def test_any_text_is_made_printable_as_one_line_without_control_characters(text):
+def test_any_text_becomes_one_printable_line_without_control_characters(text):
     assert printable(text).isprintable()
 
 
@@ -46,12 +46,12 @@ def test_letters_of_any_script_are_printed_and_control_characters_are_escaped():
     assert printable("\U000e0041") == "\\U000e0041"
 
 
-def test_a_long_list_is_printed_as_three_items_and_the_number_of_the_rest():
+def test_a_long_list_is_printed_as_three_items_and_the_number_of_the_others():
     assert some_of(["a", "b", "c"]) == "a, b, c"
     assert some_of(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
 
 
-def test_many_items_of_one_kind_are_grouped_at_the_position_of_the_first_item():
+def test_many_items_of_one_kind_are_grouped_at_the_position_of_the_first_one():
     few, many = "abcde"[:FEW], "uvwxyz"[: FEW + 1]
     mixed = [*few[:2], *many[:3], *few[2:], *many[3:]]
     found = alike(mixed, lambda one: one in many)
@@ -67,7 +67,7 @@ def test_grouping_returns_every_item_once_and_never_mixes_different_kinds(items)
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
-def test_line_wrapping_does_not_split_a_name(width):
+def test_the_wrapping_of_lines_does_not_split_a_name(width):
     names = [f"CUSTOM_TRAIT-{number}" for number in range(60)]
     told = wrapped(f"  put-traits: {', '.join(names)}", width)
     assert max(map(len, told)) <= width

@@ -11,44 +11,44 @@ ROUNDS = st.floats(0.0, 600.0)
 
 
 @given(st.integers(0, 10**6), DRAWS, ROUNDS)
-def test_a_back_off_wait_is_between_zero_and_five_seconds(conflict, random01, round_s):
+def test_the_wait_after_a_write_conflict_is_between_zero_and_five_seconds(conflict, random01, round_s):
     assert 0.0 <= wait_s(conflict, random01, round_s) <= 5.0
 
 
 @given(st.integers(1, 100), DRAWS, ROUNDS)
-def test_more_conflicts_or_a_longer_write_attempt_never_shorten_the_wait(conflict, random01, round_s):
+def test_the_wait_is_not_shorter_after_more_conflicts_or_a_longer_write_attempt(conflict, random01, round_s):
     assert wait_s(conflict, random01, round_s) <= wait_s(conflict + 1, random01, round_s)
     assert wait_s(conflict, random01, round_s) <= wait_s(conflict, random01, round_s + 0.1)
 
 
-def test_the_maximum_wait_grows_from_50_ms_to_5_s_over_five_conflicts():
+def test_the_maximum_wait_after_a_conflict_grows_from_50_ms_to_5_s():
     longest = [round(wait_s(conflict, ALMOST_1), 6) for conflict in range(1, 6)]
     assert longest == [0.05, 0.2, 0.8, 3.2, 5.0]
 
 
-def test_a_longer_write_attempt_increases_the_maximum_wait():
+def test_a_longer_write_attempt_increases_the_maximum_wait_after_a_conflict():
     assert [round(wait_s(conflict, ALMOST_1, 0.1), 6) for conflict in range(1, 4)] == [1.6, 5.0, 5.0]
 
 
-def test_the_wait_is_the_maximum_wait_multiplied_by_the_random_number():
+def test_the_wait_after_a_conflict_is_a_random_part_of_the_maximum_wait():
     assert wait_s(2, 0.0) == 0.0
     assert wait_s(2, 0.5) == 0.1
 
 
-def test_a_conflict_sets_the_first_write_delay_of_the_next_periodic_audit():
+def test_a_conflict_determines_the_write_delay_of_the_next_periodic_audit():
     assert hold_s(0.0, 0, 0.1, 0.5) == 0.0
     assert hold_s(0.0, 1, 3.7, 0.5) == 3.7
 
 
-def test_the_first_write_delay_of_periodic_audits_is_kept_until_a_conflict():
+def test_the_write_delay_of_periodic_audits_is_kept_until_the_next_conflict():
     assert hold_s(1.6, 0, 1.6, 0.25) == 1.6
     assert hold_s(1.6, 3, 4.4, 0.25) == 4.4
 
 
-def test_a_first_write_delay_above_ten_seconds_is_replaced_by_a_random_one():
+def test_a_write_delay_above_ten_seconds_is_replaced_by_a_random_delay():
     assert hold_s(1.6, 3, 200.0, 0.25) == 2.5
 
 
 @given(st.floats(0.0, 10.0), st.integers(0, 100), ROUNDS, DRAWS)
-def test_the_first_write_delay_is_at_most_ten_seconds(before, conflicts, well_after_s, random01):
+def test_the_write_delay_of_a_periodic_audit_is_at_most_ten_seconds(before, conflicts, well_after_s, random01):
     assert 0.0 <= hold_s(before, conflicts, well_after_s, random01) <= 10.0

@@ -13,19 +13,19 @@ HOSTS = [str(uuid.uuid5(uuid.NAMESPACE_DNS, f"host-{number}")) for number in ran
 
 
 @given(st.uuids().map(str), st.integers(1, 12), st.integers(1, 1000))
-def test_of_ten_scheduled_reads_one_is_full_and_nine_are_of_allocations_only(host, every, first):
+def test_one_of_ten_scheduled_reads_is_full_and_nine_read_only_allocations(host, every, first):
     turns = Counter(turn(host, audit, every) for audit in range(first, first + every * EVERYTHING_AFTER))
     assert (turns[Turn.EVERYTHING], turns[Turn.ALLOCATIONS]) == (1, EVERYTHING_AFTER - 1)
 
 
 @given(st.uuids().map(str), st.integers(1, 12), st.integers(1, 1000))
-def test_exactly_one_of_any_k_consecutive_audits_has_a_scheduled_read(host, every, first):
+def test_exactly_one_audit_of_each_scheduling_interval_has_a_scheduled_read(host, every, first):
     turns = [turn(host, audit, every) for audit in range(first, first + every)]
     assert sum(its is not Turn.NOTHING for its in turns) == 1
 
 
 @given(st.uuids().map(str), st.integers(1, 12), st.integers(1, 1000))
-def test_the_number_of_audits_until_the_next_scheduled_read_is_correct(host, every, audit):
+def test_the_next_scheduled_read_comes_after_the_computed_number_of_audits(host, every, audit):
     away = audits_to_turn(host, audit, every)
     between = [turn(host, number, every) for number in range(audit + 1, audit + away)]
     assert set(between) <= {Turn.NOTHING}
@@ -33,14 +33,14 @@ def test_the_number_of_audits_until_the_next_scheduled_read_is_correct(host, eve
 
 
 @pytest.mark.parametrize("audit", [2, 7, 100, 4321])
-def test_scheduled_reads_of_hosts_started_together_are_spread_over_audits(audit):
+def test_the_scheduled_reads_of_hosts_started_together_are_spread_over_audits(audit):
     """Of 2,000 hosts 180 ± 13 read allocations in one audit, and 20 ± 4.5 everything; five deviations are allowed."""
     turns = Counter(turn(host, audit, 10) for host in HOSTS)
     assert abs(turns[Turn.ALLOCATIONS] - 180) < 65
     assert abs(turns[Turn.EVERYTHING] - 20) < 23
 
 
-def test_if_a_full_read_is_overdue_it_replaces_the_next_allocation_read():
+def test_an_overdue_full_read_takes_the_place_of_the_next_read_of_allocations():
     assert overdue(Turn.ALLOCATIONS, 100, 10) is Turn.EVERYTHING
     assert overdue(Turn.ALLOCATIONS, 99, 10) is Turn.ALLOCATIONS
     assert overdue(Turn.NOTHING, 1000, 10) is Turn.NOTHING

@@ -14,7 +14,7 @@ HOSTS = [uuid(number) for number in range(10_000)]
 
 
 @given(st.text(), st.text())
-def test_the_phase_of_a_host_is_at_least_zero_and_below_one(identity, salt):
+def test_the_phase_of_a_host_is_not_negative_and_is_below_one(identity, salt):
     assert 0.0 <= phase(identity, salt) < 1.0
 
 
@@ -26,7 +26,7 @@ def test_a_host_has_the_same_phase_in_every_python_process():
 
 
 @pytest.mark.parametrize("slots", [10, 60, 100])
-def test_phases_of_ten_thousand_hosts_are_spread_evenly(slots):
+def test_the_phases_of_ten_thousand_hosts_are_spread_evenly(slots):
     counts = [0] * slots
     for host in HOSTS:
         counts[int(phase(host, "interval") * slots)] += 1
@@ -36,22 +36,22 @@ def test_phases_of_ten_thousand_hosts_are_spread_evenly(slots):
     assert chi < slots - 1 + 5 * (2 * (slots - 1)) ** 0.5
 
 
-def test_phases_of_one_host_with_different_salts_are_independent():
+def test_the_phases_of_a_host_for_two_different_salts_are_independent():
     both = sum(int(phase(host, "one") * 10) == int(phase(host, "two") * 10) for host in HOSTS)
     assert 800 < both < 1200
 
 
-def test_phases_differ_even_if_salt_and_identity_join_to_the_same_text():
+def test_two_phases_differ_even_if_salt_plus_identity_is_the_same_text():
     assert phase("bc", "a") != phase("c", "ab")
 
 
 @given(st.floats(0, 4e9), st.floats(0.1, 1e5), st.floats(0, 1, exclude_max=True))
-def test_the_wait_until_a_hosts_phase_is_at_most_one_period(now, period_s, part):
+def test_the_wait_until_the_turn_of_a_host_is_at_most_one_period(now, period_s, part):
     assert 0.0 < until_turn(now, period_s, part) <= period_s
 
 
 @given(st.integers(0, 4_000_000_000), st.integers(1, 3600), st.integers(0, 1000))
-def test_a_host_keeps_its_phase_in_the_period_across_a_restart(now, period_s, later):
+def test_a_restart_does_not_shift_the_turn_of_a_host_within_the_period(now, period_s, later):
     """The next turn, computed at two moments, is the same turn or a whole number of periods later."""
     one = now + until_turn(now, period_s, 0.25)
     other = now + later + until_turn(now + later, period_s, 0.25)

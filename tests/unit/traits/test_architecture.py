@@ -40,7 +40,7 @@ HOSTS = {
 
 
 @pytest.mark.parametrize(("capabilities", "expected"), HOSTS.values(), ids=HOSTS.keys())
-def test_supported_architecture_traits_are_set_and_no_trait_is_cleared(capabilities, expected):
+def test_the_traits_of_supported_architectures_are_set_and_no_trait_is_cleared(capabilities, expected):
     assert architecture.wish(world(capabilities), settings()) == Wish(wanted=frozenset(expected))
 
 

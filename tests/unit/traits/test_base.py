@@ -10,20 +10,20 @@ from agent.traits.base import Wish, known, merged, wish_of
 NAMES = ("COMPUTE_NODE", "HW_CPU_X86_AVX", "COMPUTE_SOUND_MODEL_VIRTIO", "COMPUTE_NO_SUCH_THING", "CUSTOM_X")
 
 
-def test_a_trait_name_missing_from_os_traits_is_neither_set_nor_cleared():
+def test_a_trait_name_that_os_traits_does_not_have_is_neither_set_nor_cleared():
     answers = {"COMPUTE_NODE": True, "HW_CPU_X86_AVX": False, "COMPUTE_NO_SUCH_THING": True, "HW_NOT_THAT": False}
     assert wish_of(answers) == Wish(wanted=frozenset({"COMPUTE_NODE"}), unwanted=frozenset({"HW_CPU_X86_AVX"}))
     assert known(NAMES) == frozenset(NAMES[:3])
 
 
 @given(st.dictionaries(st.sampled_from(NAMES), st.booleans()))
-def test_a_standard_trait_is_set_if_marked_true_and_cleared_if_marked_false(answers):
+def test_a_standard_trait_marked_true_is_set_and_one_marked_false_is_cleared(answers):
     wish = wish_of(answers)
     assert wish.wanted == {name for name in NAMES[:3] if answers.get(name) is True}
     assert wish.unwanted == {name for name in NAMES[:3] if answers.get(name) is False}
 
 
-def test_merging_trait_decisions_unites_traits_to_set_and_traits_to_clear():
+def test_merged_trait_decisions_contain_all_traits_to_set_and_all_to_clear():
     first, second = Wish(wanted=frozenset({"A"}), unwanted=frozenset({"B"})), Wish(unwanted=frozenset({"C"}))
     assert merged(first, second) == Wish(wanted=frozenset({"A"}), unwanted=frozenset({"B", "C"}))
     assert merged() == Wish()

@@ -54,12 +54,12 @@ VERSIONS = {
 
 
 @pytest.mark.parametrize(("facts", "expected"), VERSIONS.values(), ids=VERSIONS.keys())
-def test_libvirt_and_qemu_versions_decide_the_version_dependent_traits(facts, expected):
+def test_the_libvirt_and_qemu_versions_decide_the_traits_that_need_a_version(facts, expected):
     assert told(facts) == (expected, GATED - expected)
 
 
 @pytest.mark.parametrize(("file_backed_mib", "there"), [(0, False), (1, True), (65536, True)])
-def test_file_backed_memory_in_the_settings_sets_the_memory_backing_trait(file_backed_mib, there):
+def test_the_memory_backing_trait_is_set_if_file_backed_memory_is_configured(file_backed_mib, there):
     wanted, unwanted = told(versions(9000000), file_backed_memory_mib=file_backed_mib)
     assert (BACKING in wanted, BACKING in unwanted) == (there, not there)
 
@@ -76,7 +76,7 @@ SECURE_BOOT = {
 
 
 @pytest.mark.parametrize(("capabilities", "there"), SECURE_BOOT.values(), ids=SECURE_BOOT.keys())
-def test_the_secure_boot_trait_needs_a_secure_loader(capabilities, there):
+def test_the_secure_boot_trait_is_set_only_if_libvirt_offers_a_secure_loader(capabilities, there):
     wanted, unwanted = told(world(capabilities))
     assert (SECURE in wanted, SECURE in unwanted) == (there, not there)
 
@@ -92,12 +92,12 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize(("facts", "silent"), UNKNOWN.values(), ids=UNKNOWN.keys())
-def test_only_traits_whose_required_facts_are_unknown_are_left_unchanged(facts, silent):
+def test_only_traits_that_depend_on_unknown_facts_are_left_unchanged(facts, silent):
     wanted, unwanted = told(facts)
     assert GATED - wanted - unwanted == silent
 
 
-def test_the_plain_ephemeral_encryption_trait_is_never_set_or_cleared():
+def test_the_trait_of_plain_ephemeral_encryption_is_never_set_or_cleared():
     wish = compute_capabilities.wish(versions(9000000), settings())
     assert "COMPUTE_EPHEMERAL_ENCRYPTION_PLAIN" not in wish.wanted | wish.unwanted
 
@@ -108,11 +108,11 @@ def written(before, facts):
     return set(put.traits)
 
 
-def test_s108_a_libvirt_downgrade_removes_traits_that_need_a_newer_libvirt():
+def test_s108_a_libvirt_downgrade_removes_the_traits_that_need_a_newer_libvirt():
     older = host(libvirt_version=8006000)
     assert written(usual_traits() | {"CUSTOM_X"}, older) == (usual_traits() | {"CUSTOM_X"}) - SPACE
 
 
-def test_s108_an_unsupported_trait_set_by_an_operator_is_removed():
+def test_s108_an_unsupported_trait_that_an_operator_set_is_removed():
     by_hand = usual_traits() | {"COMPUTE_SAME_HOST_COLD_MIGRATE", "CUSTOM_X"}
     assert written(by_hand, host()) == usual_traits() | {"CUSTOM_X"}

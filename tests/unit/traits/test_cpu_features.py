@@ -75,14 +75,14 @@ def named(*suffixes):
     return frozenset(f"HW_CPU_X86_{suffix}" for suffix in suffixes)
 
 
-def test_s111_svm_flag_sets_both_svm_traits_and_absent_flags_clear_their_traits():
+def test_s111_the_svm_flag_sets_both_svm_traits_and_absent_flags_clear_theirs():
     told = wish(capable(features={"svm", "aes"}))
     assert told.wanted == named("SVM", "AMD_SVM", "AESNI")
     assert told.unwanted == ALL - told.wanted
 
 
 @pytest.mark.parametrize("flag", TABLE)
-def test_each_cpu_flag_sets_its_trait(flag):
+def test_each_cpu_flag_of_the_flag_table_sets_the_matching_trait(flag):
     told = wish(capable(features={flag}))
     assert told == Wish(wanted=named(*TABLE[flag]), unwanted=ALL - named(*TABLE[flag]))
 
@@ -92,11 +92,11 @@ def test_every_trait_of_the_flag_table_is_a_standard_trait():
 
 
 @pytest.mark.parametrize("features", [{"pclmulqdq"}, {"sse4_1"}, {"AES"}, {"lahf_lm"}, set()])
-def test_a_cpu_flag_missing_from_the_flag_table_sets_no_trait(features):
+def test_a_cpu_flag_that_is_not_in_the_flag_table_sets_no_trait(features):
     assert wish(capable(features=features)) == Wish(unwanted=ALL)
 
 
-def test_sev_cpu_flags_leave_amd_sev_traits_of_the_root_provider_unchanged():
+def test_sev_cpu_flags_do_not_change_the_amd_sev_traits_of_the_root_provider():
     told = wish(capable(features={"sev", "sev-es"}))
     assert not (told.wanted | told.unwanted) & named("AMD_SEV", "AMD_SEV_ES", "AMD_SEV_SNP")
 
@@ -117,7 +117,7 @@ FLAGS = {
 
 @pytest.mark.parametrize("mode", [None, "host-model", "host-passthrough"])
 @pytest.mark.parametrize(("flags", "expected"), FLAGS.values(), ids=FLAGS.keys())
-def test_extra_flags_add_or_remove_traits_of_the_host_cpu(mode, flags, expected):
+def test_option_cpu_model_extra_flags_adds_or_removes_cpu_traits(mode, flags, expected):
     told = wish(capable(features=HOST), GuestCpu(mode=mode, extra_flags=flags))
     assert told == Wish(wanted=expected, unwanted=ALL - expected)
 
@@ -156,7 +156,7 @@ MODES = {
 
 @pytest.mark.parametrize(("mode", "arch", "models", "flags", "expected"), MODES.values(), ids=MODES.keys())
 @pytest.mark.parametrize("virt_type", ["kvm", "qemu"])
-def test_the_cpu_mode_and_models_decide_the_cpu_traits(mode, arch, models, flags, expected, virt_type):
+def test_the_cpu_mode_and_the_cpu_models_determine_the_cpu_traits(mode, arch, models, flags, expected, virt_type):
     told = wish(
         capable(arch=arch, features={"avx"}, model_features=MODELS),
         GuestCpu(mode=mode, models=models, extra_flags=flags),
@@ -183,16 +183,16 @@ NOTHING_SAID = {
 
 
 @pytest.mark.parametrize(("capabilities", "cpu", "virt_type"), NOTHING_SAID.values(), ids=NOTHING_SAID.keys())
-def test_cpu_traits_are_left_unchanged_if_the_guest_cpu_features_are_unknown(capabilities, cpu, virt_type):
+def test_cpu_traits_are_not_changed_if_the_cpu_features_of_guests_are_unknown(capabilities, cpu, virt_type):
     assert wish(capabilities, cpu, virt_type=virt_type) == Wish()
 
 
-def test_cpu_traits_are_left_unchanged_if_libvirt_could_not_be_read():
+def test_cpu_traits_are_not_changed_if_libvirt_could_not_be_read():
     assert cpu_features.wish(snapshot(lost=[LIBVIRT]), settings()) == Wish()
 
 
 @given(st.lists(st.sampled_from([*TABLE, "sev", "pni", "x2apic"])), st.lists(st.sampled_from(["aes", "-aes", "+avx"])))
-def test_each_cpu_trait_is_either_set_or_cleared_whatever_the_flag_order(features, flags):
+def test_each_cpu_trait_is_either_set_or_cleared_whatever_the_order_of_flags_is(features, flags):
     told = wish(capable(features=set(features)), GuestCpu(extra_flags=tuple(flags)))
     again = wish(capable(features=set(reversed(features))), GuestCpu(extra_flags=tuple(reversed(flags))))
     assert told == again
@@ -200,5 +200,5 @@ def test_each_cpu_trait_is_either_set_or_cleared_whatever_the_flag_order(feature
     assert not told.wanted & told.unwanted
 
 
-def test_the_libvirt_flag_pni_sets_the_sse3_trait():
+def test_the_cpu_flag_that_libvirt_calls_pni_sets_the_sse3_trait():
     assert wish(capable(features={"pni"})).wanted == named("SSE3")

@@ -69,7 +69,7 @@ def wishes(facts, chosen):
 
 
 @given(worlds, choices)
-def test_no_two_trait_families_decide_the_same_trait(facts, chosen):
+def test_no_trait_is_decided_by_two_trait_families(facts, chosen):
     told = wishes(facts, chosen)
     for (first, one), (second, other) in itertools.combinations(told.items(), 2):
         both = (one.wanted | one.unwanted) & (other.wanted | other.unwanted)
@@ -77,14 +77,14 @@ def test_no_two_trait_families_decide_the_same_trait(facts, chosen):
 
 
 @given(worlds, choices)
-def test_wanted_and_unwanted_traits_are_disjoint_and_have_valid_names(facts, chosen):
+def test_a_trait_is_never_both_wanted_and_unwanted_and_has_a_valid_name(facts, chosen):
     for name, wish in wishes(facts, chosen).items():
         assert not wish.wanted & wish.unwanted, name
         assert all(trait in STANDARD or trait.startswith("CUSTOM_") for trait in wish.wanted | wish.unwanted), name
 
 
 @given(worlds, choices)
-def test_s109_no_trait_family_sets_or_clears_an_operators_custom_trait(facts, chosen):
+def test_s109_no_trait_family_sets_or_clears_a_custom_trait_of_an_operator(facts, chosen):
     decided_names = frozenset().union(*(wish.wanted | wish.unwanted for wish in wishes(facts, chosen).values()))
     assert decided_names - STANDARD == {"CUSTOM_OWNER_STOCKTAKE"}
 
@@ -100,7 +100,7 @@ def test_trait_decisions_do_not_depend_on_the_order_of_host_capabilities(capabil
 
 
 @given(capability_sets, choices)
-def test_unknown_capabilities_never_clear_a_wanted_or_set_an_unwanted_trait(capabilities, chosen):
+def test_traits_are_not_set_or_cleared_wrongly_while_capabilities_are_unknown(capabilities, chosen):
     """A trait that the complete answer sets is also set without the answer, or left alone."""
     whole, nothing = wishes(world(capabilities), chosen), wishes(world(None, hypervisor_version=0), chosen)
     for name, wish in whole.items():
@@ -108,7 +108,7 @@ def test_unknown_capabilities_never_clear_a_wanted_or_set_an_unwanted_trait(capa
         assert not wish.unwanted & nothing[name].wanted, name
 
 
-def test_s108_s109_unsupported_traits_are_removed_and_custom_traits_kept():
+def test_s108_s109_unsupported_traits_are_removed_and_custom_traits_are_kept():
     """A root with every standard trait keeps after one audit only wanted traits, undecided traits, and CUSTOM_X."""
     facts = world(capable(emulator(buses=frozenset({"virtio"})), features={"aes"})).host.value
     before = STANDARD - {"OWNER_NOVA"} | {"CUSTOM_OWNER_STOCKTAKE", "CUSTOM_X"}
@@ -122,15 +122,15 @@ def test_s108_s109_unsupported_traits_are_removed_and_custom_traits_kept():
 
 
 @pytest.mark.parametrize("lost", [[], [LIBVIRT], [LIBVIRT, STATE]])
-def test_s115_compute_node_and_owner_traits_are_set_even_without_libvirt_data(lost):
+def test_s115_the_compute_node_and_owner_traits_are_set_even_without_libvirt(lost):
     told = wishes(snapshot(lost=lost), settings())
     assert {"COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE"} <= frozenset().union(*(wish.wanted for wish in told.values()))
 
 
-def test_trait_family_names_are_unique():
+def test_no_two_trait_families_have_the_same_name():
     names = [wish.__module__ for wish in BUILTIN]
     assert len(set(names)) == len(names)
 
 
-def test_default_traits_of_test_data_include_traits_that_every_host_has():
+def test_the_usual_traits_of_the_test_data_include_the_traits_of_every_host():
     assert {"COMPUTE_SOUND_MODEL_USB", "COMPUTE_NET_VIRTIO_PACKED", "COMPUTE_IMAGE_TYPE_RAW"} <= usual_traits()

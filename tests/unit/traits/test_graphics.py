@@ -29,7 +29,7 @@ TOLD = {
 
 
 @pytest.mark.parametrize(("capabilities", "expected"), TOLD.values(), ids=TOLD.keys())
-def test_graphics_traits_match_the_offered_video_models(capabilities, expected):
+def test_the_graphics_traits_match_the_video_models_that_libvirt_offers(capabilities, expected):
     told = graphics.wish(world(capabilities), settings())
     assert told == Wish(wanted=traits(expected), unwanted=traits(ALL - expected))
 
@@ -39,6 +39,6 @@ def test_graphics_traits_are_unchanged_if_libvirt_capabilities_are_unknown(facts
     assert graphics.wish(facts, settings()) == Wish()
 
 
-def test_no_graphics_trait_is_removed_if_a_capability_reply_is_unreadable():
+def test_no_graphics_trait_is_removed_if_a_capability_answer_is_unreadable():
     told = graphics.wish(world(capable(cards("vga"), missing=(UNREADABLE,))), settings())
     assert told == Wish(wanted=traits({"VGA"}))

@@ -30,7 +30,7 @@ CHOICES = {
 
 @pytest.mark.parametrize(("choice", "expected"), CHOICES.values(), ids=CHOICES.keys())
 @pytest.mark.parametrize("facts", [snapshot(), snapshot(lost=[LIBVIRT])], ids=["", "no libvirt"])
-def test_image_type_traits_depend_on_configuration_and_not_on_libvirt(choice, expected, facts):
+def test_the_image_type_traits_depend_on_the_configuration_and_not_on_libvirt(choice, expected, facts):
     wish = image_types.wish(facts, settings(**choice))
     assert wish.wanted == {f"COMPUTE_IMAGE_TYPE_{name}" for name in expected}
     assert wish.unwanted == {f"COMPUTE_IMAGE_TYPE_{name}" for name in ALL - expected}
@@ -48,7 +48,7 @@ def test_s114_the_trait_of_an_excluded_image_type_is_removed_from_placement():
     assert written(before, image_types_excluded=frozenset({"raw"})) == before - {"COMPUTE_IMAGE_TYPE_RAW"}
 
 
-def test_s108_an_unsupported_image_type_trait_set_by_an_operator_is_removed():
+def test_s108_an_unsupported_image_type_trait_that_an_operator_set_is_removed():
     # Scenario 109: the operator's own trait, and a trait that the driver does not mention, stay.
     operators = {"COMPUTE_IMAGE_TYPE_PLOOP", "COMPUTE_IMAGE_TYPE_VMDK", "CUSTOM_X"}
     assert written(usual_traits() | operators) == usual_traits() | operators - {"COMPUTE_IMAGE_TYPE_PLOOP"}

@@ -34,7 +34,7 @@ TYPES = {
 
 
 @pytest.mark.parametrize(("virt_type", "expected"), TYPES.values(), ids=TYPES.keys())
-def test_network_model_traits_depend_on_the_virt_type(virt_type, expected):
+def test_the_network_model_traits_depend_on_the_virt_type(virt_type, expected):
     assert models(virt_type, capabilities=capable()) == (expected, ALL - expected)
 
 
@@ -42,7 +42,7 @@ def test_network_model_traits_depend_on_the_virt_type(virt_type, expected):
     ("libvirt", "qemu", "there"),
     [(9003000, 8000000, True), (9002999, 8000000, False), (9003000, 7002022, False), (11000000, 10000000, True)],
 )
-def test_the_igb_trait_needs_recent_libvirt_and_qemu(libvirt, qemu, there):
+def test_the_igb_network_trait_needs_libvirt_9_3_and_qemu_8_or_later(libvirt, qemu, there):
     wanted, unwanted = models("kvm", capabilities=capable(), libvirt=libvirt, qemu=qemu)
     assert ("IGB" in wanted, "IGB" in unwanted) == (there, not there)
 
@@ -53,7 +53,7 @@ def test_only_the_igb_network_trait_is_left_as_it_is_if_versions_are_unknown():
     assert models("lxc") == (set(), ALL)
 
 
-def test_network_traits_except_igb_are_set_or_cleared_without_libvirt_data():
+def test_network_traits_except_igb_are_decided_even_if_libvirt_is_unreadable():
     told = network_models.wish(snapshot(lost=[LIBVIRT]), settings())
     assert told.wanted == {PREFIX + name for name in KVM} | {PACKED}
     assert told.unwanted == {PREFIX + "LAN9118"}

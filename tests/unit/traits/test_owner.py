@@ -17,18 +17,18 @@ def traits_put(world, chosen=None):
     return [tuple(sorted(set(write.traits) - OTHERS)) for write in writes if isinstance(write, PutTraits)]
 
 
-def test_s115_the_agents_owner_trait_is_wanted_and_owner_nova_is_unwanted():
+def test_s115_the_owner_trait_of_the_agent_is_wanted_and_owner_nova_is_unwanted():
     assert owner.wish(snapshot(), settings()) == Wish(
         wanted=frozenset({"COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE"}), unwanted=frozenset({"OWNER_NOVA"})
     )
 
 
-def test_owner_traits_are_wanted_even_if_nova_and_host_could_not_be_read():
+def test_the_owner_traits_are_wanted_even_if_nova_and_libvirt_are_unreadable():
     lost = snapshot(lost=[STATE, LIBVIRT, LVM, FILESYSTEM])
     assert owner.wish(lost, settings()) == owner.wish(snapshot(), settings())
 
 
-def test_a_new_root_is_created_with_compute_node_and_owner_traits():
+def test_a_new_root_provider_is_created_with_compute_node_and_owner_traits():
     assert traits_put(snapshot(placement=view(providers=()))) == [("COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE")]
 
 
@@ -37,14 +37,14 @@ def test_s110_the_next_audit_restores_a_required_trait_that_was_removed():
     assert traits_put(snapshot(placement=taken)) == [("COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE")]
 
 
-def test_s109_an_operators_trait_is_not_removed():
+def test_s109_a_trait_that_an_operator_set_is_not_removed():
     ours = frozenset({"COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE", "CUSTOM_X", "HW_CPU_X86_AVX2"})
     assert traits_put(snapshot(placement=view(provider=root(traits=OTHERS | ours)))) == []
     without_node = view(provider=root(traits=OTHERS | ours - {"COMPUTE_NODE"}))
     assert traits_put(snapshot(placement=without_node)) == [tuple(sorted(ours))]
 
 
-def test_owner_nova_is_removed_only_by_a_takeover():
+def test_the_trait_owner_nova_is_removed_only_by_a_takeover():
     novas = view(provider=root(traits=OTHERS | {"COMPUTE_NODE", "OWNER_NOVA", "CUSTOM_X"}))
     world = snapshot(placement=novas, nova=state(service=service()))
     assert traits_put(world) == []

@@ -25,7 +25,7 @@ WISHES = {
 
 
 @pytest.mark.parametrize(("world", "expected"), WISHES.values(), ids=WISHES.keys())
-def test_the_status_disabled_trait_follows_the_compute_service_record(world, expected):
+def test_the_trait_compute_status_disabled_follows_the_compute_service_record(world, expected):
     assert service_status.wish(world, settings()) == expected
 
 
@@ -43,12 +43,12 @@ PUTS = {
 
 
 @pytest.mark.parametrize(("disabled", "before", "expected"), PUTS.values(), ids=PUTS.keys())
-def test_enabling_or_disabling_the_service_changes_only_the_disabled_trait(disabled, before, expected):
+def test_a_change_of_the_service_state_changes_only_the_status_disabled_trait(disabled, before, expected):
     world = snapshot(nova=state(service=service(disabled=disabled)), placement=view(provider=root(traits=before)))
     assert [w.traits for w in decided(world).plan.writes if isinstance(w, PutTraits)] == expected
 
 
 @pytest.mark.parametrize("before", [OURS, OURS | DISABLED], ids=["absent", "present"])
-def test_the_disabled_trait_is_unchanged_if_nova_state_could_not_be_read(before):
+def test_the_status_disabled_trait_is_unchanged_if_nova_could_not_be_read(before):
     world = snapshot(placement=view(provider=root(traits=before)), lost=[STATE])
     assert [w for w in decided(world).plan.writes if isinstance(w, PutTraits)] == []

@@ -38,7 +38,7 @@ TOLD = {
 
 
 @pytest.mark.parametrize(("virt_type", "capabilities", "expected"), TOLD.values(), ids=TOLD.keys())
-def test_storage_bus_traits_match_the_offered_buses(virt_type, capabilities, expected):
+def test_the_storage_bus_traits_match_the_buses_that_libvirt_offers(virt_type, capabilities, expected):
     told = storage_buses.wish(world(capabilities), settings(virt_type=virt_type))
     assert told == Wish(wanted=traits(expected), unwanted=traits(ALL - expected))
 
@@ -49,6 +49,6 @@ def test_storage_bus_traits_are_unchanged_if_libvirt_capabilities_are_unknown(fa
     assert storage_buses.wish(facts, settings(virt_type=virt_type)) == Wish()
 
 
-def test_no_storage_bus_trait_is_removed_if_a_capability_reply_is_unreadable():
+def test_no_storage_bus_trait_is_removed_if_a_capability_answer_is_unreadable():
     told = storage_buses.wish(world(capable(buses("ide"), missing=(UNREADABLE,))), settings())
     assert told == Wish(wanted=traits({"IDE"}))

@@ -43,7 +43,7 @@ HOSTS = {
 
 
 @pytest.mark.parametrize(("capabilities", "expected"), HOSTS.values(), ids=HOSTS.keys())
-def test_tpm_traits_match_the_emulated_models_and_versions(capabilities, expected):
+def test_the_tpm_traits_match_the_models_and_versions_that_libvirt_emulates(capabilities, expected):
     assert told(world(capabilities)) == (expected | SECRETS, ALL - expected)
 
 
@@ -53,7 +53,7 @@ def test_disabling_tpm_clears_model_and_version_traits_but_no_secret_traits():
 
 
 @pytest.mark.parametrize("ways", [(), ("user",), ("host", "deployment")])
-def test_secret_security_traits_follow_the_configuration(ways):
+def test_the_secret_security_traits_depend_on_the_configuration(ways):
     wanted, unwanted = told(world(capable(tpm())), secret_security=ways)
     assert wanted == ALL | {f"SECRET_SECURITY_{way.upper()}" for way in ways}
     assert unwanted == set()
@@ -64,6 +64,6 @@ def test_tpm_model_traits_are_unchanged_if_libvirt_capabilities_are_unknown(fact
     assert told(facts) == (SECRETS, set())
 
 
-def test_no_tpm_trait_is_removed_if_a_capability_reply_is_unreadable():
+def test_no_tpm_trait_is_removed_if_a_capability_answer_is_unreadable():
     facts = world(capable(tpm(("tpm-tis",), ("2.0",)), missing=(UNREADABLE,)))
     assert told(facts) == ({"TIS", "2_0"} | SECRETS, set())

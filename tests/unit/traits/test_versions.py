@@ -25,10 +25,10 @@ ASKED = {
 
 
 @pytest.mark.parametrize(("asked", "expected"), ASKED.values(), ids=ASKED.keys())
-def test_a_version_check_needs_minimum_libvirt_and_qemu_and_the_right_driver(asked, expected):
+def test_a_version_check_requires_minimum_versions_and_the_right_driver(asked, expected):
     facts = host(driver="QEMU", libvirt_version=10004000, hypervisor_version=8002002)
     assert at_least(facts, **asked) is expected
 
 
-def test_a_version_tuple_is_converted_to_libvirts_integer_format():
+def test_a_version_tuple_is_converted_to_the_integer_format_of_libvirt():
     assert (as_integer((10, 4, 0)), as_integer((8, 2, 2)), as_integer((0, 0, 7))) == (10004000, 8002002, 7)

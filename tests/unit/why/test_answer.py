@@ -61,7 +61,7 @@ PF = [
 ]
 
 
-def test_max_unit_refuses_more_vcpus_than_host_cpus_at_any_ratio():
+def test_more_vcpus_than_host_cpus_are_refused_by_max_unit_at_any_ratio():
     first = asked([HOST], group(VCPU=64)).obstacles[0]
     assert (first.constraint, first.wanted, first.available) == (Constraint.MAX_UNIT, 64, 48)
     assert first.change == "ask for at most 48 VCPU in one request (max_unit is the number of CPUs; no ratio raises it)"
@@ -70,7 +70,7 @@ def test_max_unit_refuses_more_vcpus_than_host_cpus_at_any_ratio():
     assert asked([HOST], group(VCPU=48)).fits
 
 
-def test_capacity_advice_is_to_free_some_or_increase_the_ratio_or_ask_for_less():
+def test_freeing_capacity_raising_the_ratio_and_asking_for_less_are_all_advised():
     full = of("host", stock("VCPU", 48, allocation_ratio=4.0), used=(("VCPU", 180),))
     obstacle = asked([full], group(VCPU=20)).obstacles[0]
     assert (obstacle.constraint, obstacle.wanted, obstacle.available) == (Constraint.CAPACITY, 20, 12)
@@ -83,14 +83,14 @@ def test_capacity_advice_is_to_free_some_or_increase_the_ratio_or_ask_for_less()
     assert "raise cpu_allocation_ratio to at least 4.1667" in obstacle.change
 
 
-def test_freeing_capacity_is_not_advised_for_an_amount_above_max_unit():
+def test_freeing_capacity_is_not_advised_if_the_request_exceeds_max_unit():
     nearly_full = of("host", CPUS, used=(("VCPU", 180),))
     [unit, room] = asked([nearly_full], group(VCPU=64)).obstacles
     assert (unit.constraint, room.constraint) == (Constraint.MAX_UNIT, Constraint.CAPACITY)
     assert room.change == "ask for at most 12 VCPU in one request"
 
 
-def test_asking_less_and_freeing_capacity_are_advised_together_if_both_needed():
+def test_asking_for_less_and_freeing_capacity_are_advised_together_if_needed():
     cpus = stock("VCPU", 48, min_unit=4, max_unit=48, allocation_ratio=4.0)
     unit, room = asked([of("host", cpus, used=(("VCPU", 190),))], group(VCPU=64)).obstacles
     both = "ask for at most 48 VCPU in one request{}, and free 46 VCPU on host: neither change alone is enough"
@@ -98,7 +98,7 @@ def test_asking_less_and_freeing_capacity_are_advised_together_if_both_needed():
     assert (room.change, unit.remedies, room.remedies) == (both.format(""), (), ())
 
 
-def test_why_explains_an_advised_amount_that_is_below_the_free_amount():
+def test_why_explains_why_the_advised_amount_is_less_than_the_free_amount():
     cpus = stock("VCPU", 24, max_unit=24, allocation_ratio=2.0)
     _, room = asked([of("host", cpus, used=(("VCPU", 20),))], group(VCPU=30)).obstacles
     assert "has 28: " in room.words
@@ -114,7 +114,7 @@ def test_freeing_is_not_advised_if_min_unit_or_step_size_refuses_the_amount(amou
     assert (unit.constraint, room.constraint, room.remedies) == (constraint, Constraint.CAPACITY, ())
 
 
-def test_the_obstacle_text_begins_with_the_requested_amount():
+def test_the_text_of_an_obstacle_begins_with_the_requested_amount():
     full = of("host", stock("PCPU", 4), used=(("PCPU", 4),))
     first = [asked([full], group(PCPU=amount)).obstacles[0].words.split(",")[0] for amount in (1, 2)]
     assert first == ["requested 1 PCPU", "requested 2 PCPU"]
@@ -122,7 +122,7 @@ def test_the_obstacle_text_begins_with_the_requested_amount():
     assert all(words.startswith("requested 1 VF, ") for words in lacking), lacking
 
 
-def test_a_capacity_obstacle_advises_to_lower_reserved():
+def test_lowering_reserved_is_advised_for_a_capacity_obstacle():
     obstacle = asked([HOST], group(MEMORY_MB=8000)).obstacles[0]
     assert Remedy(kind=RemedyKind.RESERVED, provider_uuid="host", resource_class="MEMORY_MB", number=192) in (
         obstacle.remedies
@@ -139,7 +139,7 @@ def test_a_capacity_obstacle_advises_to_lower_reserved():
         ("VGPU", ""),
     ],
 )
-def test_advice_to_lower_reserved_names_the_option_and_the_explain_command(resource_class, option):
+def test_the_advice_to_lower_reserved_names_the_option_and_the_explain_command(resource_class, option):
     host = of("host", stock(resource_class, 400, reserved=120), used=((resource_class, 240),))
     change = asked([host], group(**{resource_class: 41})).obstacles[0].change
     assert ", to 119 (" in change
@@ -152,13 +152,13 @@ def test_advice_to_lower_reserved_names_the_option_and_the_explain_command(resou
     # As doubles: 10 × 0.7 is 7, 3 × 1.1 is 3.3000000000000003, 100 × 1.1 is 110.00000000000001, 57 × 0.1 is 5.7.
     [(0.7, 10, 7), (1.1, 3, 3), (1.1, 100, 110), (0.1, 57, 5), (4.35, 100, 434)],
 )
-def test_capacity_is_computed_in_double_precision(ratio, total, fits):
+def test_why_computes_capacity_in_double_precision(ratio, total, fits):
     host = of("host", stock("VCPU", total, allocation_ratio=ratio))
     assert asked([host], group(VCPU=fits)).fits
     assert refused([host], group(VCPU=fits + 1)) == [Constraint.CAPACITY]
 
 
-def test_min_unit_max_unit_and_step_size_refuse_an_amount():
+def test_an_amount_can_be_refused_by_min_unit_max_unit_or_step_size():
     host = of("host", stock("VCPU", 12, min_unit=2, max_unit=8, step_size=2))
     assert refused([host], group(VCPU=1)) == [Constraint.MIN_UNIT, Constraint.STEP_SIZE]
     steps = asked([host], group(VCPU=5)).obstacles
@@ -167,7 +167,7 @@ def test_min_unit_max_unit_and_step_size_refuse_an_amount():
     assert refused([host], group(VCPU=10)) == [Constraint.MAX_UNIT]
 
 
-def test_obstacles_are_ordered_as_placement_checks_them():
+def test_obstacles_are_listed_in_the_order_in_which_placement_checks_them():
     obstacles = refused([HOST], group(VCPU=64, DISK_GB=1, MEMORY_MB=9000, member_of=["other"]))
     assert obstacles == [
         Constraint.RESOURCE_CLASS,
@@ -191,7 +191,7 @@ def test_required_traits_of_the_unnumbered_group_may_be_on_several_providers():
 FULL = of("host", stock("VCPU", 4), used=(("VCPU", 4),), traits=["CUSTOM_A"])
 
 
-def test_a_missing_trait_is_reported_beside_a_capacity_obstacle():
+def test_a_missing_trait_is_reported_in_addition_to_a_capacity_obstacle():
     short, missing = asked([FULL], group(VCPU=1, required=["CUSTOM_A", "CUSTOM_Z"])).obstacles
     assert (short.constraint, missing.constraint) == (Constraint.CAPACITY, Constraint.REQUIRED_TRAIT)
     assert missing.words == "none of the providers that have a requested class (host) has trait CUSTOM_Z"
@@ -226,7 +226,7 @@ def test_why_does_not_advise_adding_a_required_trait_that_is_also_forbidden():
     assert (missing.constraint, missing.change) == (Constraint.REQUIRED_TRAIT, "add trait CUSTOM_Z to pf1")
 
 
-def test_a_trait_obstacle_is_omitted_if_another_change_may_suffice():
+def test_a_trait_obstacle_is_not_listed_if_another_change_may_be_sufficient():
     """A full provider or one outside in_tree may bring the trait; if none has the class, none can get the trait."""
     assert refused([HOST, *PF], group(VCPU=64, VF=5, required=["NET_B"])) == [Constraint.MAX_UNIT, Constraint.CAPACITY]
     assert refused([HOST, NFS], group(VCPU=1, DISK_GB=10, in_tree="host", required=[SHARES])) == [Constraint.IN_TREE]
@@ -242,14 +242,14 @@ def test_any_trait_of_a_set_suffices_and_a_forbidden_trait_excludes_a_provider()
     assert both[0].change.startswith("remove trait NET_A from pf0")
 
 
-def test_a_granular_group_is_served_by_one_provider():
+def test_each_granular_group_must_be_served_by_a_single_provider():
     assert asked([HOST, *PF], group("1", VF=4, required=["NET_B"])).fits
     apart = refused([HOST, *PF], group("1", VF=1, VCPU=1))
     assert Constraint.ONE_PROVIDER in apart
     assert asked([HOST, *PF], group(VF=1, VCPU=1)).fits
 
 
-def test_with_group_policy_isolate_each_group_needs_a_separate_provider():
+def test_with_group_policy_isolate_each_group_needs_a_provider_of_its_own():
     groups = [group(str(number), VF=1) for number in range(1, 4)]
     assert asked([HOST, *PF], *groups, group_policy="none").fits
     assert asked([HOST, *PF], *groups[:2], group_policy="isolate").fits
@@ -257,7 +257,7 @@ def test_with_group_policy_isolate_each_group_needs_a_separate_provider():
     assert (obstacle.constraint, obstacle.wanted, obstacle.available) == (Constraint.GROUP_POLICY, 3, 2)
 
 
-def test_the_sum_of_groups_on_one_provider_must_fit_capacity_and_max_unit():
+def test_the_sum_of_groups_on_one_provider_must_fit_its_capacity_and_max_unit():
     twice = [group("1", VF=3, required=["NET_A"]), group("2", VF=2, required=["NET_A"])]
     [obstacle] = asked([HOST, *PF], *twice, group_policy="none").obstacles
     assert (obstacle.constraint, obstacle.wanted, obstacle.available) == (Constraint.CAPACITY, 5, 4)
@@ -277,7 +277,7 @@ def test_freeing_capacity_is_not_advised_if_the_sum_of_groups_exceeds_max_unit()
     assert obstacle.change == "free 1 VCPU on host, or ask for at most 4 VCPU in all groups together"
 
 
-def test_unnumbered_and_granular_groups_share_a_providers_capacity():
+def test_the_unnumbered_and_granular_groups_share_the_capacity_of_a_provider():
     one = of("host", stock("VCPU", 4))
     assert asked([one], group(VCPU=2), group("1", VCPU=2)).fits
     [obstacle] = asked([one], group(VCPU=2), group("1", VCPU=3)).obstacles
@@ -292,7 +292,7 @@ NUMA = [
 ]
 
 
-def test_same_subtree_needs_one_group_on_a_common_ancestor_of_the_others():
+def test_for_same_subtree_one_groups_provider_must_be_an_ancestor_of_the_others():
     gpu, nic, cell = group("_GPU", VGPU=1), group("_NIC", VF=1), group("_NUMA", required=["NUMA"])
     world = [HOST, *NUMA]
     near = {"group_policy": "none", "same_subtree": sets("_GPU _NUMA")}
@@ -303,7 +303,7 @@ def test_same_subtree_needs_one_group_on_a_common_ancestor_of_the_others():
     assert asked([HOST, *NUMA[:3], moved], gpu, nic, cell, **far).fits
 
 
-def test_a_resourceless_group_with_only_in_tree_or_forbidden_traits_is_refused():
+def test_a_group_without_resources_and_without_a_required_trait_is_refused():
     wanted = {"group_policy": "none", "same_subtree": sets("1 2")}
     bare = [group("1", VCPU=1), group("2", in_tree="host")]
     assert refused([HOST, *PF], *bare, **wanted) == [Constraint.ONE_PROVIDER]
@@ -311,14 +311,14 @@ def test_a_resourceless_group_with_only_in_tree_or_forbidden_traits_is_refused()
     assert refused([HOST, *PF], *forbidding, **wanted) == [Constraint.ONE_PROVIDER]
 
 
-def test_only_the_unnumbered_group_applies_root_aggregates_to_child_providers():
+def test_aggregates_of_the_root_apply_to_children_only_in_the_unnumbered_group():
     assert asked([HOST, *PF], group(VF=1, member_of=["agg"])).fits
     assert refused([HOST, *PF], group("1", VF=1, member_of=["agg"])) == [Constraint.MEMBER_OF]
     assert refused([HOST, *PF], group(VF=1, forbidden_aggregates=["agg"])) == [Constraint.FORBIDDEN_AGGREGATE]
     assert asked([HOST, *PF], group("1", VF=1, forbidden_aggregates=["agg"])).fits
 
 
-def test_several_member_of_conditions_must_be_met_by_the_same_provider():
+def test_one_provider_must_meet_all_of_several_member_of_conditions():
     child = of("pf0", stock("VF", 4), parent="host", root="host", aggregates=["b"])
     assert refused([HOST, child], group(VF=1, member_of=["agg", "b"])) == [Constraint.MEMBER_OF]
     both = of("pf0", stock("VF", 4), parent="host", root="host", aggregates=["b", "agg"])
@@ -328,7 +328,7 @@ def test_several_member_of_conditions_must_be_met_by_the_same_provider():
 NFS = of("nfs", stock("DISK_GB", 100), traits=[SHARES], aggregates=["agg"])
 
 
-def test_a_sharing_provider_serves_a_tree_through_any_shared_aggregate():
+def test_a_sharing_provider_serves_a_tree_if_they_have_any_aggregate_in_common():
     disk = group(VCPU=1, DISK_GB=10)
     assert asked([HOST, NFS], disk).fits
     outside = of("host", CPUS)
@@ -353,7 +353,7 @@ def test_aggregates_of_the_root_provider_do_not_apply_to_a_sharing_provider():
     ]
 
 
-def test_root_required_and_root_forbidden_check_the_roots_traits():
+def test_root_required_and_root_forbidden_apply_to_the_traits_of_the_root():
     wanted = {"root_required": frozenset({"CUSTOM_Z"}), "root_forbidden": frozenset({"CUSTOM_A"})}
     obstacles = asked([HOST], group(VCPU=1), **wanted).obstacles
     assert [(o.constraint, o.change) for o in obstacles] == [
@@ -362,7 +362,7 @@ def test_root_required_and_root_forbidden_check_the_roots_traits():
     ]
 
 
-def test_advice_to_change_a_hardware_trait_is_conditional_on_real_capability():
+def test_a_hardware_trait_may_be_added_only_if_the_provider_has_the_capability():
     [obstacle] = asked([HOST], group("1", VCPU=1, required=["HW_CPU_X86_VMX"])).obstacles
     end = "if the provider has that capability, or ask without the trait"
     assert obstacle.change == f"add trait HW_CPU_X86_VMX to host {end}"
@@ -373,13 +373,13 @@ def test_advice_to_change_a_hardware_trait_is_conditional_on_real_capability():
     )
 
 
-def test_if_the_compute_service_is_disabled_the_advice_is_to_enable_it():
+def test_the_advice_for_a_disabled_compute_service_is_to_enable_the_service():
     host = of("host", CPUS, traits=["COMPUTE_STATUS_DISABLED"])
     [obstacle] = asked([host], group(VCPU=1, forbidden=["COMPUTE_STATUS_DISABLED"])).obstacles
     assert obstacle.change == "enable the compute service of host (openstack compute service set --enable)"
 
 
-def test_the_obstacle_names_the_provider_with_the_smallest_shortage():
+def test_an_obstacle_names_the_provider_that_lacks_the_least():
     fewest = of("pf2", stock("VF", 4), parent="host", root="host", used=(("VF", 2),))
     twice = of("pf3", stock("VF", 4), parent="host", root="host", used=(("VF", 2),), traits=["NET_A"])
     [obstacle] = asked([HOST, twice, fewest], group("1", VF=3, forbidden=["NET_A"])).obstacles
@@ -400,5 +400,5 @@ def test_trees_that_fit_come_first_and_the_others_are_sorted_by_shortage():
     assert ([tree.root_name for tree in fits.trees], fits.fits) == (["b", "c", "a"], True)
 
 
-def test_why_returns_no_tree_without_providers():
+def test_without_any_provider_the_answer_of_why_contains_no_tree():
     assert why(ResourceRequest(groups=(group(VCPU=1),)), OfferedProviders(providers=())).trees == ()

@@ -39,7 +39,7 @@ def vcpus(amount, suffix=""):
         (48, 4.0, False),
     ],
 )
-def test_a_caveat_warns_if_single_precision_may_refuse_the_last_unit(total, ratio, is_refused):
+def test_a_caveat_warns_if_a_single_precision_database_may_refuse_the_last_unit(total, ratio, is_refused):
     most = round(total * ratio)
     tree = answer(vcpus(most), world=[host(total=total, ratio=ratio)])
     assert tree.fits
@@ -47,7 +47,7 @@ def test_a_caveat_warns_if_single_precision_may_refuse_the_last_unit(total, rati
     assert answer(vcpus(most - 1), world=[host(total=total, ratio=ratio)]).caveats == ()
 
 
-def test_the_advised_ratio_suffices_in_single_and_double_precision():
+def test_the_advised_ratio_is_sufficient_in_single_and_in_double_precision():
     tree = answer(vcpus(7), world=[host(total=5, ratio=1.0)])
     ratio = next(r.number for r in tree.obstacles[0].remedies if r.kind.value == "ratio")
     assert ratio == 1.4001
@@ -64,7 +64,7 @@ NFS = host("nfs", 100, 1.0, "DISK_GB", traits=frozenset({"MISC_SHARES_VIA_AGGREG
 DISK = RequestGroup(resources=(("DISK_GB", 1),))
 
 
-def test_a_caveat_warns_if_only_sharing_providers_serve_the_unnumbered_group():
+def test_a_caveat_warns_if_the_unnumbered_group_uses_only_sharing_providers():
     world = [host(ratio=1.0, **SHARED), NFS]
     assert "may offer only one host's tree" in answer(DISK, vcpus(1, "1"), world=world).caveats[0]
     assert answer(DISK, world=[host(ratio=1.0, **SHARED), NFS]).caveats == ()

@@ -98,7 +98,7 @@ def answer_of(request: ResourceRequest, world: OfferedProviders, root: str) -> T
 
 
 @given(st.integers(0, 2**32))
-def test_applying_an_advised_remedy_removes_the_obstacle(seed):
+def test_an_obstacle_disappears_if_its_advised_remedy_is_applied(seed):
     for obstacle, request, world, root in refusals(seed):
         for remedy in obstacle.remedies:
             after = answer_of(*changed(remedy, obstacle.suffix, request, world), root)
@@ -125,7 +125,7 @@ _BRING_OTHERS = (RemedyKind.ADD_TRAIT, RemedyKind.ADD_AGGREGATE, RemedyKind.REMO
 
 
 @given(st.integers(0, 2**32))
-def test_a_missing_trait_remains_an_obstacle_after_each_other_remedy(seed):
+def test_a_missing_trait_remains_an_obstacle_after_every_other_remedy(seed):
     """``why`` names a missing trait of the unnumbered group only where it still refuses after every other change."""
     for tree, request, world in answers(seed):
         missing = _traits_of_unnumbered(tree)
@@ -147,7 +147,7 @@ def _loses_by_single(remedy: Remedy, world: OfferedProviders) -> bool:
 
 
 @given(st.integers(0, 2**32))
-def test_a_remedy_advises_the_smallest_change_that_is_sufficient(seed):
+def test_a_remedy_is_the_smallest_change_that_is_sufficient(seed):
     """The request is still refused if one less is freed, one more reserved, or the ratio is a ten-thousandth lower."""
     for obstacle, request, world, root in refusals(seed):
         for remedy in obstacle.remedies:
@@ -166,7 +166,7 @@ def with_in_tree(request: ResourceRequest, suffix: str, uuid: str | None) -> Res
     return dataclasses.replace(request, groups=tuple(groups))
 
 
-def test_an_in_tree_obstacle_is_correct_and_following_its_advice_removes_it():
+def test_the_advice_of_an_in_tree_obstacle_removes_the_obstacle():
     """A provider said to be outside the tree is outside; the advised tree, or no in_tree at all, lifts the obstacle."""
     tried = Counter()
     for seed in range(150):
@@ -186,7 +186,7 @@ def test_an_in_tree_obstacle_is_correct_and_following_its_advice_removes_it():
 
 
 @given(st.integers(0, 2**32))
-def test_obstacles_are_sorted_by_constraint_and_unique(seed):
+def test_obstacles_are_sorted_by_constraint_and_none_is_listed_twice(seed):
     order = list(Constraint)
     rng = random.Random(seed)
     world = random_world(rng)
@@ -197,7 +197,7 @@ def test_obstacles_are_sorted_by_constraint_and_unique(seed):
         assert len(set(tree.obstacles)) == len(tree.obstacles)
 
 
-def test_random_requests_produce_every_kind_of_remedy():
+def test_the_random_requests_of_these_tests_produce_every_kind_of_remedy():
     kinds = Counter(
         remedy.kind for seed in range(150) for obstacle, *_ in refusals(seed) for remedy in obstacle.remedies
     )

@@ -33,7 +33,7 @@ def notes(**specs: str) -> tuple[str, ...]:
         ("pci_passthrough:alias", "gpu:1", "extra spec pci_passthrough:alias: not checked"),
     ],
 )
-def test_a_note_names_an_extra_spec_that_is_ignored_or_reinterpreted(key, text, said):
+def test_a_note_names_an_extra_spec_that_is_ignored_or_checked_only_in_part(key, text, said):
     (line,) = notes(**{key: text})
     assert said in line
     assert key in line
@@ -55,10 +55,10 @@ def test_a_note_names_an_extra_spec_that_is_ignored_or_reinterpreted(key, text, 
         ("trait", "x"),
     ],
 )
-def test_a_supported_or_unrelated_extra_spec_has_no_note(key, text):
+def test_there_is_no_note_about_a_supported_or_unrelated_extra_spec(key, text):
     assert notes(**{key: text}) == ()
 
 
-def test_one_sorted_note_names_the_extra_specs_of_all_request_groups():
+def test_extra_specs_of_several_request_groups_are_named_in_one_sorted_note():
     (line,) = notes(**{"resources2:VGPU": "1", "resources1:VGPU": "1"})
     assert line.startswith("extra specs resources1:VGPU, resources2:VGPU: ")

@@ -49,7 +49,7 @@ def amounts(*arguments, **changes):
     return [(held.code, held.amount, held.healable) for held in held_by(*arguments, **changes)]
 
 
-def test_a_stale_move_and_a_foreign_volume_are_listed_as_using_up_capacity():
+def test_a_stale_move_and_a_foreign_volume_are_listed_as_users_of_capacity():
     rows = (VOLUME, row("web", Verdict.AGREED, promised=40, held=40, recorded=40), MOVED)
     findings = (found("volume-foreign", subject="vg/backup"), found("allocation-stale-move", "moved", confirmed=False))
     volume = HoldingFinding(
@@ -59,32 +59,32 @@ def test_a_stale_move_and_a_foreign_volume_are_listed_as_using_up_capacity():
     assert held_by(rows, findings, inventory=(TERMS,)) == (moved, volume)
 
 
-def test_amounts_of_findings_with_the_same_code_are_summed_over_consumers():
+def test_the_amounts_of_findings_of_one_code_are_added_up_over_all_consumers():
     rows = (row("one", Verdict.ALLOCATION_LEAKED, recorded=3), row("two", Verdict.ALLOCATION_LEAKED, recorded=4))
     (held,) = held_by(rows, [found("allocation-leaked", "one"), found("allocation-leaked", "two")])
     assert (held.amount, held.findings) == (7, 2)
 
 
-def test_an_amount_with_two_findings_is_counted_once():
+def test_an_amount_that_has_two_findings_is_counted_once():
     spread = found("consumer-on-several-providers", "moved")
     assert amounts((MOVED,), (found("allocation-stale-move", "moved"), spread)) == [("allocation-stale-move", 80, True)]
     assert amounts((MOVED,), (spread,)) == [("consumer-on-several-providers", 80, True)]
 
 
-def test_only_the_allocated_amount_above_what_the_instance_needs_is_counted():
+def test_of_a_wrong_allocation_only_the_amount_above_the_need_is_counted():
     more = row("web", Verdict.ALLOCATION_DIFFERS, promised=40, held=40, recorded=50)
     less = row("db", Verdict.ALLOCATION_DIFFERS, promised=40, held=40, recorded=30)
     findings = [found("allocation-differs", key, resource_class="DISK_GB") for key in ("web", "db")]
     assert amounts((more, less), findings) == [("allocation-differs", 10, True)]
 
 
-def test_a_foreign_volume_that_is_only_reported_uses_no_placement_capacity():
+def test_a_foreign_volume_that_is_only_reported_uses_no_capacity_in_placement():
     """[lvm] foreign_volumes = report: the volume takes bytes, but nothing of the capacity that Placement offers."""
     finding = found("volume-foreign", subject="vg/backup", resource_class="DISK_GB")
     assert amounts((VOLUME,), (finding,)) == []
 
 
-def test_a_foreign_volume_that_the_companion_role_allocates_is_counted_once():
+def test_a_foreign_volume_that_the_companion_allocated_is_counted_once():
     ours = row("ours", Verdict.AGREED, recorded=120, consumer_kind=OWN_KIND, cause=Cause.FOREIGN_VOLUME.value)
     finding = found("volume-foreign", subject="vg/backup")
     assert amounts((ours, VOLUME), (finding, found("companion-leftover", "ours"))) == [("volume-foreign", 120, False)]
@@ -93,11 +93,11 @@ def test_a_foreign_volume_that_the_companion_role_allocates_is_counted_once():
 @pytest.mark.parametrize(
     "changes", [{"resource_class": "VCPU"}, {"provider_uuid": "another"}], ids=["class", "provider"]
 )
-def test_a_finding_of_another_resource_class_or_provider_is_not_counted(changes):
+def test_a_finding_about_another_resource_class_or_provider_is_not_counted(changes):
     assert amounts((dataclasses.replace(MOVED, **changes),), (found("allocation-stale-move", "moved"),)) == []
 
 
-def test_findings_on_a_sharing_provider_explain_only_that_providers_obstacle():
+def test_a_finding_on_a_sharing_provider_explains_only_that_providers_obstacle():
     anywhere = dataclasses.replace(SHORT, provider_uuid=None)
     child = row("child", Verdict.ALLOCATION_LEAKED, recorded=1, provider_uuid="child")
     outside = row("out", Verdict.ALLOCATION_LEAKED, recorded=9, provider_uuid="shared", outside_tree=True)
@@ -108,7 +108,7 @@ def test_findings_on_a_sharing_provider_explain_only_that_providers_obstacle():
     assert amounts((child, outside), findings, shared) == [("allocation-leaked", 9, False)]
 
 
-def test_findings_are_named_only_if_capacity_is_the_first_obstacle():
+def test_findings_are_listed_only_if_capacity_is_the_first_obstacle():
     findings = (found("allocation-stale-move", "moved"),)
     assert amounts((MOVED,), findings, dataclasses.replace(SHORT, constraint=Constraint.MAX_UNIT)) == []
     report = dataclasses.replace(REPORT, ledger=(MOVED,), findings=findings)

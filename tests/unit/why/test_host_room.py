@@ -43,14 +43,14 @@ def shape(cells=None, page=None, **amounts):
 TWO = ((view_cell(0), usage(0, cpus=2, memory_mib=8192)), (view_cell(1), usage(1)))
 
 
-def test_free_amounts_of_a_numa_cell_exclude_used_pinned_and_reserved_amounts():
+def test_the_free_amounts_of_a_numa_cell_exclude_used_and_reserved_amounts():
     cell = view_cell(0, pages=((4, 4194304, 0), (2048, 512, 100)))
     (room,) = rooms((cell, usage(0, cpus=30, memory_mib=4096, pinned=(0, 1), pages=((2048, 12),))))
     assert (room.cpus, room.cpus_free, room.pinnable, room.memory_mib) == (2, 2, 6, 12288)
     assert room.pages == ((4, 4194304), (2048, 400))
 
 
-def test_huge_pages_reduce_free_memory_for_guests_that_request_no_page_size():
+def test_memory_in_huge_pages_is_not_free_for_guests_that_request_no_page_size():
     small = 4194304 - 8192 * 256
     (room,) = rooms((view_cell(0, pages=((4, small, 0), (2048, 4096, 0))), usage(0, pages=((4, 256),))))
     assert (room.memory_mib, room.memory_pinned_mib, room.memory_free_mib) == (8192, 8191, 16384)
@@ -60,21 +60,21 @@ def test_huge_pages_reduce_free_memory_for_guests_that_request_no_page_size():
     assert host_obstacles(shape(1, PCPU=1, MEMORY_MB=8192), (room,)) != ()
 
 
-def test_a_guest_numa_cell_cannot_exceed_a_host_numa_cell_at_any_ratio():
+def test_no_ratio_lets_a_guest_numa_cell_be_larger_than_a_host_numa_cell():
     (room,) = rooms((view_cell(0), usage(0)), cpu_ratio=16.0, memory_ratio=2.0)
     assert (room.cpus, room.cpus_free, room.memory_mib) == (8, 128, 16384)
 
 
-def test_a_guest_without_numa_request_has_no_host_obstacle():
+def test_a_guest_that_requests_no_numa_cells_has_no_obstacle_on_the_host():
     assert host_obstacles(shape(VCPU=64, MEMORY_MB=10**6), rooms(*TWO)) == ()
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_a_guest_that_fits_the_numa_cells_of_the_host_has_no_obstacle(count):
+def test_a_guest_that_fits_the_hosts_numa_cells_has_no_obstacle_on_the_host(count):
     assert host_obstacles(shape(count, VCPU=8, MEMORY_MB=8192), rooms(*TWO)) == ()
 
 
-def test_a_one_cell_guest_with_more_vcpus_than_any_host_numa_cell_is_refused():
+def test_a_guest_of_one_numa_cell_with_more_vcpus_than_any_host_cell_is_refused():
     (found,) = host_obstacles(shape(1, VCPU=12, MEMORY_MB=1024), rooms(*TWO))
     assert (found.constraint, found.resource_class, found.wanted, found.available) == (
         Constraint.NUMA_CELL, "VCPU", 12, 8
@@ -84,7 +84,7 @@ def test_a_one_cell_guest_with_more_vcpus_than_any_host_numa_cell_is_refused():
     assert host_obstacles(shape(2, VCPU=12, MEMORY_MB=1024), rooms(*TWO)) == ()
 
 
-def test_the_host_obstacle_text_uses_the_singular_for_an_amount_of_1():
+def test_the_text_of_a_host_obstacle_has_the_singular_for_an_amount_of_1():
     last = rooms((view_cell(0), usage(0, cpus=32, pinned=tuple(range(8)), pages=((2048, 512),))))
     (cpu,) = host_obstacles(shape(1, VCPU=1), last)
     assert cpu.words == "the guest's NUMA cell needs 1 CPU, and the host cell with the most room has only 0 left"
@@ -101,13 +101,13 @@ def test_the_host_obstacle_text_uses_the_singular_for_an_amount_of_1():
     assert cells.words.startswith("each of the guest's 2 NUMA cells needs 64 CPUs, ")
 
 
-def test_the_numa_cell_with_second_most_memory_limits_a_two_cell_guest():
+def test_the_host_cell_with_second_most_memory_limits_a_guest_of_two_numa_cells():
     (found,) = host_obstacles(shape(2, VCPU=2, MEMORY_MB=24576), rooms(*TWO))
     assert (found.resource_class, found.wanted, found.available) == ("MEMORY_MB", 12288, 8192)
     assert "second most room" in found.words
 
 
-def test_pinned_cpus_ignore_the_allocation_ratio():
+def test_the_allocation_ratio_does_not_apply_to_pinned_cpus():
     pinned = rooms((view_cell(0), usage(0, pinned=tuple(range(6)))))
     (found,) = host_obstacles(shape(1, PCPU=4), pinned)
     assert (found.resource_class, found.wanted, found.available) == ("PCPU", 4, 2)
@@ -126,12 +126,12 @@ def test_a_guest_with_more_numa_cells_than_the_host_is_refused():
     assert "this host has fewer" in found.words
 
 
-def test_an_amount_not_divisible_by_the_guests_numa_cell_count_is_refused():
+def test_an_amount_that_the_number_of_guest_cells_does_not_divide_is_refused():
     (found,) = host_obstacles(shape(2, VCPU=3, MEMORY_MB=1024), rooms(*TWO))
     assert "3 VCPU cannot be cut into 2 equal" in found.words
 
 
-def test_a_host_without_numa_topology_refuses_a_numa_guest():
+def test_a_host_without_a_numa_topology_refuses_a_guest_with_numa_cells():
     (found,) = host_obstacles(shape(1, VCPU=1), ())
     assert "no NUMA topology" in found.words
 
@@ -149,31 +149,31 @@ def test_a_guest_is_refused_if_cpus_and_memory_are_free_in_separate_numa_cells()
     assert "both enough CPUs and enough memory" in found.words
 
 
-def test_huge_pages_of_the_requested_size_must_be_free():
+def test_as_many_huge_pages_as_the_guest_needs_must_be_free_in_a_numa_cell():
     (found,) = host_obstacles(shape(page=2048, VCPU=1, MEMORY_MB=2048), rooms(*TWO))
     assert (found.constraint, found.wanted, found.available) == (Constraint.HUGE_PAGES, 1024, 512)
     assert "release 512 pages" in found.change
     assert host_obstacles(shape(page=2048, VCPU=1, MEMORY_MB=1024), rooms(*TWO)) == ()
 
 
-def test_page_size_large_excludes_the_smallest_page_size():
+def test_page_size_large_never_means_the_smallest_page_size():
     assert host_obstacles(shape(page=LARGE, VCPU=1, MEMORY_MB=1024), rooms(*TWO)) == ()
     small = rooms((view_cell(0, pages=((4, 10**6, 0),)), usage(0)))
     (found,) = host_obstacles(shape(page=LARGE, VCPU=1, MEMORY_MB=1024), small)
     assert "pages of 4 KiB" in found.words
 
 
-def test_a_page_size_missing_on_the_host_is_refused():
+def test_a_page_size_that_the_host_does_not_have_is_refused():
     (found,) = host_obstacles(shape(page=1048576, VCPU=1, MEMORY_MB=1024), rooms(*TWO))
     assert (found.constraint, "pages of 1048576 KiB" in found.words) == (Constraint.HUGE_PAGES, True)
 
 
-def test_memory_not_divisible_by_the_page_size_is_refused():
+def test_memory_that_the_page_size_does_not_divide_is_refused():
     (found,) = host_obstacles(shape(page=2048, VCPU=1, MEMORY_MB=1025), rooms(*TWO))
     assert "cannot be divided into whole pages" in found.words
 
 
-def test_host_notes_name_the_numa_cell_with_most_room_and_if_the_guest_fits():
+def test_a_note_names_the_roomiest_numa_cell_and_says_if_the_guest_would_fit():
     (head, *cells) = host_notes(shape(VCPU=12, MEMORY_MB=1024), rooms(*TWO))
     assert head == (
         "NUMA cell 1 has the most room, 8 CPUs and 16384 MiB; with hw:numa_nodes=1, the requested CPUs and "
@@ -184,7 +184,7 @@ def test_host_notes_name_the_numa_cell_with_most_room_and_if_the_guest_fits():
     assert host_notes(shape(VCPU=8, MEMORY_MB=1024), rooms(*TWO))[0].endswith("would fit")
 
 
-def test_host_notes_appear_only_for_cpu_or_memory_requests_on_numa_hosts():
+def test_only_cpu_or_memory_requests_on_a_numa_host_have_notes_on_numa_cells():
     assert host_notes(shape(DISK_GB=10), rooms(*TWO)) == ()
     assert host_notes(shape(VCPU=1), ()) == ()
 
@@ -197,7 +197,7 @@ def audited(cells, usages, unknown=()):
 ROOT = facts.root(facts.inventory("VCPU", 8, allocation_ratio=2.0), facts.inventory("MEMORY_MB", 16384))
 
 
-def test_free_amounts_of_numa_cells_use_the_ratios_stored_in_placement():
+def test_the_free_amounts_of_numa_cells_depend_on_the_ratios_in_placement():
     (room,) = rooms_of(audited((view_cell(0),), (usage(0, cpus=2),)), ROOT)
     assert (room.cpus_free, room.memory_mib) == (14, 16384)
 
@@ -212,15 +212,15 @@ def test_free_amounts_of_numa_cells_use_the_ratios_stored_in_placement():
     ],
     ids=["no libvirt", "no capabilities", "no state", "no root"],
 )
-def test_free_amounts_of_numa_cells_are_unknown_if_a_source_is_missing(report, root):
+def test_the_free_amounts_of_numa_cells_are_unknown_if_a_source_is_missing(report, root):
     assert rooms_of(report, root) is None
 
 
-def test_the_list_of_numa_cell_amounts_is_empty_if_the_host_has_no_numa_cells():
+def test_the_list_of_numa_cells_is_empty_if_the_host_has_no_numa_topology():
     assert rooms_of(audited(None, None), ROOT) == ()
 
 
-def test_a_note_names_a_disabled_service_unless_the_request_forbids_the_trait():
+def test_a_note_says_that_the_service_is_disabled_unless_the_request_forbids_it():
     trait = "COMPUTE_STATUS_DISABLED"
     request = ResourceRequest(groups=(RequestGroup(resources=(("VCPU", 1),)),))
     (note,) = service_notes(frozenset({trait}), request)

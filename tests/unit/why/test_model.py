@@ -19,5 +19,5 @@ NAMED = _named()
 
 
 @pytest.mark.parametrize("constraint", Constraint)
-def test_each_defined_constraint_is_used_outside_the_module_that_defines_it(constraint):
+def test_each_constraint_is_used_outside_the_module_that_defines_it(constraint):
     assert constraint.name in NAMED

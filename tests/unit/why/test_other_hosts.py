@@ -35,7 +35,7 @@ def trees(wanted: int, *hosts: OfferedProvider, own: str | None = "here-uuid") -
 NOT_CHECKED = 'run "stocktake why" on there: its allocations are not checked from here'
 
 
-def test_for_another_host_why_states_the_effect_of_a_ratio_without_advising_it():
+def test_for_another_host_why_says_what_a_ratio_would_free_but_advises_no_ratio():
     found = trees(8, host("here", 37), host("there", 37))
     (there,) = found["there"].obstacles
     assert (
@@ -52,17 +52,17 @@ def test_for_this_host_why_advises_a_higher_allocation_ratio():
 
 
 @pytest.mark.parametrize("own", [None, "elsewhere-uuid"])
-def test_without_a_provider_tree_of_this_host_every_host_counts_as_another_host(own):
+def test_every_host_counts_as_another_host_if_this_host_has_no_provider_tree(own):
     (there,) = trees(8, host("there", 37), own=own)["there"].obstacles
     assert there.change.endswith(NOT_CHECKED)
 
 
-def test_why_does_not_advise_a_smaller_amount_for_a_host_with_no_free_capacity():
+def test_for_a_host_without_free_capacity_why_does_not_advise_a_smaller_amount():
     (there,) = trees(8, host("there", 52))["there"].obstacles
     assert there.change == f"8 VCPU would be free with a ratio of 6; {NOT_CHECKED}"
 
 
-def test_fitting_hosts_and_obstacles_other_than_capacity_are_not_changed():
+def test_only_the_advice_for_capacity_obstacles_differs_for_other_hosts():
     found = trees(10, host("there", 0), host("small", 0, max_unit=4))
     assert found["there"].fits
     (small,) = found["small"].obstacles

@@ -23,11 +23,11 @@ def of_query(query):
     return request_of(Words(query=query))
 
 
-def test_a_resource_option_is_parsed_to_one_unnumbered_request_group():
+def test_the_option_resource_becomes_a_request_with_one_unnumbered_group():
     assert asked(resources=("VCPU=64",)) == ResourceRequest(groups=(RequestGroup(resources=(("VCPU", 64),)),))
 
 
-def test_options_and_query_string_parse_to_the_same_request():
+def test_options_and_an_equivalent_query_string_become_the_same_request():
     by_options = asked(
         resources=("VCPU=4", "MEMORY_MB:1024"),
         required=("HW_CPU_X86_VMX,CUSTOM_A", "in:CUSTOM_B,CUSTOM_C", "!CUSTOM_D"),
@@ -60,11 +60,11 @@ def test_options_and_query_string_parse_to_the_same_request():
         '"resources=VCPU:4&limit=1000"',
     ],
 )
-def test_log_text_around_a_pasted_query_is_ignored(pasted):
+def test_the_log_text_around_a_pasted_query_is_ignored(pasted):
     assert of_query(pasted) == asked(resources=("VCPU=4",))
 
 
-def test_granular_groups_of_a_logged_scheduler_query_are_parsed():
+def test_the_granular_groups_of_a_query_logged_by_the_scheduler_are_parsed():
     request = of_query(
         "/placement/allocation_candidates?group_policy=isolate&limit=1000&resources=VCPU%3A1&resources1=VGPU%3A1"
         "&required1=CUSTOM_X%2C%21CUSTOM_Y&resources_net-2=SRIOV_NET_VF:2&same_subtree=1,_net-2"
@@ -82,7 +82,7 @@ def test_granular_groups_of_a_logged_scheduler_query_are_parsed():
     assert (request.root_required, request.root_forbidden) == ({"COMPUTE_NODE"}, {"COMPUTE_STATUS_DISABLED"})
 
 
-def test_names_of_classes_and_traits_are_accepted_in_lower_case():
+def test_classes_and_traits_are_accepted_in_lower_case():
     typed = Words(resources=("vcpu=1",), required=("in:hw_cpu_x86_avx,CUSTOM_a",), forbidden=("custom_b",))
     (group,) = request_of(typed).groups
     assert group.resources == (("VCPU", 1),)
@@ -132,13 +132,13 @@ def test_names_of_classes_and_traits_are_accepted_in_lower_case():
         ({"query": f"resources1=VCPU:1&member_of1=!in:{B},{A.replace('-', '')}"}, f"use {A}"),
     ],
 )  # fmt: skip
-def test_a_usage_error_names_the_invalid_input(words, said):
+def test_a_usage_error_names_the_input_that_is_invalid(words, said):
     with pytest.raises(UsageError) as caught:
         asked(**words)
     assert said in str(caught.value)
 
 
-def test_a_usage_error_suggests_no_correction_for_a_non_ascii_class_name():
+def test_for_a_class_name_that_is_not_ascii_no_correction_is_suggested():
     with pytest.raises(UsageError) as caught:
         asked(resources=("CUSTOM_FÖÖ=1",))
     assert str(caught.value) == "CUSTOM_FÖÖ is not a name of a resource class (use only upper case, digits and _)"
@@ -153,14 +153,14 @@ FLAVOR = Flavor(
 )  # fmt: skip
 
 
-def test_a_flavor_is_converted_to_resources_and_traits():
+def test_a_flavor_becomes_a_request_for_its_resources_and_traits():
     (group,) = request_of(Words(), facts.instance("one", flavor=FLAVOR)).groups
     assert group.resources == (("DISK_GB", 11), ("MEMORY_MB", 2048), ("VCPU", 8), ("VGPU", 1))
     assert group.required == (frozenset({"CUSTOM_A"}),)
     assert group.forbidden == {"CUSTOM_B"}
 
 
-def test_a_resource_option_overrides_the_flavors_amount():
+def test_the_option_resource_overrides_the_amount_in_the_flavor():
     (group,) = request_of(Words(resources=("VCPU=2",)), facts.instance("one", flavor=FLAVOR)).groups
     assert dict(group.resources)["VCPU"] == 2
     assert dict(group.resources)["MEMORY_MB"] == 2048
@@ -187,5 +187,5 @@ def test_an_unreadable_flavor_raises_a_usage_error():
         ((("hw:numa_nodes", "many"),), (None, None)),
     ],
 )
-def test_numa_cells_and_page_size_are_read_from_extra_specs(specs, wanted):
+def test_numa_cells_and_page_size_of_a_guest_are_read_from_extra_specs(specs, wanted):
     assert cells_and_page(dataclasses.replace(FLAVOR, extra_specs=specs)) == wanted

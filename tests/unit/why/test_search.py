@@ -87,7 +87,7 @@ def is_one_subtree(uuids: set[str], problem: Problem) -> bool:
 
 
 @given(st.integers(0, 2**32))
-def test_search_finds_a_fit_exactly_if_an_exhaustive_search_finds_one(seed):
+def test_the_search_finds_a_fit_exactly_if_an_exhaustive_search_finds_one(seed):
     rng = random.Random(seed)
     for _ in range(10):
         problem = random_problem(rng)
@@ -95,7 +95,7 @@ def test_search_finds_a_fit_exactly_if_an_exhaustive_search_finds_one(seed):
         assert search(problem) is (SearchResult.FITS if fits else SearchResult.REFUSED), problem
 
 
-def test_random_search_problems_include_many_fits_and_many_refusals():
+def test_the_random_search_problems_include_at_least_80_fits_and_80_refusals():
     rng = random.Random(3)
     found = [search(random_problem(rng)) for _ in range(400)]
     assert min(found.count(SearchResult.FITS), found.count(SearchResult.REFUSED)) >= 80
@@ -113,14 +113,14 @@ def problem_of(rooms: list[int], amounts: list[int], *rules: Rule) -> Problem:
     )
 
 
-def test_search_tries_equal_amounts_and_equal_providers_only_once():
+def test_the_search_tries_equal_amounts_and_equal_providers_only_once():
     # An exhaustive search would try 16 ** 17 choices.
     assert search(problem_of([3] * 16, [2] * 17, Rule.SUMS)) is SearchResult.REFUSED
     assert search(problem_of([3] * 16, [2] * 17, Rule.ISOLATE)) is SearchResult.REFUSED
     assert search(problem_of([3] * 16, [2] * 16, Rule.SUMS, Rule.ISOLATE)) is SearchResult.FITS
 
 
-def test_search_gives_up_with_result_undecided_at_its_step_limit():
+def test_the_search_ends_with_the_result_undecided_at_its_step_limit():
     rng = random.Random(16)
     rooms = [rng.randint(100, 200) for _ in range(12)]
     shares = [rng.uniform(0.5, 1.5) for _ in range(24)]

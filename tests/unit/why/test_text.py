@@ -37,7 +37,7 @@ def asked(*providers, **changes):
     )
 
 
-def test_the_text_has_the_first_obstacle_and_the_smallest_change():
+def test_the_text_of_why_has_the_first_obstacle_and_the_smallest_change():
     assert lines(asked(offered(1)), WIDE) == (
         "asked: 64 VCPU",
         "host-1: does not fit",
@@ -47,13 +47,13 @@ def test_the_text_has_the_first_obstacle_and_the_smallest_change():
     )
 
 
-def test_the_lines_of_the_text_are_wrapped_to_the_terminal_width():
+def test_the_lines_of_the_text_of_why_are_wrapped_to_the_terminal_width():
     text = lines(asked(offered(1), notes=("word " * 60,)), 80)
     assert max(map(len, text)) <= 80
     assert any(line.startswith("      word") for line in text)
 
 
-def test_the_text_lists_further_obstacles_notes_and_sources_not_read():
+def test_the_text_of_why_lists_further_obstacles_notes_and_unread_sources():
     # 256 x 4 capacity, all but 60 reserved: one request may ask for the amount, but the room does not exist.
     report = asked(
         offered(1, max_unit=32, reserved=40),
@@ -69,7 +69,7 @@ def test_the_text_lists_further_obstacles_notes_and_sources_not_read():
     assert text[-2:] == ("  note: the largest free NUMA cell is 0", "not read: state: timed out")
 
 
-def test_the_text_counts_trees_by_first_obstacle_and_names_the_nearest_trees():
+def test_the_text_of_why_counts_trees_by_first_obstacle_and_names_the_nearest():
     many = [offered(number) for number in range(1, 9)]
     short = offered(9, total=128, max_unit=128, reserved=126)
     text = lines(asked(*many, short, offered(10, total=96, max_unit=96), is_whole=True), WIDE)
@@ -81,7 +81,7 @@ def test_the_text_counts_trees_by_first_obstacle_and_names_the_nearest_trees():
     assert len(told) == 4 + 2 * 5
 
 
-def test_trees_that_were_not_read_cause_exit_code_2_unless_another_tree_fits():
+def test_unread_trees_lead_to_exit_code_2_unless_another_tree_fits():
     report = asked(offered(1), is_whole=True, unread=("host-7", "host-8"))
     assert "  2 trees were not read, so each may fit or not: host-7, host-8" in lines(report, WIDE)
     assert (report.fits, code_of(report)) == (False, 2)
@@ -112,13 +112,13 @@ def refused_here(report):
     ("others", "is_whole", "code"),
     [((), False, 3), ((), True, 3), ((offered(2, total=96, max_unit=96),), True, 0)],
 )
-def test_a_request_refused_by_this_host_fits_only_if_another_host_is_offered(others, is_whole, code):
+def test_a_request_that_this_host_refuses_fits_only_if_another_host_is_offered(others, is_whole, code):
     report = refused_here(asked(offered(1, total=96, max_unit=96), *others, is_whole=is_whole))
     assert (report.fits, code_of(report)) == (code == 0, code)
     assert lines(report, WIDE)[1] == "host-1: Placement offers it, but this host refuses it"
 
 
-def test_a_host_that_refuses_the_request_is_not_counted_among_fitting_trees():
+def test_a_host_that_refuses_the_request_does_not_count_as_a_tree_that_fits():
     roomy = (offered(1, total=96, max_unit=96), offered(2, total=96, max_unit=96), offered(3))
     report = refused_here(asked(*roomy, is_whole=True))
     text = lines(report, WIDE)
@@ -141,7 +141,7 @@ def test_a_host_that_refuses_the_request_is_not_counted_among_fitting_trees():
         (None, None, ""),
     ],
 )
-def test_numa_cells_and_page_size_are_printed_with_the_request(cells, page, said):
+def test_numa_cells_and_page_size_are_printed_as_part_of_the_request(cells, page, said):
     report = asked(offered(1), numa_nodes=cells, page_size=page)
     assert lines(report, WIDE)[0] == f"asked: 64 VCPU{said}"
     request = document(report)["request"]
@@ -167,7 +167,7 @@ def test_findings_that_use_up_capacity_are_printed_below_the_first_obstacle():
     assert document(asked(offered(1)))["host"]["findings"] == []
 
 
-def test_if_placement_lacks_the_host_provider_the_text_says_fit_is_unknown():
+def test_if_placement_lacks_the_hosts_provider_why_says_that_the_fit_is_unknown():
     report = WhyReport(node="host-1", provider_uuid="x", answer=why(SIXTY_FOUR, OfferedProviders(providers=())))
     said = lines(report, WIDE)
     assert "host-1: not known whether the request fits, because Placement has no provider of this host" in said
@@ -182,7 +182,7 @@ def test_the_exit_code_is_2_if_the_search_gave_up_without_a_result():
     assert lines(report, WIDE)[1:] == ("host-1: not decided", "  undecided: too many ways")
 
 
-def test_the_json_document_has_obstacle_numa_cells_cloud_summary_and_request():
+def test_the_json_document_of_why_has_obstacles_numa_cells_summary_and_request():
     cells = (
         CellRoom(
             id=0,
@@ -227,7 +227,7 @@ def test_caveats_are_printed_for_a_provider_tree_that_fits_the_request():
     assert document(report)["tree"]["caveats"] == ["MariaDB rounds"]
 
 
-def test_every_part_of_a_request_appears_in_the_printed_request_text():
+def test_the_printed_text_of_a_request_contains_every_part_of_the_request():
     request = ResourceRequest(
         groups=(
             RequestGroup(
