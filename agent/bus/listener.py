@@ -114,7 +114,7 @@ class FleetListener:
             raise SourceUnavailable(BROKER, f"{self._bus.options.shown} did not answer within {REACH_S:g} s")
 
     def close(self) -> None:
-        """Stop the server and close the connection, each for at most a second if the broker hangs."""
+        """Stop the server and close the connection; wait at most a second for each if the broker hangs."""
         if self._up.is_set() and self._refused is None:
             ended_within(STOP_S, lambda: end_server(self._server), "bus-listener-stop")
         ended_within(STOP_S, self._bus.close, "bus-close")

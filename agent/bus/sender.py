@@ -79,7 +79,7 @@ class Sender:
         self._outbox.put(report, notices(report, changed) if self._channels.send_notice else ())
 
     def counts(self) -> tuple[int, int, int]:
-        """Return (failed tries in a row, notifications that wait, notifications that were dropped)."""
+        """Return (failed tries to send in a row, notifications that wait, notifications that were dropped)."""
         return self._failures, self._outbox.waiting, self._outbox.dropped
 
     def ask(self) -> None:

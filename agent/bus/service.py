@@ -79,7 +79,7 @@ class BusConnection:
         self._sender.publish(report, changed)
 
     def counts(self) -> tuple[int, int, int]:
-        """Return tries in a row that failed, notifications that wait, and notifications that were dropped."""
+        """Return (failed tries to send in a row, notifications that wait, notifications that were dropped)."""
         return self._sender.counts()
 
     def _publish_now(self) -> bool:

@@ -19,7 +19,8 @@ from agent.telemetry.event_log import emit, log_bug
 from agent.telemetry.finding_changes import FindingChange, begins
 from agent.telemetry.lasting_problem import LastingProblem
 
-#: Passes a report and the changed findings to the thread that sends messages. Must neither block nor raise.
+#: A function that passes a report and the changed findings to the thread that sends messages. It must neither block nor
+#: raise.
 Send = Callable[[AuditReport, tuple[FindingChange, ...]], None]
 
 

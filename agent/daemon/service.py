@@ -45,7 +45,7 @@ class BusService(Protocol):
         """Pass a report to the sending thread."""
 
     def counts(self) -> tuple[int, int, int]:
-        """Return three numbers: failed tries in a row, notifications that wait, and notifications that were dropped."""
+        """Return (failed tries to send in a row, notifications that wait, notifications that were dropped)."""
 
 
 class Monitoring(Protocol):

@@ -20,7 +20,8 @@ from agent.text.own_rows import BadRow, Json, count_of, text_of
 
 FILE = "store.json"
 SCHEMA_VERSION = 1
-# The file has a few paths. A path has at most 4096 bytes, each of which may take six characters in JSON.
+# The maximum number of characters of the file, which has a few paths. A path has at most 4096 bytes, each of which may
+# take six characters in JSON.
 _MAX_CHARACTERS = 1 << 17
 
 

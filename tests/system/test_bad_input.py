@@ -115,7 +115,7 @@ def publish(placement: Rest, host: AgentHost) -> Published:
         ),
         (
             {"compute": {"cpu_shared_set": "0-1", "cpu_dedicated_set": "1-3"}},
-            ("stocktake.conf", "cpu_shared_set = 0-1", "cpu_dedicated_set = 1-3", "CPUs 1 are in both"),
+            ("stocktake.conf", "cpu_shared_set = 0-1", "cpu_dedicated_set = 1-3", "CPUs 1 are in both lists"),
         ),
         (
             {"devices": {"enabled_mdev_types": "a"}, "mdev_a": {"device_addresses": "0000:01:00"}},

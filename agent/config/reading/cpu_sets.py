@@ -39,7 +39,7 @@ def cpu_sets(loaded: Loaded) -> CpuSets:
     shared = loaded.quote("compute", "cpu_shared_set")
     dedicated = loaded.quote("compute", "cpu_dedicated_set")
     if both := set(sets.shared or ()) & set(sets.dedicated or ()):
-        problems.append(f"{dedicated} and {shared}: CPUs {render_cpu_list(both)} are in both")
+        problems.append(f"{dedicated} and {shared}: CPUs {render_cpu_list(both)} are in both lists")
     if loaded.value("DEFAULT", "reserved_host_cpus") and sets.pinned is None and (sets.shared or sets.dedicated):
         reserved = loaded.quote("DEFAULT", "reserved_host_cpus")
         problems.append(f"{reserved}: cannot be set together with {shared if sets.shared else dedicated}")

@@ -17,8 +17,8 @@ import libvirt
 
 from agent.errors import SourceUnavailable
 
-# The seconds between two keep-alive messages. If libvirtd freezes, the connection fails after 20 s: after three
-# unanswered messages, five seconds apart.
+# The seconds between two keep-alive messages, and how many messages may stay unanswered. If libvirtd freezes, the
+# connection fails after 20 s: five seconds after the third unanswered message.
 _KEEPALIVE_INTERVAL_S = 5
 _KEEPALIVE_COUNT = 3
 

@@ -122,7 +122,7 @@ def test_a_valid_volume_group_name_is_accepted(tmp_path, name):
         ("[DEFAULT]\nvcpu_pin_set = x\n", "[DEFAULT] vcpu_pin_set = x: 'x' is not a CPU number or range"),
         (
             "[compute]\ncpu_shared_set = 0-3\ncpu_dedicated_set = 2-9\n",
-            "[compute] cpu_dedicated_set = 2-9 and DIR: [compute] cpu_shared_set = 0-3: CPUs 2-3 are in both",
+            "[compute] cpu_dedicated_set = 2-9 and DIR: [compute] cpu_shared_set = 0-3: CPUs 2-3 are in both lists",
         ),
         (
             "[DEFAULT]\nreserved_host_cpus = 1\n[compute]\ncpu_shared_set = 0-3\n",

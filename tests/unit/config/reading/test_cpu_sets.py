@@ -32,7 +32,8 @@ def test_s80_a_cpu_in_both_cpu_sets_is_rejected_and_both_options_are_named(tmp_p
     (problem,) = refusals(tmp_path, "[compute]\ncpu_shared_set = 0-1\ncpu_dedicated_set = 1-3\n")
     path = f"{tmp_path}/stocktake.conf"
     assert problem == (
-        f"{path}: [compute] cpu_dedicated_set = 1-3 and {path}: [compute] cpu_shared_set = 0-1: CPUs 1 are in both"
+        f"{path}: [compute] cpu_dedicated_set = 1-3 and {path}: [compute] cpu_shared_set = 0-1: "
+        "CPUs 1 are in both lists"
     )
 
 
