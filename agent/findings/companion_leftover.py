@@ -37,7 +37,7 @@ def _why(audit: AuditFacts, cause: Cause) -> str | None:
     Return None in role companion, and in role observer unless every source was read and shows no need for the consumer.
     """
     if audit.settings.role is Role.OWNER:
-        return f"in role owner, the agent counts the {cause.value} use in reserved"
+        return f"in role owner, the agent adds the {cause.value} use to reserved"
     if audit.settings.role is Role.COMPANION or not _all_read(audit):
         return None
     is_used = any(claim.cause is cause for claim in audit.books.unmanaged.claims)

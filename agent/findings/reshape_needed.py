@@ -66,7 +66,7 @@ def _offers(audit: AuditFacts, children: tuple[tuple[str, Inventory], ...]) -> s
 
 
 def _remedies(audit: AuditFacts, family: NestedFamily, name: str, consumers: list[str]) -> tuple[Remedy, ...]:
-    later = f"bring them back once the {family.name} providers are published"
+    later = f"bring the guests back once the {family.name} providers are published"
     if audit.settings.role is not Role.OWNER:
         # nova/virt/libvirt/driver.py:_update_provider_tree_for_vgpu raises ReshapeNeeded, which nova-compute handles
         # only when it starts (nova/compute/resource_tracker.py:_update_to_placement).
@@ -76,7 +76,7 @@ def _remedies(audit: AuditFacts, family: NestedFamily, name: str, consumers: lis
     return (
         heal(f"move {name} to the {family.name} providers, all allocations at once"),
         *(inspect(_device(family, name, each), virsh(audit, "dumpxml", each)) for each in consumers[:_NAMED]),
-        by_hand(f"if heal cannot tell to which provider a guest belongs, migrate or shelve that guest, and {later}"),
+        by_hand(f"if heal cannot tell to which provider some guests belong, migrate or shelve them, and {later}"),
     )
 
 

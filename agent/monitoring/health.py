@@ -175,5 +175,5 @@ def _shown(check: Check) -> dict[str, str]:
 
 
 def _expired(check: Check, age_s: float) -> dict[str, str]:
-    output = f"no audit has checked this for {age_s:.0f} s; the last status was {check.status.value}"
+    output = f"no audit has updated this check for {age_s:.0f} s; the last status was {check.status.value}"
     return {"status": Status.WARN.value, "time": check.at, "output": output}

@@ -57,7 +57,7 @@ def ledger_grid(report: AuditReport, rows: Sequence[LedgerRow]) -> Grid:
 
 
 def ledger_foot(report: AuditReport, rows: Sequence[LedgerRow]) -> Iterator[Line]:
-    """Yield the totals of each class of the report, what ``-`` means, and how many of the rows are not in ``rows``."""
+    """Yield the totals of each class, what ``-`` means, and how many of the report's rows are not in ``rows``."""
     classes = sorted({row.resource_class for row in report.ledger})
     for name in classes:
         yield line(_total(name, totals(report, name, owned)), hang=2)

@@ -40,7 +40,7 @@ def test_the_owner_role_reports_companion_allocations_even_if_the_volume_exists(
     for world in (GONE, THERE):
         (found,) = findings(world, CODE, lvm_settings())
         assert (found.provider_uuid, found.consumer_uuid) == (ROOT_UUID, VOLUMES)
-        why = "in role owner, the agent counts the foreign-volume use in reserved"
+        why = "in role owner, the agent adds the foreign-volume use to reserved"
         assert found.expected == f"no allocation of STOCKTAKE_UNMANAGED {VOLUMES}, because {why}"
         assert found.actual == "Placement records 3 GiB of DISK_GB"
         assert "stocktake heal" not in found.remedy
