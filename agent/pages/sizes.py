@@ -63,7 +63,7 @@ def by_the_rule(text: str) -> str:
     """Return the text of a finding with its MiB and bytes by the rule: ``16 GiB`` for ``16384 MiB``.
 
     An amount that the rule would round stays beside the rounded one, because two amounts may differ by 1 MiB:
-    ``4097 MiB (4 GiB)``. A text that has a size in two units, ``120 GiB (128849018880 bytes)``, has it once afterwards.
+    ``4097 MiB (4 GiB)``. If a text has one size in two units, ``120 GiB (128849018880 bytes)``, the result has it once.
     """
     converted = _IN_TEXT.sub(_converted, text).replace(" of MEMORY_MB", " RAM").replace(" of DISK_GB", " disk")
     return _TWICE.sub(lambda found: f"{found[1]} (" if found[2] == ", " else found[1], converted)

@@ -83,7 +83,7 @@ class Orphan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stranger:
-    """A volume or file in a store that does not belong to the cloud, or whose owner is not known."""
+    """A stranger in a store: a volume or file that does not belong to the cloud, or whose owner is not known."""
 
     store: str
     kind: str

@@ -24,7 +24,7 @@ _CALM = frozenset({Condition.CLEAN, Condition.AWAITED})
 
 
 def by_harm(rows: Iterable[HostRow]) -> list[HostRow]:
-    """Return the rows, the most harmful host first. Equal hosts are in the order of their names."""
+    """Return the rows, the most harmful host first. Hosts with equal harm are in the order of their names."""
     return sorted(rows, key=_place)
 
 

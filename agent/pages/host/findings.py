@@ -45,7 +45,7 @@ def findings(facts: HostFacts) -> Section:
 
 
 def groups_of(facts: HostFacts) -> list[list[SeenFinding]]:
-    """Return the causes in groups: each group has alike causes and becomes one block of the section."""
+    """Return the causes in groups of alike causes: each group becomes one block of the section."""
     return [list(group) for group in alike(causes_of(facts.report.findings, names_of(facts.report)), _likeness)]
 
 

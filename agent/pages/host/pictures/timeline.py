@@ -95,7 +95,7 @@ def _short(seen: SeenFinding, names: Mapping[str, str]) -> str:
 
 
 def _changes(changes: Sequence[Change], scale: Scale) -> Iterator[tuple[int, Shape]]:
-    """Yield the mark of each change and its lane.
+    """Yield the mark of each change and the mark's lane: a row for marks above the bars, 0 is the highest.
 
     There are three lanes; a change without room in any lane has no mark.
     """
