@@ -10,6 +10,7 @@ from agent.pages.host.books import ClassBooks, class_books
 from agent.pages.host.facts import HostFacts
 from agent.pages.host.loss import amounts_of
 from agent.pages.sizes import beside_its_class, with_class
+from agent.pages.tables import was_unread
 from agent.text.wording import some_of
 
 #: The maximum number of classes that the sentence about the free amounts names.
@@ -17,7 +18,7 @@ _MOST = 8
 
 
 def free_now(facts: HostFacts) -> str:
-    """Return a sentence with what the scheduler can still allocate on the host, "" if no such amount is known."""
+    """Return a sentence: what the scheduler can still allocate on the host, or why that is not known."""
     known = [(each.resource_class, each.free) for each in class_books(facts)]
     texts = [
         with_class(name, free)
@@ -28,7 +29,10 @@ def free_now(facts: HostFacts) -> str:
     ]
     unknown = [name for name, free in known if free is None]
     rest = f" Not known: {some_of(unknown, _MOST)}." if unknown else ""
-    return f"Free for the scheduler now: {some_of(texts, _MOST)}.{rest}" if texts else ""
+    if texts:
+        return f"Free for the scheduler now: {some_of(texts, _MOST)}.{rest}"
+    unread = facts.missing("placement")
+    return f"What is free for the scheduler is not known, because {was_unread(unread)}." if unread else ""
 
 
 def after_heal(facts: HostFacts, classes: Sequence[ClassBooks]) -> str:

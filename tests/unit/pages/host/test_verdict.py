@@ -38,7 +38,8 @@ def test_a_host_without_problems_has_three_numbers_without_a_warning_colour():
 
 
 def test_an_amount_that_depends_on_an_unread_source_is_shown_as_a_question_mark():
-    sentence, figures, note, _ = blocks_of(UNREAD)
+    sentence, figures, free, note, _ = blocks_of(UNREAD)
+    assert free.text == "What is free for the scheduler is not known, because placement was not read."
     assert isinstance(figures, Figures)
     assert {each.amounts for each in figures.figures} == {("?",)}
     assert all("not known: placement was not read" in each.lines[0] for each in figures.figures)
@@ -49,7 +50,7 @@ def test_an_amount_that_depends_on_an_unread_source_is_shown_as_a_question_mark(
 
 
 def test_no_amount_is_shown_as_zero_if_no_source_was_read():
-    sentence, figures, *notes = blocks_of(dead())
+    sentence, figures, _, *notes = blocks_of(dead())
     assert {each.amounts for each in figures.figures} == {("?",)}
     assert len(notes) == 4
     assert "0 " not in sentence.text.replace("30 s", "")
