@@ -53,7 +53,7 @@ def code_of(outcome: Outcome) -> int:
 
 
 def answer_code(report: AuditReport, unread: Collection[str]) -> int:
-    """Return the exit code of an answer that rests on this report; ``unread``: sources that the answer lacks."""
+    """Return the exit code of a command that answers from this report; ``unread``: sources that the answer lacks."""
     if exit_code(report) == BUG:
         return BUG
     return PARTIAL if unread or not report.own_files_read else CLEAN

@@ -230,13 +230,13 @@ class Reporter(Protocol):
     def apply(self, plan: Plan, cancelled: Callable[[], bool]) -> Applied:
         """Carry out the writes in order; each write uses the generation that the previous write returned.
 
-        Raises PlacementError, and AuditCancelled between two writes.
+        Raises PlacementError. Raises AuditCancelled before the next write if ``cancelled`` returns True.
         """
         ...
 
 
 class EventSource(Protocol):
-    """Requests audits from a thread of its own."""
+    """Requests audits when something happens; each source has its own thread."""
 
     def start(self, notify: Callable[[str], None]) -> None:
         """Start the source: it calls ``notify`` with a reason to audit, from any thread. ``notify`` returns at once."""

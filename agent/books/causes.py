@@ -55,8 +55,8 @@ _LINKS = (
     _Link(_DOUBTS | {"provider-name-conflict"}, frozenset({"write-refused"}), _provider),
     _Link(frozenset({"rival-writer"}), frozenset({"trait-unexpected"}), _provider),
 )
-# For each code of a finding about a missing amount: sets of codes of possible causes. The first set counts whose
-# findings together take the whole amount; these findings are the causes.
+# For each code of a finding about a missing amount: sets of codes of possible causes. The causes are the findings of
+# the first set that suffices: its findings together take the whole amount.
 _TAKERS: Mapping[str, tuple[frozenset[str], ...]] = {
     "over-capacity": (_LEAKS, _USERS, _LEAKS | _USERS),
     "unmanaged-use-unplaced": (_USERS,),

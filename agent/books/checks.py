@@ -14,13 +14,13 @@ from types import MappingProxyType
 from agent.model.finding import ABOUT_READS, OVERWROTE, Booked, Finding
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 
-#: The entry in ``unknown_because`` of a finding about writes, after an audit that tried no write.
+#: The name that ``unknown_because`` of a finding about writes contains if the audit tried no write.
 WRITES = "writes"
 
 # Findings about a source or a part of a source. Such a finding reports that the part is unreadable, so the audit can
 # check the finding without reading the part.
 _ABOUT_PARTS = ABOUT_READS | {"state-row-unreadable"}
-#: To check these findings, the audit must have read the consumer's own record in Placement.
+#: To check these findings, the audit must have read the consumer's own record (``GET /allocations/{consumer}``).
 OF_RECORDS = frozenset(
     {"companion-leftover", "consumer-on-several-providers", "consumer-project-differs", "consumer-unknown"}
 )

@@ -108,7 +108,7 @@ def _row(known: Known, key: _Key, books: _Claims) -> Row:
 
 
 def _stood_for(known: Known, consumer: str, resource_class: str) -> tuple[Claim, ...]:
-    """Return the claims of unknown use for which the agent created this consumer; () for any other consumer."""
+    """Return the claims (use unknown to nova) for which the agent created this consumer; () for another consumer."""
     cause = known.own_consumers.get(consumer)
     if cause is None:
         return ()

@@ -73,7 +73,7 @@ def image_store_rows(snapshot: Snapshot) -> tuple[StorageRow, ...]:
 
 
 def leftovers(snapshot: Snapshot) -> tuple[OwnedFiles, ...]:
-    """Return the folders of instances that left this host, sorted by path; () while an owner may be unknown."""
+    """Return the folders of instances that left this host, sorted by path; () while an owner is not known."""
     found = (files for store in snapshot.stored.image_stores for files in _owned_files(store, _guests(snapshot, store)))
     return tuple(files for files in found if files.kind is StoreOwner.LEFTOVER)
 

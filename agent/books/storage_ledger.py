@@ -103,7 +103,7 @@ def _row(group: VolumeGroup, part: _Part, by_path: Mapping[str, OwnedVolume], in
 
 
 def _parts(volumes: Sequence[Volume], fills: Mapping[str, ThinPool]) -> Iterator[_Part]:
-    """Yield the bytes of each volume. ``_pool_parts`` divides a thin pool's data among the thin volumes in the pool."""
+    """Yield the bytes of each volume. The data of a thin pool is yielded as the shares of the pool's thin volumes."""
     by_name = {volume.name: volume for volume in volumes}
     thin: dict[str, list[Volume]] = defaultdict(list)
     data: dict[str, int] = defaultdict(int)

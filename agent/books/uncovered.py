@@ -1,7 +1,7 @@
 """Find use of the host that the cloud does not know and that no reserve or allocation in Placement covers. Pure.
 
 Placement subtracts such use from the capacity either as a part of ``reserved``, or as allocations of the agent's own
-consumers. The scheduler may allocate the uncovered rest again, so the rest is sold twice.
+consumers. The scheduler may allocate the uncovered rest to instances, although the rest is in use.
 """
 
 from __future__ import annotations

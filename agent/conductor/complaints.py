@@ -40,7 +40,7 @@ class RemoteFailure(SourceUnavailable):
 
 
 class Complaints:
-    """Build the errors about one message broker and the nova-conductor that listens on its ``topic``."""
+    """Build the errors about one message broker, and about the nova-conductor that listens there on ``topic``."""
 
     def __init__(self, options: BusOptions, topic: str) -> None:
         self._options = options

@@ -75,7 +75,7 @@ class ConductorState:
         )
 
     def light(self, last: NovaState, consumers: frozenset[str], deadline: Deadline) -> LightState:
-        """See StateSource. Makes four calls; more if nova-compute's heartbeat is old or other hosts' instances count.
+        """See StateSource. Makes four calls, more for an old heartbeat of nova-compute or for other hosts' instances.
 
         Reads no compute nodes, boot disks, PCI devices or finished evacuations: docs/explanation/
         what-the-cloud-pays.md says how long a change of these may stay unseen.

@@ -201,7 +201,7 @@ def node_row(number: int, uuid: str, host: HostCast, hostname: str) -> ComputeNo
 
 
 def instance_row(guest: Guest, host: str) -> Instance:
-    """Return the row of a guest that runs on the host."""
+    """Return nova's row of an instance that runs as the guest on the host."""
     return Instance(
         uuid=guest.uuid,
         name=guest.name,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from agent.render.documents import SCHEMA_VERSION, Document
 from agent.render.layout import Block, Line, Span
 
-#: The programs of other projects that the commands of findings run.
+#: The programs of other projects that occur in the commands that findings print.
 CLIENTS = ("openstack", "nova-manage")
 
 
@@ -38,7 +38,7 @@ def practice_blocks(document: Document) -> Iterator[Block]:
     yield "All faults are repaired when `stocktake status` says clean on every host."
     yield ""
     missing = document["not_installed"]
-    works = "the printed commands of stocktake work" if missing else "every printed command works"
+    works = "each printed `stocktake` command works" if missing else "every printed command works"
     yield f"To work on a host, first run the line of this host; then {works}:"
     for host, file in document["rc"].items():
         yield Line((Span(f"  . {shlex.quote(file)}    # {host}"),), whole=True)

@@ -136,7 +136,7 @@ def _id(*about: str | None) -> str:
 
 
 class Booked(NamedTuple):
-    """What the three books had about one consumer, class and provider when an audit last checked a finding about it.
+    """The amounts in the three books for a consumer, class and provider when an audit last checked the finding.
 
     An amount is None if the book has no such amount. ``shared``: the provider is a sharing provider of this host's
     tree, so an audit that does not read sharing providers does not see the amounts.

@@ -233,7 +233,7 @@ class Actor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalCounts:
-    """``new_changes``: (code or kind, result, number) of the outcomes since the counts were last read.
+    """Counts of the journal's changes. ``new_changes``: (code or kind, result, number) since the counts were last read.
 
     ``open_entries``: the number of changes without an outcome. If the journal cannot be read, ``new_changes`` is () and
     ``open_entries`` the last known number: the command ``stocktake journal`` says why.

@@ -312,7 +312,7 @@ class StateSign:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LightState:
-    """A light read: ``sign`` shows whether rows changed since a full read; every audit needs the other values fresh.
+    """A light read: ``sign`` shows whether rows changed since a full read; each audit reads the other values anew.
 
     While the sign stays equal, the rows of the last full read are still current (agent/audit/light_or_full.py).
     ``service`` and ``now`` have the same meaning as in NovaState.

@@ -104,7 +104,7 @@ class Reshape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateComputeNode:
-    """Create a compute node record (conductor: ComputeNode.create). nova restores a soft-deleted row of that uuid."""
+    """Create a compute node record (conductor: ComputeNode.create). nova restores a soft-deleted row with its uuid."""
 
     record: NodeRecord
 

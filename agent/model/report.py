@@ -190,7 +190,7 @@ class ConsumerName(NamedTuple):
 
 
 class ProviderPlace(NamedTuple):
-    """A resource provider of the host's tree and the uuid of its parent, None for the root."""
+    """A resource provider of the host's tree and the uuid of the provider's parent, None for the root."""
 
     name: str
     uuid: str

@@ -75,7 +75,7 @@ class StateRead:
 
     @property
     def is_light(self) -> bool:
-        """Whether the state has the rows of an earlier audit's full read."""
+        """Whether the state's rows are those of an earlier audit's full read."""
         return not self.why_full
 
 

@@ -131,9 +131,9 @@ def _whole(resource_class: str, total: int, reserved: int) -> Inventory:
 
 
 def _wish(offer: Offer, observed: Provider | None) -> Wish:
-    """Return the Wish that sets the devices' traits and clears every other trait that the provider has.
+    """Return the traits to set and to clear: set the devices' traits, clear every other trait of the provider.
 
-    The Wish never clears the owner trait: provider_tree/desired.py decides about that trait.
+    The owner trait is never cleared here: provider_tree/desired.py decides about that trait.
     """
     before = observed.traits if observed else frozenset()
     return Wish(wanted=offer.traits, unwanted=before - offer.traits - {AGENT_OWNER})

@@ -1,8 +1,8 @@
 """The names of a PCI device in Placement: the resource class and the traits of its spec.
 
-The names are normalised exactly as nova-compute does. nova's API normalises the names of a PCI alias by the same
-rules, and only equal names match. So a blank after a comma in ``traits`` becomes part of the name: "A, B" becomes
-CUSTOM_A and CUSTOM__B.
+The names are normalised exactly as by nova-compute. nova's API normalises the names of a PCI alias by the same rules,
+and only equal names match. So a blank after a comma in ``traits`` becomes part of the name: "A, B" becomes CUSTOM_A and
+CUSTOM__B.
 """
 
 from __future__ import annotations

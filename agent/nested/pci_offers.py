@@ -81,7 +81,7 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Survey:
-    """``offers``: sorted by address. ``lonely``: the virtual functions whose physical function is unknown."""
+    """``offers``: what the PCI devices offer, sorted by address. ``lonely``: VFs whose physical function is unknown."""
 
     offers: tuple[Offer, ...]
     lonely: tuple[Match, ...]

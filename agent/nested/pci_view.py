@@ -27,7 +27,7 @@ _PCI_PREFIX = "pci_"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PciView:
-    """``offers``: by the provider's PCI address. ``observed``, ``gone``: by provider name without ``<node>_``.
+    """PCI devices and providers. ``offers``: by PCI address. ``observed``, ``gone``: by name without ``<node>_``.
 
     ``observed``: the providers below the root that have the node's name as prefix.
     ``gone``: the observed providers with the trait COMPUTE_MANAGED_PCI_DEVICE for a device that is not offered now.

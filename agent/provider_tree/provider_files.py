@@ -100,7 +100,7 @@ def _without(target: DesiredProvider, retired: Iterable[Addition]) -> DesiredPro
 
 
 def _spared(target: DesiredProvider, remembered: Iterable[Addition]) -> DesiredProvider:
-    """Return the provider so that the agent neither adds nor removes the classes and traits of ``remembered``.
+    """Return the provider, changed so that the agent neither adds nor removes the classes and traits of ``remembered``.
 
     provider.yaml files added them in earlier audits. Now this provider's entries contradict each other or the agent.
     """

@@ -126,7 +126,7 @@ def silence(before: Silence | None, root: Provider | None, state: NovaState | No
 def alive_since(before: int | None, state: NovaState | None, settings: Settings, at: int) -> int | None:
     """Return since when audits in a row have found nova-compute alive, in seconds since boot; None if it is not alive.
 
-    ``before`` is the result of the audit before, ``at`` the time of this audit's read. If this audit did not read
+    ``before`` is the result of the previous audit, ``at`` the time of this audit's read. If this audit did not read
     nova's rows, the result is None, because nova-compute may have started again in the meantime.
     """
     if state is None or not is_alive(state, settings):

@@ -32,7 +32,7 @@ _UNMANAGED = {
 
 
 class Disk(Resource):
-    """Local disk of the root provider."""
+    """The resource class DISK_GB of the root provider: local disk."""
 
     name = "disk"
     classes = frozenset({"DISK_GB"})

@@ -13,7 +13,7 @@ from agent.resources.base import Resource, held_of_guests, on_root, promised_of,
 
 
 class Memory(Resource):
-    """Memory of the root provider."""
+    """The resource class MEMORY_MB of the root provider."""
 
     name = "memory"
     classes = frozenset({"MEMORY_MB"})

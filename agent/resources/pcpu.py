@@ -14,7 +14,7 @@ from agent.resources.base import held_of_guests, on_root, promised_of, whole
 
 
 class Pcpu(cpus.CpuResource):
-    """Dedicated CPUs of the root provider."""
+    """The resource class PCPU of the root provider: dedicated CPUs."""
 
     name = "pcpu"
     classes = frozenset({"PCPU"})

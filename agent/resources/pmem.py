@@ -19,7 +19,7 @@ from agent.resources.demand import PMEM_PREFIX, demand, pmem_class
 
 
 class Pmem(Resource):
-    """Persistent memory of the root provider."""
+    """The resource classes CUSTOM_PMEM_NAMESPACE_* of the root provider: persistent memory."""
 
     name = "pmem"
     classes: frozenset[str] = frozenset()

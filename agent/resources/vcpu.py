@@ -17,7 +17,7 @@ from agent.resources.base import held_of_guests, on_root, promised_of, ratio, wh
 
 
 class Vcpu(cpus.CpuResource):
-    """Shared CPUs of the root provider."""
+    """The resource class VCPU of the root provider: CPUs that guests share."""
 
     name = "vcpu"
     classes = frozenset({"VCPU"})

@@ -19,7 +19,8 @@ class Wish:
     unwanted: frozenset[str] = frozenset()
 
 
-# A family decides a few traits that depend on the same facts. Its wish is empty if the facts could not be read.
+# A family is a function that decides a few traits that depend on the same facts. If the facts could not be read, the
+# Wish is empty.
 TraitFamily = Callable[[Snapshot, Settings], Wish]
 
 

@@ -78,7 +78,7 @@ def _tdx_unknown_because(host: HostFacts, settings: Settings) -> str | None:
 
 
 def _guests_unknown_because(host: HostFacts, having: Sequence[DomainCapabilities]) -> str | None:
-    """Return why it is unknown whether guests can have a kind; ``having``: the machine types that have the kind."""
+    """Return why it is unknown whether guests can be encrypted; ``having``: the machine types with this encryption."""
     capabilities = host.capabilities
     if capabilities is None:
         return "libvirt has not reported its capabilities yet"

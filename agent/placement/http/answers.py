@@ -219,7 +219,8 @@ def _keystone(request: str, error: kx.HttpError) -> PlacementError:
     status = int(error.http_status)
     kind = PlacementUnavailable if status == 429 or status >= 500 else PlacementDenied
     where = f" at {quoted(error.url)}" if error.url else ""
-    # keystoneauth puts status and request id into the message; the agent's error carries both as attributes.
+    # keystoneauth puts the status and the request id into its message. Cut them off: the agent's error has both as
+    # attributes.
     plain = re.sub(r"( \(HTTP \d+\))?( \(Request-ID: [^)]*\))?$", "", str(error.message))
     message = error_hints.with_hint(
         f"{request}: no token from Keystone{where}: {quoted(plain)}", error_hints.keystone_hint(status)

@@ -88,7 +88,7 @@ class Tally:
 
     @property
     def memory_bytes(self) -> int:
-        """The upper estimate of the memory that the text and the result of json.loads take."""
+        """The most bytes of memory that the text and the result of json.loads together take (an estimate)."""
         text_width = _WIDEST if self._is_wide else 1
         content_width = 2 * _WIDEST if self._has_escapes else text_width
         return self._size_bytes * (text_width + content_width) + self._objects_bytes

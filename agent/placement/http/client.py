@@ -205,8 +205,8 @@ class PlacementClient:
             try:
                 response = self._asked(method, path, microversion, json)
             except PlacementError:
-                # The time of a write without an answer does not count (UnansweredTime): the caller must be able to send
-                # another request, to check whether Placement carried out the write.
+                # The time of a write without an answer does not count towards the limit (UnansweredTime): the caller
+                # must be able to send another request, to check whether Placement carried out the write.
                 if method == "GET":
                     self._session.time.lost()
                 raise

@@ -88,7 +88,7 @@ class QuestionTime:
             self._unanswered.used(time.monotonic() - self._began)
 
     def _limit(self, bound_s: float) -> Deadline:
-        """Return the deadline of the running question, or that of a request which begins now."""
+        """Return the deadline of the running question, or the deadline of a request that begins now."""
         if self._deadline is not None:
             return self._deadline
         bound_s = min(bound_s, self._unanswered.limit_s)

@@ -39,7 +39,7 @@ _NOT_UNDERSTOOD = (AssertionError, AttributeError, LookupError, RecursionError, 
 
 
 class TokenSession(Session):
-    """keystoneauth's session with the corrections above. Not thread-safe."""
+    """keystoneauth's session with the corrections that the module's docstring describes. Not thread-safe."""
 
     def __init__(self, **options: Any) -> None:  # noqa: ANN401 - handed on as they are
         super().__init__(**options)

@@ -13,8 +13,8 @@ from agent.render.layout import PLAIN
     ("missing", "promise", "told"),
     [
         ((), "every printed command works", None),
-        (("openstack",), "the printed commands of stocktake work", "openstack is not installed here"),
-        (("openstack", "nova-manage"), "the printed commands of stocktake work", "openstack and nova-manage are not "),
+        (("openstack",), "each printed `stocktake` command works", "openstack is not installed here"),
+        (("openstack", "nova-manage"), "each printed `stocktake` command works", "openstack and nova-manage are not "),
     ],
 )
 def test_the_first_text_of_the_demo_names_the_clients_that_are_not_installed(missing, promise, told):
