@@ -17,7 +17,7 @@ TABLE = {
 
 
 @pytest.mark.parametrize("outcome", Outcome)
-def test_each_audit_outcome_has_its_exit_code(outcome):
+def test_each_audit_outcome_maps_to_the_documented_exit_code(outcome):
     report = AuditReport(
         audit_id="a",
         host="h",

@@ -83,7 +83,7 @@ def memory(world, audits=1):
     return AuditMemory(identity=identity, node_name=NODE, history=history_after(audits, world))
 
 
-def test_an_audit_writes_inventories_first_then_node_records_and_deletions():
+def test_an_audit_writes_inventories_before_node_records_and_before_deletions():
     outside = Outside()
     acted = decide_and_act(task(outside), memory(ORPHANED), ORPHANED)
     assert outside.asked == ["PutInventories", "PutTraits", "SaveComputeNode", "DeleteComputeNode", "DeleteProvider"]
@@ -105,7 +105,7 @@ def test_s69_an_orphaned_provider_is_kept_if_nova_refuses_to_delete_its_node():
     [(conductor(), CreateComputeNode), (with_record(stored(memory_mib=1)), SaveComputeNode)],
     ids=["s63", "s66"],
 )
-def test_s63_s66_the_next_audit_retries_a_failed_write_of_the_compute_node(state, kind, trouble):
+def test_s63_s66_the_next_audit_retries_a_compute_node_write_that_failed(state, kind, trouble):
     world = snapshot(nova=state, libvirt=about())
     outside = Outside(**{kind.__name__: trouble})
     first = decide_and_act(task(outside), memory(world), world)
@@ -122,7 +122,7 @@ def test_an_audit_writes_no_compute_node_record_after_a_failed_inventory_write()
     assert isinstance(acted.error, PlacementUnavailable)
 
 
-def test_a_refused_provider_removal_is_reported_as_write_refused():
+def test_a_refused_removal_of_a_provider_leads_to_the_finding_write_refused():
     outside = Outside(DeleteProvider=ProviderInUse("has allocations", status=409))
     acted = decide_and_act(task(outside), memory(ORPHANED), ORPHANED)
     assert [refused.write for refused in acted.refused] == [DeleteProvider(provider_uuid=OLD.uuid)]

@@ -153,7 +153,7 @@ def test_a_finding_about_a_consumer_is_unknown_until_the_consumer_is_read():
         (Role.OBSERVER, Publish.NEVER, 0, False, None, (WRITES,)),
     ],
 )
-def test_finding_write_refused_is_unknown_after_writes_were_held_back_or_failed(
+def test_the_finding_write_refused_is_unknown_after_held_back_or_failed_writes(
     role, publish, attempts, held, error, expected
 ):
     task = SimpleNamespace(

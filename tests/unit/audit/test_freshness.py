@@ -43,7 +43,7 @@ READS = {
 
 
 @pytest.mark.parametrize(("read", "stood_s", "words"), READS.values(), ids=READS.keys())
-def test_nova_data_is_stale_if_the_heartbeat_is_60_s_old_or_60_s_unchanged(read, stood_s, words):
+def test_nova_data_is_stale_if_the_heartbeat_is_60_s_old_or_unchanged_for_60_s(read, stood_s, words):
     before = Standing(read.heartbeat, 1000.0) if read.heartbeat else None
     why = why_stale(read, before, 1000.0 + stood_s, SETTINGS)
     assert (why is None) if words is None else why.startswith(words)
@@ -56,7 +56,7 @@ def test_a_longer_service_down_time_increases_the_accepted_heartbeat_age():
     assert why_stale(old(30), None, 0.0, settings(service_down_time_s=20)) is None
 
 
-def test_the_time_of_a_heartbeats_first_read_stays_until_a_newer_heartbeat():
+def test_the_first_read_time_of_a_heartbeat_is_kept_until_a_newer_one_is_read():
     first = standing(None, NOW, 10.0)
     assert standing(first, NOW, 50.0) == first == Standing(NOW, 10.0)
     later = NOW + datetime.timedelta(seconds=10)

@@ -83,7 +83,7 @@ def test_a_new_process_reads_the_consumers_of_its_saved_findings_first():
     assert consumers_of(history(VOLUME).sightings) == ()
 
 
-def test_a_finding_saved_without_severity_or_sources_gets_those_of_its_rule():
+def test_a_saved_finding_without_severity_or_sources_takes_them_from_its_rule():
     old = Sighting(id="5f0f", code="over-capacity", first_seen_at=NOW, last_seen_at=NOW, times=2, evidence_digest="d")
     loaded = with_history(task(Store(History(sightings=(old,)))), AuditMemory()).history
     assert loaded is not None
@@ -152,7 +152,7 @@ def test_the_findings_history_is_saved_by_the_next_audit_if_a_save_failed(failur
     assert (after.unsaved_history, after.ended, store.saved) == (False, frozenset(), [known])
 
 
-def test_a_save_adds_the_findings_that_another_process_saved_meanwhile():
+def test_saving_the_history_adds_findings_that_another_process_saved_meanwhile():
     store = Store()
     store.theirs = history(LEAKED, SEVERAL)
     ended = frozenset({history(SEVERAL).sightings[0].id})
@@ -162,14 +162,14 @@ def test_a_save_adds_the_findings_that_another_process_saved_meanwhile():
     assert store.saved == [memory.history]
 
 
-def test_an_audit_is_not_clean_while_a_live_finding_could_not_be_checked():
+def test_an_audit_is_not_clean_while_an_earlier_finding_could_not_be_checked():
     unknown = not_checked(history(LEAKED).sightings)
     acted = SimpleNamespace(snapshot=facts.snapshot(), decision=SimpleNamespace(rival=None), error=None)
     assert _outcome(Role.OWNER, acted, Found(live=unknown)) is Outcome.FINDINGS
     assert _outcome(Role.OWNER, acted, Found(live=())) is Outcome.CLEAN
 
 
-def test_the_report_of_a_crashed_audit_lists_the_live_findings_as_unknown():
+def test_the_report_of_a_crashed_audit_lists_the_earlier_findings_as_unknown():
     memory = AuditMemory(history=history(LEAKED))
     report = crash_report(AuditRequest(reasons=("test",)), facts.settings(), memory, RuntimeError("a bug"), NOW)
     (seen,) = report.findings
@@ -182,7 +182,7 @@ def test_the_report_of_a_crashed_audit_masks_passwords_in_the_exception_text():
     assert report.error == "RuntimeError: cannot connect to mysql+pymysql://***@cell-db/nova"
 
 
-def test_a_sharing_provider_finding_is_unknown_until_sharing_providers_are_read():
+def test_sharing_provider_findings_are_unknown_until_sharing_providers_are_read():
     noted = (Booked("leaked", "DISK_GB", None, None, 8, shared=True),)
     assert Checks(shared_is_read=False).missing(LEAKED, noted) == ("placement",)
     assert Checks(shared_is_read=False).missing(LEAKED, (noted[0]._replace(shared=False),)) == ()

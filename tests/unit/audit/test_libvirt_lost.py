@@ -95,7 +95,7 @@ def source(report: AuditReport, name: str) -> SourceStatus:
     return next(status for status in report.sources if status.name == name)
 
 
-def test_a_libvirt_lost_for_300_s_raises_its_single_finding_to_severity_error():
+def test_if_libvirt_is_lost_for_300_s_its_only_finding_becomes_an_error():
     agent = Agent()
     told = []
     for second in (0, 60, 120, 299, 300):

@@ -55,7 +55,7 @@ def judge(last=None, found=None, **changes):
     return judged(last or full(), found or light(), **asked)
 
 
-def test_an_audit_reads_nova_lightly_if_nothing_has_changed():
+def test_an_audit_makes_only_a_light_read_of_nova_if_nothing_has_changed():
     assert judge() == ("", False)
 
 
@@ -89,7 +89,7 @@ def test_each_detected_change_causes_full_reads_of_nova_in_two_audits(change):
 
 
 @pytest.mark.parametrize("change", WITHOUT_A_CHANGE.values(), ids=WITHOUT_A_CHANGE)
-def test_each_uncertainty_causes_a_full_read_of_nova_in_the_current_audit_only(change):
+def test_each_reason_other_than_a_change_causes_one_full_read_of_nova(change):
     found = judge(**change)
     assert found.why
     assert not found.saw_change
@@ -131,7 +131,7 @@ def test_the_first_audit_and_audits_for_commands_or_events_read_nova_in_full(req
     assert why_no_light_read(request, memory)
 
 
-def test_a_periodic_audit_of_an_unchanged_host_reads_nova_lightly():
+def test_a_periodic_audit_of_an_unchanged_host_makes_a_light_read_of_nova():
     memory = AuditMemory(full_state=full(), recheck_recorded=False)
     assert why_no_light_read(AuditRequest(reasons=(PERIODIC,)), memory) == ""
 

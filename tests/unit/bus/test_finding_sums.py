@@ -46,7 +46,7 @@ def test_findings_are_counted_by_severity_and_confirmed_findings_also_by_code():
     assert found["confirmed"] == {"allocation-leaked": 1, "cpu-offline": 1}
 
 
-def test_unknown_findings_are_counted_by_code_and_the_oldest_check_is_named():
+def test_unknown_findings_are_counted_by_code_and_the_oldest_check_is_dated():
     lost = {"state": FindingState.UNKNOWN, "confirmed": True}
     found = sums(
         seen(subject="a", last_seen_at="2026-11-21T10:00:00.000Z", **lost),
@@ -98,7 +98,7 @@ def test_leaked_amounts_of_earlier_findings_remain_if_a_source_was_not_read():
     assert sums(remembered, books_read=False)["leaked"] == {"VCPU": 8}
 
 
-def test_the_worst_finding_has_the_highest_severity_and_then_the_longest_age():
+def test_the_worst_finding_has_the_highest_severity_and_then_the_greatest_age():
     older = "2026-11-20T00:00:00.000Z"
     found = sums(
         seen("cpu-offline", Severity.INFO, first_seen_at="2026-11-01T00:00:00.000Z"),
@@ -120,7 +120,7 @@ def test_a_symptom_is_never_the_worst_finding_while_its_cause_is_reported():
     assert sums(root, symptom)["worst"]["code"] == "guest-unknown"
 
 
-def test_the_most_urgent_finding_without_a_headline_shows_its_state_instead():
+def test_the_worst_finding_shows_its_actual_state_if_it_has_no_headline():
     assert sums(seen())["worst"]["headline"] == "8 VCPU"
     assert len(sums(seen(actual="x" * 9000))["worst"]["headline"]) == 160
 
@@ -130,6 +130,6 @@ def test_a_host_without_findings_has_no_oldest_and_no_worst_finding(name):
     assert sums()[name] is None
 
 
-def test_sums_of_a_failed_audit_are_all_null():
+def test_all_sums_over_findings_are_null_after_a_failed_audit():
     assert no_sums().keys() == sums().keys()
     assert set(no_sums().values()) == {None}

@@ -173,7 +173,7 @@ def test_host_state_changes_with_a_new_guest_but_not_with_new_audit_metadata():
     assert state_of(replace(REPORT, ledger=(*REPORT.ledger, row("z", "instance", held=1)))) != state_of(REPORT)
 
 
-def test_host_state_contains_the_totals_of_its_findings():
+def test_host_state_contains_severities_worst_finding_and_held_back_writes():
     document = host_state(REPORT, SENDING)
     assert (document["severities"], document["held_back"]) == ({"warning": 1}, 1)
     assert document["worst"]["code"] == "volume-foreign"
@@ -190,7 +190,7 @@ def test_the_leaked_amounts_are_null_and_not_empty_if_libvirt_was_not_read():
     assert (leaked(), leaked("libvirt")) == ({}, None)
 
 
-def test_host_state_keeps_the_remembered_findings_after_a_failed_audit():
+def test_host_state_still_contains_the_earlier_findings_after_a_failed_audit():
     unknown = replace(REPORT.findings[0], state=FindingState.UNKNOWN)
     failed = replace(REPORT, outcome=Outcome.UNREADABLE, inventory=(), ledger=(), traits=(), findings=(unknown,))
     document = host_state(failed, SENDING)

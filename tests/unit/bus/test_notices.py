@@ -55,7 +55,7 @@ def test_notification_priority_is_the_severity_or_info_if_the_finding_is_gone(se
 
 
 @pytest.mark.parametrize("outcome", [Outcome.CRASHED, Outcome.UNREADABLE])
-def test_a_failed_audit_notification_has_priority_error(outcome):
+def test_the_notification_of_a_failed_audit_has_priority_error(outcome):
     assert notices(replace(REPORT, outcome=outcome, error="boom"), ())[0].priority == "error"
 
 

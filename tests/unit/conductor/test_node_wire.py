@@ -134,7 +134,7 @@ def test_an_invalid_compute_node_field_is_rejected_with_the_compute_node_id(name
         record_from_fields({**WHOLE, name: value})
 
 
-def test_missing_compute_node_fields_get_empty_defaults():
+def test_missing_compute_node_fields_become_zero_empty_or_none():
     record = record_from_fields(WHOLE)
 
     assert (record.vcpus, record.stats, record.supported_instances, record.pci_pools) == (0, (), (), None)

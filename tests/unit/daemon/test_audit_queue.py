@@ -96,7 +96,7 @@ class QueueMachine(RuleBasedStateMachine):
 TestQueueLaw = QueueMachine.TestCase
 
 
-def test_a_burst_of_requests_causes_one_audit_as_soon_as_no_more_requests_come(queue, clock):
+def test_a_burst_of_requests_causes_one_audit_shortly_after_the_last_request(queue, clock):
     for _ in range(5):
         queue.request("domain: started")
         clock.now += 0.1
@@ -106,7 +106,7 @@ def test_a_burst_of_requests_causes_one_audit_as_soon_as_no_more_requests_come(q
     assert queue.take(0) is None
 
 
-def test_incessant_requests_cause_one_audit_in_each_maximum_waiting_time(queue, clock):
+def test_requests_that_never_pause_cause_one_audit_per_maximum_waiting_time(queue, clock):
     taken = []
     for _ in range(30):
         queue.request("domain: started")
@@ -275,7 +275,7 @@ def test_an_rpc_request_that_comes_after_the_queue_is_closed_gets_no_start_time(
 
 
 @given(st.lists(st.tuples(st.sampled_from(["peer", "event", "operator"]), st.floats(0, 20)), max_size=40))
-def test_audits_for_rpc_callers_are_at_least_10_s_apart_and_start_in_time(steps):
+def test_audits_for_rpc_callers_are_10_s_apart_and_start_no_later_than_promised(steps):
     clock = Clock()
     queue = AuditQueue(Pacing(settle_s=SETTLE_S, cap_s=CAP_S), clock)
     alone, promised = [], None

@@ -16,7 +16,7 @@ def told(of) -> dict[str, str]:
     return dict(details(of, AT))
 
 
-def test_the_details_of_a_host_show_findings_leaks_and_amounts_of_its_message():
+def test_the_details_of_a_host_show_the_findings_leaks_and_amounts_it_sent():
     found = told(
         row(
             broken(

@@ -14,13 +14,13 @@ def test_the_title_has_the_number_of_expected_hosts_that_sent_a_message():
     assert title(found) == "Stocktake fleet  cell-2  2 of 3 expected  2026-11-22 03:11:07 UTC"
 
 
-def test_the_title_has_the_number_of_hosts_that_sent_a_message_unexpectedly():
+def test_the_title_has_the_number_of_hosts_that_the_expected_host_list_lacks():
     found = view(cell(seen(clean("a")), seen(clean("b")), expected=expected("a")))
     assert "1 of 1 expected, 1 not expected" in title(found)
 
 
 @pytest.mark.parametrize(("hosts", "words"), [((), "0 hosts"), (("a",), "1 host"), (("a", "b"), "2 hosts")])
-def test_the_title_has_the_number_of_all_hosts_without_an_expected_host_list(hosts, words):
+def test_without_an_expected_host_list_the_title_has_the_number_of_all_hosts(hosts, words):
     assert f"  {words}  " in title(view(cell(*(seen(clean(host)) for host in hosts))))
 
 
@@ -28,7 +28,7 @@ def test_the_title_has_the_number_of_cells_if_there_are_several():
     assert "  2 cells  " in title(view(cell(name="a"), cell(name="b")))
 
 
-def test_the_hosts_of_all_conditions_add_up_to_the_number_of_hosts():
+def test_the_numbers_of_hosts_per_condition_add_up_to_the_number_of_all_hosts():
     found = view(
         cell(
             *(seen(clean(f"clean-{number}")) for number in range(5)),
@@ -58,7 +58,7 @@ def test_the_fleet_totals_of_a_clean_fleet_say_that_nothing_is_leaked():
     assert sums(view(cell(seen(clean())))) == "leaked nothing"
 
 
-def test_there_is_a_problem_line_for_each_unread_broker_host_list_and_message():
+def test_each_broker_host_list_or_message_that_was_not_read_has_a_problem_line():
     away = Away(since=AT - datetime.timedelta(minutes=6), error="rabbit://r:5672/: Connection refused\x1b[2J")
     broken_cell = cell(
         name="cell-2", away=away, odd=1, left_out=3, expected=ExpectedHosts(hosts=None, problem="state: no")

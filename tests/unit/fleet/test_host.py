@@ -29,14 +29,14 @@ def test_the_age_of_the_oldest_finding_is_measured_by_the_senders_own_clock():
     assert seen(broken(**wrong_clock)).oldest_age_s == 600.0
 
 
-def test_amounts_of_child_providers_are_left_out():
+def test_the_amounts_of_child_providers_in_a_message_are_not_kept():
     child = {"provider_uuid": "child", "resource_class": "VGPU", "used": 1, "free": 2.0}
     kept = seen(clean(resources=[*amounts(), child])).amounts
     assert [each.resource_class for each in kept] == ["VCPU", "MEMORY_MB", "DISK_GB"]
 
 
 @pytest.mark.parametrize(("age_s", "is_silent"), [(0, False), (180, False), (185, False), (186, True), (9999, True)])
-def test_a_host_is_silent_if_no_message_came_for_three_intervals_plus_grace(age_s, is_silent):
+def test_a_host_is_silent_after_three_intervals_plus_grace_without_a_message(age_s, is_silent):
     assert seen(clean(), age_s).is_silent(NOW) is is_silent
 
 
@@ -82,7 +82,7 @@ def test_an_unsupported_schema_version_is_rejected(version):
         {"resources": [{}]},
     ],
 )
-def test_a_message_with_a_value_of_another_shape_is_rejected(changes):
+def test_a_message_with_a_value_of_a_wrong_type_is_rejected(changes):
     with pytest.raises(SourceInconsistent, match="does not contain a host's state"):
         seen(clean(**changes))
 
@@ -91,7 +91,7 @@ def test_a_message_with_a_value_of_another_shape_is_rejected(changes):
     ("document", "sender"),
     [({"host": "a\nb"}, "a\\u000ab"), ({"host": 1}, "an unknown sender"), (3, "an unknown sender")],
 )
-def test_a_rejected_message_names_its_sender_or_else_an_unknown_sender(document, sender):
+def test_the_sender_of_a_rejected_message_is_named_if_the_message_contains_it(document, sender):
     assert sender_of(document) == sender
 
 

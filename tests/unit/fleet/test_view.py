@@ -52,7 +52,7 @@ def test_the_duration_of_an_outcome_begins_no_later_than_its_first_message():
     assert (row.for_s, row.for_at_least) == (90, True)
 
 
-def test_a_host_missing_in_the_expected_host_list_is_shown_with_a_mark():
+def test_a_host_that_is_not_in_the_expected_host_list_is_shown_as_not_expected():
     found = view(cell(seen(clean("a")), seen(clean("stranger")), expected=expected("a")))
     assert {row.host: row.is_expected for row in found.rows} == {"a": True, "stranger": False}
 
@@ -64,7 +64,7 @@ def test_without_an_expected_host_list_no_host_is_expected_or_unexpected(hosts):
     assert found.expected is None
 
 
-def test_an_expected_host_list_stays_and_a_problem_is_shown_if_a_reread_fails():
+def test_the_old_expected_host_list_is_kept_if_the_list_cannot_be_read_again():
     old = replace(expected("a"), problem="refused")
     found = view(cell(expected=old))
     assert (conditions(found), found.problems) == ({"a": Condition.NEVER}, ("refused",))

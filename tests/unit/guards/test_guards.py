@@ -325,7 +325,7 @@ def test_in_role_owner_the_guards_about_nova_compute_refuse_nothing():
     ],
     ids=["alive for a minute", "migrated 300 s ago", "audits of nova-compute are off", "nova-compute never repairs it"],
 )
-def test_in_role_companion_heal_repairs_a_leak_that_nova_compute_leaves(change):
+def test_in_role_companion_heal_repairs_a_leak_that_nova_compute_left_behind(change):
     assert refused_by(change(beside_nova(right()))) == []
 
 
@@ -342,7 +342,7 @@ OWN_PART = [
 
 
 @pytest.mark.parametrize("change", [change for _, change in OWN_PART], ids=[name for name, _ in OWN_PART])
-def test_only_guard_own_part_refuses_a_write_outside_the_hosts_own_allocation(change):
+def test_only_the_guard_own_part_refuses_writes_beyond_the_hosts_own_allocation(change):
     held = record("gone", here={"VCPU": 1}, there={"VCPU": 4})
     gone = facts.instance("gone", deleted=True, vm_state="deleted")
     case = case_of(scene_of(facts.snapshot(placement=view_of(held), nova=facts.state(gone)), held))

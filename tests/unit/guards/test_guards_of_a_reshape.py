@@ -206,7 +206,7 @@ def test_the_repair_of_a_leak_is_refused_if_a_reshape_changes_the_same_consumer(
     assert GUARDS["one-change"].refuses(leak) == f"this run already changes the consumer, for finding {CODE}"
 
 
-def test_the_test_cases_cover_every_guard():
+def test_the_test_cases_contain_a_wrong_reshape_for_every_guard():
     asked = {name for name, _, _ in WRONG} | {"sources-fresh", "max-consumers", "max-percent"}
     assert asked | BESIDE_NOVA == set(GUARDS)
 

@@ -108,7 +108,7 @@ def test_adopt_does_not_rename_a_child_that_an_interrupted_run_already_renamed()
     assert names == [(uuid("es"), "cmp_1_amd_sev_es"), (ROOT_UUID, "cmp_1")]
 
 
-def test_adopt_only_notes_a_compute_node_row_that_the_agent_cannot_write():
+def test_adopt_mentions_but_does_not_change_a_row_that_the_agent_cannot_write():
     row = node(5, hypervisor_hostname="old-name")
     plan = adoption(renamed(state=state(nodes=(row,))), settings())
     assert [type(step) for step in plan.steps] == [NameStep]
@@ -178,7 +178,7 @@ def test_the_alive_guard_refuses_to_take_over_the_record_of_a_running_host():
     assert guards(dataclasses.replace(cloned, others=())) == ["alive"]
 
 
-def test_adopt_only_notes_a_compute_node_row_whose_full_record_was_not_read():
+def test_adopt_mentions_but_does_not_change_a_row_whose_record_was_not_read():
     plan = adoption(facts(state=conductor(nodes=(node(7, host="cmp2"),))), settings())
     assert plan.steps == ()
     assert plan.notes[0].startswith(f"compute node row 7 says host cmp2, node {NODE}")
@@ -190,7 +190,7 @@ def test_the_file_guard_refuses_to_replace_novas_compute_id_file():
 
 
 @pytest.mark.parametrize("held", [True, False])
-def test_the_allocations_guard_refuses_to_replace_a_uuid_with_allocations(held):
+def test_the_allocations_guard_refuses_to_replace_a_uuid_that_has_allocations(held):
     mine = tree(provider(NEW, "another-name"), held=True)
     assert guards(reinstalled(own=mine, holder=tree(provider(), held=held))) == ["allocations"]
     assert guards(reinstalled(own=tree(provider(NEW, "another-name")))) == []

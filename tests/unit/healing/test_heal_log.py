@@ -65,7 +65,7 @@ def runs(*each, findings=(LEAK,)):
     return logged
 
 
-def test_a_repair_is_logged_with_the_allocations_before_and_after_and_its_undo():
+def test_the_log_line_of_a_repair_has_the_allocations_before_and_after_and_undo():
     _, (line,) = heal_log.lines(heal_log.HealLogState(), (), (healed(Result.DONE),), report_of(LEAK))
     assert (line.event, line.level) == (events.FINDING_HEALED, logging.WARNING)
     assert line.fields["entry_id"] == "3f9c00000000"
@@ -100,14 +100,14 @@ def test_a_refusal_that_ends_by_itself_is_logged_as_info_and_others_as_warnings(
     assert (line.fields["guard"], line.fields["wait_s"]) == ("minimum-age", 116)
 
 
-def test_that_a_repair_waits_is_logged_once_for_each_finding_and_guard():
+def test_a_waiting_repair_is_logged_once_for_each_finding_and_guard():
     ages = [((refusal("minimum-age", f"{left} s left"),), ()) for left in (116, 56)]
     others = [((refusal("max-percent"),), ()), ((refusal("minimum-age"),), ())]
     waiting = [(events.HEAL_WAITING, logging.INFO)]
     assert runs(*ages, *others) == [waiting, [], waiting, []]
 
 
-def test_that_a_repair_waits_is_logged_again_if_the_finding_ended_and_returned():
+def test_a_waiting_repair_is_logged_again_if_the_finding_ended_and_returned():
     state, first = heal_log.lines(heal_log.HealLogState(), (refusal("minimum-age"),), (), report_of(LEAK))
     state, _ = heal_log.lines(state, (), (), report_of())
     _, again = heal_log.lines(state, (refusal("minimum-age"),), (), report_of(LEAK))

@@ -54,14 +54,14 @@ def test_heal_of_a_finding_that_is_a_symptom_repairs_the_cause_of_the_symptom(sc
     assert plan.refusals == ()
 
 
-def test_an_unconfirmed_symptom_is_not_refused_if_the_plan_repairs_its_cause(scene):
+def test_no_refusal_is_listed_for_an_unconfirmed_symptom_of_a_repaired_cause(scene):
     later = tuple(dataclasses.replace(s, times=0) if s.caused_by else s for s in scene.findings)
     plan = planned(dataclasses.replace(scene, findings=later))
     assert [action.code for action in plan.actions] == [STALE]
     assert plan.refusals == ()
 
 
-def test_if_a_cause_is_not_confirmed_the_cause_is_refused_but_not_its_symptom(scene):
+def test_an_unconfirmed_cause_is_refused_and_its_symptom_is_not_listed(scene):
     later = tuple(dataclasses.replace(s, times=0) for s in scene.findings)
     plan = planned(dataclasses.replace(scene, findings=later))
     assert plan.actions == ()

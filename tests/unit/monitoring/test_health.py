@@ -93,12 +93,12 @@ def test_the_message_bus_check_warns_and_later_fails_while_the_broker_is_lost(fa
         (Loop(is_alive=False, running_s=1.0), "fail"),
     ],
 )
-def test_the_audit_loop_check_warns_in_a_long_audit_and_fails_with_the_watchdog(loop, status):
+def test_the_audit_loop_check_warns_in_a_long_audit_and_fails_for_a_dead_loop(loop, status):
     overall, found = checks(after(report()), loop=loop)
     assert (overall, found["audit_loop"]) == (status, status)
 
 
-def test_a_check_without_a_recent_result_becomes_a_warning_of_the_whole_state():
+def test_a_check_without_a_recent_result_warns_and_so_does_the_whole_state():
     state = after(report())
     assert checks(state, now=300.0, expire_s=300.0)[0] == "pass"
     overall, found = checks(state, now=300.1, expire_s=300.0)

@@ -20,7 +20,7 @@ from tests.rigs.nested import CARDS, GPU_06, GPU_07, below, child, mdev_type, on
 ONE_TYPE = settings(mdev_types=(mdev_type("nvidia-11"),))
 
 
-def test_a_child_provider_is_recognised_by_the_node_name_in_front_of_its_name():
+def test_a_child_provider_has_a_name_of_node_name_underscore_and_its_own_name():
     mine, grandchild = child(GPU_06), dataclasses.replace(child(GPU_07), parent_uuid=uuid(GPU_06))
     others = (
         dataclasses.replace(child("x"), uuid=uuid("other"), name="other_x"),

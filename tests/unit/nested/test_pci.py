@@ -209,7 +209,7 @@ def test_s128c_the_provider_of_an_allocated_lost_device_keeps_its_total():
     assert (pci_providers(decision), writes(decision, GPU)) == ({GPU: {T4: 1}}, [])
 
 
-def test_a_takeover_replaces_all_traits_of_nova_computes_pci_provider():
+def test_a_takeover_replaces_all_traits_of_a_pci_provider_of_nova_compute():
     theirs = child(GPU, inventory(T4, 1), traits=frozenset({MANAGED, "OWNER_NOVA", "CUSTOM_OLD"}))
     rooted = root(traits=frozenset({"COMPUTE_NODE", "OWNER_NOVA"}))
     there = view(providers=(rooted, theirs))

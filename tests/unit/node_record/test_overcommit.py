@@ -82,7 +82,7 @@ def test_s90_over_commit_excludes_a_disk_of_the_block_storage_service(attached):
     assert over_commit(guests, [file(QCOW2, 2 * GIB, GIB), measured]).total_bytes == GIB
 
 
-def test_a_volume_like_file_name_with_a_suffix_belongs_to_a_guest_disk():
+def test_a_file_named_like_a_cinder_volume_plus_a_suffix_is_a_guest_file():
     odd = f"/i/{VOLUME}-of-mine"
     assert guest_files(host(guest("a", disk(odd, form="raw")))) == {GuestFile(path=odd, format="raw")}
 
@@ -93,7 +93,7 @@ def test_a_guest_disk_file_that_is_not_qcow2_or_ploop_is_measured_as_raw(form, a
 
 
 @pytest.mark.parametrize(("form", "still_to_come"), [("qcow2", 0), ("raw", -4096), ("ploop", -4096)])
-def test_only_for_qcow2_are_allocated_bytes_beyond_the_virtual_size_ignored(form, still_to_come):
+def test_allocated_bytes_beyond_the_virtual_size_are_ignored_for_qcow2_only(form, still_to_come):
     assert (
         over_commit(host(guest("a", disk("/a", form=form))), [file("/a", 0, 4096, form)]).total_bytes == still_to_come
     )

@@ -47,7 +47,7 @@ def test_s74_memory_used_is_the_used_memory_that_the_host_reports():
     assert (found.memory_mib, found.memory_used_mib) == (15814, 5574)
 
 
-def test_s75_with_file_backed_memory_memory_used_is_the_sum_of_running_guests():
+def test_s75_for_file_backed_memory_the_used_amount_is_that_of_running_guests():
     guests = [domain(n, memory_mib=m) for n, m in enumerate((4096, 2048, 1024, 1024))]
     off = domain("off", memory_mib=9999, state=DomainState.SHUTOFF)
     ballooned = dataclasses.replace(guests[0], memory_mib=8192, current_memory_mib=4096)
@@ -68,7 +68,7 @@ def test_s76_s77_vcpus_is_the_number_of_shared_cpus_or_unknown_if_one_is_absent(
     assert any("[compute] cpu_shared_set names CPUs that are not on this host: 4" in reason for reason in found.unknown)
 
 
-def test_s91_with_lvm_disk_total_and_used_disk_are_those_of_the_volume_group():
+def test_s91_disk_total_and_used_disk_of_lvm_are_those_of_the_volume_group():
     world = snapshot(lvm=group(1, volume("half", 0.5)))
     found = seen(world, lvm_settings())
     assert (found.disk_total_bytes, found.disk_used_bytes) == (1073741824, 536870912)

@@ -319,14 +319,14 @@ def test_s26_an_incoming_evacuation_uses_the_resources_of_the_instances_flavor()
     assert used(state(there, migrations=(migration(kind="evacuation", **INCOMING),))) == (256, 2, 5)
 
 
-def test_s27_a_resize_on_the_same_host_counts_both_flavors_after_the_switch():
+def test_s27_a_same_host_resize_counts_both_flavors_if_the_new_one_is_active():
     world = state(on_b(), instance("i2"), migrations=(migration(**HERE),))
     found = figures(world)
     assert (found.memory_mib_used, found.vcpus_used, found.local_gib_used) == (512, 4, 7)
     assert (found.free_disk_gib, found.current_workload, found.running_vms) == (-1, 1, 2)
 
 
-def test_s28_a_resize_on_the_same_host_counts_both_flavors_before_the_switch():
+def test_s28_a_same_host_resize_counts_both_flavors_if_the_old_one_is_active():
     assert used(state(resizing(), migrations=(migration(**HERE),))) == (128 + 256, 1 + 2, 1 + 5)
 
 

@@ -224,7 +224,7 @@ def test_the_ledger_shows_the_cause_and_the_source_of_companion_consumers():
     assert (of_volumes.held, of_volumes.size_bytes) == (None, 5 * GIB // 2)
 
 
-def test_a_consumer_of_another_service_with_the_same_amount_is_not_the_agents():
+def test_a_consumer_of_another_service_with_the_same_amount_is_left_alone():
     recorded = view(allocations(uuid("stranger"), DISK_GB=3), provider=NOVA)
     decision = decided(world(placement=recorded), BESIDE)
     (row,) = [r for r in decision.ledger if r.consumer_uuid == uuid("stranger")]

@@ -160,7 +160,7 @@ UNMANAGED = {
 
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), UNMANAGED.values(), ids=UNMANAGED.keys())
-def test_the_use_by_guests_and_volumes_unknown_to_nova_is_added_to_reserved(world, chosen, expected):
+def test_resources_of_guests_and_volumes_unknown_to_nova_are_added_to_reserved(world, chosen, expected):
     assert reserves(decided(world, chosen)) == expected
 
 
@@ -217,7 +217,7 @@ def test_for_a_host_without_a_root_uuid_neither_a_tree_nor_a_write_is_planned():
     assert decision.books.promised.total("VCPU") == 1
 
 
-def test_the_guest_of_an_instance_that_nova_has_on_this_host_is_not_in_reserved():
+def test_a_guest_whose_instance_nova_has_on_this_host_adds_nothing_to_reserved():
     world = snapshot(nova=state(instance(host=HOST)), libvirt=host(domain(vcpus=40)))
     assert reserves(decided(world))["VCPU"] == 0
 
@@ -253,7 +253,7 @@ def test_the_tree_lists_the_root_first_and_then_its_children():
     assert all("OWNER_NOVA" in provider.traits_unwanted for provider in tree.providers)
 
 
-def test_the_use_by_guests_unknown_to_nova_is_reserved_only_on_the_root():
+def test_resources_of_guests_unknown_to_nova_are_reserved_only_on_the_root():
     tree = tree_of(snapshot(libvirt=CARDS_AND_SEV), BOTH)
     assert tree.root.inventory("VCPU").reserved == 2
     assert {i.reserved for provider in tree.providers[1:] for i in provider.inventories} == {0}

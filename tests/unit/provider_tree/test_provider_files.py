@@ -121,7 +121,7 @@ def test_no_entry_is_reported_as_unmatched_while_placement_is_unreadable():
     assert findings(unread, "provider-config-unmatched", settings(provider_entries=(waiting,))) == ()
 
 
-def test_an_entry_for_another_owners_provider_keeps_its_other_inventories():
+def test_an_entry_for_another_owners_provider_keeps_that_providers_inventories():
     added = tree(world(OURS, CHILD), entry(inventory("CUSTOM_A", 1), uuid=CHILD.uuid))
     plan = diff(added, view(providers=(OURS, CHILD)))
     (put,) = [w for w in plan.writes if isinstance(w, PutInventories) and w.provider_uuid == CHILD.uuid]

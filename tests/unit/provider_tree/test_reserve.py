@@ -78,7 +78,7 @@ AMOUNTS = {
 
 
 @pytest.mark.parametrize(("before", "claims", "expected"), AMOUNTS.values(), ids=AMOUNTS.keys())
-def test_the_use_by_unmanaged_guests_and_volumes_is_added_to_reserved(before, claims, expected):
+def test_resources_of_unmanaged_guests_and_volumes_are_added_to_reserved(before, claims, expected):
     after, _ = raised(before, (("own", before.reserved),), claims, settings())
     assert after == dataclasses.replace(before, reserved=expected)
 

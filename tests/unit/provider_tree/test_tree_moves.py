@@ -52,6 +52,6 @@ def test_the_known_providers_include_those_of_other_provider_trees():
     assert view.known[ROOT_UUID] == view.root
 
 
-def test_the_depth_of_a_provider_is_its_number_of_known_ancestors_without_loops():
+def test_the_depth_of_a_provider_is_the_number_of_its_known_ancestors():
     parents = {"a": None, "b": "a", "c": "b", "d": "nobody", "e": "f", "f": "e"}
     assert [depth(one, parents) for one in parents] == [0, 1, 2, 0, 2, 2]

@@ -201,7 +201,7 @@ def test_a_finding_that_is_gone_for_several_reasons_is_shown_as_gone():
     assert said[-1].endswith("]: gone: no longer found; before: 4 MiB")
 
 
-def test_the_block_of_a_finding_that_heal_cannot_repair_ends_with_a_new_audit():
+def test_the_block_of_a_finding_without_a_repair_ends_with_the_command_audit():
     by_hand = Remedy(kind=RemedyKind.HAND, words="remove the volume", command="lvremove guests/scratch")
     fix = "  fix: no automatic repair on this host, only by hand"
     assert shown(finding_block(changed(remedies=(by_hand,)), {}, NOW))[2:-1] == [

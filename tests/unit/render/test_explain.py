@@ -301,7 +301,7 @@ def test_recorded_and_free_amounts_are_unknown_if_placement_could_not_be_read():
     assert document(found)["books"]["recorded"]["amount"] is None
 
 
-def test_promised_is_unknown_if_libvirt_was_not_read_and_no_ledger_row_exists():
+def test_the_promised_amount_is_unknown_without_libvirt_and_ledger_rows():
     # Without the node's name or the database, the agent cannot know the promised amount here either.
     found = explain_class(report(sources=(source("placement"), source("state"), source("libvirt", "down"))), "VCPU")
     assert [book.amount for book in found.books] == [0, None, None]
@@ -309,7 +309,7 @@ def test_promised_is_unknown_if_libvirt_was_not_read_and_no_ledger_row_exists():
     assert [book.amount for book in explain_class(kept, "VCPU").books] == [4, 4, None]
 
 
-def test_explain_says_held_at_least_for_disk_if_lvm_could_not_be_read():
+def test_explain_shows_held_disk_as_a_lower_bound_if_lvm_could_not_be_read():
     sources = (source("placement"), source("state"), source("libvirt"), source("lvm", "vgs: timed out"))
     rows = (row(GUESTS[0], (20, 20, 20), resource_class="DISK_GB"),)
     said = text_of(explain_class(report(sources=sources, ledger=rows), "DISK_GB"))
@@ -450,7 +450,7 @@ def test_a_leak_on_a_child_provider_has_the_verdict_allocation_leaked():
 
 
 @pytest.mark.parametrize("where", [PROVIDER, "uuid-card"])
-def test_explain_says_so_if_the_agent_has_no_rule_for_a_class(where):
+def test_explain_reports_if_the_agent_has_no_rule_for_a_class(where):
     licence = dataclasses.replace(CARD, resource_class="CUSTOM_LICENCE")
     wanted = licence if where == PROVIDER else None
     there = InventoryRow(provider=NODE, provider_uuid=where, wanted=wanted, recorded=licence, used=1)
@@ -486,7 +486,7 @@ def test_explain_groups_equal_child_providers_and_lists_a_used_one_separately():
 
 
 @pytest.mark.parametrize("count", [5, 6])
-def test_explain_lists_five_leaked_consumers_but_only_counts_six(count):
+def test_explain_lists_up_to_five_leaked_consumers_and_counts_more_than_five(count):
     leaked = [f"44444444-0000-4000-8000-00000000000{n}" for n in range(count)]
     rows = tuple(row(key, (None, None, 2), Verdict.ALLOCATION_LEAKED, "recorded-only") for key in leaked)
     said = text_of(explain_class(report(ledger=rows), "VCPU"))
@@ -552,7 +552,7 @@ def test_explain_says_that_this_host_does_not_offer_a_class_without_inventory():
     assert "no inventory of VGPU: this host offers no VGPU" in text_of(explain_class(STORY_1, "VGPU"))
 
 
-def test_explain_says_that_the_provider_is_unknown_if_a_class_has_no_inventory():
+def test_explain_says_that_a_class_has_no_inventory_as_the_provider_is_unknown():
     lines = text_of(explain_class(dataclasses.replace(STORY_1, provider_uuid=None, inventory=()), "VCPU"))
     assert "no inventory of VCPU: the provider of this host is unknown" in lines
 

@@ -269,7 +269,7 @@ def test_volumes_outside_the_disk_gb_store_are_not_counted_as_used_disk(chosen, 
     assert Disk().held(world, chosen) == ()
 
 
-def test_nova_promises_an_instance_local_disk_but_no_root_disk_on_a_volume():
+def test_a_root_disk_on_a_volume_is_not_part_of_the_promised_local_disk():
     taken = occupied(state(instance("i1"), instance("i2", boots_from_volume=True)), NODE, frozenset()).occupancies
     (claim,) = Disk().promised(taken, settings())
     assert (claim.consumer.key, claim.amount, claim.size_bytes) == (uuid("i1"), 1, None)

@@ -31,7 +31,7 @@ def reserved(world: Snapshot, **changes: object) -> int:
     return reserves(decided(world, lvm_settings(**changes)))["DISK_GB"]
 
 
-def test_in_a_thin_pool_of_instance_disks_only_the_metadata_are_reserved() -> None:
+def test_in_a_thin_pool_of_instance_disks_only_the_metadata_is_reserved() -> None:
     world = with_cloud(pool_world(20, 10), "i0", "i1")
     assert held(world) == {
         (uuid("i0"), Cause.INSTANCE): 20 * GIB,
@@ -60,7 +60,7 @@ def test_nothing_is_reserved_for_a_thin_pool_unless_foreign_volumes_is_reserve(p
     assert reserved(with_cloud(pool_world(20, 10), "i0"), foreign_volumes=policy) == 0
 
 
-def test_data_written_to_a_thin_pool_do_not_change_the_disk_counted_for_a_guest() -> None:
+def test_writing_data_to_a_thin_pool_does_not_change_the_disk_of_any_guest() -> None:
     still, moved = (pool_world(20, 10, data=percent, metadata=percent) for percent in (1.0, 79.0))
     assert held(with_cloud(still, "i0")) == held(with_cloud(moved, "i0"))
     assert facts_of_books(still) == facts_of_books(moved)

@@ -135,7 +135,7 @@ PROMISED = {
 
 
 @pytest.mark.parametrize(("asked", "expected"), PROMISED.values(), ids=PROMISED.keys())
-def test_an_allocation_that_matches_the_pmem_of_the_flavor_is_agreed(asked, expected):
+def test_an_allocation_that_matches_the_pmem_of_the_flavor_has_verdict_agreed(asked, expected):
     recorded = {"VCPU": 1, "MEMORY_MB": 128, "DISK_GB": 1, **expected}
     world = listing(
         *ALL,
@@ -152,7 +152,7 @@ def test_an_allocation_that_matches_the_pmem_of_the_flavor_is_agreed(asked, expe
     }
 
 
-def test_a_pmem_allocation_that_the_flavor_does_not_request_is_a_finding():
+def test_a_pmem_allocation_that_the_flavor_does_not_request_causes_a_finding():
     world = listing(
         *ALL,
         nova=state(instance(node=NODE)),

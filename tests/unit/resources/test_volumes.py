@@ -206,7 +206,7 @@ def test_an_overcommitted_thin_pool_is_divided_in_proportion_to_the_disk_sizes()
     }
 
 
-def test_a_volume_that_nova_does_not_know_in_a_thin_pool_counts_with_its_size() -> None:
+def test_a_volume_unknown_to_nova_in_a_thin_pool_is_counted_with_its_size() -> None:
     guests = replace(GUESTS, domains=(domain(GUEST, "/dev/vg0/b"),))
     inside = (thin(f"{HERE}_disk", 20), thin("a", 4), thin("b", 3), thin(f"{GONE}_disk", 2), thin(f"volume-{GONE}", 1))
     assert shares(*pool("tpool", 50, *inside), guests=guests) == {

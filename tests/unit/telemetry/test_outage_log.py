@@ -75,7 +75,7 @@ def test_a_day_without_changes_has_fewer_than_150_log_lines():
     assert len(a_day([report_of(*LEAKS)] * AUDITS)) < 150
 
 
-def test_a_lost_source_is_logged_with_the_values_that_it_leaves_unchanged(day):
+def test_a_lost_source_is_logged_with_the_classes_that_are_no_longer_updated(day):
     frozen = "nothing is written; MEMORY_MB, VCPU stay"
     error = "placement: GET /: no answer"
     finding = seen(unavailable("placement", error, frozen=frozen), FindingState.SEEN)

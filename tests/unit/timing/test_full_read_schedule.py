@@ -13,7 +13,7 @@ HOSTS = [str(uuid.uuid5(uuid.NAMESPACE_DNS, f"host-{number}")) for number in ran
 
 
 @given(st.uuids().map(str), st.integers(1, 12), st.integers(1, 1000))
-def test_one_of_ten_scheduled_reads_is_full_and_nine_read_only_allocations(host, every, first):
+def test_of_ten_scheduled_reads_one_is_full_and_nine_are_of_allocations_only(host, every, first):
     turns = Counter(turn(host, audit, every) for audit in range(first, first + every * EVERYTHING_AFTER))
     assert (turns[Turn.EVERYTHING], turns[Turn.ALLOCATIONS]) == (1, EVERYTHING_AFTER - 1)
 

@@ -111,14 +111,14 @@ def test_metric_resource_differs_keeps_its_value_for_an_undecided_class():
 
 
 @pytest.mark.parametrize("source", ["state", "libvirt"])
-def test_no_bytes_become_unaccounted_if_the_source_of_their_owner_is_unread(source):
+def test_bytes_of_an_owner_whose_source_is_unread_do_not_count_as_unaccounted(source):
     unknown = tuple(replace(row, owner_kind="unknown", owner="guests/scratch") for row in WHOLE.storage)
     before, now = after(WHOLE), after(WHOLE, replace(WHOLE, sources=sources(source), storage=unknown))
     assert now.groups["stores"] == before.groups["stores"]
     assert "stores" not in after(replace(WHOLE, sources=sources(source), storage=unknown)).groups
 
 
-def test_the_stores_of_an_unread_source_keep_their_values_and_others_change():
+def test_only_the_stores_of_an_unread_source_keep_their_earlier_values():
     files = replace(WHOLE.storage[0], store="/srv", store_bytes=100, size_bytes=100)
     both = replace(WHOLE, storage=(*WHOLE.storage, files))
     later = replace(WHOLE, storage=(replace(files, store_bytes=50, size_bytes=50),), sources=sources("lvm"))
@@ -145,7 +145,7 @@ def test_the_amount_of_disk_in_use_keeps_its_value_while_lvm_is_unread():
     assert of_disk(after(lost), "held") is None
 
 
-def test_a_class_has_no_metric_of_its_use_if_no_source_shows_the_use():
+def test_a_class_has_no_metric_of_used_amounts_if_no_source_shows_them():
     files = replace(WHOLE, ledger=(*WHOLE.ledger, held_disk(promised=40, held=None, recorded=40)))
     assert [of_disk(after(files), book) for book in ("promised", "held", "recorded")] == [40.0, None, 40.0]
     reserve = held_disk(promised=None, held=2, recorded=None, verdict=Verdict.RESERVED)
@@ -260,7 +260,7 @@ def crowded():
     return replace(WHOLE, inventory=rows, storage=storage, thin_pools=pools)
 
 
-def test_series_of_classes_stores_and_pools_above_the_limits_are_left_out():
+def test_classes_stores_and_pools_beyond_the_limits_have_no_series():
     state = after(crowded())
     classes = {sample.labels[2] for sample in state.gauges["resource_inventory"]}
     assert {"VCPU", "DISK_GB"} < classes

@@ -35,7 +35,7 @@ def reply(status: int, code: str = "", request: str = "PUT /x", detail: str = "w
         ("Wed, 25 Nov 2026 20:00:00", "Wed, 25 Nov 2026 20:01:05 GMT", None),
     ],
 )
-def test_the_age_of_a_resource_is_the_date_minus_the_last_modified_header(modified, date, age_s):
+def test_the_age_of_content_is_its_date_header_minus_its_last_modified_header(modified, date, age_s):
     found = written_of(modified, date)
     assert (found and found.age_s) == age_s
     assert found is None or found.at == modified
