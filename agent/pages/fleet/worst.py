@@ -22,7 +22,7 @@ from agent.pages.tables import cut
 MOST_WORST = 50
 #: The maximum number of characters in the rows that only the search shows: the page must stay below 1 MB.
 MOST_SEARCHED = 450_000
-_MOST_ABOUT = 90
+_MOST_ABOUT = 85
 _HEADING = "Worst hosts, and a search"
 _SEEN = "first seen (UTC)"
 _HEADINGS = ("state", "host", "group", _SEEN, "what", "sold twice", "wasted", "free")
