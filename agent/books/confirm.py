@@ -163,7 +163,7 @@ def seen_of(sighting: Sighting) -> SeenFinding:
 
 
 def not_checked(sightings: Iterable[Sighting]) -> tuple[SeenFinding, ...]:
-    """Return the live findings after an audit that ended before it could check any of them."""
+    """Return the live findings after an audit that ended before it could check any finding."""
     unknown = (_unchecked(s, tuple(sorted(finding_of(s).rests_on)) or (LIBVIRT, PLACEMENT, STATE)) for s in sightings)
     return tuple(sorted(map(seen_of, unknown), key=_for_people))
 
@@ -257,7 +257,7 @@ def _unchecked(before: Sighting, because: tuple[str, ...]) -> Sighting:
 def evidence_digest(finding: Finding, generation: int | None = None) -> str:
     """Return a digest of everything that the finding says, claims included. Equal evidence has equal digests.
 
-    ``generation`` is the consumer's generation in Placement, None if it is not part of the evidence.
+    ``generation`` is the consumer's generation in Placement, None if the evidence does not include the generation.
     """
     parts = (finding.code, finding.expected, finding.actual, finding.evidence, finding.facts)
     body = repr(parts if generation is None else (*parts, generation))

@@ -93,7 +93,7 @@ def _reason(sighting: Sighting, now: Present) -> tuple[GoneReason, str]:
     if now.reconfigured is not None and sighting.last_seen_at < now.reconfigured.at:
         return GoneReason.CONFIGURATION_CHANGED, now.reconfigured.words
     if now.root_before not in (None, now.root) and finding.provider_uuid == now.root_before:
-        return GoneReason.IDENTITY_CHANGED, f"this host's provider: {now.root_before} -> {now.root}"
+        return GoneReason.IDENTITY_CHANGED, f"the uuid of this host's provider changed: {now.root_before} -> {now.root}"
     return _of_books(sighting, finding, now)
 
 

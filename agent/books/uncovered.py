@@ -32,8 +32,8 @@ def uncovered(
 ) -> dict[str, int]:
     """Return, by class, the use unknown to the cloud minus what ``reserved`` and the agent's own allocations cover.
 
-    Amounts are in the unit of the class, without zeros. A class whose recorded inventory is not known is left out,
-    because nothing can be said about its reserve.
+    Amounts are in the unit of the class; a class with the amount 0 is left out. A class whose recorded inventory is not
+    known is left out too, because nothing can be said about its reserve.
     """
     if provider_uuid is None:
         return {}

@@ -95,7 +95,7 @@ def known_of(snapshot: Snapshot, written: Books, state: NovaState | None) -> Kno
 def verdict(known: Known, item: ConsumerClass) -> Verdict:
     """Return the verdict about this consumer and class."""
     if item.consumer in known.own_consumers:
-        return Verdict.AGREED  # the agent's own consumer stands for use outside the cloud; other rows judge that use
+        return Verdict.AGREED  # the agent's own consumer stands for use unknown to nova, which other rows judge
     if (plain := _BY_CAUSE.get(item.cause)) is not None:
         return plain
     if not known.written.state_known or _is_broken(known, item):

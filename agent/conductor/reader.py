@@ -36,7 +36,7 @@ A_SECOND = datetime.timedelta(seconds=1)
 
 
 class ConductorState:
-    """A StateSource over RPC, for one thread at a time. ConductorRecords may share ``client``; the caller closes it."""
+    """A StateSource over RPC, for one thread at a time. The caller closes ``client``, which ConductorRecords may share."""
 
     name = STATE
 
@@ -86,7 +86,8 @@ class ConductorState:
         here = questions.uuids(last.host)
         changed = questions.last_changed(last.host)
         moving = tuple(row for node in _node_names(last) for row in questions.migrations(last.host, node))
-        # The instances elsewhere that a full read looks up by uuid too, except those of finished evacuations.
+        # Instances on other hosts: the ones that a full read looks up by uuid too, except those of finished
+        # evacuations.
         elsewhere = consumers.union(move.instance_uuid for move in last.migrations if move.in_progress) - here
         parts = (
             ("instances", here),

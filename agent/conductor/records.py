@@ -17,7 +17,7 @@ from agent.ports import Deadline
 
 
 class ConductorRecords:
-    """A RecordWriter that calls nova-conductor. ConductorState may share ``client``; the caller closes it."""
+    """A RecordWriter that calls nova-conductor. The caller closes ``client``, which ConductorState may share."""
 
     def __init__(self, client: ConductorClient) -> None:
         self._client = client

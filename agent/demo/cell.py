@@ -59,7 +59,7 @@ def create_tables(engine: Engine) -> None:
 def add_service(
     connection: Connection, host: str, service: Service, binary: str = "nova-compute", topic: str = "compute"
 ) -> None:
-    """Add the row that a service of a host writes into ``services`` when it registers itself."""
+    """Add the row that a service writes into the table ``services`` when the service registers itself."""
     _insert(
         connection,
         "services",

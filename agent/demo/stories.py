@@ -94,7 +94,8 @@ def _counted_twice(seen: Seen) -> Story:
         evidence=(
             f"VCPU on {report.node}: nova promised {promised} to instances, and Placement records {recorded}",
             *(
-                f"{evacuation_text(note, f' ({note.vcpus} VCPU)')}, so nova promises that instance 0 VCPU on this host"
+                f"{evacuation_text(note, f' ({note.vcpus} VCPU)')}, so nova promises 0 VCPU on this host to that "
+                "instance"
                 for note in notes
             ),
             *_sentences(found),

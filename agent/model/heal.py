@@ -99,7 +99,7 @@ AnyAction = HealAction | ReshapeAction
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealRefusal:
-    """A finding that heal does not repair: ``guard`` is the guard rail's name, ``why`` its reason with numbers.
+    """A finding that heal does not repair: ``guard`` is the guard rail's name, ``why`` the guard's reason with numbers.
 
     ``waits``: the refusal ends by itself, after ``wait_s`` seconds or, if that is None, after an unknown time.
     """

@@ -146,7 +146,7 @@ def place_of(parent: str) -> str:
 
 
 def _totals(snapshot: Snapshot, settings: Settings) -> Mapping[str, int]:
-    """Return how many mediated devices each parent offers, by its name; parents of unknown total are left out."""
+    """Return how many mediated devices each parent offers, by parent name; parents of unknown total are left out."""
     devices = snapshot.host.value.devices if snapshot.host.value else None
     if devices is None:
         return {}

@@ -40,7 +40,8 @@ class MemoryEncryption(NestedFamily):
     def flavor_classes(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
         """Return the resource class of an encryption context.
 
-        An image can request a context too. The agent reads only the flavor, so it does not see an image's request.
+        An image can request a context too. The agent reads only the flavor, so the agent does not see an image's
+        request.
         """
         return frozenset({CONTEXT})
 

@@ -71,7 +71,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conflict:
-    """A contradiction between ``specs`` and ``devices``; ``address``: their provider's address, None if unknown."""
+    """A contradiction between ``specs`` and ``devices``; ``address``: the provider's address, None if unknown."""
 
     address: str | None
     reason: str

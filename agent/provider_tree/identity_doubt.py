@@ -22,7 +22,7 @@ from agent.model.placement import Provider
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doubt:
-    """One contradiction: the expected state, the actual state, and whether it forbids all writes."""
+    """One contradiction: the expected state, the actual state, and whether the contradiction forbids all writes."""
 
     expected: str
     actual: str
@@ -91,7 +91,7 @@ def _of_hostname(host: HostFacts | None, subject: Subject) -> Doubt | None:
 def _of_row(row: ComputeNode, host: str, subject: Subject) -> Doubt | None:
     """Return a Doubt if this compute node row contradicts the host's identity, else None.
 
-    A row with neither this host's uuid nor its node name is another node's row. Other findings cover it:
+    A row with neither this host's uuid nor its node name is another node's row. Other findings cover that row:
     compute-node-orphaned and hostname-duplicated.
     """
     has_own_uuid, is_so_named = row.uuid == subject.root_uuid, row.hypervisor_hostname == subject.node

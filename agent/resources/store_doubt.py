@@ -132,7 +132,7 @@ def to_remember(snapshot: Snapshot, settings: Settings) -> StoreMark | None:
 
 
 def remembered(snapshot: Snapshot, now: StoreMark) -> StoreMark | None:
-    """Return the mark of earlier audits; None if there is none, or if it is of another path or group than ``now``."""
+    """Return the mark of earlier audits; None without a mark, or if that is of another path or group than ``now``."""
     before = snapshot.store
     return before if before is not None and (before.source, before.name) == (now.source, now.name) else None
 

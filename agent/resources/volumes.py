@@ -133,7 +133,8 @@ def _share_out(
 ) -> dict[str, int]:
     """Change ``taken`` (bytes by path): move each thin volume's share from its pool to the volume's path in ``served``.
 
-    Only pools in ``split`` are shared out: thin pools with an instance's disk. Return each pool's free bytes, by path.
+    Only the bytes of pools in ``split`` are divided: thin pools with an instance's disk. Return each pool's free bytes,
+    by path.
     """
     volumes_in: dict[str, list[Volume]] = defaultdict(list)
     room: dict[str, int] = {}

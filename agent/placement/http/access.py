@@ -86,7 +86,8 @@ def _build(conf: cfg.ConfigOpts, group: str, transport: HTTPAdapter | None, http
     if problems := (*_wrong_urls(conf, group, auth), *_missing(conf, group, auth), *_wrong_tls(conf, group, auth)):
         raise ConfigError(*problems)
     if options.insecure:
-        # Suppress urllib3's warning: it comes at each request, and would fill the daemon's log and a command's screen.
+        # Suppress urllib3's warning, which comes at each request and would fill the daemon's log and a command's
+        # screen.
         warnings.filterwarnings("ignore", message="Unverified HTTPS request")
     # keystoneauth has these two options since 5.14 (OpenStack 2026.1).
     tls = {name: options[name] for name in ("tls_ciphers", "tls_min_version") if name in options}

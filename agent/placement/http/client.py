@@ -46,8 +46,7 @@ T = TypeVar("T")
 Json = Mapping[str, object]
 
 MINIMUM = Microversion(1, 30)
-# The first microversion in which a provider can change or lose its parent. With older ones, only a root can get a
-# parent.
+# The first microversion in which a provider can change or lose its parent. Before 1.37, only a root can get a parent.
 REPARENTING = Microversion(1, 37)
 # The first microversion in which a consumer has a type.
 TYPED = Microversion(1, 38)

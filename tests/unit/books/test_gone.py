@@ -144,7 +144,7 @@ def test_a_configuration_change_is_preferred_to_changed_amounts_as_end_reason():
 
 def test_a_new_uuid_of_the_hosts_provider_ends_findings_about_the_old_provider():
     told = reason(sighting(), root_before=HOST_PROVIDER, root="p2")
-    assert told == (GoneReason.IDENTITY_CHANGED, "this host's provider: p1 -> p2")
+    assert told == (GoneReason.IDENTITY_CHANGED, "the uuid of this host's provider changed: p1 -> p2")
     of_a_child = sighting(dataclasses.replace(LEAKED, provider_uuid="child"))
     assert reason(of_a_child, root_before=HOST_PROVIDER, root="p2")[0] is not GoneReason.IDENTITY_CHANGED
 
