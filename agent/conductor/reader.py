@@ -36,7 +36,7 @@ A_SECOND = datetime.timedelta(seconds=1)
 
 
 class ConductorState:
-    """A StateSource over RPC, for one thread at a time. The caller closes ``client``, which ConductorRecords may share."""
+    """A StateSource over RPC, for one thread at a time. The caller closes ``client``; ConductorRecords may share it."""
 
     name = STATE
 

@@ -49,7 +49,7 @@ class NestedFamily(Protocol):
         return self.is_configured(settings)
 
     def is_configured(self, settings: Settings) -> bool:
-        """Whether the agent decides about the family's children; if not, the agent does not change existing children."""
+        """Whether the agent decides about the family's children. If not, existing children stay as they are."""
         ...
 
     def flavor_classes(self, settings: Settings) -> frozenset[str]:

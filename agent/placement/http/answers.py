@@ -113,7 +113,7 @@ class Reply:
     secrets: tuple[str, ...] = ()
 
     def body(self) -> object:
-        """Return the JSON document, or None if there is no body. Raises PlacementUnavailable if the body is not JSON."""
+        """Return the JSON document, or None without a body. Raises PlacementUnavailable if the body is not JSON."""
         if not self.text:
             return None
         with contextlib.suppress(ValueError, RecursionError):
@@ -245,7 +245,7 @@ def reply_of(method: str, response: requests.Response) -> Reply:
 
 
 def written_of(modified: str | None, date: str | None) -> Written | None:
-    """Return when the content of an answer was last written, by the answer's headers; None if the headers do not say."""
+    """Return when the content of an answer was last written, by the answer's headers; None if these do not say when."""
     if modified is None or date is None:
         return None
     try:
