@@ -30,12 +30,12 @@ def _lower_bounds() -> dict[str, tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("path", CONTRACT)
-def test_each_contract_test_of_the_constraints_matrix_exists(path: str):
+def test_each_contract_test_named_in_the_constraints_matrix_exists(path: str):
     assert (ROOT / path).is_file()
 
 
 @pytest.mark.parametrize("series", ERAS)
-def test_the_constraints_of_a_release_pin_every_requirement(series: str):
+def test_the_constraints_file_of_a_release_pins_every_requirement(series: str):
     assert _lower_bounds().keys() - _pinned(series).keys() == set()
 
 
@@ -53,7 +53,7 @@ def test_no_lower_bound_for_building_documents_is_above_openstack_2025_1():
     assert {name: bounds[name] for name in of_2025_1 if bounds[name] > of_2025_1[name]} == {}
 
 
-def test_the_table_of_libraries_has_a_line_per_release_with_versions_and_verdicts():
+def test_the_library_table_shows_versions_and_test_results_of_each_release():
     cells = {"unit tests": Cell(7, (), ()), "contract tests": Cell(1, ("a::b",), ())}
     green = LibraryRow("2025.1", cells, versions=versions_in("oslo.config==9.7.2\nos_traits==3.3.0\n"))
     broken = LibraryRow("2025.2", {}, problem="no network")
@@ -64,12 +64,12 @@ def test_the_table_of_libraries_has_a_line_per_release_with_versions_and_verdict
 
 
 @pytest.mark.parametrize("markers", [(BEGIN, END), (version_matrix.BEGIN, version_matrix.END)])
-def test_only_the_text_between_the_markers_of_a_table_is_replaced(markers):
+def test_updating_a_table_replaces_only_the_text_between_its_markers(markers):
     begin, end = markers
     text = f"before {begin} old {end} after"
     assert between(text, begin, end, "new") == f"before {begin}\n\nnew\n\n{end} after"
 
 
-def test_a_readme_without_the_markers_of_a_table_is_refused():
+def test_a_readme_without_the_markers_of_a_table_is_rejected_with_an_error():
     with pytest.raises(ValueError, match="lacks the markers"):
         between(f"before {END} {BEGIN} after", BEGIN, END, "new")

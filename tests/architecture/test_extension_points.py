@@ -51,7 +51,7 @@ CONTRIBUTORS = [(package, module) for package, module in MODULES if _contributio
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_each_entry_of_a_builtin_list_comes_from_a_separate_module(package: str):
+def test_each_entry_in_the_list_of_builtin_extensions_comes_from_its_own_module(package: str):
     homes = [module for owner, module in CONTRIBUTORS if owner == package]
     assert homes
     assert len(_builtin(package)) == len(homes)
@@ -73,7 +73,7 @@ def test_each_extension_module_has_a_test_file(package: str, module: str):
 
 
 @pytest.mark.parametrize(("package", "name"), [("findings", "code"), ("repairs", "code"), ("guards", "name")])
-def test_each_builtin_finding_and_repair_and_guard_is_named_like_its_module(package: str, name: str):
+def test_each_builtin_finding_and_repair_and_guard_has_the_name_of_its_module(package: str, name: str):
     files = {module.replace("_", "-") for owner, module in CONTRIBUTORS if owner == package}
     assert {getattr(entry, name) for entry in _builtin(package)} == files
 

@@ -15,7 +15,7 @@ FEWEST_LINES = 4
 
 
 @pytest.mark.parametrize("folder", sorted(set(FOLDERS) - REGISTRIES))
-def test_number_of_modules_per_folder_is_limited(folder: str):
+def test_no_folder_of_the_agent_has_more_modules_than_the_limit(folder: str):
     assert len(list((AGENT / folder).glob("*.py"))) <= MOST_FILES
 
 

@@ -22,15 +22,15 @@ def _too_long(path) -> list[str]:
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_agent_function_is_shorter_than_60_lines(module: str):
+def test_each_agent_function_is_shorter_than_60_lines(module: str):
     assert _too_long(MODULES[module]) == []
 
 
 @pytest.mark.parametrize("file", OTHER_FILES)
-def test_tool_function_is_shorter_than_60_lines(file: str):
+def test_each_tool_function_is_shorter_than_60_lines(file: str):
     assert _too_long(OTHER_FILES[file]) == []
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_agent_module_is_shorter_than_400_lines(module: str):
+def test_each_agent_module_is_shorter_than_400_lines(module: str):
     assert len(MODULES[module].read_text().splitlines()) < MODULE_LINES

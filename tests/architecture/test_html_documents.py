@@ -41,7 +41,7 @@ def _listed(page: pathlib.Path, folder: pathlib.Path) -> set[pathlib.Path]:
     return {path for place in places for path in (place.with_name(f"{place.name}{end}") for end in (".md", ".rst"))}
 
 
-def test_every_page_is_in_exactly_one_table_of_contents(staged: pathlib.Path):
+def test_every_sphinx_page_is_in_exactly_one_table_of_contents(staged: pathlib.Path):
     pages = [path for path in staged.rglob("*") if path.suffix in (".md", ".rst")]
     listed = [path for page in pages if page.suffix == ".md" for path in _listed(page, staged) if path.exists()]
     assert sorted(listed) == sorted(set(pages) - {staged / "index.md"})
@@ -82,7 +82,7 @@ def test_the_reference_pages_list_each_command_and_log_event_and_metric(staged: 
     assert [name for name in CATALOG if f"`{PREFIX}{name}" not in metrics] == []
 
 
-def test_a_command_page_has_arguments_and_examples_and_exit_codes(staged: pathlib.Path):
+def test_the_page_of_a_command_lists_its_arguments_and_examples_and_exit_codes(staged: pathlib.Path):
     page = (staged / "reference/commands/heal").with_suffix(".md").read_text()
     assert "| `--plan DIGEST` |" in page
     assert "| `stocktake heal --plan 4d1b0c9a7e55 --yes` |" in page
@@ -99,7 +99,7 @@ def test_a_link_to_a_file_outside_the_documents_keeps_only_its_label():
     assert shown == "the licence, [here](#a), [a book](contributor/contributing.md#x)\n```\n[code](../LICENSE)\n```\n"
 
 
-def test_a_link_to_a_missing_file_stays_so_that_sphinx_can_reject_the_link():
+def test_a_link_to_a_missing_file_is_kept_so_that_sphinx_rejects_the_link():
     text = "[a page](nowhere.html)\n"
     assert site_stage.relinked(text, "docs/security.md", {"docs/security.md": "security.md"}) == text
 
@@ -119,7 +119,7 @@ def test_no_requirement_for_building_documents_is_a_run_time_requirement():
     assert names & run_time == set()
 
 
-def test_the_terminal_picture_shows_its_commands_and_loads_no_remote_file():
+def test_the_terminal_picture_shows_each_command_and_loads_no_remote_file():
     output = "ERROR  \x1b[1;31mallocation-leaked\x1b[0m  <web-3>"
     picture = draw_terminal.svg([("stocktake findings", output)])
     drawn = (ROOT / "docs/terminal.svg").read_text()

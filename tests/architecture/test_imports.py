@@ -107,13 +107,13 @@ def _allowed_agent(module: str) -> tuple[str, ...]:
     return DECIDING_AGENT if _within(module, PURE_PACKAGES) else ("agent",)
 
 
-def test_the_search_for_pure_modules_finds_known_ones_but_not_all_modules():
+def test_the_search_for_pure_modules_finds_known_ones_and_leaves_out_others():
     assert {"agent.errors", "agent.model.claim", "agent.model.snapshot"} <= PURE.keys()
     assert len(PURE) < len(MODULES)
 
 
 @pytest.mark.parametrize("module", PURE)
-def test_pure_module_imports_only_modules_without_side_effects(module: str):
+def test_a_pure_module_imports_only_modules_without_side_effects(module: str):
     forbidden = []
     for line, name in imports(PURE[module]):
         if _top(name) == "agent":
@@ -128,7 +128,7 @@ def test_pure_module_imports_only_modules_without_side_effects(module: str):
 
 
 @pytest.mark.parametrize("module", PURE)
-def test_pure_module_calls_no_clock_random_or_io_function(module: str):
+def test_a_pure_module_calls_no_clock_or_random_or_io_function(module: str):
     impure = []
     for node in ast.walk(parse(PURE[module])):
         if not isinstance(node, ast.Call):
@@ -141,7 +141,7 @@ def test_pure_module_calls_no_clock_random_or_io_function(module: str):
 
 
 @pytest.mark.parametrize("module", PURE)
-def test_pure_module_has_no_global_statement(module: str):
+def test_a_pure_module_has_no_global_statement(module: str):
     states = [
         f"line {node.lineno}: {type(node).__name__.lower()}"
         for function in functions(parse(PURE[module]))
@@ -160,7 +160,7 @@ def test_the_audit_package_imports_agent_ports_but_no_module_of_agent_sources():
 
 
 @pytest.mark.parametrize("driver", DRIVERS)
-def test_driver_library_is_imported_only_by_its_allowed_packages(driver: str):
+def test_each_driver_library_is_imported_only_by_packages_that_are_allowed_to(driver: str):
     strangers = [
         f"{module}, line {line}"
         for module, path in MODULES.items()
@@ -171,7 +171,7 @@ def test_driver_library_is_imported_only_by_its_allowed_packages(driver: str):
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_agent_module_imports_neither_eventlet_nor_nova(module: str):
+def test_no_agent_module_imports_eventlet_or_nova(module: str):
     assert [name for _, name in imports(MODULES[module]) if _top(name) in ("eventlet", "greenlet", "nova")] == []
 
 

@@ -7,7 +7,7 @@ from tests.rigs.source_tree import agent_modules, parse
 METHODS = {"debug", "info", "warning", "error", "exception", "critical", "log"}
 
 
-def test_log_events_are_logged_only_by_functions_that_choose_the_log_level():
+def test_no_log_event_is_logged_by_calling_a_logger_method_directly():
     direct = []
     for name, path in agent_modules().items():
         for node in ast.walk(parse(path)):

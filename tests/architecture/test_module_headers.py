@@ -14,7 +14,7 @@ SENTENCE = re.compile(r"\S.*?[.:?](\s|$)", re.DOTALL)
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_module_docstring_begins_with_a_sentence(module: str):
+def test_each_module_docstring_begins_with_a_sentence(module: str):
     header = ast.get_docstring(parse(MODULES[module]))
     assert header, f"{module} has no header"
     first = header.split("\n\n")[0]

@@ -36,7 +36,7 @@ FILES = {str(path.relative_to(ROOT)): path for path in _files() if path.suffix n
 
 
 @pytest.mark.parametrize("kind", LEAKS)
-def test_repository_files_contain_no_paths_or_hosts_of_the_build_machine(kind: str):
+def test_repository_files_contain_no_paths_or_host_names_of_the_build_machine(kind: str):
     found = [
         f"{name}:{number}: {line.strip()[:100]}"
         for name, path in FILES.items()

@@ -64,7 +64,7 @@ def _installed_version() -> str:
     return done.stdout.strip()
 
 
-def test_installed_version_matches_setup_cfg():
+def test_the_installed_version_matches_setup_cfg():
     declared = re.search(r"^version = (\S+)$", (ROOT / "setup.cfg").read_text(), re.MULTILINE).group(1)
     installed = _installed_version()
     # pbr adds .devN for the commits since the tag. A build that could not read setup.cfg would be version 0.0.0.
@@ -72,21 +72,21 @@ def test_installed_version_matches_setup_cfg():
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_program_prints_its_installed_version(script: str):
+def test_each_program_prints_its_installed_version(script: str):
     done = _run(str(_script(script)), "--version")
     assert (done.returncode, done.stderr) == (0, "")
     assert _installed_version() in done.stdout
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_program_help_prints_usage_and_the_config_file_option(script: str):
+def test_the_help_of_a_program_prints_its_usage_and_the_config_file_option(script: str):
     done = _run(str(_script(script)), "--help")
     assert (done.returncode, done.stderr) == (0, "")
     assert "usage" in done.stdout.lower()
     assert "--config-file" in done.stdout
 
 
-def test_data_files_listed_in_setup_cfg_exist():
+def test_the_data_files_listed_in_setup_cfg_exist():
     listed = re.findall(r"^    \S+ = (\S+/\S+)$", (ROOT / "setup.cfg").read_text(), re.MULTILINE)
     assert len(listed) >= 3
     assert [name for name in listed if not (ROOT / name).is_file()] == []

@@ -25,18 +25,18 @@ def test_error(broken): pass
 
 
 @pytest.mark.parametrize("test", [test for column in (*COLUMNS, *SMALL) for test in column.tests])
-def test_each_test_named_for_a_column_of_the_version_table_exists(test):
+def test_each_test_whose_result_fills_the_version_table_exists(test):
     file, _, name = test.partition("::")
     assert f"def {name or 'test_'}" in (ROOT / file).read_text()
 
 
-def test_one_older_release_is_tested_a_day_until_all_of_them_were_tested():
+def test_each_day_one_older_openstack_release_is_tested_until_all_were_tested():
     first = datetime.date(2026, 11, 23)
     turns = {in_turn(first + datetime.timedelta(days=day)) for day in range(len(RELEASES) - 1)}
     assert turns == set(RELEASES) - {NEWEST}
 
 
-def test_a_cell_of_the_version_table_counts_test_results_and_keeps_their_notes(tmp_path):
+def test_a_version_table_cell_has_the_number_of_passed_tests_and_their_notes(tmp_path):
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     (tmp_path / "test_reader.py").write_text(OUTCOMES)
     (tmp_path / "test_writer.py").write_text("def test_other(): assert False\n")
@@ -63,7 +63,7 @@ def test_a_cell_of_the_version_table_counts_test_results_and_keeps_their_notes(t
     assert found.verdict == "RED: 2 of 4"
 
 
-def test_the_version_table_has_a_line_per_release_and_numbers_each_note_once():
+def test_the_version_table_has_a_line_per_release_and_repeats_no_note():
     green, noted = Cell(7, (), ()), Cell(7, (), ("no shelf",))
     first = Row(
         RELEASES[0].series, {"conductor": noted, "SQL": noted, "record written": Cell(1, ("a::b",), ()), "why": green}
@@ -79,7 +79,7 @@ def test_the_version_table_has_a_line_per_release_and_numbers_each_note_once():
     assert (first.is_green, second.is_green) == (False, False)
 
 
-def test_the_readme_has_a_line_for_each_release_that_the_tests_support():
+def test_the_readme_has_a_line_for_each_openstack_release_in_the_test_matrix():
     told = (ROOT / "README.md").read_text().partition(BEGIN)[2].partition(END)[0]
     for release in RELEASES:
         line = next(line for line in told.splitlines() if line.startswith(f"| {release.series} |"))

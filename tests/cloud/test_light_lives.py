@@ -11,12 +11,12 @@ LIVES = int(os.environ.get("STOCKTAKE_LIGHT_LIVES", "1000"))
 LIVES_OF_PAIRS = max(40, LIVES // 25)
 
 
-def test_a_light_read_of_nova_gives_the_audit_the_same_rows_as_a_full_read():
+def test_a_light_and_a_full_read_of_nova_give_an_audit_the_same_rows():
     reads = play(LIVES, 20261123)
     # A run in which most reads are full would prove nothing.
     assert reads["light"] > reads["full"] > LIVES
 
 
-def test_the_findings_are_the_same_with_and_without_light_reads_of_nova():
+def test_audits_report_the_same_findings_with_and_without_light_reads_of_nova():
     light, findings = play_pairs(LIVES_OF_PAIRS, 20261124)
     assert min(light, findings) > LIVES_OF_PAIRS

@@ -9,7 +9,7 @@ STEPS_OF_LIARS = 15_000
 STEPS_BESIDE_NOVA = 6_000
 
 
-def test_random_events_cause_no_wrong_removal_and_no_missed_leaked_allocation():
+def test_in_random_histories_no_valid_allocation_is_removed_and_no_leak_missed():
     tally = play_until(STEPS, 20261121, LENGTH, lambda life: None).tally
     # A run without events would prove nothing.
     assert tally.steps >= STEPS
@@ -38,7 +38,7 @@ def test_a_failing_event_list_is_reduced_to_the_events_that_cause_the_failure():
     assert shrunk(events, lambda some: needed <= set(some)) == [events[3], events[17]]
 
 
-def test_heal_beside_nova_compute_keeps_valid_allocations_and_removes_all_leaks():
+def test_heal_beside_nova_compute_removes_all_leaks_and_no_valid_allocation():
     """nova-compute audits, claims and removes allocations between any two steps of the companion."""
     chances = VERBS | LIES | COMPUTES
     tally = play_until(STEPS_BESIDE_NOVA, 20261123, LENGTH, lambda life: None, chances, Role.COMPANION).tally

@@ -128,7 +128,7 @@ def test_on_a_reinstalled_host_adopt_restores_the_uuid_that_the_next_audit_uses(
     assert host.own_file.read_text() == text
 
 
-def test_undo_removes_the_identity_file_that_adopt_created(host):
+def test_undo_removes_the_compute_id_file_that_adopt_created(host):
     provider(host, host.agent.name, host.agent.provider_uuid)
     (host.agent.folder / "compute_id").unlink()
     assert host.adopted()[0] == 4
@@ -137,7 +137,7 @@ def test_undo_removes_the_identity_file_that_adopt_created(host):
     assert not host.own_file.exists()
 
 
-def test_undo_exits_2_and_reports_the_read_error_of_the_identity_file(host):
+def test_undo_exits_2_and_prints_the_error_if_the_compute_id_file_is_unreadable(host):
     provider(host, host.agent.name, host.agent.provider_uuid)
     identity = host.agent.folder / "compute_id"
     identity.unlink()
@@ -170,7 +170,7 @@ def test_undo_refuses_to_rename_a_provider_that_was_renamed_since_adopt(host):
 
 
 @pytest.mark.parametrize("guard", ["file", "allocations", "owner", "role"])
-def test_adopt_stops_if_a_guard_refuses_even_with_a_valid_plan_digest(host, guard):
+def test_adopt_changes_nothing_if_a_guard_refuses_a_plan_with_a_valid_digest(host, guard):
     root, mine = host.agent.provider_uuid, new_uuid()
     provider(host, host.agent.name, root)
     (host.agent.folder / "compute_id").unlink()
@@ -217,7 +217,7 @@ def test_adopt_stops_at_a_failed_step_and_the_next_run_completes_all_steps(host)
 
 
 @pytest.mark.parametrize("lost", [1, 2])
-def test_the_next_adopt_run_completes_renames_if_a_response_was_lost(host, lost):
+def test_after_a_lost_response_the_next_adopt_run_completes_the_renames(host, lost):
     root, node = host.agent.provider_uuid, host.agent.name
     old = f"old-{node}"
     provider(host, old, root, f"{old}_amd_sev", f"{old}_amd_sev_es")
@@ -228,7 +228,7 @@ def test_the_next_adopt_run_completes_renames_if_a_response_was_lost(host, lost)
     assert (host.name(root), names_below(host, root)) == (node, {f"{node}_amd_sev", f"{node}_amd_sev_es"})
 
 
-def test_adopt_reports_that_placement_refused_a_name_taken_meanwhile(host):
+def test_adopt_reports_that_another_provider_took_the_wanted_name_meanwhile(host):
     root, node = host.agent.provider_uuid, host.agent.name
     provider(host, f"old-{node}", root)
     with planned(host, on_write(1, Meanwhile(lambda: host.rest.make_provider(node)))) as (task, plan):
@@ -239,7 +239,7 @@ def test_adopt_reports_that_placement_refused_a_name_taken_meanwhile(host):
     assert [entry["result"] for entry in host.told("journal")[1]] == ["refused"]
 
 
-def test_adopt_renames_no_provider_if_the_run_cannot_write_provider_names(host):
+def test_adopt_renames_no_provider_if_no_writer_of_provider_names_is_available(host):
     root, old = host.agent.provider_uuid, f"old-{host.agent.name}"
     provider(host, old, root)
     with planned(host, lambda _request: None) as (task, plan):
@@ -253,7 +253,7 @@ def test_adopt_renames_no_provider_if_the_run_cannot_write_provider_names(host):
     [(datetime.timedelta(0), ["nova-compute of host cmp-other is alive"]), (datetime.timedelta(days=1), [])],
     ids=["now", "a day ago"],
 )
-def test_adopt_refuses_if_the_host_in_the_node_row_has_a_live_nova_compute(host, seen, refused):
+def test_adopt_refuses_if_the_node_row_names_a_host_with_a_live_nova_compute(host, seen, refused):
     root, node = host.agent.provider_uuid, host.agent.name
     provider(host, f"old-{node}", root)
     at = datetime.datetime.now(datetime.UTC) - seen

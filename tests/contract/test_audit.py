@@ -98,7 +98,7 @@ def test_a_cached_allocation_that_nova_deleted_is_not_reported_as_a_leak(placeme
     assert seen == {"guest-running-deleted"}
 
 
-def test_the_second_audit_confirms_an_allocation_leak(placement, host):
+def test_the_second_audit_confirms_the_finding_about_a_leaked_allocation(placement, host):
     with cell_of(host, *both(host)) as engine:
         host.agent("--once")
         schedule(placement, host, "i1")
@@ -142,7 +142,7 @@ def test_an_audit_of_an_unchanged_host_sends_exactly_one_request_to_placement(pl
     assert report["audit"]["placement"]["requests"] == 1
 
 
-def test_a_value_that_another_client_keeps_changing_is_reported_not_overwritten(placement, host):
+def test_the_agent_reports_a_value_a_rival_keeps_changing_and_stops_writing_it(placement, host):
     with cell_of(host, *both(host)), host.daemon() as daemon:
         daemon.settled()
         for _ in range(2):
@@ -198,7 +198,7 @@ def test_the_observer_role_does_not_report_nova_compute_as_a_rival_writer(placem
     assert placement.traits(host.provider_uuid) == {"OWNER_NOVA", "COMPUTE_NODE"}
 
 
-def test_a_provider_name_conflict_stops_every_write(placement, host):
+def test_a_provider_name_conflict_stops_every_write_of_the_agent(placement, host):
     other = placement.make_provider(host.name)
     with cell_of(host, *both(host)):
         host.agent("--once")

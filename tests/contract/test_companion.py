@@ -203,7 +203,7 @@ def _schedule(placement: Rest, host: AgentHost, times: int = 1, **amounts: int) 
     return [placement.allocate({host.provider_uuid: amounts}) for _ in range(times)]
 
 
-def test_a_write_of_a_second_agent_causes_a_consumer_generation_conflict(placement, host, door):
+def test_a_companion_write_after_a_second_agents_write_meets_a_conflict(placement, host, door):
     """The other agent's record of the consumer is newer than the record that this agent read."""
     guests(host, ghost=(3, 512))
 
@@ -241,7 +241,7 @@ def test_an_audit_reads_placement_again_if_its_companion_allocation_was_deleted(
     assert held(placement, host) == {}
 
 
-def test_the_companion_role_reports_full_vcpu_and_still_allocates_memory_mb(placement, host, door):
+def test_if_no_vcpu_is_free_the_companion_role_still_allocates_memory_mb(placement, host, door):
     for _ in range(4):
         _schedule(placement, host, VCPU=8)
     guests(host, ghost=(3, 512))
@@ -268,7 +268,7 @@ def test_the_companion_role_reports_full_vcpu_and_still_allocates_memory_mb(plac
     ],
     ids=str,
 )
-def test_the_companion_role_obeys_min_unit_and_max_unit_and_step_size(placement, host, door, limits, expected):
+def test_the_allocation_of_a_companion_obeys_min_unit_max_unit_and_step_size(placement, host, door, limits, expected):
     changed = NOVAS["VCPU"] | {"max_unit": 16} | limits
     placement.set_inventories(host.provider_uuid, NOVAS | {"VCPU": changed})
     guests(host, ghost=(5, 512))
@@ -317,7 +317,7 @@ def test_the_companion_role_does_not_create_a_missing_provider(placement, host, 
     assert "nova-compute has not created" in host.report()["audit"]["plan"]["held_back"][0]["why"]
 
 
-def test_the_report_and_the_ledger_show_the_allocation_that_a_companion_writes(placement, host):
+def test_report_and_ledger_show_the_allocation_an_agent_in_role_companion_wrote(placement, host):
     guests(host, ghost=(2, 512))
     host.agent("--once")
     (write,) = host.report()["audit"]["plan"]["writes"]
@@ -342,7 +342,7 @@ def writes_of_the_takeover(host: AgentHost, door: Gateway) -> list[str]:
     return until(lambda: writes(host, door), 60, "the takeover")
 
 
-def test_a_takeover_increases_reserved_before_deleting_the_companion_allocation(placement, host, door):
+def test_a_takeover_raises_reserved_before_it_deletes_the_companion_allocation(placement, host, door):
     """The test asks Placement for candidates, as the scheduler does, before and after each of the agent's writes."""
     guests(host, ghost=(4, 512))
     host.agent("--once")

@@ -55,7 +55,7 @@ def of_class(rows, name):
     return row
 
 
-def test_the_json_document_of_the_demo_has_all_six_stories(document):
+def test_the_json_document_of_the_demo_contains_all_six_stories_of_the_demo(document):
     assert [(s["number"], s["shown"]) for s in document["stories"]] == [(n, True) for n in range(1, 7)]
 
 
@@ -77,7 +77,7 @@ def test_demo_story_1_shows_8_vcpus_still_allocated_to_an_evacuated_instance(doc
     assert evacuated["recorded"] == 8
 
 
-def test_demo_story_2_reserves_disk_gb_for_the_foreign_volume(document):
+def test_demo_story_2_reserves_disk_gb_for_a_volume_that_nova_does_not_know(document):
     (finding,) = findings(document, "volume-foreign")
     assert finding["facts"]["size_bytes"] == 120 * 2**30
     assert [claim["size_bytes"] for claim in finding["evidence"]] == [120 * 2**30]
@@ -247,7 +247,7 @@ def test_printed_commands_repair_practice_faults_that_heal_does_not_repair(pract
 
 
 @pytest.mark.root
-def test_demo_end_without_a_folder_removes_no_cloud_if_several_are_kept(practice):
+def test_demo_end_without_a_folder_argument_removes_none_of_several_kept_clouds(practice):
     document, folder = practice
     copy = folder / "stocktake-demo-another"
     copy.mkdir()
@@ -266,7 +266,7 @@ def test_demo_end_without_a_folder_removes_no_cloud_if_several_are_kept(practice
     assert Path(document["folder"]).exists()
 
 
-def test_json_of_demo_with_option_keep_has_a_command_with_full_paths_per_story(tmp_path):
+def test_with_option_keep_the_demo_json_has_a_full_path_command_for_each_story(tmp_path):
     done = run(tmp_path, "--keep", "-f", "json")
     try:
         asks = [story["ask"] for story in json.loads(done.stdout)["stories"]]
@@ -291,7 +291,7 @@ def test_demo_with_option_keep_leaves_no_files_or_processes_if_stdout_is_closed(
     assert_nothing_is_left(tmp_path)
 
 
-def test_the_demo_text_has_a_command_per_story_and_recommends_option_keep(text):
+def test_the_demo_text_prints_a_command_per_story_and_recommends_option_keep(text):
     hints = [line.strip() for line in text.splitlines() if line.startswith("  try: ")]
     assert len(hints) == 6
     assert "`stocktake demo --keep` keeps the cloud" in " ".join(text.split())

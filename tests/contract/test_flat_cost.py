@@ -137,7 +137,7 @@ def _kind(line: str) -> str:
     return f"{method} {path.partition('?')[0].rpartition('/')[2] or '/'} {status}"
 
 
-def test_requests_for_an_unchanged_host_do_not_grow_with_the_consumer_count(tmp_path, placement):
+def test_an_unchanged_host_causes_as_many_requests_with_10_as_with_1000_guests(tmp_path, placement):
     """Compare two rounds of ``full_read_every`` audits; the two audits of the start are not compared."""
     uuid = new_uuid()
     asked = {}
@@ -152,7 +152,7 @@ def test_requests_for_an_unchanged_host_do_not_grow_with_the_consumer_count(tmp_
     assert sorted({len(seen) for seen in asked[1000]}) in ([1, 3], [1, 3, 7])
 
 
-def test_s144_s149_s150_an_unchanged_host_sends_at_most_5_requests_per_4_audits(tmp_path, placement):
+def test_s144_s149_s150_4_audits_of_an_unchanged_host_send_at_most_5_requests(tmp_path, placement):
     """100 consumers, ten rounds of ``full_read_every`` audits, and a provider that does not change.
 
     The agent sends no PUT, reads inventories, traits and aggregates once, and each consumer's record at most once.
@@ -190,7 +190,7 @@ def test_s149_the_next_audit_fully_reads_a_provider_that_another_client_changed(
     assert report.outcome.value == "clean"
 
 
-def test_an_older_inventory_after_a_restore_of_placements_database_is_corrected(tmp_path, placement):
+def test_an_audit_corrects_inventory_that_a_restored_database_made_outdated(tmp_path, placement):
     """A restore leaves an older inventory under the same generation: only a read of everything shows that."""
     changes = {"placement": {"full_read_every": 1}}
     with quiet_host(tmp_path / "host", placement, 2, changes=changes) as made:
@@ -255,7 +255,7 @@ def spread_out(placement: Rest, made: Quiet) -> str:
     return placement.allocate({made.host.provider_uuid: HELD, elsewhere: HELD}, consumer)
 
 
-def test_usage_with_no_consumer_record_is_found_and_the_next_audit_confirms_it(tmp_path, placement):
+def test_two_audits_report_and_confirm_usage_that_has_no_consumer_record(tmp_path, placement):
     """A consumer's record is missing and its allocations are not, as in a database that was never migrated."""
     with quiet_host(tmp_path / "host", placement, 3, changes={"placement": {"full_read_every": 1}}) as made:
         made.audits(2)
@@ -274,7 +274,7 @@ def test_usage_with_no_consumer_record_is_found_and_the_next_audit_confirms_it(t
         assert unlisted(made.audit()) == {}
 
 
-def test_most_audits_read_usages_only_of_the_provider_with_unexplained_usage(tmp_path, placement):
+def test_most_audits_read_usages_only_for_providers_with_unexplained_usage(tmp_path, placement):
     """Four providers have inventory; usage and list differ for one, and each audit reads the usage of that provider."""
     with quiet_host(tmp_path / "host", placement, 2, changes={"placement": {"full_read_every": 1}}) as made:
         root = made.host.provider_uuid
@@ -308,7 +308,7 @@ def test_a_full_audit_reports_usage_without_a_consumer_immediately(tmp_path, pla
     assert (book.amount, {part.reason: part.amount for part in book.parts}["usage-unlisted"]) == (2, 1)
 
 
-def test_the_over_capacity_finding_names_the_amount_without_a_consumer_record(tmp_path, placement):
+def test_the_over_capacity_finding_names_the_usage_without_a_consumer_record(tmp_path, placement):
     with quiet_host(tmp_path / "host", placement, 2, changes={"DEFAULT": {"reserved_host_cpus": 0}}) as made:
         made.audits(2)
         lost = take_record(placement, made.consumers[0])

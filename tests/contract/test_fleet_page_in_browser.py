@@ -70,7 +70,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pathlib.Path]:
 
 
 @pytest.mark.parametrize(("world", "medium", "width"), CASES, ids=str)
-def test_the_fleet_page_loads_nothing_else_and_no_text_overlaps_or_is_cut(started, files, world, medium, width):
+def test_the_fleet_page_loads_no_other_file_and_no_text_overlaps_or_is_cut(started, files, world, medium, width):
     rules = browser.WCAG if IS_ALL or width == 1280 or world != "800" else ()
     shot = browser.screenshot_file(f"fleet-{world}-{medium}-{width}")
     look = browser.seen(started, files[world], medium, width, shot, rules)
@@ -97,7 +97,7 @@ def test_a_square_of_the_fleet_map_links_to_the_row_of_its_host(started, files):
     ("1.3.2 observer", 66, "200 of 803 rows match, 66 of them are shown"),
     ("no-such-host", 0, "none of 803 rows matches"),
 ])  # fmt: skip
-def test_the_search_finds_hosts_that_the_table_does_not_show(started, files, words, shown, said):
+def test_the_search_of_the_fleet_page_finds_hosts_that_are_not_in_the_table(started, files, words, shown, said):
     look = browser.Look()
     with browser.opened(started, files["800"], look) as page:
         page.fill("#find-worst-hosts", words)
@@ -111,7 +111,7 @@ def test_the_search_finds_hosts_that_the_table_does_not_show(started, files, wor
     assert (look.messages, look.reports) == ([], [])
 
 
-def test_the_search_lists_the_names_of_all_matching_hosts_to_copy(started, files):
+def test_the_search_prints_the_names_of_all_matching_hosts_in_a_text_to_copy(started, files):
     look = browser.Look()
     with browser.opened(started, files["800"], look) as page:
         listed = page.locator("#list-worst-hosts")

@@ -180,7 +180,7 @@ def test_heal_removes_allocations_only_from_the_hosts_own_provider_tree(host):
     }
 
 
-def test_heal_without_a_running_daemon_waits_confirm_spacing_between_audits(host):
+def test_without_a_daemon_heal_waits_confirm_spacing_seconds_between_audits(host):
     host.allocate("gone", here=HELD)
     host.agent.configure({"agent": {"confirm_spacing": 2}})
     with host.cell(host.gone("gone")):
@@ -203,7 +203,7 @@ def test_heal_removes_allocations_with_put_and_never_with_delete(host):
 
 @pytest.mark.parametrize("kind", [None, "INSTANCE", "MIGRATION"])
 @pytest.mark.parametrize("there", [None, HELD], ids=["nothing elsewhere", "a part elsewhere"])
-def test_undo_restores_the_exact_allocation_and_is_refused_a_second_time(host, kind, there):
+def test_undo_restores_the_exact_allocation_and_a_second_undo_is_refused(host, kind, there):
     consumer = host.allocate("gone", here=HELD, there=there, kind=kind)
     before = host.allocations(consumer)
     with host.cell(host.gone("gone")):
@@ -323,7 +323,7 @@ def test_heal_does_not_reject_a_plan_as_stale_if_a_source_could_not_be_read(host
 
 
 @pytest.mark.parametrize("source", AWAY)
-def test_the_heal_plan_lists_the_sources_that_could_not_be_read(host, source):
+def test_the_plan_of_heal_lists_the_sources_that_could_not_be_read(host, source):
     host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         host.agent.configure(AWAY[source])
@@ -409,7 +409,7 @@ def test_heal_repairs_an_old_leak_even_if_the_host_gets_new_consumers(host):
     assert host.allocations(consumer) == {"allocations": {}}
 
 
-def test_heal_refuses_a_consumer_recreated_with_equal_content_after_the_plan(host):
+def test_heal_does_not_touch_a_consumer_recreated_identically_after_the_plan(host):
     consumer = host.allocate("gone", here=HELD)
     written_at(host, consumer, an_hour_ago())
     was = (host.generation(consumer), host.allocations(consumer))
@@ -435,7 +435,7 @@ class ActingReader:
         return self.reader.view(wanted)
 
 
-def test_heal_refuses_a_consumer_that_is_recreated_while_heal_reads_the_tree(host):
+def test_heal_does_not_touch_a_consumer_recreated_while_heal_reads_the_tree(host):
     """The last read before the write is that of the consumer."""
     consumer = host.allocate("gone", here=HELD)
     written_at(host, consumer, an_hour_ago())
@@ -450,7 +450,7 @@ def test_heal_refuses_a_consumer_that_is_recreated_while_heal_reads_the_tree(hos
     assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
 
 
-def test_heal_refuses_a_leak_if_the_hosts_tree_got_a_provider_after_the_plan(host):
+def test_heal_repairs_no_leak_if_the_tree_got_a_new_provider_after_the_plan(host):
     consumer = host.allocate("gone", here=HELD)
     written_at(host, consumer, an_hour_ago())
     with host.cell(host.gone("gone")), in_process(host) as (task, plan):
@@ -460,7 +460,7 @@ def test_heal_refuses_a_leak_if_the_hosts_tree_got_a_provider_after_the_plan(hos
     assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
 
 
-def test_several_changes_in_the_same_heal_run_do_not_conflict(host):
+def test_several_changes_of_a_heal_run_cause_no_generation_conflict(host):
     """Each change raises a generation in the agent's own tree; heal does not take that for another client's write."""
     host.agent.configure({"heal": {"max_percent": 100}})
     consumers = [host.allocate(name, here=HELD) for name in ("gone", "gone2")]
@@ -536,7 +536,7 @@ def test_heal_changes_nothing_if_the_provider_tree_is_unreadable(host):
     assert (host.allocations(consumer)["allocations"], entries(host)) == ({host.root: {"resources": HELD}}, [])
 
 
-def test_heal_reports_result_unknown_if_response_and_recheck_both_fail(host):
+def test_heal_reports_result_unknown_if_both_the_response_and_recheck_fail(host):
     host.allocate("gone", here=HELD)
     sent: list[str] = []
 
@@ -574,7 +574,7 @@ def test_heal_result_is_unknown_if_another_client_writes_after_a_lost_response(h
     assert methods[methods.index("PUT") :] == ["PUT", "GET"], "a second look would say the same"
 
 
-def test_undo_is_refused_if_the_run_cannot_change_allocations_in_placement(host):
+def test_undo_is_refused_if_no_writer_of_placement_allocations_is_available(host):
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")), in_process(host) as (task, plan):
         run_heal(task, plan)
@@ -702,7 +702,7 @@ def test_heal_with_option_finding_exits_with_75_if_the_finding_must_wait(host):
         assert host.run("heal", "--finding", uuid("no such")).code == 127
 
 
-def test_heal_keeps_the_first_seen_time_of_a_finding_across_runs(host):
+def test_a_finding_keeps_its_first_seen_time_in_later_heal_runs(host):
     host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         host.run("heal")
@@ -820,7 +820,7 @@ def test_the_daemon_does_not_repeat_a_repair_that_was_undone(host):
     assert host.allocations(gone)["allocations"] == {}
 
 
-def test_a_later_heal_run_does_not_wait_again_to_prove_nova_compute_dead(host):
+def test_once_nova_compute_is_proved_dead_later_heal_runs_do_not_wait_for_that(host):
     """The root has both owners' traits and nova-compute is dead: later runs do not wait for its silence again."""
     host.allocate("gone", here=HELD)
     host.rest.set_traits(host.root, "OWNER_NOVA", "CUSTOM_OWNER_STOCKTAKE", "COMPUTE_NODE")
@@ -836,7 +836,7 @@ def test_a_later_heal_run_does_not_wait_again_to_prove_nova_compute_dead(host):
             assert "no-rival" not in guards()
 
 
-def test_heal_and_explain_name_the_repair_of_a_finding_that_ended(host):
+def test_heal_and_explain_name_the_journal_entry_that_healed_an_ended_finding(host):
     host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         plan = host.told("heal").document

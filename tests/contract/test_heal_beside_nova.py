@@ -141,7 +141,7 @@ def test_heal_refuses_while_nova_is_changing_the_instance(host):
     assert {refusal["guard"] for refusal in refusals if refusal["consumer_uuid"] == uuid("away")} == {"nova-at-work"}
 
 
-def test_heal_reads_the_migrations_of_the_instance_between_two_other_hosts(host):
+def test_heal_reads_migrations_of_an_instance_even_between_two_other_hosts(host):
     """The row says nothing about its last change, so nobody knows whether nova has finished the migration."""
     host.rest.allocate({host.agent.provider_uuid: OF_B, host.other: OF_B}, uuid("away"))
     elsewhere = migration(7, "away", status="completed", source_host="cmp3", dest_host="cmp2", updated_at=None)
@@ -163,7 +163,7 @@ def test_heal_leaves_a_leak_to_nova_compute_for_three_of_nova_computes_audits(ho
     assert refusal["why"].endswith("and three of nova-compute's audits take 180 s")
 
 
-def test_audits_are_counted_anew_after_another_client_rewrites_an_allocation(host):
+def test_a_finding_starts_over_if_another_client_rewrites_its_allocation(host):
     """Equal amounts, but another generation: nova removed the allocation and set it again, as in a move."""
     here, consumer = host.agent.provider_uuid, uuid("gone")
     host.rest.allocate({here: OF_B}, consumer)

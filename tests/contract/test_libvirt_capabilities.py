@@ -90,14 +90,14 @@ class TestTestDriver:
         found = capabilities_of(f"test://{path}", cpu_mode="none")
         assert [model for model, _ in found.model_features] == ["qemu32"]
 
-    def test_other_capabilities_are_read_if_the_hypervisor_version_is_unavailable(self, monkeypatch):
+    def test_without_a_hypervisor_version_all_other_capabilities_are_still_read(self, monkeypatch):
         # A call that a read-only connection refuses stands in for a call that this driver lacks.
         monkeypatch.setattr(libvirt.virConnect, "getVersion", lambda self: self.getDomainCapabilities())
         found = capabilities_of("test:///default")
         assert [part.part for part in found.missing] == [Part.VERSION]
         assert found.host_cpu.arch == "i686"
 
-    def test_the_host_source_reads_features_of_the_configured_cpu_models(self, tmp_path):
+    def test_the_libvirt_source_reads_the_features_of_the_configured_cpu_models(self, tmp_path):
         chosen = (
             "[libvirt]\nvirt_type = qemu\nconnection_uri = test:///default\ncpu_mode = custom\ncpu_models = qemu32\n"
         )
@@ -165,7 +165,7 @@ class TestSystemLibvirtd:
         assert f"<model>{cpu.model}</model>" in path.read_text()
 
     @pytest.mark.parametrize("virt_type", ["qemu", "kvm"])
-    def test_buses_and_video_models_equal_those_of_virsh_domcapabilities(self, system, virt_type):
+    def test_disk_buses_and_video_models_equal_those_of_virsh_domcapabilities(self, system, virt_type):
         found = capabilities_of(system.uri, virt_type=virt_type)
         assert found.missing == ()
         listed = ET.fromstring(virsh("capabilities", uri=system.uri))
@@ -206,7 +206,7 @@ class TestSystemLibvirtd:
         assert "read only" in part.why
         assert found.host_cpu == capabilities_of(system.uri, virt_type="qemu").host_cpu
 
-    def test_domain_capabilities_through_the_probe_equal_those_of_libvirt_itself(self, system):
+    def test_domain_capabilities_from_the_probe_equal_those_read_from_libvirt(self, system):
         with probe_socket() as rig:
             rig.configure(uri=system.uri)
             rig.serve()

@@ -98,7 +98,7 @@ def settled(connection):
     return listing, counting
 
 
-def test_the_device_listing_reads_devices_of_all_kinds_and_their_relations(node):
+def test_the_device_listing_reads_each_kind_of_device_and_how_devices_relate(node):
     expected = devices_from(map(parse_node_device, TEXTS.values()), ())
     found = DeviceListing().read(node(TEXTS.values()))
     assert [device.name for device in found.pci] == [device.name for device in expected.pci]
@@ -106,7 +106,7 @@ def test_the_device_listing_reads_devices_of_all_kinds_and_their_relations(node)
     assert found == expected
 
 
-def test_each_unchanged_device_is_reread_only_once_in_a_fixed_number_of_reads(node):
+def test_each_unchanged_device_is_reread_once_in_a_fixed_number_of_listings(node):
     listing, counting = settled(node(TEXTS.values()))
     first = listing.read(counting)
     for _ in range(TURNS - 1):
@@ -131,7 +131,7 @@ def test_a_new_device_triggers_another_read_of_each_physical_function(node):
     assert [device.vf_number for device in found.pci if device.name == VF] == [0]
 
 
-def test_the_interface_of_a_vf_is_cleared_if_the_network_device_is_gone(node):
+def test_a_vf_has_no_interface_after_its_network_device_is_gone(node):
     net = "net_enp129s0f0v0_0c_42_a1_00_00_30"
     listing, counting = settled(node(TEXTS.values()))
     counting.connection = node(without(net))
@@ -230,7 +230,7 @@ class TestHostSource:
             for reader in readers:
                 reader.stop()
 
-    def test_a_read_of_the_host_source_returns_the_pci_devices(self, source_at, tmp_path):
+    def test_a_read_of_the_libvirt_source_returns_the_pci_devices_of_the_host(self, source_at, tmp_path):
         path = tmp_path / "node.xml"
         path.write_text(node_with(TEXTS.values()))
         facts = source_at(f"test://{path}").read(Deadline.after(LONG_S))
@@ -315,7 +315,7 @@ def virsh_devices(kind):
 @needs_virsh
 @pytest.mark.xdist_group("qemu-system")
 class TestSystemLibvirtd:
-    def test_pci_devices_equal_those_of_virsh_and_sysfs(self, system):
+    def test_the_pci_devices_that_the_agent_reads_equal_those_of_virsh_and_sysfs(self, system):
         found = DeviceListing().read(system.connection)
         assert [device.name for device in found.pci] == virsh_devices("pci")
         kernel = Path("/sys/bus/pci/devices")
@@ -335,7 +335,7 @@ class TestSystemLibvirtd:
             nets = [path.name for path in Path("/sys/bus/pci/devices", device.address).glob("**/net/*")]
             assert device.interface in (nets or [None])
 
-    def test_mediated_devices_equal_those_of_virsh(self, system):
+    def test_the_mediated_devices_that_the_agent_reads_equal_those_of_virsh(self, system):
         found = DeviceListing().read(system.connection)
         assert [parent.name for parent in found.mdev_parents] == virsh_devices("mdev_types")
         assert [mdev.name for mdev in found.mdevs] == virsh_devices("mdev")

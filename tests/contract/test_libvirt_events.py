@@ -107,7 +107,7 @@ class TestInProcess:
         (warning,) = [record for record in caplog.records if record.levelname == "WARNING"]
         assert str(path) in warning.error
 
-    def test_a_device_event_requests_an_audit_only_for_devices_the_agent_counts(self, watch, monkeypatch):
+    def test_an_event_of_a_device_requests_an_audit_only_if_its_kind_matters(self, watch, monkeypatch):
         _source, reasons, listener = watch("test:///default")
         seen(reasons, CONNECTED)
         connection = libvirt.open("test:///default")
@@ -180,7 +180,7 @@ class TestPrivateLibvirtd:
             assert domain.UUIDString() in listener.told
             connection.close()
 
-    def test_the_event_source_connects_after_a_stopped_libvirtd_starts(self, watch):
+    def test_the_event_source_connects_once_a_stopped_libvirtd_is_started(self, watch):
         with private_libvirtd() as daemon:
             daemon.kill()
             source, reasons, _ = watch(daemon.uri)
@@ -189,7 +189,7 @@ class TestPrivateLibvirtd:
             daemon.start()
             seen(reasons, CONNECTED)
 
-    def test_a_hanging_libvirt_open_does_not_delay_the_event_sources_start_or_stop(self, watch):
+    def test_a_hanging_libvirt_open_delays_neither_start_nor_stop_of_event_source(self, watch):
         with private_libvirtd() as daemon:
             daemon.freeze()
             started = time.monotonic()
@@ -300,7 +300,7 @@ slow_reader.stop()
 
 @needs_libvirtd
 @pytest.mark.parametrize("also", [(), ("events",), ("reading",), ("events", "reading")], ids="-".join)
-def test_the_process_can_exit_while_libvirtd_is_frozen(also):
+def test_the_process_of_the_agent_can_exit_while_libvirtd_is_frozen(also):
     with private_libvirtd() as daemon:
         command = [sys.executable, "-W", "error", "-c", PROGRAM, daemon.uri, *also]
         root = Path(__file__).parents[2]

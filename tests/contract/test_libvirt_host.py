@@ -80,7 +80,7 @@ class TestTestDriver:
                 read(source)
         assert capfd.readouterr().err == ""
 
-    def test_host_facts_match_the_node_file_of_the_test_driver(self, node_file, tmp_path, host_at):
+    def test_host_facts_match_the_node_file_of_libvirts_test_driver(self, node_file, tmp_path, host_at):
         (tmp_path / "meminfo").write_text("MemFree: 1048576 kB\nBuffers: 0 kB\nCached: 1048576 kB\n")
         facts = read(host_at(f"test://{node_file}", proc_root=tmp_path))
         assert facts.online_cpus == tuple(range(48))
@@ -112,7 +112,7 @@ class TestTestDriver:
             id=0, name="m1", vcpus=4, memory_mib=4096, root_gib=10, ephemeral_gib=0, swap_mib=0
         )
 
-    def test_host_facts_list_which_values_the_test_driver_only_simulates(self, node_file, host_at):
+    def test_the_host_facts_name_the_values_that_libvirts_test_driver_simulates(self, node_file, host_at):
         simulated = read(host_at(f"test://{node_file}")).simulated
         assert [sentence.split(":")[0] for sentence in simulated] == ["CPUs", "node name", "guests"]
 
@@ -132,7 +132,7 @@ class TestTestDriver:
         assert again == first
         assert again is not first
 
-    def test_an_invalid_domain_is_listed_with_a_reason_and_valid_domains_are_read(self, tmp_path, host_at):
+    def test_an_invalid_domain_is_listed_with_a_reason_while_valid_ones_are_read(self, tmp_path, host_at):
         bad = domain_xml("bad", metadata=nova_metadata(1, 64, 1).replace("<nova:disk>1<", "<nova:disk>?<"))
         (tmp_path / "n.xml").write_text(node_xml(cpus=2, memory_mib=1024, domains=[bad, *GUESTS[:1]]))
         facts = read(host_at(f"test://{tmp_path}/n.xml"))
@@ -269,7 +269,7 @@ class TestSystemLibvirtd:
         assert facts.hostname == system.connection.getHostname()
         assert facts.simulated == ()
 
-    def test_the_late_arrival_of_host_capabilities_triggers_an_audit(self, system, host_at):
+    def test_host_capabilities_that_arrive_after_the_read_trigger_an_audit(self, system, host_at):
         late, reasons = LateAnswers(), []
         late.start(reasons.append)
         source = host_at(system.uri, late=late, capabilities_wait_s=0.0)

@@ -81,7 +81,7 @@ def once(host: AgentHost) -> None:
     assert host.agent("--once").code in (0, 3)
 
 
-def test_the_next_run_leaves_disk_gb_unchanged_if_instances_path_is_unmounted(placement, host, mounts):
+def test_the_next_agent_run_keeps_disk_gb_if_instances_path_is_unmounted(placement, host, mounts):
     once(host)
     assert disk_gb(placement, host) == 300
     mounts.unmount(instances(host))
@@ -97,7 +97,7 @@ def test_the_next_run_leaves_disk_gb_unchanged_if_instances_path_is_unmounted(pl
     assert changed(host) == []
 
 
-def test_explain_of_disk_gb_says_that_the_store_of_the_disks_may_have_changed(host, mounts):
+def test_explain_of_disk_gb_says_that_the_disks_file_system_may_have_changed(host, mounts):
     once(host)
     mounts.unmount(instances(host))
     said = host.stocktake("explain", "DISK_GB").stdout
@@ -154,7 +154,7 @@ def test_disk_gb_in_placement_reveals_an_unmounted_store_if_no_guest_exists(plac
     assert "this agent has published DISK_GB before" in changed(host)[0]["actual"]
 
 
-def test_the_total_of_disk_gb_increases_if_the_instance_store_grows(placement, host, mounts):
+def test_the_total_of_disk_gb_increases_if_the_file_system_of_instances_grows(placement, host, mounts):
     define(host, "i1")
     write_disks(host, "i1")
     once(host)

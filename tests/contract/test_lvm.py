@@ -109,7 +109,7 @@ class Prefixed:
 
 
 @root
-def test_extents_of_all_kinds_of_volumes_add_up_to_the_used_extents(group: VolumeGroupRig) -> None:
+def test_the_extents_of_all_kinds_of_volumes_add_up_to_the_used_extents(group: VolumeGroupRig) -> None:
     rigs.lay_out(group, every_kind())
     facts = read(group.runner, "vg0")
     used = rigs.lvm(group.runner, "pvs", "--noheadings", "--units", "b", "--nosuffix", "-o", "pv_used")
@@ -135,7 +135,7 @@ def test_extents_of_a_thin_pool_are_attributed_to_its_hidden_sub_volumes(group: 
 
 
 @root
-def test_extents_on_a_missing_physical_volume_are_counted(
+def test_the_extents_of_a_volume_on_a_missing_physical_volume_are_read(
     tmp_path: pathlib.Path, group: VolumeGroupRig, second: VolumeGroupRig
 ) -> None:
     second.add_volume("lost", 2 * EXTENT)
@@ -242,7 +242,7 @@ def test_an_lvm_command_that_cannot_be_killed_is_not_started_again(
         read(runner, "vg0")
 
 
-def test_the_timeout_error_of_lvs_names_the_same_time_however_long_vgs_took(tmp_path: pathlib.Path) -> None:
+def test_the_timeout_error_of_lvs_names_the_full_deadline_even_after_a_slow_vgs(tmp_path: pathlib.Path) -> None:
     """The time left for lvs differs in each audit; an error with that figure would be a new finding in each audit."""
     row = {"vg_name": "vg0", "vg_uuid": "u", "vg_size": "8192", "vg_free": "0", "vg_extent_size": "4096"}
     report = json.dumps({"report": [{"vg": [{**row, "vg_missing_pv_count": "0"}]}]})
@@ -341,7 +341,7 @@ def nameless(facts: StorageFacts) -> StorageFacts:
 
 
 @root
-def test_the_demo_uses_a_real_volume_group_if_possible(tmp_path: pathlib.Path) -> None:
+def test_the_demo_uses_a_real_volume_group_if_the_machine_can_create_one(tmp_path: pathlib.Path) -> None:
     rigs.make_group(tmp_path, "probe").close()
     opened = open_group(tmp_path, "vg0", 1 << 30)
     try:
@@ -358,7 +358,7 @@ def test_the_demo_reports_why_its_volume_group_is_simulated(tmp_path: pathlib.Pa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_volumes_can_be_added_to_and_removed_from_a_simulated_volume_group() -> None:
+def test_a_volume_can_be_added_to_a_simulated_volume_group_and_removed_from_it() -> None:
     group = RecordedGroup(name="vg0", size_bytes=1 << 30, reason="not root")
     runner = group.runner
     group.add_volume("a", 1)

@@ -13,7 +13,7 @@ SEED = int(os.environ.get("STOCKTAKE_CLOUD_SEED", "1"))
 LENGTH = 250
 
 
-def test_in_random_cloud_histories_valid_allocations_are_kept_and_leaks_found(placement, tmp_path):
+def test_in_random_histories_the_agent_finds_leaks_and_keeps_valid_allocations(placement, tmp_path):
     client = client_of(tmp_path, placement.server.url)
     tally, number = Tally(), 0
     while tally.steps < STEPS:

@@ -52,7 +52,7 @@ def test_each_alert_rule_has_promtool_tests_of_firing_and_of_staying_silent():
     assert lacking == []
 
 
-def test_amtool_accepts_the_example_of_alert_inhibitions():
+def test_amtool_accepts_the_example_configuration_of_alert_inhibitions():
     code, text = said("amtool", "check-config", "alertmanager-inhibit.example.yaml")
     assert code == 0, text
 
@@ -71,7 +71,7 @@ def test_each_dashboard_file_equals_the_output_of_its_generator(board):
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_panels_have_title_unit_and_description_and_do_not_overlap(path):
+def test_panels_of_a_dashboard_have_title_unit_and_description_and_no_overlap(path):
     panels = json.loads(path.read_text())["panels"]
     assert all(panel["title"] and panel["description"] and panel["fieldConfig"]["defaults"]["unit"] for panel in panels)
     cells = [
@@ -165,7 +165,7 @@ def placement_of_module(tmp_path_factory):
 
 
 @pytest.mark.parametrize("board", make_dashboards.BOARDS, ids=lambda board: board.uid)
-def test_a_real_prometheus_of_three_agents_answers_each_panels_expression(scraped, board):
+def test_a_prometheus_that_scrapes_three_agents_has_data_for_each_panel(scraped, board):
     values = {"$instance": scraped.leaking, "$resourcetype": "VCPU", "$__rate_interval": "30s"}
     empty = set()
     for row in board.rows:
@@ -177,7 +177,7 @@ def test_a_real_prometheus_of_three_agents_answers_each_panels_expression(scrape
     assert empty <= MAY_BE_EMPTY
 
 
-def test_a_real_prometheus_that_scrapes_three_agents_has_the_leaks_of_one_host(scraped):
+def test_a_prometheus_of_three_agents_shows_the_leaks_of_the_only_leaking_host(scraped):
     (leaked,) = scraped.server.query("sum by (resourcetype) (stocktake_resource_leaked) > 0")
     assert (leaked["metric"], leaked["value"][1]) == ({"resourcetype": "VCPU"}, "16")
     (count,) = scraped.server.query('count(up{job="stocktake"} == 1)')
@@ -194,7 +194,7 @@ def test_in_a_real_prometheus_no_alert_rule_fires_for_a_healthy_agent(scraped):
     assert [labels for labels in firing if labels.get("instance") == scraped.healthy] == []
 
 
-def test_after_tool_runbook_base_the_alerts_link_to_the_runbooks_of_the_site(tmp_path):
+def test_the_tool_runbook_base_makes_alerts_link_to_runbooks_at_the_given_url(tmp_path):
     rules = tmp_path / "rules.yaml"
     rules.write_text(RULES.read_text())
     code, text = said(ROOT / "tools/runbook-base", "https://wiki.example.org/stocktake/", rules, "--suffix", ".html")

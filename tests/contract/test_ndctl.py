@@ -50,7 +50,7 @@ def why(host: AgentHost) -> set[str]:
     return {held["why"] for held in host.report()["audit"]["plan"]["held_back"]}
 
 
-def test_s95_pmem_classes_stay_published_while_a_namespace_is_missing(host, placement):
+def test_s95_pmem_resource_classes_stay_published_while_a_namespace_is_missing(host, placement):
     lists(host, "ns_0", "ns_1", "ns_2", "ns_9")
     assert host.agent("--once").code == 0
     assert totals(placement, host) == {BIG: 1, SMALL: 2}

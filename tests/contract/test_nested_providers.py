@@ -219,7 +219,7 @@ SNP = x86(machine(sev=SEV, launch_security=frozenset({"sev", "sev-snp"})))
 ES = encrypting(sev="Y", sev_es="Y")
 
 
-def test_s103_s104_s105_amd_sev_providers_match_what_the_host_supports(platform, placement):
+def test_s103_s104_s105_each_amd_sev_kind_that_the_host_supports_has_a_provider(platform, placement):
     platform.audit(encrypting(sev="Y"))
     sev = platform.children["amd_sev"]
     assert placement.inventories(sev) == {

@@ -84,7 +84,7 @@ def keep_figures(line: str) -> None:
 
 
 @pytest.mark.parametrize(("world", "medium", "width"), CASES, ids=str)
-def test_a_host_page_loads_nothing_else_and_no_text_overlaps_or_is_cut(started, files, world, medium, width):
+def test_a_host_page_loads_no_other_file_and_no_text_overlaps_or_is_cut(started, files, world, medium, width):
     rules = browser.WCAG if IS_ALL or world not in LONG else ()
     shot = browser.screenshot_file(f"host-{world}-{medium}-{width}")
     look = browser.seen(started, files[world], medium, width, shot, rules)
@@ -96,7 +96,7 @@ def test_a_host_page_loads_nothing_else_and_no_text_overlaps_or_is_cut(started, 
     assert look.elements <= 8_000
 
 
-def test_search_hides_rows_without_the_words_and_copy_selects_the_command(started, files):
+def test_the_search_hides_rows_without_its_words_and_copy_selects_a_command(started, files):
     look = browser.Look()
     with browser.opened(started, files["few"], look) as page:
         page.fill("#find-ledger-rows", "old-shop vcpu")

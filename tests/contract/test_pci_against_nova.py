@@ -217,7 +217,7 @@ def test_s116_to_s121_matched_pci_devices_and_pci_providers_equal_those_of_nova(
     assert different == []
 
 
-def test_the_random_pci_cases_include_rejected_and_conflicting_and_valid_specs(theirs):
+def test_the_random_pci_cases_include_invalid_and_conflicting_and_valid_specs(theirs):
     """The cases above prove something: enough entries are refused, are in conflict, and offer devices."""
     taken = [answer for answer in theirs if answer != "refused"]
     assert len(theirs) - len(taken) > CASES / 20

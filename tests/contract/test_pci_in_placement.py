@@ -129,7 +129,7 @@ def test_s128c_a_vanished_pci_device_stays_published_while_it_has_allocations(pc
     assert found["pci-device-lost"] == f"{consumer} has 1 {T4} of this device; libvirt does not list the device"
 
 
-def test_s128_a_device_spec_conflict_stops_updates_of_the_affected_provider(pci, placement):
+def test_s128_a_device_spec_conflict_stops_all_updates_of_the_affected_provider(pci, placement):
     pci.hands_out({"product_id": "1563"})
     pci.audit()
     placement.allocate({pci.children()["0000:82:00.0"]: {"CUSTOM_PCI_8086_1563": 1}})
@@ -170,7 +170,7 @@ def test_s120_an_invalid_device_spec_is_rejected_at_start(pci, placement):
     assert placement.request("GET", f"/resource_providers/{pci.host.provider_uuid}").status_code == 404
 
 
-def test_a_takeover_finds_nova_computes_pci_provider_by_its_name_and_reuses_it(pci, placement):
+def test_a_takeover_finds_the_pci_provider_of_nova_compute_by_name_and_keeps_it(pci, placement):
     placement.make_provider(pci.host.name, uuid=pci.host.provider_uuid)
     theirs = placement.make_provider(f"{pci.host.name}_0000:81:0A.0", parent=pci.host.provider_uuid)
     placement.set_inventories(theirs, {T4: {"total": 1, "max_unit": 1, "reserved": 1}})

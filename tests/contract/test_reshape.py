@@ -240,7 +240,7 @@ def sums(cards: Cards) -> list[Counter[str]]:
 
 
 @pytest.mark.parametrize("kind", [None, "INSTANCE", "STOCKTAKE_UNMANAGED"])
-def test_s106_heal_moves_all_vgpu_allocations_to_children_in_one_reshape(cards, kind):
+def test_s106_heal_moves_all_vgpu_allocations_to_child_providers_in_one_reshape(cards, kind):
     cards.scheduled(kind)
     before, held = sums(cards), cards.held(cards.one)
     finding = cards.finding()
@@ -496,7 +496,7 @@ def test_heal_detects_a_reshape_that_completes_while_heal_checks_the_result(card
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
 
-def test_a_reshape_has_result_unknown_if_response_and_recheck_both_fail(cards):
+def test_a_reshape_has_result_unknown_if_both_the_response_and_recheck_fail(cards):
     cards.scheduled()
     lost = []
 
@@ -576,7 +576,7 @@ def test_undo_of_a_reshape_is_refused_after_an_inventory_or_allocation_change(ca
     assert (found.code, f"consumer {cards.two} was changed since" in found.document["words"]) == (5, True)
 
 
-def test_undo_of_a_reshape_is_refused_if_the_run_cannot_change_allocations(cards):
+def test_undo_of_a_reshape_is_refused_if_no_writer_of_allocations_is_available(cards):
     cards.scheduled()
     with in_process(cards) as (task, plan):
         run_heal(task, plan)
@@ -647,7 +647,7 @@ def test_heal_reports_an_emptied_child_provider_that_cannot_be_removed(cards):
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
 
-def test_a_reshape_is_refused_if_a_foreign_provider_has_the_name_of_a_child(cards):
+def test_a_reshape_is_refused_if_a_provider_elsewhere_has_the_name_of_a_child(cards):
     cards.scheduled()
     cards.rest.make_provider(f"{cards.agent.name}_{GPU_07}")
     healed, _ = carried_out(cards, lambda _request: None)

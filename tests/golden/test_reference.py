@@ -100,7 +100,7 @@ def fields(inventory: Inventory) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_the_agents_provider_tree_equals_nova_computes_recorded_tree(name, tmp_path, monkeypatch):
+def test_the_agents_provider_tree_equals_the_recorded_tree_of_nova_compute(name, tmp_path, monkeypatch):
     world = played(name, tmp_path, monkeypatch, lvm__foreign_volumes="ignore")
     assert ours(world.tree) == theirs(world.recording)
     assert [frozen for provider in world.tree.providers for frozen in provider.frozen] == []
@@ -123,7 +123,7 @@ def test_s112_the_agent_removes_the_trait_of_a_disabled_cpu_flag_unlike_nova(nam
     assert taken <= world.tree.root.traits_unwanted
 
 
-def test_s91_foreign_volumes_change_only_the_reserved_amount_of_disk_gb(tmp_path, monkeypatch):
+def test_s91_volumes_unknown_to_nova_change_only_the_reserved_amount_of_disk_gb(tmp_path, monkeypatch):
     world = played("lvm_images", tmp_path, monkeypatch)
     known, seen = theirs(world.recording), ours(world.tree)
     (node,) = known
@@ -139,7 +139,7 @@ NOT_THE_DRIVER_S = {"vcpus_used", "memory_mb_used", "local_gb_used"}
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_the_agents_compute_node_record_equals_nova_computes_record(name, tmp_path, monkeypatch):
+def test_the_agents_compute_node_record_equals_the_record_of_nova_compute(name, tmp_path, monkeypatch):
     world = played(name, tmp_path, monkeypatch)
     row = world.recording.compute_node
     chosen = dataclasses.replace(world.settings, my_ip=row["host_ip"])
@@ -184,7 +184,7 @@ def test_the_usage_in_the_compute_node_record_equals_novas_figures(name, tmp_pat
     }
 
 
-def test_the_uptime_text_has_novas_format(tmp_path, monkeypatch):
+def test_the_uptime_text_has_the_format_that_nova_writes(tmp_path, monkeypatch):
     world = played("default", tmp_path, monkeypatch)
     recorded = world.recording.compute_node["stats"]["uptime"]
     clock, hours, minutes, *load = re.findall(r"[0-9]+:[0-9]+:[0-9]+|[0-9.]+", recorded.replace("0 user", ""))

@@ -50,7 +50,7 @@ def test_every_required_nova_configuration_has_a_recording():
     assert asked <= {path.name for path in RECORDINGS}
 
 
-def test_the_recordings_folder_has_no_unlisted_files():
+def test_the_folder_of_recordings_contains_only_files_that_are_listed():
     named = {path for folder in RECORDINGS for path in _inputs(folder).values()}
     own = {folder / name for folder in RECORDINGS for name in ("meta.json", "nova.conf", "placement.json")}
     own |= {folder / "compute_node.json" for folder in RECORDINGS} | {FOLDER / "README.md"}
@@ -70,7 +70,7 @@ def test_each_recording_lists_every_required_input(folder: pathlib.Path):
 
 
 @each_recording
-def test_the_input_files_of_each_recording_can_be_parsed(folder: pathlib.Path):
+def test_the_agent_can_parse_the_input_files_of_each_recording(folder: pathlib.Path):
     for name, path in _inputs(folder).items():
         if path.suffix == ".json":
             assert _json(path)

@@ -12,7 +12,7 @@ from tests.rigs.sample_config import ROOT, generate
 SAMPLE = ROOT / "etc/stocktake/stocktake.conf.sample"
 
 
-def test_the_sample_configuration_is_up_to_date(tmp_path):
+def test_the_sample_configuration_equals_the_output_of_its_generator(tmp_path):
     assert SAMPLE.read_text() == generate(tmp_path)
 
 

@@ -47,7 +47,7 @@ def test_each_schema_file_is_a_valid_json_schema(name: str):
 
 
 @pytest.mark.parametrize("name", sorted(_examples()))
-def test_a_document_of_the_program_fits_its_schema(name: str):
+def test_each_json_document_that_a_command_prints_fits_its_schema(name: str):
     assert complaints(name, _examples()[name]) == []
 
 
@@ -65,7 +65,7 @@ def test_a_schema_rejects_a_finding_whose_severity_is_not_in_the_closed_list():
     ]
 
 
-def test_each_key_of_a_printed_document_has_its_meaning_in_the_schema():
+def test_the_schema_describes_each_key_of_each_printed_json_document():
     bare = [
         f"{name}: {key}"
         for name in DOCUMENTS

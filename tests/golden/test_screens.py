@@ -120,7 +120,7 @@ SCREENS: dict[str, list[Block]] = {
 
 
 @pytest.mark.parametrize("name", SCREENS)
-def test_the_screen_at_80_columns_equals_the_golden_file(name: str) -> None:
+def test_the_output_of_each_screen_at_80_columns_equals_its_golden_file(name: str) -> None:
     text = drawn(SCREENS[name], Look(width=80))
     path = FOLDER / f"{name}.txt"
     if os.environ.get("STOCKTAKE_DRAW_SCREENS"):
@@ -148,7 +148,7 @@ def test_a_screen_fits_its_terminal_except_for_commands_to_copy(name: str, width
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", SCREENS)
-def test_a_narrow_screen_breaks_no_word_of_the_screen_without_a_width_limit(name: str, width: int) -> None:
+def test_a_narrow_screen_breaks_no_word_that_the_unlimited_screen_contains(name: str, width: int) -> None:
     """A word stays whole; a uuid may become its first 8 digits, and a name or a long text may be cut with a mark."""
     whole = set(drawn(SCREENS[name]).split())
     short = {uuid[:8] for word in whole for uuid in UUID.findall(word)}
@@ -175,7 +175,7 @@ def test_colours_do_not_change_the_text_of_a_screen(name: str) -> None:
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 @pytest.mark.parametrize("name", SCREENS)
-def test_a_screen_in_an_encoding_without_unicode_also_fits_its_terminal(name: str, encoding: str) -> None:
+def test_a_screen_fits_its_terminal_even_in_an_encoding_without_unicode(name: str, encoding: str) -> None:
     text = drawn(SCREENS[name], Look(width=80, encoding=encoding))
     text.encode(encoding)
     assert [line for line in text.splitlines() if len(line) > 80 and not line.startswith(TO_COPY)] == []

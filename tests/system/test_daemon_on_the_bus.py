@@ -86,7 +86,7 @@ def logged(daemon: Daemon, event: str) -> list[dict]:
     return [record for record in daemon.records() if record["message"] == event]
 
 
-def test_the_daemon_imports_no_library_that_it_does_not_use(host):
+def test_a_daemon_without_a_transport_url_loads_no_messaging_or_reports_library(host):
     host.configure({"DEFAULT": {"transport_url": None}})
     command = [sys.executable, "-c", LOADED, "--config-file", str(host.config_file)]
     process = subprocess.Popen(
@@ -245,7 +245,7 @@ def test_watch_with_option_once_exits_with_2_if_no_agent_answers(host):
     assert "no agent has answered within 1 s" in done.stderr
 
 
-def test_watch_without_a_transport_url_is_a_configuration_error(host):
+def test_watch_exits_with_a_configuration_error_without_a_transport_url(host):
     host.configure({"DEFAULT": {"transport_url": None}})
     done = host.stocktake("watch", "--once")
     assert (done.code, done.stdout) == (78, "")

@@ -213,7 +213,7 @@ def test_sigterm_ends_the_daemon_during_a_placement_back_off(agent, placement):
         assert agent.process.wait(STOP_S) == 0
 
 
-def test_findings_are_kept_in_memory_if_their_file_is_unwritable(agent, placement):
+def test_the_daemon_keeps_findings_in_memory_if_their_file_is_unwritable(agent, placement):
     # A folder takes the file's place, and another folder each name under which the agent would set the file aside.
     for suffix in ("", ".bad", *(f".bad.{number}" for number in range(1, 10))):
         (agent.folder / "state" / f"findings.json{suffix}" / "full").mkdir(parents=True)
@@ -256,7 +256,7 @@ def test_the_daemon_continues_without_libvirt_and_logs_the_loss(agent):
     assert "Traceback" not in agent.log.read_text()
 
 
-def test_sighup_applies_the_interval_and_logs_options_needing_a_restart(agent):
+def test_sighup_applies_a_new_interval_and_logs_options_that_need_a_restart(agent):
     agent.start()
     agent.until_logged("outcome changed")
     agent.configure(interval=1, uri="test:///other", extra="debug = true")
@@ -348,7 +348,7 @@ def test_the_daemon_has_no_child_process_and_loads_no_eventlet(agent):
     assert "greenlet" not in mapped
 
 
-def test_a_sigterm_but_not_a_sighup_is_recognized_as_a_stop_request():
+def test_a_sigterm_is_recognized_as_a_stop_request_but_a_sighup_is_not():
     inbox = queue.SimpleQueue()
     assert not stop_asked(inbox)
     inbox.put(signal.SIGHUP)

@@ -124,7 +124,7 @@ def made_host(folder: Path, url: str, more: Options | None = None) -> AgentHost:
 
 
 @pytest.mark.parametrize("fault", ["killed", "hung", "503", "401"])
-def test_findings_are_unknown_while_placement_fails_and_then_confirmed_again(stage, fault):
+def test_findings_are_unknown_while_placement_fails_and_confirmed_afterwards(stage, fault):
     watcher = Watcher(stage.host, {id_: f["code"] for id_, f in stage.seen.items()}, stage.metrics)
     try:
         stage.lose(fault)

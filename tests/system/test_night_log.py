@@ -270,7 +270,7 @@ def receive(stream: socket.socket, log: Path) -> None:
         r"^<4>.* audit running for_s=\d+ in=placement",
     ],
 )
-def test_the_log_answers_each_listed_question_of_an_operator(night, pattern):
+def test_the_log_has_a_line_that_answers_each_listed_question_of_an_operator(night, pattern):
     assert night.line(pattern)
 
 

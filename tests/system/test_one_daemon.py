@@ -31,7 +31,7 @@ def test_a_second_daemon_exits_with_5_before_any_read_and_names_the_first(agent)
     assert "placement" not in second.stderr
 
 
-def test_after_kill_9_of_the_daemon_the_next_one_starts(agent):
+def test_another_daemon_can_start_after_kill_9_of_the_daemon(agent):
     first = agent.process.pid
     agent.process.send_signal(signal.SIGKILL)
     agent.process.wait()

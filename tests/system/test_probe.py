@@ -140,15 +140,13 @@ NONSENSE = {
 
 
 @pytest.mark.parametrize(("body", "why"), NONSENSE.values(), ids=NONSENSE)
-def test_lvm_is_unread_if_the_probe_is_replaced_by_a_program_that_misbehaves(
-    own: ProbeSocket, body: str, why: str
-) -> None:
+def test_the_lvm_read_fails_if_a_misbehaving_program_replaces_the_probe(own: ProbeSocket, body: str, why: str) -> None:
     own.serve(("sh", "-c", f"read -r line; {body}"))
     with pytest.raises(SourceUnavailable, match=why):
         through(own, deadline_s=1.5 if "time" in why else 30.0)
 
 
-def test_lvm_is_unread_if_no_server_listens_on_the_probe_socket(own: ProbeSocket) -> None:
+def test_the_lvm_read_fails_if_no_server_listens_on_the_probe_socket(own: ProbeSocket) -> None:
     with pytest.raises(SourceUnavailable, match="cannot be reached: No such file or directory"):
         through(own)
 
@@ -158,7 +156,7 @@ def test_lvm_is_unread_if_no_server_listens_on_the_probe_socket(own: ProbeSocket
     [(signal.SIGKILL, 30.0, "without an answer"), (signal.SIGSTOP, 6.0, "did not answer in time")],
     ids=["killed", "frozen"],
 )
-def test_killing_or_freezing_the_probe_makes_one_lvm_read_fail(
+def test_only_a_single_lvm_read_fails_if_the_probe_is_killed_or_frozen(
     own: ProbeSocket, tmp_path, number, deadline_s, why
 ) -> None:
     """lvm2 is a script that waits, so that the signal meets the probe in the middle of its work."""
@@ -212,7 +210,7 @@ def without_times(value):
     return [without_times(inner) for inner in value] if isinstance(value, list) else value
 
 
-def test_the_report_of_an_agent_without_root_equals_that_of_root_except_times(
+def test_except_for_times_an_agent_without_root_has_the_same_report_as_root(
     own: ProbeSocket, tmp_path, placement, monkeypatch
 ):
     # A file system of its own: the free space of the host's own file system changes all the time.
@@ -264,7 +262,7 @@ def test_an_invalid_probe_answer_causes_a_finding_per_source_and_no_write(own: P
         assert audit() == (before, inventories)
 
 
-def test_images_that_only_root_may_read_are_in_the_report_without_privileges(own: ProbeSocket, placement, tmp_path):
+def test_an_agent_without_privileges_reports_images_that_only_root_may_read(own: ProbeSocket, placement, tmp_path):
     with contextlib.closing(Mounts()) as mounts:
         folder = own.folder / "instances"
         mounts.tmpfs(folder, 64)
@@ -292,7 +290,7 @@ def test_images_that_only_root_may_read_are_in_the_report_without_privileges(own
         assert "EACCES" in json.dumps(as_nobody(alone.once, first=creator.once))
 
 
-def test_a_guest_that_libvirt_did_not_name_to_the_probe_makes_images_unread(own: ProbeSocket):
+def test_the_image_read_fails_for_a_disk_that_libvirt_did_not_name_to_the_probe(own: ProbeSocket):
     own.serve()
     disk = GuestFile(path="/srv/guest/disk", format="qcow2")
     with pytest.raises(SourceUnavailable, match="did not measure /srv/guest/disk: libvirt named other disks"):

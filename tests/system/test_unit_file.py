@@ -97,7 +97,7 @@ def test_systemd_analyze_accepts_every_line_of_the_units_of_the_probe(units, tmp
     assert [line for line in lines if "stocktake" in line or "unprivileged" in line] == []
 
 
-def test_the_systemd_drop_in_removes_every_capability_of_the_agent():
+def test_the_systemd_drop_in_file_removes_every_capability_of_the_agent():
     lines = (ROOT / "systemd" / "unprivileged.conf").read_text().splitlines()
     # An empty value clears the list of the unit.
     assert {"User=stocktake", "CapabilityBoundingSet=", "PrivateDevices=yes"} <= set(lines)
@@ -158,7 +158,7 @@ def test_the_unit_sets_no_option_that_hides_block_devices(service, option):
     assert option not in service
 
 
-def test_after_the_readme_install_commands_the_unit_starts_the_venvs_agent(tmp_path):
+def test_the_unit_starts_the_venvs_agent_after_the_readmes_install_commands(tmp_path):
     """Run the README's block with other folders, and without pip and systemd."""
     (block,) = re.findall(r"## Install it.*?```console\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     commands = [text.replace("\\\n", " ") for text in re.split(r"^# ", block, flags=re.MULTILINE) if text]

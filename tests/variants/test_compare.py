@@ -17,11 +17,11 @@ def _differences(nova: Answer, agent: Answer) -> list[str]:
     return differences(Pair(variant=Variant(number=0, choices=()), nova=nova, agent=agent))
 
 
-def test_a_reserve_above_the_total_is_forgiven_if_nova_computes_ratio_is_0():
+def test_a_reserved_above_total_is_no_difference_if_nova_computes_ratio_is_0():
     assert _differences(_answer(reserved=64, allocation_ratio=0.0), _answer(reserved=2)) == []
 
 
-def test_any_other_reserve_of_the_agent_is_a_difference():
+def test_any_other_deviation_of_reserved_from_nova_compute_is_a_difference():
     assert _differences(_answer(reserved=64, allocation_ratio=0.0), _answer(reserved=1)) != []
     assert _differences(_answer(reserved=1, allocation_ratio=0.0), _answer(reserved=2)) != []
     assert _differences(_answer(reserved=1), _answer(reserved=2)) != []

@@ -96,7 +96,7 @@ def test_a_listener_can_request_the_host_state_before_the_interval_ends(broker, 
             assert heard(late)["host"] == REPORT.host
 
 
-def test_fleet_messages_reach_a_new_listener_after_all_listeners_have_left(broker):
+def test_a_new_listener_receives_fleet_messages_after_all_others_have_left(broker):
     with bus(broker.url) as opened:
         fleet = Fleet(opened)
         for number in range(3):
@@ -124,7 +124,7 @@ def test_the_rpc_endpoint_answers_calls_of_every_method(broker, host):
         assert told.reasons == ["rpc: audit_now"]
 
 
-def test_the_rpc_call_publish_now_is_rejected_if_no_message_interval_is_set(broker, host):
+def test_the_rpc_method_publish_now_fails_if_no_message_interval_is_configured(broker, host):
     with agent(broker.url, host, interval_s=None) as told, bus(broker.url) as opened:
         told.audited(REPORT)
         assert answered(caller(opened, host), "publish_now") == {"accepted": False}
@@ -143,7 +143,7 @@ def test_the_rpc_call_publish_now_is_rejected_if_no_message_interval_is_set(brok
         ({"namespace": "other"}, "ping", {}, "UnsupportedVersion"),
     ],
 )
-def test_a_bad_rpc_call_raises_the_matching_error_and_triggers_no_audit(
+def test_an_invalid_rpc_call_raises_an_error_of_its_kind_and_triggers_no_audit(
     broker, host, caplog, target, method, arguments, named
 ):
     with agent(broker.url, host) as told, bus(broker.url) as opened:
@@ -201,7 +201,7 @@ def test_the_agent_logs_a_lost_broker_connection_once_and_reconnects(broker, hos
     assert len([r for r in caplog.records if r.msg == events.BROKER_BACK]) == 1
 
 
-def test_audits_and_the_shutdown_of_the_bus_do_not_wait_for_a_frozen_broker(broker, host):
+def test_a_frozen_broker_delays_neither_audits_nor_the_shutdown_of_the_bus(broker, host):
     with agent(broker.url, host, topics=(TOPIC,), interval_s=1.0) as told, bus(broker.url) as opened:
         told.audited(REPORT)
         answered(caller(opened, host), "ping")

@@ -126,13 +126,13 @@ def test_the_key_for_all_hosts_adds_clean_hosts_to_the_screen_of_watch(shown):
     shown.shows("1-5 of 5")
 
 
-def test_the_sort_key_switches_to_the_next_sort_order(shown):
+def test_the_sort_key_of_watch_switches_to_the_next_sort_order(shown):
     for sort in ("host", "age", "leaked", "free", "worst"):
         shown.send(b"s")
         shown.shows(f"sort: {sort}")
 
 
-def test_a_filter_that_the_operator_types_shows_only_matching_hosts(shown):
+def test_watch_shows_only_the_hosts_that_match_the_filter_the_operator_types(shown):
     shown.send(b"f")
     shown.shows("filter: _")
     shown.send(b"group:rack-5\r")
@@ -141,7 +141,7 @@ def test_a_filter_that_the_operator_types_shows_only_matching_hosts(shown):
     shown.shows("1-5 of 5")
 
 
-def test_the_enter_key_shows_values_and_commands_of_the_selected_host(shown):
+def test_the_enter_key_in_watch_shows_values_and_commands_of_the_selected_host(shown):
     shown.send(b"\x1b[B\x1b[B\r")
     shown.shows(f"host       {name(217)}", "group      rack-5", "stocktake explain allocation-leaked")
     shown.send(b"\x1b")
@@ -149,7 +149,7 @@ def test_the_enter_key_shows_values_and_commands_of_the_selected_host(shown):
     shown.send(b"\x1b[H")
 
 
-def test_the_screen_is_redrawn_to_the_new_size_of_the_terminal(shown):
+def test_watch_redraws_its_screen_when_the_terminal_is_resized(shown):
     shown.resize(120, 30)
     until(lambda: shown.display()[29].endswith("q quit"), 30, "a screen of 30 lines")
     shown.shows("FREE", "-43/59/-7332")
@@ -196,7 +196,7 @@ def test_escape_sequences_in_names_do_not_reach_the_terminal(broker, folder):
 
 
 @pytest.mark.parametrize("variable", ["NO_COLOR", "TERM"])
-def test_watch_prints_no_colours_if_no_color_is_set_or_the_terminal_is_dumb(broker, folder, variable):
+def test_watch_has_no_colours_on_a_dumb_terminal_or_with_variable_no_color(broker, folder, variable):
     value = {"NO_COLOR": "1", "TERM": "dumb"}[variable]
     documents = [broken("compute-1")]
     with (
@@ -242,7 +242,7 @@ ONCE = [
     ("fail_on", "code"),
     [(None, 0), ("error,silent", 0), ("error,never", 3)],
 )
-def test_watch_once_exits_3_only_if_a_condition_of_option_fail_on_is_met(broker, folder, fail_on, code):
+def test_watch_with_option_once_exits_3_only_if_a_fail_on_condition_is_met(broker, folder, fail_on, code):
     expected = str(listed(folder, "compute-1", "compute-4"))
     more = () if fail_on is None else ("--fail-on", fail_on)
     with synthetic_fleet(broker.url, ONCE):
@@ -252,7 +252,7 @@ def test_watch_once_exits_3_only_if_a_condition_of_option_fail_on_is_met(broker,
     assert rows[-3:] == [["NEVER", "compute-4"], ["PARTIAL", "compute-3"], ["WARNING", "compute-2"]]
 
 
-def test_watch_once_prints_one_json_object_with_every_host(broker, folder):
+def test_watch_with_option_once_prints_a_json_object_with_every_host(broker, folder):
     with synthetic_fleet(broker.url, ONCE):
         done = once(configured(folder, broker.url), "-f", "json")
     document = json.loads(done.stdout)
@@ -260,7 +260,7 @@ def test_watch_once_prints_one_json_object_with_every_host(broker, folder):
     assert (document["counts"]["clean"], document["counts"]["warning"], document["expected"]) == (1, 1, None)
 
 
-def test_watch_once_prints_csv_with_a_row_for_each_host(broker, folder):
+def test_watch_with_option_once_prints_csv_with_a_row_for_each_host(broker, folder):
     with synthetic_fleet(broker.url, ONCE):
         done = once(configured(folder, broker.url), "-f", "csv")
     head, *rows = csv.reader(io.StringIO(done.stdout))
@@ -268,7 +268,7 @@ def test_watch_once_prints_csv_with_a_row_for_each_host(broker, folder):
     assert [row[1] for row in rows] == ["compute-1", "compute-2", "compute-3"]
 
 
-def test_watch_once_writes_the_fleet_page_that_only_its_owner_can_read(broker, folder):
+def test_watch_with_option_once_writes_a_fleet_page_only_its_owner_can_read(broker, folder):
     page = folder / "once.html"
     expected = str(listed(folder, "compute-1", "compute-4"))
     with synthetic_fleet(broker.url, ONCE):
@@ -282,7 +282,7 @@ def test_watch_once_writes_the_fleet_page_that_only_its_owner_can_read(broker, f
     assert "0 silent, 1 never seen" in text
 
 
-def test_watch_once_writes_the_fleet_page_to_stdout_instead_of_the_table(broker, folder):
+def test_watch_with_option_once_writes_the_fleet_page_to_stdout_without_table(broker, folder):
     with synthetic_fleet(broker.url, ONCE):
         done = once(configured(folder, broker.url), "--html", "-")
     assert done.stdout.startswith("<!doctype html>")

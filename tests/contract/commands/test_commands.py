@@ -57,7 +57,7 @@ def codes(document):
 EXPECTED_CODES = ["allocation-leaked", "allocation-stale-move", "guest-unknown", "migration-finished-but-counted"]
 
 
-def test_audit_json_document_lists_findings_and_sources_and_planned_writes(host):
+def test_the_audit_json_document_lists_findings_and_sources_and_planned_writes(host):
     code, document = host.json("audit")
     assert code == 3
     assert list(document)[: len(AUDIT_KEYS)] == AUDIT_KEYS
@@ -78,7 +78,7 @@ def test_audit_json_document_lists_findings_and_sources_and_planned_writes(host)
     assert [write["kind"] for write in document["plan"]["writes"]] == ["put-inventories", "put-traits"]
 
 
-def test_audit_text_has_a_block_for_each_cause_that_also_names_its_symptoms(host):
+def test_the_audit_text_has_a_block_per_root_cause_that_also_names_its_symptoms(host):
     ended = host.run("audit")
     assert (ended.code, ended.stderr) == (3, "")
     assert ended.stdout.startswith(f"audit of {host.agent.name} at ")
@@ -94,7 +94,7 @@ def test_audit_text_has_a_block_for_each_cause_that_also_names_its_symptoms(host
 
 
 @pytest.mark.parametrize("columns", ["80", "132"])
-def test_audit_text_fits_the_terminal_except_for_commands_to_copy(host, columns):
+def test_the_audit_text_fits_the_terminal_except_for_commands_to_copy(host, columns):
     said = host.run_apart("audit", COLUMNS=columns).stdout.splitlines()
     whole = ("  fix: ", " hand: ", "inspect: ", " docs: ")
     assert [line for line in said if len(line) > int(columns) and not line.startswith(whole)] == []
@@ -111,7 +111,7 @@ FINDING_COLUMNS = [
 ]  # fmt: skip
 
 
-def test_findings_lists_all_findings_with_the_first_command_of_each_remedy(host):
+def test_the_findings_command_lists_each_finding_with_the_first_fix_command(host):
     code, rows = host.json("findings")
     assert (code, listed(rows)) == (3, EXPECTED_CODES)
     assert {tuple(row) for row in rows} == {tuple(FINDING_COLUMNS)}
@@ -137,19 +137,19 @@ def test_findings_lists_all_findings_with_the_first_command_of_each_remedy(host)
         (("--consumer", "NAME", "--causes"), ["allocation-stale-move"]),
     ],
 )
-def test_findings_exits_3_if_at_least_one_finding_passes_all_filters_else_0(host, filters, found):
+def test_the_findings_command_exits_3_if_a_finding_passes_all_filters_else_0(host, filters, found):
     known = {"LEAKED": host.leaked, "NAME": f"moved-{host.agent.name}"}
     code, rows = host.json("findings", *(known.get(word, word) for word in filters))
     assert (code, listed(rows)) == (3 if found else 0, found)
 
 
-def test_findings_exits_2_if_a_source_is_unread(own_host):
+def test_the_findings_command_exits_2_if_a_source_could_not_be_read(own_host):
     own_host.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:1"}})
     code, rows = own_host.json("findings", "--code", "source-unavailable")
     assert (code, listed(rows)) == (2, ["source-unavailable"])
 
 
-def test_findings_exits_127_for_an_unknown_code_and_suggests_a_code(host):
+def test_the_findings_command_exits_127_for_an_unknown_code_and_suggests_a_code(host):
     ended = host.run("findings", "--code", "allocation-leak")
     assert (ended.code, ended.stdout) == (127, "")
     assert ended.stderr.endswith("unknown finding code allocation-leak: did you mean allocation-leaked?\n")
@@ -191,7 +191,7 @@ def by_class(rows, resource_class):
     return {row["consumer_uuid"]: row for row in rows if row["resource_class"] == resource_class}
 
 
-def test_ledger_json_shows_three_books_and_a_verdict_for_each_consumer(host):
+def test_ledger_json_has_promised_held_and_recorded_amounts_and_a_verdict(host):
     code, rows = host.json("ledger")
     assert code == 0
     assert list(rows[0])[: len(LEDGER_KEYS)] == LEDGER_KEYS
@@ -247,7 +247,7 @@ def test_a_narrow_ledger_table_leaves_out_columns_and_breaks_no_word(host):
     assert host.evacuated[:8] in chosen
 
 
-def test_ledger_option_only_differing_omits_and_counts_rows_without_a_problem(host):
+def test_ledger_with_option_only_differing_counts_but_omits_rows_in_agreement(host):
     code, rows = host.json("ledger", "--only-differing")
     assert code == 0
     assert {row["verdict"] for row in rows} == {"allocation-leaked", "allocation-stale-move", "guest-unknown"}
@@ -345,7 +345,7 @@ def test_inventory_command_shows_total_used_and_free_of_each_resource_class(host
     assert "32768 MiB" in ended.stdout
 
 
-def test_inventory_diff_shows_the_wanted_and_the_recorded_values(host):
+def test_inventory_with_option_diff_shows_wanted_values_and_placements_values(host):
     code, rows = host.json("inventory", "--diff")
     assert code == 3
     found = {row["resource_class"]: row for row in rows}
@@ -358,7 +358,7 @@ def test_inventory_diff_shows_the_wanted_and_the_recorded_values(host):
     assert "2147483647 -> 16" in ended.stdout
 
 
-def test_traits_command_shows_owners_and_option_diff_omits_operator_traits(own_host, rest):
+def test_the_traits_command_shows_owners_and_with_diff_omits_operator_traits(own_host, rest):
     rest.set_traits(own_host.agent.provider_uuid, "CUSTOM_GOLD")
     code, rows = own_host.json("traits")
     assert code == 0
@@ -398,7 +398,7 @@ def test_the_agent_writes_no_report_file_with_options_once_and_no_publish(own_ho
     assert own_host.agent.report_file.read_bytes() == before
 
 
-def test_status_exits_2_and_warns_about_a_stale_report(own_host):
+def test_status_exits_2_with_a_warning_if_the_report_is_stale(own_host):
     assert own_host.agent.agent("--once").code == 3
     report = json.loads(own_host.agent.report_file.read_text())
     report["audit"]["started_at"] = "2026-01-01T00:00:00.000Z"
@@ -425,7 +425,7 @@ def children(own_host, rest) -> SmallHost:
     return own_host
 
 
-def test_allocations_on_child_providers_appear_only_as_recorded_amounts(children):
+def test_the_ledger_has_only_placements_amounts_for_child_providers(children):
     guest = children.running[0]
     said = children.run("ledger").stdout.splitlines()
     assert "total VGPU: promised not counted, held not counted, recorded 2" in said
@@ -478,7 +478,7 @@ def test_read_only_commands_exit_2_with_partial_output_if_placement_is_down(own_
         assert {row["differs"] for row in document} == {"unknown"}
 
 
-def test_explain_and_ledger_exit_2_for_unknown_consumer_if_placement_is_down(own_host):
+def test_explain_and_ledger_exit_2_for_an_unknown_consumer_if_placement_is_down(own_host):
     own_host.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:1"}})
     stray = "99999999-0000-4000-8000-000000000000"
     for command in (("explain", stray), ("ledger", "--consumer", stray)):
@@ -510,7 +510,7 @@ def test_explain_marks_amounts_from_an_unreadable_source_as_not_read(own_host, s
     assert {row[book] for row in rows for book in unread} == {None}
 
 
-def test_ledger_shows_recorded_amounts_as_unknown_if_placement_is_unreachable(own_host):
+def test_the_ledger_shows_placements_amounts_as_unknown_if_placement_is_down(own_host):
     own_host.agent.configure(AWAY["placement"])
     said = own_host.run("ledger").stdout.splitlines()
     rows = [line.split("  ") for line in said if own_host.running[0] in line]
@@ -531,7 +531,7 @@ def test_the_text_of_an_empty_ledger_mentions_that_a_source_could_not_be_read(ow
     )
 
 
-def test_explain_of_a_consumer_without_rows_names_the_unreadable_source(own_host):
+def test_explain_of_a_consumer_found_in_no_source_names_the_unreadable_source(own_host):
     own_host.agent.configure(AWAY["placement"])
     ended = own_host.run("explain", own_host.evacuated)
     assert ended.code == 2

@@ -98,7 +98,7 @@ def broker(tmp_path_factory) -> Iterator[rabbitmq.RabbitMq]:
 
 
 @pytest.mark.parametrize(("user", "ok"), [("", True), ("stranger:hunter2@", False)])
-def test_a_broker_is_ok_if_it_accepts_a_message_from_the_configured_user(host, broker, user, ok):
+def test_the_check_of_a_broker_passes_if_the_user_can_send_a_message_to_it(host, broker, user, ok):
     url = broker.url if ok else f"rabbit://{user}{broker.url.rpartition('@')[2]}"
     host.configure({"DEFAULT": {"transport_url": url}})
     code, rows = checked(host)
@@ -106,7 +106,7 @@ def test_a_broker_is_ok_if_it_accepts_a_message_from_the_configured_user(host, b
     assert ("accepts messages" if ok else "refuses user 'stranger'") in rows["message broker"][1]
 
 
-def test_a_metrics_address_is_ok_if_it_is_free_or_used_by_an_agent(host):
+def test_a_metrics_address_passes_the_check_if_it_is_free_or_used_by_an_agent(host):
     address = f"tcp://127.0.0.1:{free_port()}"
     host.configure({"DEFAULT": {"update_resources_interval": -1}, "metrics": {"uri": address}})
     _, rows = checked(host)
@@ -118,7 +118,7 @@ def test_a_metrics_address_is_ok_if_it_is_free_or_used_by_an_agent(host):
     assert rows["health address"] == (True, f"an agent answers at unix://{host.folder}/run/health.sock")
 
 
-def test_a_metrics_address_is_not_ok_if_another_program_uses_it(host, placement):
+def test_a_metrics_address_fails_the_check_if_another_program_uses_it(host, placement):
     address = placement.server.url.replace("http", "tcp")
     host.configure({"metrics": {"uri": address}})
     code, rows = checked(host)
@@ -127,7 +127,7 @@ def test_a_metrics_address_is_not_ok_if_another_program_uses_it(host, placement)
 
 
 @pytest.mark.parametrize(("token", "ok"), [(TOKEN, True), ("wrong", False)])
-def test_a_host_without_an_identity_is_checked_by_its_name_in_placement(host, token, ok):
+def test_a_host_without_a_compute_id_file_is_looked_up_in_placement_by_its_name(host, token, ok):
     host.provider_uuid = ""
     (host.folder / "compute_id").unlink()
     host.configure({"placement": {"token": token}})

@@ -38,7 +38,7 @@ def taken(path):
     return sum(one.lstat().st_blocks * 512 for one in (path, *path.rglob("*")))
 
 
-def test_storage_ledger_rows_add_up_to_the_file_system_size(host, instances):
+def test_the_rows_of_the_storage_ledger_add_up_to_the_file_system_size(host, instances):
     rows = [row for row in host.run("ledger", "--storage", "-f", "json").document if row["store"] == str(instances)]
     place = os.statvfs(instances)
     assert sum(row["size_bytes"] for row in rows) == place.f_blocks * place.f_frsize
@@ -52,7 +52,7 @@ def test_storage_ledger_rows_add_up_to_the_file_system_size(host, instances):
     }
 
 
-def test_audit_reports_a_leftover_instance_folder_until_the_folder_is_removed(host, instances):
+def test_the_audit_reports_a_leftover_instance_folder_until_it_is_removed(host, instances):
     found = [f for f in host.run("audit", "-f", "json").document["findings"] if f["code"] == "image-leftover"]
     assert [(f["consumer_uuid"], f["subject"]) for f in found] == [(host.leaked, str(instances / host.leaked))]
     shutil.rmtree(instances / host.leaked)
@@ -60,7 +60,7 @@ def test_audit_reports_a_leftover_instance_folder_until_the_folder_is_removed(ho
     assert "image-leftover" not in {f["code"] for f in document["findings"]}
 
 
-def test_storage_ledger_lists_a_ceph_pool_and_disk_gb_is_the_ceph_cluster_size(host, tmp_path):
+def test_the_storage_ledger_lists_a_ceph_pool_and_disk_gb_is_the_cluster_size(host, tmp_path):
     runner = ceph.printing(tmp_path / "bin", ceph.REEF)
     host.agent.configure({"libvirt": {"images_type": "rbd", "images_rbd_pool": "vms", "rbd_user": "cinder"}})
     try:

@@ -34,7 +34,7 @@ def storage(host: SmallHost, group, *arguments: str):
     return host.run_apart("ledger", "--storage", *arguments, **group.environment)
 
 
-def test_storage_ledger_rows_add_up_to_the_volume_group_size(host, group):
+def test_the_rows_of_the_storage_ledger_add_up_to_the_volume_group_size(host, group):
     ended = storage(host, group, "-f", "json")
     rows = ended.document
     size, free = rigs.lvm(
@@ -51,7 +51,7 @@ def test_storage_ledger_rows_add_up_to_the_volume_group_size(host, group):
     ]
 
 
-def test_the_storage_ledger_total_line_reports_no_unaccounted_bytes(host, group):
+def test_the_total_line_of_the_storage_ledger_reports_no_unaccounted_bytes(host, group):
     ended = storage(host, group)
     assert ended.stderr == ""
     (foot,) = [line for line in ended.stdout.splitlines() if line.startswith("total vg vg0")]
@@ -61,7 +61,7 @@ def test_the_storage_ledger_total_line_reports_no_unaccounted_bytes(host, group)
     assert "orphaned" in ended.stdout
 
 
-def test_storage_ledger_can_be_filtered_by_consumer_and_limited_to_columns(host, group):
+def test_the_storage_ledger_can_be_filtered_by_consumer_and_limited_to_columns(host, group):
     ended = storage(host, group, "--consumer", host.running[0], "-f", "csv", "-c", "owner", "-c", "size_bytes")
     assert list(csv.reader(io.StringIO(ended.stdout)))[1:] == [[host.running[0], str(100 * MIB)]]
 
@@ -74,7 +74,7 @@ def test_storage_ledger_can_be_filtered_by_consumer_and_limited_to_columns(host,
         (("-c", "verdict"), "unknown column verdict; the columns are store, owner_kind"),
     ],
 )
-def test_storage_ledger_rejects_unsuitable_arguments_with_exit_code_127(host, group, arguments, said):
+def test_the_storage_ledger_rejects_unsuitable_arguments_with_exit_code_127(host, group, arguments, said):
     ended = storage(host, group, *arguments)
     assert (ended.code, ended.stdout) == (127, "")
     assert said in ended.stderr

@@ -26,7 +26,7 @@ def spellings(host: SmallHost) -> list[str]:
     return [uuid, uuid.upper(), uuid[:8], uuid[:13], f"web-1-{host.agent.name}"]
 
 
-def test_explain_ledger_and_why_find_an_instance_by_name_or_uuid_prefix(host):
+def test_explain_and_ledger_and_why_find_an_instance_by_name_or_uuid_prefix(host):
     for who in spellings(host):
         assert host.json("explain", who)[1]["consumer"] == host.running[0]
         rows = host.json("ledger", "--consumer", who)[1]
@@ -43,13 +43,13 @@ def test_an_evacuated_instance_is_found_by_its_name(host):
     assert host.json("explain", f"moved-{host.agent.name}")[1]["consumer"] == host.evacuated
 
 
-def test_a_resource_class_is_found_by_its_name_in_lower_case(host):
+def test_a_resource_class_can_be_named_in_lower_case(host):
     assert host.json("explain", "memory_mb")[1]["resource_class"] == "MEMORY_MB"
     assert {row["resource_class"] for row in host.json("ledger", "--resource-class", "vcpu")[1]} == {"VCPU"}
     assert host.run("why", "--resource", "vcpu=1", "--forbidden", "hw_cpu_x86_avx512f").code == 0
 
 
-def test_a_finding_is_explained_by_the_first_8_characters_of_its_id(host):
+def test_a_finding_can_be_given_to_explain_as_the_first_8_characters_of_its_id(host):
     findings = host.json("audit")[1]["findings"]
     finding = next(each for each in findings if each["code"] == "allocation-stale-move")
     document = host.json("explain", finding["id"][:8])[1]
@@ -57,7 +57,7 @@ def test_a_finding_is_explained_by_the_first_8_characters_of_its_id(host):
 
 
 @pytest.mark.parametrize("command", [("explain",), ("ledger", "--consumer"), ("why", "--flavor-of")])
-def test_a_name_that_two_instances_have_exits_127_and_prints_both_uuids(tmp_path, rest, command):
+def test_a_command_exits_127_and_prints_both_uuids_of_an_ambiguous_name(tmp_path, rest, command):
     own = small_host(tmp_path, rest)
     with own.agent.rows() as connection:
         for uuid in (own.running[0], own.evacuated):
@@ -68,14 +68,14 @@ def test_a_name_that_two_instances_have_exits_127_and_prints_both_uuids(tmp_path
     assert ended.stderr == f"stocktake: several consumers match billing: {both}\n"
 
 
-def test_an_unknown_name_exits_127_and_suggests_the_most_similar_names(host):
+def test_a_command_given_an_unknown_name_exits_127_and_suggests_similar_names(host):
     ended = host.run("explain", f"web-l-{host.agent.name}")
     assert ended.code == 127
     near = ended.stderr.partition("; nearest: ")[2].strip().split(", ")
     assert (f"web-1-{host.agent.name}" in near, len(near) <= 3) == (True, True)
 
 
-def test_an_unknown_finding_id_exits_127(host):
+def test_a_command_given_an_unknown_finding_id_exits_127(host):
     assert host.run("heal", "--finding", "00000000").code == 127
     short = host.run("heal", "--finding", host.json("audit")[1]["findings"][0]["id"][:5])
     assert (short.code, "needs at least 8 characters" in short.stderr) == (127, True)

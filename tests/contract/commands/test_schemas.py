@@ -51,19 +51,19 @@ COMMANDS = [
 
 @pytest.mark.parametrize("more", [NOW, NO_PLACEMENT], ids=["placement", "no-placement"])
 @pytest.mark.parametrize(("name", "command"), COMMANDS, ids=[" ".join(command) for _, command in COMMANDS])
-def test_the_document_of_a_command_fits_its_schema(config_file, name, command, more):
+def test_the_json_document_of_a_command_fits_its_schema(config_file, name, command, more):
     document = _run(config_file, *command, more=more)
     assert document != [] or more == NO_PLACEMENT or name == "ledger-storage"
     assert complaints(name, document) == []
 
 
-def test_the_error_of_a_command_that_can_read_nothing_fits_its_schema(config_file):
+def test_the_json_error_of_a_command_that_can_read_no_source_fits_its_schema(config_file):
     assert (
         complaints("error", _run(config_file, "audit", more=NOTHING + "[libvirt]\nconnection_uri = test:///no\n")) == []
     )
 
 
-def test_repair_journal_and_undo_fit_their_schemas(tmp_path, rest):
+def test_the_json_of_heal_and_journal_and_undo_fits_the_schemas(tmp_path, rest):
     host = small_host(tmp_path, rest).agent.config_file
     planned = _run(host, "heal")
     healed = _run(host, "heal", "--plan", planned["digest"], "--yes")

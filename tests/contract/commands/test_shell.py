@@ -38,14 +38,14 @@ def config(tmp_path):
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("-h",), ("help",)])
-def test_help_names_every_command(arguments):
+def test_the_help_of_stocktake_names_every_command(arguments):
     ended = stocktake(*arguments)
     assert (ended.code, ended.stderr) == (0, "")
     assert all(f"\n  {entry.name} " in ended.stdout for entry in COMMANDS)
 
 
 @pytest.mark.parametrize("name", [entry.name for entry in COMMANDS])
-def test_each_command_has_help(name):
+def test_each_command_prints_a_help_text(name):
     for arguments in ((*name.split(), "--help"), ("help", *name.split())):
         ended = stocktake(*arguments)
         assert (ended.code, ended.stderr) == (0, "")
@@ -99,7 +99,7 @@ def test_the_complete_command_prints_valid_bash_with_commands_and_options():
     assert (syntax.returncode, syntax.stderr) == (0, "")
 
 
-def test_config_check_accepts_a_valid_file(config):
+def test_config_check_exits_0_for_a_valid_configuration_file(config):
     path = config()
     ended = stocktake("--config-file", path, "config", "check")
     assert (ended.code, ended.stdout) == (0, f"no mistakes found in {path}; nothing was contacted\n")
@@ -264,7 +264,7 @@ def test_the_last_config_file_wins_and_options_may_follow_the_command(config, tm
     assert "s3cret" not in ended.stdout + ended.stderr
 
 
-def test_the_option_config_dir_reads_all_files_of_a_folder(config, tmp_path):
+def test_with_option_config_dir_all_files_of_a_folder_are_read(config, tmp_path):
     folder = tmp_path / "conf.d"
     folder.mkdir()
     (folder / "role.conf").write_text("[agent]\nrole = observer\n")
@@ -322,7 +322,7 @@ def test_the_help_option_loads_neither_libvirt_nor_sqlalchemy_nor_oslo_config():
     assert loaded & {*heavy, "agent.audit.run", "agent.demo", "eventlet"} == set()
 
 
-def test_the_most_similar_command_is_suggested_only_if_one_is_similar():
+def test_an_unknown_command_yields_a_suggestion_only_if_a_command_is_similar():
     assert nearest(["invntory"]) == "inventory"
     assert nearest(["xyzzy"]) is None
 
@@ -390,7 +390,7 @@ def test_config_show_exits_127_for_an_unknown_option_or_group(config, arguments,
     assert (ended.code, ended.stdout, ended.stderr) == (127, "", f"stocktake: {said}\n")
 
 
-def test_config_show_prints_an_unset_option_as_null_or_empty_per_format(config):
+def test_config_show_prints_an_unset_option_as_null_or_empty_by_output_format(config):
     path, asked = config(), ("config", "show", "cpu_allocation_ratio", "-c", "value")
     forms = {
         form: stocktake("--config-file", path, *asked, "-f", form).stdout for form in ("json", "yaml", "csv", "value")

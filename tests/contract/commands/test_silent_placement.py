@@ -48,7 +48,7 @@ def connections(silent: socket.socket) -> int:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_waits_once_for_an_unresponsive_placement_and_says_so(agent, silent, name):
+def test_a_command_waits_only_once_for_a_silent_placement_and_reports_the_wait(agent, silent, name):
     done = agent.stocktake(*COMMANDS[name])
     assert done.returncode in (2, 75), done.stderr
     # The test trusts the limit of one request (other tests measure it) and counts the requests.
@@ -58,7 +58,7 @@ def test_a_command_waits_once_for_an_unresponsive_placement_and_says_so(agent, s
     assert "waiting for" not in done.stdout
 
 
-def test_with_option_quiet_a_command_does_not_report_the_wait(agent):
+def test_with_option_quiet_a_command_does_not_report_its_wait_for_placement(agent):
     done = agent.stocktake("--quiet", "audit")
     assert done.returncode == 2
     assert "waiting for" not in done.stderr

@@ -64,7 +64,7 @@ def test_terminal_output_equals_pipe_output_of_the_same_width(reported):
     assert screen_of(80, written) == piped.stdout.splitlines()
 
 
-def test_status_on_a_terminal_has_colours_but_none_in_a_pipe(reported):
+def test_status_prints_colours_to_a_terminal_but_not_to_a_pipe(reported):
     code, written = typed(120, "--config-file", reported, "status")
     assert b"\x1b[1;31mERROR\x1b[0m  allocation-leaked" in written
     piped = stocktake("--config-file", reported, "status")
@@ -80,7 +80,9 @@ def test_status_on_a_terminal_has_colours_but_none_in_a_pipe(reported):
         ((), {"TERM": "dumb"}),
     ],
 )
-def test_colours_can_be_turned_off_by_option_and_by_environment(reported, monkeypatch, arguments, environment):
+def test_colours_can_be_turned_off_by_an_option_or_an_environment_variable(
+    reported, monkeypatch, arguments, environment
+):
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     _, written = typed(80, *arguments, "--config-file", reported, "status")
@@ -88,13 +90,13 @@ def test_colours_can_be_turned_off_by_option_and_by_environment(reported, monkey
     assert b"ERROR  allocation-leaked" in written
 
 
-def test_an_empty_no_color_does_not_turn_colours_off(reported, monkeypatch):
+def test_an_empty_variable_no_color_does_not_turn_colours_off(reported, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "")
     assert b"\x1b[" in typed(80, "--config-file", reported, "status")[1]
 
 
 @pytest.mark.parametrize("columns", [60, 220])
-def test_output_has_the_width_of_the_terminal_unless_columns_is_set(reported, monkeypatch, columns):
+def test_output_has_the_width_of_the_terminal_unless_variable_columns_is_set(reported, monkeypatch, columns):
     _, written = typed(columns, "--config-file", reported, "config", "show")
     width = max(len(line) for line in screen_of(columns, written))
     assert width <= columns

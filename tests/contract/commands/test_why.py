@@ -40,7 +40,7 @@ def first(document):
     return document["tree"]["obstacles"][0]
 
 
-def test_why_names_max_unit_as_obstacle_despite_a_high_allocation_ratio(host, rest):
+def test_why_names_max_unit_as_the_obstacle_despite_a_high_allocation_ratio(host, rest):
     code, document = host.json("why", "--resource", f"VCPU={CPUS + 1}")
     assert list(document)[: len(KEYS)] == KEYS
     assert (code, document["fits"], document["everywhere"], document["cloud"]) == (3, False, False, None)
@@ -57,7 +57,7 @@ def test_why_exits_0_for_a_request_that_fits(host, rest):
     assert host.agent.provider_uuid in offered(rest, f"resources=VCPU:{CPUS}")
 
 
-def test_why_text_shows_the_request_and_first_obstacle_and_smallest_change(host):
+def test_the_why_text_shows_request_and_first_obstacle_and_smallest_change(host):
     ended = host.run_apart("why", "--resource", f"VCPU={CPUS + 1}", "--resource", "MEMORY_MB=999999", COLUMNS="200")
     assert (ended.code, ended.stderr) == (3, "")
     said = ended.stdout.splitlines()
@@ -164,7 +164,7 @@ def test_why_exits_3_for_a_host_outside_the_aggregate_of_option_member_of(host, 
     assert host.run("why", "--resource", "VCPU=1", "--member-of", f"!{aggregate}").code == 0
 
 
-def test_why_exits_127_and_suggests_sync_aggregates_for_an_empty_aggregate(tmp_path, rest):
+def test_why_exits_127_for_an_empty_aggregate_and_suggests_sync_aggregates(tmp_path, rest):
     own, aggregate = small_host(tmp_path, rest), new_uuid()
     own.run("audit", "--publish")
     rest.set_aggregates(own.agent.provider_uuid, aggregate)
@@ -177,7 +177,7 @@ def test_why_exits_127_and_suggests_sync_aggregates_for_an_empty_aggregate(tmp_p
     assert ("has the same result" in slip, "has the same result" in other) == (False, True)
 
 
-def test_why_includes_the_inventory_of_a_sharing_provider(tmp_path, rest):
+def test_the_why_command_counts_the_inventory_of_a_sharing_provider(tmp_path, rest):
     """The host has none of the class itself; a sharing provider in its aggregate has it."""
     own = small_host(tmp_path, rest)
     own.run("audit", "--publish")
@@ -192,14 +192,14 @@ def test_why_includes_the_inventory_of_a_sharing_provider(tmp_path, rest):
     assert (code, first(document)["constraint"], first(document)["provider_uuid"]) == (3, "max-unit", sharing)
 
 
-def test_a_host_without_numa_cells_refuses_only_requests_for_numa_cells(host):
+def test_on_a_host_without_numa_cells_only_requests_for_numa_cells_do_not_fit(host):
     code, document = document_of(host, "--resource", "VCPU=1", "--numa-nodes", "1")
     assert (code, document["tree"]["fits"], document["fits"]) == (3, True, False)
     assert [obstacle["constraint"] for obstacle in document["host"]["obstacles"]] == ["numa-cell"]
     assert document_of(host, "--resource", "VCPU=1")[1]["host"]["obstacles"] == []
 
 
-def test_why_everywhere_excludes_a_host_without_the_requested_numa_cells(host, rest):
+def test_why_with_everywhere_omits_a_host_without_the_requested_numa_cells(host, rest):
     wanted = ("--resource", "VCPU=1", "--numa-nodes", "1", "--everywhere")
     rest.set_inventories(rest.make_provider(), {"VCPU": {"total": 1}})
     code, document = document_of(host, *wanted)
@@ -213,7 +213,7 @@ def test_why_everywhere_excludes_a_host_without_the_requested_numa_cells(host, r
     assert f"  1 refused by this host: {host.agent.name}: " in said
 
 
-def test_why_everywhere_exits_3_if_the_only_matching_host_refuses_the_request(host):
+def test_why_with_everywhere_exits_3_if_the_only_host_lacks_the_numa_cells(host):
     code, document = document_of(
         host, "--resource", "VCPU=1", "--numa-nodes", "1", "--everywhere", "--in-tree", host.agent.provider_uuid
     )
@@ -268,14 +268,14 @@ def test_why_exits_75_without_output_if_placement_is_down(tmp_path, rest):
     assert ended.stderr.count("placement:") == 1, "the source is named once"
 
 
-def test_why_exits_127_for_unknown_resource_class_even_if_placement_is_down(tmp_path, rest):
+def test_why_exits_127_for_an_unknown_resource_class_even_if_placement_is_down(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:9"}})
     ended = own.run("why", "--resource", "VCPUS=1")
     assert (ended.code, "did you mean VCPU?" in ended.stderr) == (127, True)
 
 
-def test_why_with_flavor_of_exits_127_if_no_nova_database_is_configured(tmp_path, rest):
+def test_why_with_option_flavor_of_exits_127_without_a_configured_nova_database(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.agent.configure({"state": {"source": "none"}})
     ended = own.run("why", "--flavor-of", own.evacuated)
@@ -293,7 +293,7 @@ def test_why_exits_2_with_a_partial_answer_if_the_nova_database_is_down(tmp_path
     assert told == [1, 0], "each unread source is said once"
 
 
-def test_why_everywhere_finds_the_same_hosts_as_placement_and_names_obstacles(host, rest):
+def test_why_with_option_everywhere_finds_placements_hosts_and_names_obstacles(host, rest):
     roomy, aggregate = rest.make_provider(f"roomy-{new_uuid()[:8]}"), new_uuid()
     rest.set_inventories(roomy, {"VCPU": {"total": 4 * CPUS}})
     rest.set_aggregates(roomy, aggregate)
@@ -311,7 +311,7 @@ def test_why_everywhere_finds_the_same_hosts_as_placement_and_names_obstacles(ho
     assert f"{host.agent.name}: does not fit" in said
 
 
-def test_why_sends_only_two_requests_more_than_an_audit(host, rest):
+def test_the_why_command_sends_two_more_placement_requests_than_an_audit(host, rest):
     with rest.watched() as seen:
         host.run("audit")
     with rest.watched() as asked:
@@ -326,14 +326,14 @@ def test_why_sends_only_two_requests_more_than_an_audit(host, rest):
     assert len(asked) == len(seen) + 2 + again == ended.document["placement"]["requests"]
 
 
-def test_why_everywhere_fails_and_prints_nothing_if_placement_is_down(tmp_path, rest):
+def test_why_with_option_everywhere_prints_no_answer_if_placement_is_down(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:9"}})
     ended = own.run("why", "--resource", "VCPU=1", "--everywhere")
     assert (ended.code, ended.stdout) == (75, "")
 
 
-def test_why_does_not_refuse_a_numa_request_if_numa_cells_cannot_be_read(tmp_path, rest):
+def test_the_why_command_says_a_numa_request_fits_if_numa_cells_cannot_be_read(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.run("audit", "--publish")
     own.agent.configure({"libvirt": {"connection_uri": f"test://{tmp_path}/nowhere.xml"}})

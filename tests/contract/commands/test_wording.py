@@ -229,21 +229,21 @@ WORDS = [
 
 
 @pytest.mark.parametrize(("_earlier", "now", "run"), WORDS, ids=[now[:40] for _, now, _ in WORDS])
-def test_each_sentence_is_printed_in_its_current_wording(tmp_path, monkeypatch, _earlier, now, run):
+def test_each_reworded_message_is_printed_in_its_new_wording(tmp_path, monkeypatch, _earlier, now, run):
     monkeypatch.delenv("COLUMNS", raising=False)
     printed = run(tmp_path)
     assert re.search(now, printed, re.MULTILINE), printed
 
 
 @pytest.mark.parametrize("earlier", [*(earlier for earlier, _, _ in WORDS), "look at the named source"])
-def test_the_earlier_wording_of_each_sentence_is_in_no_source_or_document(earlier):
+def test_the_old_wording_of_each_reworded_message_is_in_no_source_or_document(earlier):
     files = [*(ROOT / "agent").rglob("*.py"), *(ROOT / "agent").rglob("*.md"), *(ROOT / "docs").rglob("*.md")]
     files.append(ROOT / "README.md")
     found = [str(path.relative_to(ROOT)) for path in files if re.search(earlier, " ".join(path.read_text().split()))]
     assert found == []
 
 
-def test_an_audit_that_cannot_write_prints_the_reason_not_nothing_to_write(tmp_path):
+def test_an_audit_that_cannot_read_placement_prints_why_it_wrote_nothing(tmp_path):
     more = tmp_path / "more.conf"
     more.write_text("[placement]\nendpoint_override = http://127.0.0.1:1\n")
     printed = _ran("--config-file", _configured(tmp_path), "--config-file", more, "audit")

@@ -94,14 +94,14 @@ def test_s152_a_service_type_not_in_the_catalog_raises_placement_unavailable(clo
         listed(client_with(**account.options(cloud.auth_url, service_type="no-such-thing")))
 
 
-def test_endpoint_override_replaces_the_catalog_but_keystone_issues_the_tokens(cloud, account, client_with):
+def test_endpoint_override_replaces_the_catalog_but_tokens_come_from_keystone(cloud, account, client_with):
     with gateway(cloud.placement.url) as door:
         overridden = account.options(cloud.auth_url, region_name="RegionTow", endpoint_override=door.url)
         assert listed(client_with(**overridden)) == ()
         assert door.seen
 
 
-def test_a_service_added_to_the_catalog_is_found_by_the_next_request(cloud, account, client_with):
+def test_the_next_request_finds_a_service_that_was_added_to_the_catalog(cloud, account, client_with):
     region = cloud.identity.make_region()
     client = client_with(**account.options(cloud.auth_url, region_name=region))
     with pytest.raises(PlacementUnavailable, match="endpoint_override"):

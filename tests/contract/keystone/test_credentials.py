@@ -81,7 +81,7 @@ def test_the_client_reads_credentials_from_the_group_named_in_auth_section(cloud
     assert listed(client_from_conf(conf)) == ()
 
 
-def test_the_error_for_a_deleted_application_credential_suggests_checking_it(cloud, account, client_with):
+def test_the_error_for_a_deleted_application_credential_says_to_check_it(cloud, account, client_with):
     credential = cloud.identity.make_credential(account)
     client = client_with(**as_credential(cloud, credential))
     assert made(client)

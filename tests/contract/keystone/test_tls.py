@@ -41,7 +41,7 @@ def secure_keystone(cloud, authority):
         yield door
 
 
-def test_tls_to_keystone_and_placement_works_with_only_the_cafile_option(
+def test_with_only_cafile_set_the_client_reads_keystone_and_placement_by_tls(
     cloud, account, authority, secure, secure_keystone, client_with
 ):
     region = cloud.identity.make_region()
@@ -106,7 +106,9 @@ def test_mutual_tls_needs_a_client_certificate_in_certfile(cloud, account, autho
         assert listed(client_with(**options, certfile=both)) == ()
 
 
-def test_the_option_insecure_skips_certificate_checks_without_a_warning(cloud, account, secure, client_with, recwarn):
+def test_with_option_insecure_the_client_skips_certificate_checks_silently(
+    cloud, account, secure, client_with, recwarn
+):
     options = account.options(cloud.auth_url, endpoint_override=secure.url, insecure="true")
     assert listed(client_with(**options)) == ()
     # Ignore ResourceWarnings: the garbage collector may report objects of other tests.
@@ -147,7 +149,9 @@ def wrong_files(authority, folder):
         "certfile without a key",
     ],
 )
-def test_an_unusable_tls_file_raises_a_config_error_naming_the_option(authority, account, client_with, tmp_path, case):
+def test_an_unusable_tls_file_raises_a_config_error_that_names_its_option(
+    authority, account, client_with, tmp_path, case
+):
     options, said = wrong_files(authority, tmp_path)[case]
     with pytest.raises(ConfigError) as raised:
         client_with(**account.options("https://keystone:5000/v3", **options))

@@ -43,7 +43,7 @@ def test_ten_reads_of_a_tree_cause_a_single_token_request_to_keystone(cloud, acc
     assert [line.split()[:3] for line in asked] == [["GET", "/v3", "200"], ["POST", "/v3/auth/tokens", "201"]]
 
 
-def test_after_a_token_is_revoked_a_write_gets_a_new_token_and_is_applied_once(cloud, account, client_with):
+def test_a_write_with_a_revoked_token_gets_a_new_token_and_is_applied_once(cloud, account, client_with):
     client = client_with(**account.options(cloud.auth_url))
     uuid = with_provider(cloud, client)
     reader = TreeReader(client)
@@ -61,7 +61,7 @@ def test_after_a_token_is_revoked_a_write_gets_a_new_token_and_is_applied_once(c
     assert len(ours(cloud.keystone.asked()[keystone:], "^POST /v3/auth/tokens")) == 1
 
 
-def test_reads_raise_placement_unavailable_during_a_keystone_outage(cloud, account, client_with):
+def test_placement_reads_raise_placement_unavailable_during_a_keystone_outage(cloud, account, client_with):
     client = client_with(**account.options(cloud.auth_url, status_code_retries=0))
     uuid = with_provider(cloud, client)
     reader = TreeReader(client)

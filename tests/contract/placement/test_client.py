@@ -146,7 +146,7 @@ def test_the_error_of_a_denied_http_basic_login_omits_the_password(rest, tmp_pat
     assert "hunter2" not in str(raised.value)
 
 
-def test_auth_type_admin_token_works_with_endpoint_override(rest, tmp_path):
+def test_with_auth_type_admin_token_the_client_reads_from_endpoint_override(rest, tmp_path):
     client = client_of(tmp_path, rest.server.url, endpoint_override=rest.server.url)
     assert listed(client) == ()
 
@@ -164,7 +164,7 @@ def test_the_client_requests_the_server_versions_only_once(rest, tmp_path):
     assert client.maximum() >= (1, 36)
 
 
-def test_requests_in_nested_global_request_id_contexts_carry_the_outer_id(rest, client):
+def test_requests_within_nested_global_request_id_contexts_carry_the_outer_id(rest, client):
     request_id = f"req-{new_uuid()}"
     with client.global_request_id(request_id):
         listed(client)
@@ -370,7 +370,7 @@ def test_an_unset_auth_type_raises_a_config_error(tmp_path):
         ({"auth_type": "none", "endpoint": "http://127.0.0.1:1", "valid_interfaces": "up"}, "valid_interfaces"),
     ],
 )
-def test_an_invalid_or_missing_placement_option_raises_a_config_error_naming_it(tmp_path, options, says):
+def test_the_error_for_an_invalid_or_missing_placement_option_names_the_option(tmp_path, options, says):
     with pytest.raises(ConfigError, match=says) as raised:
         client_from_conf(conf_of(tmp_path, **options))
     assert "[placement]" in str(raised.value)

@@ -502,7 +502,7 @@ def test_an_audit_with_slow_response_headers_ends_at_the_client_timeout(rest, tm
         assert host.audit().report.outcome is Outcome.CLEAN
 
 
-def test_an_inventory_change_in_an_outage_is_not_attributed_to_another_writer(rest, gate, one):
+def test_an_inventory_change_in_an_outage_causes_no_rival_writer_finding(rest, gate, one):
     """An inventory wanted while Placement was unread was never written, so no other writer can have changed it."""
     for cpus in (8, 12, 16, 20):
         one.cpus = cpus + 1
@@ -551,7 +551,7 @@ def test_a_get_is_repeated_successfully_after_the_retry_after_time(gate, one):
     assert result.not_before is None
 
 
-def test_the_total_time_an_audit_waits_for_retry_after_is_limited(gate, one, monkeypatch):
+def test_an_audit_limits_the_total_time_of_its_retry_after_waits(gate, one, monkeypatch):
     """The wait of each single request is acceptable; the budget limits the sum of the waits of one audit."""
     monkeypatch.setattr(retry_after, "WAIT_BUDGET_S", 1.5)
     refused: set[str] = set()
@@ -907,7 +907,7 @@ def test_a_token_request_ignores_the_host_in_the_version_document(identity, tmp_
         assert public.seen == []
 
 
-def test_a_catalog_without_placement_is_requested_again_later(identity, gate, tmp_path):
+def test_a_keystone_catalog_without_placement_is_requested_again_later(identity, gate, tmp_path):
     door, keystone = identity
     keystone.placement_url = ""
     options = {"auth_type": "v3password", "auth_url": f"{door.url}/v3", "username": "u", "user_domain_name": "Default"}

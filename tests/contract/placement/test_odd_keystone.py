@@ -110,7 +110,7 @@ def test_requests_fail_until_keystone_stops_sending_malformed_responses(rest, tm
     assert "HW_CPU_X86_AVX2" in client.get("/traits", MINIMUM, wire.parse_trait_names)
 
 
-def test_an_error_after_the_first_request_carries_the_url_from_the_catalog(rest, tmp_path):
+def test_an_error_carries_placements_url_once_keystones_catalog_was_read(rest, tmp_path):
     keystone = Keystone(rest.server.url)
     client = client_before(keystone, tmp_path)
     keystone.odd["POST"] = told(503, {"errors": ["no upstream"]})

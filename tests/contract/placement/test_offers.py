@@ -111,7 +111,7 @@ def test_the_why_analysis_finds_the_same_hosts_as_get_allocation_candidates(rest
 
 
 @pytest.mark.parametrize("number", range(3))
-def test_a_read_of_all_hosts_returns_inventories_and_usages_as_in_placement(client, cloud, number):
+def test_a_read_of_all_hosts_returns_the_inventories_and_usages_of_placement(client, cloud, number):
     """Check the values themselves: inventories, usages, and the traits and aggregates in the request."""
     request = request_of(Words(query=f"resources=VCPU:1,DISK_GB:1&required=CUSTOM_FAST&member_of={cloud['rack']}"))
     world = offers.cloud_offers(client, request, silent).offered
@@ -150,7 +150,7 @@ def test_a_read_of_all_hosts_sends_a_limited_number_of_placement_requests(rest, 
     )
 
 
-def test_a_query_for_a_resource_class_without_inventory_reads_few_inventories(rest, client, cloud):
+def test_a_query_for_a_resource_class_that_no_host_has_reads_few_inventories(rest, client, cloud):
     assert cloud
     client.maximum()
     with rest.watched() as seen, client.global_request_id():
@@ -196,7 +196,7 @@ def test_a_read_of_all_hosts_raises_an_error_if_placement_is_unreachable(tmp_pat
         offers.cloud_offers(nowhere, request_of(Words(resources=("VCPU=1",))), silent)
 
 
-def test_the_why_analysis_of_a_host_does_not_depend_on_reading_other_hosts(client, cloud):
+def test_the_why_analysis_of_a_host_is_the_same_with_or_without_other_hosts(client, cloud):
     """One host's answer from an audit's view names the same obstacles, in the same words, as that of the whole cloud.
 
     The view is read together with the sharing providers.

@@ -158,7 +158,7 @@ def test_option_fresh_allocations_skips_providers_without_allocations(rest, read
 
 
 @pytest.mark.parametrize("fresh", [False, True])
-def test_the_first_allocation_on_a_child_provider_is_in_the_next_read(rest, reader, root, fresh):
+def test_the_next_read_contains_the_first_allocation_on_a_child_provider(rest, reader, root, fresh):
     """The reader saves requests because an added allocation raises its own provider's generation, not the root's."""
     child, other = offering_child(rest, root), offering_child(rest, root)
     consumer = rest.allocate({root: {"VCPU": 1}})
@@ -220,7 +220,7 @@ def test_a_consumer_record_includes_allocations_on_other_trees(rest, reader, roo
     assert record.consumer_uuid == consumer
 
 
-def test_consumer_reads_are_limited_and_suspicious_consumers_are_read_first(rest, reader, root):
+def test_the_reader_limits_consumer_reads_and_reads_suspicious_consumers_first(rest, reader, root):
     consumers = sorted(rest.allocate({root: {"VCPU": 1}}) for _ in range(5))
     suspect = consumers[-1]
     gone = new_uuid()
@@ -245,7 +245,7 @@ def test_only_a_changed_consumer_is_read_again(rest, reader, root):
     assert amounts == {changed: 2, same: 1}
 
 
-def test_if_the_root_uuid_is_missing_the_provider_with_the_root_name_is_found(rest, reader):
+def test_if_placement_lacks_the_root_uuid_the_root_is_found_by_its_name(rest, reader):
     uuid = new_uuid()
     other = rest.make_provider(name=f"host-{uuid}")
     with rest.watched() as seen:
@@ -373,7 +373,7 @@ def test_all_requests_of_a_tree_read_carry_the_same_global_request_id(rest, read
     assert ids.pop().startswith("req-")
 
 
-def test_consumers_with_findings_are_reread_only_after_a_provider_change(rest, reader, root):
+def test_consumers_with_findings_are_reread_only_after_their_provider_changed(rest, reader, root):
     """However many the findings are, a view takes two requests.
 
     If a consumer was removed and re-made, the reader reads the consumers of all these findings again.

@@ -99,7 +99,7 @@ def test_s138_a_provider_created_by_another_client_gets_inventory_in_the_retry(r
     assert (rest.inventories(uuid)["VCPU"]["total"], rest.traits(uuid)) == (8, {OURS})
 
 
-def test_s156_an_obsolete_child_is_deleted_last_unless_it_has_allocations(rest, client):
+def test_s156_an_obsolete_child_without_allocations_is_deleted_last(rest, client):
     """An audit deletes an empty child; it never moves a child's allocations (healing does)."""
     root = rest.make_provider()
     free, held = rest.make_provider(parent=root), rest.make_provider(parent=root)
@@ -195,7 +195,7 @@ def test_the_writer_creates_a_sharing_provider_as_a_second_root_provider(rest, c
     assert brought_about(client, tree)[1].done == ()
 
 
-def test_a_second_root_is_not_created_until_the_agent_has_searched_for_its_uuid(rest, client):
+def test_a_second_root_is_created_only_after_placement_was_searched_for_it(rest, client):
     root, disk = rest.make_provider(), new_uuid()
     tree = DesiredTree(providers=(wanted(root), wanted(disk, None, DISK)))
     plan = diff(tree, TreeReader(client).view(looking_at(root)))
@@ -234,7 +234,7 @@ def test_a_child_provider_found_below_another_root_is_moved_into_the_hosts_tree(
     assert (parent_of(rest, child), rest.inventories(child)["DISK_GB"]["total"]) == (root, 100)
 
 
-def test_a_child_with_a_taken_name_is_refused_as_duplicate_name(rest, client):
+def test_creating_a_child_with_a_taken_name_is_refused_as_a_duplicate_name(rest, client):
     root, child = rest.make_provider(), new_uuid()
     rest.make_provider(name=f"host-{child}")
     _, applied = brought_about(client, DesiredTree(providers=(wanted(root), wanted(child, root))))

@@ -176,7 +176,7 @@ def test_a_generation_conflict_error_lists_standard_traits_unknown_to_placement(
     assert rest.traits(uuid) == {trait}
 
 
-def test_s148_writing_empty_sets_clears_inventories_traits_and_aggregates(rest, writer):
+def test_s148_a_plan_of_empty_sets_clears_inventories_and_traits_and_aggregates(rest, writer):
     uuid = rest.make_provider()
     rest.set_inventories(uuid, {"VCPU": {"total": 1}})
     rest.set_traits(uuid, "HW_CPU_X86_AVX")
@@ -192,7 +192,7 @@ def test_s148_writing_empty_sets_clears_inventories_traits_and_aggregates(rest, 
     assert seen == [f"PUT /resource_providers/{uuid}/{part} 200" for part in ("inventories", "traits", "aggregates")]
 
 
-def test_s159_deletion_of_a_provider_that_does_not_exist_counts_as_done(rest, writer):
+def test_s159_deleting_a_provider_that_does_not_exist_is_reported_as_done(rest, writer):
     root = rest.make_provider()
     child = rest.make_provider(parent=root)
     gone = new_uuid()
@@ -307,7 +307,7 @@ def test_the_result_of_the_writer_contains_the_number_of_sent_requests(rest, wri
     assert applied.requests == len(seen) == 2
 
 
-def test_another_clients_write_between_two_writes_of_the_agent_is_a_conflict(rest, tmp_path):
+def test_a_foreign_write_between_two_writes_of_the_agent_raises_a_conflict(rest, tmp_path):
     uuid = rest.make_provider()
     foreign = Meanwhile(lambda: rest.set_traits(uuid, "HW_CPU_X86_SSE"))
     writer = scripted(rest, tmp_path, on_write(2, foreign))

@@ -88,7 +88,7 @@ def test_every_column_that_the_agent_reads_exists_in_novas_schema():
         assert set(columns) <= {column["name"] for column in schema[table]["columns"]}
 
 
-def test_nova_reads_json_of_the_test_cell_and_the_agent_reads_json_of_nova():
+def test_nova_and_the_agent_can_each_parse_json_columns_the_other_side_wrote():
     context = MigrationContext(
         migration_id=3, old_numa=FLOATING, new_numa=PINNED, old_pci=("0000:81:00.1",), new_pci=("0000:82:00.0",)
     )

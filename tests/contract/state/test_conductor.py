@@ -76,7 +76,7 @@ def test_the_conductor_source_and_the_sql_source_return_the_same_state(filled, s
 
 
 @pytest.mark.parametrize("number", [1, 2, 4, 99], ids=["ours", "of another host", "deleted", "nobody's"])
-def test_a_conductor_lookup_of_a_node_uuid_returns_the_same_nodes_as_sql(filled, source, number):
+def test_conductor_and_sql_return_the_same_nodes_for_a_node_uuid(filled, source, number):
     state = read(source, node_uuid=uuid(100 + number))
 
     assert same(state, by_sql(filled, node_uuid=uuid(100 + number)))
@@ -84,7 +84,7 @@ def test_a_conductor_lookup_of_a_node_uuid_returns_the_same_nodes_as_sql(filled,
     assert [record.uuid for record in state.records] == [uuid(101), uuid(103)]
 
 
-def test_a_conductor_read_without_consumer_uuids_returns_the_same_state_as_sql(filled, source):
+def test_conductor_and_sql_return_the_same_state_without_consumer_uuids(filled, source):
     assert same(read(source), by_sql(filled))
 
 
@@ -95,7 +95,7 @@ def test_a_cell_without_this_host_returns_an_empty_state(conductor_cell, source)
     assert (state.service, state.nodes, state.records, state.instances) == (None, (), (), ())
 
 
-def test_the_hosts_of_all_compute_services_are_the_same_by_conductor_and_by_sql(filled, source):
+def test_conductor_and_sql_return_the_same_hosts_of_all_compute_services(filled, source):
     service = dataclasses.replace(world().expected.service, id=4711, disabled=True)
     gone = dataclasses.replace(service, id=4712)
     with filled.engine.begin() as connection:
@@ -113,7 +113,7 @@ def test_the_hosts_of_all_compute_services_are_the_same_by_conductor_and_by_sql(
     assert "deleted-host" not in found
 
 
-def test_all_migrations_of_an_instance_are_the_same_by_conductor_and_by_sql(filled, source):
+def test_conductor_and_sql_return_the_same_migrations_of_an_instance(filled, source):
     """Of two instances and a third without migrations: in any status, between any hosts, but not deleted."""
     moves = (*world().expected.migrations, *world().other_migrations)
     asked = frozenset({moves[0].instance_uuid, moves[-1].instance_uuid, uuid(4711)})
@@ -136,7 +136,7 @@ def test_a_conductor_read_is_timestamped_with_the_agents_clock_in_utc(filled, so
     assert before <= now <= datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
 
 
-def test_the_heartbeat_that_heal_waits_for_equals_the_heartbeat_of_a_full_read(filled, source):
+def test_heal_waits_for_the_same_heartbeat_that_a_full_read_returns(filled, source):
     """Heal waits until the pulse is new enough, then reads the rows: both must judge by the same services."""
     ago = datetime.datetime.now(datetime.UTC).replace(tzinfo=None, microsecond=0) - datetime.timedelta(seconds=20)
     with filled.engine.begin() as connection:
@@ -284,7 +284,7 @@ def test_conductor_and_sql_return_the_same_state_if_a_node_record_is_deleted(fil
 # Versions: only conductor knows which versions it supports, so each of these tests asks the released conductor.
 
 
-def test_the_error_for_a_too_new_object_version_names_it_and_conductors_version(filled):
+def test_the_error_for_a_too_new_object_names_its_version_and_conductors(filled):
     newer = {**MANIFEST, "InstanceList": "2.99"}
     with client_of(filled.bus(), newer) as client, pytest.raises(SourceInconsistent) as raised:
         read(ConductorState(client))
@@ -321,7 +321,7 @@ def test_a_child_object_of_a_newer_minor_version_than_requested_is_accepted(fill
     assert same(state, world().expected)
 
 
-def test_conductor_backports_objects_to_the_versions_in_the_agents_manifest(filled):
+def test_conductor_backports_a_newer_object_to_the_versions_the_agent_knows(filled):
     with client_of(filled.bus(), {**MANIFEST, "InstanceList": "2.6", "Instance": "2.5"}) as client:
         newest = client.class_action("InstanceList", "get_by_host", [HOST], {}, Deadline.after(30))
         older = client.backport(newest, Deadline.after(30))

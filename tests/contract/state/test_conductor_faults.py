@@ -175,7 +175,7 @@ def test_a_wrong_password_error_names_the_broker_user(filled):
     assert errors[0].message == errors[1].message
 
 
-def test_a_missing_virtual_host_is_reported(filled):
+def test_a_missing_virtual_host_of_the_broker_is_named_in_the_error(filled):
     with state_of(filled.bus(url=f"{filled.broker.url}nowhere")) as source:
         error = failure(source, ENOUGH_S)
 
@@ -195,14 +195,14 @@ def test_a_read_reports_no_answer_if_no_conductor_listens_on_the_broker(filled, 
     assert all("no answer on topic conductor" in error.message for error in errors)
 
 
-def test_a_refused_broker_connection_is_reported(filled):
+def test_a_refused_broker_connection_is_named_in_the_error(filled):
     with state_of(filled.bus(url=f"rabbit://{USER}:{PASSWORD}@127.0.0.1:{free_port()}/")) as source:
         error = failure(source, 10)
 
     assert "cannot reach the broker" in error.message
 
 
-def test_an_unknown_transport_driver_is_reported(filled):
+def test_an_unknown_transport_driver_is_named_in_the_error(filled):
     with state_of(filled.bus(url=f"no-such-driver://{USER}:{PASSWORD}@127.0.0.1/")) as source:
         error = failure(source)
 

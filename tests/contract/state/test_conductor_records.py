@@ -128,14 +128,14 @@ def test_a_created_compute_node_record_has_values_in_novas_column_format(empty, 
     assert (row["cpu_allocation_ratio"], row["ram_allocation_ratio"], row["deleted"]) == (4.0, 1.5, 0)
 
 
-def test_an_unset_cpu_ratio_is_read_back_as_novas_initial_cpu_allocation_ratio(empty, client, writer):
+def test_an_unset_cpu_ratio_is_read_back_as_initial_cpu_allocation_ratio(empty, client, writer):
     apply(writer, CreateComputeNode(record=replace(RECORD, cpu_ratio=None)))
 
     # That conductor's nova.conf sets no ratio, so the value is nova's initial_cpu_allocation_ratio.
     assert records(client)[0].cpu_ratio == 4.0
 
 
-def test_only_changed_columns_of_a_compute_node_record_are_written(empty, client, writer):
+def test_saving_a_compute_node_record_writes_only_the_columns_that_changed(empty, client, writer):
     apply(writer, CreateComputeNode(record=RECORD))
     [stored] = records(client)
     # Another client meanwhile writes columns that the agent does not change.
@@ -153,7 +153,7 @@ def test_only_changed_columns_of_a_compute_node_record_are_written(empty, client
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(NodeRecord) if field.name not in {"id", "uuid"}])
-def test_every_compute_node_record_field_can_be_saved_separately(empty, client, writer, name):
+def test_each_field_of_a_compute_node_record_can_be_saved_without_the_others(empty, client, writer, name):
     apply(writer, CreateComputeNode(record=RECORD))
     [stored] = records(client)
     others = {

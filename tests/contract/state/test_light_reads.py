@@ -63,7 +63,7 @@ def report_of_compute(connection, age_s):
     )
 
 
-def test_a_light_read_of_unchanged_rows_returns_the_same_row_digests(filled, source):
+def test_two_light_reads_of_unchanged_rows_return_equal_row_digests(filled, source):
     last = full(source)
     first, second = light(source, last), light(source, last)
     again = first.renewed(last)
@@ -187,7 +187,7 @@ def test_a_light_conductor_read_makes_four_calls_for_any_number_of_instances(fil
 
 
 @pytest.mark.parametrize(("age_s", "asks"), [(5, False), (40, True), (-30, True)], ids=["recent", "old", "ahead"])
-def test_a_light_read_gets_conductor_heartbeats_if_nova_computes_is_not_new(filled, client, conductor, age_s, asks):
+def test_a_light_read_requests_more_heartbeats_if_nova_computes_is_not_recent(filled, client, conductor, age_s, asks):
     last = full(conductor)
     with filled.engine.begin() as connection:
         report_of_compute(connection, age_s)
@@ -199,7 +199,7 @@ def test_a_light_read_gets_conductor_heartbeats_if_nova_computes_is_not_new(fill
     assert found.service.last_seen_up is not None
 
 
-def test_row_digests_count_as_settled_only_some_time_after_the_newest_save(filled, conductor):
+def test_row_digests_are_final_only_some_time_after_the_newest_row_was_saved(filled, conductor):
     last = full(conductor)
 
     def settled_after(seconds):

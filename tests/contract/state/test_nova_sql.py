@@ -49,7 +49,7 @@ def fill_and_read(url):
         source.close()
 
 
-def test_rows_written_to_the_database_are_read_back_unchanged(filled, source):
+def test_rows_that_the_test_wrote_to_the_database_are_read_back_unchanged(filled, source):
     state = read(source, world().consumers)
 
     assert replace(state, now=None, pulse_at=None) == world().expected
@@ -193,7 +193,7 @@ def add_instances(engine, numbers):
     return frozenset(uuid(number) for number in numbers)
 
 
-def test_the_number_of_sql_statements_does_not_grow_with_the_instances(filled, source):
+def test_the_number_of_sql_statements_is_equal_for_any_number_of_instances(filled, source):
     few = statements_of(source, frozenset({uuid(1)}))
     consumers = add_instances(filled, range(10_000, 10_700))
     many = statements_of(source, consumers)
@@ -254,7 +254,7 @@ def write_an_instance(engine):
         cell.add_instance(writer, instance(50))
 
 
-def test_a_read_uses_a_consistent_snapshot(filled, source):
+def test_a_read_sees_a_consistent_snapshot_of_the_database(filled, source):
     with source._database.snapshot(Deadline.after(20)) as connection:
         count = "SELECT COUNT(*) FROM instances"
         before = connection.exec_driver_sql(count).scalar()
@@ -289,7 +289,7 @@ def test_a_missing_sqlite_file_is_reported_as_unavailable_and_not_created(tmp_pa
     assert list(path.parent.iterdir()) == []
 
 
-def test_a_sqlite_path_with_special_characters_is_read(tmp_path):
+def test_a_database_file_is_read_if_its_path_has_special_characters(tmp_path):
     url = f"sqlite:///{tmp_path / 'a b#c%3fd.db'}"
     engine = sqlalchemy.create_engine(url)
     cell.create_tables(engine)
@@ -341,5 +341,5 @@ def test_an_unsupported_database_url_raises_a_config_error(url, named):
     assert "s3cret" not in str(caught.value)
 
 
-def test_a_flavor_is_read_with_its_extra_specs(filled, source):
+def test_the_extra_specs_of_a_flavor_are_read_from_the_database(filled, source):
     assert read(source).instances[1].new_flavor == LARGE

@@ -304,7 +304,7 @@ def test_reads_need_only_the_select_privilege(server, source_of):
     assert replace(state, now=None, pulse_at=None) == world().expected
 
 
-def test_the_statement_limit_is_in_seconds_on_mariadb_and_milliseconds_on_mysql():
+def test_the_statement_timeout_is_in_seconds_on_mariadb_but_in_ms_on_mysql():
     # MariaDB: seconds with a fraction; MySQL: whole milliseconds (their manuals, server system variables).
     every_row = "sql_select_limit = 18446744073709551615"
     assert statement_limit(1.25, is_mariadb=True) == f"SET SESSION max_statement_time = 1.250, {every_row}"

@@ -275,7 +275,7 @@ def test_s69_a_provider_is_kept_if_its_compute_node_row_names_another_host(world
     assert (world.row(old.uuid)["deleted"], world.exists(old.uuid)) == (0, True)
 
 
-def test_an_orphaned_provider_left_by_a_crash_is_removed_by_later_audits(world):
+def test_later_audits_remove_an_orphaned_provider_that_a_crash_left_behind(world):
     old = world.node(20, f"old-{world.agent.name}")
     world.add(old)
     world.orphan_provider(old)
@@ -311,7 +311,7 @@ def test_s61_another_hosts_node_row_with_this_hosts_uuid_stops_all_writes(world)
     assert world.row()["host"] == "cmp-other"
 
 
-def test_two_hosts_with_the_same_node_name_are_reported(world):
+def test_an_audit_reports_two_hosts_whose_compute_nodes_have_the_same_name(world):
     theirs = world.node(9, world.agent.name, host="cmp-other")
     world.add(theirs)
     world.rest.make_provider(world.agent.name, uuid=theirs.uuid)
