@@ -157,7 +157,7 @@ def copied(line: str) -> str:
     return done.stdout
 
 
-def test_commands_printed_by_demo_with_option_keep_work_if_copied_to_a_shell(tmp_path):
+def test_commands_that_the_demo_prints_with_option_keep_succeed_in_a_shell(tmp_path):
     folder = tmp_path / "with a blank"
     folder.mkdir()
     done = run(folder, "--keep")
@@ -297,7 +297,7 @@ def test_the_demo_text_prints_a_command_per_story_and_recommends_option_keep(tex
     assert "`stocktake demo --keep` keeps the cloud" in " ".join(text.split())
 
 
-def test_demo_story_6_repairs_the_leak_of_story_1_and_puts_the_repair_back(document, text):
+def test_demo_story_6_repairs_the_leak_of_story_1_and_then_undoes_the_repair(document, text):
     (repaired,) = [line for line in document["stories"][5]["evidence"] if line.startswith("VCPU that Placement counts")]
     assert repaired.endswith(": 24 before, 16 after the repair")
     assert of_class(document["inventory"], "VCPU")["used"] == 24

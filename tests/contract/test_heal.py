@@ -796,7 +796,7 @@ def test_the_daemon_does_not_heal_while_its_compute_id_file_is_unreadable(host):
         until(lambda: daemon.audit_now() and not host.allocations(gone)["allocations"], 120, "the daemon heals")
 
 
-def test_heal_refuses_every_finding_in_role_observer(host):
+def test_heal_refuses_to_repair_any_finding_in_role_observer(host):
     host.agent.configure({"agent": {"role": "observer"}})
     host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):

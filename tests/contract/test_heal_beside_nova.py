@@ -96,7 +96,7 @@ def host(tmp_path: Path, placement: Rest, monkeypatch: pytest.MonkeyPatch) -> It
             placement.release(uuid(name))
 
 
-def test_heal_by_hand_removes_a_leak_and_a_stale_move_beside_nova_compute(host):
+def test_heal_by_hand_removes_leaked_and_stale_allocations_beside_nova_compute(host):
     here = host.agent.provider_uuid
     host.rest.allocate({here: OF_B}, uuid("gone"))
     host.rest.allocate({here: OF_B, host.other: OF_B}, uuid("away"))
@@ -133,7 +133,7 @@ def test_heal_by_hand_restores_flavor_amounts_and_keeps_the_ports_bandwidth(host
     assert host.amounts("i1") == {here: OF_B, child: bandwidth}
 
 
-def test_heal_refuses_while_nova_is_changing_the_instance(host):
+def test_heal_refuses_a_repair_while_nova_is_changing_the_instance(host):
     """The allocation is on two hosts; nova has just started a task of the instance on its own host."""
     host.rest.allocate({host.agent.provider_uuid: OF_B, host.other: OF_B}, uuid("away"))
     host.cell(host.instance("away", host="cmp2", node="cmp2", updated_at=None))
@@ -184,7 +184,7 @@ def sightings(host: Beside) -> list[Any]:
 
 
 @pytest.mark.parametrize("role", ["observer", "companion", "owner"])
-def test_a_remedy_names_the_heal_command_only_in_roles_that_may_heal(host, role):
+def test_a_finding_suggests_the_heal_command_only_in_roles_that_may_heal(host, role):
     host.rest.allocate({host.agent.provider_uuid: OF_B, host.other: OF_B}, uuid("away"))
     host.cell(host.instance("away", host="cmp2", node="cmp2"))
     host.agent.configure({"agent": {"role": role}})
@@ -193,7 +193,7 @@ def test_a_remedy_names_the_heal_command_only_in_roles_that_may_heal(host, role)
     assert f"allocation unset --provider {host.agent.provider_uuid} {uuid('away')}" in remedy
 
 
-def test_heal_changes_project_and_user_beside_nova_compute(host):
+def test_heal_corrects_project_and_user_of_a_consumer_beside_nova_compute(host):
     host.rest.allocate({host.agent.provider_uuid: OF_B}, uuid("i1"))
     host.cell(host.instance("i1", project_id="another"))
     host.healed()

@@ -116,7 +116,7 @@ class TestTestDriver:
         simulated = read(host_at(f"test://{node_file}")).simulated
         assert [sentence.split(":")[0] for sentence in simulated] == ["CPUs", "node name", "guests"]
 
-    def test_numa_cells_and_cpu_topology_come_from_the_capabilities(self, host_at):
+    def test_numa_cells_and_cpu_topology_are_read_from_libvirts_capabilities(self, host_at):
         facts = read(host_at("test:///default"))
         assert [(cell.id, cell.memory_mib, len(cell.cpu_ids)) for cell in facts.cells] == [(0, 2048, 8), (1, 4096, 8)]
         assert [(cpu.cell, cpu.socket, cpu.core) for cpu in facts.cpus[7:10]] == [(0, 0, 7), (1, 1, 0), (1, 1, 1)]
@@ -259,7 +259,7 @@ def system():
 @needs_libvirtd
 @pytest.mark.xdist_group("qemu-system")
 class TestSystemLibvirtd:
-    def test_host_facts_match_the_local_machine(self, system, host_at):
+    def test_host_facts_equal_the_figures_of_the_local_machine(self, system, host_at):
         facts = read(host_at(system.uri))
         assert facts.driver == "QEMU"
         assert facts.online_cpus == tuple(sorted(os.sched_getaffinity(1)))

@@ -199,7 +199,7 @@ def ours_of(tmp_path, nova: str):
 
 
 @pytest.mark.parametrize("name", IGNORED)
-def test_a_value_that_nova_compute_ignores_causes_only_a_notice(judged, tmp_path, name):
+def test_a_nova_conf_value_that_nova_compute_ignores_causes_only_a_notice(judged, tmp_path, name):
     path, answer = judged[name]
     assert answer is None
     loaded = ours_of(tmp_path, path)

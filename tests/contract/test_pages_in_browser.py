@@ -96,7 +96,7 @@ def test_a_host_page_loads_no_other_file_and_no_text_overlaps_or_is_cut(started,
     assert look.elements <= 8_000
 
 
-def test_the_search_hides_rows_without_its_words_and_copy_selects_a_command(started, files):
+def test_the_search_hides_other_rows_and_the_copy_button_selects_the_command(started, files):
     look = browser.Look()
     with browser.opened(started, files["few"], look) as page:
         page.fill("#find-ledger-rows", "old-shop vcpu")

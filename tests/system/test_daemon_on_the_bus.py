@@ -253,7 +253,7 @@ def test_watch_exits_with_a_configuration_error_without_a_transport_url(host):
 
 
 @pytest.mark.parametrize("wrong", ["0", "-1", "nan", "x", "1e9"])
-def test_watch_rejects_an_invalid_timeout(host, wrong):
+def test_watch_rejects_an_invalid_value_of_option_timeout(host, wrong):
     assert host.stocktake("watch", "--once", "--timeout", wrong).code == 127
 
 
@@ -273,7 +273,7 @@ def test_watch_exits_with_75_if_the_broker_is_frozen(host, broker):
     assert "did not answer within" in done.stderr
 
 
-def test_watch_exits_with_75_on_a_wrong_password(host, broker):
+def test_watch_exits_with_75_if_the_broker_password_is_wrong(host, broker):
     host.configure({"DEFAULT": {"transport_url": broker.url.replace(rabbitmq.PASSWORD, "wrong-one")}})
     done = host.stocktake("watch", "--once")
     assert (done.code, done.stdout) == (75, "")
@@ -296,7 +296,7 @@ def test_watch_prints_a_line_for_each_message_if_its_output_is_a_pipe(host):
     assert all(line.split()[0] == host.name and " vcpu=" in line for line in told)
 
 
-def test_watch_shows_hosts_of_novas_services_that_send_no_message(host):
+def test_watch_shows_hosts_with_a_nova_service_that_send_no_message(host):
     with host.rows() as connection:
         for number, (name, disabled) in enumerate((("cmp-gone", False), ("cmp-disabled", True)), start=9001):
             service = Service(

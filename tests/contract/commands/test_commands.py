@@ -552,7 +552,7 @@ def test_explain_reports_the_inventory_as_unknown_if_its_source_is_unreadable(ow
     assert f"no inventory of VGPU: {why}" in said
 
 
-def test_read_only_commands_exit_75_without_output_if_all_main_sources_fail(own_host):
+def test_read_only_commands_exit_75_if_none_of_the_main_sources_can_be_read(own_host):
     own_host.agent.configure(
         {
             "placement": {"endpoint_override": "http://127.0.0.1:1"},

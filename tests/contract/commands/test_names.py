@@ -35,11 +35,11 @@ def test_explain_and_ledger_and_why_find_an_instance_by_name_or_uuid_prefix(host
     assert [(code, document["request"]) for code, document in others] == [(by_uuid[0], by_uuid[1]["request"])] * 3
 
 
-def test_a_guest_that_only_libvirt_knows_is_found_by_its_domain_name(host):
+def test_commands_find_a_guest_that_only_libvirt_knows_by_its_domain_name(host):
     assert host.json("explain", "by-hand")[1]["consumer"] == host.stranger
 
 
-def test_an_evacuated_instance_is_found_by_its_name(host):
+def test_commands_find_an_evacuated_instance_by_its_name(host):
     assert host.json("explain", f"moved-{host.agent.name}")[1]["consumer"] == host.evacuated
 
 

@@ -76,7 +76,7 @@ def test_each_command_prints_a_help_text(name):
         ((), "usage: stocktake"),
     ],
 )
-def test_commands_exit_127_with_a_message_for_bad_arguments(arguments, said):
+def test_commands_exit_127_with_a_message_for_invalid_arguments(arguments, said):
     ended = stocktake(*arguments)
     assert (ended.code, ended.stdout) == (127, "")
     assert said in ended.stderr

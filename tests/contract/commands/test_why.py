@@ -140,7 +140,7 @@ def test_why_with_option_flavor_of_uses_the_flavor_of_the_given_instance(host):
         ((), "nothing is asked for"),
     ],
 )  # fmt: skip
-def test_why_exits_127_with_a_message_for_bad_input(host, arguments, said):
+def test_why_exits_127_with_a_message_for_invalid_arguments(host, arguments, said):
     ended = host.run("why", *arguments)
     assert (ended.code, ended.stdout) == (127, "")
     assert said in ended.stderr
@@ -342,7 +342,7 @@ def test_the_why_command_says_a_numa_request_fits_if_numa_cells_cannot_be_read(t
     assert any("NUMA" in line for line in document["unknown"])
 
 
-def test_a_disabled_host_fits_unless_the_query_forbids_the_disabled_trait(tmp_path, rest):
+def test_a_request_fits_a_disabled_host_unless_it_forbids_the_disabled_trait(tmp_path, rest):
     own, disabled = small_host(tmp_path, rest), "COMPUTE_STATUS_DISABLED"
     own.run("audit", "--publish")
     rest.set_traits(own.agent.provider_uuid, *rest.traits(own.agent.provider_uuid), disabled)

@@ -59,7 +59,7 @@ def test_the_client_authenticates_with_password_and_project_and_domains(cloud, a
 
 
 @pytest.mark.parametrize("suffix", ["", "/v3", "/v3/"])
-def test_the_client_accepts_auth_url_with_and_without_a_version(cloud, account, client_with, suffix):
+def test_the_client_accepts_an_auth_url_with_or_without_an_api_version(cloud, account, client_with, suffix):
     assert listed(client_with(**account.options(cloud.keystone.url + suffix))) == ()
 
 

@@ -94,7 +94,7 @@ def test_the_second_write_of_a_plan_uses_the_generation_set_by_the_first_write(r
     assert rest.inventories(uuid)["VCPU"]["total"] == 8
 
 
-def test_s146_custom_classes_and_traits_are_created_once(rest, client):
+def test_s146_custom_resource_classes_and_traits_are_created_only_once(rest, client):
     suffix = new_uuid().replace("-", "").upper()
     trait, widget = f"CUSTOM_T{suffix}", Inventory(resource_class=f"CUSTOM_C{suffix}", total=1)
     writer = TreeWriter(client)
@@ -404,7 +404,7 @@ def test_a_stop_request_takes_effect_between_any_two_writes(rest, writer, cut):
     assert bool(cut > 1 and rest.inventories(uuid)) is (cut > 1)
 
 
-def test_all_requests_of_a_read_and_a_plan_share_a_request_id(rest, client, writer):
+def test_all_requests_of_a_read_and_a_later_write_have_the_same_request_id(rest, client, writer):
     uuid = new_uuid()
     before = len(rest.log())
     with client.global_request_id() as request_id:

@@ -88,7 +88,7 @@ def test_conductor_and_sql_return_the_same_state_without_consumer_uuids(filled, 
     assert same(read(source), by_sql(filled))
 
 
-def test_a_cell_without_this_host_returns_an_empty_state(conductor_cell, source):
+def test_reading_a_cell_that_lacks_this_host_returns_an_empty_state(conductor_cell, source):
     conductor_cell.empty()
     state = read(source, frozenset({uuid(1)}), uuid(101))
 
