@@ -141,7 +141,8 @@ def runbooks_index() -> str:
         "# Runbooks\n\nOne page for each finding and for each alert, for the operator who has to act. "
         "`stocktake explain NAME` prints the same page on the host.\n\n## Findings\n\n"
         + _table(("Finding", "Severity", "Meaning"), findings)
-        + "\n## Alerts\n\n"
+        + "\n## Alerts\n\nAn alert of severity `critical` pages a person at once, `warning` is a ticket, "
+        "and `info` needs nobody.\n\n"
         + _table(("Alert", "Severity", "Meaning"), alerts)
         + _toctree([*(rule.code for rule in sorted_rules()), *alert_severities()])
     )
