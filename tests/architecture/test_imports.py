@@ -160,7 +160,7 @@ def test_the_audit_package_imports_agent_ports_but_no_module_of_agent_sources():
 
 
 @pytest.mark.parametrize("driver", DRIVERS)
-def test_each_driver_library_is_imported_only_by_packages_that_are_allowed_to(driver: str):
+def test_each_driver_library_is_imported_only_by_the_packages_listed_for_it(driver: str):
     strangers = [
         f"{module}, line {line}"
         for module, path in MODULES.items()

@@ -247,7 +247,7 @@ def test_printed_commands_repair_practice_faults_that_heal_does_not_repair(pract
 
 
 @pytest.mark.root
-def test_demo_end_without_a_folder_argument_removes_none_of_several_kept_clouds(practice):
+def test_option_end_of_demo_without_a_folder_removes_none_of_several_clouds(practice):
     document, folder = practice
     copy = folder / "stocktake-demo-another"
     copy.mkdir()

@@ -820,7 +820,7 @@ def test_the_daemon_does_not_repeat_a_repair_that_was_undone(host):
     assert host.allocations(gone)["allocations"] == {}
 
 
-def test_once_nova_compute_is_proved_dead_later_heal_runs_do_not_wait_for_that(host):
+def test_once_nova_compute_is_proved_dead_later_heal_runs_need_no_new_proof(host):
     """The root has both owners' traits and nova-compute is dead: later runs do not wait for its silence again."""
     host.allocate("gone", here=HELD)
     host.rest.set_traits(host.root, "OWNER_NOVA", "CUSTOM_OWNER_STOCKTAKE", "COMPUTE_NODE")

@@ -163,7 +163,7 @@ def test_heal_leaves_a_leak_to_nova_compute_for_three_of_nova_computes_audits(ho
     assert refusal["why"].endswith("and three of nova-compute's audits take 180 s")
 
 
-def test_a_finding_starts_over_if_another_client_rewrites_its_allocation(host):
+def test_a_rewritten_allocation_resets_the_audit_count_of_its_finding_to_1(host):
     """Equal amounts, but another generation: nova removed the allocation and set it again, as in a move."""
     here, consumer = host.agent.provider_uuid, uuid("gone")
     host.rest.allocate({here: OF_B}, consumer)

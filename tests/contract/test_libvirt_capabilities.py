@@ -198,7 +198,7 @@ class TestSystemLibvirtd:
         assert {name for one in found.of_arch("x86_64") for name in one.machines} >= {"pc", "q35"}
         assert found.missing == ()
 
-    def test_domain_capabilities_are_reported_missing_over_a_read_only_socket(self, system):
+    def test_domain_capabilities_are_reported_as_missing_over_a_read_only_socket(self, system):
         found = capabilities_of(f"qemu+unix:///system?socket={READ_ONLY_SOCKET}", virt_type="qemu")
         assert found.domain is None
         (part,) = found.missing
@@ -236,7 +236,7 @@ class TestSystemLibvirtd:
         (part,) = found.missing
         assert re.match(r"the call needs a read-write connection, but the agent got none: .*/nowhere/sock", part.why)
 
-    def test_machine_capabilities_are_reported_missing_if_the_emulator_cannot_start(self, system):
+    def test_machine_capabilities_are_listed_as_missing_if_no_emulator_can_start(self, system):
         text = re.sub(
             r"<emulator>.*?</emulator>", "<emulator>/nowhere/qemu</emulator>", virsh("capabilities", uri=system.uri)
         )

@@ -143,7 +143,7 @@ def test_sigterm_makes_an_idle_daemon_stop_its_components_and_exit_with_0(daemon
     assert "STOPPING=1\nSTATUS=stopping" in daemon.told
 
 
-def test_sigint_while_idle_ends_the_daemon_with_exit_code_0(daemon):
+def test_sigint_ends_an_idle_daemon_with_exit_code_0(daemon):
     daemon.start()
     daemon.send(signal.SIGINT)
     assert daemon.ended() == 0

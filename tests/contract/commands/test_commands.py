@@ -358,7 +358,7 @@ def test_inventory_with_option_diff_shows_wanted_values_and_placements_values(ho
     assert "2147483647 -> 16" in ended.stdout
 
 
-def test_the_traits_command_shows_owners_and_with_diff_omits_operator_traits(own_host, rest):
+def test_the_traits_command_shows_owners_and_option_diff_hides_operator_traits(own_host, rest):
     rest.set_traits(own_host.agent.provider_uuid, "CUSTOM_GOLD")
     code, rows = own_host.json("traits")
     assert code == 0

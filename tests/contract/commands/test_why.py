@@ -199,7 +199,7 @@ def test_on_a_host_without_numa_cells_only_requests_for_numa_cells_do_not_fit(ho
     assert document_of(host, "--resource", "VCPU=1")[1]["host"]["obstacles"] == []
 
 
-def test_why_with_everywhere_omits_a_host_without_the_requested_numa_cells(host, rest):
+def test_why_with_option_everywhere_omits_a_host_without_requested_numa_cells(host, rest):
     wanted = ("--resource", "VCPU=1", "--numa-nodes", "1", "--everywhere")
     rest.set_inventories(rest.make_provider(), {"VCPU": {"total": 1}})
     code, document = document_of(host, *wanted)
@@ -213,7 +213,7 @@ def test_why_with_everywhere_omits_a_host_without_the_requested_numa_cells(host,
     assert f"  1 refused by this host: {host.agent.name}: " in said
 
 
-def test_why_with_everywhere_exits_3_if_the_only_host_lacks_the_numa_cells(host):
+def test_why_with_option_everywhere_exits_3_if_the_host_lacks_numa_cells(host):
     code, document = document_of(
         host, "--resource", "VCPU=1", "--numa-nodes", "1", "--everywhere", "--in-tree", host.agent.provider_uuid
     )
