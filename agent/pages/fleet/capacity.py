@@ -8,11 +8,12 @@ from typing import NamedTuple
 from agent.fleet.conditions import Condition
 from agent.pages.blocks import Cell, Column, Meaning, Paragraph, Picture, Shape, Table
 from agent.pages.fleet.facts import FleetFacts
+from agent.pages.fleet.shared_consumers import not_in_wasted
 from agent.pages.fleet.sums import ClassSums, class_sums, without_amounts
 from agent.pages.fleet.wording import counted, hosts, hosts_and_files, share
 from agent.pages.page import Section
 from agent.pages.shapes import WIDTH, Box, label, rectangle, rule, text_width
-from agent.pages.sizes import beside_its_class
+from agent.pages.sizes import beside_its_class, listed
 
 #: The maximum number of classes in the picture, and in the table of its numbers.
 MOST_PICTURED = 8
@@ -50,6 +51,10 @@ def capacity(facts: FleetFacts) -> Section:
     texts = [f"No sum contains the inventory of {unknown}, because that inventory is not known."] if unknown else []
     if silent := facts.view.counts[Condition.SILENT]:
         texts.append(f"The sums contain the last numbers of {counted(silent, 'silent host', 'silent hosts')}.")
+    number, surplus = not_in_wasted(facts)
+    if number:
+        who = counted(number, "consumer has", "consumers have")
+        texts.append(f"Free after heal does not yet contain {', '.join(listed(surplus))} that {who} on a second host.")
     rest = " ".join(texts)
     if not sums:
         return Section(id="capacity", heading=HEADING, blocks=(Paragraph(text=rest or "There is no inventory."),))

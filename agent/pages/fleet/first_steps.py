@@ -16,7 +16,7 @@ from agent.pages.fleet.harm import by_harm
 from agent.pages.fleet.looks import state_cell
 from agent.pages.fleet.report_file import SPREAD_CODE
 from agent.pages.fleet.shared_consumers import shared_of
-from agent.pages.fleet.wording import host_cell
+from agent.pages.fleet.wording import host_cell, hosts, name
 from agent.repairs import BY_CODE
 
 #: The maximum number of rows: one for each finding code, and one for each state of hosts without numbers.
@@ -43,6 +43,7 @@ class _Step(NamedTuple):
     rows: Sequence[HostRow]
     first: HostRow
     commands: tuple[str, ...]
+    note: str = ""
 
 
 def first_steps(facts: FleetFacts, places: Mapping[tuple[str, str], str]) -> tuple[Table, ...]:
@@ -51,7 +52,7 @@ def first_steps(facts: FleetFacts, places: Mapping[tuple[str, str], str]) -> tup
     steps = sorted((*_of_codes(rows, facts), *_of_absent(rows)), key=lambda step: step.places)
     if not steps:
         return ()
-    headings = ("severity", "finding or state", "hosts", "begin with", "commands on that host")
+    headings = ("severity", "finding or state", "hosts", "begin with", "commands on that host", "note")
     table = Table(
         id="first-steps",
         caption=_CAPTION,
@@ -71,6 +72,7 @@ def first_steps(facts: FleetFacts, places: Mapping[tuple[str, str], str]) -> tup
                 Cell(text=str(len(step.rows))),
                 host_cell(step.first, places),
                 Cell(text="; ".join(step.commands)),
+                Cell(text=step.note),
             )
             for step in steps[:MOST_STEPS]
         ),
@@ -113,7 +115,8 @@ def _of_codes(rows: Sequence[HostRow], facts: FleetFacts) -> Iterator[_Step]:
             code,
             affected,
             first,
-            (f"stocktake explain {code}", *_repair(code, first)),
+            (f"stocktake explain {code}", *((f"stocktake heal --code {code}",) if _heals(code, first) else ())),
+            _note(code, at_fault),
         )
 
 
@@ -154,12 +157,13 @@ def _heals(code: str, row: HostRow) -> bool:
     return code in BY_CODE and row.seen is not None and row.seen.role in HEALERS
 
 
-def _repair(code: str, row: HostRow) -> Iterator[str]:
-    """Yield the command that prints the plan of the repair, or why heal cannot repair the finding on this host."""
-    if _heals(code, row):
-        yield f"stocktake heal --code {code}"
-    elif code in BY_CODE:
-        yield f"heal needs role {' or '.join(sorted(HEALERS))}"
+def _note(code: str, rows: Sequence[HostRow]) -> str:
+    """Return on how many of the hosts heal repairs nothing because of the agent's role; "" if there is no such host."""
+    if code not in BY_CODE:
+        return ""
+    others = Counter(row.seen.role for row in rows if row.seen and row.seen.role not in HEALERS)
+    found = ", ".join(f"{hosts(number)} with role {name(role)}" for role, number in sorted(others.items()))
+    return f"heal repairs nothing on {found}: set [agent] role to {' or '.join(sorted(HEALERS))}" if found else ""
 
 
 def _results(rows: Sequence[HostRow], named: set[str]) -> str:

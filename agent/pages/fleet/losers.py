@@ -89,7 +89,12 @@ def unknown_of(facts: FleetFacts, is_known: Callable[[HostSeen], bool]) -> int:
 
 def sold_twice_unknown(facts: FleetFacts) -> int:
     """Return the number of hosts whose amounts sold twice are not known."""
-    return unknown_of(facts, _SOLD_TWICE.is_known)
+    return sum(map(lacks_sold_twice, facts.view.rows))
+
+
+def lacks_sold_twice(row: HostRow) -> bool:
+    """Return whether the host's amounts sold twice are not known."""
+    return row.seen is None or not _SOLD_TWICE.is_known(row.seen)
 
 
 def _section(facts: FleetFacts, loss: _Loss) -> Section:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from agent.fleet.conditions import Condition
 from agent.fleet.head import problems
+from agent.fleet.view import HostRow
 from agent.pages.blocks import Block, Cell, Column, Meaning, Paragraph, Sentences, Table
 from agent.pages.fleet.facts import FleetFacts
-from agent.pages.fleet.sums import class_sums, without_amounts
+from agent.pages.fleet.losers import lacks_sold_twice
+from agent.pages.fleet.sums import class_sums, lacks_amounts
 from agent.pages.fleet.wording import and_more, counted, hosts, some
 from agent.pages.page import Section
 
@@ -14,8 +18,8 @@ MOST_FILES = 50
 _MOST_NAMED = 20
 _WHY_NUMBERS_DIFFER = (
     "These numbers of hosts may differ: each amount rests on sources of its own. A host that could not read one source "
-    "is partly known, but the amounts that do not rest on this source are known and in the sums. A file that is not a "
-    "report is counted beside the hosts."
+    "is partly known, but the amounts that do not rest on this source are known and in the sums. These numbers do not "
+    "count files that cannot be read as a report."
 )
 
 
@@ -31,10 +35,7 @@ def not_known_section(facts: FleetFacts) -> Section:
 def _sentences(facts: FleetFacts) -> tuple[str, ...]:
     view = facts.view
     texts = list(problems(view))
-    if view.sums.not_known:
-        texts.append(f"Wasted amounts are unknown for {hosts(view.sums.not_known)}: {_names(facts, 'leaked')}.")
-    if unknown := without_amounts(view.rows):
-        texts.append(f"The inventory is unknown for {hosts(unknown)}: {_names(facts, 'amounts')}.")
+    texts += _hosts_without(facts)
     if texts:
         texts.append(_WHY_NUMBERS_DIFFER)
     texts += [
@@ -68,9 +69,20 @@ def _lost_sources(facts: FleetFacts) -> list[str]:
     ]
 
 
-def _names(facts: FleetFacts, key: str) -> str:
-    missing = [row.host for row in facts.view.rows if row.seen is None or getattr(row.seen, key) is None]
-    return some(missing, _MOST_NAMED)
+def _hosts_without(facts: FleetFacts) -> Iterator[str]:
+    """Yield a sentence for each kind of amount that is not known for some hosts, with the names of these hosts."""
+    for what, lacks in (
+        ("Wasted amounts", _lacks_leaked),
+        ("Amounts that are sold twice", lacks_sold_twice),
+        ("Capacity and free amounts", lacks_amounts),
+    ):
+        names = [row.host for row in facts.view.rows if lacks(row)]
+        if names:
+            yield f"{what} are unknown for {hosts(len(names))}: {some(names, _MOST_NAMED)}."
+
+
+def _lacks_leaked(row: HostRow) -> bool:
+    return row.seen is None or row.seen.leaked is None
 
 
 def _about_reports(facts: FleetFacts) -> tuple[str, ...]:

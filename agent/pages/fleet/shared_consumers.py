@@ -104,11 +104,15 @@ def _blocks(facts: FleetFacts) -> tuple[Block, ...]:
     if not found:
         return (Paragraph(text="No report names a consumer with allocations on several hosts."),)
     left_out = sum(details.spread_left_out for details in facts.details.values())
+    in_sums = (
+        "Only surplus allocations with the mark (in wasted) are in the wasted amounts of this page."
+        if any(each.wasted_by for each in found)
+        else "No surplus allocation is in the wasted amounts of this page."
+    )
     said = (
         "Each host on which such a consumer has allocations reports the consumer as an error. The allocations on the "
-        "host where the consumer lives are correct, all others are surplus. Only surplus allocations with the mark (in "
-        "wasted) are in the wasted amounts of this page. Repair only the hosts in the column repair: then the finding "
-        "is gone on the other host too."
+        f"host where the consumer lives are correct, all others are surplus. {in_sums} Repair only the hosts in the "
+        "column repair: then the finding is gone on the other host too."
     )
     return (Paragraph(text=said), _table(found, facts, left_out))
 

@@ -99,4 +99,12 @@ def largest_share(leaked: Mapping[str, int], sums: Iterable[ClassSums]) -> tuple
 
 def without_amounts(rows: Iterable[HostRow]) -> int:
     """Return the number of hosts whose inventory is not known."""
-    return sum(row.seen is None or row.seen.amounts is None for row in rows)
+    return sum(map(lacks_amounts, rows))
+
+
+def lacks_amounts(row: HostRow) -> bool:
+    """Return whether the host's inventory is not known.
+
+    An audit that could not read a source may report an empty inventory: that inventory is not known either.
+    """
+    return row.seen is None or row.seen.amounts is None or (not row.seen.amounts and bool(row.seen.sources_lost))

@@ -9,6 +9,7 @@ from agent.fleet.view import HostRow
 from agent.pages.blocks import Cell, Column, Paragraph, Table
 from agent.pages.fleet.facts import FleetFacts
 from agent.pages.fleet.looks import state_cell
+from agent.pages.fleet.sums import lacks_amounts
 from agent.pages.fleet.wording import about, and_more, as_of, host_cell, hosts, since, since_codes, stamp_of
 from agent.pages.fleet.worst import places
 from agent.pages.page import Section
@@ -69,7 +70,8 @@ def _in_sums(row: HostRow) -> str:
     if row.seen is None:
         return "none"
     known = (("wasted", row.seen.leaked), ("sold twice", row.seen.missing and row.seen.uncovered))
-    lacking = [name for name, amounts in (*known, ("capacity", row.seen.amounts)) if amounts is None]
+    lacking = [name for name, amounts in known if amounts is None]
+    lacking += ["capacity and free"] if lacks_amounts(row) else []
     numbers = f"all numbers {as_of(row)}" if row.condition is Condition.SILENT else "all numbers of the last audit"
     return f"{numbers}, except: {', '.join(lacking)}" if lacking else numbers
 

@@ -155,7 +155,9 @@ def _of_hosts(each: _Sum, facts: FleetFacts) -> Iterator[str]:
     first, most = min(each.found, key=lambda pair: most_first(pair[1]))
     began = _began(first, each.codes)
     since = f", first seen {stamp_of(began, facts.at)}" if began else ""
-    yield f"{hosts(len(each.found))}, most on {host_name(first.host)}: {amounts(most)}{since}"
+    equal = sum(found == most for _, found in each.found) - 1
+    also = f" (and as much on {counted(equal, 'other host', 'other hosts')})" if equal else ""
+    yield f"{hosts(len(each.found))}, most on {host_name(first.host)}{also}: {amounts(most)}{since}"
     times = [(when, row.key, row.host) for row, _ in each.found if (when := _began(row, each.codes))]
     if times and min(times)[0] != began:
         when, _, host = min(times)

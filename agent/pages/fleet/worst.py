@@ -40,15 +40,22 @@ def worst(facts: FleetFacts) -> Section:
 
 def places(facts: FleetFacts) -> Mapping[tuple[str, str], str]:
     """Return for each host in the table the HTML id of its row."""
-    rows = [row for row in by_harm(facts.view.rows) if not is_calm(row)][:MOST_WORST]
+    rows = _troubled(facts, homes_of(facts))[:MOST_WORST]
     return {row.key: f"host-{number}" for number, row in enumerate(rows, start=1)}
 
 
+def _troubled(facts: FleetFacts, homes: Mapping[str, str]) -> list[HostRow]:
+    """Return the hosts that are not clean, the most harmful first; ``homes``, the hosts not at fault, are the last."""
+    rows = (row for row in by_harm(facts.view.rows) if not is_calm(row))
+    return sorted(rows, key=lambda row: row.host in homes)
+
+
 def _table(rows: Sequence[HostRow], facts: FleetFacts) -> Table:
-    troubled = [row for row in rows if not is_calm(row)]
+    homes = homes_of(facts)
+    troubled = _troubled(facts, homes)
     shown, others = troubled[:MOST_WORST], [*troubled[MOST_WORST:], *filter(is_calm, rows)]
     headings = tuple(name for name in _HEADINGS if name != "group" or any(map(place, rows)))
-    made = _Made(facts=facts, headings=headings, homes=homes_of(facts))
+    made = _Made(facts=facts, headings=headings, homes=homes)
     searched = _searched(others, made)
     found, left_out = len(shown) + len(searched), len(others) - len(searched)
     which = f"{len(shown)} of {hosts(len(troubled))} that are not clean" if troubled else "No host has a problem"

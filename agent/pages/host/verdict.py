@@ -5,8 +5,10 @@ Pure.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
+from agent.model.finding import Severity
 from agent.model.report import SourceStatus
 from agent.pages.blocks import Block, Figure, Figures, Meaning, Note, Paragraph
 from agent.pages.host.after_heal import free_now
@@ -63,14 +65,20 @@ def _lost(source: SourceStatus, now: str) -> str:
 
 def sentence(facts: HostFacts, losses: Losses) -> str:
     """Return the conclusion in one sentence: the number of causes, the three numbers, and the age of the data."""
-    causes = sum(not seen.caused_by for seen in facts.report.findings)
-    found = "no causes" if causes == 0 else f"{causes} cause{'' if causes == 1 else 's'}"
+    causes = Counter(seen.finding.severity for seen in facts.report.findings if not seen.caused_by)
+    number = causes.total()
+    each = ", ".join(_counted(causes[one], one) for one in Severity if causes[one])
+    found = f"{number} cause{'' if number == 1 else 's'} ({each})" if number else "no causes"
     parts = (
         _clause(losses.wasted, "wasted", "nothing is wasted"),
         _clause(losses.sold_twice, "sold twice", "nothing is sold twice"),
         _clause(losses.unaccounted, "unaccounted", "0 bytes unaccounted"),
     )
     return f"{facts.name}: {found}; {', '.join(parts)}; {_reads(facts)}"
+
+
+def _counted(number: int, severity: Severity) -> str:
+    return f"{number} {severity.value}{'' if number == 1 or severity is Severity.INFO else 's'}"
 
 
 def amounts(loss: Loss) -> tuple[str, ...]:

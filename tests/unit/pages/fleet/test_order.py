@@ -138,7 +138,7 @@ def test_hosts_with_equal_losses_are_in_the_same_order_in_each_table():
     places = {row.host: place for place, row in enumerate(by_harm(facts.view.rows))}
     rows = page["wasted-hosts"].rows
     most = figure(fleet_page(facts), "Wasted").lines[0]
-    assert f"most on {rows[0][0].text}: " in most
+    assert f"most on {rows[0][0].text} (and as much on 2 other hosts): " in most
     pairs = [(a, b) for a, b in itertools.pairwise(rows) if a[1].text == b[1].text]
     assert pairs
     assert all(a[0].text < b[0].text for a, b in pairs)
@@ -169,6 +169,9 @@ def test_expected_hosts_without_a_report_count_as_unknown_and_bad_files_do_not()
     assert f"unknown for 2 hosts and {files}" in page.heading
     assert "Wasted amounts are unknown for 2 hosts" in text
     assert "These numbers of hosts may differ" in text
+    assert f"Capacity and free amounts are unknown for 2 hosts: {fleet.name(3)}, {fleet.name(5)}." in text
+    assert "except: wasted, sold twice, capacity and free" in text
+    assert f"No sum contains the inventory of 2 hosts and {files}" in text
 
 
 def steps_of(*reports):
@@ -193,7 +196,10 @@ def test_the_first_step_names_a_host_that_can_heal_and_not_a_worse_observer():
     steps, _ = steps_of(worse, fleet.report(2, fleet.leaked(2), role="owner"))
     assert steps[0][2:4] == ["2", fleet.name(2)]
     steps, _ = steps_of(worse)
-    assert steps[0][4] == "stocktake explain allocation-leaked; heal needs role companion or owner"
+    assert steps[0][4:] == [
+        "stocktake explain allocation-leaked",
+        "heal repairs nothing on 1 host with role observer: set [agent] role to companion or owner",
+    ]
 
 
 def test_a_consumer_on_two_hosts_is_repaired_on_the_host_without_the_instance():
@@ -201,11 +207,14 @@ def test_a_consumer_on_two_hosts_is_repaired_on_the_host_without_the_instance():
     steps, _ = steps_of(*pair)
     assert steps[0][1:4] == ["consumer-on-several-providers", "2", fleet.name(40)]
     page = fleet_page(facts_of(map(report_document, pair)))
-    what = {row[1].text: row[3].text for row in tables(page)["worst-hosts"].rows}
+    rows = tables(page)["worst-hosts"].rows
+    assert rows[-1][1].text == fleet.name(41)
+    what = {row[1].text: row[3].text for row in rows}
     assert what[fleet.name(41)] == f"not at fault: Placement counts 1 consumer of this host on {fleet.name(40)} too"
     assert not what[fleet.name(40)].startswith("not at fault")
     assert figure(page, "Hosts").lines[1].startswith("1 of the hosts with an error is not at fault")
     assert "not in the sum: 4 VCPU that 1 consumer has on a second host" in figure(page, "Wasted").lines[0]
+    assert "Free after heal does not yet contain 4 VCPU that 1 consumer has on a second host." in rendered(page)
 
 
 def test_the_first_step_for_a_stale_move_also_ends_the_findings_that_it_causes():

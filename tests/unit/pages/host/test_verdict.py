@@ -17,7 +17,7 @@ def blocks_of(report):
 
 def test_the_first_sentence_has_the_causes_and_amounts_and_the_age_of_the_data():
     assert blocks_of(SCREEN)[0] == Paragraph(
-        text="compute-1: 4 causes; 12 VCPU, 24 GiB RAM are wasted, 2 VCPU are sold twice, "
+        text="compute-1: 4 causes (3 errors, 1 warning); 12 VCPU, 24 GiB RAM are wasted, 2 VCPU are sold twice, "
         "0 bytes unaccounted; all sources read at 2026-11-22 03:11:07 UTC (53 s before this page)"
     )
 
