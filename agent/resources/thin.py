@@ -11,7 +11,7 @@ from itertools import accumulate, pairwise
 
 
 def owed(room_bytes: int, sizes: Sequence[int]) -> tuple[int, ...]:
-    """Return the bytes of the pool that count for each volume: its size, or its share if the sizes exceed the pool.
+    """Return how many bytes of the pool each volume gets: its size, or a share if all sizes together exceed the pool.
 
     The result depends on virtual sizes only, so a guest's writes do not change what is reserved in Placement.
     """

@@ -1,4 +1,4 @@
-"""Decide VCPU: CPUs that guests share.
+"""Compute the inventory and the claims of the resource class VCPU: host CPUs that guests share.
 
 ``max_unit`` is the number of CPUs, because one guest cannot have more CPUs than the host, whatever the ratio.
 """
@@ -23,7 +23,7 @@ class Vcpu(cpus.CpuResource):
     classes = frozenset({"VCPU"})
 
     def inventory(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[ProviderKey, Inventory], ...]:
-        """Return VCPU: the number of shared CPUs, with ``reserved_host_cpus`` as ``reserved``."""
+        """Return the inventory of VCPU: the number of shared CPUs, with ``reserved_host_cpus`` as ``reserved``."""
         host = snapshot.host.value
         total = len(cpus.shared_cpus(host, settings)) if host else 0
         own = self.own_reserve(snapshot, settings)
@@ -40,6 +40,9 @@ class Vcpu(cpus.CpuResource):
         return held_of_guests("VCPU", ((domain, domain.vcpus) for domain in guests))
 
     def promised(self, occupancies: Iterable[Occupancy], settings: Settings) -> tuple[Claim, ...]:
-        """Return the flavors' VCPU. If ``cpu_dedicated_set`` is empty, add their PCPU: nova then falls back to VCPU."""
+        """Return the amount of VCPU that each instance's flavor asks for.
+
+        If ``cpu_dedicated_set`` is empty, the amounts of PCPU are added, because nova then uses VCPU instead of PCPU.
+        """
         also = frozenset() if cpus.dedicated_cpus(settings) else frozenset({"PCPU"})
         return promised_of("VCPU", occupancies, also)

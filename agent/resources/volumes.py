@@ -1,12 +1,13 @@
 """Decide who owns each volume of the volume groups, and how many bytes of the group each owner takes.
 
-The volume's name decides first, then the guest that uses the volume. If neither decides and the volume serves another
-volume, it is counted with that volume: a snapshot with its origin, a leg with its mirror, a thin volume with its pool.
-So the row of such a dependent volume has 0 bytes; the sum of all rows is the space taken from the groups.
+The volume's name decides first, then the guest that uses the volume. If neither decides, the volume may be a part of
+another volume: a snapshot of its origin, a leg of its mirror, a thin volume of its pool. The other volume's bytes then
+include the bytes of the part. The result has one row for each volume: the row of a part has 0 bytes, and the sum of all
+rows is the space taken from the groups.
 
 A thin pool with an instance's disk is not counted as one volume. The pool's bytes are split among its volumes: each
-volume gets its virtual size, or a share if the sizes exceed the pool. Written bytes do not count: they change with
-every write of a guest, but ``reserved`` in Placement must not change that often. The pool's own row has the rest: the
+volume gets its virtual size, or a share if the sizes exceed the pool. The bytes that guests have written do not matter:
+they change all the time, but ``reserved`` in Placement must not change that often. The pool's own row has the rest: the
 space that guests can still get, and the space that the pool itself needs.
 """
 
@@ -26,9 +27,9 @@ from agent.resources.thin import owed
 
 
 class OwnerKind(enum.Enum):
-    """Who owns a volume.
+    """The kinds of owners of a volume.
 
-    PART: the volume's bytes count for another volume or pool; a snapshot's bytes count for its origin.
+    PART: another volume includes the bytes of this volume. For example, the bytes of an origin include its snapshots.
     THIN_POOL: a thin pool with an instance's disk. Each of its volumes gets a share of the pool's bytes, and the pool
     keeps the rest.
     """
@@ -47,8 +48,8 @@ class OwnerKind(enum.Enum):
 class VolumeOwners:
     """The possible owners of a volume.
 
-    ``instance_uuids``: instances of this host and of its migrations in progress. If ``state_known`` is False, the state
-    source could not be read, and the uuids mean nothing.
+    ``instance_uuids``: instances of this host and of its migrations in progress. If ``state_known`` is False, nova's
+    state could not be read, and the uuids mean nothing.
     """
 
     instance_uuids: frozenset[str]
@@ -61,10 +62,10 @@ class OwnedVolume:
     """One volume and its owner.
 
     ``owner_uuid``: uuid of the instance or domain (for an ORPHANED volume: the uuid in its name), else None.
-    ``bytes_taken``: the extents of the volume and of all parts that serve it, or its share of a thin pool.
+    ``bytes_taken``: the extents of the volume and of all its parts; for a thin volume, its share of the thin pool.
     ``free_bytes``: the part of a THIN_POOL's ``bytes_taken`` that guests can still get. The pool needs the rest for
     metadata, spare and the copies of a mirror.
-    ``serves``: the path (``VG/LV``) of the volume with which a PART is counted.
+    ``serves``: the path (``VG/LV``) of the volume whose bytes include this PART.
     """
 
     volume: Volume
@@ -88,7 +89,7 @@ _SPLIT = _Owner(OwnerKind.THIN_POOL)
 
 
 def owners(snapshot: Snapshot, guests: VolumeOwners) -> tuple[OwnedVolume, ...]:
-    """Return a row for every volume of the snapshot, hidden ones included, sorted by group and name.
+    """Return one OwnedVolume for every volume of the snapshot, also for hidden volumes, sorted by group and name.
 
     The sum of ``bytes_taken`` is the sum of the volumes' ``extent_bytes``.
     """
@@ -131,17 +132,17 @@ def _row(volume: Volume, served: str, owner: _Owner, taken: Mapping[str, int], f
 def _share_out(
     volumes: Iterable[Volume], split: frozenset[str], served: Mapping[str, str], taken: dict[str, int]
 ) -> dict[str, int]:
-    """Change ``taken`` (bytes by path): move each thin volume's share from its pool to the volume's path in ``served``.
+    """Divide the bytes of each pool in ``split`` (a thin pool with an instance's disk) among the pool's thin volumes.
 
-    Only the bytes of pools in ``split`` are divided: thin pools with an instance's disk. Return each pool's free bytes,
-    by path.
+    ``taken`` has the bytes by path. The function subtracts each thin volume's share from the pool's bytes, and adds the
+    share to the bytes of the path in ``served``. Return the bytes of each pool that no thin volume got, by path.
     """
     volumes_in: dict[str, list[Volume]] = defaultdict(list)
     room: dict[str, int] = {}
     for volume in volumes:
         if volume.path in split:
-            # Data of the pool on another owner's volume (if lvm2 allows that) is counted for that other owner. So the
-            # volumes can share at most the bytes that are counted for the pool.
+            # If some of the pool's data lies on a volume of another owner (if lvm2 allows that), that owner's bytes
+            # include this data. So only the bytes in ``taken`` can be divided.
             room[volume.path] = min(volume.size_bytes, taken[volume.path])
         elif (pool := _pool(volume)) in split:
             volumes_in[pool].append(volume)
@@ -158,17 +159,20 @@ def _share_out(
 def _claimed(
     volumes: Iterable[Volume], instances: frozenset[str] | None, users: Mapping[str, str] | None
 ) -> dict[str, _Owner]:
-    """Return, by path, the owners that follow from a volume's own name or use. Hidden volumes are left out."""
+    """Return, by path, the owner of each volume whose name or user decides the owner. Hidden volumes are left out."""
     found = ((volume.path, _claim(volume, instances, users)) for volume in volumes if not volume.hidden)
     return {path: owner for path, owner in found if owner is not None}
 
 
 def _claim(volume: Volume, instances: frozenset[str] | None, users: Mapping[str, str] | None) -> _Owner | None:
-    """Return the owner by the first rule that applies: instance by name, block storage by name, domain by use, orphan.
+    """Return the owner by the first of four rules that applies; None if no rule applies.
 
-    An orphan is named after an instance that does not belong here. If ``instances`` is None (the state source was not
-    read), a volume named after an instance has an unknown owner. If ``users`` is None (libvirt was not read), the last
-    two rules are skipped. Block storage is checked before use, because no flavor includes such a volume.
+    The rules in order: the instance in the volume's name; block storage, by the name; the domain that uses the volume;
+    an orphan, if the name has the uuid of an instance that does not belong on this host.
+
+    If ``instances`` is None (nova's state was not read), a volume with an instance's name has an unknown owner. If
+    ``users`` is None (libvirt was not read), the last two rules are skipped. A block storage volume that a domain uses
+    still belongs to block storage, because no flavor includes the size of such a volume.
     """
     instance = instance_of_volume(volume.name)
     if instance and instances is None:
@@ -196,13 +200,13 @@ def _users(domains: tuple[Domain, ...]) -> dict[str, str]:
 
 
 def device_paths(volume: Volume) -> tuple[str, str]:
-    """Return lvm2's two names of the volume's device; the code that reads the host must resolve links to them."""
+    """Return lvm2's two paths of the volume's device. A guest's disk with any other link as its path does not match."""
     mapped = "-".join(part.replace("-", "--") for part in (volume.group, volume.name))
     return f"/dev/{volume.path}", f"/dev/mapper/{mapped}"
 
 
 def _served(volumes: tuple[Volume, ...], claimed: Mapping[str, _Owner], split: frozenset[str]) -> dict[str, str]:
-    """Return, by volume path, the path for which the volume's bytes count: its own, or that of another volume."""
+    """Return, for each volume's path, the path of the volume that includes its bytes: itself or another volume."""
     paths = {volume.path for volume in volumes}
     step = {volume.path: target for volume in volumes if (target := _target(volume, split)) in paths}
     return {volume.path: _follow(volume.path, step, claimed) for volume in volumes}
@@ -230,7 +234,10 @@ def _pool(volume: Volume) -> str | None:
 
 
 def _follow(path: str, step: Mapping[str, str], claimed: Mapping[str, _Owner]) -> str:
-    """Follow ``step`` from ``path`` to a volume in ``claimed`` or to the end; return ``path`` if there is no end."""
+    """Follow ``step`` from ``path`` to the first volume in ``claimed`` or without a next step; return its path.
+
+    If the steps form a cycle, return ``path``.
+    """
     seen = [path]
     while seen[-1] not in claimed and (target := step.get(seen[-1])) is not None:
         if target in seen:
@@ -242,9 +249,10 @@ def _follow(path: str, step: Mapping[str, str], claimed: Mapping[str, _Owner]) -
 def _pool_owners(volumes: tuple[Volume, ...], claimed: Mapping[str, _Owner], rest: _Owner) -> dict[str, _Owner]:
     """Return, by path, the owners of pools that have no owner by name (``<vg>-pool`` belongs to block storage).
 
-    If a thin pool has an instance's disk, its owner is _SPLIT: its bytes are divided among its volumes. If all volumes
-    of another pool have one owner, the pool has that owner. If one volume's owner is unknown, so is the pool's. A pool
-    whose volumes have no owner or owners of several kinds is foreign: guests cannot get its free space.
+    If a thin pool has an instance's disk, its owner is _SPLIT: its bytes are divided among its volumes. For all other
+    pools: if all volumes of the pool have the same owner, the pool has that owner. If the owner of any volume is
+    unknown, the pool's owner is unknown too. If all volumes belong to instances, the pool belongs to instances. In any
+    other case the pool's owner is ``rest``.
     """
     thin = {volume.path for volume in volumes if volume.segment_type == "thin-pool" and _pool(volume) is None}
     step = {volume.path: user for volume in volumes if (user := _user(volume)) is not None}

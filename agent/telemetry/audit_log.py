@@ -48,7 +48,10 @@ _OUTCOME_LEVELS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """Numbers about audits: since the last summary line in the log, or since the start of the process."""
+    """Counts of audits, requests, conflicts and writes in some period.
+
+    The period is the time since the last summary line in the log, or since the start of the process.
+    """
 
     audits: int = 0
     requests: int = 0

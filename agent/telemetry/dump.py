@@ -99,12 +99,12 @@ def _age(since: str, now: str) -> str:
 
 def _health(condition: Condition) -> list[str]:
     where = f" in {condition.reading}" if condition.reading else ""
-    loop = f"runs for {condition.running_s:.0f} s{where}" if condition.running_s else "waits"
+    loop = f"has been running for {condition.running_s:.0f} s{where}" if condition.running_s else "waits"
     return [
         f"audit loop: {loop}",
         f"watchdog: {'fed' if condition.is_healthy else 'not fed, systemd will restart the agent'}",
         f"reads of libvirt that timed out in a row: {condition.misses}",
-        f"failed tries of the message bus in a row: {condition.bus_failures}",
+        f"messages in a row that the broker did not accept: {condition.bus_failures}",
     ]
 
 

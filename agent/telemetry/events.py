@@ -31,7 +31,8 @@ class Varies(enum.Enum):
     """What decides the level of an event whose level is not constant.
 
     - SEVERITY: the finding's severity; at most WARNING while the finding is not confirmed.
-    - LOSS: WARNING; ERROR for the line that says that the finding became an error or the credentials were refused.
+    - LOSS: the loss of a source. WARNING; but ERROR for the line that first reports that the finding about the source
+      has become an error, or that Placement refused the credentials.
     - OUTCOME: INFO for clean and findings, WARNING for partial and refused, ERROR for unreadable and crashed.
     - ROLE: WARNING; INFO in role observer, which never writes.
     """

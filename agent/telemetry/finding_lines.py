@@ -1,4 +1,4 @@
-"""The log lines about findings: their changes, and the findings whose state is unknown while a source is unread."""
+"""The log lines about findings: what changed, and which findings are unknown while a source cannot be read."""
 
 from __future__ import annotations
 
@@ -89,7 +89,10 @@ def finding_fields(seen: SeenFinding, subject: str | None) -> dict[str, Any]:
 def unknown_lines(
     before: Unknown, report: AuditReport, spells: Counter[str]
 ) -> tuple[dict[str, frozenset[str]], tuple[Line, ...]]:
-    """Return the findings that are unknown now, by unread source, and a line for each source lost or read again."""
+    """Return the ids of the findings that are unknown now, by the name of the unread source; and the lines to log.
+
+    There is a line for each source that hides findings now, and for each such source that has been read again.
+    """
     if report.outcome in OUTCOMES_WITHOUT_FINDINGS:
         return dict(before), ()
     unread = {source.name for source in report.sources if not source.ok}

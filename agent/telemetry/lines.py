@@ -76,9 +76,9 @@ def written(report: AuditReport) -> tuple[Line, ...]:
 
 
 def held_back_lines(before: tuple[HeldBack, ...], report: AuditReport, spells: Counter[str]) -> tuple[Line, ...]:
-    """Return a line for each reason why writes are newly held back; the line names all writes of this reason.
+    """Return one line for each reason why this audit, unlike the audit before, held back some writes.
 
-    While a source is lost, many writes are held back for one reason; one line names all these writes. The line has
+    The line names all writes with this reason: while a source is lost, there may be many. The line has
     ``provider_uuid`` only if all these writes are to the same provider.
     """
     new = sorted((held for held in report.plan.held_back if held not in before), key=lambda held: held.why)

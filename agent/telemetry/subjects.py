@@ -8,7 +8,7 @@ from agent.model.finding import Finding
 from agent.model.report import AuditReport
 from agent.render.reading_order import names_of
 
-# The values of a ledger row's ``consumer_kind`` that do not say what the consumer is.
+# The values of ``consumer_kind`` (in a row of the report's ledger) that do not say what the consumer is.
 _VAGUE = frozenset({"", "unknown"})
 
 
@@ -31,7 +31,11 @@ def subjects_of(report: AuditReport, before: Mapping[str, str] | None = None) ->
 
 
 def _subject(finding: Finding, report: AuditReport, names: Mapping[str, str], kinds: Mapping[str | None, str]) -> str:
-    """Return ``instance web-1 UUID``, the finding's own subject, or ``provider NAME UUID``."""
+    """Return the subject as text.
+
+    The text is ``instance web-1 UUID`` for a finding about a consumer. Otherwise it is the field ``subject`` of the
+    finding; if that is empty, ``provider NAME UUID`` or the host's name.
+    """
     uuid = finding.consumer_uuid
     if uuid is None:
         root = ("provider", report.node or "", finding.provider_uuid) if finding.provider_uuid else (report.host,)

@@ -17,7 +17,7 @@ from agent.text.wording import printable
 #: The maximum sizes of a line in text form, and of one value in the line, in bytes of UTF-8.
 LINE_BYTES = 1000
 VALUE_BYTES = 300
-#: How many items of a list are shown.
+#: The number of items of a list that are shown.
 LISTED = 3
 
 FIRST = (
@@ -25,7 +25,8 @@ FIRST = (
     "entry_id", "source", "error", "outcome",
 )  # fmt: skip
 LAST = ("finding_id", "consumer_uuid", "provider_uuid", "first_seen_at", "undo", "fix", "audit")
-# A line that is still too long loses the fields outside FIRST and LAST, and then these fields, in this order.
+# If a line is too long although its values are cut, fields are left out: first those that are neither in FIRST nor in
+# LAST, then the fields in this list, in this order.
 _EXPENDABLE = ("caused_by", "expected", "actual", "error", "reason", "subject")
 # Fields whose values are never cut, because an operator copies them. A command is at the end of the line.
 _WHOLE = frozenset(
@@ -42,8 +43,8 @@ _BARE = re.compile(r"[^\s\"=]+\Z")
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 # If a value ends with one of these, this end is never cut off: a uuid, or a response's HTTP status and request id.
 _END = re.compile(rf"\s*({_UUID.pattern}|\(HTTP \d+\)(?: \[req-[\w-]{{1,60}}\])?)\s*\Z", re.IGNORECASE)
-# The size of a quoted blank in bytes. Each character is measured together with a blank, because the blank forces the
-# quotation marks.
+# The size in bytes of a blank in quotation marks. To measure a character in quotation marks, the module puts a blank
+# before it, because a value with a blank always gets quotation marks, and subtracts this size.
 _QUOTED_BLANK = 3
 _MARK = "\N{HORIZONTAL ELLIPSIS} (+{})"
 

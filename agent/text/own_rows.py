@@ -28,9 +28,9 @@ Json = Any
 # digits, and the whole file would be unreadable.
 _MOST_DIGITS = 19
 _UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|\+00:00)", re.ASCII)
-# At most this many problems get a sentence of their own.
+# The largest number of problems that a text describes one by one.
 _NAMED = 5
-# At most this many characters of an invalid value are shown.
+# The largest number of characters that a text shows of an invalid value.
 _SHOWN = 60
 # The maximum number of nested levels. The agent's own documents have at most ten; copying or printing a document of 500
 # levels exhausts the stack.

@@ -20,9 +20,9 @@ _URL_CREDENTIALS = re.compile(r"//[^/@\s]*@")
 _TOKENS = re.compile(r"gAAAAA[\w-]{20,}(?:=|%3D)*|eyJ[\w-]{10,500}\.[\w-]{10,}\.[\w-]{10,}")
 # Matches the HTML escapes of a quotation mark.
 _QUOTE = r"&(?:quot|\#34|\#39|\#x2[27]);"
-# Matches "name: value", "name=value" and the JSON form, also inside HTML, inside a JSON string, or both. No pattern
-# begins with a repetition, because each character of a word would then begin a search to the word's end. A text may be
-# one word of a megabyte, and the searches would take too long.
+# Matches "name: value", "name=value" and the JSON form, also inside HTML, inside a JSON string, or both. The pattern
+# does not begin with a repetition such as \w*. Otherwise the regular expression would search from each character of a
+# word to the end of the word, which takes too long if the text is one word of a megabyte.
 # A quoted value ends at its closing quote, or at the end of a truncated text. An unquoted value ends with the word.
 _NAMED = re.compile(
     rf"""(?isx)

@@ -32,7 +32,7 @@ def url_problem(text: str) -> str:
 
 
 def origin(text: str) -> str:
-    """Return scheme, host and port of a URL, without login and path; the text without a login if it is no URL."""
+    """Return scheme, host and port of a URL, without login and path. If the text is no URL, only remove the login."""
     if url_problem(text):
         return without_login(text)
     parts = urlsplit(text)

@@ -1,4 +1,4 @@
-"""Write amounts, verdicts and long lists in words for people. Pure.
+"""Write amounts, verdicts (the results of comparisons) and long lists in words for people. Pure: no I/O.
 
 Many similar entries are counted instead of listed, so that they do not hide the important entries. An unknown value is
 never written as 0: it is ``unknown`` if its source could not be read, and ``not counted`` if it has no source.
@@ -78,9 +78,9 @@ def some_of(names: Sequence[str], most: int = NAMED) -> str:
 
 
 def alike(items: Iterable[T], likeness: Callable[[T], Hashable]) -> tuple[tuple[T, ...], ...]:
-    """Group more than ``FEW`` items with the same ``likeness`` into one tuple; every other item gets its own tuple.
+    """Return the items in tuples: if more than ``FEW`` items have the same ``likeness``, they share one tuple.
 
-    A tuple takes the position of its first member.
+    Every other item has a tuple of its own. A tuple has the position of its first member.
     """
     grouped: dict[Hashable, list[T]] = defaultdict(list)
     keyed = [(likeness(item), item) for item in items]

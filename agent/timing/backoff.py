@@ -42,9 +42,10 @@ def wait_s(conflict: int, random01: float, round_s: float = 0.0) -> float:
 def hold_s(before_s: float, conflicts: int, well_after_s: float, random01: float) -> float:
     """Return the seconds by which the next periodic audit delays its first write.
 
-    If this audit had no conflict (``conflicts`` is 0), the delay stays ``before_s``. Otherwise the delay is
-    ``well_after_s``: the time from the moment when this audit could have written (without any delay) to the start of
-    its last round. If ``well_after_s`` exceeds 10 s, the delay is a new random value below 10 s.
+    ``before_s`` is the delay of this audit. If this audit had no conflict (``conflicts`` is 0), the delay stays the
+    same. Otherwise it is ``well_after_s``: the time from the moment when this audit could have begun its first round
+    (without any delay) to the start of its last round. If ``well_after_s`` exceeds 10 s, the delay is a new random
+    value below 10 s.
     """
     if not conflicts:
         return before_s

@@ -1,4 +1,4 @@
-"""HW_ARCH_* of the host, and COMPUTE_ARCH_* of every architecture that an emulator on it can run.
+"""HW_ARCH_*: the host's architecture. COMPUTE_ARCH_*: every architecture for which the host has an emulator.
 
 The agent never clears these traits. A host does not change its architecture, and nova-compute also keeps the trait of
 an emulator that an operator has uninstalled.
@@ -12,7 +12,7 @@ from agent.traits.base import Wish, capabilities, known
 
 
 def wish(snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG001
-    """Set the traits, except names that os-traits does not have; clear no trait."""
+    """Set the traits of the host's architecture and of its emulators, if os-traits has the names; clear no trait."""
     answer = capabilities(snapshot)
     if answer is None:
         return Wish()

@@ -30,7 +30,10 @@ def known(names: Iterable[str]) -> frozenset[str]:
 
 
 def wish_of(answers: Mapping[str, bool]) -> Wish:
-    """Return a wish that sets the True names and clears the False names; only standard traits get into the wish."""
+    """Return a wish that sets each trait whose value is True and clears each trait whose value is False.
+
+    A name that is not a standard trait is left out.
+    """
     wanted = known(name for name, there in answers.items() if there)
     return Wish(wanted=wanted, unwanted=known(answers) - wanted)
 

@@ -13,7 +13,10 @@ from agent.traits.base import Wish, wish_of
 
 
 def wish(snapshot: Snapshot, settings: Settings) -> Wish:
-    """Set or clear the trait; do not change it if the cells are unknown or all siblings may be switched-off CPUs."""
+    """Set or clear the trait; do not change it if the host's CPUs are unknown or dedicated CPUs are switched off.
+
+    If CPUs are switched off, the trait is still set if two other CPUs share a core.
+    """
     host = snapshot.host.value
     if host is None or host.capabilities is None or not host.cells:
         return Wish()

@@ -2,7 +2,7 @@
 
 Each kind has a child provider, which also has the kind's trait (nested/memory_encryption.py). An older nova-compute put
 MEM_ENCRYPTION_CONTEXT and HW_CPU_X86_AMD_SEV on the root. As soon as a child publishes the trait, the agent clears the
-trait on the root, where the trait would promise encryption without contexts.
+trait on the root: the root no longer has the encryption contexts that a guest with this trait needs.
 
 While one kind is unknown, the agent treats all kinds as unknown. No host has both AMD's and Intel's kinds.
 """

@@ -18,7 +18,10 @@ _VERSIONS = {"COMPUTE_SECURITY_TPM_1_2": "1.2", "COMPUTE_SECURITY_TPM_2_0": "2.0
 
 
 def wish(snapshot: Snapshot, settings: Settings) -> Wish:
-    """If TPMs are off, clear the traits of models and versions; else decide by the domain capabilities if known."""
+    """Set or clear each trait of a model or version; change none of them while the domain capabilities are unknown.
+
+    If emulated TPMs are off, clear the traits of all models and versions.
+    """
     if not settings.tpm.enabled:
         return Wish(unwanted=known({*_MODELS, *_VERSIONS}))
     secrets = known(f"COMPUTE_SECURITY_TPM_SECRET_SECURITY_{way.upper()}" for way in settings.tpm.secret_security)

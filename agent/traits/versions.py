@@ -14,7 +14,10 @@ Version = tuple[int, int, int]
 def at_least(
     host: HostFacts, *, libvirt: Version | None = None, qemu: Version | None = None, driver: str | None = None
 ) -> bool:
-    """Return whether libvirt and QEMU have at least these versions and the driver is ``driver``; None: not checked."""
+    """Return whether libvirt and QEMU have at least these versions, and whether libvirt's driver is ``driver``.
+
+    An argument that is None is not checked.
+    """
     return (
         (libvirt is None or host.libvirt_version >= as_integer(libvirt))
         and (qemu is None or host.hypervisor_version >= as_integer(qemu))

@@ -17,7 +17,8 @@ from agent.why.joint_rules import joint_obstacles
 from agent.why.model import Answer, Constraint, Obstacle, TreeAnswer
 from agent.why.obstacles import group_obstacles, root_obstacles, unprovided_traits
 
-# Obstacles that put a tree behind all trees without such an obstacle, for example behind a tree that is only full.
+# A tree with one of these obstacles comes after all trees that have none of them. For example, a tree without the class
+# comes after a tree that only lacks free capacity.
 _FAR = (Constraint.RESOURCE_CLASS, Constraint.IN_TREE)
 _ORDER = {constraint: number for number, constraint in enumerate(Constraint)}
 
@@ -25,9 +26,9 @@ _ORDER = {constraint: number for number, constraint in enumerate(Constraint)}
 def why(request: ResourceRequest, offered: OfferedProviders) -> Answer:
     """Return, for each offered tree, whether the request fits, and the obstacles in the order of the checks.
 
-    Trees that fit come first, then trees that have all classes, then the other trees; among these, trees with fewer
-    obstacles come first. If only this host was read, the answer also has the trees of the providers that share
-    resources with this host, as far as the agent read these trees.
+    Trees that fit come first, then trees that have all classes, then the other trees; in each of these parts, trees
+    with fewer obstacles come first. If the agent read only this host's tree and the providers that share resources with
+    it, the answer also has the trees of these sharing providers, if the agent has read their roots.
     """
     answers = [_answer(request, tree) for tree in trees_of(offered.providers)]
     return Answer(request=request, trees=tuple(sorted(answers, key=_distance)))

@@ -39,7 +39,7 @@ class Refusal:
 class Slot:
     """What a single provider must satisfy: a whole granular group, or one class of the unnumbered group.
 
-    ``domain``: all providers that can each satisfy the slot alone.
+    ``domain``: the providers that can be chosen for the slot; each of them can satisfy the slot alone.
     """
 
     group: RequestGroup

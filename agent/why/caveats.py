@@ -22,7 +22,10 @@ def single(ratio: float) -> float:
 
 
 def in_single_precision(tree: OfferedTree) -> OfferedTree | None:
-    """Return the tree with the ratios as MySQL stores them; None if these ratios make no capacity smaller by a unit."""
+    """Return the tree with the allocation ratios as MySQL stores them.
+
+    Return None if these ratios reduce no capacity by a whole unit: the result of the search is then the same.
+    """
     if not any(_loses(offered) for offered in tree.reach):
         return None
     own, shared = (tuple(map(_with_single_ratios, some)) for some in (tree.own, tree.shared))

@@ -18,7 +18,7 @@ _COUNT = re.compile(r"[1-9][0-9]{0,8}")
 _SIZE = re.compile(r"([1-9][0-9]{0,8})(?:([KMG])i?B)?")
 _KIB_IN = {None: 1, "K": 1, "M": 1 << 10, "G": 1 << 20}
 _PAGE_WORDS = frozenset({"small", "any", LARGE})
-# The prefix of a trait in a query to Placement.
+# Maps the value of a ``trait:`` spec to the prefix of the trait in a query to Placement.
 _SIGNS = {"required": "", "forbidden": "!"}
 _TRAIT = re.compile(r"trait([a-zA-Z0-9_-]{1,64})?:(.+)")
 _CELLS = "hw:numa_nodes"
@@ -40,7 +40,7 @@ _ASK = "; to check everything, run stocktake why --query with the request from n
 
 
 def cells_and_page(flavor: Flavor) -> tuple[int | None, int | str | None]:
-    """Return the flavor's number of NUMA cells and page size (KiB or LARGE), None for what is not requested.
+    """Return the flavor's number of NUMA cells and page size (KiB or LARGE); a value that is not requested is None.
 
     Without hw:numa_nodes, a flavor with pinned CPUs or a page size requests one cell (nova's numa_get_constraints).
     The page sizes ``small`` and ``any`` accept all pages, so their result is None.

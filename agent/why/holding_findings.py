@@ -55,9 +55,9 @@ def _of_code(
 
 
 def _is_there(row: LedgerRow, obstacle: Obstacle) -> bool:
-    """Whether the row has the obstacle's class and provider.
+    """Whether the ledger row is about the obstacle's class and about its provider.
 
-    An obstacle without a provider is about this host's whole tree.
+    If the obstacle has no provider, the row may be about any provider of this host's tree.
     """
     if row.resource_class != obstacle.resource_class:
         return False
@@ -65,15 +65,18 @@ def _is_there(row: LedgerRow, obstacle: Obstacle) -> bool:
 
 
 def _kept_back(rows: Iterable[LedgerRow], inventory: Iterable[InventoryRow]) -> frozenset[tuple[str, str]]:
-    """Return the (class, cause) pairs of the use that nova does not know but that the agent reports to Placement."""
+    """Return (class, cause) for each use unknown to nova that the agent reports to Placement.
+
+    The agent reports such a use as a part of ``reserved``, or as an allocation of one of its own consumers.
+    """
     terms = {(one.wanted.resource_class, name) for one in inventory if one.wanted is not None for name, _ in one.terms}
     return frozenset(terms | {(row.resource_class, row.cause) for row in rows if row.consumer_kind == OWN_KIND})
 
 
 def _unpromised(row: LedgerRow, kept: frozenset[tuple[str, str]]) -> int:
-    """Return how much of the row's use Placement counts although nova promised it to no instance, in the class's unit.
+    """Return the amount of the row that Placement counts as taken but that nova promised to no instance.
 
-    Return 0 for an allocation of the agent's own consumers: the use that the allocation stands for has its own row.
+    Return 0 for an allocation of the agent's own consumers, because the use behind this allocation has its own row.
     """
     if row.consumer_kind == OWN_KIND:
         return 0
@@ -83,7 +86,10 @@ def _unpromised(row: LedgerRow, kept: frozenset[tuple[str, str]]) -> int:
 
 
 def _about(row: LedgerRow, findings: Iterable[SeenFinding]) -> list[SeenFinding]:
-    """Return the findings about the row's consumer and class; if any has the row's verdict as its code, only those."""
+    """Return the findings about the row's consumer and class.
+
+    If the code of any of these findings is the row's verdict, return only the findings with this code.
+    """
     about = [
         seen
         for seen in findings

@@ -160,8 +160,8 @@ def _amounts(shape: GuestShape) -> tuple[tuple[int, str], ...]:
 def _takes(shape: GuestShape, room: CellRoom, count: int) -> bool:
     most = _memory_room(shape, room)
     has_memory = most is None or shape.memory_mib // count <= most
-    # ``room.cpus`` is negative if the usage exceeds the capacity. With max(), such a cell can still take a guest that
-    # has only pinned CPUs.
+    # ``room.cpus`` is negative if the usage exceeds the capacity. max() makes it 0, because a guest with only pinned
+    # CPUs needs 0 of these CPUs and may still fit.
     has_cpus = shape.cpus // count <= max(room.cpus, 0) and shape.pinned // count <= room.pinnable
     return has_memory and has_cpus and _takes_pages(shape, room, count)
 

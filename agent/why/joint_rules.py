@@ -1,8 +1,8 @@
 """Find the rules about several groups together that refuse a request although each group alone has a provider.
 
-First, the module leaves out one rule after the other and repeats the search; a rule without which the request fits is
-reported. If there is no such rule, the module reports each rule that refuses the request on its own. If there is no
-such rule either, the module reports all rules. Pure.
+First, the module repeats the search several times, each time without one of the rules. If the request then fits, the
+module reports the omitted rule. If the request never fits, the module reports each rule that refuses the request on its
+own. If there is no such rule either, the module reports all rules. Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ from agent.why.search import MAX_STEPS, Problem, Rule, SearchResult, contested_c
 
 
 def joint_obstacles(request: ResourceRequest, slots: tuple[Slot, ...], tree: OfferedTree) -> tuple[Obstacle, ...]:
-    """Return the obstacles of all groups together, () if there are none. Each slot must have a possible provider."""
+    """Return the obstacles of all groups together, () if there are none.
+
+    Call this only if each slot has at least one possible provider.
+    """
     problem = _problem(request, slots, tree)
     result = search(problem)
     if result is SearchResult.FITS:
@@ -118,9 +121,9 @@ def _sum_of(problem: Problem, resource_class: str) -> Obstacle:
 
 
 def _free(givers: list[OfferedProvider], resource_class: str, asked: int) -> Iterator[Remedy]:
-    """Yield the remedy to free the amount of the class that the only possible provider lacks.
+    """Yield the remedy to free capacity of the class on the only possible provider: the amount that is missing there.
 
-    Yield nothing if less than that amount is in use, or if ``asked`` exceeds max_unit.
+    Yield nothing if less than the missing amount is in use, or if ``asked`` exceeds max_unit.
     """
     short = asked - _left(givers[0], resource_class)
     inventory = givers[0].provider.inventory(resource_class)

@@ -65,7 +65,8 @@ def _group(group: RequestGroup) -> Document:
 def _tree(report: WhyReport, tree: TreeAnswer) -> Document:
     """Return the answer of one tree.
 
-    ``fits`` says whether Placement would offer the tree; the host's own obstacles do not count.
+    ``fits`` says whether Placement would offer the tree. ``refused_by_host`` says whether the NUMA cells or pages of
+    this host, which Placement does not know, refuse the guest although ``fits`` is true.
     """
     return {
         "root_uuid": tree.root_uuid,

@@ -61,10 +61,10 @@ def unprovided_traits(group: RequestGroup, tree: OfferedTree) -> tuple[Obstacle,
 
 
 def _giver_to_be(group: RequestGroup, tree: OfferedTree) -> OfferedProvider | None:
-    """Return the provider that should get the missing traits: the one nearest to serving the group's first class.
+    """Return the provider to which an operator should add the missing traits; None if there is none.
 
-    If that provider lacks the class or is outside the tree of ``in_tree``, try the next class; None if no class is
-    left.
+    It is the provider that the fewest constraints prevent from serving the group's first class. If this provider lacks
+    the class or is outside the tree of ``in_tree``, the function tries the next class.
     """
     for amounts in parts_of(group):
         refused = {o.provider.uuid: list(refusals(group, amounts, o, tree)) for o in tree.reach}
@@ -121,7 +121,11 @@ def root_obstacles(required: frozenset[str], forbidden: frozenset[str], tree: Of
 
 
 def _obstacles_of(refusal: Refusal, group: RequestGroup, tree: OfferedTree) -> Iterator[Obstacle]:
-    """Yield one obstacle for a refusal; for traits and aggregates, one for each missing set or forbidden item."""
+    """Yield the obstacles for a refusal.
+
+    A refusal by traits or aggregates yields one obstacle for each missing set or forbidden name; any other refusal
+    yields exactly one.
+    """
     offered = refusal.offered
     if refusal.inventory is not None:
         yield inventory_obstacle(refusal, refusal.inventory, group.suffix)
@@ -190,8 +194,8 @@ def _if_standard(traits: Iterable[str], words: str) -> str:
 
 def _aggregates_missing(group: RequestGroup, offered: OfferedProvider, tree: OfferedTree) -> Iterator[Obstacle]:
     """Yield an obstacle for each required set of aggregates if the provider is in no aggregate of the set."""
-    # If the root's membership counts too, the provider or the root must be in an aggregate of each set. The obstacles
-    # are about the one of these two that lacks fewer sets.
+    # In the unnumbered group, it is enough if the root is in an aggregate of each set, instead of the provider. The
+    # obstacles are then about the provider or the root, whichever lacks fewer sets.
     judged = min(judged_for_membership(group, offered, tree), key=lambda o: len(_sets_missing(group, o)))
     name = judged.provider.name
     for choice in _sets_missing(group, judged):

@@ -17,10 +17,9 @@ from agent.why.model import Answer, Constraint, Obstacle, Remedy, RemedyKind, Tr
 def with_advice_for_others(answer: Answer, own_uuid: str | None) -> Answer:
     """Return the answer with other advice for the trees of other hosts.
 
-    The advice for trees other than ``own_uuid`` mentions a higher ratio, but does not recommend it.
-
-    The remedies of these trees keep only the requests for another amount: these do not depend on allocations that may
-    be wrong.
+    For every tree except ``own_uuid``, the advice about CAPACITY mentions a higher ratio, but does not recommend it.
+    The only remedy left for these obstacles is to request another amount, because every other remedy may hide wrong
+    allocations.
     """
     trees = (tree if tree.root_uuid == own_uuid else _unchecked(tree) for tree in answer.trees)
     return replace(answer, trees=tuple(trees))

@@ -4,9 +4,9 @@ The options are another notation of the query: both become (key, text) pairs, wh
 that Placement would answer with 400 raises UsageError. agent/cmd/why_validate.py checks whether the named classes and
 traits exist.
 
-A group without a suffix may take from several providers of a tree, a group with a suffix from one provider only.
-``in:A,B`` means any of the names, for traits and for aggregates. ``A,B`` means all of the names for traits; for
-aggregates ``A,B`` is an error.
+A group without a suffix may take its resources from several providers of a tree. A group with a suffix takes all its
+resources from one provider. ``in:A,B`` means any of the names, for traits and for aggregates. ``A,B`` means all of the
+names for traits; for aggregates it is an error.
 """
 
 from __future__ import annotations
@@ -304,7 +304,9 @@ def _refuse_odd(request: ResourceRequest) -> None:
         raise UsageError(f"same_subtree refers to {', '.join(unknown)}, but the request has no such group")
     for suffix, group in by_suffix.items():
         if not group.resources and suffix not in joined:
-            raise UsageError(f"group {suffix or 'without a suffix'} asks for no resources and no same_subtree names it")
+            raise UsageError(
+                f"group {suffix or 'without a suffix'} has no resources, so a same_subtree must name this group"
+            )
         for some in group.required:
             if some <= group.forbidden:
                 raise UsageError(f"required{suffix} both asks for and forbids {', '.join(sorted(some))}")

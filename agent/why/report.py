@@ -11,8 +11,9 @@ from agent.why.model import Answer, Constraint, TreeAnswer
 class CellRoom:
     """The free resources of one NUMA cell for one more guest.
 
-    ``cpus``, ``memory_mib``: the most that a guest with floating CPUs may have.
-    ``pinnable``, ``memory_pinned_mib``: the most that a guest with pinned CPUs may have. No ratio applies to these two.
+    ``cpus``, ``memory_mib``: the most CPUs and MiB that a guest with floating CPUs may have.
+    ``pinnable``, ``memory_pinned_mib``: the most CPUs and MiB that a guest with pinned CPUs may have. No ratio applies
+    to these two numbers.
     ``cpus_free``, ``memory_free_mib``: the cell's total times the ratio, minus the usage.
     ``pages``: (size in KiB, number of free pages), sorted.
     """
@@ -94,7 +95,10 @@ class WhyReport:
 
     @property
     def is_open(self) -> bool:
-        """Whether no tree is known to fit, but a tree may fit that was not read or for which the search gave up."""
+        """Whether the answer is undecided: no tree is known to fit, but another tree may fit.
+
+        The agent has not read that tree, or the search gave up on it.
+        """
         asked = self.answer.trees if self.is_whole else (self.own,)
         return not self.fits and (bool(self.unread) or any(tree and is_undecided(tree) for tree in asked))
 

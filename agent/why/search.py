@@ -159,8 +159,8 @@ class _Walk:
     def _choices(self, depth: int) -> Iterator[int]:
         """Yield the index in the slot's ``domain`` of each allowed provider. Of equivalent providers, yield only one.
 
-        If the previous slot is equivalent to this slot, start at the previous slot's provider: a lower index would only
-        exchange the providers of the two slots.
+        If the previous slot is equivalent to this slot, start at the index of the previous slot's provider. A lower
+        index would only repeat an earlier choice with the providers of the two slots exchanged.
         """
         slot = self._slots[depth]
         follows_twin = depth > 0 and _are_twins(self._slots[depth - 1], slot, self._problem)
@@ -207,11 +207,9 @@ class _Walk:
         )
 
     def _wastes_little(self) -> bool:
-        """Return whether little free capacity is wasted.
+        """Return whether at most ``_slack`` of the free capacity of each class is wasted. With more waste nothing fits.
 
         A provider's free capacity of a class is wasted if it is too small for every later slot.
-
-        ``_slack`` is the most of each class that may be wasted.
         """
         for index, least in enumerate(self._least[len(self._chosen)]):
             lost = sum(rooms[index] for rooms in self._rooms.values() if rooms[index] < least)

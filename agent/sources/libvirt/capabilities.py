@@ -48,7 +48,8 @@ T = TypeVar("T")
 class Asker:
     """What a query needs: a connection, the URI for a read-write connection, and the operator's guest configuration.
 
-    ``domain`` asks for the domain capabilities; None: this process asks libvirt at ``uri`` by itself.
+    ``domain`` is the function that asks for the domain capabilities. If it is None, this process asks libvirt at
+    ``uri`` by itself.
     """
 
     connection: libvirt.virConnect
@@ -59,14 +60,20 @@ class Asker:
 
 
 class _Missing:
-    """Collects the parts that could not be read. ``refused``: libvirt's reason to reject an architecture's emulator."""
+    """Collects the parts that could not be read.
+
+    ``refused`` has, by architecture, the reason why libvirt rejects the emulator.
+    """
 
     def __init__(self) -> None:
         self.parts: list[MissingPart] = []
         self.refused: dict[str, str] = {}
 
     def ask(self, part: Part, question: Callable[[], T], detail: str = "") -> T | None:
-        """Return ``question()``, or None with ``part`` noted as missing. Raises libvirtError on a lost connection."""
+        """Call ``question`` and return its result; if the call fails, note ``part`` as missing and return None.
+
+        Raises libvirtError on a lost connection.
+        """
         try:
             return question()
         except (libvirt.libvirtError, SourceError) as error:

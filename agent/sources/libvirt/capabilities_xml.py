@@ -22,8 +22,8 @@ _SAME_ARCH = {"i386": "i686", "i486": "i686", "i586": "i686", "x86_32": "i686", 
 class GuestDomain:
     """The emulator that runs guests of one domain type, and the aliases of its machine types.
 
-    ``aliases`` are pairs of an alias and its machine type, in the order of the document. ``type`` is None only in
-    ``Guest.default``, if all ``<domain>`` elements of the guest have children.
+    ``aliases`` are pairs of an alias and its machine type, in the order of the document. ``type`` is the domain type,
+    such as kvm. It is None only in ``Guest.default``, and there only if every ``<domain>`` has an emulator of its own.
     """
 
     type: str | None
@@ -33,7 +33,7 @@ class GuestDomain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guest:
-    """One ``<guest>``. ``domains`` are in the document's order; ``default`` is for the types not in ``domains``."""
+    """One ``<guest>``. ``domains`` are in the document's order; ``default`` is for all other domain types."""
 
     arch: str
     os_type: str

@@ -3,8 +3,8 @@
 Each read makes one list call, and then reads a device's XML in these cases:
 
 - The device is new, or an event named it.
-- The device's scheduled turn has come (once in TURNS reads); some changes raise no event.
-- The device can create mediated devices; the number of available instances changes without an event.
+- The device's scheduled turn has come, once in 64 reads, because libvirt sends no event for some changes.
+- The device can create mediated devices, because the number of available instances changes without an event.
 - The device is a physical function, whose XML lists its virtual functions, and any device was added or removed.
 
 A device that cannot be read becomes an OddDevice and is tried again at each read; the other devices are still returned.

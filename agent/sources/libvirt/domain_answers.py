@@ -20,14 +20,14 @@ _DENIED = frozenset({libvirt.VIR_ERR_OPERATION_DENIED, libvirt.VIR_ERR_ACCESS_DE
 ENDS_ALL = frozenset({libvirt.VIR_ERR_NO_SUPPORT, *_DENIED})
 
 
-#: A function that returns libvirt's answers to the questions, in order, for a domain type (``virt_type``). After an
-#: error of ENDS_ALL, the remaining questions have no answer. Raises SourceError if libvirt cannot be asked, and
-#: libvirtError on a lost connection.
+#: The type of a function that takes the questions and the domain type (``virt_type``), and returns libvirt's answers in
+#: the order of the questions. After an error code in ENDS_ALL, there are no further answers. The function raises
+#: SourceError if libvirt cannot be asked, and libvirtError on a lost connection.
 DomainAsker = Callable[[tuple[MachineQuestion, ...], str], tuple[DomainAnswer, ...]]
 
 
 def ask_libvirt(uri: str, questions: tuple[MachineQuestion, ...], virt_type: str) -> tuple[DomainAnswer, ...]:
-    """Return libvirt's answers over a new read-write connection to ``uri``; raises errors as DomainAsker says."""
+    """Return libvirt's answers over a new read-write connection to ``uri``. Raises SourceError or libvirtError."""
     try:
         connection = libvirt_connection.open_read_write(uri)
     except (libvirt.libvirtError, SourceError) as error:

@@ -1,7 +1,8 @@
 """Parse what one emulator offers on one machine type, from ``virConnectGetDomainCapabilities``.
 
-This module takes the values of every enum ``bus`` and every enum ``modelType`` anywhere in the document, as nova does
-(``redirdev`` adds usb to the buses). Elements tpm, launchSecurity, sev and tdx count only with supported="yes". Pure.
+Like nova, this module collects the values of all enums ``bus`` and ``modelType`` anywhere in the document (so the enum
+of ``redirdev`` adds usb to the buses). It ignores an element tpm, launchSecurity, sev or tdx without supported="yes".
+Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def _supported(root: ET.Element, path: str) -> ET.Element | None:
 
 
 def _values(element: ET.Element | None, enum: str) -> frozenset[str]:
-    """Return the values of every enum of that name below ``element``, at any depth."""
+    """Return the values of all enums with the name ``enum`` below ``element``, at any depth."""
     if element is None:
         return frozenset()
     lists = (found for found in element.iter("enum") if found.get("name") == enum)

@@ -21,7 +21,10 @@ class DomainTexts:
         self._known: dict[str, tuple[bytes, Domain]] = {}
 
     def parse(self, domain_uuid: str, xml: str, state: DomainState) -> Domain:
-        """Return parse_domain(xml, state); the last result if neither argument changed. Raises SourceInconsistent."""
+        """Return the domain in ``xml``, with ``state``; parse ``xml`` only if it has changed.
+
+        Raises SourceInconsistent.
+        """
         digest = hashlib.sha256(xml.encode(errors="surrogatepass")).digest()
         known = self._known.get(domain_uuid)
         if known is None or known[0] != digest:

@@ -1,12 +1,12 @@
 """Trigger audits when libvirt's events arrive, over a separate connection that this module reopens when needed.
 
 Two threads do the work. One runs libvirt's event loop. The other opens the connection, registers the callbacks and
-waits until the connection dies. While libvirtd hangs, open() never returns: then only the second thread is stuck, and
+waits until the connection dies. If libvirtd hangs while the second thread calls open(), only that thread is stuck, and
 stop() abandons that thread (a daemon thread). libvirt may run callbacks in any thread that reads from the socket, so a
 callback only notes which domain or device changed, and triggers an audit.
 
-The agent takes no facts from an event: the audit reads all facts. Events are lost while the connection is down, so
-every new connection triggers an audit, for which the listener must read every domain again.
+The agent takes no facts from an event: the audit reads all facts. Events are lost while the connection is down. So
+every new connection triggers an audit, and that audit reads every domain again.
 """
 
 from __future__ import annotations

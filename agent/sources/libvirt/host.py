@@ -55,10 +55,10 @@ SIMULATED = (
 class HostPlace:
     """Where to read the host: libvirt's URI, and the folders of /proc and /sys.
 
-    ``host`` is ``[DEFAULT] host``, which is the node name only if the driver is the test driver.
+    ``host`` is ``[DEFAULT] host``; only for libvirt's test driver the agent uses it as the node name.
     ``capabilities_wait_s`` is the time that a read waits for slow capabilities before it continues without them.
     ``guests`` is the operator's configuration of guests, which decides the capability queries.
-    ``domain_asker`` asks for domain capabilities; None: this process asks libvirt by itself.
+    ``domain_asker`` is the function that asks for domain capabilities. If None, this process asks libvirt by itself.
     """
 
     uri: str
@@ -171,7 +171,7 @@ class LibvirtHost:
                 raise
             self._drop()
             # If libvirtd has restarted since the last read, only the old connection fails: reconnect, and read again.
-            # After the failure of a connection that this read opened itself, do not try again.
+            # If this read has opened the connection itself, libvirt does not work now: do not try again.
             if not was_open:
                 raise
         return self._facts(self._alive_session())

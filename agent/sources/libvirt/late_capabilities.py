@@ -28,7 +28,7 @@ class LateAnswers:
             self._notify = None
 
     def report(self, reason: str) -> None:
-        """Trigger an audit. Do nothing before start(), which commands never call, and after stop()."""
+        """Trigger an audit. Do nothing before start() (a command never calls start()) and after stop()."""
         with self._gate:
             if self._notify is not None:
                 self._notify(reason)

@@ -52,7 +52,7 @@ class NetworkDevice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeDevice:
-    """One device as libvirt lists it; each part is None if the device lacks that capability.
+    """One device as libvirt lists it. A field for a capability (such as ``pci``) is None if the device lacks it.
 
     ``parent`` is the libvirt name of the parent device. ``mdev_types`` is None for a device that cannot create mediated
     devices.
@@ -151,7 +151,10 @@ def _network(capability: ET.Element | None, where: str) -> NetworkDevice | None:
 
 
 def _mdev_types(root: ET.Element, where: str) -> tuple[MdevType, ...] | None:
-    """Return the mdev types that a device can create, or None. The depth of ``mdev_types`` in the XML varies."""
+    """Return the types of mediated devices that the device can create; None if it can create none.
+
+    The depth of ``mdev_types`` in the XML varies.
+    """
     found = root.find(".//capability[@type='mdev_types']")
     if found is None:
         return None

@@ -1,9 +1,9 @@
-"""Provide a PyMySQL connection on which no read outlasts the deadline, from the server's greeting to the rows.
+"""Provide a PyMySQL connection that limits every read from the socket to the deadline, also before the login.
 
-PyMySQL's own time-outs apply to the connect to one address and to each piece of data that arrives. These time-outs do
-not limit the look-up of the server's name, which takes as long as the host's resolver takes. Nor do the time-outs limit
-the connects to several addresses together, because each address may use the whole time-out. In both cases NovaSql stops
-waiting for its thread at the deadline.
+PyMySQL's own time-outs do not suffice: each time-out applies to one connect to one address, or to one piece of data.
+Two waits stay unlimited even with this class. The look-up of the server's name takes as long as the host's resolver
+takes. If the server has several addresses, each connect may use the whole time-out. In both cases NovaSql stops waiting
+for its thread at the deadline.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Parse nova's JSON documents and single database cells strictly; raise SourceInconsistent, which names a wrong cell.
+"""Parse nova's JSON documents and single database cells strictly.
 
-In nova's versioned objects, a missing field and a null field differ. The parsers accept newer minor versions and
+If a cell is wrong, the parsers raise SourceInconsistent, which names the cell. In nova's versioned objects, a missing
+field and a field with null have different meanings. The parsers accept newer minor versions and
 unknown fields, and reject only another major version. The agent uses the parsers for database rows and for
 nova-conductor's answers, because both contain the same objects. Pure.
 """
@@ -69,7 +70,7 @@ class Cells:
         return value
 
     def flag(self, name: str) -> bool:
-        """Return the cell ``name`` as a Boolean; NULL and 0 are False. nova's ``deleted`` is such an integer."""
+        """Return the cell ``name`` as a Boolean: NULL and 0 are False, every other integer is True."""
         value = self.row.get(name)
         if value is None or isinstance(value, int):
             return bool(value)
@@ -120,7 +121,10 @@ class Cells:
 
 
 def flavors_from_document(text: str, where: str) -> tuple[Flavor, Flavor | None, Flavor | None]:
-    """Return the current, old and new flavor in ``instance_extra.flavor``. Raises SourceInconsistent with ``where``."""
+    """Return the current, old and new flavor in ``instance_extra.flavor``.
+
+    Raises SourceInconsistent, naming ``where``.
+    """
     return _parsed(_flavors, text, where)
 
 
@@ -130,7 +134,7 @@ def numa_from_document(text: str, where: str) -> tuple[InstanceCell, ...]:
 
 
 def context_from_document(text: str, where: str) -> MigrationContext:
-    """Return the context in ``instance_extra.migration_context``. Raises SourceInconsistent, naming ``where``."""
+    """Return nova's migration context in ``instance_extra``. Raises SourceInconsistent, naming ``where``."""
     return _parsed(_context, text, where)
 
 

@@ -115,7 +115,7 @@ class SqliteCell:
 
     @contextlib.contextmanager
     def snapshot(self, deadline: Deadline) -> Iterator[Connection]:
-        """See CellDatabase; SQLite's own snapshot begins with the first statement that reads."""
+        """See CellDatabase. In SQLite, the consistent view begins with the first statement that reads."""
         self._deadline = deadline
         with self._engine.connect() as connection:
             connection.exec_driver_sql("BEGIN")

@@ -1,10 +1,10 @@
 """Turn rows into the result of a light read, for the sources ``sql`` and ``conductor``. Pure.
 
-A light read only finds out whether nova's rows have changed since the last full read: it compares signs. A sign is a
-small value that differs if rows have changed. A sign that contains the newest ``updated_at`` of some rows is settled
-only if that time lies some seconds back: times have whole seconds, and each of nova's services writes its own clock's
-time. A row that changes after a settled sign therefore gets a newer time, even if the clock of the service that writes
-the row is somewhat slow.
+A light read only finds out whether nova's rows have changed since the last full read. For this it compares signs: a
+sign is a small value that differs if rows have changed. A sign may contain the newest ``updated_at`` of some rows. Such
+a sign proves that no row has changed only if that time is 20 seconds old or more: it is then called settled. Times have
+whole seconds, and each of nova's services uses its own clock. So a row that changes later might otherwise get the same
+time or an older one.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from agent.sources.nova.rows import only_service
 # The assumed greatest difference between the clocks of nova's services. If the clocks differ by a minute, nova marks
 # services as down.
 CLOCKS_DIFFER_BY = datetime.timedelta(seconds=20)
-# The columns of a service row that an operator or a restart of the service changes; not the heartbeat.
+# The columns of a service row that change only if an operator or a restart of the service changes them. The heartbeat
+# is not among them.
 _OF_SERVICE = ("id", "version", "disabled", "forced_down", "deleted")
 
 
 def light_state(host: str, services: tuple[Row, ...], pulse: Pulse, now: object, sign: StateSign) -> LightState:
     """Return the result of a light read, which only finds out whether nova's rows have changed since the last read.
 
-    The sign of the result contains ``sign`` and the columns ``_OF_SERVICE`` of the host's service.
-
-    Raises SourceInconsistent if the row of the service or the clock is broken.
+    The sign of the result contains ``sign`` and the columns ``_OF_SERVICE`` of ``services``. ``now`` is the database's
+    clock. Raises SourceInconsistent if a row of ``services`` or ``now`` cannot be parsed.
     """
     identity = tuple(tuple(row.get(name) for name in _OF_SERVICE) for row in services)
     return LightState(
@@ -40,7 +40,10 @@ def light_state(host: str, services: tuple[Row, ...], pulse: Pulse, now: object,
 
 
 def is_settled(newest: datetime.datetime | None, pulse: Pulse) -> bool:
-    """Return whether every later save of a row gets a newer time than ``newest``, the newest time among some rows."""
+    """Return whether any row that is saved from now on must get a newer time than ``newest``.
+
+    ``newest`` is the newest ``updated_at`` of some rows.
+    """
     if newest is None:
         return True
     clocks = [moment for moment in (pulse.now, pulse.heartbeat) if moment is not None]

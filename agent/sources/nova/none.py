@@ -33,7 +33,7 @@ class NoState:
         consumers: frozenset[str],  # noqa: ARG002
         deadline: Deadline,  # noqa: ARG002
     ) -> LightState:
-        """See StateSource. Nothing can change."""
+        """See StateSource. The result is always the same, because a host without nova has no rows that can change."""
         return LightState(sign=StateSign(parts=()), service=None, now=None, pulse=Pulse(now=None, heartbeat=None))
 
     def pulse(self, host: str, deadline: Deadline) -> Pulse:  # noqa: ARG002 - there is no cloud to query

@@ -108,7 +108,7 @@ def pulse_from(clock: object, heartbeats: Iterable[object]) -> Pulse:
 def true_heartbeats(
     now: datetime.datetime | None, heartbeats: Iterable[datetime.datetime | None]
 ) -> tuple[datetime.datetime, ...]:
-    """Return the heartbeats, newest first, without those a minute or more after ``now``, which a wrong clock gave."""
+    """Return the heartbeats, newest first. Leave out a heartbeat a minute or more after ``now``: its clock is wrong."""
     seen = sorted((moment for moment in heartbeats if moment is not None), reverse=True)
     return tuple(moment for moment in seen if now is None or moment < now + A_MINUTE)
 
@@ -355,7 +355,8 @@ def _boots_from_volume(instance: Instance, row: Row, boot_disks: Iterable[Row]) 
     The boot disk's ``destination_type`` decides. A very old instance has no boot disk row; such an instance boots from
     a volume if it has no image.
     """
-    # nova deletes the disks with their instance, so deleted disks count only for a deleted instance.
+    # When nova deletes an instance, nova also marks its boot disk rows as deleted. So use deleted rows only for a
+    # deleted instance.
     disks = [Cells(f"block_device_mapping id {short(disk.get('id'))}", disk) for disk in boot_disks]
     counted = [disk for disk in disks if instance.deleted or not disk.flag("deleted")]
     if not counted:

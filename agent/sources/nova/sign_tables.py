@@ -2,10 +2,10 @@
 
 The sets are those that a full read selects. If numbers and checksums are the same as before, no row has changed.
 
-The checksum covers every column that a full read parses. So the checksum changes with each change of a row, even if the
-change writes no ``updated_at`` (``instance_extra``, ``block_device_mapping``) or the same second as before. The
-database reads the rows, and one short answer replaces hundreds of rows and JSON documents. The sum of CRC-32 values
-misses one change in four thousand million; the next full read detects such a change.
+The checksum covers every column that a full read parses. So the checksum changes with each change of a row. It changes
+even if ``updated_at`` stays the same: if nova does not set it (``instance_extra``, ``block_device_mapping``), or sets
+it twice within a second. The database computes the checksums, so its answer is short and has no rows or JSON documents.
+The sum of CRC-32 values misses one change in four thousand million; the next full read detects such a change.
 """
 
 from __future__ import annotations

@@ -61,7 +61,10 @@ class NovaSql:
         return self._database.shown
 
     def read(self, host: str, consumers: frozenset[str], deadline: Deadline, node_uuid: str | None = None) -> NovaState:
-        """See StateSource. Raises SourceUnavailable, or SourceInconsistent as _check_schema and state_from_rows do."""
+        """See StateSource. Raises SourceUnavailable.
+
+        Raises SourceInconsistent if the database lacks a table or column, or if a row of the service or node is wrong.
+        """
         wanted = _Wanted(host=host, consumers=consumers, node_uuid=node_uuid)
         return self._bounded(lambda: self._read(wanted, deadline), deadline)
 
@@ -238,9 +241,9 @@ def _cell_rows(statements: _Statements, database: CellDatabase, wanted: _Wanted)
 def _signs_elsewhere(
     statements: _Statements, last: NovaState, consumers: frozenset[str]
 ) -> tuple[tuple[str, object], ...]:
-    """Return number and checksum of the rows that a full read selects by uuid.
+    """Return names with (number of rows, checksum) of the rows that a full read selects by uuid instead of by host.
 
-    These are rows of migrations, and of instances on other hosts with their boot disks.
+    These are the rows of migrations, of instances that are not on this host, and of the boot disks of these instances.
     """
     here = {each.uuid for each in last.instances if each.host == last.host and not each.deleted}
     moves = {move.instance_uuid for move in (*last.migrations, *last.finished_evacuations)}

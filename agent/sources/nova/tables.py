@@ -4,9 +4,9 @@ Three facts shape the statements:
 
 - ``deleted`` is 0 in an undeleted row, and the row's id in a deleted row.
 - A migration whose status is NULL never counts as in progress: in SQL, NULL satisfies neither ``IN`` nor ``NOT IN``.
-- Joins find the rows of all instances of the host, so more instances do not need more statements.
+- One statement with a join reads the rows of all instances of the host, so the number of statements is constant.
 
-Columns carry no types: SQLite and MariaDB return different Python values, and rows.py reads both.
+The columns are declared without types: SQLite and MariaDB return different Python values, and rows.py parses both.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Ask stocktake-probe one question over its unix socket, within a deadline.
 
 Each question has a connection of its own: after any failure the next question begins anew, and a probe that hangs
-blocks the caller only until the deadline. Error texts contain no time, because a finding is confirmed when two audits
-report equal text.
+blocks the caller only until the deadline. Error texts contain no time, because the agent confirms a finding only if two
+audits report the same text.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from agent.sources.probe.protocol import (
 )
 
 _PIECE_BYTES = 1 << 18
-#: The seconds by which the probe's deadline is before the caller's deadline, so that the probe's own error arrives
-#: before the caller gives up. The probe always gets at least half of the caller's time.
+#: The probe's deadline is this number of seconds before the caller's deadline. So the probe's own error arrives before
+#: the caller gives up. The probe always gets at least half of the caller's time.
 _LAST_WORDS_S = 2.0
 
 
 def ask(path: str, source: str, verb: Verb, deadline: Deadline) -> Answer:
     """Return the answer of the probe at ``path``. ``source`` names the source in errors.
 
-    Raises SourceUnavailable if the probe cannot be reached, does not answer in time, or its answer breaks the protocol;
-    SourceDenied if this process may not use the socket, or the probe refuses the question.
+    Raises SourceUnavailable if the probe cannot be reached, does not answer in time, or breaks the protocol. Raises
+    SourceDenied if this process may not use the socket, or if the probe refuses the question.
     """
     try:
         answer = parse_answer(_exchange(path, verb, deadline))
@@ -55,7 +55,7 @@ def ask(path: str, source: str, verb: Verb, deadline: Deadline) -> Answer:
 
 
 def ask_facts(path: str, source: str, verb: Verb, deadline: Deadline) -> dict[str, Any]:
-    """Return the JSON object with what the probe read itself, without running a command; nothing in it is checked yet.
+    """Return the JSON object with facts that the probe read itself, not by a command. The caller must check the object.
 
     Raises the errors of ``ask``, and SourceUnavailable if the probe got no answer from the source.
     """
@@ -107,5 +107,5 @@ def _pieces(connection: socket.socket, deadline: Deadline) -> Iterator[bytes]:
 
 
 def os_error(code: int) -> OSError:
-    """Return the OSError of this errno, as the probe reported it."""
+    """Return the OSError for an errno that the probe reported."""
     return OSError(code, os.strerror(code))

@@ -74,9 +74,9 @@ def answers_object(virt_type: str, answers: Sequence[DomainAnswer]) -> dict[str,
 def answers_of(
     document: dict[str, Any], questions: Sequence[MachineQuestion], virt_type: str
 ) -> tuple[DomainAnswer, ...]:
-    """Return the answers to these questions from an object that the probe sent, in order. Raises BadMessage.
+    """Return the answers in an object that the probe sent, in the order of ``questions``. Raises BadMessage.
 
-    The probe sends no answer to the questions after an error that ends all questions.
+    After an error that every further question would get too, the probe sends no more answers.
     """
     sent = _value(_Answers, document)
     if sent.virt_type != virt_type:

@@ -65,7 +65,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The probe's answer. ``content`` is a str, an int or a dict, as ``Kind`` says."""
+    """The probe's answer. ``content`` is a str, an int or a dict; the docstring of ``Kind`` lists which."""
 
     kind: Kind
     content: Any

@@ -30,9 +30,10 @@ class ProbeRunner:
     source: str
 
     def run(self, argv: tuple[str, ...], timeout_s: float) -> Completed:
-        """Return the result of the command that the probe ran. Raises OSError and TimeoutError as Runner says.
+        """Return the result of the command that the probe ran.
 
-        Also raises SourceUnavailable if the probe itself gave no usable answer.
+        Raises OSError if the command cannot be started, TimeoutError if it did not end in time, and SourceUnavailable
+        or SourceDenied if the probe gave no usable answer.
         """
         answer = ask(self.path, self.source, _VERBS[argv[0]], Deadline.after(timeout_s))
         if answer.kind is Kind.TIMED_OUT:

@@ -1,7 +1,7 @@
 """Measure file systems, guests' disk files and nova's image folder through stocktake-probe.
 
-The probe asks libvirt for the guests' disks by itself, because a request names no path. If the probe did not measure a
-disk that libvirt named to the agent, the read fails, and the next audit asks again.
+A request to the probe must not contain a path, so the probe itself asks libvirt for the guests' disks. If the probe did
+not measure a disk that libvirt named to the agent, the read fails, and the next audit asks again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ProbeMeter:
     path: str
 
     def measure(self, disks: frozenset[GuestFile], _go_to: Callable[[str], None], /) -> StorageFacts:
-        """Return the probe's measurements of ``disks``, without its other disks. Raises SourceUnavailable."""
+        """Return the probe's measurements, without the disks that are not in ``disks``. Raises SourceUnavailable."""
         # Allow the longest time: if the measurement ends after this read's deadline, the next read uses the result.
         measured = _ask(self.path, IMAGES, Verb.IMAGES, Deadline.after(LONGEST_DEADLINE_S))
         found = {GuestFile(path=file.path, format=file.format): file for file in measured.facts.disk_files}

@@ -1,9 +1,9 @@
 """Parse the output of ``ceph df --format=json``: the cluster's size, and a pool's used and available bytes.
 
-``total_bytes`` is the raw size, in which every replica of an object counts. ``max_avail`` is the number of bytes that
-clients can still write, without the replicas. ``bytes_used`` includes the replicas only since Nautilus. The cluster's
-manager provides all three figures. The figures are 0 before the manager's first report, so the parser refuses a cluster
-of size 0.
+``total_bytes`` is the raw size, of which every replica of an object takes a part. ``max_avail`` is the number of bytes
+that clients can still write, without the replicas. ``bytes_used`` includes the replicas only since Nautilus. The
+cluster's manager provides all three figures. The figures are 0 before the manager's first report, so the parser refuses
+a cluster of size 0.
 """
 
 from __future__ import annotations

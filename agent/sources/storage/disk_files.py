@@ -65,7 +65,8 @@ def taken_bytes(status: os.stat_result) -> int:
 
 
 def _reason(error: OSError, path: str) -> str:
-    # A path other than the domain's comes from the image's header and may have any bytes: escape it as repr() does.
+    # If the error is about another path than ``path``, that path comes from the image's header, and the guest may have
+    # written any bytes there: escape them as repr() does.
     where = f" ({repr(error.filename)[1:-1]})" if isinstance(error.filename, str) and error.filename != path else ""
     return f"{error.strerror or error}{where}"
 

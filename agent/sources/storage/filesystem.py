@@ -1,7 +1,7 @@
 """Read size, free space and identity of the file systems at given paths, with statvfs and the list of mounts.
 
-statvfs on a dead network mount never returns, so a reader thread calls statvfs. Free bytes include the blocks reserved
-for root, available bytes do not; so used and available bytes do not add up to the size.
+statvfs on a dead network mount never returns, so a reader thread calls statvfs. The free bytes include the blocks that
+are reserved for root, and the available bytes do not. So the used and the available bytes do not add up to the size.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ SOURCE = "filesystem"
 class FileSystems:
     """The StorageSource of the configured paths. If one path does not answer, the whole read fails.
 
-    ``measure_one`` returns the file system of a path by the deadline. Without ``measure_one`` (None), this process
-    calls statvfs itself.
+    ``measure_one`` is a function that returns the file system of a path before the deadline. If it is None, this
+    process calls statvfs itself.
     """
 
     name = SOURCE
@@ -52,7 +52,10 @@ class FileSystems:
 
 
 def measure(path: str, descriptor: int | None = None) -> FileSystem:
-    """Return the file system's sizes by nova's formula. ``descriptor``: the open ``path``, or None. Raises OSError."""
+    """Return the sizes of the file system at ``path``, by nova's formula. Raises OSError.
+
+    ``descriptor`` is an open descriptor of ``path``; None if ``path`` is not open.
+    """
     answer = os.statvfs(path if descriptor is None else descriptor)
     return FileSystem(
         path=path,

@@ -55,7 +55,7 @@ class OwnMeter:
         return measure_images(self.folders, disks, go_to)
 
     def still_fails(self, file: DiskFile, go_to: Callable[[str], None]) -> bool:
-        """Measure the one file again."""
+        """Measure the file again, and return whether the result is the same."""
         go_to(file.path)
         return measure_disk(GuestFile(path=file.path, format=file.format)) == file
 

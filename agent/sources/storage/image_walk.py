@@ -29,9 +29,9 @@ MAX_ENTRIES = 100_000
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """A folder that the walk enters. The bytes of the folder's entries count in the row with the path ``row``.
+    """A folder that the walk enters. The bytes of the folder's entries are added to the row with the path ``row``.
 
-    Cached images have rows of their own instead. If ``has_rows``, guests' disks in this folder have rows of their own
+    Exceptions: a cached image has a row of its own. If ``has_rows``, a guest's disk in this folder has a row of its own
     too.
     """
 
@@ -42,7 +42,7 @@ class _Folder:
 
 
 def walk(root: str, cache_path: str, disks: frozenset[str]) -> tuple[StoredFile, ...]:
-    """Return rows for the folder ``root`` and all below it, by path. Raises OSError if ``root`` cannot be listed.
+    """Return the rows for ``root`` and everything below it, sorted by path. Raises OSError if ``root`` is unreadable.
 
     ``disks`` are the paths of guests' disks. The walk skips entries that vanish and folders that it may not list.
     """

@@ -1,8 +1,8 @@
 """Measure the disk files of all defined domains, and nova's ``instances_path``.
 
 Most reads only compare the modification times of two folders (``instances_path`` and the image cache), and return the
-last result again. The source measures again if the set of disks or a file's problem has changed, an entry of one of the
-two folders was created or removed, the last measurement is old, or forget() was called.
+last result again. The source measures again in five cases: the set of disks has changed; a file's problem has changed;
+an entry of one of the two folders was created or removed; the last measurement is old; forget() was called.
 
 A hung network mount blocks only this source's own thread, never the audit. If a measurement outlasts the deadline, the
 read fails, and the next read uses the late result.
@@ -25,8 +25,9 @@ from agent.ports import Deadline
 from agent.sources.storage.image_meter import ImageFolders, ImageMeter, OwnMeter
 
 # The age in seconds at which the source measures again, because a growing file does not change its folder's
-# modification time. A measurement takes 50 µs per file. Only one size affects Placement: the reserve for the image
-# cache, in GiB. nova checks its cache only every 40 minutes, so this age is short enough.
+# modification time. A measurement takes 50 µs per file. Only one of the sizes affects Placement: from the size of the
+# image cache the agent computes a reserve in GiB. nova checks this cache only every 40 minutes, so this age is short
+# enough.
 MAX_AGE_S = 600.0
 
 
@@ -43,7 +44,7 @@ class _Measurement:
 class Images:
     """Implements ImageSource. The paths are nova's ``instances_path`` and image cache. Tests replace ``monotonic``.
 
-    ``meter`` does the measuring; without a meter (None), this process measures the files itself.
+    ``meter`` measures the files. If it is None, this process measures the files itself.
     """
 
     name = snapshot.IMAGES

@@ -2,9 +2,9 @@
 
 Every value in a report is a string. The name of a hidden volume is in brackets. A volume has one row per segment.
 
-The parser counts extents not by the layout (stripes, legs, pools) but by ``seg_le_ranges``, the areas of a segment. An
-area on a physical volume counts for the segment's volume. An area on another volume of the group does not count,
-because that other volume already has the extents. So every extent counts once.
+The parser counts extents by ``seg_le_ranges``, which lists the areas of a segment, and ignores the layout (stripes,
+legs, pools). The extents of an area on a physical volume are counted for the segment's volume. An area on another
+volume of the group is not counted, because its extents are counted for that other volume. So each extent counts once.
 """
 
 from __future__ import annotations
@@ -209,17 +209,17 @@ class _Parents:
         if "spare" in roles:
             self._spares.add(name)
         if roles >= _CHECKSUMS:
-            # lvm2 reports no link from a volume with dm-integrity's checksums to the volume that uses it, except the
-            # name: NAME_imeta.
+            # A volume with dm-integrity's checksums belongs to the volume NAME that it protects. Only its name,
+            # NAME_imeta, shows this: lvm2 reports no other link.
             self._users[name].add(name.removesuffix("_imeta"))
 
     def of(self, name: str) -> str | None:
-        """Return the parent of the volume ``name``, found by the first of four rules that succeeds, or None.
+        """Return the parent of the hidden volume ``name``, by the first of four rules that finds one, or None.
 
-        The rules in order: the parent that lvm2 reports; a volume that lies on ``name``; a volume that refers to
-        ``name``; a pool, if ``name`` is a spare. The second rule is before the third, because the snapshots of a cached
-        thin volume refer to ``name`` too. If a rule finds several volumes (pvmove, or several pools that share the
-        spare), return the first by name.
+        The rules in order: the parent that lvm2 reports; a volume with data on ``name``; a volume that refers to
+        ``name``; a pool, if ``name`` is a spare. The second rule comes before the third, because snapshots of a cached
+        thin volume also refer to ``name``. If a rule finds several volumes (after pvmove, or several pools that share
+        a spare), return the first by name.
         """
         if parent := self._named.get(name):
             return parent

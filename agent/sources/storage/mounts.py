@@ -106,7 +106,7 @@ def _of_udev_data(path: Path) -> str | None:
         lines = path.read_text("utf-8", "replace").splitlines()
     except OSError:
         return None
-    # udev derives the link's name from this value, so both ways return the same text.
+    # udev derives the link's name from this value, so the link and the device file give the same text.
     return next((line.partition("=")[2] for line in lines if line.startswith("E:ID_FS_UUID_ENC=")), None) or None
 
 

@@ -23,7 +23,8 @@ _DATA_FILE_NAME = 0x44415441
 _MAX_BYTES = (1 << 63) - 1
 
 _PLOOP_BYTES = 64
-# The first bytes (magic) of the two ploop formats, each with the mask for its number of sectors (32 or 64 bits).
+# The first bytes (magic) of the two ploop formats. The value masks the field with the number of sectors: the field has
+# 32 or 64 bits.
 _PLOOP_MAGICS = {b"WithoutFreeSpace": (1 << 32) - 1, b"WithouFreSpacExt": (1 << 64) - 1}
 _SECTOR = 512
 

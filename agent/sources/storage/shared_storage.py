@@ -29,7 +29,7 @@ _SHARED_TYPES = frozenset(
 
 
 def shared_because(root: str) -> str:
-    """Return a text with the sign that the folder ``root`` is shared, "" if there is no sign."""
+    """Return a text that says why the folder ``root`` is probably shared; "" if there is no sign that it is."""
     kind = filesystem_type(MOUNTS, os.stat(root).st_dev)
     # A file system in user space is nearly always a network file system (GlusterFS, Quobyte, MooseFS).
     if kind in _SHARED_TYPES or kind.startswith("fuse."):
