@@ -305,7 +305,7 @@ def _refuse_odd(request: ResourceRequest) -> None:
     for suffix, group in by_suffix.items():
         if not group.resources and suffix not in joined:
             raise UsageError(
-                f"group {suffix or 'without a suffix'} has no resources, so a same_subtree must name this group"
+                f"group {suffix or 'without a suffix'} asks for no resources, so a same_subtree must name this group"
             )
         for some in group.required:
             if some <= group.forbidden:
