@@ -105,7 +105,7 @@ class StateSource(Protocol):
         ...
 
     def migrations_of(self, host: str, instances: frozenset[str], deadline: Deadline) -> AllMigrations:
-        """Return all migrations of these instances that are not deleted; ``read`` leaves out those of other hosts.
+        """Return all undeleted migrations of these instances, also those between other hosts, which ``read`` omits.
 
         Raises SourceError. The heartbeat is that of ``host``, as in ``pulse``.
         """

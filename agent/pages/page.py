@@ -1,4 +1,4 @@
-"""A whole page: its head and its sections, in the order in which the page shows them. Pure."""
+"""A whole page: its head and its sections, in the order in which the page shows them. Pure: no I/O."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    # The data of a search are the largest part of a fleet's page: leave out the spaces between the values.
+    # The JSON data for the search are the largest part of the fleet page, so write them without spaces between values.
     environment.policies["json.dumps_kwargs"] = {"sort_keys": True, "separators": (",", ":")}
     return environment
 

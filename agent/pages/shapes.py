@@ -1,4 +1,6 @@
-"""Make the shapes of pictures: rectangles, labels, lines. Lengths are in units; a picture is 960 units wide. Pure.
+"""Make the shapes of pictures: rectangles, labels, lines. Lengths are in units; a picture is 960 units wide.
+
+Pure: no I/O.
 
 Only the browser knows the real width of a text, so the module uses an upper estimate: a character takes 0.62 of the
 font size, and a wide East Asian character the whole font size.
@@ -34,7 +36,7 @@ def number(value: float) -> str:
 
 
 def rectangle(meaning: Meaning, box: Box, title: str = "") -> Shape:
-    """Return a rectangle in the colour and pattern of the meaning. ``title`` is the tooltip of the rectangle."""
+    """Return a rectangle in the colour and pattern for ``meaning``. ``title`` is the tooltip of the rectangle."""
     children = (Shape(tag="title", text=title),) if title else ()
     return Shape(tag="rect", attributes=(*_sides(box), ("class", meaning.value)), children=children)
 

@@ -1,4 +1,4 @@
-"""Write amounts for a page, by one rule: sizes in GiB, from 8192 GiB on in TiB, less than 1 GiB in MiB. Pure.
+"""Write amounts for a page, by one rule: sizes in GiB, from 8192 GiB on in TiB, less than 1 GiB in MiB. Pure: no I/O.
 
 A size has at most one decimal. RAM (MEMORY_MB counts MiB) and disk (DISK_GB counts GiB) are sizes; every other class
 counts things, and the name of the class is the unit.
@@ -60,10 +60,11 @@ def class_place(name: str) -> tuple[int, str]:
 
 
 def by_the_rule(text: str) -> str:
-    """Return the text of a finding with its MiB and bytes by the rule: ``16 GiB`` for ``16384 MiB``.
+    """Return the text of a finding with its sizes rewritten by RULE: ``16 GiB`` in place of ``16384 MiB``.
 
-    An amount that the rule would round stays beside the rounded one, because two amounts may differ by 1 MiB:
-    ``4097 MiB (4 GiB)``. If a text has one size in two units, ``120 GiB (128849018880 bytes)``, the result has it once.
+    If RULE would round a size, the text keeps the exact size beside the rounded size, because two sizes may differ by
+    only 1 MiB: ``4097 MiB (4 GiB)``. If the text has the same size in two units, ``120 GiB (128849018880 bytes)``, the
+    result has the size once.
     """
     converted = _IN_TEXT.sub(_converted, text).replace(" of MEMORY_MB", " RAM").replace(" of DISK_GB", " disk")
     return _TWICE.sub(lambda found: f"{found[1]} (" if found[2] == ", " else found[1], converted)

@@ -1,4 +1,4 @@
-"""Make the cells of tables. Pure."""
+"""Make the cells of tables. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ def cut(value: str, most: int = MOST_CHARACTERS) -> str:
 
 
 def was_unread(sources: Sequence[str]) -> str:
-    """Return ``lvm was not read``, ``placement and lvm were not read``; ``a source was not read`` without names."""
+    """Return ``lvm was not read``, or ``placement and lvm were not read``.
+
+    If ``sources`` is empty, return ``a source was not read``.
+    """
     *most, last = tuple(sources) or ("a source",)
     names = f"{', '.join(most)} and {last}" if most else last
     return f"{names} {'were' if most else 'was'} not read"

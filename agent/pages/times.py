@@ -1,4 +1,4 @@
-"""Write times for a page in UTC, with their age. Pure."""
+"""Write times for a page in UTC, with their age. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def age_words(seconds: float) -> str:
 
 
 def age_s(time: str, now: str) -> float | None:
-    """Return the seconds from ``time`` until ``now``, negative if ``time`` is later; None if a text is not a time."""
+    """Return the seconds from ``time`` until ``now``, negative if ``time`` is later; None if either is not a time."""
     earlier, later = moment_of(time), moment_of(now)
     return None if earlier is None or later is None else (later - earlier).total_seconds()
 

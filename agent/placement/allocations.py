@@ -1,8 +1,8 @@
 """Read and replace one consumer's allocations; Placement rejects a PUT with an old consumer generation (409).
 
-A PUT below 1.38 keeps the consumer's type; a PUT at 1.38 must name the type. When a consumer's last allocation is
-removed, Placement deletes the consumer with its type and generation. So a caller that may have to restore the consumer
-must first save the type. A PUT for a consumer without allocations contains the generation null.
+A PUT below microversion 1.38 keeps the consumer's type; a PUT at 1.38 must name the type. When a consumer's last
+allocation is removed, Placement deletes the consumer with its type and generation. So a caller that may have to restore
+the consumer must first save the type. A PUT for a consumer without allocations contains the generation null.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from agent.placement.http.client import MINIMUM, TYPED, PlacementClient
 
 
 class AllocationClient:
-    """The port AllocationWriter (agent/ports.py), over REST. Not thread-safe."""
+    """Implements the protocol AllocationWriter (agent/ports.py) over REST. Not thread-safe."""
 
     def __init__(self, client: PlacementClient) -> None:
         self._client = client
 
     def consumer(self, consumer_uuid: str) -> ConsumerRecord:
-        """Return all allocations of the consumer, and its type if the server has types. Raises PlacementError."""
+        """Return all allocations of the consumer; from microversion 1.38 on, also its type. Raises PlacementError."""
         version = TYPED if self._client.maximum() >= TYPED else MINIMUM
         return self._client.get_dated(
             _path(consumer_uuid), version, lambda body, written: wire.parse_consumer(body, consumer_uuid, written)

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from agent.model.placement import Allocation, ConsumerRecord, Provider
 from agent.ports import AllocationWriter, ViewRequest
 
-#: The tree's providers, each with its allocations.
+#: The type of the tree's providers, each with its allocations.
 Held = tuple[tuple[Provider, tuple[Allocation, ...]], ...]
-#: (uuid, generation) of the tree's providers on which a consumer has allocations, sorted.
+#: The type of a sorted list of (uuid, generation): the tree's providers on which one consumer has allocations.
 _Holders = tuple[tuple[str, int | None], ...]
 
 
@@ -57,7 +57,7 @@ class Consumers:
         return tuple(known.record for known in self.known)
 
 
-#: The value before the first tree read.
+#: The argument ``last`` of the first tree read: no consumer is known yet.
 NO_CONSUMERS = Consumers()
 
 
@@ -66,8 +66,9 @@ def read_consumers(source: AllocationWriter, last: Consumers, held: Held, reques
 
     An unchanged consumer generation does not prove that a record is current. A consumer that lost its last allocation
     and got a new one may have a generation that was seen before. But the new allocation raised the generation of a
-    provider of the tree. So the record of a consumer named by a finding is read again only after the generation of one
-    of the consumer's providers has changed. An old finding therefore costs no requests.
+    provider of the tree. So if a finding names a consumer, the consumer's record is read again as soon as the
+    generation of one of its providers changes, and not before. A finding that stays for days therefore costs no
+    requests.
     """
     reads = last.reads + 1
     generations = _generations(held)

@@ -24,10 +24,11 @@ class BesideReader:
         self._readers: dict[str, TreeReader] = {}
 
     def read(self, view: PlacementView, uuids: Iterable[str]) -> PlacementView:
-        """Return ``view`` with the field ``beside``: the trees of those ``uuids`` that are not in the tree of ``view``.
+        """Return ``view`` with its field ``beside`` filled.
 
-        All allocations are read, none come from the cache. Raises PlacementError; GenerationConflict if providers were
-        deleted during two attempts to read them.
+        ``beside`` has the trees of those providers of ``uuids`` that are not in the tree of ``view``. All allocations
+        are read, none come from the cache. Raises PlacementError; GenerationConflict if providers were deleted during
+        two attempts to read them.
         """
         missing = sorted(frozenset(uuids) - {provider.uuid for provider in view.providers})
         self._readers = {uuid: self._readers.get(uuid) or TreeReader(self._client) for uuid in missing}

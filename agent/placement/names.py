@@ -13,13 +13,13 @@ from agent.placement.provider_requests import listed, provider_path
 
 
 class ProviderNames:
-    """The port ProviderNames (agent/ports.py), over REST. Not thread-safe."""
+    """Implements the protocol ProviderNames (agent/ports.py) over REST. Not thread-safe."""
 
     def __init__(self, client: PlacementClient) -> None:
         self._client = client
 
     def holder(self, name: str) -> Provider | None:
-        """Return the provider with that name, as ``listed`` returns it (without inventories). Raises PlacementError."""
+        """Return the provider with that name, without its inventories; None if there is none. Raises PlacementError."""
         return next(iter(listed(self._client, name=name)), None)
 
     def name_of(self, uuid: str) -> str | None:

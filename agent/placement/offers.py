@@ -42,7 +42,10 @@ PROGRESS_EVERY = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offers:
-    """The providers that were read. ``unread``: names of root providers whose trees the limit of requests left out."""
+    """The providers that were read.
+
+    ``unread`` has the names of the root providers whose trees were not read, because the limit of requests was reached.
+    """
 
     offered: OfferedProviders
     unread: tuple[str, ...] = ()
@@ -101,7 +104,10 @@ def cloud_offers(
 
 
 class _Unread:
-    """Reads providers one by one, with at most ``most`` requests. ``roots``: roots of trees that the limit left out."""
+    """Reads providers one by one, with at most ``most`` requests.
+
+    ``roots`` has the uuids of the root providers whose trees were not read completely, because this limit was reached.
+    """
 
     def __init__(
         self, client: PlacementClient, report: Callable[[str], None], most: int, classes: frozenset[str]

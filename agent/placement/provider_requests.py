@@ -70,5 +70,5 @@ def none_if_gone(send: Callable[[], T]) -> T | None:
 
 
 def conflict(why: str, error: PlacementError) -> GenerationConflict:
-    """Return a GenerationConflict with ``why`` and ``error``'s message, so that the audit reads and decides again."""
+    """Return a GenerationConflict with ``why`` and ``error``'s message: this error makes the audit read again."""
     return GenerationConflict(f"{why}: {error.message}", status=error.status, request_id=error.request_id)

@@ -10,7 +10,8 @@ added or changed. It does not prove three other things:
 - The database was not replaced by a backup. agent/timing/full_read_schedule.py decides when everything is read again.
 
 Other services' nested providers are part of the tree and of the view. If an operator put several hosts below
-one provider, Placement's list of the tree names all of these hosts. The agent uses only its host and all below it.
+one provider, Placement's list of the tree names all of these hosts. The agent uses only the provider of its own host
+and all providers below it.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ _NOTHING = _TreeReading()
 
 
 class TreeReader:
-    """The port PlacementReader (agent/ports.py), over REST. Not thread-safe."""
+    """Implements the protocol PlacementReader (agent/ports.py) over REST. Not thread-safe."""
 
     def __init__(self, client: PlacementClient) -> None:
         self._client = client
@@ -94,7 +95,7 @@ class TreeReader:
         self._client.forget()
 
     def orphans(self, view: PlacementView, uuids: frozenset[str]) -> PlacementView:
-        """Return ``view`` plus the trees of ``uuids``: orphaned compute nodes, which libvirt does not report.
+        """Return ``view`` plus the trees of the orphaned compute nodes ``uuids``, which libvirt does not report.
 
         Allocations never come from the cache. An unchanged tree without allocations takes one request. Raises
         PlacementError.
@@ -207,7 +208,7 @@ def _tree(
     last: Iterable[_Known],
     fresh_allocations: bool,  # noqa: FBT001 - the request's own field
 ) -> tuple[list[_Known], bool]:
-    """Return the providers in the order of the list, and whether none of their allocations come from the cache."""
+    """Return the providers in the order of the list, and whether all their allocations are current (not cached)."""
     known = {before.provider.uuid: before for before in last}
     providers, fresh, entries = [], True, 0
     for provider in tree:

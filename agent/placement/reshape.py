@@ -19,7 +19,7 @@ from agent.placement.provider_requests import conflict, delete_provider, listed
 
 
 class ReshapeClient:
-    """The port Reshaper (agent/ports.py), over REST. Not thread-safe."""
+    """Implements the protocol Reshaper (agent/ports.py) over REST. Not thread-safe."""
 
     def __init__(self, client: PlacementClient) -> None:
         self._client = client

@@ -88,10 +88,11 @@ class SharingReader:
 def window(
     holders: frozenset[str] | set[str], suspects: frozenset[str], most: int, after: str
 ) -> tuple[frozenset[str], str]:
-    """Return at most ``most`` consumers of ``holders``, ``suspects`` of the last audit first, and the next ``after``.
+    """Return at most ``most`` consumers of ``holders``, and the value of ``after`` for the next call.
 
-    Consumers that are no suspects are taken in the order of their uuids, beginning above ``after``; the lowest uuid
-    follows the highest. The returned ``after`` is the last uuid taken in this order, or ``after`` if none was taken.
+    The ``suspects`` of the last audit are taken first. The other consumers are taken in the order of their uuids,
+    beginning above ``after``; the lowest uuid follows the highest. The returned ``after`` is the last uuid taken in
+    this order, or the old ``after`` if none was taken.
     """
     first = sorted(holders & suspects)[:most]
     rest = sorted(holders - suspects)

@@ -19,7 +19,7 @@ from agent.placement.http.client import MINIMUM, PlacementClient
 from agent.placement.offer_wire import Amounts
 from agent.placement.provider_requests import none_if_gone, part_path
 
-#: A provider with its allocations; the allocations were read after the provider.
+#: The type of a pair: a provider and its allocations, which were read after the provider.
 Listed = tuple[Provider, tuple[Allocation, ...]]
 
 

@@ -108,7 +108,7 @@ class _Course:
 
 
 class TreeWriter:
-    """The port Reporter (agent/ports.py), over REST. Not thread-safe."""
+    """Implements the protocol Reporter (agent/ports.py) over REST. Not thread-safe."""
 
     def __init__(self, client: PlacementClient) -> None:
         self._client = client
@@ -174,8 +174,8 @@ class TreeWriter:
     def _learn_unknown(self, write: PutTraits, course: _Course, error: PlacementRejected) -> None:
         """Record the write's standard traits that Placement does not know; the plan's later writes omit these traits.
 
-        Raises GenerationConflict if a custom trait is unknown, or if no trait is unknown any more. The names come from
-        Placement's list of traits, because the text of the error may be cut off.
+        Raises GenerationConflict if Placement does not know a custom trait, or knows all traits of the write by now.
+        The agent compares the write with Placement's list of traits, because the text of the error may be cut off.
         """
         missing = frozenset(write.traits) - self._client.get("/traits", MINIMUM, wire.parse_trait_names)
         standard = {name for name in missing if not name.startswith(CUSTOM)}
@@ -229,9 +229,10 @@ class TreeWriter:
     def _not_new(self, write: CreateProvider, error: DuplicateName) -> PlacementError:
         """Return the error for a provider whose name or uuid is taken. Placement has one error code for both cases.
 
-        If only the name is taken: DuplicateName. If a provider with the uuid exists and the plan creates a root, or the
-        provider is below its planned parent: GenerationConflict. If the provider is anywhere else: ProviderElsewhere.
-        If name and uuid are taken, Placement's database decides which of them the text of the answer names.
+        The error is DuplicateName if only the name is taken. Otherwise a provider with the uuid exists. The error is
+        GenerationConflict if the plan creates a root, or if this provider is already below its planned parent. It is
+        ProviderElsewhere if this provider is anywhere else. If name and uuid are taken, Placement's database decides
+        which of them the text of the answer names.
         """
         tree = {provider.uuid: provider for provider in listed(self._client, in_tree=write.provider_uuid)}
         if not tree:

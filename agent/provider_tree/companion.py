@@ -7,7 +7,8 @@ VCPU or memory by the ratio and reserves the bytes unchanged. Up to rounding, bo
 
 Placement rejects (409) an allocation that is not a multiple of step_size, is below min_unit or above max_unit, or
 exceeds the free capacity. The agent sends only amounts that Placement accepts, and reports the rest (``Unplaced``). The
-allocations belong to the agent's own consumers, one for each cause of unmanaged use (such as foreign-guest). Pure.
+allocations belong to the agent's own consumers, one for each cause of unmanaged use (such as foreign-guest). Pure: no
+I/O.
 """
 
 from __future__ import annotations
@@ -142,7 +143,7 @@ def _recorded(view: PlacementView, cause: Cause) -> dict[tuple[str, str], int]:
 
 
 def _is_use_known(name: str, snapshot: Snapshot, settings: Settings) -> bool:
-    """Whether all sources were read from which the agent counts the unmanaged use of the class.
+    """Whether the agent has read every source that it needs to count the unmanaged use of the class.
 
     For a class that no module of agent/resources decides, all sources of the snapshot must have been read.
     """
@@ -191,7 +192,10 @@ def _units(claims: Iterable[Claim], ratio: Fraction) -> int:
 
 
 def shares(claims: Iterable[Claim], inventory: Inventory) -> dict[Cause, int]:
-    """Return the units to allocate for each cause, in multiples of step_size; their running total is rounded up."""
+    """Return the units to allocate for each cause, in multiples of step_size.
+
+    The running total is rounded up after each cause, not each amount by itself.
+    """
     by_cause: dict[Cause, list[Claim]] = defaultdict(list)
     for claim in claims:
         by_cause[claim.cause].append(claim)

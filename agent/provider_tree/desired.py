@@ -92,7 +92,10 @@ def _observed_classes(provider: Provider | None) -> frozenset[str]:
 
 
 def classes_of(resource: Resource, snapshot: Snapshot) -> list[str]:
-    """Return the classes that ``resource`` has always or has on the root now; if there is none, the resource's name."""
+    """Return the classes that ``resource`` always decides, and those of its classes that the root has now.
+
+    If there is no such class, return the resource's name.
+    """
     observed = _observed_classes(snapshot.observed_root)
     return sorted(resource.classes | {name for name in observed if resource.owns(name)}) or [resource.name]
 

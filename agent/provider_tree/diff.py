@@ -60,7 +60,7 @@ def _frozen_families(wanted: DesiredTree) -> list[HeldBack]:
 
 
 def _deletes(wanted: DesiredTree, view: PlacementView, placed: Places, held: list[HeldBack]) -> list[Write]:
-    """Return the deletes for the tree as it is after all other writes: a child that moves away blocks no delete."""
+    """Return the deletes, decided for the tree after all other writes, so that a child that moves away blocks none."""
     writes: list[Write] = []
     parents, known = dict(placed.parents), view.known
     names = {p.uuid: p.name for p in wanted.providers} | {p.uuid: p.name for p in known.values()}

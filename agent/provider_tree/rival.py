@@ -32,9 +32,8 @@ ENOUGH = 0.95
 class Rival:
     """Why the agent does not write the root, and what the operator can do about it.
 
-    ``overwrote``: the sign is that the other writer changed what this agent wrote. Only a process that
-    wrote sees this sign.
-    ``kind`` is WAIT if ``remedy`` needs no action of the operator.
+    ``overwrote``: whether the reason is that another writer changed what this agent wrote. Only the process that made
+    the write can see this change. ``kind`` is WAIT if ``remedy`` needs no action of the operator.
     """
 
     why: str
@@ -67,8 +66,8 @@ def _living(settings: Settings) -> Rival:
     return Rival(
         why=f"nova-compute of this host is alive (heartbeat within the last {settings.service_down_time_s} s) and "
         "replaces the root's inventory each cycle",
-        remedy="beside a running nova-compute set [agent] role = companion. To own the provider, stop nova-compute on "
-        "this host for good first",
+        remedy="set [agent] role = companion if nova-compute stays on this host. To own the provider, first stop "
+        "nova-compute on this host for good",
     )
 
 

@@ -1,4 +1,4 @@
-"""Describe an audit in words for the operator: outcome, sources, findings and plan. Pure.
+"""Describe an audit in words for the operator: outcome, sources, findings and plan. Pure: no I/O.
 
 The functions take the audit's JSON document (documents.py) and not an AuditReport, because ``stocktake status`` has
 only the report file, which is JSON.
@@ -62,7 +62,7 @@ def head_lines(audit: Document, now: str) -> Iterator[Line]:
 
 
 def simulated_lines(audit: Document) -> Iterator[Block]:
-    """Yield what the audit did not read from this host but from recorded facts, as in the demo."""
+    """Yield a line for each thing that the audit read from recorded facts, as in the demo, and not from this host."""
     if audit["simulated"]:
         yield ""
     yield from (line(f"simulated: {what}", hang=2) for what in audit["simulated"])
@@ -90,7 +90,7 @@ def _cost(audit: Document) -> str:
 
 
 def _kinds(cost: Document) -> str:
-    """Return the write conflicts by kind; "" without conflicts, or if an older agent wrote the report without kinds."""
+    """Return the write conflicts by kind; "" if there was none, or if the report of an older agent has no kinds."""
     kinds = cost.get("conflict_kinds") or {}
     return f" ({', '.join(f'{kind} {count}' for kind, count in kinds.items())})" if kinds else ""
 
@@ -158,7 +158,10 @@ def gone_lines(audit: Document) -> Iterator[Block]:
 
 
 def _ended_by(gone: Document) -> str:
-    """Return why the finding ended; ``gone`` in place of ``several``, because ``words`` names the several changes."""
+    """Return the reason for which the finding ended.
+
+    For the reason ``several`` (changes) the result is ``gone``, because ``words`` then lists these changes.
+    """
     return "gone" if gone["reason"] == GoneReason.SEVERAL.value else str(gone["reason"])
 
 

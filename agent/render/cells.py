@@ -1,6 +1,7 @@
 """Turn the values of a list into cells: for a table of chosen columns, for the formats csv and value, and for sorting.
 
-A value that is not known is ``-`` in a table, empty in the formats csv and value, and null in json and yaml. Pure.
+A value that is not known is ``-`` in a table, empty in the formats csv and value, and null in json and yaml. Pure: no
+I/O.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def table_cell(value: object) -> str:
 def plain_grid(names: Sequence[str], rows: Iterable[Sequence[object]], headings: Mapping[str, str]) -> Grid:
     """Return a table of these columns with their plain values; all columns stay, even on a narrow terminal.
 
-    ``headings``: the headings of columns whose heading is not their name.
+    ``headings`` maps the name of a column to its heading. The heading of any other column is its name in capitals.
     """
     listed = [list(row) for row in rows]
     kinds = (_kind([row[at] for row in listed]) for at in range(len(names)))

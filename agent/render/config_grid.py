@@ -1,4 +1,4 @@
-"""Show the rows of ``stocktake config show`` to people. Pure."""
+"""Show the rows of ``stocktake config show`` to people. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def config_grid(
 ) -> Grid:
     """Return the table of group, option, value and origin.
 
-    A long value is cut; if the table has only one row, the value is wrapped. ``in_effect`` maps (group, option) of an
-    unset option to the text of what applies instead.
+    A long value is cut; if the table has only one row, the value is wrapped. ``in_effect`` maps an unset option, as
+    (group, option), to a text that says what applies in its place.
     """
     kind = Kind.TEXT if len(rows) == 1 else Kind.CUT
     return Grid(

@@ -1,4 +1,4 @@
-"""Turn an audit's report into JSON documents with stable keys and plain JSON values. Pure.
+"""Turn an audit's report into JSON documents with stable keys and plain JSON values. Pure: no I/O.
 
 New keys may be added at any time. Renaming or removing a key needs a new ``SCHEMA_VERSION``.
 """

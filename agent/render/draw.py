@@ -29,8 +29,8 @@ _GLUED = re.compile(
     |\b\d+\ [A-Za-z][A-Za-z0-9_]*\b""",
     re.VERBOSE,
 )
-# The character that replaces a blank inside such a phrase while the line is wrapped. In all other texts ``printable``
-# escapes this character.
+# The character that replaces each blank inside a phrase that _GLUED matches while the line is wrapped. In all other
+# texts ``printable`` escapes this character.
 _GLUE = "\ue000"
 _STYLES = {
     Tone.PLAIN: "",
@@ -74,7 +74,7 @@ class _Pen:
             case Line():
                 yield from self._line(block)
             case str():
-                # A plain line continues below its first word.
+                # If a plain line is wrapped, its further lines are indented GAP blanks more than the first.
                 hang = len(block) - len(block.lstrip(" ")) + GAP
                 yield from self._line(Line((Span(block),), hang))
 

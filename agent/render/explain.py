@@ -7,7 +7,7 @@ rows, and an empty book has none either, so only the status of the sources shows
 The agent keeps the promised and the held book only for the classes that a module of agent/resources computes for the
 root provider (``owned``). For any other class these two books have no amount, which does not mean 0.
 
-The parts of a book always add up to its amount. explain_text and explain_json render the result. Pure.
+The parts of a book always add up to its amount. explain_text and explain_json render the result. Pure: no I/O.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Render an explanation as one JSON document: the numbers, and the lines for people. Pure."""
+"""Render an explanation as one JSON document: the numbers, and the lines for people. Pure: no I/O."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Show an explanation to people as text: the sums of the three books, who uses how much, and the arithmetic. Pure.
+"""Show an explanation to people as text: the sums of the three books, who uses how much, and the arithmetic.
+
+Pure: no I/O.
 
 An amount is the first word of its line, and a line has at most one uuid. Only ``Detail.SOURCES`` shows where the agent
 read each amount, because the operator rarely needs this.
@@ -37,7 +39,7 @@ from agent.text.wording import NOT_COUNTED, alike, amount, cell, some_of
 _GIB = 1 << 30
 _INDENT = 2
 _FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
-# A table without headings: an amount, and what the amount is.
+# The two columns of a table without headings: an amount, and a text that says what the amount is.
 _AMOUNTS = (Column("amount", "", Kind.NUMBER), Column("what", "", Kind.TEXT))
 _OF_CONSUMER = (
     *(Column(book, book.upper(), Kind.NUMBER) for book in ("recorded", "promised", "held")),
@@ -89,7 +91,7 @@ def _of_class(explanation: ClassExplanation, detail: Detail) -> Iterator[Block]:
 
 
 def _sums(explanation: ClassExplanation) -> Line:
-    """Return the first line: ``VCPU on NODE: recorded 24 of 192, promised 16, held 16 -> 8 should not be here``."""
+    """Return the first line: ``VCPU on NODE: recorded 24 of 192, promised 16, held 16 -> 8 recorded too much``."""
     scope, name = explanation.scope, explanation.resource_class
     shown = [row.wanted or row.recorded for row in scope.inventory]
     capacity = sum(inventory.capacity for inventory in shown if inventory)
@@ -109,9 +111,9 @@ def _sum(name: str, book: Book) -> str:
 
 
 def _wrong(explanation: ClassExplanation) -> str:
-    """Return the first line's end: ``-> 8 should not be here, 4 missing in Placement``; "" if no fault is known."""
+    """Return the first line's end: ``-> 8 recorded too much, 4 missing in Placement``; "" if no fault is known."""
     name = explanation.resource_class
-    amounts = ((explanation.wasted, "should not be here"), (explanation.missing, "missing in Placement"))
+    amounts = ((explanation.wasted, "recorded too much"), (explanation.missing, "missing in Placement"))
     found = [f"{beside_its_class(name, value)} {words}" for value, words in amounts if value]
     return f" -> {', '.join(found)}" if found else ""
 
@@ -157,7 +159,7 @@ def _evacuated(name: str, evacuated: Evacuated) -> str:
 
 
 def evacuation_text(note: EvacuationNote, size: str = "") -> str:
-    """Return the line ``evacuation UUID of instance UUID (8 VCPU) to HOST is done``; ``size`` is ``(8 VCPU)`` there."""
+    """Return the line ``evacuation UUID of instance UUID (8 VCPU) to HOST is done``; ``size`` is " (8 VCPU)"."""
     return (
         f"evacuation {note.migration_uuid} of instance {note.instance_uuid}{size} to {note.dest_host} is {note.status}"
     )
@@ -307,7 +309,10 @@ def _meanings(explanation: ConsumerExplanation) -> Iterator[str]:
 
 
 def _nowhere(unread_books: Unread) -> str:
-    """Return the line about a consumer without rows; the line names each incomplete book and its unreadable sources."""
+    """Return the line about a consumer that has no amount in any of the three books (promised, held, recorded).
+
+    If a book could not be read completely, the line names the book and its unreadable sources.
+    """
     if not unread_books:
         return "this consumer is in none of this host's three books (promised, held, recorded)"
     incomplete_books = ", ".join(f"{book} book: {_not_read(sources)}" for book, sources in unread_books.items())

@@ -1,4 +1,6 @@
-"""Show how much of one resource class each consumer uses: one table for each book, consumers that differ first. Pure.
+"""Show how much of one resource class each consumer uses: one table for each book, consumers that differ first.
+
+Pure: no I/O.
 
 The three books are *promised* (nova's database), *held* (libvirt, storage) and *recorded* (Placement's allocations). A
 consumer differs if these books do not agree about it. Books with the same consumers and the same amounts share one
@@ -31,7 +33,11 @@ _Cells = tuple[str, str, str, str]
 
 
 def users(explanation: ClassExplanation) -> Iterator[Block]:
-    """Yield the tables: the recorded book's table has no title; a book with other amounts has a table with a title."""
+    """Yield the table of the recorded book, without a title.
+
+    If the amounts of a book differ from the recorded amounts, the book gets its own table. The title of this table is
+    the book's name and amount.
+    """
     tables = [(book, _users_of(explanation, book)) for book in explanation.books if book.amount is not None]
     titled: dict[tuple[_Cells, ...], list[Book]] = defaultdict(list)
     for book, rows in tables:

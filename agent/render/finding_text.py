@@ -1,4 +1,6 @@
-"""Show findings to people as text: one block for each cause with the commands to type, and its symptoms below it. Pure.
+"""Show findings to people as text: one block for each cause with the commands to type, and its symptoms below it.
+
+Pure: no I/O.
 
 A symptom is a finding that another finding causes. The functions take the JSON documents of findings (documents.py). A
 finding in the report of an older agent has no state and no remedies: the functions then use ``confirmed`` and the text
@@ -109,7 +111,8 @@ def finding_block(
     yield from _known(finding)
     yield from _no_repair(finding)
     for remedy in _remedies(finding):
-        # For a change by hand, the first line is kept: it says on which condition the operator may run the command.
+        # Only a change by hand gets its first line too: it says on which condition the operator may run the command.
+        # Any other remedy gets only its last line.
         yield from _what_to_do(remedy)[0 if _is_by_hand(remedy) else -1 :]
     yield from _after_a_hand_repair(finding)
     yield copyable("docs", f"stocktake explain {finding['code']}")
@@ -215,7 +218,7 @@ def unknown_lines(findings: Iterable[Document], now: str) -> Iterator[Line]:
 
 
 def counted(findings: Sequence[Document]) -> str:
-    """Return ``5 findings, 3 causes`` (3 that no other finding causes), or ``5 findings`` if that is true of all."""
+    """Return ``5 findings, 3 causes`` (no other finding causes those 3); ``5 findings`` if all of them are causes."""
     causes = sum(not finding.get("caused_by") for finding in findings)
     found = f"{len(findings)} {'finding' if len(findings) == 1 else 'findings'}"
     return found if causes == len(findings) else f"{found}, {causes} {'cause' if causes == 1 else 'causes'}"
@@ -263,13 +266,16 @@ def _is_by_hand(remedy: Document) -> bool:
 
 
 def _no_repair(finding: Document) -> Iterator[Line]:
-    """If only the operator can repair the finding, by hand, yield a line that says so."""
+    """Yield a line that says that only the operator can repair the finding, by hand; nothing if that is not so."""
     if _heal_command(finding) is None and any(map(_is_by_hand, _remedies(finding))):
         yield labelled("fix", "no automatic repair on this host, only by hand")
 
 
 def _after_a_hand_repair(finding: Document) -> Iterator[Line]:
-    """If only the operator can repair the finding, and with a command, yield the command that checks the result."""
+    """Yield the command that checks the result of a repair by hand.
+
+    Yield nothing if ``stocktake heal`` can repair the finding, or if no command repairs it by hand.
+    """
     if _heal_command(finding) is None and any(
         _is_by_hand(remedy) and remedy["command"] for remedy in _remedies(finding)
     ):

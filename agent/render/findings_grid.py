@@ -1,4 +1,4 @@
-"""Show findings as a list: its columns and rows, its order, and the short form for people. Pure.
+"""Show findings as a list: its columns and rows, its order, and the short form for people. Pure: no I/O.
 
 The functions take the JSON documents of findings (documents.py).
 """
@@ -51,7 +51,7 @@ def in_list_order(findings: Iterable[Document], names: Mapping[str, str]) -> lis
 
 
 def finding_row(finding: Document) -> tuple[Any, ...]:
-    """Return the value of each column.
+    """Return one row of the list of findings: the finding's value for each column.
 
     ``fix`` is the command ``stocktake heal`` for the finding. ``inspect`` is the first command that changes nothing.
     ``hand`` is the first command that changes something after the operator has checked a condition. None: there is no

@@ -1,4 +1,4 @@
-"""Show the rows of ``stocktake inventory`` and ``stocktake traits`` to people. Pure.
+"""Show the rows of ``stocktake inventory`` and ``stocktake traits`` to people. Pure: no I/O.
 
 The rows come from the JSON documents (documents.py).
 """
@@ -50,7 +50,7 @@ def inventory_grid(rows: Sequence[Document]) -> Grid:
 def diff_grid(rows: Sequence[Document]) -> Grid:
     """Return the table of the inventories that the agent would change in Placement.
 
-    The column ``differs`` comes from ``difference``.
+    The function ``difference`` computes the column ``differs``.
     """
     return Grid(columns=_DIFF, rows=tuple(_diff(row) for row in rows), leave_out=("provider_uuid",))
 

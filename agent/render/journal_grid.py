@@ -1,4 +1,4 @@
-"""Make the table of journal entries that ``stocktake journal`` shows to the operator. Pure.
+"""Make the table of journal entries that ``stocktake journal`` shows to the operator. Pure: no I/O.
 
 The rows are the rows of ``stocktake journal -f json``, but with the actor as text.
 """

@@ -1,4 +1,4 @@
-"""The values from which a command's text output is drawn: lines of words, and tables. Pure.
+"""The values from which a command's text output is drawn: lines of words, and tables. Pure: no I/O.
 
 The functions that compose a text return these values. ``agent/render/draw.py`` wraps, aligns and colours them for one
 terminal. A plain ``str`` is also accepted as a line that may be wrapped.

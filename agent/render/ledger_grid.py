@@ -1,4 +1,4 @@
-"""Show the rows of ``stocktake ledger`` to people, with the totals of each class below the table. Pure.
+"""Show the rows of ``stocktake ledger`` to people, with the totals of each class below the table. Pure: no I/O.
 
 The books are promised (nova's database), held (libvirt, storage) and recorded (Placement's allocations).
 A cell is empty if the book has no amount for the consumer, and ``-`` if the amount is not known: the source of the book

@@ -1,4 +1,4 @@
-"""Turn the daemon's last report into one line for Nagios, with performance data and Nagios' exit code. Pure.
+"""Turn the daemon's last report into one line for Nagios, with performance data and Nagios' exit code. Pure: no I/O.
 
 The codes are those of Nagios' plug-in guidelines: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.
 """
@@ -24,7 +24,7 @@ _MOST_CODES = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgeLimits:
-    """After how many audit intervals without a new report the state is WARNING, and CRITICAL."""
+    """The numbers of audit intervals without a new report after which the state is WARNING, and then CRITICAL."""
 
     warning: float = 3.0
     critical: float = 10.0

@@ -1,4 +1,7 @@
-"""Show a page in Markdown to people: paragraphs wrapped to the terminal, code blocks and tables as they are. Pure."""
+"""Show a page in Markdown to people: paragraphs wrapped to the terminal, code blocks and tables as they are.
+
+Pure: no I/O.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ _OWN_LINE = re.compile(r"#|\||\s*(?:[-*]|\d+\.) ")
 
 
 def page_blocks(page: str) -> Iterator[Block]:
-    """Yield the lines of the page. Each paragraph and each list item becomes one line, so that any width fits."""
+    """Yield the lines of the page. Each paragraph and each list item becomes one line, which draw.py wraps."""
     paragraph: list[str] = []
     in_code = False
     for text in page.splitlines():

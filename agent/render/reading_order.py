@@ -1,4 +1,4 @@
-"""Sort findings for people: by severity, then code, then the consumer's name. Pure.
+"""Sort findings for people: by severity, then code, then the consumer's name. Pure: no I/O.
 
 The JSON documents keep the audit's own order. The functions take documents (documents.py), because
 ``stocktake status`` has only the report file.

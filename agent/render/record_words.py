@@ -1,4 +1,4 @@
-"""Render writes of compute node records as a document and in words. Pure."""
+"""Render writes of compute node records as a document and in words. Pure: no I/O."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Decide what ``stocktake status`` shows of the daemon's last report: age, staleness, findings, free amounts. Pure.
+"""Decide what ``stocktake status`` shows of the daemon's last report: age, staleness, findings, free amounts.
+
+Pure: no I/O.
 
 Another version of the program may have written the report file. A row in an unknown format is left out and named in
 ``problems``. For a document in an unknown format, ``last_report`` raises SourceInconsistent and no other exception.
@@ -152,7 +154,7 @@ def _check_texts(row: Document, texts: tuple[str, ...], texts_or_null: tuple[str
 
 
 def status_blocks(last: LastReport) -> tuple[Block, ...]:
-    """Return the lines and tables for people."""
+    """Return the lines and tables that ``stocktake status`` shows to people."""
     return tuple(_blocks(last))
 
 

@@ -1,4 +1,7 @@
-"""Show the rows of ``stocktake ledger --storage`` to people, with the sums of each store below the table. Pure."""
+"""Show the rows of ``stocktake ledger --storage`` to people, with the sums of each store below the table.
+
+Pure: no I/O.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +27,12 @@ _LEAVE_OUT = ("source", "what", "size_bytes", "store")
 
 
 def storage_grid(rows: Sequence[StorageRow]) -> Grid:
-    """Return the table of these rows."""
+    """Return the table of these storage rows for people."""
     return Grid(columns=_COLUMNS, rows=tuple(_cells(row) for row in rows), leave_out=_LEAVE_OUT)
 
 
 def storage_foot(rows: Sequence[StorageRow], owner: str | None) -> Iterator[Line]:
-    """Yield the sums of each store, in the order of the rows; if ``owner`` is given, only its share."""
+    """Yield the sums of each store, in the order of the rows; if ``owner`` is given, only the share of this owner."""
     sums: dict[tuple[str, int], int] = defaultdict(int)
     for row in rows:
         sums[row.store, row.store_bytes] += row.size_bytes

@@ -1,6 +1,6 @@
 """Decide how a table fits a width: which uuids are shortened, which columns are left out, and how wide each column is.
 
-Pure.
+Pure: no I/O.
 
 If the table is too wide, these steps follow in this order: uuids are cut to their first 8 digits; columns are left out
 in the order that the table names; texts are wrapped and names are cut. A word, an amount or a path is never broken, so
@@ -121,7 +121,8 @@ def _kept(grid: Grid, wishes: Sequence[_Wish], room: int) -> list[int]:
 def _widths(columns: Sequence[Column], wishes: Sequence[_Wish], room: int) -> tuple[int, ...]:
     """Return the columns' widths: first the least width, then as much more as fits.
 
-    The remaining room goes to names, then to texts, in three rounds (readable, without broken words, in full).
+    The remaining room is given out in three rounds: until each column is readable, until no word is broken, until each
+    cell is whole. In each round, names come before texts.
     """
     widths = [wish.least for wish in wishes]
     spare = room - _total(widths)

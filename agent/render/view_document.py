@@ -1,4 +1,4 @@
-"""Render the resource view as the columns of a compute node record, in nova's own JSON formats. Pure.
+"""Render the resource view as the columns of a compute node record, in nova's own JSON formats. Pure: no I/O.
 
 GiB are rounded down, because the record's columns are integers. An unknown value is null,
 and ``unknown`` gives the reason.

@@ -1,4 +1,6 @@
-"""The types of repairs: the Scene (all facts) that a repair reads, and the Repair that each module defines. Pure.
+"""The types of repairs: the Scene (all facts) that a repair reads, and the Repair that each module defines.
+
+Pure: no I/O.
 
 A repair proposes the allocations that one consumer should have, or a reshape. The guard rails (agent/guards) decide
 whether heal may make the change. The guard rails check that the sources were read and that no other program writes the

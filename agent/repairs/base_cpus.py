@@ -1,4 +1,4 @@
-"""For repairs that allocate VCPU or PCPU: decide whether it is certain which class the instance needs. Pure.
+"""For repairs that allocate VCPU or PCPU: decide whether it is certain which class the instance needs. Pure: no I/O.
 
 The agent decides by the flavor and by its own ``cpu_dedicated_set``. But the scheduler also reads the image's property
 hw_cpu_policy (nova/scheduler/utils.py:ResourceRequest), and beside a running nova-compute, nova-compute's configuration

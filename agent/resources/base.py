@@ -58,11 +58,11 @@ class Resource(Protocol):
         return frozenset()
 
     def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:
-        """Return the claims for what the host's guests hold."""
+        """Return the claims (amounts of consumers) for what the host's guests hold."""
         ...
 
     def promised(self, occupancies: Iterable[Occupancy], settings: Settings) -> tuple[Claim, ...]:
-        """Return the claims for what the cloud promised to the instances and migrations that occupy this host."""
+        """Return the claims (amounts of consumers) that the cloud promised to instances and migrations on this host."""
         ...
 
 
@@ -107,9 +107,10 @@ def on_root(inventories: tuple[Inventory, ...]) -> tuple[tuple[ProviderKey, Inve
 def promised_of(
     resource_class: str, occupancies: Iterable[Occupancy], also: frozenset[str] = frozenset()
 ) -> tuple[Claim, ...]:
-    """Return one claim per occupancy that requests the class.
+    """Return one claim (an amount of a consumer) for each occupancy that requests ``resource_class``.
 
-    A request for a class in ``also`` counts too, because this host serves such a request as ``resource_class``.
+    An occupancy is the amounts of one flavor that an instance or its migration takes from this host. A request for a
+    class in ``also`` counts too, because this host serves such a request as ``resource_class``.
     """
     claims = []
     for taken in occupancies:

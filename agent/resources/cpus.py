@@ -16,7 +16,7 @@ from agent.resources.base import Resource
 
 
 class CpuResource(Resource):
-    """What VCPU and PCPU have in common."""
+    """The base class of the resources VCPU and PCPU: what both have in common."""
 
     def needs(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
         """Return the source ``libvirt``, which reports the host's CPUs and which of them are online."""

@@ -59,7 +59,7 @@ def _asked(specs: Mapping[str, str]) -> Counter[str]:
 
 
 def _policy_cpus(vcpus: int, specs: Mapping[str, str]) -> dict[str, int]:
-    """Return the CPU classes that ``hw:cpu_policy`` requests; empty if all CPUs float."""
+    """Return the CPU classes that ``hw:cpu_policy`` requests; empty if it requests no dedicated CPU."""
     policy = specs.get("hw:cpu_policy", "")
     # An isolated emulator thread takes one more dedicated CPU (hw:emulator_threads_policy).
     extra = 1 if specs.get("hw:emulator_threads_policy") == "isolate" else 0

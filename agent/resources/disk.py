@@ -78,7 +78,10 @@ class Disk(Resource):
         return frozenset(source for source, counts in wanted.items() if counts)
 
     def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:
-        """Return a claim for each guest and unmanaged volume in DISK_GB's group: exact bytes, and GiB rounded up."""
+        """Return one claim for each guest with volumes in DISK_GB's group, and one for each unmanaged volume there.
+
+        A claim has the exact bytes, and the amount in GiB, rounded up. If DISK_GB counts no group, there is no claim.
+        """
         if settings.disk_group is None:
             return ()
         owned = [v for v in owners(snapshot, guests_of(snapshot)) if v.volume.group == settings.disk_group]
@@ -119,7 +122,7 @@ def _guest_claims(owned: Iterable[OwnedVolume], snapshot: Snapshot) -> tuple[Cla
 
 
 def unmanaged_claim(owned: OwnedVolume) -> Claim:
-    """Return the claim of an unmanaged volume: its bytes. For a thin pool, free space for guests is subtracted."""
+    """Return the claim of an unmanaged volume: its bytes, minus the free space of a thin pool, which guests can get."""
     path, size_bytes = owned.volume.path, owned.bytes_taken - owned.free_bytes
     return Claim(
         consumer=Consumer(key=path, kind="volume", name=path),

@@ -30,5 +30,8 @@ class Pcpu(cpus.CpuResource):
         return held_of_guests("PCPU", ((domain, domain.vcpus) for domain in guests))
 
     def promised(self, occupancies: Iterable[Occupancy], settings: Settings) -> tuple[Claim, ...]:
-        """Return the PCPU that flavors request; () without ``cpu_dedicated_set``: vcpu.py then counts it as VCPU."""
+        """Return the PCPU that flavors request.
+
+        If ``cpu_dedicated_set`` is not set, the result is empty, because vcpu.py then counts these CPUs as VCPU.
+        """
         return promised_of("PCPU", occupancies) if cpus.dedicated_cpus(settings) else ()

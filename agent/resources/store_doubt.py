@@ -3,7 +3,9 @@
 If the store's file system is not mounted, statvfs raises no error, but returns the size of the file system below the
 mount point. If the present and the remembered file system both have a UUID, the UUIDs decide whether they are the same.
 Otherwise the agent compares the type, the export and the path within the file system. If they differ ("moved",
-perhaps by an operator), the guests' disks decide. If no store is remembered, Placement's total and the disks decide:
+perhaps by an operator), the guests' disks decide. If no store is remembered, Placement's total and the disks decide. In
+this table, "all there" means that every guest's disk is on the store, "one missing" that a disk is not there, and
+"unknown" that the agent does not know it:
 
 ====================  ==================================  =====================================
 remembered store      size, guests' disks on the store    DISK_GB
@@ -132,7 +134,10 @@ def to_remember(snapshot: Snapshot, settings: Settings) -> StoreMark | None:
 
 
 def remembered(snapshot: Snapshot, now: StoreMark) -> StoreMark | None:
-    """Return the mark of earlier audits; None without a mark, or if that is of another path or group than ``now``."""
+    """Return the mark (what identifies the store) that earlier audits remembered.
+
+    None if there is none, or if it is the mark of another path or volume group than that of ``now``.
+    """
     before = snapshot.store
     return before if before is not None and (before.source, before.name) == (now.source, now.name) else None
 

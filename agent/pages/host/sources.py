@@ -1,4 +1,4 @@
-"""Section 9, sources and time: which sources the audit read, and how long each read took. Pure."""
+"""Section 9, sources and time: which sources the audit read, and how long each read took. Pure: no I/O."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Section 4, the storage: who owns each byte of each store. Pure."""
+"""Section 4, the storage: who owns the bytes of each volume group, file system and Ceph cluster. Pure: no I/O."""
 
 from __future__ import annotations
 

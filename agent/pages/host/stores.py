@@ -1,4 +1,7 @@
-"""The stores of the guests' disks, with the bytes of each kind of owner. Pure."""
+"""The stores of the guests' disks (volume groups, file systems, Ceph), with the bytes of each kind of owner.
+
+Pure: no I/O.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from agent.pages.bars import Part
 from agent.pages.blocks import Meaning
 
 FREE = "free"
-#: The kinds of owners in the order of a bar, each with its meaning.
+#: The kinds of owners in the order in which a bar shows their bytes. Each kind has a Meaning (colour).
 KINDS = (
     ("instance", Meaning.COUNTED),
     ("domain", Meaning.COUNTED),
@@ -28,14 +31,14 @@ KINDS = (
     ("unknown", Meaning.WRONG),
     (FREE, Meaning.FREE),
 )
-#: The kind of owner of those bytes of a store that no row of the report covers.
+#: The name of the kind for bytes of a store that no row of the report covers, so that their owner is not known.
 UNACCOUNTED = "unaccounted"
 _MEANINGS = dict(KINDS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store:
-    """One store. ``parts`` are in the order of KINDS, and their sum is ``size_bytes``."""
+    """One store. ``parts`` has the bytes of each kind of owner, in the order of KINDS; their sum is ``size_bytes``."""
 
     name: str
     size_bytes: int
@@ -43,7 +46,10 @@ class Store:
 
 
 def stores_of(rows: tuple[StorageRow, ...]) -> tuple[Store, ...]:
-    """Return the stores, sorted by name. A kind of owner that this version does not know counts as unknown."""
+    """Return the stores that the rows describe, sorted by name.
+
+    A kind of owner that this version of the program does not know counts as ``unknown``.
+    """
     sums: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     sizes: dict[str, int] = {}
     for row in rows:
@@ -54,7 +60,7 @@ def stores_of(rows: tuple[StorageRow, ...]) -> tuple[Store, ...]:
 
 
 def meaning_of(kind: str) -> Meaning:
-    """Return the meaning of a kind of owner."""
+    """Return the Meaning (colour) of a kind of owner."""
     return _MEANINGS.get(kind, Meaning.WRONG)
 
 

@@ -1,4 +1,4 @@
-"""Section 7, the time line: when each finding was first seen, and the changes of the last 30 days. Pure."""
+"""Section 7, the time line: when each finding was first seen, and the changes of the last 30 days. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def timeline(facts: HostFacts) -> Section:
     picture = timeline_picture(found, facts.changes or (), names_of(facts.report), facts.now)
     marks = Paragraph(
         text="A bar begins when an audit first saw the finding; the fault may have begun earlier. A mark at the top is "
-        "a change: ▲ heal, ▼ undo, ◆ adopt, with the first digits of its entry."
+        "a change: ▲ heal, ▼ undo, ◆ adopt, with the first digits of its journal entry's id."
     )
     blocks = (marks, picture) if facts.changes else (picture,)
     return Section(id="timeline", heading="Time line", blocks=blocks)

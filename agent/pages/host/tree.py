@@ -1,4 +1,4 @@
-"""The providers of the host's tree: the host's own provider first, each followed by its children by name. Pure.
+"""The providers of the host's tree: the host's own provider first, each followed by its children by name. Pure: no I/O.
 
 The report of an older agent does not name parents; every other provider then counts as a child of the host's own
 provider.

@@ -1,4 +1,7 @@
-"""Section 12, what is not known: unchecked findings, unread sources, writes held back, and rows left out. Pure."""
+"""Section 12, what is not known: unchecked findings, unread sources, writes held back, and rows left out.
+
+Pure: no I/O.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ def _sentences(facts: HostFacts) -> Iterator[str]:
             yield f"The host's figure {name} is not known."
     for cell in cells_of(facts) or ():
         if names := [share.what for share in cell.shares if share.used is None]:
-            yield f"NUMA cell {cell.id}: how much of these is used is not known: {', '.join(names)}."
+            yield f"NUMA cell {cell.id}: it is not known how much is used of {', '.join(names)}."
     yield from (f"A row of the report was left out: {problem}." for problem in facts.problems)
     yield from (f"{problem}." for problem in facts.unread)
     yield from (f"{note}." for note in report.notes)

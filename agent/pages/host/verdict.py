@@ -1,6 +1,6 @@
 """Section 1, the verdict: one sentence, the three numbers (wasted, sold twice, unaccounted), and what is not known.
 
-Pure.
+Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def verdict(facts: HostFacts) -> Section:
 
 
 def _not_in_numbers(facts: HostFacts) -> str:
-    """Return a sentence that names the changes after the audit, which the numbers of the page do not contain."""
+    """Return a sentence that names the changes after the audit; the numbers of the page do not contain them."""
     changes = facts.later_changes
     are = "1 change is" if len(changes) == 1 else f"{len(changes)} changes are"
     named = some_of([f"{each.kind} {each.id[:_DIGITS]} at {utc(each.at)}" for each in changes], _MOST_NAMED)
@@ -56,7 +56,7 @@ def _not_in_numbers(facts: HostFacts) -> str:
 
 
 def _lost(source: SourceStatus, now: str) -> str:
-    """Return a sentence about since when the source could not be read; "" if the report does not say."""
+    """Return a sentence that says since when the source has been unreadable; "" if the report does not say it."""
     if not source.lost_since:
         return ""
     times = f", {source.losses} audits in a row" if source.losses > 1 else ""
@@ -82,7 +82,7 @@ def _counted(number: int, severity: Severity) -> str:
 
 
 def amounts(loss: Loss) -> tuple[str, ...]:
-    """Return the amounts of the number as texts, each with its unit; ``?`` if the number is not known."""
+    """Return the amounts of a loss (wasted, sold twice, unaccounted) as texts with units; ``?`` if it is not known."""
     if not loss.is_known:
         return (NOT_KNOWN,)
     sizes = (size_text(loss.size_bytes),) if loss.size_bytes else ()
@@ -118,7 +118,10 @@ def _figures(losses: Losses, facts: HostFacts) -> tuple[Figure, ...]:
 
 
 def _dates(loss: Loss, now: str) -> Iterator[str]:
-    """Yield when the faults began and when audits first saw them: two dates if the causes have different dates."""
+    """Yield a line that says when the faults began, and a line that says when audits first saw them.
+
+    If the causes of the loss have different dates, a line has the oldest and the newest date.
+    """
     for name, times in (("began", loss.began), ("first seen", loss.seen)):
         if not times:
             continue

@@ -136,9 +136,9 @@ def _missing(conf: cfg.ConfigOpts, group: str, auth: BaseAuthPlugin) -> Iterator
 
 def _wrong_tls(conf: cfg.ConfigOpts, group: str, auth: BaseAuthPlugin) -> Iterator[str]:
     options = conf[group]
-    # The library ``requests`` reads the CA's file for an https URL only, but the agent's own certificate for any URL
-    # (its HTTPAdapter.cert_verify). So with an http URL a missing CA's file is no mistake: nova-compute starts without
-    # that file too.
+    # The library ``requests`` (HTTPAdapter.cert_verify) reads the CA's file only if the URL is https. It reads the
+    # agent's own certificate for any URL. So with an http URL a missing CA's file is no mistake: nova-compute starts
+    # without that file too.
     is_secure = any(url.lower().startswith("https") for _, _, url in _urls(conf, group, auth))
     cafile = options.cafile if is_secure else None
     for problem in tls_problems(cafile, options.certfile, options.keyfile):

@@ -87,7 +87,10 @@ _DENIED = (kx.AuthPluginException, kx.AuthorizationFailure, kx.MissingAuthMethod
 
 
 class TokenMoved(kx.ClientException):
-    """Keystone redirects to a ``location`` that must not get the password, or redirects ``asked`` times: too often."""
+    """Keystone redirects to a ``location`` that must not get the password, or for the ``asked``-th time in a row.
+
+    The session follows only a few redirects in a row (REDIRECTS in session.py).
+    """
 
     def __init__(self, url: str, location: str, asked: int = 1) -> None:
         after = f" ({asked} redirects in a row)" if asked > 1 else ""
@@ -113,7 +116,7 @@ class Reply:
     secrets: tuple[str, ...] = ()
 
     def body(self) -> object:
-        """Return the JSON document, or None without a body. Raises PlacementUnavailable if the body is not JSON."""
+        """Return the JSON document; None if the body is empty. Raises PlacementUnavailable if the body is not JSON."""
         if not self.text:
             return None
         with contextlib.suppress(ValueError, RecursionError):
@@ -245,18 +248,18 @@ def reply_of(method: str, response: requests.Response) -> Reply:
 
 
 def written_of(modified: str | None, date: str | None) -> Written | None:
-    """Return when the content of an answer was last written, by the answer's headers; None if these do not say when."""
+    """Return when Placement last wrote the content of an answer; None if the answer's headers do not say when."""
     if modified is None or date is None:
         return None
     try:
         age_s = (parsedate_to_datetime(date) - parsedate_to_datetime(modified)).total_seconds()
-    except (TypeError, ValueError):  # no date, or only one of the two has a time zone
+    except (TypeError, ValueError):  # a header is not a date, or only one of the two dates has a time zone
         return None
     return Written(modified, age_s)
 
 
 def onward(status: int, url: str, location: str | None) -> str | None:
-    """Return the redirect target in the answer to ``url``; None if there is none or the client must not follow it.
+    """Return the redirect target in the answer to ``url``; None without a target that the client may follow.
 
     The client follows redirects to the same host, for example from http to https at a proxy, but never from https to
     http. So the token is sent to no other host, and never in clear text after https.
@@ -303,12 +306,12 @@ def _split(location: str, base: str = "") -> SplitResult:
 
 
 def quoted(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return another program's text made fit for the log: on one line, without credentials, and of limited length."""
+    """Return another program's text in a form for the log: on one line, without credentials, of limited length."""
     known, read = tuple(secrets), text[:_READ_CHARACTERS]
     if len(text) > len(read):
-        # ``read`` may end with half a secret, which ``blotted`` would not recognize. So cut off what follows the last
-        # blank (no secret contains one), but at most six times the longest secret's length: one character of the secret
-        # may be escaped as six (HTML).
+        # ``read`` may end with half a secret, which ``blotted`` would not recognize. No secret contains a blank, so cut
+        # off all characters after the last blank. Cut off at most six times the length of the longest secret: HTML may
+        # escape one character of a secret as six characters.
         longest = 6 * max(map(len, known), default=0)
         read = read[: max(len(read) - longest, *map(read.rfind, _BLANKS), 0)]
     plain = blotted(" ".join(read.split()), known)

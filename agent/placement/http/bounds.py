@@ -6,7 +6,7 @@ the bytes of the largest object that it can begin (CPython 3.11; ``tests/unit/pl
 these prices). A character inside a string counts too. The estimate is therefore never too low, and about twice the real
 need for a list of allocations.
 
-The result does not depend on how the server splits an answer. Pure.
+The result does not depend on how the server splits an answer. Pure: no I/O.
 """
 
 from __future__ import annotations

@@ -46,8 +46,8 @@ class CatalogAdapter(Adapter):
         except kx.EndpointNotFound as error:
             catalog = self._catalog()
             if catalog is None:
-                # The session raises EndpointNotFound also for a URL without a host. While there is no token, only the
-                # token request can have had such a URL.
+                # The session raises EndpointNotFound also for a URL without a host. Without a token
+                # no request can go to Placement, so the wrong URL is that of the token request.
                 message = f"no token from Keystone at {self._keystone()}: the URL of the token request is not valid"
                 raise kx.DiscoveryFailure(message) from error
             raise kx.EndpointNotFound(self._missing(catalog)) from error

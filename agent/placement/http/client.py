@@ -58,7 +58,7 @@ REPEATED = (503,)
 class _Hold:
     """A wait after a Retry-After: no request is sent before ``until`` (monotonic seconds).
 
-    The error text ends with ``why``.
+    The error text of each request that is not sent ends with ``why``.
     """
 
     until: float

@@ -1,7 +1,7 @@
 """Name the option that the operator should check after an error of Keystone, TLS or Placement's policy.
 
 The libraries say what happened, but never which option is the cause. The TLS hints match OpenSSL's own error text (3.0,
-as Python 3.11 quotes it), also inside an error text of keystoneauth. A hint repeats nothing of the error. Pure.
+as Python 3.11 quotes it), also inside an error text of keystoneauth. A hint repeats nothing of the error. Pure: no I/O.
 """
 
 from __future__ import annotations

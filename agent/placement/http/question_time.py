@@ -1,7 +1,8 @@
 """Limit the total time of one question to Placement, and do not let a request that hangs block the audit's thread.
 
-A question is one request to Placement with all requests that it causes: to Keystone for versions and a token, after
-redirects, and retries. One time limit covers all of them. Only the client's own pauses extend the limit.
+A question is one request to Placement and all requests that it causes: the requests to Keystone for versions and a
+token, the requests to redirect targets, and the retries. One time limit covers all of them. Only the client's own
+pauses extend the limit.
 
 A socket's time-out applies only to the socket: nothing limits how long the host's resolver takes to look up a name. So
 each client sends its requests on one separate thread. While that thread hangs, the client sends nothing else, because
@@ -28,7 +29,7 @@ T = TypeVar("T")
 
 
 class QuestionTime:
-    """Limits the time of one client's questions. Not thread-safe; a thread of its own sends the requests.
+    """Limits the time of one client's questions. A separate thread sends the requests. Not thread-safe.
 
     ``unanswered`` limits the total time of all questions without an answer (see ``lost``).
     """
@@ -42,7 +43,10 @@ class QuestionTime:
 
     @contextlib.contextmanager
     def question(self) -> Iterator[None]:
-        """Apply one time limit to all requests of the block together; without a block, each request has its own."""
+        """Apply one time limit to all requests of the block together.
+
+        Outside of a block, each request has its own time limit.
+        """
         before, self._asking, self._deadline = self._asking, True, None
         try:
             yield
@@ -83,7 +87,7 @@ class QuestionTime:
         self._thread = ReaderThread(PLACEMENT)
 
     def lost(self) -> None:
-        """Count the running question as one without an answer, from its first request on and without the pauses."""
+        """Count the time of the running question as unanswered time: from its first request on, without the pauses."""
         if self._deadline is not None:
             self._unanswered.used(time.monotonic() - self._began)
 
@@ -96,7 +100,7 @@ class QuestionTime:
 
 
 def _within(deadline: Deadline, send: Callable[[], T]) -> T:
-    """Call ``send`` on the sending thread, with the time of ``deadline`` that is left when the call starts."""
+    """Call ``send`` within the time that is left of ``deadline``. This function runs on the thread that sends."""
     with transport.within(deadline.left_s()):
         try:
             return send()

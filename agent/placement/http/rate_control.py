@@ -34,9 +34,10 @@ GROWTH = 2.0
 #: Factor by which a good answer reduces the spread. Growth and reduction balance at six to seven good answers per
 #: refusal (0.9 ** 6.6 = 1 / 2).
 SHRINK = 0.9
-#: The limit for the sum of one audit's pauses, in seconds. Without it, a host with many providers, whose first read
-#: takes nearly a hundred requests, would publish its inventory far too late if the server is slow and not overloaded.
-#: Half of this value is too little for a fleet whose start takes the server six minutes (tests/rigs/fleet_model.py).
+#: The limit for the sum of one audit's pauses, in seconds. Without this limit, a host with many providers, whose first
+#: read takes nearly a hundred requests, would publish its inventory far too late if the server is slow and not
+#: overloaded. Half of this value is too little for a fleet whose start takes the server six minutes
+#: (tests/rigs/fleet_model.py).
 PAUSES_OF_AN_AUDIT_S = 600.0
 # The spread in seconds below which there is no pause, because such a pause would be too short to matter.
 _NO_SPREAD_S = 0.01

@@ -3,7 +3,7 @@
 The header comes from another program and may contain anything. keystoneauth sleeps for as long as the header says, even
 for an hour, and crashes on a negative number (measured, 5.18.1). So the client switches keystoneauth's own status
 retries off and uses these rules. A date in the header is compared with the server's clock, if the answer has a Date
-header, because this host's clock may be wrong. Pure.
+header, because this host's clock may be wrong. Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from agent.timing.backoff import grown_s
 HOLD_CAP_S = 600.0
 #: A whole fleet may get the same Retry-After, so each host waits up to a quarter longer than requested.
 HOLD_SPREAD = 0.25
-#: The limit for all waits before repeated GETs in one audit. If Retry-After requests a longer wait, the GET fails.
+#: The limit in seconds for all waits before repeated GETs in one audit. If a Retry-After requests more seconds than are
+#: left, the GET fails.
 WAIT_BUDGET_S = 10.0
 FIRST_WAIT_S = 0.5
 LAST_WAIT_S = 512.0
@@ -29,8 +30,8 @@ _DELAY = re.compile(r"[0-9]{1,9}")
 def asked_s(retry_after: str | None, date: str | None, now: datetime.datetime) -> float | None:
     """Return the seconds that ``Retry-After`` requests, never negative; None if the header is missing or unreadable.
 
-    ``date`` is the answer's Date header. ``now`` is this host's clock (aware), used if there is no Date header.
-    Source: RFC 9110, 10.2.3: a number of seconds or an HTTP date.
+    ``date`` is the answer's Date header. ``now`` is the time of this host's clock, with a time zone; it is used if
+    there is no Date header. Source: RFC 9110, 10.2.3: a number of seconds or an HTTP date.
     """
     text = (retry_after or "").strip()
     if _DELAY.fullmatch(text):

@@ -46,7 +46,10 @@ class TokenSession(Session):
         self._asking = False
 
     def get_auth_headers(self, auth: Any = None, **options: Any) -> Any:  # noqa: ANN401 - keystoneauth's own
-        """Return the token's headers as keystoneauth does. Raises DiscoveryFailure if a token request needs a token."""
+        """Return the headers with the token, as keystoneauth does.
+
+        Raises DiscoveryFailure if the request for a token itself needs a token.
+        """
         if self._asking:
             raise kx.DiscoveryFailure(
                 "auth_url answers HTTP 401 to the request for Keystone's versions, which needs no token"

@@ -170,7 +170,7 @@ class _BoundedConnect:
 def _bounded_socket(sock: socket.socket, ends_at: float | None) -> socket.socket:
     """Return ``sock`` with a time-out that ends by ``ends_at``.
 
-    After ``ends_at``, close ``sock`` and raise TimeoutError.
+    If ``ends_at`` has passed already, close ``sock`` and raise TimeoutError.
     """
     if ends_at is not None:
         left_s = ends_at - time.monotonic()
@@ -211,7 +211,7 @@ class _BoundedBody:
             yield piece
 
     def read(self, *_args: Any, **_options: Any) -> bytes:  # noqa: ANN401 - as urllib3 has it
-        """Return nothing and close the connection: ``requests`` calls this only to discard a bad redirect's body."""
+        """Return no bytes and close the connection: ``requests`` calls this only to discard a bad redirect's body."""
         self._raw.close()
         return b""
 

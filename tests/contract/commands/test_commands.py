@@ -261,7 +261,7 @@ def test_explain_of_a_resource_class_lists_amounts_and_causes_and_free_capacity(
     assert (ended.code, ended.stderr) == (0, "")
     said = [line.strip() for line in ended.stdout.splitlines()]
     name = host.agent.name
-    sums = "recorded 20 of 60, promised 8, held 10 -> 12 should not be here"
+    sums = "recorded 20 of 60, promised 8, held 10 -> 12 recorded too much"
     assert said[0] == f"VCPU on {name}: {sums}"
     moved = f"8  moved-{name} {host.evacuated}"
     assert any(

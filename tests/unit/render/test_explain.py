@@ -131,7 +131,7 @@ STORY_1 = report(
 )
 
 STORY_1_TEXT = f"""\
-VCPU on cmp1.example.org: recorded 24 of 192, promised 16, held 16 -> 8 should not be here
+VCPU on cmp1.example.org: recorded 24 of 192, promised 16, held 16 -> 8 recorded too much
      8  moved {MOVED}  allocation-stale-move  the instance lives on cmp2
     16  4 instances                                 agreed
 promised 16, held 16:
@@ -490,7 +490,7 @@ def test_explain_lists_up_to_five_leaked_consumers_and_counts_more_than_five(cou
     leaked = [f"44444444-0000-4000-8000-00000000000{n}" for n in range(count)]
     rows = tuple(row(key, (None, None, 2), Verdict.ALLOCATION_LEAKED, "recorded-only") for key in leaked)
     said = text_of(explain_class(report(ledger=rows), "VCPU"))
-    assert said[0].endswith(f" -> {2 * count} should not be here")
+    assert said[0].endswith(f" -> {2 * count} recorded too much")
     few = [line for line in said if line.startswith("    2  44444444")]
     many = [line for line in said if line.startswith("    12  6 consumers  allocation-leaked")]
     assert (len(few), len(many)) == ((5, 0) if count == 5 else (0, 1))

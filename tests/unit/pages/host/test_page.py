@@ -136,7 +136,7 @@ def test_the_last_section_of_the_page_lists_all_data_that_could_not_be_read():
         "allocation-stale-move.",
         "A write of VGPU on provider 0d5c8a9e-6f5e-5c9b-8f43-1f4c2b7a9d10 was held back: the mediated devices of "
         "0000:81:00.0 are not known.",
-        "NUMA cell 1: how much of these is used is not known: dedicated CPUs, memory, 2 MiB pages, 1 GiB pages.",
+        "NUMA cell 1: it is not known how much is used of dedicated CPUs, memory, 2 MiB pages, 1 GiB pages.",
         "A row of the report was left out: ledger[3]: bad.",
         "journal: torn.",
     )
