@@ -89,7 +89,7 @@ def test_the_page_of_a_command_lists_its_arguments_and_examples_and_exit_codes(s
     assert "| 75 | the named finding must wait" in page
 
 
-def test_a_link_to_a_file_outside_the_documents_keeps_only_its_label():
+def test_a_link_to_a_file_outside_the_documents_is_replaced_by_its_label():
     text = "[the licence](../LICENSE), [here](#a), [a book](findings.md#x)\n```\n[code](../LICENSE)\n```\n"
     shown = site_stage.relinked(
         text,
@@ -119,7 +119,7 @@ def test_no_requirement_for_building_documents_is_a_run_time_requirement():
     assert names & run_time == set()
 
 
-def test_the_terminal_picture_shows_each_command_and_loads_no_remote_file():
+def test_the_svg_of_terminal_output_shows_each_command_and_loads_no_remote_file():
     output = "ERROR  \x1b[1;31mallocation-leaked\x1b[0m  <web-3>"
     picture = draw_terminal.svg([("stocktake findings", output)])
     drawn = (ROOT / "docs/terminal.svg").read_text()

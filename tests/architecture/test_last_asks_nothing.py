@@ -54,7 +54,7 @@ def asking(modules: set[str]) -> set[str]:
     return {module for module in modules if module.startswith(ASKING)}
 
 
-def test_a_command_with_option_last_imports_no_module_that_reads_a_source():
+def test_commands_run_with_option_last_import_no_module_that_reads_a_source():
     reached = reached_from("agent.cmd.daemon_report")
     assert {"agent.host_files.reports", "agent.host_files.saved_report", "agent.config.load"} <= reached
     assert asking(reached) == set()

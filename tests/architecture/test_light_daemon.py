@@ -66,7 +66,7 @@ def test_a_process_that_imports_the_daemon_has_not_loaded_the_heal_modules():
     assert done.stdout == "[]\n"
 
 
-def test_a_daemon_with_a_plain_configuration_loads_no_module_of_unused_features(tmp_path: Path):
+def test_a_daemon_with_minimal_configuration_loads_no_module_of_unused_features(tmp_path: Path):
     file, nova_conf = tmp_path / "stocktake.conf", tmp_path / "nova.conf"
     nova_conf.touch()
     file.write_text(

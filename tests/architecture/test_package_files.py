@@ -34,13 +34,13 @@ def test_every_command_has_a_manual_page_with_its_options(texts):
     assert all(f"\\fB{entry.name}\\fR" in texts[f"{MAN}/man1/stocktake.1"] for entry in COMMANDS)
 
 
-def test_the_manual_page_of_findings_has_every_finding_code_with_its_meaning(texts):
+def test_the_manual_page_of_findings_explains_every_finding_code(texts):
     page = texts[f"{MAN}/man7/stocktake-findings.7"]
     sections = re.findall(r"^\.SH ([a-z\\-]+)\n(?:.*\n)*?\.SS Meaning$", page, re.MULTILINE)
     assert [name.replace("\\", "") for name in sections] == sorted(rule.code for rule in BUILTIN)
 
 
-def test_the_manual_page_of_configuration_has_every_option(texts):
+def test_the_manual_page_of_configuration_describes_every_option(texts):
     page = texts[f"{MAN}/man5/stocktake.conf.5"]
     missing = [opt.dest for _, found in list_opts() for opt in found if f"\\fB{opt.dest}\\fR" not in page]
     assert missing == []

@@ -30,7 +30,7 @@ def test_each_test_whose_result_fills_the_version_table_exists(test):
     assert f"def {name or 'test_'}" in (ROOT / file).read_text()
 
 
-def test_each_day_one_older_openstack_release_is_tested_until_all_were_tested():
+def test_one_older_openstack_release_is_tested_per_day_until_each_was_tested():
     first = datetime.date(2026, 11, 23)
     turns = {in_turn(first + datetime.timedelta(days=day)) for day in range(len(RELEASES) - 1)}
     assert turns == set(RELEASES) - {NEWEST}

@@ -24,7 +24,7 @@ def elsewhere(view) -> set[str]:
     return {allocation.provider_uuid for allocation in record.allocations} - {HERE}
 
 
-def test_the_reader_rereads_the_record_of_a_recreated_consumer_with_a_finding():
+def test_a_recreated_consumer_that_has_a_finding_is_read_again():
     model = world()
     reader = TreeReader(ModelClient(model))
     assert elsewhere(reader.view(ViewRequest(**REQUEST))) == {ELSEWHERE}

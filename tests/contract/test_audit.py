@@ -142,7 +142,7 @@ def test_an_audit_of_an_unchanged_host_sends_exactly_one_request_to_placement(pl
     assert report["audit"]["placement"]["requests"] == 1
 
 
-def test_the_agent_reports_a_value_a_rival_keeps_changing_and_stops_writing_it(placement, host):
+def test_a_value_that_a_rival_keeps_changing_is_reported_and_no_longer_written(placement, host):
     with cell_of(host, *both(host)), host.daemon() as daemon:
         daemon.settled()
         for _ in range(2):

@@ -317,7 +317,7 @@ def test_the_companion_role_does_not_create_a_missing_provider(placement, host, 
     assert "nova-compute has not created" in host.report()["audit"]["plan"]["held_back"][0]["why"]
 
 
-def test_report_and_ledger_show_the_allocation_an_agent_in_role_companion_wrote(placement, host):
+def test_report_and_ledger_show_an_allocation_written_in_role_companion(placement, host):
     guests(host, ghost=(2, 512))
     host.agent("--once")
     (write,) = host.report()["audit"]["plan"]["writes"]

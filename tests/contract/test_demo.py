@@ -157,7 +157,7 @@ def copied(line: str) -> str:
     return done.stdout
 
 
-def test_commands_that_the_demo_prints_with_option_keep_succeed_in_a_shell(tmp_path):
+def test_with_option_keep_the_commands_printed_by_the_demo_succeed_in_a_shell(tmp_path):
     folder = tmp_path / "with a blank"
     folder.mkdir()
     done = run(folder, "--keep")
@@ -247,7 +247,7 @@ def test_printed_commands_repair_practice_faults_that_heal_does_not_repair(pract
 
 
 @pytest.mark.root
-def test_option_end_of_demo_without_a_folder_removes_none_of_several_clouds(practice):
+def test_demo_with_option_end_and_no_folder_removes_none_of_several_clouds(practice):
     document, folder = practice
     copy = folder / "stocktake-demo-another"
     copy.mkdir()

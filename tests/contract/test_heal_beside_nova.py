@@ -154,7 +154,7 @@ def test_heal_reads_migrations_of_an_instance_even_between_two_other_hosts(host)
     assert elsewhere.uuid in why
 
 
-def test_heal_leaves_a_leak_to_nova_compute_for_three_of_nova_computes_audits(host):
+def test_heal_leaves_a_leak_alone_during_three_audits_by_nova_compute(host):
     host.agent.configure({"DEFAULT": {"update_resources_interval": 60}})
     host.rest.allocate({host.agent.provider_uuid: OF_B}, uuid("gone"))
     host.cell(host.instance("gone", deleted=True, vm_state="deleted"))

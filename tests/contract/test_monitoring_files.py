@@ -71,7 +71,7 @@ def test_each_dashboard_file_equals_the_output_of_its_generator(board):
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_panels_of_a_dashboard_have_title_unit_and_description_and_no_overlap(path):
+def test_dashboard_panels_have_a_title_and_unit_and_description_and_no_overlap(path):
     panels = json.loads(path.read_text())["panels"]
     assert all(panel["title"] and panel["description"] and panel["fieldConfig"]["defaults"]["unit"] for panel in panels)
     cells = [

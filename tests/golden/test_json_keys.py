@@ -87,11 +87,11 @@ def keys(folder: Path) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("name", json.loads(LIST.read_text()))
-def test_each_json_key_of_the_reviewed_list_is_still_in_its_document(tmp_path, name):
+def test_each_reviewed_json_key_is_still_in_the_printed_document(tmp_path, name):
     assert set(json.loads(LIST.read_text())[name]) - set(keys(tmp_path)[name]) == set()
 
 
-def test_each_key_of_each_json_document_is_in_the_reviewed_list(tmp_path):
+def test_each_key_of_each_json_document_is_in_the_list_of_reviewed_keys(tmp_path):
     known = json.loads(LIST.read_text())
     assert {name: sorted(set(found) - set(known.get(name, ()))) for name, found in keys(tmp_path).items()} == {
         name: [] for name in keys(tmp_path)

@@ -52,7 +52,7 @@ def test_each_json_document_that_a_command_prints_fits_its_schema(name: str):
 
 
 @pytest.mark.parametrize("name", ["audit", "report", "heal"])
-def test_a_schema_rejects_a_document_without_one_of_its_keys(name: str):
+def test_a_schema_rejects_a_document_that_lacks_a_required_key(name: str):
     document = _examples()[name]
     assert [key for key in document if complaints(name, {k: v for k, v in document.items() if k != key}) == []] == []
 

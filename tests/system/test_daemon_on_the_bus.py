@@ -86,7 +86,7 @@ def logged(daemon: Daemon, event: str) -> list[dict]:
     return [record for record in daemon.records() if record["message"] == event]
 
 
-def test_a_daemon_without_a_transport_url_loads_no_messaging_or_reports_library(host):
+def test_a_daemon_without_transport_url_loads_no_oslo_messaging_or_oslo_reports(host):
     host.configure({"DEFAULT": {"transport_url": None}})
     command = [sys.executable, "-c", LOADED, "--config-file", str(host.config_file)]
     process = subprocess.Popen(

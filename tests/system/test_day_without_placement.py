@@ -82,7 +82,7 @@ def day(tmp_path: Path) -> Iterator[Day]:
         made.rest.server.stop()
 
 
-def test_a_day_without_placement_removes_no_finding_from_report_or_command(day, record_property):
+def test_a_day_without_placement_hides_no_finding_in_the_report_or_in_commands(day, record_property):
     with contextlib.ExitStack() as running:
         daemon = running.enter_context(day.host.daemon())
         until(lambda: all_confirmed(day), PATIENCE_S, "confirmed findings")

@@ -102,7 +102,7 @@ def test_a_health_address_in_use_causes_a_warning_and_the_daemon_continues(agent
         agent.until_logged("audit done")
 
 
-def test_a_health_address_that_other_machines_reach_causes_a_notice(agent):
+def test_a_health_address_that_other_machines_can_reach_causes_a_notice(agent):
     agent.configure(extra=f"[healthcheck]\nuri = tcp://0.0.0.0:{free_port()}")
     agent.start("--no-publish")
     agent.until_logged("outcome changed")

@@ -270,7 +270,7 @@ def receive(stream: socket.socket, log: Path) -> None:
         r"^<4>.* audit running for_s=\d+ in=placement",
     ],
 )
-def test_the_log_has_a_line_that_answers_each_listed_question_of_an_operator(night, pattern):
+def test_the_log_answers_each_question_in_a_list_of_operator_questions(night, pattern):
     assert night.line(pattern)
 
 
@@ -288,7 +288,7 @@ def test_every_log_line_of_the_daemon_is_short_and_from_a_logger_of_the_agent(ni
         assert re.search(r" (stocktake\.[a-z]+|agent\.[a-z_.]+) \[-\] ", line), line
 
 
-def test_the_report_for_sigusr2_is_in_the_journal_with_a_priority_on_each_line(night):
+def test_the_sigusr2_report_is_in_systemds_journal_with_a_priority_on_each_line(night):
     report = "\n".join(night.report)
     for title in ("Threads", "Configuration", "Audit queue", "Live findings", "Health", "Counters"):
         assert f" {title} " in report

@@ -190,7 +190,7 @@ def test_the_probe_reports_that_lvm2_hangs_and_leaves_no_process_running(own: Pr
     until(lambda: not pathlib.Path(f"/proc/{pid}").exists(), 20, "vgs still runs")
 
 
-def test_the_probe_reports_an_lvm2_that_is_not_installed(own: ProbeSocket, tmp_path) -> None:
+def test_the_probe_reports_that_lvm2_is_not_installed(own: ProbeSocket, tmp_path) -> None:
     direct = pytest.raises(SourceUnavailable, match="vgs is not installed")
     own.serve(("unshare", "--mount", "sh", "-c", f'mount --bind {tmp_path} /usr/sbin && exec "$@"', "sh", *own.probe()))
     with direct:

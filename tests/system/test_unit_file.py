@@ -123,7 +123,7 @@ def test_the_probe_unit_has_two_capabilities_and_no_network_and_a_time_limit():
     } <= lines
 
 
-def test_the_units_timeouts_are_longer_than_those_of_the_agent(service):
+def test_the_timeouts_in_the_systemd_unit_exceed_the_timeouts_of_the_agent(service):
     (graceful,) = (opt.default for opt in OPTS if opt.dest == "graceful_shutdown_timeout")
     assert int(service["TimeoutStopSec"]) > graceful
     assert int(service["TimeoutStartSec"]) > READY_AFTER_S
@@ -158,7 +158,7 @@ def test_the_unit_sets_no_option_that_hides_block_devices(service, option):
     assert option not in service
 
 
-def test_the_unit_starts_the_venvs_agent_after_the_readmes_install_commands(tmp_path):
+def test_the_readme_commands_install_the_agent_that_the_systemd_unit_starts(tmp_path):
     """Run the README's block with other folders, and without pip and systemd."""
     (block,) = re.findall(r"## Install it.*?```console\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     commands = [text.replace("\\\n", " ") for text in re.split(r"^# ", block, flags=re.MULTILINE) if text]

@@ -41,7 +41,7 @@ def _commands(page: pathlib.Path) -> list[str]:
     return [*(line for block in blocks for line in block.splitlines()), *own]
 
 
-def test_there_is_one_runbook_page_for_each_finding_code_and_alert_and_no_other():
+def test_runbook_pages_exist_for_exactly_the_finding_codes_and_alerts():
     names = {rule.code for rule in BUILTIN} | {rule["alert"] for rule in _rules()}
     assert {page.stem for page in PAGES} == names
 

@@ -17,7 +17,7 @@ def _differences(nova: Answer, agent: Answer) -> list[str]:
     return differences(Pair(variant=Variant(number=0, choices=()), nova=nova, agent=agent))
 
 
-def test_a_reserved_above_total_is_no_difference_if_nova_computes_ratio_is_0():
+def test_nova_reserved_above_the_total_is_no_difference_if_the_ratio_is_0():
     assert _differences(_answer(reserved=64, allocation_ratio=0.0), _answer(reserved=2)) == []
 
 

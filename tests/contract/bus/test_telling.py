@@ -75,7 +75,7 @@ def test_two_bus_listeners_receive_the_same_host_state(broker, host):
     assert states == (host_state(REPORT, sending),) * 2
 
 
-def test_a_changed_audit_result_is_sent_at_once_and_an_unchanged_one_is_not(broker, host):
+def test_only_a_changed_audit_result_is_sent_immediately(broker, host):
     with listener(broker.url) as watcher, agent(broker.url, host) as told:
         told.audited(REPORT)
         heard(watcher)
@@ -143,7 +143,7 @@ def test_the_rpc_method_publish_now_fails_if_no_message_interval_is_configured(b
         ({"namespace": "other"}, "ping", {}, "UnsupportedVersion"),
     ],
 )
-def test_an_invalid_rpc_call_raises_an_error_of_its_kind_and_triggers_no_audit(
+def test_an_invalid_rpc_call_raises_a_specific_error_and_triggers_no_audit(
     broker, host, caplog, target, method, arguments, named
 ):
     with agent(broker.url, host) as told, bus(broker.url) as opened:

@@ -117,7 +117,7 @@ def test_watch_shows_broken_and_silent_and_never_seen_hosts_on_its_first_screen(
     assert all(len(line) <= 80 for line in lines)
 
 
-def test_the_key_for_all_hosts_adds_clean_hosts_to_the_screen_of_watch(shown):
+def test_pressing_the_all_hosts_key_in_watch_also_shows_hosts_in_state_clean(shown):
     shown.send(b"a")
     shown.shows("CLEAN", f"of {HOSTS + 1}")
     shown.send(b"\x1b[F")
@@ -268,7 +268,7 @@ def test_watch_with_option_once_prints_csv_with_a_row_for_each_host(broker, fold
     assert [row[1] for row in rows] == ["compute-1", "compute-2", "compute-3"]
 
 
-def test_watch_with_option_once_writes_a_fleet_page_only_its_owner_can_read(broker, folder):
+def test_watch_with_option_once_writes_a_fleet_page_readable_only_by_its_owner(broker, folder):
     page = folder / "once.html"
     expected = str(listed(folder, "compute-1", "compute-4"))
     with synthetic_fleet(broker.url, ONCE):
@@ -282,7 +282,7 @@ def test_watch_with_option_once_writes_a_fleet_page_only_its_owner_can_read(brok
     assert "0 silent, 1 never seen" in text
 
 
-def test_watch_with_option_once_writes_the_fleet_page_to_stdout_without_table(broker, folder):
+def test_watch_with_option_once_can_print_the_fleet_page_instead_of_the_table(broker, folder):
     with synthetic_fleet(broker.url, ONCE):
         done = once(configured(folder, broker.url), "--html", "-")
     assert done.stdout.startswith("<!doctype html>")

@@ -78,7 +78,7 @@ def test_the_audit_json_document_lists_findings_and_sources_and_planned_writes(h
     assert [write["kind"] for write in document["plan"]["writes"]] == ["put-inventories", "put-traits"]
 
 
-def test_the_audit_text_has_a_block_per_root_cause_that_also_names_its_symptoms(host):
+def test_the_audit_text_shows_each_root_cause_together_with_its_symptoms(host):
     ended = host.run("audit")
     assert (ended.code, ended.stderr) == (3, "")
     assert ended.stdout.startswith(f"audit of {host.agent.name} at ")
@@ -111,7 +111,7 @@ FINDING_COLUMNS = [
 ]  # fmt: skip
 
 
-def test_the_findings_command_lists_each_finding_with_the_first_fix_command(host):
+def test_the_findings_command_lists_each_finding_with_its_first_fix_command(host):
     code, rows = host.json("findings")
     assert (code, listed(rows)) == (3, EXPECTED_CODES)
     assert {tuple(row) for row in rows} == {tuple(FINDING_COLUMNS)}
@@ -191,7 +191,7 @@ def by_class(rows, resource_class):
     return {row["consumer_uuid"]: row for row in rows if row["resource_class"] == resource_class}
 
 
-def test_ledger_json_has_promised_held_and_recorded_amounts_and_a_verdict(host):
+def test_ledger_json_has_the_keys_promised_and_held_and_recorded_and_verdict(host):
     code, rows = host.json("ledger")
     assert code == 0
     assert list(rows[0])[: len(LEDGER_KEYS)] == LEDGER_KEYS
@@ -247,7 +247,7 @@ def test_a_narrow_ledger_table_leaves_out_columns_and_breaks_no_word(host):
     assert host.evacuated[:8] in chosen
 
 
-def test_ledger_with_option_only_differing_counts_but_omits_rows_in_agreement(host):
+def test_option_only_differing_of_the_ledger_hides_and_counts_agreeing_rows(host):
     code, rows = host.json("ledger", "--only-differing")
     assert code == 0
     assert {row["verdict"] for row in rows} == {"allocation-leaked", "allocation-stale-move", "guest-unknown"}
@@ -389,7 +389,7 @@ def test_status_shows_the_last_report_of_the_daemon(own_host):
     assert [own_host.agent.name, "VCPU", "40", "20"] in [line.split() for line in ended.stdout.splitlines()]
 
 
-def test_the_agent_writes_no_report_file_with_options_once_and_no_publish(own_host):
+def test_with_options_once_and_no_publish_the_agent_writes_no_report_file(own_host):
     assert own_host.agent.agent("--once", "--no-publish").code == 3
     assert not own_host.agent.report_file.exists()
     assert own_host.agent.agent("--once").code == 3
@@ -425,7 +425,7 @@ def children(own_host, rest) -> SmallHost:
     return own_host
 
 
-def test_the_ledger_has_only_placements_amounts_for_child_providers(children):
+def test_for_child_providers_the_ledger_shows_only_the_amounts_in_placement(children):
     guest = children.running[0]
     said = children.run("ledger").stdout.splitlines()
     assert "total VGPU: promised not counted, held not counted, recorded 2" in said

@@ -49,7 +49,7 @@ def test_a_resource_class_can_be_named_in_lower_case(host):
     assert host.run("why", "--resource", "vcpu=1", "--forbidden", "hw_cpu_x86_avx512f").code == 0
 
 
-def test_a_finding_can_be_given_to_explain_as_the_first_8_characters_of_its_id(host):
+def test_explain_accepts_the_first_8_characters_of_a_finding_id(host):
     findings = host.json("audit")[1]["findings"]
     finding = next(each for each in findings if each["code"] == "allocation-stale-move")
     document = host.json("explain", finding["id"][:8])[1]

@@ -90,7 +90,7 @@ def test_the_version_option_prints_a_version_other_than_0_0_0():
     assert not ended.stdout.startswith("stocktake 0.0.0")
 
 
-def test_the_complete_command_prints_valid_bash_with_commands_and_options():
+def test_the_complete_command_prints_a_valid_bash_completion_script():
     ended = stocktake("complete")
     assert (ended.code, ended.stderr) == (0, "")
     assert "_stocktake" in ended.stdout
@@ -390,7 +390,7 @@ def test_config_show_exits_127_for_an_unknown_option_or_group(config, arguments,
     assert (ended.code, ended.stdout, ended.stderr) == (127, "", f"stocktake: {said}\n")
 
 
-def test_config_show_prints_an_unset_option_as_null_or_empty_by_output_format(config):
+def test_config_show_prints_an_unset_option_as_null_in_json_and_empty_in_csv(config):
     path, asked = config(), ("config", "show", "cpu_allocation_ratio", "-c", "value")
     forms = {
         form: stocktake("--config-file", path, *asked, "-f", form).stdout for form in ("json", "yaml", "csv", "value")

@@ -40,7 +40,7 @@ def first(document):
     return document["tree"]["obstacles"][0]
 
 
-def test_why_names_max_unit_as_the_obstacle_despite_a_high_allocation_ratio(host, rest):
+def test_the_why_command_names_max_unit_as_obstacle_despite_a_high_ratio(host, rest):
     code, document = host.json("why", "--resource", f"VCPU={CPUS + 1}")
     assert list(document)[: len(KEYS)] == KEYS
     assert (code, document["fits"], document["everywhere"], document["cloud"]) == (3, False, False, None)
@@ -50,14 +50,14 @@ def test_why_names_max_unit_as_the_obstacle_despite_a_high_allocation_ratio(host
     assert host.agent.provider_uuid not in offered(rest, f"resources=VCPU:{CPUS + 1}")
 
 
-def test_why_exits_0_for_a_request_that_fits(host, rest):
+def test_the_why_command_exits_0_for_a_request_that_fits(host, rest):
     ended = host.run("why", "--resource", f"VCPU={CPUS}")
     assert (ended.code, ended.stderr) == (0, "")
     assert f"{host.agent.name}: fits" in ended.stdout
     assert host.agent.provider_uuid in offered(rest, f"resources=VCPU:{CPUS}")
 
 
-def test_the_why_text_shows_request_and_first_obstacle_and_smallest_change(host):
+def test_the_why_text_shows_the_request_and_first_obstacle_and_smallest_change(host):
     ended = host.run_apart("why", "--resource", f"VCPU={CPUS + 1}", "--resource", "MEMORY_MB=999999", COLUMNS="200")
     assert (ended.code, ended.stderr) == (3, "")
     said = ended.stdout.splitlines()
@@ -68,7 +68,7 @@ def test_the_why_text_shows_request_and_first_obstacle_and_smallest_change(host)
     assert "  also blocked by capacity: " in ended.stdout or "  also blocked by max_unit: " in ended.stdout
 
 
-def test_why_subtracts_currently_recorded_allocations_from_the_capacity(host, rest):
+def test_the_why_command_subtracts_allocations_in_placement_from_the_capacity(host, rest):
     """The host has (16 - 1) x 4 = 60 VCPU, of which 20 are recorded: two more consumers of 16 leave 8."""
     consumers = [rest.allocate({host.agent.provider_uuid: {"VCPU": 16}}) for _ in range(2)]
     try:
@@ -80,7 +80,7 @@ def test_why_subtracts_currently_recorded_allocations_from_the_capacity(host, re
             rest.release(consumer)
 
 
-def test_why_lists_the_amount_of_the_requested_class_that_each_finding_uses_up(host, rest):
+def test_the_why_command_lists_the_amount_that_each_finding_uses_up(host, rest):
     """Of the host's 60 VCPU a deleted instance has 4, a moved instance 8, and two unknown consumers 32."""
     stray = rest.allocate({host.agent.provider_uuid: {"VCPU": 16}})
     other = rest.allocate({host.agent.provider_uuid: {"VCPU": 16}})
@@ -107,7 +107,7 @@ def test_why_lists_the_amount_of_the_requested_class_that_each_finding_uses_up(h
     assert document_of(host, "--resource", f"VCPU={CPUS + 1}")[1]["host"]["findings"] == []
 
 
-def test_why_evaluates_a_placement_query_with_several_request_groups(host):
+def test_the_why_command_evaluates_a_query_with_several_request_groups(host):
     query = "resources=VCPU:1&resources1=VCPU:1&resources2=VCPU:1&group_policy=isolate&root_required=COMPUTE_NODE"
     code, document = document_of(host, "--query", query)
     assert (code, first(document)["constraint"]) == (3, "group-policy")
@@ -115,7 +115,7 @@ def test_why_evaluates_a_placement_query_with_several_request_groups(host):
     assert host.run("why", "--query", query.replace("isolate", "none")).code == 0
 
 
-def test_why_with_option_flavor_of_uses_the_flavor_of_the_given_instance(host):
+def test_the_why_command_with_option_flavor_of_uses_the_flavor_of_the_instance(host):
     code, document = document_of(host, "--flavor-of", host.evacuated)
     assert (code, document["request"]["groups"][0]["resources"]) == (0, {"VCPU": 8, "MEMORY_MB": 2048})
     assert host.run("why", "--flavor-of", host.evacuated, "--resource", "VCPU=99").code == 3
@@ -140,13 +140,13 @@ def test_why_with_option_flavor_of_uses_the_flavor_of_the_given_instance(host):
         ((), "nothing is asked for"),
     ],
 )  # fmt: skip
-def test_why_exits_127_with_a_message_for_invalid_arguments(host, arguments, said):
+def test_the_why_command_exits_127_with_a_message_for_invalid_arguments(host, arguments, said):
     ended = host.run("why", *arguments)
     assert (ended.code, ended.stdout) == (127, "")
     assert said in ended.stderr
 
 
-def test_why_suggests_the_provider_for_a_mistyped_in_tree_uuid(host, rest):
+def test_the_why_command_suggests_a_provider_for_a_mistyped_in_tree_uuid(host, rest):
     uuid = rest.make_provider("the-near-one")
     nearly = uuid[:-1] + ("0" if uuid[-1] != "0" else "1")
     ended = host.run("why", "--resource", "VCPU=1", "--in-tree", nearly)
@@ -156,7 +156,7 @@ def test_why_suggests_the_provider_for_a_mistyped_in_tree_uuid(host, rest):
     assert host.run("why", "--resource", "VCPU=1", "--in-tree", "00000000").code == 127
 
 
-def test_why_exits_3_for_a_host_outside_the_aggregate_of_option_member_of(host, rest):
+def test_the_why_command_exits_3_for_a_host_outside_the_member_of_aggregate(host, rest):
     aggregate = new_uuid()
     rest.set_aggregates(rest.make_provider(), aggregate)
     code, document = document_of(host, "--resource", "VCPU=1", "--member-of", aggregate)
@@ -164,7 +164,7 @@ def test_why_exits_3_for_a_host_outside_the_aggregate_of_option_member_of(host, 
     assert host.run("why", "--resource", "VCPU=1", "--member-of", f"!{aggregate}").code == 0
 
 
-def test_why_exits_127_for_an_empty_aggregate_and_suggests_sync_aggregates(tmp_path, rest):
+def test_the_why_command_exits_127_for_an_empty_aggregate(tmp_path, rest):
     own, aggregate = small_host(tmp_path, rest), new_uuid()
     own.run("audit", "--publish")
     rest.set_aggregates(own.agent.provider_uuid, aggregate)
@@ -192,14 +192,14 @@ def test_the_why_command_counts_the_inventory_of_a_sharing_provider(tmp_path, re
     assert (code, first(document)["constraint"], first(document)["provider_uuid"]) == (3, "max-unit", sharing)
 
 
-def test_on_a_host_without_numa_cells_only_requests_for_numa_cells_do_not_fit(host):
+def test_a_host_without_numa_cells_refuses_only_requests_for_numa_cells(host):
     code, document = document_of(host, "--resource", "VCPU=1", "--numa-nodes", "1")
     assert (code, document["tree"]["fits"], document["fits"]) == (3, True, False)
     assert [obstacle["constraint"] for obstacle in document["host"]["obstacles"]] == ["numa-cell"]
     assert document_of(host, "--resource", "VCPU=1")[1]["host"]["obstacles"] == []
 
 
-def test_why_with_option_everywhere_omits_a_host_without_requested_numa_cells(host, rest):
+def test_option_everywhere_of_why_omits_a_host_that_lacks_requested_numa_cells(host, rest):
     wanted = ("--resource", "VCPU=1", "--numa-nodes", "1", "--everywhere")
     rest.set_inventories(rest.make_provider(), {"VCPU": {"total": 1}})
     code, document = document_of(host, *wanted)
@@ -213,14 +213,14 @@ def test_why_with_option_everywhere_omits_a_host_without_requested_numa_cells(ho
     assert f"  1 refused by this host: {host.agent.name}: " in said
 
 
-def test_why_with_option_everywhere_exits_3_if_the_host_lacks_numa_cells(host):
+def test_the_why_command_exits_3_if_the_only_host_searched_lacks_numa_cells(host):
     code, document = document_of(
         host, "--resource", "VCPU=1", "--numa-nodes", "1", "--everywhere", "--in-tree", host.agent.provider_uuid
     )
     assert (code, document["fits"], document["cloud"]["fits"]) == (3, False, 0)
 
 
-def test_why_exits_75_without_a_database_and_without_a_compute_id_file(tmp_path, rest):
+def test_the_why_command_exits_75_without_a_database_and_compute_id_file(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.run("audit", "--publish")
     own.agent.configure({"state": {"connection": f"sqlite:///{tmp_path}/nowhere/cell.sqlite"}})
@@ -238,7 +238,7 @@ def test_why_exits_75_without_a_database_and_without_a_compute_id_file(tmp_path,
     assert own.run("why", "--resource", "VCPU=1").code == 2
 
 
-def test_why_with_option_flavor_of_exits_75_if_the_database_is_unavailable(tmp_path, rest):
+def test_the_why_command_with_flavor_of_exits_75_if_the_database_is_unavailable(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.agent.configure({"state": {"connection": f"sqlite:///{tmp_path}/nowhere/cell.sqlite"}})
     ended = own.run("why", "--flavor-of", own.evacuated)
@@ -259,7 +259,7 @@ def test_unsupported_flavor_extra_specs_are_reported_as_notes(tmp_path, rest):
     assert "  note: extra spec resources:VGPU=x is not understood" in own.run("why", "--flavor-of", odd.uuid).stdout
 
 
-def test_why_exits_75_without_output_if_placement_is_down(tmp_path, rest):
+def test_the_why_command_exits_75_without_output_if_placement_is_down(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:9", "token": TOKEN}})
     ended = own.run("why", "--resource", "VCPU=1")
@@ -275,14 +275,14 @@ def test_why_exits_127_for_an_unknown_resource_class_even_if_placement_is_down(t
     assert (ended.code, "did you mean VCPU?" in ended.stderr) == (127, True)
 
 
-def test_why_with_option_flavor_of_exits_127_without_a_configured_nova_database(tmp_path, rest):
+def test_the_why_command_with_flavor_of_exits_127_if_no_database_is_configured(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.agent.configure({"state": {"source": "none"}})
     ended = own.run("why", "--flavor-of", own.evacuated)
     assert (ended.code, "source = none has no flavors" in ended.stderr) == (127, True)
 
 
-def test_why_exits_2_with_a_partial_answer_if_the_nova_database_is_down(tmp_path, rest):
+def test_the_why_command_exits_2_with_a_partial_answer_if_the_database_is_down(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.run("audit", "--publish")
     own.agent.configure({"state": {"connection": f"sqlite:///{tmp_path}/nowhere/cell.sqlite"}})
@@ -293,7 +293,7 @@ def test_why_exits_2_with_a_partial_answer_if_the_nova_database_is_down(tmp_path
     assert told == [1, 0], "each unread source is said once"
 
 
-def test_why_with_option_everywhere_finds_placements_hosts_and_names_obstacles(host, rest):
+def test_option_everywhere_of_why_finds_exactly_the_hosts_that_placement_offers(host, rest):
     roomy, aggregate = rest.make_provider(f"roomy-{new_uuid()[:8]}"), new_uuid()
     rest.set_inventories(roomy, {"VCPU": {"total": 4 * CPUS}})
     rest.set_aggregates(roomy, aggregate)
@@ -326,7 +326,7 @@ def test_the_why_command_sends_two_more_placement_requests_than_an_audit(host, r
     assert len(asked) == len(seen) + 2 + again == ended.document["placement"]["requests"]
 
 
-def test_why_with_option_everywhere_prints_no_answer_if_placement_is_down(tmp_path, rest):
+def test_the_why_command_with_everywhere_has_no_answer_if_placement_is_down(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:9"}})
     ended = own.run("why", "--resource", "VCPU=1", "--everywhere")

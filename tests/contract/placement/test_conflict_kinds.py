@@ -66,7 +66,7 @@ def test_an_allocation_above_the_capacity_raises_an_error_of_kind_no_room(client
     assert full.value.conflict is ConflictKind.NO_ROOM
 
 
-def test_each_reason_of_a_409_response_becomes_a_conflict_of_its_own_kind(rest, client, root):
+def test_each_reason_of_a_409_response_raises_a_different_kind_of_conflict(rest, client, root):
     """A class in use, a provider in use and a duplicate name each raise a conflict of their own kind."""
     rest.allocate({root: {"VCPU": 1}})
     memory = (Inventory(resource_class="MEMORY_MB", total=64),)

@@ -125,7 +125,7 @@ def test_a_read_contains_an_allocation_added_since_the_last_read(rest, reader, r
     )
 
 
-def test_with_fresh_allocations_each_provider_that_had_allocations_is_reread(rest, reader, root):
+def test_a_read_with_fresh_allocations_rereads_providers_that_had_allocations(rest, reader, root):
     child = offering_child(rest, root)
     consumers = [rest.allocate({uuid: {"VCPU": 1}}) for uuid in (root, child)]
     reader.view(looking_at(root))
@@ -145,7 +145,7 @@ def offering_child(rest, root):
     return child
 
 
-def test_with_fresh_allocations_the_reader_skips_providers_without_allocations(rest, reader, root):
+def test_a_read_with_fresh_allocations_skips_providers_without_allocations(rest, reader, root):
     children = [rest.make_provider(parent=root) for _ in range(60)]
     consumer = rest.allocate({root: {"VCPU": 1}})
     reader.view(looking_at(root))

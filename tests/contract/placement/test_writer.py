@@ -307,7 +307,7 @@ def test_the_result_of_the_writer_contains_the_number_of_sent_requests(rest, wri
     assert applied.requests == len(seen) == 2
 
 
-def test_a_foreign_write_between_two_writes_of_the_agent_raises_a_conflict(rest, tmp_path):
+def test_another_clients_write_between_two_agent_writes_raises_a_conflict(rest, tmp_path):
     uuid = rest.make_provider()
     foreign = Meanwhile(lambda: rest.set_traits(uuid, "HW_CPU_X86_SSE"))
     writer = scripted(rest, tmp_path, on_write(2, foreign))
@@ -348,7 +348,7 @@ def test_a_provider_deleted_by_another_client_since_the_read_raises_a_conflict(r
         writer.apply(Plan(writes=(inventories(uuid, VCPU),), generations=((uuid, 0),)), never)
 
 
-def test_s142_removing_a_used_resource_class_is_refused_and_earlier_writes_stay(rest, writer):
+def test_s142_removal_of_a_used_resource_class_fails_but_earlier_writes_persist(rest, writer):
     uuid = rest.make_provider()
     rest.set_inventories(uuid, {"VCPU": {"total": 4}})
     rest.allocate({uuid: {"VCPU": 1}})

@@ -136,7 +136,7 @@ def test_a_conductor_read_is_timestamped_with_the_agents_clock_in_utc(filled, so
     assert before <= now <= datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
 
 
-def test_heal_waits_for_the_same_heartbeat_that_a_full_read_returns(filled, source):
+def test_heal_and_a_full_read_use_the_same_heartbeat_of_a_compute_service(filled, source):
     """Heal waits until the pulse is new enough, then reads the rows: both must judge by the same services."""
     ago = datetime.datetime.now(datetime.UTC).replace(tzinfo=None, microsecond=0) - datetime.timedelta(seconds=20)
     with filled.engine.begin() as connection:
@@ -284,7 +284,7 @@ def test_conductor_and_sql_return_the_same_state_if_a_node_record_is_deleted(fil
 # Versions: only conductor knows which versions it supports, so each of these tests asks the released conductor.
 
 
-def test_the_error_for_a_too_new_object_names_its_version_and_conductors(filled):
+def test_the_error_for_a_too_new_object_names_both_object_versions(filled):
     newer = {**MANIFEST, "InstanceList": "2.99"}
     with client_of(filled.bus(), newer) as client, pytest.raises(SourceInconsistent) as raised:
         read(ConductorState(client))

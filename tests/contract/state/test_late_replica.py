@@ -230,7 +230,7 @@ def test_heal_waits_for_newer_rows_and_refuses_to_repair_a_changed_consumer(worl
         assert codes(audits.audit()) == set()
 
 
-def test_heal_refuses_a_repair_if_no_newer_heartbeat_of_a_service_arrives(world, monkeypatch):
+def test_heal_refuses_a_repair_if_no_service_sends_a_newer_heartbeat(world, monkeypatch):
     """A replica that stopped seconds ago counts as current for a minute."""
     monkeypatch.setattr(recheck, "WAIT_S", 1.0)
     uuid = world.shelved()
@@ -254,7 +254,7 @@ def test_heal_removes_a_stale_allocation_even_if_the_replica_lags_one_second(wor
     assert world.held(uuid) == {}
 
 
-def test_the_report_shows_the_number_of_findings_that_wait_for_heal(world):
+def test_the_report_shows_how_many_findings_are_waiting_for_heal(world):
     uuid = world.shelved()
     world.rest.allocate({world.root: HELD}, uuid)
     with daemon(world) as audits:

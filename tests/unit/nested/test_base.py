@@ -20,7 +20,7 @@ from tests.rigs.nested import CARDS, GPU_06, GPU_07, below, child, mdev_type, on
 ONE_TYPE = settings(mdev_types=(mdev_type("nvidia-11"),))
 
 
-def test_a_child_provider_has_a_name_of_node_name_underscore_and_its_own_name():
+def test_a_child_providers_name_begins_with_the_node_name_and_an_underscore():
     mine, grandchild = child(GPU_06), dataclasses.replace(child(GPU_07), parent_uuid=uuid(GPU_06))
     others = (
         dataclasses.replace(child("x"), uuid=uuid("other"), name="other_x"),
@@ -36,7 +36,7 @@ def test_the_root_provider_never_counts_as_a_child_whatever_its_name_is():
     assert children(None, NODE) == {}
 
 
-def test_the_lookup_of_a_child_provider_finds_only_the_provider_with_the_key():
+def test_the_lookup_of_a_child_provider_by_key_finds_only_that_provider():
     world = snapshot(placement=standing(child(GPU_06)))
     assert child_of(world, ProviderKey("mdev", GPU_06)) == child(GPU_06)
     assert child_of(world, ProviderKey("mdev", GPU_07)) is None
@@ -80,7 +80,7 @@ LEFT = {
 
 
 @pytest.mark.parametrize(("placement", "expected"), LEFT.values(), ids=LEFT.keys())
-def test_vgpu_counts_as_still_on_the_root_only_if_offered_and_allocated_there(placement, expected):
+def test_vgpu_counts_as_used_on_the_root_only_if_offered_and_allocated_there(placement, expected):
     assert still_on_root(MediatedDevices(), snapshot(placement=placement)) == expected
 
 

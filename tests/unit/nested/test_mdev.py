@@ -127,7 +127,7 @@ LEFT_ALONE = {
 
 
 @pytest.mark.parametrize(("libvirt", "chosen"), LEFT_ALONE.values(), ids=LEFT_ALONE.keys())
-def test_a_card_that_is_gone_disabled_or_unreadable_keeps_its_provider_as_it_is(libvirt, chosen):
+def test_a_gone_or_disabled_or_unreadable_card_keeps_its_provider_unchanged(libvirt, chosen):
     old = child(GPU_06, inventory("VGPU", 4), traits=frozenset())
     tree = tree_of(snapshot(libvirt=libvirt, placement=standing(old)), chosen)
     assert GPU_06 not in below(tree)

@@ -53,7 +53,7 @@ def test_s104_sev_es_has_a_child_provider_and_a_total_of_its_own():
     assert below(tree)["amd_sev_es"].traits_wanted == {"HW_CPU_X86_AMD_SEV_ES", "CUSTOM_OWNER_STOCKTAKE"}
 
 
-def test_s105_a_provider_of_sev_snp_takes_the_place_of_the_sev_es_provider():
+def test_s105_the_sev_snp_provider_replaces_the_sev_es_provider():
     tree = tree_of(snapshot(libvirt=encrypting(x86(SNP_MACHINE), sev="Y", sev_es="Y", sev_snp="Y")))
     assert totals(tree) == {"amd_sev": {CONTEXT: 16}, "amd_sev_snp": {CONTEXT: 17}}
     assert below(tree)["amd_sev_snp"].traits_wanted == {"HW_CPU_X86_AMD_SEV_SNP", "CUSTOM_OWNER_STOCKTAKE"}

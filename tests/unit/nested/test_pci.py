@@ -281,7 +281,7 @@ CONFLICTS = {
 
 
 @pytest.mark.parametrize(("devices", "entries"), CONFLICTS.values(), ids=CONFLICTS.keys())
-def test_a_conflict_in_device_spec_stops_updates_of_the_concerned_provider_only(devices, entries):
+def test_a_device_spec_conflict_stops_only_updates_of_the_affected_provider(devices, entries):
     there = tree(child(PF, inventory(VF_CLASS, 2)))
     decision = decided(world(*devices, device(GPU), placement=there), pci_settings(*entries, {"vendor_id": "10de"}))
     assert pci_providers(decision) == {GPU: {T4: 1}}

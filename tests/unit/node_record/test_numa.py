@@ -108,7 +108,7 @@ def test_s87_reserved_huge_pages_do_not_reduce_the_memory_of_a_numa_cell():
     assert {c.memory_mib for c in found} == {1024}
 
 
-def test_a_numa_cell_has_a_socket_only_if_all_its_online_cpus_are_on_it():
+def test_a_numa_cell_has_a_socket_only_if_all_online_cpus_share_that_socket():
     assert [c.socket for c in cells()] == [0, 0, 1, 1]
     torn = dataclasses.replace(
         FOUR_CELLS, cpus=tuple(Cpu(id=n, online=n != 1, socket=None if n == 1 else n) for n in range(8))

@@ -62,7 +62,7 @@ def test_s121_the_pool_of_a_device_with_a_physical_network_has_no_provider_uuid(
     ],
     ids=["a device", "a virtual function", "a physical function", "everything"],
 )
-def test_pci_pools_exclude_used_devices_and_the_pfs_or_vfs_that_these_block(in_use, left):
+def test_pci_pools_exclude_used_devices_and_pfs_or_vfs_blocked_by_used_devices(in_use, left):
     assert counts(pools((device(GPU), *FUNCTIONS), ALL, frozenset(in_use))) == left
 
 
@@ -73,7 +73,7 @@ def test_the_tags_of_a_pci_pool_omit_resource_class_and_traits():
 
 
 @pytest.mark.parametrize("kind", [PciKind.PF, PciKind.VF, PciKind.VDPA])
-def test_a_network_devices_pool_has_the_tag_remote_managed_false_by_default(kind):
+def test_the_pool_of_a_network_device_has_remote_managed_false_by_default(kind):
     own = device(PF, kind, "8086:1", card_serial="S1", parent_address=None if kind is PciKind.PF else GPU)
     (found,) = pools((own,), specs({"vendor_id": "8086"}), frozenset())
     assert dict(found.tags) == {"remote_managed": "false"}

@@ -121,7 +121,7 @@ def test_the_service_id_of_a_record_is_kept_if_the_service_is_missing():
     assert decision(world).plan.records == ()
 
 
-def test_s65_an_uptime_that_changed_alone_is_not_written_to_the_record():
+def test_s65_an_uptime_change_without_another_change_is_not_written():
     first = stored()
     assert saved(world_of(first)) is None
     assert saved(world_of(first, uptime_s=90.0, load=(1.0, 0.5, 0.2))) is None
@@ -146,7 +146,7 @@ def test_s18_the_stat_failed_builds_is_copied_from_the_stored_record():
     [(None, 3.0, 3.0), (2.0, 3.0, 2.0), (0.0, 3.0, 3.0), (None, None, 16.1), (None, 0.0, 16.1), (2.0, 0.0, 2.0)],
 )
 @pytest.mark.parametrize("name", ["cpu", "memory", "disk"])
-def test_s67_the_ratio_is_the_configured_one_else_the_stored_else_the_initial(name, configured, before, after):
+def test_s67_ratio_precedence_is_configured_then_stored_then_initial(name, configured, before, after):
     field = f"{name}_ratio"
     chosen = settings(**{field: RatioPolicy(configured=configured, initial=16.1)})
     found = saved(world_of(stored(**{field: before})), chosen)
@@ -318,7 +318,7 @@ def test_another_provider_with_the_node_name_blocks_all_writes():
         (Role.COMPANION, StateKind.CONDUCTOR, "not written in role companion"),
     ],
 )
-def test_a_note_says_for_each_role_and_state_source_if_the_record_is_written(role, kind, said):
+def test_a_note_states_for_each_role_and_source_whether_a_record_is_written(role, kind, said):
     assert said in record_note(settings(role=role), conductor(kind=kind))
 
 

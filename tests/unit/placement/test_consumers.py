@@ -67,7 +67,7 @@ def test_the_records_of_many_new_consumers_are_requested_over_several_reads():
     assert (turns, asked) == ([2, 2, 1, 0], ["a", "b", "c", "d", "e"])
 
 
-def test_the_record_of_a_suspicious_consumer_is_requested_once_and_at_once():
+def test_the_record_of_a_suspicious_consumer_is_requested_first_and_only_once():
     first, asked = looked(NO_CONSUMERS, dict.fromkeys("abc", 1), suspects=("c", "gone"))
     assert asked == ["c"]
     assert looked(first, dict.fromkeys("abc", 1), suspects=("c",))[1] == []

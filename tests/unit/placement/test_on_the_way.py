@@ -18,7 +18,7 @@ def reply(status: int, text: str, **changes) -> Reply:
 
 
 @pytest.mark.parametrize("status", [404, 405, 410])
-def test_a_404_405_or_410_of_a_proxy_maps_to_placement_unavailable(status):
+def test_a_404_405_or_410_from_a_proxy_maps_to_placement_unavailable(status):
     own = json.dumps({"errors": [{"status": status, "code": "placement.undefined_code", "detail": "No such provider"}]})
     assert type(refusal(reply(status, own))) is PlacementRejected
     for page in ("", "<html>404</html>", '{"message": "no Route matched"}', "[]", '{"errors": []}'):

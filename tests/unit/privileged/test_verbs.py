@@ -133,6 +133,6 @@ def test_domain_capabilities_are_reported_as_unread_if_libvirt_does_not_answer()
     assert ask(Verb.DOMAIN_CAPABILITIES, Recorder(), scope).kind is Kind.UNREAD
 
 
-def test_with_the_libvirt_test_driver_domain_capabilities_are_one_libvirt_error() -> None:
+def test_the_libvirt_test_driver_answers_domain_capabilities_with_one_error() -> None:
     answers = ask(Verb.DOMAIN_CAPABILITIES, Recorder()).content["answers"]
     assert [answer["code"] for answer in answers] == [libvirt.VIR_ERR_NO_SUPPORT]

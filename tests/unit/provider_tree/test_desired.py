@@ -197,7 +197,7 @@ def test_reserved_is_not_reduced_if_a_source_that_it_depends_on_is_incomplete(wo
     assert reserves(decided(world, chosen)) == expected
 
 
-def test_the_part_of_reserved_that_is_kept_from_placement_is_listed_separately():
+def test_the_part_of_reserved_kept_from_placements_value_is_listed_separately():
     wanted = wanted_root(decided(snapshot(placement=HELD, lost=[STATE]), settings(reserved_host_cpus=1)))
     assert wanted.reserves[-1] == ReserveTerms(
         resource_class="VCPU", terms=(("reserved_host_cpus", 1), ("kept-from-placement", 2))

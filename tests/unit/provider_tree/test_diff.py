@@ -121,7 +121,7 @@ TRAITS = {
 
 
 @pytest.mark.parametrize(("before", "after"), TRAITS.values(), ids=TRAITS.keys())
-def test_wanted_traits_are_added_unwanted_ones_removed_and_all_others_kept(before, after):
+def test_a_trait_update_adds_wanted_and_removes_unwanted_and_keeps_other_traits(before, after):
     plan = diff(tree(wanted(VCPU)), held(VCPU, traits=before))
     expected = () if after is None else (PutTraits(provider_uuid=ROOT_UUID, traits=tuple(sorted(after))),)
     assert plan.writes == expected
@@ -228,7 +228,7 @@ AGGREGATES = {
 
 
 @pytest.mark.parametrize(("before", "after"), AGGREGATES.values(), ids=AGGREGATES.keys())
-def test_wanted_aggregates_are_added_unwanted_ones_removed_and_all_others_kept(before, after):
+def test_an_update_adds_wanted_and_removes_unwanted_and_keeps_other_aggregates(before, after):
     provider = wanted(VCPU, aggregates_wanted=frozenset({"a"}), aggregates_unwanted=frozenset({"b"}))
     plan = diff(tree(provider), held(VCPU, traits=OURS, aggregates=frozenset(before)))
     expected = () if after is None else (PutAggregates(provider_uuid=ROOT_UUID, aggregates=tuple(sorted(after))),)

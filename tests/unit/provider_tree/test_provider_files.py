@@ -88,7 +88,7 @@ def test_s132_an_entry_that_contains_a_class_managed_by_the_agent_is_a_conflict(
     assert wanted_root(decided(world(), settings(provider_entries=(taken,)))).inventory("VCPU").total == 4
 
 
-def test_s135_an_entry_does_not_conflict_with_the_class_that_it_added_earlier():
+def test_s135_an_entry_does_not_conflict_with_a_class_from_that_same_entry():
     added = entry(inventory("CUSTOM_A", 100), traits={"CUSTOM_T"}, uuid=CHILD.uuid)
     there = world(OURS, CHILD)
     plan = decided(there, settings(provider_entries=(added,))).plan
@@ -157,7 +157,7 @@ def test_a_value_that_an_entry_added_is_remembered_while_it_is_in_placement():
     assert after(T, entries=(named,)).tree.added == (A, T)
 
 
-def test_a_value_that_an_entry_added_is_not_removed_while_an_entry_contains_it():
+def test_a_value_added_by_one_entry_is_kept_while_any_entry_still_contains_it():
     assert (
         after(A, T, entries=(entry(inventory("CUSTOM_A", 9), traits={"CUSTOM_T"}, uuid=ROOT_UUID),)).plan.writes == ()
     )
@@ -206,7 +206,7 @@ def of_gpu(decision):
     return [write for write in decision.plan.writes if write.provider_uuid == GPU.uuid]
 
 
-def test_a_value_that_an_entry_added_is_forgotten_if_the_agent_itself_wants_it():
+def test_a_value_added_by_an_entry_is_forgotten_once_the_agent_itself_wants_it():
     assert on_gpu(CARD, was=(GPU_CLASS,)).tree.added == ()
     assert on_gpu(UNKNOWN, was=(GPU_CLASS,)).tree.added == (GPU_CLASS,), "not known now whether it wants it"
     owned = entry(traits={"CUSTOM_OWNER_STOCKTAKE", "CUSTOM_T"}, uuid=GPU.uuid)

@@ -71,7 +71,7 @@ def test_the_audit_text_shows_how_many_of_the_planned_writes_succeeded(changes, 
     assert head(audit_document(dataclasses.replace(REPORT, **changes)))[1].endswith(text)
 
 
-def test_the_audit_text_says_that_nothing_was_written_as_placement_was_not_read():
+def test_the_audit_text_says_nothing_was_written_because_placement_was_not_read():
     unread = SourceStatus(name="placement", ok=False, age_s=None, duration_ms=9.0, error="placement: refused")
     report = dataclasses.replace(REPORT, sources=(unread,), plan=EMPTY_PLAN, writes_done=0, requests=0, tried=12)
     said = head(audit_document(report))
@@ -133,7 +133,7 @@ def test_a_finding_block_shows_code_subject_state_age_id_text_and_commands():
     ]
 
 
-def test_a_finding_without_commands_shows_the_remedy_as_text():
+def test_a_finding_without_commands_shows_the_fix_as_text():
     finding = finding_document(FINDING) | {"remedies": []}
     assert "  how: lvremove guests/scratch, or set [lvm] foreign_volumes" in shown(finding_block(finding, {}, NOW))
 
@@ -150,7 +150,7 @@ def test_a_finding_of_an_older_agent_is_shown_without_a_state():
     assert "  seen, 60 min  [" in shown(finding_block(older | {"confirmed": False}, {}, NOW))[0]
 
 
-def test_symptoms_are_printed_below_their_cause_and_without_remedies():
+def test_symptoms_are_printed_below_their_cause_and_without_fix_commands():
     said = shown(audit_blocks(audit_document(SCREEN), {}))
     symptoms = [line for line in said if "consumer-on-several-providers" in line]
     assert symptoms == [
@@ -224,7 +224,7 @@ def plan_text(plan, width=400):
     return [line for line in shown(plan_lines(plan), width) if line]
 
 
-def test_the_plan_text_lists_writes_with_units_before_the_writes_held_back():
+def test_the_plan_text_shows_units_and_lists_writes_held_back_last():
     said = plan_text(DOCUMENT["plan"])
     assert said[0] == f"plan {REPORT.plan.digest[:12]}:"
     assert said[1:] == [
@@ -344,7 +344,7 @@ def test_an_unavailable_source_is_listed_before_findings_of_the_same_severity():
     assert next(line.split()[1] for line in said if line.startswith("ERROR")) == "source-unavailable"
 
 
-def test_a_finding_block_shows_further_facts_that_the_audit_read_on_the_subject():
+def test_a_finding_block_shows_further_facts_about_the_subject_of_the_finding():
     found = changed() | {"known": ["the database has no instance on the node", "Placement has no such provider"]}
     said = shown(finding_block(found, {}, NOW))
     assert [line for line in said if line.startswith("known: ")] == [

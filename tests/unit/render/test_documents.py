@@ -104,7 +104,7 @@ def test_the_json_documents_have_every_key_of_the_stable_format():
     assert set(trait_rows(REPORT)[0]) == set(TRAIT)
 
 
-def test_the_ledger_row_of_a_leaked_allocation_has_null_for_promised_and_held():
+def test_the_ledger_row_of_a_leaked_allocation_has_promised_null_and_held_null():
     agreed, leaked = ledger_rows(REPORT)
     assert (agreed["consumer_uuid"], agreed["promised"], agreed["verdict"]) == (GUEST, 4, "agreed")
     assert (leaked["consumer_uuid"], leaked["promised"], leaked["held"], leaked["recorded"]) == (
@@ -128,7 +128,7 @@ def test_the_total_is_null_for_a_class_that_only_placement_has():
     assert (shown["resource_class"], shown["total"], shown["recorded_total"]) == ("VCPU", None, 48)
 
 
-def test_the_evidence_about_a_foreign_volume_has_its_exact_size_in_bytes():
+def test_the_evidence_about_a_volume_unknown_to_nova_has_its_exact_byte_size():
     (finding,) = audit_document(REPORT)["findings"]
     assert finding["evidence"][0]["size_bytes"] == 8_053_063_680
     assert [claim["provider"] for claim in finding["evidence"]] == ["root", "lvm:other"]

@@ -191,11 +191,11 @@ def document(found):
     return document_with_text(found, text_of(found))
 
 
-def test_story_1_explain_vcpu_lists_the_consumers_and_the_finished_evacuation():
+def test_explain_vcpu_lists_the_consumers_and_evacuation_of_demo_story_1():
     assert text_of(explain_class(STORY_1, "VCPU")) == STORY_1_TEXT
 
 
-def test_story_1_explain_verbose_shows_which_source_each_amount_comes_from():
+def test_explain_verbose_shows_the_source_of_each_amount_of_demo_story_1():
     said = text_of(explain_class(STORY_1, "VCPU"), Detail.SOURCES)
     first = said.index("consumers:")
     assert said[first : first + len(STORY_1_SOURCES)] == STORY_1_SOURCES
@@ -213,7 +213,7 @@ def test_no_line_of_explain_has_two_uuids(detail, width):
         assert [line for line in shown(explanation_blocks(found, detail), width) if len(UUID.findall(line)) > 1] == []
 
 
-def test_story_1_explain_consumer_explains_the_evacuated_instance():
+def test_explain_consumer_explains_the_evacuated_instance_of_demo_story_1():
     assert text_of(explain_consumer(STORY_1, MOVED)) == STORY_1_CONSUMER
 
 
@@ -329,7 +329,7 @@ def test_held_disk_of_a_consumer_is_shown_as_not_known_if_lvm_was_not_read():
     assert [each["unread_books"] for each in document(found)["rows"]] == [{"held": ["lvm"]}, {}]
 
 
-def test_promised_is_shown_as_not_known_only_if_no_row_has_a_promised_amount():
+def test_promised_is_shown_as_not_known_only_if_every_row_lacks_that_amount():
     sources = (source("placement"), source("state"), source("libvirt", "down"))
     ledger = (row(GUESTS[0], (None, None, 4)), row(GUESTS[1], (4, None, 4)))
     not_known = "- in promised: not known, because sources were not read (libvirt)"
@@ -407,7 +407,7 @@ CHILDREN_SENTENCE = (
 )
 
 
-def test_promised_and_held_are_not_counted_for_a_class_on_child_providers():
+def test_explain_counts_no_promised_or_held_amount_for_child_providers():
     said = text_of(explain_class(WITH_CARD, "VGPU"))
     assert said[:3] == [
         f"VGPU on {NODE}: recorded 2 of 16, promised not counted, held not counted",
@@ -450,7 +450,7 @@ def test_a_leak_on_a_child_provider_has_the_verdict_allocation_leaked():
 
 
 @pytest.mark.parametrize("where", [PROVIDER, "uuid-card"])
-def test_explain_reports_if_the_agent_has_no_rule_for_a_class(where):
+def test_explain_says_that_the_agent_has_no_rule_for_a_custom_class(where):
     licence = dataclasses.replace(CARD, resource_class="CUSTOM_LICENCE")
     wanted = licence if where == PROVIDER else None
     there = InventoryRow(provider=NODE, provider_uuid=where, wanted=wanted, recorded=licence, used=1)
@@ -467,7 +467,7 @@ def test_the_verdict_unknown_is_explained_by_the_source_that_was_not_read():
     assert "not-compared: a source that the verdict needs could not be read, or does not allow a verdict" in said
 
 
-def test_explain_groups_equal_child_providers_and_lists_a_used_one_separately():
+def test_explain_groups_equal_child_providers_and_lists_used_ones_separately():
     rows = tuple(child(number, DEVICE, used=int(number == 7)) for number in range(43))
     found = explain_class(report(inventory=rows), "CUSTOM_PCI_10DE_1EB8")
     said = text_of(found)
@@ -552,7 +552,7 @@ def test_explain_says_that_this_host_does_not_offer_a_class_without_inventory():
     assert "no inventory of VGPU: this host offers no VGPU" in text_of(explain_class(STORY_1, "VGPU"))
 
 
-def test_explain_says_that_a_class_has_no_inventory_as_the_provider_is_unknown():
+def test_explain_says_a_class_has_no_inventory_because_the_provider_is_unknown():
     lines = text_of(explain_class(dataclasses.replace(STORY_1, provider_uuid=None, inventory=()), "VCPU"))
     assert "no inventory of VCPU: the provider of this host is unknown" in lines
 
@@ -649,7 +649,7 @@ def test_explain_of_a_consumer_without_a_leak_does_not_show_over_capacity():
     assert codes_of(dataclasses.replace(STORY_1, findings=(crowded,)), GUESTS[0]) == []
 
 
-def test_explain_of_a_consumer_says_what_the_verdict_settling_waits_for():
+def test_explain_says_what_a_consumer_with_the_verdict_settling_waits_for():
     moving = row(MOVED, (4, 4, 4), Verdict.SETTLING, settling="live-migration to cmp2 has status running")
     said = text_of(explain_consumer(report(ledger=(moving,)), MOVED))
     assert any("settling: live-migration to cmp2 has status running; the agent draws no conclusion" in t for t in said)

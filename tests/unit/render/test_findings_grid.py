@@ -11,13 +11,13 @@ def commands(seen):
     return row["fix"], row["inspect"], row["hand"]
 
 
-def test_the_column_fix_has_the_heal_command_and_the_column_hand_the_manual_one():
+def test_the_fix_column_shows_heal_commands_and_the_hand_column_manual_commands():
     fix, inspect, hand = commands(STALE)
     assert (fix, inspect) == (f"stocktake heal --finding {STALE.finding.id[:8]}", None)
     assert hand.startswith("openstack resource provider allocation unset ")
 
 
-def test_the_column_fix_never_contains_a_command_that_only_inspects():
+def test_the_fix_column_never_contains_a_command_that_only_inspects():
     assert commands(FOREIGN) == (None, "lvs -o +lv_tags guests/backup-by-hand", None)
 
 

@@ -269,7 +269,7 @@ def test_volumes_outside_the_disk_gb_store_are_not_counted_as_used_disk(chosen, 
     assert Disk().held(world, chosen) == ()
 
 
-def test_a_root_disk_on_a_volume_is_not_part_of_the_promised_local_disk():
+def test_a_root_disk_on_a_volume_is_not_counted_as_local_disk_of_the_instance():
     taken = occupied(state(instance("i1"), instance("i2", boots_from_volume=True)), NODE, frozenset()).occupancies
     (claim,) = Disk().promised(taken, settings())
     assert (claim.consumer.key, claim.amount, claim.size_bytes) == (uuid("i1"), 1, None)
@@ -299,7 +299,7 @@ def test_s99_a_sharing_provider_does_not_replace_the_local_disk_inventory():
     assert disk_of(world, settings()) == (inventory("DISK_GB", 200), None)
 
 
-def test_an_unreadable_ceph_cluster_stops_updates_of_disk_gb_and_nothing_else():
+def test_an_unreadable_ceph_cluster_stops_no_updates_except_those_of_disk_gb():
     world = ceph(100 * GIB)
     lost = dataclasses.replace(world, storage=(*world.storage[:-1], failed(CEPH)))
     assert disk_of(lost, RBD) == (None, "ceph could not be read")

@@ -79,7 +79,7 @@ def test_the_memory_of_every_defined_guest_counts_as_used_even_if_shut_off():
     }
 
 
-def test_the_memory_that_nova_promises_an_instance_is_that_of_the_flavor():
+def test_the_memory_counted_for_an_instance_is_the_memory_in_its_flavor():
     taken = occupied(state(instance(flavor=FLAVOR_B)), NODE, frozenset()).occupancies
     (claim,) = Memory().promised(taken, settings())
     assert (claim.consumer.key, claim.resource_class, claim.amount) == (uuid("i1"), "MEMORY_MB", 256)

@@ -80,7 +80,7 @@ def test_the_cpus_of_pinned_guests_are_counted_as_used_pcpus():
     assert (claim.consumer.key, claim.resource_class, claim.amount) == (uuid("i2"), "PCPU", 2)
 
 
-def test_pcpus_are_promised_only_to_instances_with_cpu_policy_dedicated():
+def test_pcpus_are_counted_only_for_instances_with_cpu_policy_dedicated():
     pinned = dataclasses.replace(FLAVOR_B, extra_specs=(("hw:cpu_policy", "dedicated"),))
     world = state(instance("i1", flavor=pinned), instance("i2", flavor=FLAVOR_B))
     taken = occupied(world, NODE, frozenset()).occupancies

@@ -81,7 +81,7 @@ ALIKE = {
 
 
 @pytest.mark.parametrize(("before", "now", "expected"), ALIKE.values(), ids=ALIKE.keys())
-def test_a_file_system_is_recognized_after_a_reboot_and_another_one_is_not(before, now, expected):
+def test_after_a_reboot_only_the_same_file_system_is_recognized(before, now, expected):
     assert likeness(mark(300, before), mark(300, now)) is expected
 
 

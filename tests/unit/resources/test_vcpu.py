@@ -101,7 +101,7 @@ def test_the_cpus_of_unpinned_guests_are_counted_as_used_vcpus():
     )
 
 
-def test_the_vcpus_that_nova_promises_an_instance_are_those_of_the_flavor():
+def test_the_vcpus_counted_for_an_instance_are_the_vcpus_in_its_flavor():
     taken = occupied(state(instance(flavor=FLAVOR_B)), NODE, frozenset()).occupancies
     assert Vcpu().promised(taken, settings()) == (
         Claim(

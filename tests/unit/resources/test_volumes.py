@@ -94,7 +94,7 @@ def test_a_block_storage_volume_belongs_to_block_storage_even_if_attached(name: 
 @pytest.mark.parametrize(
     "name", ["handmade", f"volume-{GONE}x", f"x{HERE}_disk", HERE, "vg1-pool", f"{HERE.upper()}x_"]
 )
-def test_a_volume_with_an_unrecognised_name_is_foreign(name: str) -> None:
+def test_a_volume_with_an_unrecognised_name_is_classed_as_unknown_to_nova(name: str) -> None:
     assert owner_of(name) == (OwnerKind.FOREIGN, None)
 
 
@@ -249,7 +249,7 @@ def test_a_vdo_pool_belongs_to_the_instance_whose_disk_it_contains() -> None:
     assert shares(vdo, volume("vpool", 50, segment_type="vdo-pool")) == {"vpool": (OwnerKind.INSTANCE, 50, 0)}
 
 
-def test_a_foreign_volume_in_a_foreign_thin_pool_is_counted_with_the_pool() -> None:
+def test_an_unknown_volume_in_an_unknown_thin_pool_is_counted_with_the_pool() -> None:
     assert pool_with("tpool", "x")["x"] == (OwnerKind.PART, None, 0, "vg0/tpool")
 
 

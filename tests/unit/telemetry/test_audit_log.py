@@ -143,7 +143,7 @@ def test_a_finding_is_logged_when_it_is_new_confirmed_changed_or_gone(log):
     assert log.audit(REPORT) == [events.FINDING_GONE]
 
 
-def test_the_log_line_of_a_finding_has_code_severity_subject_remedy_and_facts(log):
+def test_the_log_line_of_a_finding_has_code_and_severity_and_fix_and_facts(log):
     log.audit(replace(REPORT, findings=(seen(replace(LEAK, facts=(("size_bytes", 7),))),)))
     fields = next(line.fields for line in log.last if line.event == events.FINDING_APPEARED)
     assert fields == {

@@ -31,7 +31,7 @@ def test_a_finding_without_a_valid_start_time_is_reported_as_of_unknown_age():
     assert "of unknown age" in told(Condition(waiting=(), report=report_of(finding)))["Live findings"]
 
 
-def test_the_sources_section_of_the_sigusr2_report_says_if_a_source_was_read():
+def test_the_sigusr2_report_says_whether_each_source_was_read():
     report = report_of(lost="placement", error="no answer")
     sources = tuple(
         replace(s, lost_since=START) if s.name == "placement"

@@ -41,11 +41,11 @@ def test_the_table_of_levels_contains_only_events_that_exist():
     assert len(set(EVENTS)) == len(EVENTS)
 
 
-def test_every_logger_of_the_agent_has_at_least_one_log_event():
+def test_the_event_catalogue_lists_at_least_one_event_for_every_logger():
     assert {event.logger for event in EVENTS} == set(Logger)
 
 
 @pytest.mark.parametrize(("event", "level"), [(events.STARTED, logging.ERROR), (events.OUTCOME_CHANGED, None)])
-def test_a_log_line_chooses_its_level_exactly_if_its_event_has_no_fixed_level(event, level):
+def test_a_log_line_may_choose_a_level_only_if_its_event_has_no_fixed_level(event, level):
     with pytest.raises(ValueError, match="level"):
         Line(event=event, fields={}, chosen_level=level)

@@ -40,7 +40,7 @@ def test_a_field_without_a_value_is_not_logged_and_an_empty_list_is_a_dash():
     assert message("t", {"a": None, "b": "", "c": (), "d": 0, "e": False}) == "t c=- d=0 e=False"
 
 
-def test_the_remedy_in_words_is_not_logged_if_the_line_has_a_command():
+def test_advice_in_words_is_not_logged_if_the_line_contains_a_command():
     assert message("t", {"remedy": "heal it", "fix": "stocktake heal"}) == 't fix="stocktake heal"'
     assert message("t", {"remedy": "wait"}) == "t remedy=wait"
 

@@ -30,7 +30,7 @@ def test_a_table_cell_shows_a_unit_for_memory_and_disk_sizes_only(resource_class
     assert cell(resource_class, value) == text
 
 
-def test_every_verdict_has_an_explanation_of_its_own():
+def test_every_ledger_verdict_has_its_own_explanation():
     assert set(MEANINGS) == set(Verdict)
     assert len(set(MEANINGS.values())) == len(Verdict)
 

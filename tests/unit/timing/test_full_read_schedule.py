@@ -13,7 +13,7 @@ HOSTS = [str(uuid.uuid5(uuid.NAMESPACE_DNS, f"host-{number}")) for number in ran
 
 
 @given(st.uuids().map(str), st.integers(1, 12), st.integers(1, 1000))
-def test_of_ten_scheduled_reads_one_is_full_and_nine_are_of_allocations_only(host, every, first):
+def test_one_of_ten_scheduled_reads_is_full_and_nine_read_only_allocations(host, every, first):
     turns = Counter(turn(host, audit, every) for audit in range(first, first + every * EVERYTHING_AFTER))
     assert (turns[Turn.EVERYTHING], turns[Turn.ALLOCATIONS]) == (1, EVERYTHING_AFTER - 1)
 
@@ -40,7 +40,7 @@ def test_the_scheduled_reads_of_hosts_started_together_are_spread_over_audits(au
     assert abs(turns[Turn.EVERYTHING] - 20) < 23
 
 
-def test_an_overdue_full_read_takes_the_place_of_the_next_read_of_allocations():
+def test_an_overdue_full_read_replaces_the_next_read_of_allocations():
     assert overdue(Turn.ALLOCATIONS, 100, 10) is Turn.EVERYTHING
     assert overdue(Turn.ALLOCATIONS, 99, 10) is Turn.ALLOCATIONS
     assert overdue(Turn.NOTHING, 1000, 10) is Turn.NOTHING

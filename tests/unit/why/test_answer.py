@@ -70,7 +70,7 @@ def test_more_vcpus_than_host_cpus_are_refused_by_max_unit_at_any_ratio():
     assert asked([HOST], group(VCPU=48)).fits
 
 
-def test_freeing_capacity_raising_the_ratio_and_asking_for_less_are_all_advised():
+def test_the_advice_is_to_free_capacity_or_raise_the_ratio_or_ask_for_less():
     full = of("host", stock("VCPU", 48, allocation_ratio=4.0), used=(("VCPU", 180),))
     obstacle = asked([full], group(VCPU=20)).obstacles[0]
     assert (obstacle.constraint, obstacle.wanted, obstacle.available) == (Constraint.CAPACITY, 20, 12)
@@ -98,7 +98,7 @@ def test_asking_for_less_and_freeing_capacity_are_advised_together_if_needed():
     assert (room.change, unit.remedies, room.remedies) == (both.format(""), (), ())
 
 
-def test_why_explains_why_the_advised_amount_is_less_than_the_free_amount():
+def test_a_reason_is_given_if_the_advised_amount_is_below_the_free_amount():
     cpus = stock("VCPU", 24, max_unit=24, allocation_ratio=2.0)
     _, room = asked([of("host", cpus, used=(("VCPU", 20),))], group(VCPU=30)).obstacles
     assert "has 28: " in room.words
@@ -152,7 +152,7 @@ def test_the_advice_to_lower_reserved_names_the_option_and_the_explain_command(r
     # As doubles: 10 × 0.7 is 7, 3 × 1.1 is 3.3000000000000003, 100 × 1.1 is 110.00000000000001, 57 × 0.1 is 5.7.
     [(0.7, 10, 7), (1.1, 3, 3), (1.1, 100, 110), (0.1, 57, 5), (4.35, 100, 434)],
 )
-def test_why_computes_capacity_in_double_precision(ratio, total, fits):
+def test_the_why_command_computes_capacity_in_double_precision(ratio, total, fits):
     host = of("host", stock("VCPU", total, allocation_ratio=ratio))
     assert asked([host], group(VCPU=fits)).fits
     assert refused([host], group(VCPU=fits + 1)) == [Constraint.CAPACITY]
@@ -221,7 +221,7 @@ def test_a_trait_obstacle_names_providers_that_have_the_trait_but_not_the_class(
     assert both.words.endswith("; the trait is on host, nic, which cannot serve the request")
 
 
-def test_why_does_not_advise_adding_a_required_trait_that_is_also_forbidden():
+def test_adding_a_required_trait_that_is_also_forbidden_is_not_advised():
     missing = asked([HOST, *PF], group(VF=5, required=["NET_A CUSTOM_Z"], forbidden=["NET_A"])).obstacles[-1]
     assert (missing.constraint, missing.change) == (Constraint.REQUIRED_TRAIT, "add trait CUSTOM_Z to pf1")
 
@@ -292,7 +292,7 @@ NUMA = [
 ]
 
 
-def test_for_same_subtree_one_groups_provider_must_be_an_ancestor_of_the_others():
+def test_same_subtree_requires_that_one_provider_is_an_ancestor_of_the_rest():
     gpu, nic, cell = group("_GPU", VGPU=1), group("_NIC", VF=1), group("_NUMA", required=["NUMA"])
     world = [HOST, *NUMA]
     near = {"group_policy": "none", "same_subtree": sets("_GPU _NUMA")}

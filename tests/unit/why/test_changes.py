@@ -98,7 +98,7 @@ def answer_of(request: ResourceRequest, world: OfferedProviders, root: str) -> T
 
 
 @given(st.integers(0, 2**32))
-def test_an_obstacle_disappears_if_its_advised_remedy_is_applied(seed):
+def test_an_obstacle_disappears_if_the_advised_change_is_applied(seed):
     for obstacle, request, world, root in refusals(seed):
         for remedy in obstacle.remedies:
             after = answer_of(*changed(remedy, obstacle.suffix, request, world), root)
@@ -109,7 +109,7 @@ _OF_INVENTORY = (Constraint.MIN_UNIT, Constraint.MAX_UNIT, Constraint.STEP_SIZE,
 
 
 @given(st.integers(0, 2**32))
-def test_after_a_remedy_no_limit_of_the_same_inventory_refuses_the_request(seed):
+def test_the_advised_change_removes_all_obstacles_of_the_same_inventory(seed):
     """``why`` does not advise more room where max_unit refuses the amount anyway."""
     for obstacle, request, world, root in refusals(seed):
         for remedy in obstacle.remedies if obstacle.constraint in _OF_INVENTORY else ():
@@ -125,7 +125,7 @@ _BRING_OTHERS = (RemedyKind.ADD_TRAIT, RemedyKind.ADD_AGGREGATE, RemedyKind.REMO
 
 
 @given(st.integers(0, 2**32))
-def test_a_missing_trait_remains_an_obstacle_after_every_other_remedy(seed):
+def test_a_missing_trait_remains_an_obstacle_after_any_change_to_something_else(seed):
     """``why`` names a missing trait of the unnumbered group only where it still refuses after every other change."""
     for tree, request, world in answers(seed):
         missing = _traits_of_unnumbered(tree)
@@ -147,7 +147,7 @@ def _loses_by_single(remedy: Remedy, world: OfferedProviders) -> bool:
 
 
 @given(st.integers(0, 2**32))
-def test_a_remedy_is_the_smallest_change_that_is_sufficient(seed):
+def test_the_advised_change_is_the_smallest_change_that_is_sufficient(seed):
     """The request is still refused if one less is freed, one more reserved, or the ratio is a ten-thousandth lower."""
     for obstacle, request, world, root in refusals(seed):
         for remedy in obstacle.remedies:
@@ -197,7 +197,7 @@ def test_obstacles_are_sorted_by_constraint_and_none_is_listed_twice(seed):
         assert len(set(tree.obstacles)) == len(tree.obstacles)
 
 
-def test_the_random_requests_of_these_tests_produce_every_kind_of_remedy():
+def test_the_random_requests_of_these_tests_produce_every_kind_of_advice():
     kinds = Counter(
         remedy.kind for seed in range(150) for obstacle, *_ in refusals(seed) for remedy in obstacle.remedies
     )

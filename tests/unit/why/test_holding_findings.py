@@ -49,7 +49,7 @@ def amounts(*arguments, **changes):
     return [(held.code, held.amount, held.healable) for held in held_by(*arguments, **changes)]
 
 
-def test_a_stale_move_and_a_foreign_volume_are_listed_as_users_of_capacity():
+def test_stale_moves_and_volumes_unknown_to_nova_are_listed_as_capacity_users():
     rows = (VOLUME, row("web", Verdict.AGREED, promised=40, held=40, recorded=40), MOVED)
     findings = (found("volume-foreign", subject="vg/backup"), found("allocation-stale-move", "moved", confirmed=False))
     volume = HoldingFinding(
@@ -71,20 +71,20 @@ def test_an_amount_that_has_two_findings_is_counted_once():
     assert amounts((MOVED,), (spread,)) == [("consumer-on-several-providers", 80, True)]
 
 
-def test_of_a_wrong_allocation_only_the_amount_above_the_need_is_counted():
+def test_only_the_excess_of_a_wrong_allocation_counts_as_used_capacity():
     more = row("web", Verdict.ALLOCATION_DIFFERS, promised=40, held=40, recorded=50)
     less = row("db", Verdict.ALLOCATION_DIFFERS, promised=40, held=40, recorded=30)
     findings = [found("allocation-differs", key, resource_class="DISK_GB") for key in ("web", "db")]
     assert amounts((more, less), findings) == [("allocation-differs", 10, True)]
 
 
-def test_a_foreign_volume_that_is_only_reported_uses_no_capacity_in_placement():
+def test_an_unknown_volume_that_is_only_reported_uses_no_placement_capacity():
     """[lvm] foreign_volumes = report: the volume takes bytes, but nothing of the capacity that Placement offers."""
     finding = found("volume-foreign", subject="vg/backup", resource_class="DISK_GB")
     assert amounts((VOLUME,), (finding,)) == []
 
 
-def test_a_foreign_volume_that_the_companion_allocated_is_counted_once():
+def test_an_unknown_volume_that_the_companion_allocated_is_counted_once():
     ours = row("ours", Verdict.AGREED, recorded=120, consumer_kind=OWN_KIND, cause=Cause.FOREIGN_VOLUME.value)
     finding = found("volume-foreign", subject="vg/backup")
     assert amounts((ours, VOLUME), (finding, found("companion-leftover", "ours"))) == [("volume-foreign", 120, False)]
@@ -97,7 +97,7 @@ def test_a_finding_about_another_resource_class_or_provider_is_not_counted(chang
     assert amounts((dataclasses.replace(MOVED, **changes),), (found("allocation-stale-move", "moved"),)) == []
 
 
-def test_a_finding_on_a_sharing_provider_explains_only_that_providers_obstacle():
+def test_a_sharing_provider_finding_explains_only_obstacles_of_that_provider():
     anywhere = dataclasses.replace(SHORT, provider_uuid=None)
     child = row("child", Verdict.ALLOCATION_LEAKED, recorded=1, provider_uuid="child")
     outside = row("out", Verdict.ALLOCATION_LEAKED, recorded=9, provider_uuid="shared", outside_tree=True)

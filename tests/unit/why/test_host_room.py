@@ -173,7 +173,7 @@ def test_memory_that_the_page_size_does_not_divide_is_refused():
     assert "cannot be divided into whole pages" in found.words
 
 
-def test_a_note_names_the_roomiest_numa_cell_and_says_if_the_guest_would_fit():
+def test_a_note_names_the_freest_numa_cell_and_says_whether_the_guest_would_fit():
     (head, *cells) = host_notes(shape(VCPU=12, MEMORY_MB=1024), rooms(*TWO))
     assert head == (
         "NUMA cell 1 has the most room, 8 CPUs and 16384 MiB; with hw:numa_nodes=1, the requested CPUs and "

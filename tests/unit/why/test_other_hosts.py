@@ -35,7 +35,7 @@ def trees(wanted: int, *hosts: OfferedProvider, own: str | None = "here-uuid") -
 NOT_CHECKED = 'run "stocktake why" on there: its allocations are not checked from here'
 
 
-def test_for_another_host_why_says_what_a_ratio_would_free_but_advises_no_ratio():
+def test_no_higher_ratio_is_advised_for_another_host_but_its_effect_is_shown():
     found = trees(8, host("here", 37), host("there", 37))
     (there,) = found["there"].obstacles
     assert (
@@ -45,7 +45,7 @@ def test_for_another_host_why_says_what_a_ratio_would_free_but_advises_no_ratio(
     assert [remedy.kind for remedy in there.remedies] == [RemedyKind.ASK]
 
 
-def test_for_this_host_why_advises_a_higher_allocation_ratio():
+def test_the_why_command_advises_a_higher_allocation_ratio_for_this_host():
     (here,) = trees(8, host("here", 37), host("there", 37))["here"].obstacles
     assert "raise cpu_allocation_ratio to at least 4.5" in here.change
     assert RemedyKind.RATIO in {remedy.kind for remedy in here.remedies}
@@ -57,7 +57,7 @@ def test_every_host_counts_as_another_host_if_this_host_has_no_provider_tree(own
     assert there.change.endswith(NOT_CHECKED)
 
 
-def test_for_a_host_without_free_capacity_why_does_not_advise_a_smaller_amount():
+def test_a_smaller_request_is_not_advised_for_a_host_without_free_capacity():
     (there,) = trees(8, host("there", 52))["there"].obstacles
     assert there.change == f"8 VCPU would be free with a ratio of 6; {NOT_CHECKED}"
 

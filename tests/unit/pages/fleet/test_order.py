@@ -51,7 +51,7 @@ def test_each_host_has_a_visible_or_searchable_row_in_the_table_of_worst_hosts()
     assert table.search == "Find a host, a code, a state, a version or a role in all 302 hosts"
 
 
-def test_the_table_of_worst_hosts_says_how_many_hosts_its_search_leaves_out(monkeypatch):
+def test_the_table_of_worst_hosts_says_how_many_hosts_its_search_omits(monkeypatch):
     monkeypatch.setattr(worst, "MOST_SEARCHED", 2_000)
     facts = facts_of(fleet.documents(300))
     table = tables(fleet_page(facts))["worst-hosts"]
@@ -68,7 +68,7 @@ def test_the_sold_twice_table_lists_every_host_with_resources_sold_twice():
     assert len(selling) == 16
 
 
-def test_the_time_beside_a_loss_is_the_start_of_the_finding_that_causes_it():
+def test_the_time_beside_a_loss_is_the_start_time_of_the_causing_finding():
     leak, older = fleet.leaked(1, since=fleet.ago(hours=3, minutes=9)), fleet.orphan(1)
     page = tables(fleet_page(facts_of([report_document(fleet.report(1, leak, older))])))
     (row,) = page["wasted-hosts"].rows
@@ -159,7 +159,7 @@ def test_the_table_of_agent_versions_names_the_hosts_of_each_version():
     assert [name for name, kind in kinds.items() if kind == "0.0.7 companion"] == [fleet.name(12)]
 
 
-def test_expected_hosts_without_a_report_count_as_unknown_and_bad_files_do_not():
+def test_expected_hosts_without_a_report_are_unknown_but_bad_files_are_no_hosts():
     documents = [report_document(fleet.report(1)), report_document(fleet.unread(3)), {"schema_version": 7}]
     page = fleet_page(facts_of(documents, [fleet.name(1), fleet.name(5)]))
     text = rendered(page)
@@ -179,7 +179,7 @@ def steps_of(*reports):
     return [[cell.text for cell in row] for row in table.rows], table.foot
 
 
-def test_the_first_steps_name_a_host_and_commands_for_each_code_of_a_finding():
+def test_the_first_steps_name_a_host_and_commands_for_each_finding_code():
     reports = (fleet.report(1, fleet.orphan(1)), fleet.report(2, fleet.leaked(2)), fleet.report(4, fleet.missing(4)))
     steps, _ = steps_of(*reports)
     assert [step[:4] for step in steps] == [
@@ -191,7 +191,7 @@ def test_the_first_steps_name_a_host_and_commands_for_each_code_of_a_finding():
     assert steps[2][4] == "stocktake explain provider-orphaned"
 
 
-def test_the_first_step_names_a_host_that_can_heal_and_not_a_worse_observer():
+def test_the_first_step_prefers_a_host_that_can_heal_to_an_observer_host():
     worse = fleet.report(1, fleet.leaked(1), fleet.leaked(1, 2), role="observer")
     steps, _ = steps_of(worse, fleet.report(2, fleet.leaked(2), role="owner"))
     assert steps[0][2:4] == ["2", fleet.name(2)]

@@ -108,7 +108,7 @@ def test_the_heading_has_the_number_of_hosts_whose_state_is_not_known():
         ),
     ],
 )
-def test_the_heading_says_nothing_is_wasted_only_about_hosts_that_could_be_read(made, words):
+def test_the_heading_claims_nothing_is_wasted_only_for_hosts_that_were_read(made, words):
     assert headline(facts_of(*made)) == words
 
 

@@ -100,7 +100,7 @@ def test_a_repair_that_was_not_undone_is_shown_as_not_undone():
     assert block.history[0].endswith("was not undone. The later audit of this page still has the finding.")
 
 
-def test_the_page_says_if_a_repair_is_later_than_the_audit_on_the_page():
+def test_the_page_says_that_a_repair_is_later_than_the_audit_on_the_page():
     late = (dataclasses.replace(CHANGES[0], undone_by=(), at="2026-11-22T03:11:30Z"),)
     (block,) = [each for each in findings(facts(changes=late)).blocks if each.code == "allocation-leaked"]
     assert block.history[0].endswith(
@@ -122,7 +122,7 @@ def test_the_impact_begins_with_the_amounts_of_the_finding(seen, impact):
     assert impact_of(SCREEN, [seen]) == impact
 
 
-def test_the_impact_of_a_foreign_volume_says_how_much_space_is_sold_twice():
+def test_the_impact_of_a_volume_unknown_to_nova_shows_the_space_sold_twice():
     offers = tuple(
         dataclasses.replace(row, recorded=dataclasses.replace(row.wanted, reserved=20)) for row in SCREEN.inventory
     )

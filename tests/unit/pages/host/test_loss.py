@@ -64,7 +64,7 @@ def test_the_wasted_amount_excludes_allocations_outside_of_the_provider_tree():
     assert losses_of(report).wasted.amounts == {"VCPU": 4}
 
 
-def test_promised_amounts_without_an_allocation_count_as_sold_twice():
+def test_amounts_of_instances_that_lack_an_allocation_count_as_sold_twice():
     report = dataclasses.replace(CLEAN, findings=(LOST,), ledger=(row(MISSING, promised=2, held=2),))
     assert losses_of(report).sold_twice.amounts == {"VCPU": 2}
 
@@ -143,6 +143,6 @@ def test_the_wasted_amount_is_known_even_if_the_storage_was_not_read():
     assert losses.unaccounted.missing == losses.sold_twice.missing == ("lvm",)
 
 
-def test_no_loss_is_known_if_no_source_could_be_read():
+def test_every_loss_is_unknown_if_no_source_could_be_read():
     losses = losses_of(dead())
     assert not any(each.is_known for each in (losses.sold_twice, losses.wasted, losses.unaccounted))

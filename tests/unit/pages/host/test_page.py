@@ -68,7 +68,7 @@ def test_every_element_id_of_a_page_is_unique():
     assert len(ids) == len(set(ids))
 
 
-def test_the_ledger_shows_200_rows_and_first_the_rows_whose_amounts_differ():
+def test_the_ledger_shows_200_rows_and_begins_with_rows_whose_amounts_differ():
     most, said, table = section(large(200), "ledger").blocks
     assert most.caption.startswith("The 5 of 20")
     assert len(table.rows) == 200
@@ -84,7 +84,7 @@ def test_the_ledger_shows_a_question_mark_in_the_column_of_an_unread_source():
     assert {row[place].text for row in table.rows} == {"?"}
 
 
-def test_the_largest_foreign_volumes_are_listed_by_size_in_the_storage_section():
+def test_the_largest_volumes_unknown_to_nova_are_listed_by_size():
     _, table = section(SCREEN, "storage").blocks
     assert texts_of(table) == [
         ["120 GiB", "128849018880", "foreign", "guests/backup-by-hand", "linear volume backup-by-hand", "vg guests"]

@@ -75,7 +75,7 @@ def test_the_capacity_picture_draws_amounts_of_an_unread_source_hatched():
     assert all(row[2:-4] == ["?"] * (len(row) - 6) and row[-1] == "" for row in recorded)
 
 
-def test_the_capacity_picture_shows_not_counted_where_the_agent_counts_nothing():
+def test_the_capacity_picture_labels_uncounted_amounts_as_not_counted():
     vgpu = class_books(facts())[-1]
     assert [book.not_counted for book in vgpu.books] == [True, True, False]
     assert texts(capacity_picture([vgpu])).count("not counted") == 2
@@ -114,7 +114,7 @@ def test_no_bar_of_the_capacity_picture_extends_beyond_the_picture(rows, name):
 # Storage
 
 
-def test_the_storage_picture_draws_instances_and_foreign_volumes_and_free_space():
+def test_the_storage_picture_draws_instances_and_other_volumes_and_free_space():
     (store,) = stores_of(SCREEN.storage)
     assert [part.name for part in store.parts] == ["instance", "foreign", "free"]
     assert sum(part.amount for part in store.parts) == store.size_bytes
@@ -141,7 +141,7 @@ def test_unread_storage_is_drawn_hatched_and_never_as_zero():
     assert cells(picture.table) == [["lvm", "not read", "?", "?", "?"]]
 
 
-def test_the_storage_picture_counts_an_owner_kind_of_a_newer_version_as_unknown():
+def test_the_storage_picture_marks_an_unrecognised_owner_kind_as_wrong():
     rows = (dataclasses.replace(SCREEN.storage[0], owner_kind="invented"),)
     assert stores_of(rows)[0].parts[0].meaning is Meaning.WRONG
 

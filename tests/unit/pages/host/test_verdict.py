@@ -15,7 +15,7 @@ def blocks_of(report):
     return verdict(facts(report)).blocks
 
 
-def test_the_first_sentence_has_the_causes_and_amounts_and_the_age_of_the_data():
+def test_the_first_sentence_of_the_page_has_causes_and_amounts_and_data_age():
     assert blocks_of(SCREEN)[0] == Paragraph(
         text="compute-1: 4 causes (3 errors, 1 warning); 12 VCPU, 24 GiB RAM are wasted, 2 VCPU are sold twice, "
         "0 bytes unaccounted; all sources read at 2026-11-22 03:11:07 UTC (53 s before this page)"
@@ -56,14 +56,14 @@ def test_no_amount_is_shown_as_zero_if_no_source_was_read():
     assert "0 " not in sentence.text.replace("30 s", "")
 
 
-def test_the_verdict_section_says_since_when_each_loss_exists():
+def test_the_first_section_of_the_page_says_when_each_loss_was_first_seen():
     _, figures, *_ = blocks_of(SCREEN)
     sold_twice, wasted, unaccounted = figures.figures
     assert sold_twice.lines == wasted.lines == ("first seen 2026-11-22 03:07:00 UTC (5 min before this page)",)
     assert unaccounted.lines == ()
 
 
-def test_a_lost_source_is_named_with_its_start_and_number_of_failed_audits():
+def test_a_note_says_since_when_and_in_how_many_audits_a_source_was_unreadable():
     lost = tuple(
         source if source.ok else dataclasses.replace(source, lost_since="2026-11-22T03:05:00Z", losses=3)
         for source in UNREAD.sources
@@ -96,7 +96,7 @@ def test_a_change_after_the_audit_is_named_as_not_yet_in_the_numbers():
     assert [row[5].text for row in table.rows] == ["no: later", "yes"]
 
 
-def test_the_command_that_is_shown_first_for_a_cause_destroys_nothing():
+def test_the_first_command_shown_for_a_cause_deletes_no_volume():
     *_, table = blocks_of(SCREEN)
     commands = [row[-1].text for row in table.rows]
     assert commands[0].startswith("stocktake heal --finding ")

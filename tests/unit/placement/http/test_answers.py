@@ -110,7 +110,7 @@ def test_keystoneauth_exceptions_map_to_the_agents_errors(raised, kind):
     assert "GET /x" in str(error)
 
 
-def test_the_error_for_a_keystone_401_shows_url_reason_and_remedy_exactly_once():
+def test_the_error_for_a_keystone_401_shows_url_and_reason_and_advice_once():
     raised = kx.Unauthorized("wrong password", url="http://keystone/v3/auth/tokens", request_id="req-1")
     assert str(failure("GET /", raised)) == (
         "placement: GET /: no token from Keystone at http://keystone/v3/auth/tokens: wrong password: "

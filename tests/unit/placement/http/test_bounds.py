@@ -113,7 +113,7 @@ def bound_of(size_bytes: int, memory_bytes: int = 1 << 40) -> Bound:
     return Bound(subject="a test", most_bytes=size_bytes, most_memory_bytes=memory_bytes, remedy="look there")
 
 
-def test_the_error_for_an_oversized_response_names_limit_purpose_and_remedy():
+def test_the_error_for_an_oversized_response_names_limit_and_purpose_and_advice():
     tally = estimated(b" " * (MIB + 1), bound_of(MIB))
     assert tally.problem(None) == ("the answer is larger than 1 MiB, the limit for a test: look there")
 

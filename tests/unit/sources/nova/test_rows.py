@@ -433,7 +433,7 @@ def test_a_broken_pci_device_row_invalidates_only_its_own_instance(changes):
         ((("volume", 7), ("local", 0)), "", False),
     ],
 )
-def test_the_boot_disk_and_the_image_decide_if_an_instance_boots_from_a_volume(disks, image_ref, volume):
+def test_the_boot_disk_and_image_decide_whether_an_instance_boots_from_a_volume(disks, image_ref, volume):
     rows = tuple(
         {"id": number, "instance_uuid": ONE, "deleted": deleted, "boot_index": 0, "destination_type": destination}
         for number, (destination, deleted) in enumerate(disks)
