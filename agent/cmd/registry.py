@@ -82,7 +82,7 @@ def summaries() -> str:
 
 
 def parts_of(word: str) -> tuple[str, ...]:
-    """Return the commands of two words that begin with ``word``, () if there are none."""
+    """Return the names of the two-word commands whose first word is ``word``; an empty tuple if there are none."""
     return tuple(entry.name for entry in COMMANDS if entry.name.startswith(f"{word} "))
 
 

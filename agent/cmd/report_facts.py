@@ -27,8 +27,9 @@ _IMPACT = "## Impact"
 def facts_of(
     options: argparse.Namespace, report: AuditReport, document: Document, now: str, last: DaemonReport | None = None
 ) -> HostFacts:
-    """Return everything that the page shows; ``last`` is the daemon's last report if ``report`` comes from it.
+    """Return everything that the page shows.
 
+    ``last`` is the daemon's saved report that contains ``report``; None if a new audit made ``report``.
     Raises ConfigError if the configuration cannot be read.
     """
     loaded = load(options.config_file, options.config_dir)
@@ -50,7 +51,7 @@ def facts_of(
 
 
 def impact_of(code: str) -> str:
-    """Return the section Impact of the code's runbook as one paragraph, "" if the code has no runbook."""
+    """Return the section "Impact" of a finding code's runbook as one paragraph; "" if the code has no runbook."""
     page = page_of(code) or ""
     return " ".join(page.partition(f"\n{_IMPACT}\n")[2].partition("\n## ")[0].split())
 

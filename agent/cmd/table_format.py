@@ -16,13 +16,14 @@ from agent.render.layout import PLAIN, Look
 def _columns(text: str) -> int:
     if text.isascii() and text.isdigit():
         return int(text)
-    raise argparse.ArgumentTypeError(f"{text} is not a number of columns, 0 or more")
+    raise argparse.ArgumentTypeError(f"{text} is not a whole number of columns (0 or more)")
 
 
 class TableFormatter(ListFormatter):
-    """The format ``table``, which shows columns' plain values. ``look``: what stdout can show (width, colour).
+    """The list format ``table``, which prints each value as plain text.
 
-    ``headings``: {column: heading}, for the columns whose heading differs from the column's name.
+    ``look`` says what stdout can show: its width, colours and encoding. ``headings`` maps a column's name to the
+    heading of the column, for the columns whose heading differs from the name.
     """
 
     def __init__(self, look: Look = PLAIN, headings: Mapping[str, str] = MappingProxyType({})) -> None:
@@ -42,7 +43,7 @@ class TableFormatter(ListFormatter):
         # The option has no effect, because a table always fits. Scripts may pass the option, which cliff's own
         # formatter has.
         group.add_argument("--fit-width", action="store_true", help=argparse.SUPPRESS)
-        group.add_argument("--print-empty", action="store_true", help="print the header of a table without rows")
+        group.add_argument("--print-empty", action="store_true", help="print the header even if the table has no rows")
 
     def emit_list(
         self,
@@ -51,7 +52,7 @@ class TableFormatter(ListFormatter):
         stdout: TextIO,
         parsed_args: argparse.Namespace,
     ) -> None:
-        """Write the table of the columns that cliff selected, with their plain values, to ``stdout``."""
+        """Write a table to ``stdout``. The table has the columns and rows that cliff has selected."""
         from agent.render.draw import drawn
 
         grid = plain_grid(column_names, data, self._headings)

@@ -19,7 +19,7 @@ USUAL_WIDTH = 80
 
 
 def look_of(stdout: TextIO, options: argparse.Namespace, max_width: int | None = None) -> Look:
-    """Return the width, colours and encoding of ``stdout``; ``max_width`` is set by the operator (None, 0: not set)."""
+    """Return the width, colours and encoding of ``stdout``. ``max_width``: the operator's choice, else 0 or None."""
     return Look(
         width=max_width or width_of(stdout, os.environ),
         colour=_is_coloured(stdout, os.environ) and not getattr(options, "no_color", False),

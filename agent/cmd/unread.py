@@ -1,4 +1,4 @@
-"""Say on stderr which sources an audit could not read, or refuse a report that is not enough for any answer."""
+"""Say on stderr which sources an audit could not read. Refuse a report if too many sources could not be read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def refuse_unreadable(report: AuditReport, closed: Closed | None) -> None:
-    """Raise NoDocument (exit code 75) if the audit could not read enough sources for any answer."""
+    """Raise NoDocument (exit code 75) if so many sources could not be read that the report answers nothing."""
     if report.outcome is not Outcome.UNREADABLE:
         return
     named = ", ".join(source.name for source in report.sources if not source.ok)

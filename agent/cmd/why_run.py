@@ -46,9 +46,12 @@ from agent.why.report import CellRoom, WhyReport
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """The parsed command line: a request or an instance's flavor, this host or all hosts, NUMA cells, page size.
+    """The parsed command line.
 
-    ``notes`` are sentences about the flavor's extra specs that the request ignores.
+    ``words`` is the request, unless ``flavor_of`` names an instance: the request is then this instance's flavor.
+    ``everywhere`` says whether to examine all hosts and not only this one. ``numa_nodes`` is the requested number of
+    NUMA cells, ``page`` the requested page size. ``notes`` are sentences about the flavor's extra specs that
+    the request ignores.
     """
 
     words: Words

@@ -31,7 +31,7 @@ MOST_SLIPS = 2
 
 
 def parsable(words: Words) -> Words:
-    """Return the words, without ``in_tree`` if it is not a whole uuid, so that the parser can check the other words."""
+    """Return the words, so that they can be parsed: without ``in_tree`` if that is only the beginning of a uuid."""
     return replace(words, in_tree=None) if _is_beginning(words) else words
 
 
@@ -92,7 +92,7 @@ def unknown_aggregate(request: ResourceRequest, aggregate: str, known: Iterable[
 
 
 def mistyped(uuid: str, known: Iterable[str]) -> str | None:
-    """Return the known uuid that the operator most likely meant by ``uuid``, None if no known uuid is that similar.
+    """Return the known uuid that the operator most likely meant by ``uuid``, None if every known uuid differs too much.
 
     difflib is not suitable, because for difflib any two uuids are similar.
     """

@@ -131,7 +131,7 @@ class Wired:
     resources: contextlib.ExitStack
 
     def events(self) -> LibvirtEvents:
-        """Return the event source of the libvirt that audits read. The caller must start it before the first read."""
+        """Return the source of libvirt's events. The caller must start it before the first audit reads libvirt."""
         return LibvirtEvents(self.libvirt_uri, self.host, Backoff())
 
     def close(self) -> None:
@@ -194,9 +194,9 @@ def wire(loaded: Loaded, caller: Caller = Caller()) -> Wired:  # noqa: B008 - a 
 def _watched(
     mark: ReadMark, caller: Caller, places: Mapping[str, str], deadline_s: float
 ) -> Callable[[str], AbstractContextManager[None]]:
-    """Return a function that makes the context manager for a read.
+    """Return a function that takes a source's name and returns the context manager around a read of this source.
 
-    ``places``: the sources' addresses, shown in a wait.
+    Inside the block, ``mark`` names the source, and the operator sees the wait. ``places``: {source: its address}.
     """
 
     @contextlib.contextmanager
@@ -276,7 +276,7 @@ def journal_of(loaded: Loaded, program: str) -> Journal:
 
 
 def host_place(uri: str, settings: Settings) -> HostPlace:
-    """Return which libvirt to read, and the options about guests, which decide what capabilities to query."""
+    """Return the libvirt to read, and the options about guests: they decide which libvirt capabilities are queried."""
     return HostPlace(uri=uri, host=settings.host, guests=GuestChoice.of(settings))
 
 

@@ -169,7 +169,7 @@ def _is_undelivered(error: Exception) -> bool:
 
 
 def context(deleted: Deleted, now: Callable[[], datetime.datetime] | None = None) -> dict[str, object]:
-    """Return the serialized nova request context of an administrator without user or project."""
+    """Return a serialized nova request context with administrator rights; it names no user and no project."""
     moment = now() if now else datetime.datetime.now(datetime.UTC)
     empty = (
         "user", "user_id", "user_name", "user_domain", "project_id", "project_name", "project_domain", "tenant",

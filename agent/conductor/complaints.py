@@ -55,7 +55,7 @@ class Complaints:
         )
 
     def silent(self, error: SourceUnavailable) -> SourceUnavailable:
-        """Return the error for a broker that did not respond in time, with the message of ``error``."""
+        """Return the error for a broker that did not respond in time; the text repeats the message of ``error``."""
         return self._broker(error.message)
 
     def undelivered(self, error: Exception) -> SourceUnavailable:

@@ -2,7 +2,7 @@
 
 Conductor backports an answer only if the agent requests the *outer* object (such as InstanceList) in an older version
 than conductor's own. Otherwise conductor returns the inner objects in its own versions, which may be newer. A newer
-minor version only adds fields, so the agent can read it. The agent cannot read another major version. Pure.
+minor version only adds fields, so the agent can read it. The agent cannot read another major version. Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _NESTED = frozenset({dict, list})
 
 
 def other_major(primitive: object, manifest: Mapping[str, str]) -> str | None:
-    """Return ``Name version`` of an object whose major version differs from the manifest's; None if no object's does.
+    """Return "NAME VERSION" of the first object whose major version is not the manifest's; None if there is none.
 
     The agent does not read objects that the manifest does not name, so the versions of such objects are ignored.
     """

@@ -1,4 +1,4 @@
-"""Convert a compute node record to nova's object ComputeNode and back. Pure.
+"""Convert a compute node record to nova's object ComputeNode and back. Pure: no I/O.
 
 The object's field names differ from the columns of ``compute_nodes``: ``supported_hv_specs`` is the column
 ``supported_instances``, and ``pci_device_pools`` is ``pci_stats``. nova writes only the fields that
@@ -58,7 +58,7 @@ def known_node(record: NodeRecord) -> dict[str, object]:
 
 
 def record_from_fields(fields: Mapping[str, object]) -> NodeRecord:
-    """Return the record with a ComputeNode's fields. Raises SourceInconsistent if a field violates nova's schema."""
+    """Return the NodeRecord for a ComputeNode's fields. Raises SourceInconsistent if a field violates nova's schema."""
     cells = Cells(f"compute node id {short(fields.get('id'))}", fields)
     return NodeRecord(
         id=cells.needed_integer("id"),

@@ -100,7 +100,7 @@ class Questions:
         return tuple(row for chunk in chunks(uuids) for row in self._migrations({"uuid": chunk}, deleted="yes"))
 
     def migrations_of(self, instance: str) -> tuple[Row, ...]:
-        """Return all migrations of an instance that are not deleted, in any status.
+        """Return all undeleted migrations of an instance, in any status.
 
         nova's filter ``instance_uuid`` takes one uuid. No other filter of nova finds the migrations of several
         instances at once: ``changes-since`` leaves out a migration that nova has not saved since its creation.

@@ -1,4 +1,6 @@
-"""Read the cloud's state of one host from nova-conductor: a full read in seven calls, a light read in four.
+"""Read the cloud's state of one host from nova-conductor.
+
+A full read makes seven calls. A light read, which only finds out whether anything has changed, makes four.
 
 The rows equal those of agent/sources/nova/sql.py. No transaction spans the calls. As in nova-compute, the call for
 instances precedes the call for migrations: a read during a move then sees the move twice rather than not at all.
@@ -29,8 +31,8 @@ from agent.sources.nova.guest_rows_cache import LastGuests
 from agent.sources.nova.light import is_settled, light_state
 from agent.sources.nova.rows import CellRows, disks_by_instance, pulse_from, state_from_rows
 
-# nova-compute reports every 10 s (report_interval). A heartbeat is not recent after three missed reports, or if it is
-# more than a second ahead of this host's clock.
+# A heartbeat is recent if it is less than A_MOMENT old, and less than A_SECOND ahead of this host's clock.
+# nova-compute writes a heartbeat every 10 s (report_interval), so A_MOMENT allows three missed heartbeats.
 A_MOMENT = datetime.timedelta(seconds=30)
 A_SECOND = datetime.timedelta(seconds=1)
 
@@ -75,8 +77,9 @@ class ConductorState:
         )
 
     def light(self, last: NovaState, consumers: frozenset[str], deadline: Deadline) -> LightState:
-        """See StateSource. Makes four calls, more for an old heartbeat of nova-compute or for other hosts' instances.
+        """See StateSource. Makes four calls, or more in two cases.
 
+        The cases: nova-compute's heartbeat is old, or instances on other hosts must be read.
         Reads no compute nodes, boot disks, PCI devices or finished evacuations: docs/explanation/
         what-the-cloud-pays.md says how long a change of these may stay unseen.
         """
@@ -86,8 +89,8 @@ class ConductorState:
         here = questions.uuids(last.host)
         changed = questions.last_changed(last.host)
         moving = tuple(row for node in _node_names(last) for row in questions.migrations(last.host, node))
-        # Instances on other hosts: the ones that a full read looks up by uuid too, except those of finished
-        # evacuations.
+        # Instances on other hosts. A full read looks up the same instances by uuid, and those of finished evacuations
+        # too.
         elsewhere = consumers.union(move.instance_uuid for move in last.migrations if move.in_progress) - here
         parts = (
             ("instances", here),
@@ -126,7 +129,10 @@ class ConductorState:
     def _guest_rows(
         self, questions: Questions, host: str, consumers: frozenset[str], nodes: tuple[Row, ...]
     ) -> CellRows:
-        """Return migrations, instances (the host's, and those that migrations or ``consumers`` name) and boot disks."""
+        """Return the rows of migrations, of instances, and of the instances' boot disks.
+
+        The instances are the host's, those that ``consumers`` names, and those that a migration names.
+        """
         here = questions.instances(host)
         names = texts((row for row in nodes if row["host"] == host), "hypervisor_hostname") | texts(here, "node")
         moving = tuple(row for node in sorted(names) for row in questions.migrations(host, node))

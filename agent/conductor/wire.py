@@ -1,4 +1,4 @@
-"""Turn nova's objects, as RPC delivers them, into rows with the column names of the cell database. Pure.
+"""Turn nova's objects, as RPC delivers them, into rows with the column names of the cell database. Pure: no I/O.
 
 agent/sources/nova/rows.py parses the rows of both sources, conductor and cell database. This module therefore turns an
 instance's nested objects (such as its flavor) back into JSON text, as the database stores them. ``deleted`` is a

@@ -27,8 +27,8 @@ _AT_LEAST_1 = Bound(lambda number: number >= 1, "must be at least 1")
 _MORE_THAN_0 = Bound(lambda number: number > 0, "must be above 0, or the resource class has no capacity")
 
 BOUNDS: dict[Key, Bound] = {
-    # No check against report_interval: nova-compute itself increases a service_down_time that is not above
-    # report_interval.
+    # service_down_time is not compared with report_interval: if it is not above report_interval, nova-compute
+    # itself increases it.
     ("DEFAULT", "service_down_time"): _AT_LEAST_1,
     ("DEFAULT", "rpc_response_timeout"): _AT_LEAST_1,
     # An initial ratio applies only if Placement has no inventory of the class yet and no allocation ratio is set.

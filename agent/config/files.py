@@ -62,7 +62,7 @@ def find_files(files: Sequence[str], folders: Sequence[str]) -> Found:
 
 
 def parse_files(paths: Iterable[str]) -> tuple[ConfigFile, ...]:
-    """Return the parsed files, in order. Raises ConfigError naming each file that cannot be parsed, and the line."""
+    """Return the parsed files, in order. Raises ConfigError, which names file and line of each malformed part."""
     parsed: list[ConfigFile] = []
     problems: list[str] = []
     for path in paths:

@@ -145,8 +145,8 @@ def _goes_unread(nova_conf: Book, key: Key) -> bool:
 def _take_instances_path(own: Book, nova_conf: Book, unread: dict[Key, str]) -> dict[Key, str]:
     """If no file sets ``instances_path``, derive it from nova.conf's ``state_path``.
 
-    Return the option ``instances_path`` with the path of the file that sets ``state_path``; empty if nothing was
-    derived.
+    Return a mapping of the option ``instances_path`` to the path of the file that sets ``state_path``. If nothing was
+    derived, the mapping is empty.
     """
     by_name = {opt.dest: opt for group, opt in nova_conf.options if group == "DEFAULT"}
     source = nova_conf.file_of("DEFAULT", by_name["state_path"])
@@ -172,7 +172,7 @@ def _entry_origins(book: Book) -> dict[Key, tuple[str, ...]]:
 
 
 def _own_address() -> str | None:
-    """Return this machine's source address for the default route, None without such a route. Sends no packet.
+    """Return this machine's source address for the default route; None if there is no such route. Sends no packet.
 
     The result is also None for stocktake-probe, whose sandbox allows no IPv4 sockets.
     """

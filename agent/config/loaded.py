@@ -18,7 +18,7 @@ Key = tuple[str, str]
 
 
 class ConfigRow(NamedTuple):
-    """One effective value for display, None if unset; ``origin`` is a file's path or ``default``."""
+    """An option's effective value as text (None if unset) and its ``origin``: a file's path, or ``default``."""
 
     group: str
     option: str

@@ -104,7 +104,7 @@ class Book:
             value = value_of(self.conf, group, opt.dest)
         except (cfg.Error, ValueError) as error:
             cause = error.__context__ or error
-            # If a ``$name`` refers to an unknown option, use oslo.config's message, otherwise the text of ``wanted``.
+            # If a ``$name`` refers to an unknown option, use oslo.config's message, else the result of ``wanted``.
             hint = None if isinstance(cause, cfg.Error) else wanted(opt.type)
             # ``from None``: the message of the cause contains the value, which may be secret.
             raise ConfigError(self._problem(group, opt, hint or str(cause))) from None
@@ -157,12 +157,12 @@ def value_of(conf: cfg.ConfigOpts, group: str, name: str) -> Any:  # noqa: ANN40
 
 
 def set_default(conf: cfg.ConfigOpts, group: str, name: str, value: Any) -> None:  # noqa: ANN401 - as above
-    """Set the value that applies if no file sets the option, without ``$`` substitution."""
+    """Set the value that applies if no file sets the option. A ``$`` in the value stays a ``$``."""
     conf.set_default(name, literal(value), group=in_oslo(group))
 
 
 def set_override(conf: cfg.ConfigOpts, group: str, name: str, value: Any) -> None:  # noqa: ANN401 - as above
-    """Set the value that applies even if a file sets the option, without ``$`` substitution."""
+    """Set the value that applies even if a file sets the option. A ``$`` in the value stays a ``$``."""
     conf.set_override(name, literal(value), group=in_oslo(group))
 
 

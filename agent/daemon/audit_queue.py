@@ -30,11 +30,10 @@ OTHER_KIND = "other"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pacing:
-    """The waits of the queue. An audit is due ``settle_s`` seconds after the last reason, or ``cap_s`` after the first.
+    """How long the queue waits. An audit is due when no new reason has come for ``settle_s`` seconds.
 
-    The earlier of these two times counts.
-
-    If only peers request audits, ``peer_s`` is the minimum time in seconds between two audits.
+    At the latest, the audit is due ``cap_s`` seconds after the first reason. If only peers request audits, ``peer_s``
+    is the minimum time in seconds between two audits.
     """
 
     settle_s: float = 0.2
@@ -100,12 +99,12 @@ class AuditQueue:
             self._gather(reason)
 
     def request_now(self, reason: str) -> None:
-        """Request an audit without the settle time, for an operator, a reload, a retry or a repeated audit."""
+        """Request an audit at once, without a wait for more reasons: for an operator, reload, retry or repetition."""
         with self._changed:
             self._gather(reason).urgent = True
 
     def request_in_turn(self, reason: str) -> None:
-        """Request a periodic audit without the settle time. After ``hold``, the request waits until ``release``."""
+        """Request a periodic audit, without a wait for more reasons. After ``hold``, it waits until ``release``."""
         with self._changed:
             gathering = self._gather(reason)
             gathering.urgent = gathering.urgent or not self._held

@@ -29,7 +29,7 @@ class Pauses:
 
 
 class ReadMark:
-    """``source`` names the source that the worker's thread reads; empty outside a read.
+    """The read that the worker's thread is in. ``source`` is the name of the source that is read, "" outside a read.
 
     The main thread reads ``source``: a stop does not wait for a read, and the log names the read of a long audit.
     """

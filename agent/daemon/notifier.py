@@ -16,7 +16,10 @@ SEND_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Notifier:
-    """Sends messages to systemd. ``watchdog_s``: the maximum time between two ``WATCHDOG=1``, None without watchdog."""
+    """Sends messages to systemd. ``address``: systemd's socket; None: do not send.
+
+    ``watchdog_s``: the maximum seconds between two ``WATCHDOG=1``; None if systemd does not watch this process.
+    """
 
     address: str | None
     watchdog_s: float | None

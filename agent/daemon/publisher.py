@@ -65,7 +65,7 @@ class ReportDesk:
 
     @property
     def counters(self) -> dict[str, object]:
-        """What the audits of this process did, as numbers, and how often bugs occurred."""
+        """Counters: the work of all audits of this process, and how many bugs occurred."""
         return {**self._log_state.total.fields(), "bugs": sum(self._bugs.values())}
 
     def bug(self, where: str, error: Exception) -> None:

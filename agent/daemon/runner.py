@@ -1,7 +1,7 @@
 """Run the main thread: turn signals into start, stop, reload and audits, and report to systemd.
 
-oslo.service's launchers fork, lose the running audit on SIGHUP or die of SIGHUP, and send READY before anything runs.
-Therefore the agent has a loop of its own.
+The agent has a loop of its own, because oslo.service's launchers do not fit. They fork child processes. On SIGHUP they
+either lose the running audit or exit. They send READY to systemd before anything runs.
 """
 
 from __future__ import annotations

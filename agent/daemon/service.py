@@ -39,7 +39,7 @@ class BusService(Protocol):
         """Stop answering calls; returns within a second."""
 
     def stop(self) -> None:
-        """Send the queued messages, as far as that is possible within a second, and end."""
+        """Send queued messages for at most a second; then end the sending thread."""
 
     def publish(self, report: AuditReport, changed: tuple[FindingChange, ...]) -> None:
         """Pass a report to the sending thread."""
@@ -68,7 +68,7 @@ class Monitoring(Protocol):
 
 
 class NoMonitoring:
-    """The Monitoring of an agent without any address: every method does nothing."""
+    """The Monitoring of an agent for which no address is configured: every method does nothing."""
 
     def _ignore(self, *_ignored: object) -> None:
         pass
@@ -93,9 +93,10 @@ class NoBus:
 class LoopControl:
     """What the monitoring servers read from the audit loop; any thread may call these functions.
 
-    ``is_alive`` returns whether the daemon sends watchdog messages to systemd, ``running_s`` for how many seconds the
-    running audit has run (0: no audit runs), ``interval_s`` the seconds between periodic audits (None: no periodic
-    audits), and ``bus`` the three numbers of ``BusService.counts``.
+    - ``is_alive`` returns whether the daemon sends watchdog messages to systemd.
+    - ``running_s`` returns for how many seconds the running audit has run, 0 if no audit runs.
+    - ``interval_s`` returns the seconds between two periodic audits, None if there are no periodic audits.
+    - ``bus`` returns the three numbers of ``BusService.counts``.
     """
 
     is_alive: Callable[[], bool]

@@ -44,7 +44,7 @@ def next_due(due: float, interval_s: float, now: float) -> float:
 
 
 class StartTrigger:
-    """Calls ``request`` with a reason once, ``delay_s`` seconds after ``start``, or at once if the delay is 0."""
+    """Requests the first audit: calls ``request`` once, ``delay_s`` seconds after ``start`` (0: at once)."""
 
     def __init__(self, request: Callable[[str], None], delay_s: float) -> None:
         self._request = request
@@ -69,7 +69,7 @@ class StartTrigger:
 
 
 class IntervalTrigger:
-    """Calls ``request`` with a reason once per interval, in a separate thread. ``interval_s`` None: no calls.
+    """Requests the periodic audits: a thread calls ``request`` once per interval, or never if the interval is None.
 
     ``identity`` (the host's name) decides at which moment of the interval the calls come.
     """

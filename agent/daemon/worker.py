@@ -2,8 +2,9 @@
 
 An AgentError (a source or Placement fails) does not end the thread: the report contains the error. Two errors do end
 the thread: ConfigError, and FolderUnavailable while the host's identity is unknown. Any other exception is a bug. A bug
-is logged with a traceback, the report's outcome is CRASHED, and the next audit has the memory of the last successful
-audit. After a reload, the thread switches to the new settings and parts between two audits, never during an audit.
+is logged with a traceback, and the report's outcome is CRASHED. The next audit then starts with the memory that the
+last successful audit left. After a reload, the thread switches to the new settings and parts between two audits, never
+during an audit.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ Audit = Callable[[AuditRequest, Settings, Parts, AuditMemory, Callable[[], bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configured:
-    """All that a reload replaces, as one value. ``interval_s`` is None if there are no periodic audits."""
+    """Everything that a reload replaces. ``interval_s`` is None if there are no periodic audits."""
 
     settings: Settings
     parts: Parts
@@ -62,7 +63,7 @@ class Configured:
 
 
 class Current:
-    """The present configuration: one reference, which a reload replaces as a whole."""
+    """Holds the present Configured. A reload replaces the whole object, so an audit never sees half a reload."""
 
     def __init__(self, configured: Configured) -> None:
         self._configured = configured
@@ -108,9 +109,10 @@ def retry_delay(failures: int, uniform: Callable[[float, float], float] = random
 
 
 def repeat_delay(repeats: int) -> float:
-    """Return the seconds before repetition number ``repeats`` in a row: 0 before the first, then growing.
+    """Return the seconds to wait before the next repetition, if ``repeats`` audits in a row asked for one.
 
-    The pauses grow because otherwise a host that changes during every audit would make the agent audit without a pause.
+    The first repetition comes at once, and the pause before each further one is longer. Otherwise a host that changes
+    during every audit would make the agent audit without a pause.
     """
     return 0.0 if repeats <= 1 else grown_s(REPEAT_FIRST_S, REPEAT_CAP_S, repeats - 2)
 

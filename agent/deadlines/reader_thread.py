@@ -20,8 +20,8 @@ from agent.ports import Deadline
 
 T = TypeVar("T")
 
-#: The seconds that a caller adds to the deadline if the function to run has its own time-out. The function's error,
-#: which contains a reason, then arrives before ReaderThread raises Unanswered without a reason.
+#: Some functions that a ReaderThread runs have a time-out of their own. The caller then adds these seconds to the
+#: deadline, so that the function's error, which contains a reason, arrives before Unanswered, which contains none.
 LAST_WORDS_S = 0.25
 _STOP_WAIT_S = 1.0
 

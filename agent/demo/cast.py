@@ -1,8 +1,8 @@
 """Define the demo's two hosts, their guests and the five problems, as constants.
 
-Placement records these allocations. First host: 16 vCPUs of four guests, and 8 vCPUs of an instance that was evacuated.
-Second host: 91 vCPUs of a capacity of 48 (24 CPUs, ratio 2.0) and 7,832 GiB of disk of a capacity of 500 GiB, so -43
-vCPUs and -7,332 GiB are free.
+Placement records these allocations. First host: 16 vCPUs for four guests, and 8 vCPUs for an evacuated instance. Second
+host: 91 vCPUs, although its capacity is 48 (24 CPUs, ratio 2.0), and 7,832 GiB of disk, although its capacity is 500
+GiB. So -43 vCPUs and -7,332 GiB are free there.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class DemoCloud:
 
     @property
     def has_real_groups(self) -> bool:
-        """Whether at least one volume group is real; lvm2 reports only real groups."""
+        """Whether at least one volume group is real, so that lvm2's own commands can show it."""
         return any(isinstance(group, VolumeGroupRig) for group in self.groups)
 
 
@@ -201,7 +201,7 @@ def node_row(number: int, uuid: str, host: HostCast, hostname: str) -> ComputeNo
 
 
 def instance_row(guest: Guest, host: str) -> Instance:
-    """Return nova's row of an instance that runs as the guest on the host."""
+    """Return nova's row for the guest: an active instance on the host."""
     return Instance(
         uuid=guest.uuid,
         name=guest.name,

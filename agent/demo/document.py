@@ -1,4 +1,4 @@
-"""Turn the result of the demo into a JSON document, or into lines and tables for the terminal. Pure."""
+"""Turn the result of the demo into a JSON document, or into lines and tables for the terminal. Pure: no I/O."""
 
 from __future__ import annotations
 

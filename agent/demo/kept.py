@@ -39,7 +39,7 @@ class Kept:
         (self.folder / _FILE).write_text(text, encoding="utf-8")
 
     def end(self) -> None:
-        """End the cloud's processes, detach its loop devices and remove its folder with the volume groups' files."""
+        """End the cloud's processes, detach its loop devices and remove its folder, volume groups included."""
         for pid in (*self.agents, self.pid):
             if _is_ours(pid, self.folder):
                 _end_process(pid)
@@ -69,7 +69,7 @@ def _written_at(file: Path) -> float:
 
 
 def kept_in(folder: Path) -> Kept | None:
-    """Return the kept cloud in this folder of this user; None if there is none."""
+    """Return the kept cloud in ``folder``; None if there is none or the folder belongs to another user."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         if folder.stat().st_uid == os.getuid():
             found = json.loads((folder / _FILE).read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Write the text that tells a trainee how to begin in a practice cloud, but not what is wrong in the cloud. Pure."""
+"""Write the text that tells a trainee how to begin in a practice cloud, but not what is wrong in it. Pure: no I/O."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from agent.model.units import MIB
 from agent.sources.storage import lvm_json
 from agent.sources.storage.lvm import Completed, Runner
 
-# The sizes in bytes of an extent and of the metadata, as lvm2's defaults are: the metadata is in the first MiB.
+# The sizes in bytes of an extent and of the metadata. Both are lvm2's defaults; the metadata takes the first MiB.
 _EXTENT_BYTES = 4 * MIB
 _METADATA_BYTES = MIB
 

@@ -1,4 +1,4 @@
-"""Write the files with which the commands that the agent prints work, unchanged, on a host of a kept demo cloud.
+"""Write two files for each host of a kept demo cloud. With them, the operator can copy and run each printed command.
 
 ``HOST/bin/stocktake`` runs the program with the host's configuration. A shell reads ``HOST/rc`` (``. FILE``):
 afterwards ``stocktake`` is that program, lvm2's commands see the demo's volume groups only, and an ``openstack``

@@ -5,7 +5,7 @@ In a sixth story, the agent repairs the first problem, and the operator undoes t
 The expected numbers come from ``cast`` only. A story is shown only if the agent's reports contain the expected facts.
 Story 3 also needs the expected inventory and allocation candidates from Placement.
 
-The functions are pure.
+The functions do no I/O.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ def _repaired(repair: Repair) -> Story:
     used = (repair.used_before, repair.used_after, repair.used_at_end)
     return Story(
         number=6,
-        title="The agent repairs the leak of story 1, and the operator puts the repair back",
+        title="The agent repairs the leak of story 1, and the operator undoes the repair",
         shown=repair.entry_id is not None and used == (expected + extra, expected, expected + extra),
         evidence=(
             f"stocktake heal: {repair.change}",

@@ -1,4 +1,4 @@
-"""Probes of the interfaces for monitoring systems: the sockets of [healthcheck] and [metrics], and the text file."""
+"""Probes of what monitoring systems read: the sockets of [healthcheck] and [metrics], and [metrics] textfile."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OURS = "application/health+json"
 
 
 def monitoring_probes(loaded: Loaded) -> Iterator[Probe]:
-    """Yield one probe for each address of the two groups, and one for the text file if it is configured."""
+    """Yield one probe for each address in [healthcheck] and [metrics], and one for [metrics] textfile if it is set."""
     metrics = metrics_options_from(loaded)
     for kind, addresses in (("health", health_options_from(loaded).addresses), ("metrics", metrics.addresses)):
         for number, address in enumerate(addresses, start=1):
@@ -31,9 +31,9 @@ def monitoring_probes(loaded: Loaded) -> Iterator[Probe]:
 
 
 def _address(address: Address, deadline: Deadline) -> str:
-    """Return a sentence that says whether an agent or no program at all serves the address.
+    """Return a sentence that says either that an agent serves the address, or that no program serves it.
 
-    Raises OSError if another program serves the address.
+    Raises OSError if a program that is not an agent serves the address.
     """
     try:
         connected = _connected(address, deadline.left_s())

@@ -1,4 +1,4 @@
-"""Define a probe, a question to a service or folder such as libvirt, and run all probes at the same time."""
+"""Define probes, and run them at the same time. A probe is a question to a service or folder, such as libvirt."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Probe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The result of a probe. ``ok``: whether ``what`` answered. ``words``: the answer, or why there is no answer.
+    """The result of a probe. ``what`` names the service or folder that was asked, ``ok`` says whether it answered.
 
-    ``took_ms`` is how long the question took, in milliseconds.
+    ``words`` is the answer, or the reason why there is no answer. ``took_ms`` is the duration in milliseconds.
     """
 
     what: str

@@ -66,7 +66,7 @@ class Wait:
 
 
 class Progress:
-    """Shows the waits of one command. One thread waits; a second thread, which starts with the first wait, writes."""
+    """Shows the waits of one command. The command's thread waits; a second thread writes the lines to ``out``."""
 
     def __init__(self, out: TextIO, form: Form, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._out = out
@@ -137,7 +137,7 @@ class Progress:
 
 @contextlib.contextmanager
 def waits_shown(options: argparse.Namespace) -> Iterator[Watch]:
-    """Yield a function that returns a context manager for a wait; stderr shows the wait, unless --quiet was passed."""
+    """Yield a function. Its result, a context manager, shows one wait on stderr, or nothing if --quiet was passed."""
     progress = Progress(sys.stderr, form_for(options, sys.stderr))
     try:
         yield progress.waiting

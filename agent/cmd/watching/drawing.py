@@ -24,9 +24,9 @@ from agent.render.layout import Line, Span, Tone
 
 #: The width in columns of the heat strip (one character for each host) if the width of the output is unknown.
 USUAL_STRIP = 80
-#: The most lines about unreachable brokers and unread lists; one more line counts the other problems.
+#: The most problems (unreachable brokers, unread host lists) that the head names. The head only counts the others.
 MOST_PROBLEMS = 3
-#: The most columns that the filter takes in the line with the keys.
+#: The most columns that the filter's text takes in the last line of the screen, which explains the keys.
 MOST_FILTER = 24
 #: The number of table rows that stay visible if the screen is too low for the whole head.
 LEAST_ROWS = 3
@@ -62,7 +62,7 @@ def page_of(view: FleetView, size: Size) -> int:
 
 
 def screen_lines(view: FleetView, ui: Ui, rows: Sequence[HostRow], size: Size) -> tuple[Line, ...]:
-    """Return the lines of the live screen; the caller has made ``ui`` with ``placed`` (ui.py) for these rows."""
+    """Return the lines of the live screen. ``ui`` must be the result of ``placed`` (ui.py) for these rows."""
     row = selected_row(ui, rows)
     if ui.detail_top is not None and row is not None:
         body = _details_page(row, ui.detail_top, view, size)
@@ -171,7 +171,7 @@ def _wrapped(text: str, width: int | None) -> Iterable[str]:
 
 
 def _fit(text: str, width: int | None) -> str:
-    """Return the text, cut at its end with a mark if it is wider than ``width``."""
+    """Return the text. If the text is wider than ``width``, cut its end and add CUT, which marks a cut text."""
     if width is None or cell_len(text) <= width:
         return text
     return (set_cell_size(text, width - len(CUT)) + CUT) if width > 0 else ""

@@ -83,7 +83,7 @@ def from_file(path: str) -> Read:
 
 
 def from_nova(loaded: Loaded) -> Read | None:
-    """Return a function that reads the hosts of the cell's nova-compute services; None without a state source.
+    """Return a function that reads the hosts of the cell's nova-compute services; None if [state] source is none.
 
     The function raises SourceUnavailable if the state source cannot be read, SourceInconsistent if its answer is
     malformed.

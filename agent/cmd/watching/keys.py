@@ -1,4 +1,4 @@
-"""Turn the bytes that a terminal sends into names of keys. Pure."""
+"""Turn the bytes that a terminal sends into names of keys. Pure: no I/O and no clock."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def keys_in(data: bytes) -> tuple[list[str], bytes]:
 
 
 def rest_key(rest: bytes) -> list[str]:
-    """Return the keys for a sequence that the terminal did not continue: an ESC byte alone means the Escape key."""
+    """Return the keys for bytes after which no more bytes came: a single ESC byte is the Escape key, else no key."""
     return [ESCAPE] if rest == _ESC else []
 
 

@@ -37,7 +37,7 @@ KEY_GAP_S = 0.05
 
 
 class LiveScreen:
-    """The live screen on ``out``. ``keyboard`` is the file descriptor to read keys from, None without a keyboard."""
+    """The live screen on ``out``. ``keyboard`` is the file descriptor to read keys from; None: no keyboard."""
 
     def __init__(self, watched: Watched, ui: Ui, out: TextIO, keyboard: int | None, look: Look) -> None:
         self._watched = watched

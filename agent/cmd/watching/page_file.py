@@ -31,7 +31,7 @@ def write_view(file: str, view: FleetView) -> None:
 
 @contextlib.contextmanager
 def page_kept(file: str | None, watched: Watched) -> Iterator[None]:
-    """Write the page again and again while the block runs, and once more at its end; do nothing without a file.
+    """Write the page again and again during the block, and once at its end. If ``file`` is None, write no page.
 
     Raises SourceUnavailable if the first page cannot be written. A later failure is printed to stderr at the end of the
     block, because the code in the block may use the whole terminal.

@@ -24,16 +24,16 @@ from agent.render.layout import Look
 #: Maximum seconds to wait until each broker has accepted or refused the connection. Each single step of connecting has
 #: a shorter limit of its own.
 CONNECT_S = 30.0
-#: The maximum number of senders of unreadable messages that stderr names after the live screen; others are counted.
+#: After the live screen, stderr names at most this many senders of unreadable messages and counts the others.
 MOST_ODD = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What the operator asked for. ``once_s``: the time-out of ``--once``, None without ``--once``.
+    """What the operator asked for. ``once_s``: the time-out of ``--once``; None if ``--once`` was not passed.
 
-    ``page`` is the file for the page of the fleet, ``-`` for stdout, None without a page. ``waiting`` shows on stderr
-    what the command waits for.
+    ``page`` is the file for the page of the fleet: ``-`` means stdout, None means that no page is written. ``waiting``
+    shows on stderr what the command waits for.
     """
 
     cells: tuple[Cell, ...]
@@ -75,7 +75,7 @@ def run(wanted: Wanted, out: TextIO) -> int:
 _PRINTERS: Mapping[str, Callable[[TextIO], Printer]] = MappingProxyType(
     {"table": Lines, "json": JsonLines, "csv": CsvLines}
 )
-#: Receivers that print no single message, because the screen or the output of --once shows all hosts.
+#: Receivers that print nothing when a message arrives: the screen, or the output of --once, shows all hosts.
 _QUIET = Receivers(listen=lambda _cell: None, complain=None, told=None)
 
 

@@ -25,7 +25,7 @@ NOVA, NOBODY = "nova", "none"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """One cell of the command line: its name ("" if there is only one) and its configuration."""
+    """A cell that the operator named on the command line: its name ("" if it is the only one), its configuration."""
 
     name: str
     loaded: Loaded
@@ -33,7 +33,11 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receivers:
-    """The functions that receive the valid messages of a cell, and sentences about messages and brokers."""
+    """Functions that ``watch`` calls. ``listen`` takes a cell's name and returns the receiver of its valid messages.
+
+    ``complain`` gets a sentence about each sender of unreadable messages, ``told`` a sentence about each change of a
+    broker (unreachable, reachable again).
+    """
 
     listen: Callable[[str], Listen | None]
     complain: Callable[[str], None] | None
@@ -103,7 +107,8 @@ class Watched:
 def watched(cells: Sequence[Cell], expected: str | None, receivers: Receivers) -> Watched:
     """Return the cells, not started yet. Raises ConfigError and UsageError.
 
-    ``expected``: ``nova``, ``none`` or a file; None is ``nova`` for each cell with a state source.
+    ``expected``: the value of ``--expected`` (``nova``, ``none`` or a file). None, if the option was not passed, means
+    ``nova`` for each cell whose [state] source is not none.
     """
     everywhere = None
     if expected is not None and expected not in (NOVA, NOBODY):
@@ -141,5 +146,5 @@ def _nova_list(loaded: Loaded, expected: str | None) -> ExpectedList | None:
         return None
     read = from_nova(loaded)
     if read is None and expected == NOVA:
-        raise UsageError("--expected nova: [state] source is none, so there is no nova that lists the hosts")
+        raise UsageError("--expected nova: [state] source is none, so no nova can list the hosts")
     return None if read is None else ExpectedList(read)

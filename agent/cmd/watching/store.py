@@ -12,7 +12,8 @@ from agent.fleet.host import HostSeen, host_seen, sender_of
 #: The maximum number of hosts of one cell. No real cell has more hosts; more host names come from a client that invents
 #: them.
 MOST_HOSTS = 30_000
-#: The maximum number of senders of unreadable messages, and of left-out hosts, that the store remembers.
+#: The maximum number of senders of unreadable messages that the store remembers. Also the maximum number of hosts that
+#: the store counts as left out.
 MOST_ODD = 1000
 
 #: A function that gets each valid message, and the HostSeen that was read from the message.
@@ -22,7 +23,7 @@ Listen = Callable[[Any, HostSeen], None]
 class HostStore:
     """The last message of each host, and the senders of messages that cannot be read.
 
-    ``listen`` is called for each valid message, ``complain`` once for each sender in ``odd``.
+    ``listen`` is called for each valid message, ``complain`` once for each sender of unreadable messages.
     """
 
     def __init__(self, listen: Listen | None = None, complain: Callable[[str], None] | None = None) -> None:
@@ -59,7 +60,7 @@ class HostStore:
 
     @property
     def left_out(self) -> int:
-        """The number of hosts left out because the store already had MOST_HOSTS hosts; counted up to MOST_ODD."""
+        """How many hosts were left out because the store already had MOST_HOSTS hosts. The count ends at MOST_ODD."""
         return len(self._left_out)
 
     def _kept(self, received_at: float, document: Any) -> HostSeen | None:  # noqa: ANN401 - JSON values

@@ -35,7 +35,7 @@ class Input:
 
 
 class Terminal:
-    """The terminal of the file descriptor ``number``, which is None if there is no terminal to read keys from.
+    """A terminal. ``number`` is its file descriptor; None if there is no terminal to read keys from.
 
     Use the object as a context manager: inside the block the terminal is in cbreak mode, and signals are collected.
     """

@@ -1,4 +1,4 @@
-"""Decide what a key does on the live screen: each key turns one frozen ``Ui`` into the next ``Ui``. Pure."""
+"""Decide what a key does on the live screen: each key turns one frozen ``Ui`` into the next ``Ui``. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Ui:
 
 
 def placed(ui: Ui, rows: Sequence[HostRow], page: int) -> Ui:
-    """Return the Ui with ``index`` and ``top`` for these rows, so that the selected row is on a page of ``page`` rows.
+    """Return ``ui`` with new ``index`` and ``top``, so that the selected row is among the ``page`` rows on the screen.
 
     If the selected host is no longer in the rows, the row that is now at the same index is selected.
     """
@@ -60,7 +60,10 @@ def selected_row(ui: Ui, rows: Sequence[HostRow]) -> HostRow | None:
 
 
 def pressed(ui: Ui, key: str, rows: Sequence[HostRow], page: int) -> tuple[Ui, Action]:
-    """Return the next Ui and what to do; ``ui`` comes from ``placed`` for these rows, and a page has ``page`` rows."""
+    """Return the Ui after ``key``, and what the screen must do.
+
+    ``ui`` must be the result of ``placed`` for these rows. ``page`` is the number of rows that fit on the screen.
+    """
     ui = replace(ui, message="")
     if ui.typed is not None:
         return _typing(ui, ui.typed, key), Action.NOTHING

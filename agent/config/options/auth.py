@@ -19,9 +19,9 @@ from agent.config.options import placement
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthOptions:
-    """``options``: auth_type and the plugin's options, each with its group.
+    """The options of the auth plugin. ``options``: auth_type and the plugin's options, each with its group.
 
-    ``unchecked``: the group in which any option name is accepted, because auth_type there is unset or unknown.
+    ``unchecked``: the group in which any option name is accepted, because its auth_type is unset or unknown.
     """
 
     options: tuple[tuple[str, cfg.Opt], ...]

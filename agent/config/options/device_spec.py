@@ -7,7 +7,7 @@ A tag may be null: if ``physical_network`` is null, the device has no network an
 nova-compute treats any unknown key as a tag. So a misspelt ``vendor_id`` is not an error but a missing filter: the
 entry matches more devices than intended, up to all devices of the host.
 
-Pure.
+Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -189,9 +189,9 @@ def _whole(name: str, value: object) -> str:
     flags = _FLAGS.match(text)
     if flags is None:
         return f"(?:{text}).*"
-    # Since Python 3.11, global flags are an error except at the start of an expression, so they become flags of the
-    # group. With (?x), the newline ends a comment in ``text``; without the newline, the comment would hide the closing
-    # bracket.
+    # Since Python 3.11, a global flag such as (?i) is an error unless it is at the start of the expression. Therefore
+    # (?i)TEXT becomes the group (?i:TEXT). With the flag x, TEXT may end in a comment. The newline ends the comment,
+    # which would otherwise hide the closing bracket of the group.
     end = "\n" if "x" in flags[1] else ""
     return f"(?{flags[1]}:{text[flags.end() :]}{end}).*"
 

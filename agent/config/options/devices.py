@@ -84,7 +84,7 @@ def mdev_notices(loaded: Loaded) -> Iterator[str]:
 
 
 def other_names(loaded: Loaded) -> tuple[tuple[str, str], ...]:
-    """Return (type, name) for each of the ``device_addresses`` that is no PCI address: a virtual device or a typo."""
+    """Return (type, name) for each name in ``device_addresses`` that is no PCI address: a virtual device or a typo."""
     pairs = ((name, address) for name in _enabled(loaded) for address in _addresses(loaded, name))
     return tuple(pair for pair in pairs if not _PCI_ADDRESS.match(pair[1]))
 

@@ -33,9 +33,10 @@ FAMILIES = (MDEV, PHYSNETS, MDEV._replace(prefix="vgpu_"))
 
 
 def dynamic_options(own: Book, nova_conf: Book) -> tuple[tuple[str, cfg.Opt], ...]:
-    """Return (group, option) for each option of the groups [mdev_TYPE], [neutron_physnet_NAME] and the broker's group.
+    """Return (group, option) for each option of [mdev_TYPE], [neutron_physnet_NAME] and [oslo_messaging_rabbit].
 
-    enabled_mdev_types lists the TYPEs, physnets the NAMEs. A list in Stocktake's ``own`` files replaces nova.conf's.
+    The option enabled_mdev_types lists each TYPE, and the option physnets lists each NAME. If Stocktake's ``own`` files
+    set such a list, the list in nova.conf does not apply.
     """
     return (
         *_members(_in_force(own, nova_conf, MDEV), devices.type_group, devices.type_opts),

@@ -1,4 +1,4 @@
-"""[healthcheck]: where the daemon answers health checks; never from nova.conf, which has addresses of nova-compute."""
+"""[healthcheck]: where the daemon answers health checks; not read from nova.conf, which is for nova-compute."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ OPTS = [
         "ttl",
         default=300,
         min=0,
-        help="Seconds after which a health check without a new result expires, so that the state is warn; three "
-        "audit intervals if these are longer. 0: checks do not expire. A new value needs a restart.",
+        help="Seconds after which a health check without a new result expires: its state is then warn. If three "
+        "audit intervals are longer, a check expires after three audit intervals. 0: checks do not expire. A new value "
+        "needs a restart.",
     ),
     cfg.IntOpt(
         "cache_control",

@@ -87,7 +87,7 @@ def _unreportable(spec: DeviceSpec) -> Iterable[str]:
         yield "devname cannot be used with [pci] report_in_placement; name the device by its address"
     if spec.tag("physical_network"):
         return
-    # Import late: the providers of devices and the traits take 50 ms, which `stocktake status` need not spend.
+    # Import late: the import takes 50 ms, and commands such as `stocktake status` do not need this module.
     from agent.nested.pci_names import CLASS_LIMIT, class_of, is_valid_name, traits_of
 
     names = [("resource_class", class_of(spec, "0000", "0000"))]

@@ -11,9 +11,9 @@ from oslo_config import cfg
 
 GROUP = "placement"
 
-# The defaults that differ from keystoneauth's. service_type and valid_interfaces have nova's defaults. keystoneauth
-# itself has no default time-out, so a call could hang, and no default for retries. The retries apply to GET only,
-# because the client never sends a write twice.
+# Default values of keystoneauth's options, where they differ from keystoneauth's own defaults. service_type and
+# valid_interfaces have the same defaults as in nova. keystoneauth has no default for the time-out, so a call could
+# hang, and none for the numbers of retries. Only GET requests are retried: the client never sends a write twice.
 DEFAULTS = {
     "service_type": "placement",
     "valid_interfaces": ["internal", "public"],
@@ -75,7 +75,7 @@ OPTS = [*FROM_NOVA, *AGENT_OPTS]
 
 
 def sample_opts() -> list[cfg.Opt]:
-    """Return the options for the sample file, with ``DEFAULTS`` and the options of the auth plugin ``password``."""
+    """Return the options for the sample file: their defaults are ``DEFAULTS``, and the auth plugin is ``password``."""
     shown = [*loading.get_session_conf_options(), *loading.get_adapter_conf_options(include_deprecated=False)]
     cfg.set_defaults(shown, **DEFAULTS)
     plugin = loading.get_auth_plugin_conf_options("password")

@@ -1,8 +1,8 @@
 """[state]: where the agent reads the cloud's instances and migrations: nova-conductor, the cell database or nowhere.
 
-The option [state] source has no default: if it is unset, the source depends on which file sets which URL. A database
-connection in nova.conf then counts only if no ``transport_url`` is set (compute hosts normally have a
-``transport_url``): the agent must not read a database by accident.
+The option [state] source has no default. If it is unset, the source depends on the URLs that are set. A database
+connection in nova.conf is then used only if no ``transport_url`` is set, because the agent must not read a database by
+accident. Compute hosts normally have a ``transport_url``.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def cpu_notices(loaded: Loaded) -> Iterator[str]:
             yield from novas_notices(loaded, (group, option), twice, "the agent counts each CPU once")
         text, read = loaded.value(group, option) or "", _written(loaded, group, option)
         if text != read:
-            problem = f"{loaded.quote(group, option)}: a number is not written as plain digits up to {HIGHEST_CPU}"
+            problem = f"{loaded.quote(group, option)}: a number is not plain digits, or is above {HIGHEST_CPU}"
             yield from novas_notices(loaded, (group, option), [problem], f"the agent reads the list as {read}")
 
 
@@ -85,7 +85,7 @@ def _named_twice(loaded: Loaded, group: str, option: str) -> Iterator[str]:
 
 
 def _written(loaded: Loaded, group: str, option: str) -> str:
-    """Return the list's text; for nova.conf, with each number as nova-compute reads it.
+    """Return the list's text. If the list comes from nova.conf, write each number in it as nova-compute reads it.
 
     nova-compute reads a number with Python's int() (nova/virt/hardware.py:parse_cpu_spec).
     """

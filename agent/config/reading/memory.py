@@ -55,7 +55,10 @@ def memory_notices(loaded: Loaded) -> Iterator[str]:
 
 
 def huge_page_notices(loaded: Loaded) -> Iterator[str]:
-    """Yield a notice if a later entry with another count replaces an entry, or if nova.conf has an unknown key."""
+    """Yield a notice for each entry that a later entry with another count replaces.
+
+    Also yield a notice for each entry of nova.conf that has an unknown key, or that names pages that no host has.
+    """
     held: dict[tuple[int, int], tuple[str, ReservedPages]] = {}
     for text, origin in loaded.entries(*_HUGE_PAGES):
         quoted = f"{origin}: [DEFAULT] reserved_huge_pages = {text}"

@@ -1,11 +1,11 @@
 """Parse an entry of nova.conf's ``reserved_huge_pages`` as nova-compute does. The agent's own parser accepts less.
 
-nova (nova/virt/hardware.py:numa_get_reserved_huge_pages) reads each number with Python's int() (``+8``, ``1_0``,
-``-8``), and a size that int() refuses with oslo.utils' string_to_bytes (``1.5MB``; ``2Mb`` is megabits). nova ignores
-unknown keys. An entry may name pages that no host has, such as pages of half a KiB; nova-compute starts with such an
-entry.
+nova (nova/virt/hardware.py:numa_get_reserved_huge_pages) reads each number with Python's int(), which accepts ``+8``,
+``1_0`` and ``-8``. If int() cannot read a size, nova uses oslo.utils' string_to_bytes (``1.5MB``; ``2Mb`` is megabits).
+nova ignores unknown keys. An entry may name pages that no host has, such as pages of half a KiB; nova-compute starts
+with such an entry.
 
-Pure.
+Pure: no I/O.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ from agent.config.loaded import Loaded
 from agent.config.problems import refuse
 from agent.model.settings import PmemLabel
 
-# Maximum length of a label: the name of a resource class has at most 255 characters, and begins with this prefix.
+# Maximum length of a label. The name of its resource class is CUSTOM_PMEM_NAMESPACE_ and the label, and has at most 255
+# characters.
 _LONGEST = 255 - len("CUSTOM_PMEM_NAMESPACE_")
 
 

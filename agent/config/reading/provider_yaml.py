@@ -80,7 +80,7 @@ _SCHEMA = {"type": "object", "properties": {"providers": {"type": "array", "item
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderFiles:
-    """The entries of all provider.yaml files, sorted by file name; ``notices``: messages about parts without effect."""
+    """The entries of all provider.yaml files, sorted by file name. ``notices``: sentences about what has no effect."""
 
     entries: tuple[ProviderEntry, ...] = ()
     notices: tuple[str, ...] = ()

@@ -1,4 +1,7 @@
-"""Find TLS options of [placement] that have no effect: in Stocktake's own files an error, in nova.conf a notice."""
+"""Find TLS options of [placement] that have no effect.
+
+In Stocktake's own files, such an option is an error. In nova.conf, it causes a notice.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ def cafile_notices(loaded: Loaded) -> Iterator[str]:
 
 
 def _key_alone(loaded: Loaded) -> Iterator[str]:
-    # keystoneauth passes the key on only together with a certificate, see its load_from_options.
+    # keystoneauth ignores the key if no certificate is set (see its method load_from_options).
     if loaded.value(*_KEYFILE) and not loaded.value(*_CERTFILE):
         yield f"{loaded.quote(*_KEYFILE)}: has no effect without certfile"
 
