@@ -171,7 +171,7 @@ class AnswerTooLarge(PlacementUnavailable):
 
 
 class PlacementNotAsked(PlacementUnavailable):
-    """The agent sent no request, because another source is unread and this host's provider uuid is therefore unknown.
+    """The agent sent no request: another source could not be read, so this host's provider uuid is unknown.
 
     ``why`` is the reason; the message is ``why`` with the prefix "not asked".
     """
@@ -278,11 +278,11 @@ def is_denied(error: AgentError | None) -> bool:
 
 
 def failure_reason(error: AgentError | None) -> str | None:
-    """Return why a read failed, as one word of a closed list; None without an error.
+    """Return why a read failed, as one of five words; None if there is no error.
 
     The words are ``timeout``, ``unreachable``, ``denied``, ``inconsistent`` (also for data that may be too old) and
-    ``unsupported``. Only the text of an error distinguishes ``timeout`` from ``unreachable``, because libraries use
-    one class for both.
+    ``unsupported``. Libraries use one error class for time-outs and for unreachable services. So only the text of the
+    error distinguishes ``timeout`` from ``unreachable``.
     """
     if error is None:
         return None

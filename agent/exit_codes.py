@@ -1,4 +1,4 @@
-"""Decide a process's exit code from the report of its audit. Pure.
+"""Decide a process's exit code from the report of its audit. Pure: no I/O.
 
 The exit code of a command answers the command's own question. ``audit``, ``status`` and the daemon ask whether there
 are findings: ``exit_code`` decides. ``ledger``, ``explain``, ``inventory`` and ``traits`` ask whether the answer is
@@ -53,7 +53,10 @@ def code_of(outcome: Outcome) -> int:
 
 
 def answer_code(report: AuditReport, unread: Collection[str]) -> int:
-    """Return the exit code of a command that answers from this report; ``unread``: sources that the answer lacks."""
+    """Return the exit code of a command that answers from this report.
+
+    ``unread`` are the names of the sources that the answer needs and that could not be read.
+    """
     if exit_code(report) == BUG:
         return BUG
     return PARTIAL if unread or not report.own_files_read else CLEAN

@@ -1,4 +1,6 @@
-"""Findings: differences between what the cloud promised, guests hold and Placement records; one module per code.
+"""The rules that find differences between three amounts; one module for each finding code.
+
+The three amounts are what the cloud promised to an instance, what the guest uses, and what Placement records.
 
 Each module defines a RULE: the code, its severity, its remedy, and a pure function that derives findings from
 AuditFacts. ``BUILTIN`` lists all rules; agent/audit/decide.py runs them in every audit.

@@ -39,7 +39,7 @@ class AuditFacts:
     ``refused``: writes of this audit that Placement rejected permanently; empty before the agent tries the writes.
     ``unknown_traits``: standard traits that this Placement does not know.
     ``left``: providers that Placement still had after the agent deleted their compute node records.
-    ``cleared``: traits that the host lacked when the agent last wrote the root provider; empty before the first write.
+    ``cleared``: traits that the agent did not want on the root provider at its last write; empty before a first write.
     """
 
     snapshot: Snapshot
@@ -155,7 +155,10 @@ def joined(remedies: Iterable[Remedy]) -> str:
 
 
 def rows_by_consumer(audit: AuditFacts, verdict: Verdict) -> dict[str, tuple[Row, ...]]:
-    """Return the audit's ledger rows (each about one consumer and class) with this verdict, by the consumer's uuid."""
+    """Return the audit's ledger rows that have this verdict, as {uuid of a consumer: its rows}.
+
+    A ledger row compares the amounts that nova, libvirt and Placement have for one consumer and one resource class.
+    """
     return by_consumer(row for row in audit.rows if row.verdict is verdict)
 
 
@@ -168,7 +171,7 @@ def by_consumer(rows: Iterable[Row]) -> dict[str, tuple[Row, ...]]:
 
 
 def claims_of(rows: Iterable[Row]) -> tuple[Claim, ...]:
-    """Return the claims (the evidence) of all these rows."""
+    """Return the claims of all these rows; a claim is one amount that one source states, and is used as evidence."""
     return tuple(claim for row in rows for claim in row.claims)
 
 

@@ -25,7 +25,7 @@ _TLS = re.compile(r"\bSSL|\bTLS|certificate", re.IGNORECASE)
 
 
 def looks(source: str, error: AgentError, audit: AuditFacts) -> tuple[Remedy, ...]:
-    """Return the remedies that show why the source could not be read; () for a source without such a remedy."""
+    """Return the remedies that show why the source could not be read; an empty tuple if there are none."""
     if "stocktake-probe (" in str(error):
         return (inspect("see what stocktake-probe logged", _PROBE_LOG),)
     if source == PLACEMENT:

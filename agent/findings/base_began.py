@@ -1,6 +1,6 @@
-"""Say when a fault began, as nova's rows record the moment: an instance was deleted, or a move ended.
+"""Find out from nova's rows when a fault began: when an instance was deleted, or when a move ended.
 
-A finding's ``first_seen_at`` is later: the moment when an audit saw the fault for the first time.
+A finding's ``first_seen_at`` is later: it is the time of the first audit that saw the fault.
 """
 
 from __future__ import annotations

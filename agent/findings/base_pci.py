@@ -13,7 +13,7 @@ listed = functools.partial(some_of, most=8)
 
 
 def view_of(audit: AuditFacts) -> PciView | None:
-    """Return the host's PCI devices with their providers, as [pci] device_spec decides.
+    """Return the PCI devices that [pci] device_spec offers on this host, with their providers in Placement.
 
     Return None if this audit could not read all PCI devices from libvirt.
     """

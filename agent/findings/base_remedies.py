@@ -88,7 +88,7 @@ def show_provider(provider: str | None) -> str | None:
 
 
 def explain(what: str | None) -> Remedy:
-    """Return the remedy that lists which consumers use a resource class, or how much one consumer uses."""
+    """Return the remedy ``stocktake explain``. ``what`` is the resource class or the consumer to explain."""
     return inspect("see which consumers use how much, and why", line("stocktake", "explain", what))
 
 
@@ -103,5 +103,8 @@ def restart_nova_compute(words: str) -> Remedy:
 
 
 def by_nova_compute(audit: AuditFacts, words: str) -> tuple[Remedy, ...]:
-    """Return a remedy that waits for nova-compute of this host; () in role owner, where no nova-compute runs."""
+    """Return a remedy that says to wait, because nova-compute of this host corrects the difference.
+
+    Return an empty tuple in role owner: in this role no nova-compute runs on the host.
+    """
     return () if audit.settings.role is Role.OWNER else (wait(words),)

@@ -53,7 +53,10 @@ def _classes(lost: frozenset[str], audit: AuditFacts) -> list[str]:
 
 
 def _children(lost: frozenset[str], audit: AuditFacts) -> list[str]:
-    """Return the families of child providers that need these sources and are enabled or exist in Placement."""
+    """Return the names of the families of child providers that need one of these sources.
+
+    A family is left out if it is not enabled and Placement has no provider of the family.
+    """
     observed = children(audit.view, audit.root.name) if audit.root else {}
     return [
         f"{family.name} providers"
@@ -65,7 +68,10 @@ def _children(lost: frozenset[str], audit: AuditFacts) -> list[str]:
 
 
 def reserves(lost: frozenset[str], audit: AuditFacts) -> list[str]:
-    """Return a list of one text, which names the classes whose ``reserved`` the agent does not lower now; or []."""
+    """Return one text in a list: it names the classes whose ``reserved`` the agent does not lower now.
+
+    Return an empty list if there is no such class.
+    """
     kept = (
         resource
         for resource in RESOURCES

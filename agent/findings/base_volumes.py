@@ -54,7 +54,10 @@ def volume_findings(audit: AuditFacts, rule: Rule, kind: OwnerKind, *, expected:
 
 
 def _of_reserve(audit: AuditFacts) -> tuple[Remedy, ...]:
-    """Return remedies: how long the agent reserves the volume's size, and how to end the reserve if no daemon runs."""
+    """Return the remedies that say how long the agent reserves the volume's size.
+
+    If no daemon runs, the operator must end the reservation with ``stocktake audit --publish``.
+    """
     until = wait("as long as the volume exists, the agent reserves its size")
     if audit.settings.role is Role.OBSERVER:
         return (until,)

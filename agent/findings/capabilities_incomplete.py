@@ -16,7 +16,8 @@ _OF_EMULATORS = (
     "COMPUTE_ARCH_*, COMPUTE_STORAGE_BUS_*, COMPUTE_GRAPHICS_MODEL_*, COMPUTE_VIOMMU_MODEL_INTEL and _SMMUV3,"
     " COMPUTE_SECURITY_UEFI_SECURE_BOOT, COMPUTE_SECURITY_TPM_* and the providers of memory encryption"
 )
-# For each part that can be missing: what the agent does not change in Placement until the part can be read.
+# For each part of libvirt's capabilities: the traits and providers that the agent does not change in Placement while
+# the part is missing.
 _UNCHANGED = {
     Part.HOST_FEATURES: "HW_CPU_X86_*",
     Part.HOST_CPU: "HW_ARCH_*, HW_CPU_X86_*, COMPUTE_SECURITY_UEFI_SECURE_BOOT, COMPUTE_SECURITY_TPM_*"
@@ -48,7 +49,7 @@ def _find(audit: AuditFacts) -> Findings:
 def _remedies(audit: AuditFacts) -> tuple[Remedy, ...]:
     return (
         inspect("compare what libvirt says about the host with the finding's reason", virsh(audit, "capabilities")),
-        inspect("compare what libvirt says about its emulators", virsh(audit, "domcapabilities")),
+        inspect("compare what libvirt says about its emulators with the reason", virsh(audit, "domcapabilities")),
         reload_agent("after a correction of libvirt, let the agent read the capabilities at once"),
         wait("the agent reads the capabilities again by itself after libvirt has restarted"),
     )

@@ -27,14 +27,15 @@ def _find(audit: AuditFacts) -> Findings:
             yield _finding(audit, consumer, why, _remedies(audit, consumer))
     for record in view.consumers:
         if record.consumer_type == OWN_TYPE and record.consumer_uuid not in own:
-            why = f"the consumer belongs to an old identity of this host, not to provider {audit.root_uuid}"
+            why = f"the consumer belongs to an earlier provider uuid of this host, not to provider {audit.root_uuid}"
             yield _finding(audit, record.consumer_uuid, why, _of_an_old_identity(record.consumer_uuid))
 
 
 def _why(audit: AuditFacts, cause: Cause) -> str | None:
     """Return why the consumer should not exist.
 
-    Return None in role companion, and in role observer unless every source was read and shows no need for the consumer.
+    Return None if the consumer may be needed. This is always so in role companion. In role observer this is so if a
+    source could not be read, or if the use for which the consumer was created still exists.
     """
     if audit.settings.role is Role.OWNER:
         return f"in role owner, the agent adds the {cause.value} use to reserved"
@@ -74,7 +75,7 @@ def _remedies(audit: AuditFacts, consumer: str) -> tuple[Remedy, ...]:
 
 
 def _of_an_old_identity(consumer: str) -> tuple[Remedy, ...]:
-    words = "no agent removes this consumer: if no host uses the old identity any more, remove the allocations"
+    words = "no agent removes this consumer: if no host uses the earlier uuid any more, remove the allocations"
     return (by_hand(words, delete_allocations(consumer)),)
 
 

@@ -1,8 +1,9 @@
 """consumer-on-several-providers: a consumer has allocations of one class in this host's tree and in another tree.
 
-Placement's record of a consumer has its allocations on all providers. An allocation in another tree counts only if the
-consumer also has an allocation of the same class in this host's tree, because a sharing provider serves classes that
-the host does not offer. While a migration of the instance is in progress, the allocations on both hosts are right.
+Placement's record of a consumer has its allocations on all providers. An allocation in another tree is a fault only if
+the consumer also has an allocation of the same class in this host's tree. Without one, the other tree may be that of a
+sharing provider, which is right. While a migration of the instance is in progress, the allocations on both hosts are
+right.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def _spread(
 ) -> tuple[tuple[ConsumerRecord, list[Allocation], list[Allocation]], ...]:
     """Return (record, allocations in this host's tree, allocations of the same classes elsewhere).
 
-    Consumers without allocations in both places are left out.
+    Consumers that have allocations in only one of the two places are left out.
     """
     sides = ((record, *_sides(own_uuids, record)) for record in records)
     return tuple((record, here, elsewhere) for record, here, elsewhere in sides if elsewhere)
@@ -102,7 +103,7 @@ def _headline(audit: AuditFacts, record: ConsumerRecord, instance: Instance | No
 def _remedies(
     audit: AuditFacts, consumer: str, instance: Instance | None, providers: tuple[list[str], list[str]]
 ) -> tuple[Remedy, ...]:
-    """Return the remedies.
+    """Return what the operator can do about the allocations in the wrong tree.
 
     No remedy removes the allocations on the host where the instance is, because those allocations are right.
     """
@@ -152,8 +153,8 @@ def _heal_there(audit: AuditFacts, consumer: str, instance: Instance, others: li
     """Return the remedy for the other host: ``stocktake heal`` with the id of the finding that the agent there reports.
 
     An agent computes a finding's id from what the finding is about, so the id on the other host is known here. If the
-    allocations are on several other providers, the other agent's finding may be about any of these providers: return
-    ().
+    allocations are on several other providers, the other agent's finding may be about any of these providers. Then the
+    id is not known: return an empty tuple.
     """
     if len(others) != 1:
         return ()

@@ -1,7 +1,7 @@
-"""cpu-offline: a configured CPU set names CPUs that are not online, or that the host does not have (scenarios 77, 79).
+"""cpu-offline: a configured CPU set names CPUs that are not online, or that the host does not have.
 
-In this case nova-compute's whole resource update fails. This agent leaves VCPU and PCPU unchanged and publishes
-everything else.
+These are scenarios 77 and 79 of docs/contributor/scenarios.md. In both, nova-compute's whole resource update fails.
+This agent leaves VCPU and PCPU unchanged and publishes everything else.
 """
 
 from __future__ import annotations

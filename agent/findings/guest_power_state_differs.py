@@ -1,8 +1,8 @@
 """guest-power-state-differs: a guest's power state contradicts its instance's vm_state.
 
 The rule covers only the combinations that nova-compute's power sync corrects or warns about. A guest whose instance
-is building, rescued, resized, suspended or in error may have any power state. nova-compute stops and reaps guests;
-the agent only reports the contradiction.
+is building, rescued, resized, suspended or in error may have any power state. The agent only reports the contradiction;
+nova-compute is the program that stops or deletes guests.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ def _find(audit: AuditFacts) -> Findings:
             headline=f"{short_name(instance.name)}: nova's vm_state is {instance.vm_state}, but the guest on "
             f"{audit.host} is {power}",
             consumer_uuid=instance.uuid,
-            expected=f"power state fitting vm_state {instance.vm_state} of instance {instance.uuid} ({instance.name})",
+            expected=f"a power state that fits vm_state {instance.vm_state} of instance {instance.uuid} "
+            f"({instance.name})",
             actual=f"domain {domain.name} is {power}",
             facts=(
                 ("vm_state", instance.vm_state),

@@ -1,6 +1,7 @@
-"""hostname-duplicated: another host has a compute node with this node's name; only one host can have the provider.
+"""hostname-duplicated: another host has a compute node with the same name as the compute node of this host.
 
-Provider names are unique in a cloud, compute node names only within a host. A compute node row of another host with
+Compute node names are unique only within a host, but provider names are unique in the whole cloud. So only one of the
+two hosts can have a provider with this name. A compute node row of another host with
 this host's own uuid (a cloned or moved host) is reported as identity-changed instead.
 """
 

@@ -4,12 +4,12 @@ Placement accepts (HTTP status 200) an inventory that is smaller than its usage,
 overload. The rule checks the root provider and child providers. The finding names the leaked consumers, which should
 have no allocation on this host at all.
 
-The rule skips providers of PCI devices. The total of such a provider is never below the allocated amount
-(nested/pci.py, findings/pci_device_lost.py), and its ``reserved`` may exceed the free amount, because there
-``reserved`` only prevents further allocations.
+The rule skips providers of PCI devices. The agent never sets the total of such a provider below the allocated amount
+(nested/pci.py, findings/pci_device_lost.py), so there is no overload to report. ``reserved`` of such a provider may
+exceed the free amount: there it only prevents further allocations.
 
 To find a CPU that is pinned twice, the rule compares the pinnings in nova's database, not the pinnings in libvirt. The
-usage cannot show such a CPU, because the ledger counts both guests in full.
+usage cannot show such a CPU: Placement counts all CPUs of both guests.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ _Rows = Mapping[tuple[ProviderKey, str], tuple[Row, ...]]
 class _Place(NamedTuple):
     """One resource class on one provider.
 
-    ``rows`` are the ledger rows about this class and provider; ``where`` names a child provider; "" for the root
-    provider.
+    ``rows`` are the ledger rows about this class and provider. ``where`` is a text that names the provider if it is a
+    child provider; "" for the root provider.
     """
 
     provider_uuid: str
@@ -137,7 +137,10 @@ def _of_withdrawn(audit: AuditFacts, place: _Place) -> Findings:
 
 
 def _inventories(wanted: DesiredProvider, observed: Provider | None) -> list[Inventory]:
-    """Return the wanted inventories; for a class whose inventory the agent cannot decide now, the one in Placement."""
+    """Return the inventories that the agent wants on the provider, sorted by class.
+
+    For a class whose inventory the agent cannot decide now, return the inventory that Placement has.
+    """
     frozen = {f.name for f in wanted.frozen}
     kept = [i for i in (observed.inventories if observed else ()) if i.resource_class in frozen]
     return sorted([*wanted.inventories, *kept], key=lambda i: i.resource_class)
@@ -147,8 +150,8 @@ def _finding(audit: AuditFacts, inventory: Inventory, place: _Place, overflow: i
     name, rows, used = place.resource_class, place.rows, place.used
     leaked = [row for row in rows if row.verdict in LEAKS and row.recorded]
     leaked_amount = sum(row.recorded or 0 for row in leaked)
-    # How much capacity must become free before this finding ends: for the usage above the capacity, and for the use
-    # unknown to the cloud that does not fit into ``reserved`` (``overflow``).
+    # The capacity that must become free before this finding ends. It has two parts: the usage above the capacity, and
+    # the use that the cloud does not know and that does not fit into ``reserved`` (``overflow``).
     missing = max(used - inventory.capacity, 0) + overflow * inventory.allocation_ratio
     unlisted = sum(row.recorded or 0 for row in rows if row.verdict is Verdict.USAGE_UNLISTED)
     free = inventory.capacity - used

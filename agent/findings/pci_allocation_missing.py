@@ -35,8 +35,8 @@ from agent.model.settings import Role
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 from agent.nested.pci_view import KIND, PciView, key_of
 
-# The ledger gives an instance's row one of these verdicts only if the instance has a guest here and nova is not
-# changing the instance.
+# A ledger row of an instance has one of these verdicts only if the instance has a guest on this host and nova is not
+# changing the instance now.
 _AT_REST = frozenset({Verdict.AGREED, Verdict.ALLOCATION_DIFFERS})
 
 
@@ -72,7 +72,10 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def _homes(tree: DesiredTree, view: PciView) -> Mapping[str, _Home]:
-    """Return the ``_Home`` of each function by PCI address; a function whose provider is undecided now is left out."""
+    """Return {PCI address of a function: its ``_Home``}.
+
+    A function is left out while the agent cannot decide which provider the function has.
+    """
     children = {child.key.name: child for child in tree.providers if child.key.kind == KIND}
     return {
         match.device.address: _Home(child.name, child.uuid, offer.classes[0])
@@ -83,7 +86,10 @@ def _homes(tree: DesiredTree, view: PciView) -> Mapping[str, _Home]:
 
 
 def resting(rows: Iterable[Row], state: NovaState | None) -> Mapping[str, Row]:
-    """Return one row by uuid for each instance that nova is not changing now and that has a guest on this host."""
+    """Return {uuid of an instance: one of its rows}, for the instances that have a guest here.
+
+    An instance that nova is changing now is left out.
+    """
     migrations = state.migrations if state else ()
     moving = {m.instance_uuid for m in migrations if m.under_way}
     return {
@@ -99,7 +105,10 @@ def _held(claims: Iterable[Claim]) -> Counter[tuple[ProviderKey, str]]:
 
 
 def _wrong(functions: Mapping[str, _Home], held: Counter[tuple[ProviderKey, str]]) -> Mapping[_Home, int]:
-    """Return, for each home (provider and class) with a wrong allocation, how many of its functions the guest has."""
+    """Return {home: how many functions of this home the guest has}, for each home with a wrong allocation.
+
+    A home is a provider and a resource class.
+    """
     taken = Counter(functions.values())
     return {home: amount for home, amount in sorted(taken.items()) if held[home.key, home.resource_class] != amount}
 

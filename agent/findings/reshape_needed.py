@@ -53,7 +53,10 @@ def _finding(audit: AuditFacts, family: NestedFamily, name: str) -> Finding:
 
 
 def _children(audit: AuditFacts, family: NestedFamily, name: str) -> tuple[tuple[str, Inventory], ...]:
-    """Return (name without ``<node>_``, inventory) of each child that should offer the class; () if none is known."""
+    """Return (name without ``<node>_``, inventory) of each child that should offer the class.
+
+    Return an empty tuple if the agent cannot decide now which children offer the class.
+    """
     if not can_decide(family, audit.snapshot, audit.settings):
         return ()
     nested = family.providers(audit.snapshot, audit.settings)

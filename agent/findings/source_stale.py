@@ -32,5 +32,5 @@ _REMEDIES = (
     wait("the agent reads the source again in each audit"),
 )
 
-# The finding is about the read itself, so the agent can check the finding without reading any source.
+# ``rests_on`` is empty: the finding is about the source's answer, so the agent needs no source to check the finding.
 RULE = Rule(code="source-stale", severity=Severity.ERROR, find=_find, rests_on=frozenset())

@@ -22,8 +22,8 @@ _HOLDERS = (
 
 def _find(audit: AuditFacts) -> Findings:
     for reading in audit.snapshot.readings:
-        # A source that answered with old data is reported as source-stale. If the agent did not ask a source because
-        # another source was unread, only the other source gets a finding.
+        # A source that answered with old data is reported as source-stale. A source that the agent did not ask, because
+        # it could not read another source first, gets no finding: the finding about the other source is enough.
         if reading.error is not None and reading.asked and not isinstance(reading.error, SourceStale):
             shown, stays = looks(reading.source, reading.error, audit), consequence(reading.source, audit)
             still = frozen(reading.source, audit)
@@ -44,7 +44,7 @@ def _find(audit: AuditFacts) -> Findings:
 def _unread_parts(audit: AuditFacts) -> Iterable[tuple[str, str]]:
     """Return (part, reason) for each part that could not be read although its source as a whole answered.
 
-    An instances folder that does not exist is such a part if the image cache must be reserved.
+    A missing instances folder counts as such a part if the agent must reserve the size of the image cache.
     """
     snapshot, settings = audit.snapshot, audit.settings
     parts = [part for reading in snapshot.storage if reading.value for part in reading.value.unread]
@@ -67,5 +67,5 @@ def _finding(
     )
 
 
-# The finding is about the read itself, so the agent can check the finding without reading any source.
+# ``rests_on`` is empty: the finding says that a read failed, so the agent needs no source to check the finding.
 RULE = Rule(code="source-unavailable", severity=Severity.WARNING, find=_find, rests_on=frozenset())

@@ -59,5 +59,6 @@ def _remedies(now: StoreMark) -> tuple[Remedy, ...]:
     )
 
 
-# ``rests_on`` lacks the source that reads the disk store: ``_find`` adds this source as the configuration names it.
+# The finding also rests on the source that reads the disk store. The configuration decides which source this is, so
+# ``_find`` adds it.
 RULE = Rule(code="store-changed", severity=Severity.ERROR, find=_find, rests_on=frozenset({PLACEMENT, LIBVIRT}))

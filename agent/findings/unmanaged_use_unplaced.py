@@ -1,4 +1,4 @@
-"""unmanaged-use-unplaced: Placement lacks allocations for use by guests and volumes that the cloud does not know.
+"""unmanaged-use-unplaced: guests and volumes that the cloud does not know use more than is allocated for them.
 
 Only role companion, which creates such allocations, has this finding. Placement rejects an allocation above max_unit
 or above the free capacity, so the scheduler still sees the rejected amount as free. In role owner the agent adds the
@@ -50,7 +50,7 @@ def _ratio(audit: AuditFacts, resource_class: str) -> float | None:
     return inventory.allocation_ratio if inventory else None
 
 
-# ``rests_on`` has the sources of all findings; ``_find`` adds the source LVM to a finding about disk space.
+# ``rests_on`` has the sources that every finding with this code needs. For disk space, ``_find`` adds the source LVM.
 RULE = Rule(
     code="unmanaged-use-unplaced",
     severity=Severity.ERROR,

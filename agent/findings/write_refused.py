@@ -1,8 +1,8 @@
 """write-refused: Placement permanently rejects a write. The agent still makes all writes that do not depend on it.
 
-Placement's error and the request id are in the remedy, because the agent compares the other texts of a finding from
-audit to audit, and every request has a new id. If an older Placement does not know a trait, the agent writes all other
-traits, and the finding is only a warning.
+Placement's error and the request id are in a remedy. The agent compares all texts of a finding except its remedies with
+those of the audit before, and the id of the request differs in every audit. If an older Placement does not know a
+trait, the agent writes all other traits, and the finding is only a warning.
 """
 
 from __future__ import annotations
@@ -98,7 +98,10 @@ def _advice(refused: RefusedWrite, name: str) -> tuple[Remedy, ...]:
 
 
 def _move_back(write: Write, name: str) -> str | None:
-    """Return the command that puts the provider below its parent again (microversion 1.37); None without a parent."""
+    """Return the command that puts the provider below its parent again (microversion 1.37).
+
+    Return None if the write names no parent.
+    """
     parent = write.parent_uuid if isinstance(write, CreateProvider | MoveProvider) else None
     version = ("--os-placement-api-version", "1.37")
     return openstack(

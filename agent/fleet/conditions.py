@@ -1,4 +1,4 @@
-"""Decide how bad a host is, by the outcome of its last audit and by its findings. Pure."""
+"""Decide how bad a host is, by the outcome of its last audit and by its findings. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -63,7 +63,10 @@ _OF_SEVERITY = (("error", Condition.ERROR), ("warning", Condition.WARNING), ("in
 
 
 def told_condition(outcome: str, severities: Counts | None, findings: Counts | None) -> Condition:
-    """Return the condition that a host's message describes: the worse of the outcome's and the findings' conditions."""
+    """Return the condition that a host's message describes.
+
+    The audit's outcome gives one condition, and the findings give another; the worse one is returned.
+    """
     by_outcome = _OF_OUTCOME.get(outcome, Condition.CLEAN)
     if by_outcome is Condition.CLEAN and outcome not in ("clean", "findings"):
         # This program does not know the outcome: the host's agent is newer. So the operator should look at the host.

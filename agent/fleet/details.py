@@ -29,7 +29,10 @@ Line = tuple[str, str]
 
 
 def details(row: HostRow, at: datetime.datetime) -> tuple[Line, ...]:
-    """Return the lines as (name, text). ``?`` stands for a value that the agent does not know or does not send."""
+    """Return the lines that describe the host, each as (name, text).
+
+    ``?`` stands for a value that the host's agent does not know or does not send.
+    """
     names = [("host", row.host), ("cell", row.cell), ("group", row.group)]
     lines = [(name, text) for name, text in names if text]
     lines.append(("condition", f"{LABELS[row.condition]}: {what(row, at)}"))
@@ -60,7 +63,7 @@ def is_code(text: str) -> bool:
 def _of_message(row: HostRow, seen: HostSeen, at: datetime.datetime) -> list[Line]:
     audited = clock_of(seen.audited_at, at) if seen.audited_at else UNKNOWN
     return [
-        ("message", f"{duration(row.age_s or 0.0)} ago, due each {seen.interval_s:g} s; audit began at {audited}"),
+        ("message", f"{duration(row.age_s or 0.0)} ago, due every {seen.interval_s:g} s; audit began at {audited}"),
         ("agent", f"version {seen.agent_version}, role {seen.role}"),
         ("outcome", seen.outcome + (f": {seen.error}" if seen.error else "")),
         ("not read", ", ".join(seen.sources_lost) or "nothing: all sources were read"),

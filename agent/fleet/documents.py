@@ -36,7 +36,7 @@ MESSAGE_KEYS = (
 
 
 def fleet_document(view: FleetView) -> Document:
-    """Return the whole fleet; ``hosts`` has every host, clean ones too."""
+    """Return the whole fleet as one JSON object; its key ``hosts`` has every host, clean ones too."""
     return {
         "schema_version": SCHEMA_VERSION,
         "at": _iso(view.moment.at),
@@ -54,7 +54,7 @@ def fleet_document(view: FleetView) -> Document:
 
 
 def host_document(row: HostRow, at: datetime.datetime) -> Document:
-    """Return one host. The keys that come from a message are null if the host has sent no message."""
+    """Return one host as a JSON object. The keys that come from a message are null if the host has sent no message."""
     return {
         "cell": row.cell or None,
         "host": row.host,

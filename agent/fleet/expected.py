@@ -1,4 +1,4 @@
-"""Parse the text of a file that lists the expected hosts: the hosts that should send messages. Pure."""
+"""Parse the text of a file that lists the expected hosts: the hosts that should send messages. Pure: no I/O."""
 
 from __future__ import annotations
 

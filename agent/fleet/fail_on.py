@@ -1,4 +1,4 @@
-"""Decide which of the conditions for ``stocktake watch --once --fail-on`` hold. Pure."""
+"""Decide which of the conditions for ``stocktake watch --once --fail-on`` hold. Pure: no I/O."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read one message with a host's state: keep the values that a row needs and drop the message. Pure.
+"""Read one message with a host's state: keep the values that a row needs and drop the message. Pure: no I/O.
 
 Any client of the broker may send messages, and so may agents of other versions. A message that is not a host's state
 is rejected as a whole, and control characters in names are escaped. A key that an older agent does not send is None,
@@ -56,11 +56,12 @@ class Worst:
 class HostSeen:
     """The last message of one host. A field is None if the host's agent does not know the value or does not send it.
 
-    ``received_at`` and ``outcome_since`` are in monotonic seconds. ``outcome_since`` is when the outcome last changed:
-    when the first message with the present outcome arrived. ``told`` is the host's condition according to this message.
-    ``oldest_age_s`` is the age in seconds of the oldest finding at the time of sending. ``causes`` are the numbers of
-    findings by code, without findings that another finding causes. ``leaked``, ``missing`` and ``uncovered`` are
-    amounts by class; the sum of ``missing`` and ``uncovered`` is not free, but Placement still offers it.
+    ``received_at`` and ``outcome_since`` are in monotonic seconds. ``outcome_since`` is when the first message with the
+    present outcome arrived. ``told`` is the host's condition according to this message. ``oldest_age_s`` is the age in
+    seconds of the oldest finding at the time of sending. ``causes`` are the numbers of findings by code; findings that
+    another finding causes are left out. Three fields are amounts by class: ``leaked`` (allocated for nothing),
+    ``missing`` (allocations that Placement lacks), and ``uncovered`` (use that the cloud does not know and that nothing
+    reserves). Placement still offers the ``missing`` and ``uncovered`` amounts, although they are in use.
     ``oldest_by_code``: when each code's oldest finding was first seen (ISO 8601). ``heal_waiting`` is the number of
     findings that wait for heal.
     """

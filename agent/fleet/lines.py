@@ -1,4 +1,4 @@
-"""Make the lines that ``watch`` prints into a pipe: one per message, and one per host that sends none. Pure."""
+"""Make the lines that ``watch`` prints into a pipe: one per message, and one per host that sends none. Pure: no I/O."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choose the rows that ``watch`` shows, and their order. Pure."""
+"""Choose the rows that ``watch`` shows, and their order. Pure: no I/O."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Make the heat strip: one line in which each character (cell) stands for some hosts, in name order.
 
-Pure.
+Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from agent.fleet.view import HostRow
 
 
 def strip(rows: Sequence[HostRow], most_cells: int) -> tuple[Condition, ...]:
-    """Return for each cell (character) of the strip the condition of its worst host; at most ``most_cells`` cells.
+    """Return one condition for each cell (character) of the strip: that of the worst host in the cell.
 
-    ``rows`` are sorted by name. Each cell stands for the same number of hosts; the last cell may stand for fewer.
+    There are at most ``most_cells`` cells. ``rows`` are sorted by name. Each cell stands for the same number of hosts;
+    the last cell may stand for fewer.
     """
     size = hosts_per_cell(len(rows), most_cells)
     groups = (rows[start : start + size] for start in range(0, len(rows), size))

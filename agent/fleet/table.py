@@ -1,4 +1,4 @@
-"""Make the cells of one row of the table, and decide which columns fit. Pure.
+"""Make the cells of one row of the table, and decide which columns fit. Pure: no I/O.
 
 If the columns do not fit, the column FREE is left out; all other columns stay. WHAT takes the remaining width.
 """
@@ -99,7 +99,7 @@ def what(row: HostRow, at: datetime.datetime) -> str:
     told = _told(row.seen, at)
     if row.condition is Condition.SILENT:
         last = at - datetime.timedelta(seconds=row.age_s or 0.0)
-        due = f"last message {clock(last, at)}, due each {row.seen.interval_s:g} s"
+        due = f"last message {clock(last, at)}, due every {row.seen.interval_s:g} s"
         return f"{mark}{due}" + (f"; before: {told}" if row.seen.told is not Condition.CLEAN else "")
     return mark + told
 
@@ -114,9 +114,10 @@ def _told(seen: HostSeen, at: datetime.datetime) -> str:
 
 
 def _causes(seen: HostSeen, at: datetime.datetime) -> str:
-    """Return as text the worst cause (code, number, headline), and the numbers of other causes and unknown findings.
+    """Return a text with the worst cause (code, number, headline) and the number of other causes.
 
-    A cause is a finding that no other finding causes.
+    A cause is a finding that no other finding causes. The text also has the number of findings of each code that the
+    last audit could not check.
     """
     if seen.worst is None:
         return ", ".join(_times(code, number) for code, number in seen.findings or () if number)

@@ -1,4 +1,4 @@
-"""Merge the messages of all cells with the expected hosts: one row per host, and sums of the whole fleet. Pure.
+"""Merge the messages of all cells with the expected hosts: one row per host, and sums of the whole fleet. Pure: no I/O.
 
 Every output of ``watch`` is made from a ``FleetView``. An expected host that has sent nothing has a row as well. Two
 hosts with the same name in two cells have two rows.
@@ -134,7 +134,10 @@ class FleetView:
 
 
 def fleet_view(cells: Iterable[CellSeen], everywhere: ExpectedHosts | None, moment: Moment) -> FleetView:
-    """Return the view. ``everywhere``: the one list of expected hosts for all cells; None if there is no such list."""
+    """Return the view of the whole fleet.
+
+    ``everywhere`` is the one list of expected hosts for all cells; None if there is no such list.
+    """
     all_cells = tuple(cells)
     rows = tuple(sorted(_rows(all_cells, everywhere, moment), key=attrgetter("host", "cell")))
     lists = [each for each in (everywhere, *(cell.expected for cell in all_cells)) if each is not None]

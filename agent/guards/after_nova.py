@@ -1,4 +1,4 @@
-"""after-nova: in role companion, leave findings that nova-compute repairs to nova-compute's own audits first.
+"""after-nova: in role companion, wait until nova-compute has had time to repair the finding itself.
 
 nova-compute removes the allocations of deleted instances that it finds in its cell's database
 (nova/compute/resource_tracker.py:_remove_deleted_instances_allocations). If three audits of nova-compute have not

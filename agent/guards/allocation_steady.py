@@ -1,4 +1,4 @@
-"""allocation-steady: in role companion, refuse unless three audits in a row found the consumer's allocations equal.
+"""allocation-steady: in role companion, refuse unless three audits in a row found the same allocations of the consumer.
 
 nova-compute and the scheduler change allocations all the time. An allocation that changed within the last two audits
 belongs to an operation of nova that may still be running.

@@ -1,4 +1,4 @@
-"""The types of heal's guard rails: the GUARD of each module, and the GuardedFinding that a guard judges. Pure.
+"""The types of heal's guard rails: the GUARD of each module, and the GuardedFinding that a guard judges. Pure: no I/O.
 
 A guard returns None, or the reason to refuse: a text, with the numbers that the guard compared. A guard never changes
 an action, and does not rely on the checks of other guards. ``beside_nova`` lets a guard refuse in role companion only.
@@ -50,7 +50,7 @@ class GuardedFinding:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """The refusal ends by itself after ``seconds``; if None, a later audit or run ends the refusal."""
+    """The refusal ends by itself after ``seconds``. If ``seconds`` is None, a later audit or run ends the refusal."""
 
     seconds: float | None = None
 
@@ -85,7 +85,10 @@ class Guard:
 
 
 def beside_nova(refuses: Callable[[GuardedFinding], str | None]) -> Callable[[GuardedFinding], str | None]:
-    """Return ``refuses`` limited to role companion, because only in this role nova-compute runs on the host."""
+    """Return a guard function that calls ``refuses`` in role companion, and never refuses in the other roles.
+
+    Only in role companion does nova-compute run on the host.
+    """
 
     def in_companion(guarded: GuardedFinding) -> str | None:
         return refuses(guarded) if guarded.scene.settings.role is Role.COMPANION else None

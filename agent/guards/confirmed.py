@@ -1,8 +1,9 @@
-"""confirmed: refuse a finding that too few audits in a row found, because one audit may run during a build or a move.
+"""confirmed: refuse a finding until enough audits in a row have found it.
 
-The finding's state "confirmed" is not enough: a finding stays confirmed while its source is lost, and after its numbers
-change. So the guard reads the number of consecutive audits that found the finding. This count begins anew after an
-audit that could not check the finding, and after a change of the finding's evidence.
+One audit is not enough, because it may have run during a build or a move. The finding's state "confirmed" is not enough
+either: a finding stays confirmed while its source cannot be read, and after its numbers change. So the guard reads the
+number of consecutive audits that found the finding. This count begins anew after an audit that could not check the
+finding, and after a change of the finding's evidence.
 """
 
 from __future__ import annotations

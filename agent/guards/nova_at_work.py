@@ -31,7 +31,10 @@ def _waits(guarded: GuardedFinding) -> Wait | None:
 
 
 class _Work(NamedTuple):
-    """What nova does with the instance, or why that is unknown. ``wait`` is None if only a change ends the refusal."""
+    """What nova does with the instance, or why that is unknown.
+
+    ``wait`` says when the refusal ends; None if it does not end by itself.
+    """
 
     words: str
     wait: Wait | None = None

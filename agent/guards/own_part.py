@@ -1,6 +1,6 @@
 """own-part: refuse a change outside this host's tree, or a write with another generation than heal read.
 
-A reshape must stay in this host's tree and only move amounts: it changes no consumer's total of any class.
+A reshape must stay in this host's tree and only move amounts: every consumer must keep its total of each class.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""record-unmoved: refuse unless heal read all the consumer's allocations, and those on this host are as in the audit.
+"""record-unmoved: refuse unless heal read all allocations of the consumer, and those on this host did not change.
 
-That the consumer's generation is still the same does not prove that the allocations are unchanged. A consumer that
-loses its last allocation and gets a new allocation, as in every move of an instance, starts again at the first
-generation. Either of two facts proves that this did not happen: Placement last wrote the consumer before the audit
-began, or no provider's generation has changed since the audit (a new allocation raises the generation of its provider).
+The audit read the allocations on this host before. That the consumer's generation is still the same does not prove that
+the allocations are unchanged. A consumer that loses its last allocation and gets a new allocation, as in every move of
+an instance, starts again at the first generation. Either of two facts proves that this did not happen: Placement last
+wrote the consumer before the audit began, or no provider's generation has changed since the audit (a new allocation
+raises the generation of its provider).
 """
 
 from __future__ import annotations

@@ -78,7 +78,10 @@ def read_facts(task: AuditTask, names: ProviderNames, own_file: OwnIdentityFile)
 
 
 def _state(task: AuditTask, found: Identity | None, holder: str | None) -> tuple[NovaState | None, str]:
-    """Return (nova's state with the compute node rows of uuids ``found.uuid`` and ``holder``, ""), or (None, error)."""
+    """Return nova's state and ""; None and the error if the state could not be read.
+
+    The state contains the compute node rows with the uuids ``found.uuid`` and ``holder``.
+    """
     try:
         state = state_for_a_change(task, frozenset(), found.uuid if found else None)
         if holder is None or holder in {node.uuid for node in state.nodes}:

@@ -30,7 +30,7 @@ from agent.model.plan import RenameProvider, SaveComputeNode
 from agent.model.settings import Role, Settings
 from agent.provider_tree.rival import is_alive
 
-#: (the name of a guard rail, why this guard rail refuses).
+#: A refusal: (name of the guard rail, reason).
 _Refusal = tuple[str, str]
 
 RESTART = "restart stocktake-agent afterwards: the running agent keeps the identity that it read at its start"
@@ -55,7 +55,10 @@ def adoption(facts: AdoptFacts, settings: Settings) -> AdoptPlan:
 
 
 def _wanted(facts: AdoptFacts) -> str | None:
-    """Return the uuid of a provider with this node's name; else this host's uuid if known to Placement or nova."""
+    """Return the uuid that this host should have: the uuid of the provider that has this node's name.
+
+    If no other provider has this name, return this host's own uuid; None if neither Placement nor nova knows it.
+    """
     if facts.holder_root is not None:
         return facts.holder_root.uuid
     is_known = facts.own_root is not None or _row(facts, facts.identity) is not None
@@ -89,15 +92,18 @@ def _names(facts: AdoptFacts, uuid: str) -> tuple[NameStep, ...]:
 def _is_still_named_after(old: str, new: str, child: Provider) -> bool:
     """Return whether nova or the agent created the child, and the child's name still begins with the root's old name.
 
-    If the new root name itself begins with ``old_``, a renamed child's name does too. The child's name then begins with
-    the whole new root name, which shows that the child is already renamed.
+    The new root name itself may begin with ``old_``; then the name of a child that is already renamed begins with
+    ``old_`` too. Such a child is recognized by the whole new root name at the beginning of its name.
     """
     is_renamed = new.startswith(f"{old}_") and child.name.startswith(f"{new}_")
     return child.name.startswith(f"{old}_") and not is_renamed and bool(child.traits & {AGENT_OWNER, RIVAL})
 
 
 def _record(facts: AdoptFacts, settings: Settings, uuid: str) -> tuple[RecordStep, ...]:
-    """Return the step that corrects the record's host, node name and service; () if the record is right or unread."""
+    """Return the step that corrects the record's host, node name and service.
+
+    Return an empty tuple if the record is right or could not be read.
+    """
     stored = _stored(facts, uuid)
     if stored is None:
         return ()
@@ -172,7 +178,7 @@ def _of_another_uuid(facts: AdoptFacts, uuid: str) -> Iterable[_Refusal]:
 
 
 def _left_behind(facts: AdoptFacts, uuid: str) -> Iterable[_Refusal]:
-    """Yield a refusal for each other live compute node row of this host and node: nova allows only one such row."""
+    """Yield a refusal for each other compute node row of this host and node: nova allows only one undeleted row."""
     for row in _live(facts):
         if row.uuid != uuid and (row.host, row.hypervisor_hostname) == (facts.host, facts.node):
             yield "row", f"compute node row {row.id} also names this host and node, but has another uuid: {row.uuid}"

@@ -1,7 +1,7 @@
 """Convert a consumer's record to the journal's JSON and back, and describe where the consumer's instance is.
 
 An undo checks that this description is still true: if the instance has moved, the restored allocations could be a leak.
-Pure.
+Pure: no I/O.
 """
 
 from __future__ import annotations

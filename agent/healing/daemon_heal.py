@@ -23,7 +23,8 @@ from agent.model.heal import HealNote, HealProgress, Undone
 from agent.model.settings import Settings
 from agent.telemetry.event_log import emit
 
-# After a failed wait for proof that the state source is current, heal waits this long before it tries again.
+# Heal waits for proof that the state source is current. If the proof does not come in time, heal tries again after this
+# number of seconds.
 PROOF_AGAIN_S = 300.0
 
 

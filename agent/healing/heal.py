@@ -171,9 +171,10 @@ def run_heal(task: AuditTask, wanted: Prepared) -> tuple[Healed, ...]:
 
 
 def _one_by_one(task: AuditTask, journal: Journal, wanted: Prepared, proof: Proven) -> tuple[Healed, ...]:
-    """Carry out the actions.
+    """Carry out the plan's actions.
 
-    An action is refused if anything but earlier actions has changed the tree since the plan.
+    An action is refused if another client has changed the provider tree since the plan was made. The changes by earlier
+    actions of the plan are expected.
     """
     healed: list[Healed] = []
     tree = wanted.tree
@@ -189,9 +190,9 @@ def _one_by_one(task: AuditTask, journal: Journal, wanted: Prepared, proof: Prov
 
 
 def _is_settled(action: AnyAction) -> bool:
-    """Return whether the read of the consumer's record alone shows any later write, without provider generations.
+    """Return whether the consumer's record alone is enough to detect a later write to the consumer.
 
-    A reshape always needs the providers' generations.
+    If not, heal compares the generations of the providers too. A reshape always needs the providers' generations.
     """
     return isinstance(action, HealAction) and is_settled(action.before)
 
@@ -244,7 +245,10 @@ def _change(wanted: Prepared, action: AnyAction) -> Change:
 
 
 def _identities(task: AuditTask, result: AuditResult) -> tuple[Identity | None, Identity | None]:
-    """Return the identities of the audit and of the compute_id files; both None if files are invalid or differ."""
+    """Return (the identity that the audit used, the identity in the compute_id files now).
+
+    Return (None, None) if the files cannot be read, are invalid or differ.
+    """
     try:
         return result.memory.identity, task.parts.identity_files.find()
     except (ConfigError, FolderUnavailable):

@@ -107,5 +107,8 @@ def _pair(refusal: HealRefusal) -> tuple[str, str]:
 
 
 def _key(each: Healed) -> tuple[str, str]:
-    """Return what identifies a line that would repeat in each audit: the finding and the reason without numbers."""
+    """Return a key by which heal recognizes a line that it has logged already: the finding and the reason.
+
+    A reason with numbers that change in each audit is replaced by the result.
+    """
     return (each.action.finding_id, each.outcome.result.value if each.outcome.unproven else each.outcome.words)

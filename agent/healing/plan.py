@@ -20,13 +20,15 @@ from agent.repairs import BUILTIN as REPAIRS
 from agent.repairs import BY_CODE
 from agent.repairs.base import Declined, Scene, TreeRepair
 
-#: The ``guard`` of a refusal if all guards let the finding pass, but the repair itself declines.
+#: The name in the field ``guard`` of a refusal that no guard made: the repair itself declined.
 REPAIR = "repair"
 _ORDER = {repair.code: number for number, repair in enumerate(REPAIRS)}
 
 
 def asked_for(findings: tuple[SeenFinding, ...], codes: frozenset[str], ids: frozenset[str]) -> tuple[SeenFinding, ...]:
-    """Return the findings with these ``ids``, or with these ``codes`` if ``ids`` is empty; by repair, then by age.
+    """Return the findings with these ``ids``, or with these ``codes`` if ``ids`` is empty.
+
+    The findings are sorted by repair, then by age.
 
     If an id names a symptom (a finding that other findings cause), the causes of the symptom take its place.
     """
@@ -71,7 +73,10 @@ def _causes(asked: tuple[SeenFinding, ...]) -> tuple[SeenFinding, ...]:
 
 
 def _with_symptoms(actions: list[AnyAction], findings: tuple[SeenFinding, ...]) -> tuple[AnyAction, ...]:
-    """Return the actions, each with the symptoms that end with it: findings whose last remaining cause it repairs."""
+    """Return the actions, each with the ids of the symptoms (findings with causes) that end with the action.
+
+    A symptom ends with the action that repairs the last of its causes.
+    """
     place = {action.finding_id: number for number, action in enumerate(actions)}
     ends: dict[int, list[str]] = defaultdict(list)
     for seen in findings:

@@ -1,8 +1,8 @@
 """Check consumers before a write, and find out after a lost response whether Placement did the write.
 
 A change of one consumer and a reshape use the same checks. A client may have deleted a consumer and created it again
-with an equal record, so the checks also compare the time of the record's last write and the provider tree
-(tree_fingerprint.py).
+with the same generation and amounts. So the checks also compare the time at which Placement last wrote the consumer,
+and the provider tree (tree_fingerprint.py).
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def not_now(
     ``tree`` is None if the write does not depend on the tree.
     """
     try:
-        # Read last what would show another client's write. For a settled consumer (``is_settled``), the consumer's own
-        # record shows the write, so read the tree's shape first.
+        # Another client may write between the two reads, so the read that detects such a write comes last. For a
+        # TreeShape this is the read of the consumers, for a TreeFingerprint the read of the tree.
         if isinstance(tree, TreeShape) and has_moved(task, tree):
             return refused(TREE_CHANGED)
         for change in changes:
@@ -107,7 +107,7 @@ def _fate(allocations: AllocationWriter, changes: Sequence[ConsumerChange], lost
         words = f"Placement's answer was lost ({lost}); heal checked afterwards: the change was done"
         return Fate(result=Result.DONE, words=words, settled=True)
     if strange := ", ".join(now.consumer_uuid for now, change in undone if now != change.before):
-        other = f"neither the earlier nor the planned allocations belong to consumer {strange} now"
+        other = f"consumer {strange} has neither the earlier nor the planned allocations now"
         words = f"Placement's answer was lost ({lost}); heal checked afterwards: {other}"
         return Fate(result=Result.UNKNOWN, words=words, settled=True)
     # Placement may still carry out the write after this code has stopped waiting.

@@ -35,7 +35,10 @@ MARGIN = datetime.timedelta(seconds=2)
 
 
 class Planned(NamedTuple):
-    """nova's rows on which a plan is based. ``migrations`` includes those between other hosts, as ``Scene`` does."""
+    """nova's rows on which a plan is based.
+
+    ``migrations`` has the migrations of each instance between any hosts (as in ``Scene``, agent/repairs/base.py).
+    """
 
     state: NovaState
     migrations: Mapping[str, tuple[Migration, ...] | None]

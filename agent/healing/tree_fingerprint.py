@@ -38,7 +38,7 @@ class TreeShape(NamedTuple):
 
 
 def shape_of(tree: TreeFingerprint) -> TreeShape:
-    """Return the providers of the tree."""
+    """Return the tree without the generations of its providers."""
     return TreeShape(tree.root_uuid, tree.root_name, frozenset(uuid for uuid, _ in tree.generations))
 
 

@@ -1,4 +1,6 @@
-"""Undo a change of ``adopt``: identity file, provider name, fields of the compute node record, or remembered store.
+"""Undo one change that ``adopt`` made.
+
+``adopt`` changes an identity file, a provider's name, fields of the compute node record, or the remembered store.
 
 A handler restores a value only if the present value is still the value that ``adopt`` wrote. Otherwise a later change
 would be lost.

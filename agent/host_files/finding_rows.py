@@ -1,4 +1,4 @@
-"""Turn one live finding (it is not gone) with its history into a row of findings.json, and read the row again.
+"""Turn one finding that still exists, with its history, into a row of findings.json, and read the row again.
 
 Older versions of the agent read only the keys other than ``finding`` and ``booked``. ``finding`` is the finding's
 document, with the same keys as in every other document of the agent, so the finding is complete after a restart.
@@ -93,7 +93,7 @@ def sighting_of(row: Json) -> Sighting:
 def with_text(sighting: Sighting, row: Json) -> Sighting:
     """Return the sighting (the finding's history) with the text of its finding, if the row has a text.
 
-    Raises BadRow if the text cannot be read. The caller then keeps ``sighting``, because the finding is still live.
+    Raises BadRow if the text cannot be read. The caller then keeps ``sighting``, because the finding still exists.
     """
     if row.get("finding") is None:
         return _without_text(sighting, row)

@@ -1,13 +1,14 @@
-"""Read and write findings.json, the agent's memory of its live findings (those that are not gone).
+"""Read and write findings.json, the agent's memory of the findings that still exist.
 
-For each live finding the file has its text, the time of the first sighting and the number of sightings
+For each of these findings the file has its text, the time of the first sighting and the number of sightings
 (finding_rows.py). The file also has what provider.yaml files added to Placement, which resource providers are left over
-from deleted compute node records, and since when sources are unread. The file is not written if only times have
+from deleted compute node records, and since when sources cannot be read. The file is not written if only times have
 changed. So at a start the times of the last audit come from report.json, the report of that audit.
 
-The agent can work without the file, so a loss must do no harm. Each row is parsed separately: the agent logs and skips
-an unreadable row, and keeps the old file under another name before the next save. A failure to write the file is logged
-once, and every audit tries again. Reading changes no file, because commands read without the write lock.
+The agent can work without the file, so the loss of the file or of a row must do no harm. Each row is parsed separately:
+the agent logs and skips an unreadable row, and keeps the old file under another name before the next save. A failure to
+write the file is logged once, and every audit tries again. Reading changes no file, because commands read without the
+write lock.
 """
 
 from __future__ import annotations
@@ -212,7 +213,7 @@ def _text(document: dict[str, Json], name: str) -> str:
 def _loss(row: Json) -> Loss:
     _check_length(row, len(Loss._fields))
     if not is_utc_time(row[1]):
-        raise BadRow("the record of a lost source has no valid UTC time")
+        raise BadRow("the record of a source that could not be read has no valid UTC time")
     return Loss(text_of(row, 0), row[1], count_of(row, 2), count_of(row, 3), row[4] is True)
 
 

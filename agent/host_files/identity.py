@@ -38,7 +38,7 @@ class ComputeIdFiles:
     closed: frozenset[Path] = frozenset()
 
     def readable(self) -> ComputeIdFiles:
-        """Return the same files without those that this process may not read."""
+        """Return a copy of this object that skips the files that this process may not read."""
         return replace(self, closed=frozenset(path for path in self._paths() if _is_closed(path)))
 
     @property

@@ -4,8 +4,8 @@ The daemon does not write findings.json if only times have changed. So after a c
 the audits saw the findings. A report of another boot, or of an audit before the last save, changes nothing.
 
 If the daemon could not save, the file's counts are older than the report. The next audit would add to these counts as
-if no audit had run in between, and heal would act too early. So each count is at most the report's count of the same
-streak of audits. Pure.
+if no audit had run in between, and heal would act too early. So a count that is higher than the report's count is
+lowered to the report's count. Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _sighting(sighting: Sighting, row: Mapping[str, Json]) -> Sighting:
     """
     last_seen_at, is_checked = row.get("last_seen_at"), row.get("state") != FindingState.UNKNOWN.value
     seen_at = str(last_seen_at) if is_checked and is_utc_time(last_seen_at) else ""
-    # Another ``stands_since`` shows that the count, and perhaps the evidence, started again after the file was saved.
+    # If ``stands_since`` differs, the agent began to count anew after it saved the file, so the saved count is void.
     times = whole(row.get("sightings")) if row.get("stands_since") == sighting.stands_since else None
     return dataclasses.replace(
         sighting,
@@ -59,7 +59,10 @@ def _sighting(sighting: Sighting, row: Mapping[str, Json]) -> Sighting:
 
 
 def _lasts(loss: Loss, status: dict[str, Json] | None) -> bool:
-    """Return whether the report shows the same loss of the source; True if the report has no status of the source."""
+    """Return whether the source still cannot be read, according to the report, since the time in ``loss``.
+
+    Return True if the report has no status of the source.
+    """
     return status is None or (status.get("ok") is not True and status.get("lost_since") == loss.since)
 
 

@@ -17,13 +17,16 @@ from agent.text.wording import printable
 
 #: The maximum number of characters of a file. The report of a host with 20,000 volumes has a fifth of that.
 MOST_CHARACTERS = 64 * 1024 * 1024
-#: The maximum number of files that are read. No cloud that the page can show has more hosts.
+#: The maximum number of files that are read. The page cannot show a cloud with more hosts.
 MOST_FILES = 30_000
 _REPORT = re.compile(r"[^.].*\.json")
 
 
 def report_files(folder: str) -> tuple[str, ...]:
-    """Return the names of the report files below the folder, sorted. Raises SourceUnavailable without such a folder."""
+    """Return the names of the report files below the folder, sorted.
+
+    Raises SourceUnavailable if the folder cannot be read.
+    """
     try:
         with os.scandir(folder) as entries:
             names = sorted(name for entry in entries for name in _names(entry))

@@ -2,7 +2,7 @@
 
 Another version of the agent may have written the file. A row of an unknown form is left out, and ``SavedReport`` has a
 sentence about this row. The writes of the plan are not restored: only the command ``audit`` shows the writes, and that
-command prints the document itself.
+command does not read this file.
 """
 
 from __future__ import annotations
@@ -62,7 +62,10 @@ class SavedReport:
 
 
 def saved_report(document: Document) -> SavedReport:
-    """Return the report that the document describes. Raises SourceInconsistent if anything but a row is invalid."""
+    """Return the report that the document describes, without its invalid rows.
+
+    Raises SourceInconsistent if another part of the document is invalid.
+    """
     audit = document["audit"]
     findings = _rows("findings", audit.get("findings"), _seen)
     sources = _rows("sources", audit.get("sources"), _source)
@@ -113,7 +116,7 @@ def _alone(audit: Json) -> AuditReport:
 
 
 def _rows(name: str, rows: Json, read: Callable[[Json], T]) -> Rows[T]:
-    """Read each row; a row with a number of more than 64 bits, or nested too deep, is invalid as well."""
+    """Read each row with ``read``. A row is also invalid if it is nested too deep or has a number above 64 bits."""
 
     def checked(row: Json) -> T:
         if is_too_deep(row):

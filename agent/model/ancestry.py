@@ -1,7 +1,7 @@
 """List the ancestors of a provider; callers derive depth, membership of a subtree and loops from the list.
 
 The tree is built from Placement's responses, so a parent may be unknown and parents may form a loop. This module
-accepts both. A caller that cannot accept an unknown parent or a loop must check for both. Pure.
+accepts both. A caller that cannot accept an unknown parent or a loop must check for both. Pure: no I/O.
 """
 
 from __future__ import annotations

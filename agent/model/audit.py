@@ -120,8 +120,8 @@ class FullState:
 class AuditMemory:
     """Everything that one audit passes to the next. A daemon starts with an empty memory; losing any field is safe.
 
-    ``book_digest``: digest of the promised and held books of the last audit that could read both. ``recheck_recorded``:
-    whether the next audit must read allocations again. ``audits``: number of audits so far.
+    ``book_digest``: digest of the amounts that nova promised and that guests use, from the last audit that could read
+    both. ``recheck_recorded``: whether the next audit must read allocations again. ``audits``: number of audits so far.
     ``audits_since_everything``: number of audits since the agent last read its whole provider tree without caches.
     ``hold_s``: delay in seconds before a periodic audit's first write, to avoid a collision with other writers.
     ``heartbeat``: the newest heartbeat of any nova service of the cell, and since when it is the newest. ``suspects``:

@@ -568,8 +568,8 @@ def test_heal_result_is_unknown_if_another_client_writes_after_a_lost_response(h
     with host.cell(host.gone("gone")):
         (healed,), adapter = carried_out(host, script)
     assert (healed.outcome.result, healed.outcome.unread) == (Result.UNKNOWN, True)
-    neither = "neither the earlier nor the planned allocations belong to consumer"
-    assert f"checked afterwards: {neither} {consumer}" in healed.outcome.words
+    neither = "has neither the earlier nor the planned allocations now"
+    assert f"checked afterwards: consumer {consumer} {neither}" in healed.outcome.words
     methods = [method for method, _ in adapter.sent]
     assert methods[methods.index("PUT") :] == ["PUT", "GET"], "a second look would say the same"
 

@@ -55,7 +55,7 @@ def test_a_power_state_difference_is_reported_only_if_nova_would_act_on_it(vm_st
 def test_the_finding_names_the_vm_state_and_the_domain_state():
     (found,) = findings(world("active", S.SHUTOFF, power_state=1), CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
-    assert found.expected == f"power state fitting vm_state active of instance {I1} (i1)"
+    assert found.expected == f"a power state that fits vm_state active of instance {I1} (i1)"
     assert found.actual == "domain i1 is shut down"
     assert found.facts == (
         ("vm_state", "active"),

@@ -36,7 +36,7 @@ def test_the_details_of_a_host_show_the_findings_leaks_and_amounts_it_sent():
     assert found["not read"] == "placement"
     assert found["outcome"] == "findings: placement: refused"
     assert found["VCPU"] == "free 12, used 4, total 48, reserved 0, ratio 4 (VCPU)"
-    assert found["message"].startswith("12s ago, due each 60 s")
+    assert found["message"].startswith("12s ago, due every 60 s")
 
 
 def test_the_details_show_a_question_mark_for_values_that_an_older_agent_lacks():

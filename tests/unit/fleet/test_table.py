@@ -69,7 +69,7 @@ def test_a_host_whose_compute_service_is_disabled_is_marked():
 
 
 def test_a_silent_host_shows_the_time_and_the_content_of_its_last_message():
-    assert what(clean(), 367) == "last message 03:05, due each 60 s"
+    assert what(clean(), 367) == "last message 03:05, due every 60 s"
     assert what(broken(), 367).endswith("; before: allocation-leaked: billing: deleted, and 8 VCPU are counted")
 
 
