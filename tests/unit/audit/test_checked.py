@@ -58,7 +58,7 @@ def fully_read(world: Snapshot) -> Snapshot:
 
 
 @pytest.mark.parametrize("code", sorted(PLANTED.keys() - OF_THEIR_OWN))
-def test_a_finding_is_unknown_only_while_a_source_that_it_relies_on_is_unread(code):
+def test_a_finding_has_state_unknown_only_while_a_source_it_needs_is_unread(code):
     losses = 0
     for make in PLANTED[code]:
         planted = make()
@@ -106,7 +106,7 @@ def test_a_missing_allocation_ends_a_leak_finding_even_if_libvirt_is_unread():
     assert checks(freed).missing(leaked) == ()
 
 
-def test_an_unparsable_guest_makes_only_findings_about_that_guest_unknown():
+def test_an_unparsable_guest_does_not_make_findings_about_other_guests_unknown():
     odd = OddDomain(uuid=facts.uuid("i1"), name="i1", reason="no name")
     world = facts.snapshot(libvirt=dataclasses.replace(facts.host(), odd_domains=(odd,)))
     unknown = finding_of("guest-unknown", consumer_uuid=facts.uuid("i1"))
@@ -114,7 +114,7 @@ def test_an_unparsable_guest_makes_only_findings_about_that_guest_unknown():
     assert checks(world).missing(dataclasses.replace(unknown, consumer_uuid=facts.uuid("i2"))) == ()
 
 
-def test_an_unparsable_nova_row_makes_only_findings_about_that_row_unknown():
+def test_an_unparsable_nova_row_does_not_make_findings_about_other_rows_unknown():
     state = dataclasses.replace(facts.state(), unreadable=(f"instance {facts.uuid('i1')}: no vm_state",))
     found = checks(facts.snapshot(nova=state))
     unknown = finding_of("guest-unknown", consumer_uuid=facts.uuid("i1"))
@@ -153,7 +153,7 @@ def test_a_finding_about_a_consumer_is_unknown_until_the_consumer_is_read():
         (Role.OBSERVER, Publish.NEVER, 0, False, None, (WRITES,)),
     ],
 )
-def test_the_finding_write_refused_is_unknown_after_held_back_or_failed_writes(
+def test_a_write_refused_finding_is_unknown_if_writes_failed_or_were_postponed(
     role, publish, attempts, held, error, expected
 ):
     task = SimpleNamespace(
@@ -166,7 +166,7 @@ def test_the_finding_write_refused_is_unknown_after_held_back_or_failed_writes(
     assert found.missing(finding_of("write-refused")) == expected
 
 
-def test_the_finding_usage_unlisted_is_unknown_if_usages_were_not_read():
+def test_a_usage_unlisted_finding_is_unknown_if_usages_were_not_read():
     unlisted = finding_of("usage-unlisted", rests_on_recorded=False)
     view = dataclasses.replace(facts.view(), usages_are_read=False)
     assert checks(facts.snapshot(placement=view)).missing(unlisted) == (PLACEMENT,)
@@ -174,7 +174,7 @@ def test_the_finding_usage_unlisted_is_unknown_if_usages_were_not_read():
     assert checks(facts.snapshot(placement=read)).missing(unlisted) == ()
 
 
-def test_in_a_new_process_findings_about_the_agents_own_writes_are_unknown():
+def test_after_a_restart_findings_about_earlier_writes_of_the_agent_are_unknown():
     unexpected = finding_of("trait-unexpected")
     world = facts.snapshot(libvirt=dataclasses.replace(facts.host(), capabilities=None))
     assert WRITES in checks(world, written=None).missing(unexpected)

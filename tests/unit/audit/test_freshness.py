@@ -56,7 +56,7 @@ def test_a_longer_service_down_time_increases_the_accepted_heartbeat_age():
     assert why_stale(old(30), None, 0.0, settings(service_down_time_s=20)) is None
 
 
-def test_the_first_read_time_of_a_heartbeat_is_kept_until_a_newer_one_is_read():
+def test_the_time_of_the_first_read_of_a_heartbeat_is_kept_until_the_next_one():
     first = standing(None, NOW, 10.0)
     assert standing(first, NOW, 50.0) == first == Standing(NOW, 10.0)
     later = NOW + datetime.timedelta(seconds=10)
@@ -96,6 +96,6 @@ SERVICES = {
 
 
 @pytest.mark.parametrize(("seen", "age_s"), SERVICES.values(), ids=SERVICES.keys())
-def test_the_heartbeat_of_one_service_is_ignored_if_its_clock_is_wrong(seen, age_s):
+def test_the_heartbeat_of_a_service_with_a_wrong_clock_is_ignored(seen, age_s):
     pulse = pulse_from(NOW, seen)
     assert behind_s(pulse) == age_s

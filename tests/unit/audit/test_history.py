@@ -76,14 +76,14 @@ def task(store: Store, *, publish: Publish = Publish.BY_ROLE, lock=contextlib.nu
     )
 
 
-def test_a_new_process_reads_the_consumers_of_its_saved_findings_first():
+def test_a_new_process_first_reads_the_consumers_named_in_saved_findings():
     memory = with_history(task(Store(history(LEAKED, SEVERAL, VOLUME))), AuditMemory(suspects=("old",)))
     assert memory.suspects == ("old", "several", "leaked")
     assert memory.reported == ("several", "leaked")
     assert consumers_of(history(VOLUME).sightings) == ()
 
 
-def test_a_saved_finding_without_severity_or_sources_takes_them_from_its_rule():
+def test_a_saved_finding_without_severity_gets_the_default_severity_of_its_rule():
     old = Sighting(id="5f0f", code="over-capacity", first_seen_at=NOW, last_seen_at=NOW, times=2, evidence_digest="d")
     loaded = with_history(task(Store(History(sightings=(old,)))), AuditMemory()).history
     assert loaded is not None
@@ -137,7 +137,7 @@ def test_the_first_audit_of_a_process_saves_the_history_unless_it_is_a_dry_run()
 
 
 @pytest.mark.parametrize("failure", ["lock", "disk"])
-def test_the_findings_history_is_saved_by_the_next_audit_if_a_save_failed(failure):
+def test_an_audit_saves_the_findings_history_if_the_previous_save_failed(failure):
     @contextlib.contextmanager
     def held():
         raise LockHeld("/run/lock", "is held")

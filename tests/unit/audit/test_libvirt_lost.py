@@ -95,7 +95,7 @@ def source(report: AuditReport, name: str) -> SourceStatus:
     return next(status for status in report.sources if status.name == name)
 
 
-def test_if_libvirt_is_lost_for_300_s_its_only_finding_becomes_an_error():
+def test_after_300_s_without_libvirt_the_warning_about_libvirt_becomes_an_error():
     agent = Agent()
     told = []
     for second in (0, 60, 120, 299, 300):
@@ -109,7 +109,7 @@ def test_if_libvirt_is_lost_for_300_s_its_only_finding_becomes_an_error():
     assert (lost.ok, lost.asked, lost.lost_since, lost.losses) == (False, True, began, 5)
 
 
-def test_placement_is_not_read_without_a_host_identity_and_the_report_says_why():
+def test_without_a_host_identity_the_report_says_why_placement_was_not_read():
     placement = source(Agent().audit(0), "placement")
     assert (placement.ok, placement.asked, placement.error) == (False, False, None)
     assert placement.not_asked_because == "libvirt is unread: this host's identity is not known"

@@ -55,7 +55,7 @@ def judge(last=None, found=None, **changes):
     return judged(last or full(), found or light(), **asked)
 
 
-def test_an_audit_makes_only_a_light_read_of_nova_if_nothing_has_changed():
+def test_an_audit_does_not_reread_the_nova_rows_if_nothing_has_changed():
     assert judge() == ("", False)
 
 
@@ -82,14 +82,14 @@ WITHOUT_A_CHANGE = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_each_detected_change_causes_full_reads_of_nova_in_two_audits(change):
+def test_a_detected_change_causes_full_reads_of_nova_in_this_and_the_next_audit(change):
     found = judge(**change)
     assert found.why
     assert found.saw_change
 
 
 @pytest.mark.parametrize("change", WITHOUT_A_CHANGE.values(), ids=WITHOUT_A_CHANGE)
-def test_each_reason_other_than_a_change_causes_one_full_read_of_nova(change):
+def test_a_full_read_that_no_change_caused_is_not_repeated_in_the_next_audit(change):
     found = judge(**change)
     assert found.why
     assert not found.saw_change
@@ -104,11 +104,11 @@ def test_each_reason_other_than_a_change_causes_one_full_read_of_nova(change):
     ],
     ids=["an old rest of a move", "a failed migration", "a deleted hidden instance"],
 )
-def test_an_unchanged_remainder_of_an_old_move_causes_no_full_read_of_nova(last):
+def test_the_unchanged_rest_of_an_old_move_does_not_cause_a_full_read_of_nova(last):
     assert judge(last) == ("", False)
 
 
-def test_a_digest_that_only_the_newer_of_two_reads_contains_is_not_a_change():
+def test_a_digest_that_the_earlier_read_did_not_contain_is_not_a_change():
     more = StateSign(parts=(*SIGN.parts, ("other instances 0", (1, 2))))
     assert more.changed_since(SIGN) == ()
 
@@ -131,7 +131,7 @@ def test_the_first_audit_and_audits_for_commands_or_events_read_nova_in_full(req
     assert why_no_light_read(request, memory)
 
 
-def test_a_periodic_audit_of_an_unchanged_host_makes_a_light_read_of_nova():
+def test_a_periodic_audit_of_an_unchanged_host_needs_no_full_read_of_nova():
     memory = AuditMemory(full_state=full(), recheck_recorded=False)
     assert why_no_light_read(AuditRequest(reasons=(PERIODIC,)), memory) == ""
 
@@ -152,7 +152,7 @@ def seen(found, *, confirmed=True):
     return SeenFinding(finding=found, confirmed=confirmed, first_seen_at="")
 
 
-def test_an_audit_with_a_light_read_may_not_write_and_may_not_change_findings():
+def test_an_audit_that_would_write_or_change_findings_reads_nova_in_full():
     known = finding()
     sighting = Sighting(id=known.id, code=known.code, first_seen_at="", last_seen_at="", times=2, evidence_digest="")
     memory = AuditMemory(history=History(sightings=(sighting,)))
@@ -163,14 +163,14 @@ def test_an_audit_with_a_light_read_may_not_write_and_may_not_change_findings():
     assert why_not_enough([known, finding("cpu-offline")], memory, is_writing=False)
 
 
-def test_the_next_read_of_nova_is_light_only_if_no_finding_depends_on_nova_rows():
+def test_the_next_audit_reads_nova_in_full_if_a_finding_depends_on_nova_rows():
     assert what_rests_on([seen(finding())], ()) == ""
     assert what_rests_on([seen(finding(), confirmed=False)], ())
     assert what_rests_on([seen(finding(consumer_uuid="c"))], ())
     assert what_rests_on([seen(finding("compute-node-orphaned"))], ())
 
 
-def test_after_a_row_with_verdict_settling_the_next_read_of_nova_is_a_full_read():
+def test_a_row_with_verdict_settling_makes_the_next_audit_read_nova_in_full():
     moving = facts.instance("i1", task_state="migrating")
     world = facts.snapshot(nova=facts.state(moving), placement=VIEW, libvirt=HOST)
     rows = facts.decided(world).rows
@@ -179,11 +179,11 @@ def test_after_a_row_with_verdict_settling_the_next_read_of_nova_is_a_full_read(
     assert what_rests_on((), rows)
 
 
-def test_each_finding_code_that_is_listed_as_independent_of_cloud_data_exists():
+def test_the_list_of_findings_independent_of_cloud_data_has_only_existing_codes():
     assert {rule.code for rule in BUILTIN} >= NOT_ABOUT_THE_CLOUD
 
 
-def test_a_light_read_of_nova_keeps_earlier_rows_and_a_failed_read_drops_them():
+def test_a_failed_read_of_nova_drops_the_rows_that_earlier_audits_kept():
     last = full(saw_change=True)
     beside = Beside(node_uuid=ROOT, host=None, view=None, rests="something")
     after = kept(last, StateRead(why_full="", sign=CHANGED_SIGN), last.state, beside)
@@ -192,7 +192,7 @@ def test_a_light_read_of_nova_keeps_earlier_rows_and_a_failed_read_drops_them():
     assert kept(last, StateRead(), None, beside) is None
 
 
-def test_the_rows_of_a_full_read_are_kept_with_the_libvirt_and_placement_data():
+def test_the_rows_of_a_full_read_are_stored_with_the_libvirt_and_placement_data():
     how = StateRead(why_full="due", sign=CHANGED_SIGN, consumers=CONSUMERS, saw_change=True)
     beside = Beside(node_uuid=ROOT, host=HOST, view=VIEW)
     after = kept(None, how, full().state, beside)
@@ -200,7 +200,7 @@ def test_the_rows_of_a_full_read_are_kept_with_the_libvirt_and_placement_data():
     assert after == full(sign=CHANGED_SIGN, saw_change=True)
 
 
-def test_a_new_row_causes_one_more_full_read_of_nova_even_if_digests_are_equal():
+def test_a_new_nova_row_makes_the_next_audit_read_in_full_despite_equal_digests():
     """An instance that comes after the light read and goes before the next one is in the full read alone."""
     how = StateRead(why_full="due", sign=SIGN, consumers=CONSUMERS)
     beside = Beside(node_uuid=ROOT, host=HOST, view=VIEW)

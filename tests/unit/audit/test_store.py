@@ -40,15 +40,15 @@ def after_audit(
     return written(folder)
 
 
-def test_an_audit_does_not_overwrite_a_store_that_adopt_confirmed_meanwhile(tmp_path):
+def test_an_audit_does_not_overwrite_a_store_that_was_confirmed_meanwhile(tmp_path):
     assert after_audit(tmp_path, before=OLD, meanwhile=NEW, measured_gib=300) == StoreRecord(mark=NEW)
 
 
-def test_an_audit_does_not_restore_a_confirmation_that_undo_removed_meanwhile(tmp_path):
+def test_an_audit_does_not_restore_a_confirmation_that_was_undone_meanwhile(tmp_path):
     assert after_audit(tmp_path, before=NEW, meanwhile=None, measured_gib=251) == StoreRecord(mark=None)
 
 
-def test_a_store_confirmed_during_the_audit_is_kept_although_the_old_store_grew(tmp_path):
+def test_a_store_confirmed_during_an_audit_is_kept_even_if_the_old_store_grew(tmp_path):
     """The audit noticed that the store has grown; meanwhile the operator confirmed another store."""
     assert after_audit(tmp_path, before=OLD, meanwhile=NEW, measured_gib=400) == StoreRecord(mark=NEW)
 

@@ -68,7 +68,7 @@ def crowd(leaked: int, rightful: int):
 
 
 @pytest.mark.parametrize(("leaked", "rightful", "is_symptom"), [(3, 4, True), (2, 4, True), (1, 6, False)])
-def test_an_over_capacity_finding_is_a_symptom_of_leaks_that_explain_the_excess(leaked, rightful, is_symptom):
+def test_over_capacity_is_a_symptom_of_a_leak_at_least_as_large_as_the_excess(leaked, rightful, is_symptom):
     found = caused(crowd(leaked, rightful), ONE_TO_ONE)
     (over,), (leak,) = found["over-capacity"], found["allocation-leaked"]
     assert over.caused_by == ((leak.finding.id,) if is_symptom else ())
@@ -92,14 +92,14 @@ def stranger_world(vcpus: int, used: int):
         (UnmanagedPolicy.REPORT, 6, False),
     ],
 )
-def test_over_capacity_may_be_a_symptom_of_an_unknown_guest_counted_in_reserved(policy, used, is_symptom):
+def test_reserved_use_of_an_unknown_guest_can_cause_an_over_capacity_finding(policy, used, is_symptom):
     found = caused(stranger_world(1, used), dataclasses.replace(ONE_TO_ONE, unknown_guests=policy))
     (over,) = [one for one in found["over-capacity"] if one.finding.resource_class == "VCPU"]
     (guest,) = found["guest-unknown"]
     assert over.caused_by == ((guest.finding.id,) if is_symptom else ())
 
 
-def test_the_finding_unmanaged_use_unplaced_is_a_symptom_of_guest_unknown():
+def test_unmanaged_use_unplaced_is_a_symptom_of_a_guest_unknown_finding():
     root = facts.root(facts.inventory("VCPU", 4, allocation_ratio=1.0))
     world = facts.snapshot(
         libvirt=facts.host(facts.domain("stranger", vcpus=6)),
@@ -111,7 +111,7 @@ def test_the_finding_unmanaged_use_unplaced_is_a_symptom_of_guest_unknown():
     assert set(guest.symptoms) == {one.finding.id for one in found["unmanaged-use-unplaced"]}
 
 
-def test_over_capacity_is_a_symptom_of_usage_unlisted_only_on_the_same_provider():
+def test_a_usage_unlisted_finding_explains_no_over_capacity_of_another_provider():
     hidden = plain("usage-unlisted", provider_uuid="p", resource_class="VCPU", facts=(("unlisted", 4),))
     excess = (("missing", 3.0), ("allocation_ratio", 1.0))
     here = plain("over-capacity", provider_uuid="p", resource_class="VCPU", facts=excess)
@@ -122,7 +122,7 @@ def test_over_capacity_is_a_symptom_of_usage_unlisted_only_on_the_same_provider(
     assert found[hidden.id].symptoms == (here.id,)
 
 
-def test_the_first_finding_of_a_chain_of_causes_lists_all_others_as_symptoms():
+def test_in_a_chain_of_causes_the_first_finding_lists_the_others_as_symptoms():
     twin = plain("hostname-duplicated", provider_uuid="other", facts=(("provider_name", "cmp1"),))
     conflict = plain("provider-name-conflict", provider_uuid="other", facts=(("provider_name", "cmp1"),))
     refused = plain("write-refused", provider_uuid="own", facts=(("provider_name", "cmp1"),))
@@ -134,13 +134,13 @@ def test_the_first_finding_of_a_chain_of_causes_lists_all_others_as_symptoms():
     assert [one.caused_by for one in alone] == [(), (conflict.id,)]
 
 
-def test_a_refused_write_is_no_symptom_of_a_name_conflict_on_another_provider():
+def test_a_refused_write_is_not_attributed_to_a_name_conflict_elsewhere():
     conflict = plain("provider-name-conflict", provider_uuid="other", facts=(("provider_name", "cmp1"),))
     refused = plain("write-refused", provider_uuid="child", facts=(("provider_name", "cmp1_gpu"),))
     assert all(not one.caused_by for one in with_causes((seen(conflict), seen(refused))))
 
 
-def test_a_trait_that_a_rival_writes_is_a_symptom_of_the_rival_writer_finding():
+def test_an_unexpected_trait_is_reported_as_a_symptom_of_a_rival_writer():
     rival, trait = plain("rival-writer", provider_uuid="p"), plain("trait-unexpected", provider_uuid="p", subject="T")
     found = with_causes((seen(trait), seen(rival)))
     assert [one.caused_by for one in found] == [(rival.id,), ()]

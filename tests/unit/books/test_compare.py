@@ -153,7 +153,7 @@ TABLE["without a cloud libvirt is the promise"] = (
 
 
 @pytest.mark.parametrize(("world", "expected"), TABLE.values(), ids=TABLE.keys())
-def test_amounts_in_nova_and_libvirt_and_placement_determine_the_verdict(world, expected):
+def test_a_verdict_follows_from_the_amounts_in_nova_and_libvirt_and_placement(world, expected):
     assert only(world) is expected
 
 
@@ -167,7 +167,7 @@ def test_a_wrong_vcpu_allocation_does_not_change_the_verdict_on_memory():
     assert verdicts(world)[I1, "MEMORY_MB"] is Verdict.AGREED
 
 
-def test_disk_gb_allocated_to_a_volume_backed_instance_has_verdict_differs():
+def test_disk_gb_of_a_volume_backed_instance_has_verdict_allocation_differs():
     world = snapshot(nova=state(instance(boots_from_volume=True)), libvirt=host(domain()), placement=view(A_HELD))
     assert verdicts(world)[I1, "DISK_GB"] is Verdict.ALLOCATION_DIFFERS
 
@@ -182,7 +182,7 @@ def test_an_allocated_class_that_is_not_in_the_flavor_has_verdict_unknown():
 
 
 @pytest.mark.parametrize("lost", [STATE, LIBVIRT, PLACEMENT])
-def test_no_consumer_is_reported_as_wrong_if_a_source_is_unreadable(lost):
+def test_no_allocation_is_judged_leaked_or_wrong_while_a_source_is_unreadable(lost):
     """A verdict against a consumer needs every book that the verdict rests on."""
     world = snapshot(
         nova=state(instance(), instance("leaked", deleted=True)),
@@ -257,7 +257,7 @@ def record_of(**elsewhere):
     ],
     ids=["record not read yet", "served by a sharing provider", "another amount", "served by nobody"],
 )
-def test_disk_gb_on_a_sharing_provider_is_compared_with_the_flavors_amount(records, expected):
+def test_disk_gb_on_a_sharing_provider_is_compared_with_the_disk_of_the_flavor(records, expected):
     assert verdicts(shared_world(*records))[I1, "DISK_GB"] is expected
 
 

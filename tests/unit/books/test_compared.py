@@ -68,7 +68,7 @@ def kept(world, before=None, chosen=None):
 
 
 @pytest.mark.parametrize("what", MOVES_BY_ITSELF)
-def test_a_host_fact_that_changes_by_itself_does_not_rebuild_the_comparison(what):
+def test_clock_time_and_free_space_and_generation_do_not_rebuild_the_comparison(what):
     first = kept(snapshot(**WORLD))
     again = kept(snapshot(**{**WORLD, **MOVES_BY_ITSELF[what]}), first)
     assert again.books is first.books
@@ -84,7 +84,7 @@ def test_a_changed_allocation_or_instance_or_guest_rebuilds_the_comparison(what)
     assert again.rows != kept(snapshot(**WORLD)).rows
 
 
-def test_each_field_of_hostfacts_declares_if_a_change_rebuilds_the_comparison():
+def test_each_field_of_hostfacts_states_whether_a_change_rebuilds_a_comparison():
     silent = [f.name for f in dataclasses.fields(HostFacts) if f.metadata != COUNTED and BLANK not in f.metadata]
     assert silent == []
 
@@ -119,7 +119,7 @@ def test_the_comparison_is_rebuilt_if_a_setting_changes():
 
 
 @given(worlds(), worlds())
-def test_an_audit_decides_the_same_with_and_without_a_cached_comparison(one, other):
+def test_an_audit_makes_the_same_decision_with_or_without_a_cached_comparison(one, other):
     before = decide(one.facts, one.chosen, SUBJECT, one.written).compared
     for world in (one, other):
         assert decide(world.facts, world.chosen, SUBJECT, world.written, before) == decide(

@@ -108,11 +108,11 @@ def test_a_new_finding_based_on_cached_allocations_waits_for_a_fresh_read():
 
 
 @pytest.mark.parametrize(("finding", "fresh"), [(RECORDED, True), (PLAIN, False)])
-def test_no_fresh_read_is_requested_for_a_finding_that_does_not_wait_for_one(finding, fresh):
+def test_a_finding_that_is_not_waiting_for_fresh_data_requests_no_new_read(finding, fresh):
     assert not look(History(), finding, fresh=fresh).recheck_recorded
 
 
-def test_a_consumers_allocations_are_reread_until_its_finding_is_confirmed():
+def test_allocations_of_a_consumer_are_reread_until_the_finding_is_confirmed():
     once = look(History(), RECORDED, PLAIN)
     assert once.unconfirmed_recorded == ("c1",)
     assert look(once.history, RECORDED, PLAIN).unconfirmed_recorded == ()
@@ -232,7 +232,7 @@ def test_after_a_reboot_the_audit_count_of_a_confirmed_finding_restarts_at_1():
     assert (after_it.confirmed, after_it.times, after_it.first_seen_at) == (True, 1, FIRST)
 
 
-def test_a_finding_is_confirmed_now_if_an_audit_saw_it_10_to_180_s_ago():
+def test_a_finding_that_an_audit_saw_10_to_180_s_ago_is_confirmed_at_once():
     history = look(History(), PLAIN, second=100, apart_s=10.0, within_s=180.0).history
 
     def now(second):

@@ -286,7 +286,7 @@ def refusal_of(seen: SeenFinding) -> str | None:
 
 @settings(**({"max_examples": LIVES, "deadline": None} if LIVES else {"deadline": None}))
 @given(st.lists(audits, min_size=1, max_size=12))
-def test_after_lost_sources_and_restarts_a_finding_ends_only_after_a_check(days):
+def test_a_finding_never_ends_without_a_check_despite_lost_sources_and_restarts(days):
     life = Life()
     for day in days:
         life.run(day)

@@ -33,7 +33,7 @@ def test_audit_counts_of_a_finding_are_merged_only_if_the_evidence_is_equal():
     assert (found.times, found.evidence_digest) == (1, "d")
 
 
-def test_a_merge_gives_audit_count_0_to_a_finding_the_newer_audit_did_not_check():
+def test_a_merge_sets_audit_count_0_for_a_finding_unchecked_by_the_newer_audit():
     newer = history(one(times=0, unknown_because=("placement",)), read_until=160)
     older = history(one(times=2, confirmed=True))
     for found in (merged(newer, older), merged(older, newer)):
@@ -41,26 +41,26 @@ def test_a_merge_gives_audit_count_0_to_a_finding_the_newer_audit_did_not_check(
         assert (sighting.times, sighting.confirmed, sighting.unknown_because) == (0, True, ("placement",))
 
 
-def test_a_merge_drops_only_the_findings_that_audits_of_this_process_ended():
+def test_a_merge_drops_a_finding_that_an_audit_of_this_process_has_ended():
     ours, theirs = history(one("a")), history(one("b"), one("c"))
     assert [s.id for s in merged(ours, theirs).sightings] == ["a", "b", "c"]
     assert [s.id for s in merged(ours, theirs, frozenset({"b"})).sightings] == ["a", "c"]
 
 
-def test_a_finding_that_another_processs_later_audit_lacks_has_audit_count_0():
+def test_a_merge_resets_the_audit_count_of_a_finding_missing_in_a_newer_history():
     ours = history(one(times=2, counted_at=100, confirmed=True))
     (found,) = merged(ours, history(read_until=160)).sightings
     assert (found.times, found.confirmed) == (0, True)
 
 
-def test_a_merge_keeps_the_count_of_a_finding_newer_than_the_other_history():
+def test_a_merge_keeps_the_count_of_a_finding_seen_after_the_other_history():
     ours = history(one(times=1, counted_at=100))
     assert merged(ours, history(read_until=40)) == ours
     theirs = history(one(times=1, counted_at=160), read_until=160)
     assert merged(history(), theirs).sightings == theirs.sightings
 
 
-def test_a_confirmed_finding_that_only_one_process_has_gets_audit_count_0():
+def test_a_merge_resets_the_audit_count_of_a_confirmed_finding_in_one_history():
     long = history(one(times=2, counted_at=160, confirmed=True), read_until=160)
     for found in (merged(long, history()), merged(history(), long)):
         assert [(s.times, s.confirmed) for s in found.sightings] == [(0, True)]

@@ -40,7 +40,7 @@ def by_path(rows):
     return {row.source.partition(" ")[2]: (row.owner_kind, row.owner, row.size_bytes) for row in rows}
 
 
-def test_image_store_rows_assign_every_byte_of_the_store_to_an_owner():
+def test_image_store_rows_account_for_every_byte_of_the_store():
     found = store(
         (ROOT, 4096),
         (f"{ROOT}/_base", 4096),
@@ -122,7 +122,7 @@ AS_BEFORE = {
 
 
 @pytest.mark.parametrize(("suffix", "nova", "libvirt", "owner"), AS_BEFORE.values(), ids=AS_BEFORE.keys())
-def test_the_owner_of_an_instance_folder_depends_on_nova_and_libvirt(suffix, nova, libvirt, owner):
+def test_nova_and_libvirt_data_together_decide_who_owns_an_instance_folder(suffix, nova, libvirt, owner):
     read = world(store((f"{FOLDER}{suffix}", GIB)), nova=nova, libvirt=libvirt)
     assert by_path(image_store_rows(read))[f"{FOLDER}{suffix}"] == (*owner, GIB)
     assert [left.path for left in leftovers(read)] == ([f"{FOLDER}{suffix}"] if owner[0] == "leftover" else [])
@@ -161,7 +161,7 @@ def test_a_shared_disk_file_belongs_to_the_guest_with_the_lowest_uuid():
     assert by_path(image_store_rows(read))[used][1] == min(map(uuid, "abc"))
 
 
-def test_image_cache_rows_shrink_if_files_add_up_to_more_than_the_store_uses():
+def test_image_cache_rows_are_reduced_if_files_exceed_the_used_store_bytes():
     read = world(
         store(
             (f"{ROOT}/_base/a", 2 * GIB),
@@ -210,7 +210,7 @@ def test_ceph_store_rows_show_pool_bytes_and_other_used_bytes_and_free_bytes():
 
 
 @given(BYTES, BYTES, BYTES)
-def test_ceph_store_rows_sum_to_the_size_of_the_cluster_for_random_figures(size, available, used):
+def test_ceph_store_rows_always_sum_to_the_size_of_the_cluster(size, available, used):
     rows = image_store_rows(pooled(cluster_bytes=size, available_bytes=available, used_bytes=used))
     assert sum(row.size_bytes for row in rows) == size
     assert all(row.size_bytes >= 0 for row in rows)

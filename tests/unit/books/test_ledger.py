@@ -74,7 +74,7 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("world", FOREIGN.values(), ids=FOREIGN.keys())
-def test_a_guest_that_nova_does_not_expect_on_this_host_is_a_foreign_guest(world):
+def test_a_guest_that_nova_does_not_expect_on_this_host_counts_as_unmanaged_use(world):
     kept = written(world)
     expected = {(S, Cause.FOREIGN_GUEST, "MEMORY_MB", 128), (S, Cause.FOREIGN_GUEST, "VCPU", 1)}
     assert lines(kept.held) == lines(kept.unmanaged) == expected
@@ -95,7 +95,7 @@ NOT_FOREIGN = {
 
 
 @pytest.mark.parametrize("world", NOT_FOREIGN.values(), ids=NOT_FOREIGN.keys())
-def test_a_guest_that_nova_may_expect_on_this_host_is_not_a_foreign_guest(world):
+def test_a_guest_that_nova_may_expect_on_this_host_is_not_unmanaged_use(world):
     kept = written(world)
     assert {c.cause for c in kept.held.claims} == {Cause.INSTANCE}
     assert kept.unmanaged.claims == ()
@@ -108,7 +108,7 @@ def test_the_disk_of_a_guest_unknown_to_nova_counts_as_unmanaged_use():
     assert (S, Cause.FOREIGN_GUEST, "DISK_GB", 3) in lines(kept.unmanaged)
 
 
-def test_what_placement_allocates_to_a_foreign_guest_is_not_unmanaged_use():
+def test_resources_allocated_to_a_guest_unknown_to_nova_are_not_unmanaged_use():
     world = snapshot(libvirt=host(domain("stranger")), placement=view(allocations(S, VCPU=1)))
     kept = written(world)
     assert (S, Cause.FOREIGN_GUEST, "VCPU", 1) in lines(kept.held)
@@ -136,7 +136,7 @@ def test_if_the_node_name_is_unknown_nova_amounts_are_absent_and_marked_unknown(
 METADATA = Flavor(id=0, name="m1", vcpus=2, memory_mib=256, root_gib=5, ephemeral_gib=1, swap_mib=512)
 
 
-def test_without_nova_data_the_promised_amounts_are_read_from_libvirt():
+def test_without_nova_data_the_expected_amounts_of_instances_come_from_libvirt():
     guests = host(domain("i1"), domain("i2", nova_flavor=METADATA, managed_by_nova=True))
     kept = written(snapshot(nova=state(kind=StateKind.NONE), libvirt=guests))
     assert lines(kept.promised) == {
@@ -148,7 +148,7 @@ def test_without_nova_data_the_promised_amounts_are_read_from_libvirt():
     }
 
 
-def test_promised_amounts_are_unknown_if_nova_and_libvirt_could_not_be_read():
+def test_expected_amounts_are_unknown_if_neither_nova_nor_libvirt_could_be_read():
     kept = written(snapshot(nova=state(kind=StateKind.NONE), libvirt=host(domain()), lost=[LIBVIRT]))
     assert not kept.state_known
     assert kept.promised.claims == ()

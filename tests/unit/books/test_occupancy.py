@@ -202,7 +202,7 @@ def test_s38_a_migration_without_its_migration_context_is_reported_as_stuck():
     assert (stuck.migration_uuid, stuck.instance_uuid) == (uuid("migration-1"), uuid("i1"))
 
 
-def test_usage_is_assigned_to_the_migration_if_placement_has_it_as_the_consumer():
+def test_usage_belongs_to_the_migration_if_placement_has_a_migration_consumer():
     world = moving("i1", migration(kind="live-migration"), task_state="migrating")
     (by_instance,) = occupied(world, NODE, frozenset({uuid("i1")})).occupancies
     (by_migration,) = occupied(world, NODE, frozenset({uuid("migration-1")})).occupancies
@@ -238,7 +238,7 @@ def test_flavor_extra_specs_decide_how_much_vcpu_and_pcpu_an_instance_uses(specs
     assert {c.resource_class: c.amount for c in ledger.claims if "CPU" in c.resource_class} == expected
 
 
-def test_in_a_same_host_migration_without_a_new_flavor_the_flavor_counts_once():
+def test_a_same_host_migration_without_a_new_flavor_counts_the_flavor_once():
     """Unlike nova-compute: nova counts such a migration twice, though no guest moves to its own host."""
     here = migration(kind="migration", dest_host="cmp1", dest_node=NODE, new_type_id=1)
     assert promised(moving("i1", here, task_state="resize_prep")) == A

@@ -56,7 +56,7 @@ def rows(who, *held, chosen=ENABLED, root_has=(), **changes):
     ],
     ids=["one on each card", "both on one", "one is missing", "both are"],
 )
-def test_the_vgpus_of_all_request_groups_are_compared_with_the_allocated_sum(held, recorded, verdict):
+def test_vgpus_requested_in_several_request_groups_are_added_up(held, recorded, verdict):
     found = rows(asking(resources1__VGPU="1", resources2__VGPU="1"), *held)["VGPU"]
     assert (found.promised, found.recorded, found.verdict) == (2, recorded, verdict)
 
@@ -91,7 +91,7 @@ def test_s106_a_vgpu_is_expected_on_a_root_provider_that_has_vgpu_inventory():
     assert (found.promised, found.recorded, found.verdict) == (1, 1, Verdict.AGREED)
 
 
-def test_an_allocation_of_another_consumer_does_not_change_a_vgpu_verdict():
+def test_an_allocation_of_another_consumer_does_not_affect_the_vgpu_comparison():
     held = (*allocations(uuid("gone"), VGPU=1), on(IN_06, "i1", "VGPU", 1))
     found = rows(asking(resources__VGPU="1"), *held, root_has=[inventory("VGPU", 8)])
     assert (found["VGPU"].promised, found["VGPU"].verdict) == (1, Verdict.AGREED)

@@ -102,7 +102,7 @@ def test_an_inventory_row_shows_wanted_and_recorded_and_used_and_free_amounts():
     assert (rows["MEMORY_MB"].wanted, rows["MEMORY_MB"].recorded) == (inventory("MEMORY_MB", 512), None)
 
 
-def test_while_libvirt_is_unreadable_the_wanted_inventory_is_that_in_placement():
+def test_the_wanted_inventory_is_the_placement_inventory_if_libvirt_is_unread():
     held = inventory("VCPU", 9, allocation_ratio=2.0)
     rows = inventories(snapshot(placement=view(provider=root(held)), lost=[LIBVIRT]))
     assert rows["VCPU"].wanted == rows["VCPU"].recorded == held

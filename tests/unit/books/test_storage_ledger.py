@@ -144,7 +144,7 @@ def test_thin_pool_rows_show_the_bytes_that_each_volume_wrote() -> None:
     assert len(found) == 7
 
 
-def test_blocks_shared_by_a_volume_and_its_snapshot_are_split_between_them() -> None:
+def test_blocks_that_a_volume_shares_with_its_snapshot_are_counted_once() -> None:
     snap = thin("before", 30, origin=f"{HERE}_disk")
     inside = pool(40, thin(f"{HERE}_disk", 30), thin(f"{OTHER}_disk", 30), snap)
     mapped = {f"{HERE}_disk": 20, "before": 20, f"{OTHER}_disk": 6}
@@ -311,7 +311,7 @@ def test_rows_of_random_volumes_sum_to_the_size_of_the_volume_group(
     st.lists(st.tuples(st.integers(1, 80), st.none() | st.integers(0, 80), st.booleans()), max_size=5),
     st.integers(1, 3),
 )
-def test_thin_volume_rows_sum_to_the_used_bytes_of_the_pool_for_random_figures(
+def test_thin_volume_rows_always_sum_to_the_used_bytes_of_the_pool(
     size: int, percent: float | None, found: list[tuple[int, int | None, bool]], copies: int
 ) -> None:
     inside = [

@@ -260,7 +260,7 @@ def test_after_a_move_a_shared_disk_allocation_is_stale_on_the_source_host():
     assert rows_of(snapshot(nova=state(instance("i2", **AWAY), migrations=(incoming,)), placement=sharing())) == ()
 
 
-def test_findings_say_that_placement_has_pcpu_although_the_flavor_requests_vcpu():
+def test_a_finding_names_pcpu_in_placement_for_a_flavor_that_requests_vcpu():
     held = view(allocations(I1, PCPU=2, MEMORY_MB=256, DISK_GB=5))
     guest = host(domain(vcpus=2, memory_mib=256), cpus=8)
     world = snapshot(nova=state(instance(flavor=FLAVOR_B, flavor_id=2)), libvirt=guest, placement=held)
@@ -272,7 +272,7 @@ def test_findings_say_that_placement_has_pcpu_although_the_flavor_requests_vcpu(
     }
 
 
-def test_findings_say_that_placement_has_vcpu_although_the_flavor_requests_pcpu():
+def test_a_finding_names_vcpu_in_placement_for_a_flavor_that_requests_pcpu():
     dedicated = dataclasses.replace(FLAVOR_B, extra_specs=(("hw:cpu_policy", "dedicated"),))
     held = view(allocations(I1, VCPU=2, MEMORY_MB=256, DISK_GB=5))
     guest = host(domain(vcpus=2, memory_mib=256, pinned_cpus=(4, 5)), cpus=8)

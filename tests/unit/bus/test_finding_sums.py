@@ -46,7 +46,7 @@ def test_findings_are_counted_by_severity_and_confirmed_findings_also_by_code():
     assert found["confirmed"] == {"allocation-leaked": 1, "cpu-offline": 1}
 
 
-def test_unknown_findings_are_counted_by_code_and_the_oldest_check_is_dated():
+def test_unknown_findings_are_counted_by_code_with_the_oldest_check_time():
     lost = {"state": FindingState.UNKNOWN, "confirmed": True}
     found = sums(
         seen(subject="a", last_seen_at="2026-11-21T10:00:00.000Z", **lost),
@@ -58,7 +58,7 @@ def test_unknown_findings_are_counted_by_code_and_the_oldest_check_is_dated():
     assert found["confirmed"] == {"allocation-leaked": 2}
 
 
-def test_only_findings_that_no_other_finding_causes_are_counted_as_causes():
+def test_a_symptom_is_not_counted_as_a_cause_in_the_sums_by_code():
     root = seen("allocation-stale-move")
     symptom = seen("over-capacity", caused_by=(root.finding.id,))
     found = sums(root, symptom)
@@ -66,7 +66,7 @@ def test_only_findings_that_no_other_finding_causes_are_counted_as_causes():
     assert found["severities"] == {"error": 2}
 
 
-def test_leaked_amounts_are_what_placement_records_for_leak_findings():
+def test_leaked_amounts_are_the_sums_of_placement_amounts_in_leak_findings():
     evidence = (claim("VCPU", 8), claim("MEMORY_MB", 4096), claim("VCPU", 99, HELD))
     found = sums(
         seen(evidence=evidence),
@@ -77,7 +77,7 @@ def test_leaked_amounts_are_what_placement_records_for_leak_findings():
     assert found["missing"] == {}
 
 
-def test_an_amount_promised_by_nova_without_an_allocation_is_counted_as_missing():
+def test_an_expected_amount_without_an_allocation_is_counted_as_missing():
     evidence = (claim("VCPU", 4, PROMISED), claim("VCPU", 4, HELD))
     found = sums(seen("allocation-missing", evidence=evidence))
     assert (found["missing"], found["leaked"]) == ({"VCPU": 4}, {})
@@ -88,7 +88,7 @@ def test_an_amount_that_appears_in_two_findings_is_counted_once():
     assert sums(seen(evidence=evidence), seen(subject="again", evidence=evidence))["leaked"] == {"VCPU": 8}
 
 
-def test_leaked_amounts_are_null_without_findings_if_a_source_was_not_read():
+def test_without_findings_leaked_amounts_are_null_if_a_source_was_not_read():
     found = sums(books_read=False)
     assert (found["leaked"], found["missing"]) == (None, None)
 
@@ -98,7 +98,7 @@ def test_leaked_amounts_of_earlier_findings_remain_if_a_source_was_not_read():
     assert sums(remembered, books_read=False)["leaked"] == {"VCPU": 8}
 
 
-def test_the_worst_finding_has_the_highest_severity_and_then_the_greatest_age():
+def test_the_worst_finding_is_the_oldest_finding_of_the_highest_severity():
     older = "2026-11-20T00:00:00.000Z"
     found = sums(
         seen("cpu-offline", Severity.INFO, first_seen_at="2026-11-01T00:00:00.000Z"),
@@ -120,7 +120,7 @@ def test_a_symptom_is_never_the_worst_finding_while_its_cause_is_reported():
     assert sums(root, symptom)["worst"]["code"] == "guest-unknown"
 
 
-def test_the_worst_finding_shows_its_actual_state_if_it_has_no_headline():
+def test_the_headline_of_the_worst_finding_defaults_to_the_actual_value():
     assert sums(seen())["worst"]["headline"] == "8 VCPU"
     assert len(sums(seen(actual="x" * 9000))["worst"]["headline"]) == 160
 

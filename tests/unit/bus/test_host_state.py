@@ -78,7 +78,7 @@ FOREIGN_CLASS = (*SAME, replace(SAME[0], wanted=None))
         ({"inventory": SAME, "sources": sources("libvirt")}, False),
     ],
 )
-def test_field_published_is_true_only_if_placement_has_the_agents_inventory(changes, published):
+def test_field_published_says_whether_placement_has_the_inventory_of_this_agent(changes, published):
     """A quiet owner has nothing to write, but it is not a dry run."""
     well = {"sources": sources(), "error": None, "published": False}
     assert host_state(replace(REPORT, **{**well, **changes}), SENDING)["published"] is published
@@ -97,7 +97,7 @@ def test_used_and_free_are_null_if_the_usage_of_a_resource_class_is_unknown():
     assert (resource(REPORT, "DISK_GB")["used"], resource(REPORT, "DISK_GB")["free"]) == (None, None)
 
 
-def test_ledger_amounts_are_summed_per_cause_or_null_if_no_row_has_an_amount():
+def test_ledger_amounts_are_summed_by_cause_and_a_sum_of_no_amounts_is_null():
     rows = (
         row("a", "instance", promised=4, held=4, recorded=4),
         row("b", "instance", promised=2, held=0),
@@ -206,11 +206,11 @@ def test_host_state_still_contains_the_earlier_findings_after_a_failed_audit():
         (HealProgress(enabled=True, waiting=None), {"enabled": True, "waiting": None}),
     ],
 )
-def test_host_state_says_how_many_findings_wait_for_heal(heal, expected):
+def test_host_state_has_the_number_of_findings_that_wait_for_the_heal_command(heal, expected):
     assert host_state(replace(REPORT, heal=heal), SENDING)["heal"] == expected
 
 
-def test_a_large_host_state_omits_some_child_resources_and_says_how_many():
+def test_a_large_host_state_omits_child_resources_and_counts_the_omitted_ones():
     child = replace(REPORT.inventory[1], provider="c" * 200, provider_uuid="child")
     large = replace(REPORT, inventory=(*(child,) * 1000, *REPORT.inventory), error="x" * 100_000)
     document = host_state(large, SENDING)

@@ -23,7 +23,7 @@ def drained(outbox: Outbox) -> list[str]:
 
 
 @given(st.lists(st.integers(min_value=0, max_value=7), max_size=20))
-def test_a_full_outbox_keeps_the_newest_notices_and_counts_those_it_drops(sizes):
+def test_a_full_outbox_keeps_the_newest_notices_and_counts_dropped_notices(sizes):
     outbox = Outbox(most_notices=10)
     number = 0
     for size in sizes:
@@ -41,7 +41,7 @@ def test_the_outbox_keeps_only_the_newest_audit_report():
     assert outbox.report is later
 
 
-def test_marking_a_dropped_notice_as_sent_does_not_remove_the_notice_after_it():
+def test_marking_a_dropped_notice_as_sent_does_not_remove_the_next_notice():
     outbox = Outbox(most_notices=1)
     outbox.put(REPORT, (notice(1),))
     being_sent = outbox.first()

@@ -76,7 +76,7 @@ def types(channel: Channel) -> list[str]:
     return [notice.event_type for notice in channel.sent]
 
 
-def test_the_sender_sends_notices_in_order_and_an_unchanged_state_only_once():
+def test_an_unchanged_host_state_is_not_sent_again_with_each_new_notice():
     fleet, notices = Channel(), Channel()
     with sending(fleet, notices) as sender:
         sender.publish(REPORT, APPEARED)
@@ -126,7 +126,7 @@ def test_a_state_request_before_the_first_audit_causes_at_most_two_messages():
     assert len(fleet.sent) <= 2
 
 
-def test_during_a_broker_outage_few_failures_are_logged_and_no_notice_is_lost(caplog):
+def test_during_a_broker_outage_no_notice_is_lost_and_few_log_lines_are_written(caplog):
     caplog.set_level("INFO")
     fleet, notices = Channel(), Channel()
     notices.error = SourceUnavailable("broker", "refused")

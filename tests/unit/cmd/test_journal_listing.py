@@ -92,7 +92,7 @@ def test_table_and_value_and_csv_show_undone_as_the_result_of_an_undone_entry(
     assert kept.document[0] == {"result": "done"}
 
 
-def test_the_journal_table_has_the_headings_of_the_columns_that_were_asked_for(config_file: str) -> None:
+def test_the_journal_table_has_a_heading_for_each_requested_column(config_file: str) -> None:
     listed = stocktake_here("--config-file", config_file, "journal", "-c", "ENTRY", "-c", "finding_id")
     assert listed.stdout.splitlines()[0].split() == ["ENTRY", "FINDING_ID"]
 

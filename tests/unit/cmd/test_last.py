@@ -131,7 +131,7 @@ def test_with_option_last_an_unreadable_row_is_left_out_and_the_exit_code_is_2(h
     assert f"{path}: the answer leaves out an unreadable row: traits[0]: trait is not text" in done.stderr
 
 
-def test_with_option_last_a_table_of_chosen_columns_begins_with_the_reports_age(host):
+def test_with_option_last_a_line_above_the_table_names_the_report_time(host):
     host.reported(whole(REPORT))
     lines = host.run("traits", "-c", "trait").stdout.splitlines()
     assert lines[0].startswith("from the daemon's report of ")

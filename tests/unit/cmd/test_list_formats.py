@@ -100,7 +100,7 @@ def test_the_default_table_has_the_most_important_columns_and_a_summary_line():
         (("--sort-column", "name"), ["16384", "4", "-"]),
     ],
 )
-def test_rows_are_sorted_by_a_column_and_rows_without_a_value_come_last(form, arguments, order):
+def test_a_list_is_sorted_by_the_chosen_column_with_empty_values_at_the_end(form, arguments, order):
     text = printed("-f", form, *arguments).replace('"sure": null', "").replace("sure: null", "")
     marks = (
         {"4": "evil", "16384": "02edd240", "-": "x y"}

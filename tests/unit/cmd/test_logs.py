@@ -71,7 +71,7 @@ class Endless:
         return "without end"
 
 
-def test_a_json_log_line_shows_an_object_that_contains_itself_as_text(tmp_path):
+def test_a_self_referencing_object_appears_as_text_in_a_json_log_line(tmp_path):
     setup_logging(configured(tmp_path, "use_json = true\ndefault_log_levels = stevedore=DEBUG\ndebug = true\n"))
     stdlib.getLogger("stevedore").debug("found extension %s", Endless())
     (line,) = map(json.loads, lines(tmp_path))
@@ -152,7 +152,7 @@ def test_a_password_in_an_address_that_a_library_logs_is_masked(tmp_path, use_js
     assert "hunter2" not in line
 
 
-def test_the_final_resource_view_with_many_pci_pools_is_logged_in_1000_bytes(tmp_path):
+def test_a_final_resource_view_with_many_pci_pools_is_shortened_to_1000_bytes(tmp_path):
     setup_logging(configured(tmp_path))
     words = dict.fromkeys(FINAL_WORDS, 1) | {"pci_stats": ", ".join(f"8086:15{n:02} x2 on 0000:81" for n in range(99))}
     emit((Line(event=events.FINAL_VIEW, fields={"audit_id": UUID}, words=words),))
@@ -170,7 +170,7 @@ def test_a_log_line_outside_an_audit_has_an_audit_id_only_if_the_call_passes_it(
     assert second.endswith("[-] audit done audit=ffff")
 
 
-def test_log_lines_after_an_audit_or_of_other_threads_have_no_audit_id(tmp_path):
+def test_log_lines_after_an_audit_or_from_other_threads_have_no_audit_id(tmp_path):
     setup_logging(configured(tmp_path))
     with audit_context("0b5f"):
         other = threading.Thread(target=LOG.info, args=("from a reader",))
@@ -180,7 +180,7 @@ def test_log_lines_after_an_audit_or_of_other_threads_have_no_audit_id(tmp_path)
     assert all("audit=" not in line for line in lines(tmp_path))
 
 
-def test_named_arguments_of_a_log_line_are_formatted_and_extra_fields_escaped(tmp_path):
+def test_log_lines_contain_formatted_named_arguments_and_escaped_extra_fields(tmp_path):
     setup_logging(configured(tmp_path))
     LOG.info("name=%(node)s used=%(used)sMB", {"node": "n%d", "used": 3}, extra={"error": '100%s of "it"\nnext'})
     (line,) = lines(tmp_path)
@@ -263,7 +263,7 @@ def test_debug_records_of_libraries_are_not_logged_even_with_option_debug(tmp_pa
         ("default_log_levels = NAME=ERROR\n", ["ERROR", "CRITICAL"]),
     ],
 )
-def test_without_debug_or_an_own_log_level_a_library_logs_only_critical_records(tmp_path, name, text, levels):
+def test_a_library_logs_only_critical_records_unless_its_level_or_debug_is_set(tmp_path, name, text, levels):
     setup_logging(configured(tmp_path, text.replace("NAME", name)))
     for level in ("WARNING", "ERROR", "CRITICAL"):
         stdlib.getLogger(name).log(getattr(stdlib, level), "says")
@@ -343,7 +343,7 @@ def test_an_invalid_logging_option_is_rejected_and_the_old_handlers_stay_active(
     assert lines(tmp_path)[-1].endswith("still here")
 
 
-def test_the_logging_file_that_option_log_config_append_names_is_applied(tmp_path, root_logger):
+def test_the_file_that_option_log_config_append_names_configures_the_logging(tmp_path, root_logger):
     (tmp_path / "logging.conf").write_text(
         "[loggers]\nkeys=root\n[handlers]\nkeys=file\n[formatters]\nkeys=context\n"
         "[logger_root]\nlevel=INFO\nhandlers=file\n"

@@ -62,7 +62,7 @@ def test_a_hanging_probe_is_abandoned_and_all_other_probes_are_reported():
     assert found[1].words == "x"
 
 
-def test_an_optional_service_has_a_probe_only_if_it_is_configured(tmp_path: Path):
+def test_an_optional_service_that_is_not_configured_has_no_probe(tmp_path: Path):
     alone = [probe.what for probe in probes_for(load_ours(tmp_path, ALONE))]
     *parts, health = alone
     assert parts == ["Keystone token", "Placement", "this host's provider", "libvirt", "state_dir", "run_dir"]
@@ -100,7 +100,7 @@ def test_the_probe_accepts_a_folder_that_can_be_created_and_does_not_create_it(t
 
 
 @pytest.mark.parametrize("below", ["", "/deeper"])
-def test_the_probe_of_a_folder_fails_if_a_file_is_in_its_place(tmp_path: Path, below: str):
+def test_the_probe_of_a_folder_fails_if_a_part_of_the_path_is_a_file(tmp_path: Path, below: str):
     (tmp_path / "file").write_text("")
     found = folders(tmp_path, Path(f"{tmp_path}/file{below}"))
     assert (found.ok, found.words) == (False, f"{tmp_path}/file is not a folder")

@@ -31,7 +31,7 @@ class Terminal(io.StringIO):
         ("-7", Terminal(), 80),
     ],
 )
-def test_the_output_width_is_variable_columns_or_else_the_width_of_the_terminal(columns, terminal, width):
+def test_environment_variable_columns_overrides_the_width_of_the_terminal(columns, terminal, width):
     assert width_of(terminal, {"COLUMNS": columns}) == width
 
 
@@ -63,12 +63,12 @@ def test_a_requested_output_width_also_applies_if_the_output_is_a_pipe(monkeypat
     assert wrapping_width(io.StringIO()) == UNLIMITED
 
 
-def test_the_output_encoding_is_that_of_the_stream_or_else_utf_8():
+def test_the_output_encoding_is_the_encoding_of_the_stream_and_by_default_utf_8():
     assert look_of(Terminal(), argparse.Namespace()).encoding == "ascii"
     assert look_of(io.StringIO(), argparse.Namespace()).encoding == "utf-8"
 
 
-def test_a_stream_escapes_characters_that_its_encoding_lacks():
+def test_characters_that_the_encoding_of_the_stream_lacks_are_escaped():
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="ascii")
     escape_unencodable(stream, io.StringIO())

@@ -50,7 +50,7 @@ def test_the_source_of_nova_data_is_closed_at_the_end_of_the_wire_context(tmp_pa
         state.read("h", frozenset(), Deadline.after(5))
 
 
-def test_audits_of_a_command_share_a_late_read_but_audits_of_the_daemon_do_not(tmp_path):
+def test_sources_that_did_not_answer_are_remembered_across_audits_of_a_command(tmp_path):
     loaded = load_ours(tmp_path, f"{ALONE}[libvirt]\nconnection_uri = test:///default\n")
     with wire(loaded, Caller()) as wired:
         assert wired.parts.late() is wired.parts.late()
@@ -84,7 +84,7 @@ class _Counting(Loaded):
         return Loaded.value(self, group, option)
 
 
-def test_for_the_notes_of_an_audit_the_agent_reads_only_option_role(tmp_path):
+def test_the_agent_reads_only_option_role_to_write_the_notes_of_an_audit(tmp_path):
     loaded = load_ours(tmp_path, f"{ALONE}[libvirt]\nconnection_uri = test:///default\n")
     counting = _Counting(**{each.name: getattr(loaded, each.name) for each in dataclasses.fields(loaded)})
     with wire(counting) as wired:

@@ -81,7 +81,7 @@ def of_version(version):
     return listed("InstanceList", "2.6", {**INSTANCE, "nova_object.version": version})
 
 
-def test_a_conductor_request_names_object_and_method_and_has_an_admin_context(monkeypatch):
+def test_a_conductor_request_has_an_object_and_a_method_and_an_admin_context(monkeypatch):
     endpoint = Conductor(of_version("2.8"))
     with serving(endpoint, monkeypatch) as client:
         assert ask(client, deleted="only") == of_version("2.8")
@@ -120,7 +120,7 @@ def test_a_python_exception_in_conductor_becomes_an_error_without_a_traceback(mo
     assert "Traceback" not in str(caught.value)
 
 
-def test_an_answer_of_conductor_to_object_action_is_rejected_if_it_is_no_pair(monkeypatch):
+def test_an_answer_to_object_action_that_is_not_a_pair_is_rejected(monkeypatch):
     endpoint = Conductor()
     with serving(endpoint, monkeypatch) as client:
         for endpoint.answer in (None, [], [{}], [None, None], {"a": 1}, [{}, {}, {}]):

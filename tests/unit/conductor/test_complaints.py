@@ -69,7 +69,7 @@ def test_the_error_about_an_unsupported_rpc_call_says_that_conductor_is_too_old(
     ("kind", "is_transient"),
     [("DBConnectionError", True), ("OperationalError", True), ("DBDeadlock", True), ("ObjectActionError", False)],
 )
-def test_database_failures_of_conductor_are_marked_as_transient_and_others_not(kind, is_transient):
+def test_a_database_failure_in_conductor_is_marked_as_transient(kind, is_transient):
     error = COMPLAINTS.remote(kind, "words", MANIFEST, {})
 
     assert isinstance(error, RemoteFailure)

@@ -31,7 +31,7 @@ ROWS = {
 names = st.sampled_from(sorted({column for columns in COLUMNS.values() for column in columns} | {"old_flavor"}))
 
 
-def test_flavor_numa_cells_and_host_are_read_from_a_nova_instance_object():
+def test_flavor_and_numa_cells_and_host_are_read_from_a_nova_instance_object():
     [row] = wire.rows(listed("InstanceList", "2.6", INSTANCE), "InstanceList", wire.instance_row)
     instance = instance_from_row(row, ())
 

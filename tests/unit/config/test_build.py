@@ -333,7 +333,7 @@ NOVA_DATABASE_ALONE = NOVA_WITH_DATABASE.replace("transport_url = rabbit://nova:
         ("[state]\nsource = none\nconnection = x://\n", NOVA_CONF, StateOptions(kind=StateKind.NONE)),
     ],
 )
-def test_the_source_of_nova_data_depends_on_stocktake_conf_and_nova_conf(tmp_path, ours, nova, taken):
+def test_stocktake_conf_and_nova_conf_together_decide_the_source_of_nova_data(tmp_path, ours, nova, taken):
     options = state_options_from(load_beside_nova(tmp_path, ours, nova))
     assert options == taken
     assert "hunter2" not in repr(options)

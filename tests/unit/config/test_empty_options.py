@@ -75,7 +75,7 @@ def test_a_comment_after_the_equals_sign_is_taken_as_the_value_of_the_option(tmp
     assert f"{path}: {end}" in told
 
 
-def test_these_tests_of_empty_options_cover_every_option_that_the_agent_loads(tmp_path):
+def test_the_empty_option_test_cases_cover_every_option_that_the_agent_loads(tmp_path):
     loaded = load_beside_nova(tmp_path, "[state]\nsource = none\n")
     rows = {(row.group, row.option) for row in loaded.rows()}
     assert rows <= set(options_of(OURS))
@@ -101,7 +101,7 @@ def test_an_empty_option_does_not_override_an_earlier_value_in_the_same_file(tmp
     assert loaded.value("agent", "confirm_audits") == 4
 
 
-def test_an_empty_cpu_model_does_not_override_cpu_models_or_vice_versa(tmp_path):
+def test_the_empty_one_of_the_options_cpu_model_and_cpu_models_is_ignored(tmp_path):
     loaded = load_ours(tmp_path, ALONE + "[libvirt]\ncpu_mode = custom\ncpu_models = Nehalem\ncpu_model =\n")
     assert loaded.listed("libvirt", "cpu_models") == ("Nehalem",)
     reversed_names = load_ours(tmp_path, ALONE + "[libvirt]\ncpu_mode = custom\ncpu_models =\ncpu_model = Nehalem\n")

@@ -22,7 +22,7 @@ def test_the_origin_of_an_option_value_is_its_file_or_the_word_default(tmp_path)
     assert loaded.origin("DEFAULT", "reserved_host_memory_mb") == "default"
 
 
-def test_option_host_defaults_to_the_machines_host_name(tmp_path):
+def test_option_host_defaults_to_the_host_name_of_the_machine(tmp_path):
     assert load_ours(tmp_path, ALONE).value("DEFAULT", "host") == socket.gethostname()
     assert load_ours(tmp_path, ALONE + "[DEFAULT]\nhost = other\n").value("DEFAULT", "host") == "other"
 

@@ -28,7 +28,7 @@ def test_options_of_nova_conf_become_settings_of_the_agent(tmp_path):
     assert loaded.origin("placement", "auth_url") == str(tmp_path / "nova.conf")
 
 
-def test_the_agents_file_overrides_single_options_of_nova_conf(tmp_path):
+def test_the_agent_config_file_overrides_individual_options_of_nova_conf(tmp_path):
     loaded = load_beside_nova(
         tmp_path, ASKED + "[DEFAULT]\nreserved_host_memory_mb = 1\n[placement]\nusername = stocktake\n"
     )
@@ -48,7 +48,7 @@ def test_logging_and_shutdown_options_in_nova_conf_are_ignored(tmp_path, option,
     assert loaded.origin("DEFAULT", option) == "default"
 
 
-def test_options_in_nova_conf_that_only_the_agent_has_are_ignored(tmp_path):
+def test_options_that_nova_does_not_have_are_ignored_in_nova_conf(tmp_path):
     nova = (
         NOVA_CONF + "consumer_reads = 99\n[agent]\nrole = observer\n[lvm]\nvolume_groups = x\n[state]\nsource = sql\n"
     )
@@ -59,7 +59,7 @@ def test_options_in_nova_conf_that_only_the_agent_has_are_ignored(tmp_path):
     assert loaded.value("state", "source") == "none"
 
 
-def test_instances_path_defaults_to_folder_instances_in_novas_state_path(tmp_path):
+def test_instances_path_defaults_to_the_folder_instances_in_the_nova_state_path(tmp_path):
     loaded = load_beside_nova(tmp_path, ASKED)
     assert settings_from(loaded).instances_path == "/srv/nova/instances"
     assert loaded.origin("DEFAULT", "instances_path") == str(tmp_path / "nova.conf")
@@ -71,7 +71,7 @@ def test_instances_path_defaults_to_folder_instances_in_novas_state_path(tmp_pat
     assert settings_from(load_beside_nova(tmp_path, ASKED, without)).instances_path == "/var/lib/nova/instances"
 
 
-def test_references_in_nova_conf_to_options_that_the_agent_lacks_are_resolved(tmp_path):
+def test_nova_conf_values_may_reference_options_that_the_agent_does_not_have(tmp_path):
     nova = NOVA_CONF.replace("host = compute-17", "host = node-$my_ip").replace(
         "auth_url = http://192.0.2.5/identity", "auth_url = $glance.api_servers/identity"
     )
@@ -95,7 +95,7 @@ def test_a_backslash_before_an_escaped_dollar_sign_is_part_of_the_value(tmp_path
     assert load_beside_nova(tmp_path, ASKED, nova).value("placement", "password") == r"a\$host"
 
 
-def test_the_error_for_an_unresolvable_option_reference_names_nova_conf(tmp_path):
+def test_the_error_about_an_unresolvable_option_reference_names_nova_conf(tmp_path):
     nova = NOVA_CONF.replace("host = compute-17", "host = $hostname_of_nobody")
     with pytest.raises(ConfigError) as caught:
         load_beside_nova(tmp_path, ASKED, nova)
@@ -103,7 +103,7 @@ def test_the_error_for_an_unresolvable_option_reference_names_nova_conf(tmp_path
     assert problem.startswith(f"{tmp_path}/nova.conf: [DEFAULT] host = $hostname_of_nobody: ")
 
 
-def test_a_malformed_nova_conf_value_is_rejected_unless_it_is_overridden(tmp_path):
+def test_a_malformed_nova_conf_value_is_rejected_if_no_later_value_overrides_it(tmp_path):
     nova = NOVA_CONF.replace("reserved_host_memory_mb = 4096", "reserved_host_memory_mb = 4G")
     with pytest.raises(ConfigError) as caught:
         load_beside_nova(tmp_path, ASKED, nova)
@@ -130,7 +130,7 @@ def test_a_missing_nova_conf_file_is_rejected(tmp_path):
     assert caught.value.problems == (f"{path}: [agent] nova_conf = {tmp_path}/absent.conf: there is no such file",)
 
 
-def test_the_compute_id_file_is_searched_beside_the_configuration_files(tmp_path):
+def test_the_compute_id_file_is_searched_in_the_folders_of_the_config_files(tmp_path):
     folder = tmp_path / "nova"
     folder.mkdir()
     nova = write(folder, "nova.conf", NOVA_CONF)

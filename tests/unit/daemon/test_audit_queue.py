@@ -199,7 +199,7 @@ def test_taking_a_request_from_the_queue_waits_until_the_request_is_due():
     assert 0.1 <= time.monotonic() - asked_at < 60.0
 
 
-def test_a_queue_on_hold_collects_requests_until_it_is_released(queue, clock):
+def test_a_queue_on_hold_collects_requests_until_the_queue_is_released(queue, clock):
     queue.hold()
     queue.request("libvirt: connected")
     queue.request_in_turn("interval")
@@ -223,7 +223,7 @@ def test_a_request_by_an_operator_is_due_at_once_even_if_the_queue_is_on_hold(qu
     assert queue.take(0) == ("domain: started", "interval", "start-up")
 
 
-def test_a_released_queue_delays_audits_for_events_but_not_interval_audits(queue, clock):
+def test_after_release_a_queue_delays_event_audits_and_not_interval_audits(queue, clock):
     queue.hold()
     queue.release("start-up")
     assert queue.take(0) == ("start-up",)
@@ -235,7 +235,7 @@ def test_a_released_queue_delays_audits_for_events_but_not_interval_audits(queue
     assert queue.take(0) == ("interval",)
 
 
-def test_the_first_rpc_request_is_due_at_once_and_later_ones_share_one_audit(queue, clock):
+def test_rpc_requests_soon_after_an_rpc_audit_wait_and_share_one_audit(queue, clock):
     assert queue.request_by_peer("rpc") == 0.0
     assert queue.take(0) == ("rpc",)
     clock.now += 3
@@ -246,7 +246,7 @@ def test_the_first_rpc_request_is_due_at_once_and_later_ones_share_one_audit(que
     assert queue.take(0) is None
 
 
-def test_an_audit_for_another_reason_also_answers_the_rpc_request_that_waits(queue, clock):
+def test_an_audit_for_another_reason_also_answers_a_waiting_rpc_request(queue, clock):
     queue.request_by_peer("rpc")
     queue.take(0)
     queue.request_by_peer("rpc")
@@ -259,7 +259,7 @@ def test_an_audit_for_another_reason_also_answers_the_rpc_request_that_waits(que
     assert queue.take(0) == ("operator", "rpc")
 
 
-def test_a_shortened_interval_of_rpc_requests_applies_to_waiting_requests(queue):
+def test_a_shorter_interval_between_rpc_audits_also_applies_to_waiting_requests(queue):
     queue.request_by_peer("rpc")
     queue.take(0)
     queue.request_by_peer("rpc")
@@ -275,7 +275,7 @@ def test_an_rpc_request_that_comes_after_the_queue_is_closed_gets_no_start_time(
 
 
 @given(st.lists(st.tuples(st.sampled_from(["peer", "event", "operator"]), st.floats(0, 20)), max_size=40))
-def test_audits_for_rpc_callers_are_10_s_apart_and_start_no_later_than_promised(steps):
+def test_audits_for_rpc_callers_start_no_later_than_the_time_told_to_the_caller(steps):
     clock = Clock()
     queue = AuditQueue(Pacing(settle_s=SETTLE_S, cap_s=CAP_S), clock)
     alone, promised = [], None

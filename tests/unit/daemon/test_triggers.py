@@ -32,7 +32,7 @@ def test_the_first_interval_audit_is_due_after_half_to_one_and_a_half_intervals(
 
 
 @given(st.integers(0, 4_000_000_000), st.integers(0, 100_000))
-def test_a_restart_does_not_shift_the_times_of_a_hosts_interval_audits(now, later):
+def test_a_restart_does_not_shift_the_times_of_the_interval_audits_of_a_host(now, later):
     one = now + first_delay_s("cmp1", 60, now)
     other = now + later + first_delay_s("cmp1", 60, now + later)
     assert (other - one + 30) % 60 == pytest.approx(30, abs=1e-3)
@@ -99,7 +99,7 @@ def test_the_interval_trigger_requests_audits_repeatedly(trigger, asked):
     assert set(asked) == {"interval"}
 
 
-def test_interval_audits_begin_if_an_interval_is_set_and_end_if_it_is_removed(trigger, asked):
+def test_interval_audits_start_when_an_interval_is_set_and_end_on_its_removal(trigger, asked):
     trigger.start(None)
     trigger.replace(0.02)
     until(lambda: len(asked) >= 2, 60, "two requests")

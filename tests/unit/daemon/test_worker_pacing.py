@@ -28,7 +28,7 @@ def test_a_successful_audit_clears_the_scheduled_follow_up_audit():
     ) == (FollowUp())
 
 
-def test_the_delay_before_a_repeated_audit_grows_from_0_s_to_a_maximum():
+def test_the_delay_before_repeating_an_audit_grows_from_0_s_to_a_maximum():
     delays = [repeat_delay(number) for number in range(1, 20)]
     assert delays[0] == 0.0
     assert delays == sorted(delays)

@@ -65,10 +65,10 @@ def test_story_3_of_the_demo_quotes_the_max_unit_answer_of_the_why_command():
 @pytest.mark.parametrize(
     "changes", [{"constraint": Constraint.CAPACITY}, {"available": 192}, {"wanted": 65}], ids=["other", "room", "asked"]
 )
-def test_story_3_of_the_demo_counts_as_not_shown_if_the_limit_or_amount_differs(changes):
+def test_the_demo_marks_story_3_as_not_shown_if_the_limit_or_amount_differs(changes):
     assert not told(**changes).shown
 
 
 @pytest.mark.parametrize("answer", [None, TreeAnswer(root_uuid="u", root_name="h")], ids=["no tree", "fits"])
-def test_story_3_of_the_demo_counts_as_not_shown_if_why_finds_no_obstacle(answer):
+def test_the_demo_marks_story_3_as_not_shown_if_the_why_command_finds_no_limit(answer):
     assert not third(answer).shown

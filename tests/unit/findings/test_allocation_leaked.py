@@ -120,7 +120,7 @@ def sharing(*held: Allocation, **changes: Any) -> PlacementView:
     )
 
 
-def test_a_leak_on_a_sharing_provider_is_reported_with_the_providers_uuid():
+def test_a_leak_on_a_sharing_provider_is_reported_with_the_uuid_of_the_provider():
     world = snapshot(nova=state(deleted()), placement=sharing(*allocations(I1, DISK_GB=5)))
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.actual) == (
@@ -141,7 +141,7 @@ SHARED_QUIET = {
 
 
 @pytest.mark.parametrize("nova", SHARED_QUIET.values(), ids=SHARED_QUIET.keys())
-def test_a_leak_on_a_sharing_provider_is_reported_only_by_the_instances_host(nova):
+def test_a_leak_on_a_sharing_provider_is_reported_only_by_the_instance_host(nova):
     world = snapshot(nova=nova, placement=sharing(*allocations(I1, DISK_GB=5)), libvirt=host())
     about_it = [
         f for f in decided(world).findings if f.consumer_uuid == I1 and f.code.startswith(("alloc", "consumer"))

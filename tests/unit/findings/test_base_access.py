@@ -64,7 +64,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_finding_source_unavailable_shows_commands_that_inspect_the_source(case):
+def test_a_source_unavailable_finding_lists_commands_that_inspect_the_source(case):
     source, error, access, commands = CASES[case]
     planted: Planted = lost(source, error)
     decision = planted.decision(Role.OWNER, access=access)

@@ -42,7 +42,7 @@ def test_the_start_time_of_a_fault_is_unknown_if_no_nova_row_contains_the_time()
     assert began("allocation-stale-move", instance(**AWAY)) == (None, "")
 
 
-def test_the_start_time_of_a_fault_is_not_part_of_a_findings_evidence():
+def test_the_start_time_of_a_fault_is_not_part_of_the_evidence_of_a_finding():
     worlds = [snapshot(nova=state(instance(**AWAY)), placement=RECORDED)]
     ended = (migration(status="completed", updated_at=AT),)
     worlds.append(snapshot(nova=state(instance(**AWAY), migrations=ended), placement=RECORDED))

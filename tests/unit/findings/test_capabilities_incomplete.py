@@ -47,7 +47,7 @@ PARTS = {
 }
 
 
-def test_the_test_cases_cover_every_part_of_libvirts_capabilities():
+def test_the_test_cases_cover_every_part_of_the_libvirt_capabilities():
     assert {part for part, _, _ in PARTS.values()} == set(Part)
 
 

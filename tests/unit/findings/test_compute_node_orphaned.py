@@ -99,7 +99,7 @@ def commands(found):
     return [remedy.command for remedy in found.remedies]
 
 
-def test_the_finding_says_if_neither_the_database_nor_placement_uses_the_node():
+def test_the_finding_states_that_the_database_and_placement_do_not_use_the_node():
     found = told(DetachedTree(uuid=ROW.uuid))
     assert found.known == (
         f"the database has no instance of host cmp1 on node {NAME}",
@@ -134,7 +134,7 @@ def test_the_finding_has_no_delete_command_while_an_instance_is_on_the_node():
     assert "do not delete the row" in found.remedy
 
 
-def test_what_placement_has_for_the_node_does_not_change_the_evidence_digest():
+def test_the_evidence_digest_does_not_depend_on_the_placement_data_of_the_node():
     one, other = told(DetachedTree(uuid=ROW.uuid)), told(tree(ORPHAN))
     assert one.known != other.known
     assert evidence_digest(one) == evidence_digest(other)
@@ -173,12 +173,12 @@ def test_the_command_that_deletes_the_row_runs_as_printed_on_an_sqlite_database(
     assert (gone.deleted, gone.deleted_at is None) == (2, False)
 
 
-def test_without_database_access_the_remedy_text_contains_the_sql_statement():
+def test_without_database_access_the_advice_contains_the_sql_statement():
     delete = of_database(None)
     assert delete.command is None
     assert "UPDATE compute_nodes SET deleted = id" in delete.words
 
 
-def test_in_role_companion_the_first_remedy_is_to_wait_for_nova_compute():
+def test_in_role_companion_the_first_advice_is_to_wait_for_nova_compute():
     found = told(DetachedTree(uuid=ROW.uuid), chosen=settings(role=Role.COMPANION))
     assert (found.remedies[0].kind, found.remedies[0].command) == (RemedyKind.WAIT, None)

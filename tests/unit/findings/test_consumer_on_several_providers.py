@@ -79,7 +79,7 @@ THIS_SIDE = f"allocation unset --provider {ROOT_UUID} {I1}"
     ],
     ids=["it lives here", "it lives elsewhere", "nobody knows it", "it is deleted"],
 )
-def test_the_remedy_removes_the_allocation_on_the_host_without_the_instance(nova, there, never):
+def test_the_suggested_command_removes_the_allocation_on_the_wrong_host(nova, there, never):
     (found,) = findings(recorded(ZOMBIE, nova=nova), CODE)
     assert there in found.remedy
     assert never not in found.remedy
@@ -95,7 +95,7 @@ def test_the_remedy_removes_the_allocation_on_the_host_without_the_instance(nova
     ],
     ids=["one earlier host", "no migration", "two earlier hosts"],
 )
-def test_the_remedy_names_the_other_host_and_the_finding_of_the_agent_there(moves, where):
+def test_the_finding_gives_the_heal_command_to_run_on_the_other_host(moves, where):
     over = tuple(dataclasses.replace(move, status="completed") for move in moves)
     (found,) = findings(recorded(ZOMBIE, nova=state(instance(), migrations=over)), CODE)
     elsewhere = dataclasses.replace(
@@ -142,6 +142,6 @@ def test_no_finding_if_allocations_are_valid_or_a_move_runs_or_data_is_missing(w
     assert findings(world, CODE) == ()
 
 
-def test_another_instances_migration_does_not_suppress_the_finding():
+def test_a_migration_of_another_instance_does_not_suppress_the_finding():
     nova = state(instance(), instance("i2", task_state="migrating"), migrations=(migration(1, "i2"),))
     assert len(findings(recorded(dataclasses.replace(ZOMBIE), nova=nova), CODE)) == 1

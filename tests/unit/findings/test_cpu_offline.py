@@ -21,7 +21,7 @@ def test_s77_the_finding_names_the_option_and_the_offline_cpus():
     assert "chcpu -e 2" in found.remedy
 
 
-def test_s79_the_remedy_for_a_nonexistent_cpu_is_to_correct_the_option():
+def test_s79_the_advice_for_a_nonexistent_cpu_is_to_correct_the_option():
     (found,) = findings(snapshot(libvirt=host(cpus=2)), CODE, settings(cpu_dedicated_set=(1, 7)))
     assert found.actual == (
         "the option names CPUs that are not on this host: 7 (this host has CPUs 0-1); "
@@ -48,7 +48,7 @@ def test_a_nonexistent_cpu_is_reported_even_with_cpu_power_management():
     assert "chcpu" not in found.remedy
 
 
-def test_s77_an_offline_cpu_stops_updates_of_vcpu_and_pcpu_only():
+def test_s77_an_offline_cpu_stops_the_update_of_vcpu_and_pcpu_inventory():
     wanted = wanted_root(decided(WORLD, settings(cpu_shared_set=(0, 1, 2))))
     assert [i.resource_class for i in wanted.inventories] == ["DISK_GB", "MEMORY_MB"]
     assert {f.name for f in wanted.frozen} == {"VCPU", "PCPU"}

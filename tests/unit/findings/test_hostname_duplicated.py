@@ -25,7 +25,7 @@ def test_the_finding_names_the_other_host_and_stops_every_write_of_the_agent():
     assert decided(world).plan.is_empty
 
 
-def test_compute_node_orphaned_and_identity_changed_are_not_reported_as_well():
+def test_no_compute_node_orphaned_or_identity_changed_finding_is_added():
     codes = {f.code for f in decided(world_of(node(), THEIRS)).findings}
     assert CODE in codes
     assert not codes & {"compute-node-orphaned", "identity-changed"}
@@ -41,5 +41,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_a_row_is_deleted_or_has_another_name_or_this_hosts_uuid(world):
+def test_no_finding_if_the_other_row_is_deleted_or_has_another_name_or_our_uuid(world):
     assert findings(world, CODE) == ()

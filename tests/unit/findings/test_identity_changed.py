@@ -43,7 +43,7 @@ ANOTHER_UUID = snapshot(nova=state(nodes=(node(uuid=uuid("row")),)))
     ],
     ids=["provider under another name", "row of our uuid under another name", "row of our name with another uuid"],
 )
-def test_s92_a_wrong_uuid_or_name_is_reported_and_a_wrong_name_stops_writes(world, actual, held):
+def test_s92_a_wrong_name_stops_all_writes_and_a_wrong_uuid_does_not(world, actual, held):
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.actual, found.severity) == (ROOT_UUID, actual, Severity.ERROR)
     assert NODE in found.expected
@@ -53,7 +53,7 @@ def test_s92_a_wrong_uuid_or_name_is_reported_and_a_wrong_name_stops_writes(worl
     assert (plan.writes == ()) is bool(held)
 
 
-def test_s61_another_hosts_compute_node_with_this_hosts_uuid_blocks_all_writes():
+def test_s61_a_compute_node_of_another_host_with_our_uuid_blocks_all_writes():
     world = snapshot(nova=state(nodes=(node(host="cmp2"),)))
     (found,) = findings(world, CODE)
     assert found.actual == f"compute node row 1 has uuid {ROOT_UUID} and belongs to host cmp2"
@@ -105,7 +105,7 @@ def test_no_finding_if_names_and_uuids_agree_or_could_not_be_read(world):
     assert findings(world, CODE) == ()
 
 
-def test_s92_a_node_name_changed_at_runtime_is_reported_and_the_old_name_kept():
+def test_s92_after_a_node_name_change_at_runtime_the_agent_keeps_the_old_name():
     world = snapshot(libvirt=host(ignored_hostname="new-name"), placement=view(provider=root(inventory("VCPU", 99))))
     (found,) = findings(world, CODE)
     assert found.actual == f"libvirt reports new-name now; the agent keeps {NODE} until the agent restarts"

@@ -123,7 +123,7 @@ def test_a_large_amount_is_printed_in_the_finding_with_all_digits():
     assert found.actual.startswith("2097153 MiB of MEMORY_MB used, free -1048577;")
 
 
-def test_a_volume_made_by_hand_is_reported_if_it_does_not_fit_into_reserved():
+def test_a_manually_created_volume_that_exceeds_the_reserved_amount_is_reported():
     (found,) = findings(
         snapshot(lvm=group(6, volume("by-hand", 3.5))), CODE, lvm_settings(reserved_host_disk_mib=5 * 1024)
     )
@@ -197,7 +197,7 @@ def on_card(*allocated: Allocation, offered: int = 16) -> PlacementView:
     return standing(card_of(GPU_06, inventory("VGPU", offered)), held=allocated)
 
 
-def test_a_child_provider_with_more_used_than_its_capacity_is_reported_by_name():
+def test_a_child_provider_whose_usage_exceeds_its_capacity_is_reported_by_name():
     held = (on(uuid(GPU_06), "i1", "VGPU", 2), on(uuid(GPU_06), "gone", "VGPU", 1))
     world = snapshot(
         libvirt=with_devices(card(GPU_06, nvidia_11=2)),
@@ -337,7 +337,7 @@ def test_unpinned_guests_on_the_same_cpu_are_not_reported():
     assert of_cpus(instance("a", numa=(floating,)), instance("b", numa=(floating,))) == []
 
 
-def test_pinned_cpus_of_both_sides_of_a_same_host_resize_do_not_conflict():
+def test_pinned_cpus_before_and_after_a_same_host_resize_do_not_conflict():
     both_sides = dataclasses.replace(
         pinned("a", 1),
         task_state="resize_finish",

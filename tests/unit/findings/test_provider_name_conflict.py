@@ -11,7 +11,7 @@ HOLDER = root(uuid=uuid("other"))
 WORLD = snapshot(placement=view(providers=(), name_holder=HOLDER))
 
 
-def test_s139_the_finding_names_this_hosts_uuid_and_the_other_providers_uuid():
+def test_s139_the_finding_names_the_uuids_of_this_host_and_the_other_provider():
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (uuid("other"), None, None)
     assert found.expected == f"provider {NODE} has the uuid of this host, {ROOT_UUID}"

@@ -73,7 +73,7 @@ def test_a_heal_command_in_a_remedy_is_accepted_by_heal_in_the_same_role(code, r
 
 
 @pytest.mark.parametrize(("code", "role"), CASES, ids=IDS)
-def test_the_remedy_text_of_a_finding_joins_the_words_of_all_its_remedies(code, role):
+def test_the_advice_text_of_a_finding_contains_the_texts_of_all_its_remedies(code, role):
     for _, found in of_code(code, role):
         assert found.remedies
         assert found.remedy == joined(found.remedies)

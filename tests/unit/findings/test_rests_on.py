@@ -38,7 +38,7 @@ TABLE = {
 }  # fmt: skip
 
 
-def test_each_finding_rule_depends_on_the_sources_in_the_reviewed_table():
+def test_the_sources_that_each_finding_rule_needs_match_the_reviewed_table():
     expected = {code: frozenset(sources) for sources, codes in TABLE.items() for code in codes}
     assert {rule.code: rule.rests_on for rule in BUILTIN} == expected
 
@@ -57,7 +57,7 @@ def test_a_finding_about_a_store_also_depends_on_the_source_of_that_store():
     assert {f.rests_on for f in found if f.code == "store-changed"} == {frozenset({PLACEMENT, LIBVIRT, FILESYSTEM})}
 
 
-def test_the_finding_unmanaged_use_unplaced_about_disk_gb_depends_on_lvm():
+def test_an_unmanaged_use_unplaced_finding_about_disk_gb_depends_on_lvm():
     root = facts.root(facts.inventory("DISK_GB", 1))
     world = facts.snapshot(
         lvm=facts.group(20, facts.volume("v", 2)), placement=facts.view(provider=root, typed_consumers=True)

@@ -92,13 +92,13 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("placement", "nova", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_a_provider_without_a_rival_writer_is_written_and_not_reported(placement, nova, chosen):
+def test_a_provider_without_a_rival_writer_is_updated_and_not_reported(placement, nova, chosen):
     world = snapshot(placement=placement, nova=nova)
     assert findings(world, CODE, chosen) == ()
     assert decided(world, chosen).plan.writes != ()
 
 
-def test_if_nova_cannot_be_read_nova_compute_counts_as_alive_and_writes_stop():
+def test_while_nova_is_unreadable_nova_compute_counts_as_alive_and_writes_stop():
     world = without(snapshot(placement=NOVAS), STATE)
     (found,) = findings(world, CODE, settings(takeover=True))
     assert "nova-compute of this host is alive: the state source did not answer" in found.actual
@@ -106,7 +106,7 @@ def test_if_nova_cannot_be_read_nova_compute_counts_as_alive_and_writes_stop():
     assert decided(world, settings(takeover=True)).plan.writes == ()
 
 
-def test_in_role_observer_a_live_nova_compute_is_shown_only_in_the_plan():
+def test_in_role_observer_the_plan_and_no_finding_shows_a_running_nova_compute():
     world, observer = snapshot(placement=NOVAS, nova=ALIVE), settings(role=Role.OBSERVER)
     assert findings(world, CODE, observer) == ()
     plan = decided(world, observer).plan

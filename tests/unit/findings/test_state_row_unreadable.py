@@ -39,7 +39,7 @@ def test_the_finding_names_the_row_and_its_consumer():
     assert found.severity is Severity.WARNING
 
 
-def test_only_the_consumer_of_an_unreadable_row_of_nova_has_the_verdict_unknown():
+def test_an_unreadable_nova_row_gives_verdict_unknown_to_no_other_consumer():
     verdicts = {(row.key, row.verdict) for row in decided(WORLD).rows}
     assert verdicts == {(I1, Verdict.UNKNOWN), (uuid("i2"), Verdict.AGREED)}
 

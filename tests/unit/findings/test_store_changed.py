@@ -43,7 +43,7 @@ def test_the_finding_names_the_old_and_new_store_and_the_adopt_command():
     assert (facts["size_bytes_before"], facts["size_bytes"], facts["missing_disks"]) == (300 * GIB, 251 * GIB, 0)
 
 
-def test_after_a_change_of_the_store_the_agent_does_not_update_disk_gb():
+def test_after_the_image_store_has_changed_the_agent_does_not_update_disk_gb():
     decision = decided(LOST)
     assert [i for i in decision.tree.root.inventories if i.resource_class == "DISK_GB"] == []
     (held,) = [h for h in decision.plan.held_back if h.what == "DISK_GB"]
@@ -60,7 +60,7 @@ def test_if_no_earlier_store_is_known_the_finding_names_a_missing_guest_disk():
     assert dict(found.facts)["first_missing_disk"] == DISK
 
 
-def test_a_volume_group_whose_uuid_differs_from_the_remembered_one_is_reported():
+def test_a_volume_group_whose_uuid_differs_from_the_saved_uuid_is_reported():
     world = dataclasses.replace(snapshot(lvm=group(20)), store=vg_mark(20, uuid="older"))
     (found,) = findings(world, CODE, lvm_settings())
     assert (found.subject, found.resource_class) == ("vg0", "DISK_GB")

@@ -66,7 +66,7 @@ def test_the_finding_names_the_volume_and_its_exact_size(world):
     [(UnmanagedPolicy.RESERVE, 1, 3), (UnmanagedPolicy.REPORT, 1, 0), (UnmanagedPolicy.IGNORE, 0, 0)],
     ids=["reserve", "report", "ignore"],
 )
-def test_option_foreign_volumes_decides_if_a_volume_is_reported_and_reserved(policy, told, reserved):
+def test_option_foreign_volumes_says_whether_a_volume_is_reported_and_reserved(policy, told, reserved):
     chosen = lvm_settings(foreign_volumes=policy)
     found = findings(WORLD, CODE, chosen)
     assert len(found) == told
@@ -76,7 +76,7 @@ def test_option_foreign_volumes_decides_if_a_volume_is_reported_and_reserved(pol
     assert reserves(decided(WORLD, chosen))["DISK_GB"] == reserved
 
 
-def test_if_foreign_volumes_is_set_to_report_the_finding_mentions_no_reserve():
+def test_with_foreign_volumes_report_the_finding_does_not_speak_of_a_reserve():
     (found,) = findings(WORLD, CODE, lvm_settings(foreign_volumes=UnmanagedPolicy.REPORT))
     assert found.actual == "volume vg0/by-hand takes 2.5 GiB (2684354560 bytes, counted in DISK_GB)"
     assert "reserve" not in found.remedy
@@ -119,11 +119,11 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_a_volume_has_or_may_have_an_owner_or_takes_no_space(world):
+def test_no_finding_if_a_volume_may_have_an_owner_or_takes_no_space(world):
     assert findings(world, CODE, lvm_settings()) == ()
 
 
-def test_a_volume_not_named_in_novas_style_is_reported_even_if_nova_is_unread():
+def test_a_volume_without_a_nova_style_name_is_reported_even_if_nova_is_unread():
     assert len(findings(without(WORLD, STATE), CODE, lvm_settings())) == 1
 
 

@@ -42,7 +42,7 @@ def test_accepted_writes_cause_no_finding():
     assert told() == []
 
 
-def test_the_finding_names_the_refused_write_and_placements_error():
+def test_the_finding_names_the_refused_write_and_the_error_of_placement():
     (found,) = told(refused(CREATE, DuplicateName, 409))
     assert found.severity is Severity.ERROR
     assert (found.provider_uuid, found.subject) == (CHILD, f"the new provider {NODE}_amd_sev")
@@ -85,7 +85,7 @@ def test_each_kind_of_refused_write_is_named_in_a_finding_with_a_remedy(refusal,
     assert advice in found.remedy
 
 
-def test_a_new_request_id_does_not_change_the_findings_id_or_evidence():
+def test_a_new_request_id_does_not_change_the_id_or_the_evidence_of_the_finding():
     first, second = (told(refused(INVENTORIES, request_id=one))[0] for one in ("req-1", "req-2"))
     assert first.remedy != second.remedy
     assert (first.id, evidence_digest(first)) == (second.id, evidence_digest(second))
@@ -96,7 +96,7 @@ def test_two_refused_writes_to_the_same_provider_are_two_findings():
     assert len({finding.id for finding in found}) == 2
 
 
-def test_a_trait_unknown_to_placement_causes_a_warning_and_is_not_written():
+def test_a_trait_unknown_to_placement_is_not_written_and_causes_a_warning():
     bare = snapshot(placement=view(provider=root(traits=frozenset({"CUSTOM_OWNER_STOCKTAKE"}))))
     subject = Subject(root_uuid=ROOT_UUID, node=NODE)
     (usual,) = [w for w in decided(bare).plan.writes if isinstance(w, PutTraits)]

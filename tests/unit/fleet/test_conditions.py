@@ -23,7 +23,7 @@ from tests.rigs.fleet_hosts import broken, cell, clean, expected, seen, view
         ("an outcome of a newer agent", {}, Condition.UNRATED),
     ],
 )
-def test_the_condition_of_a_host_is_the_worse_of_outcome_and_finding_severity(outcome, severities, condition):
+def test_the_condition_of_a_host_follows_from_outcome_and_finding_severities(outcome, severities, condition):
     assert told_condition(outcome, tuple(severities.items()), ()) is condition
 
 
@@ -32,7 +32,7 @@ def test_a_host_whose_findings_have_no_severity_has_the_condition_unrated(findin
     assert told_condition("findings", None, findings) is condition
 
 
-def test_the_worst_condition_of_a_host_is_never_seen_and_the_best_is_clean():
+def test_never_is_the_worst_condition_of_a_host_and_clean_is_the_best():
     ranked = [condition.value for condition in sorted(Condition, key=RANKS.__getitem__)]
     assert ranked == [
         "never", "silent", "crashed", "refused", "error", "unreadable", "partial", "unrated", "warning", "info",
@@ -59,16 +59,16 @@ def test_the_worst_condition_of_a_host_is_never_seen_and_the_best_is_clean():
         (broken(severities=None), 0, {"warning"}),
     ],
 )
-def test_a_host_meets_exactly_those_conditions_of_fail_on_that_apply_to_it(document, age_s, words):
+def test_the_fail_on_conditions_of_a_host_follow_from_its_last_message_and_age(document, age_s, words):
     held = holding(view(cell(seen(document, age_s))).rows)
     assert held == words
     assert held <= set(FAIL_ON)
 
 
-def test_an_expected_host_without_a_message_meets_the_fail_on_condition_never():
+def test_an_expected_host_without_a_message_meets_fail_on_condition_never_only():
     assert holding(view(cell(expected=expected("compute-9"))).rows) == {"never"}
 
 
-def test_a_host_whose_first_message_is_not_yet_due_meets_no_fail_on_condition():
+def test_a_host_meets_no_fail_on_condition_before_its_first_message_is_due():
     just_begun = cell(expected=expected("compute-9"), began_at=9_999.0)
     assert holding(view(just_begun).rows) == frozenset()

@@ -67,7 +67,7 @@ def test_details_of_a_host_without_a_message_show_group_service_and_commands():
     assert "message" not in found
 
 
-def test_the_details_say_of_an_unlisted_host_that_it_is_not_expected():
+def test_the_details_of_an_unlisted_host_say_that_the_host_is_not_expected():
     listed = view(cell(seen(clean("stranger")), expected=expected("a"), began_at=NOW)).rows[1]
     assert told(listed)["expected"].startswith("no: ")
 

@@ -42,7 +42,7 @@ def test_the_fleet_document_says_since_when_the_broker_of_a_cell_is_unreachable(
     ]  # fmt: skip
 
 
-def test_the_document_of_a_host_has_the_values_of_the_hosts_message():
+def test_the_document_of_a_host_has_the_values_of_the_last_message_of_the_host():
     document = host_document(B, AT)
     assert (document["condition"], document["age_s"], document["for_s"]) == ("error", 12.0, 732.0)
     assert (document["findings"], document["leaked"], document["held_back"]) == (

@@ -23,7 +23,7 @@ def test_each_line_of_the_expected_host_list_has_a_host_and_possibly_a_group():
         ("x" * 256, "line 1 is not a host"),
     ],
 )
-def test_an_invalid_line_of_the_expected_host_list_is_rejected_by_its_number(text, problem):
+def test_an_invalid_line_of_the_expected_host_list_is_rejected_with_line_number(text, problem):
     with pytest.raises(SourceInconsistent, match=problem):
         hosts_from_text(text)
 

@@ -14,7 +14,7 @@ def test_the_title_has_the_number_of_expected_hosts_that_sent_a_message():
     assert title(found) == "Stocktake fleet  cell-2  2 of 3 expected  2026-11-22 03:11:07 UTC"
 
 
-def test_the_title_has_the_number_of_hosts_that_the_expected_host_list_lacks():
+def test_the_title_has_the_number_of_hosts_outside_the_expected_host_list():
     found = view(cell(seen(clean("a")), seen(clean("b")), expected=expected("a")))
     assert "1 of 1 expected, 1 not expected" in title(found)
 
@@ -44,7 +44,7 @@ def test_the_numbers_of_hosts_per_condition_add_up_to_the_number_of_all_hosts():
     assert sum(int(part.split()[0]) for part in counts(found).split(", ")) == len(found.rows)
 
 
-def test_the_fleet_totals_name_leaks_writes_held_back_and_hosts_without_amounts():
+def test_the_fleet_totals_count_leaks_and_held_back_writes_and_unknown_hosts():
     leaked = {"VCPU": 94, "MEMORY_MB": 376 * 1024, "DISK_GB": 8294}
     found = view(
         cell(seen(broken("a", leaked=leaked, missing={"VCPU": 2}, held_back=2)), seen(clean("b", leaked=None)))
@@ -58,7 +58,7 @@ def test_the_fleet_totals_of_a_clean_fleet_say_that_nothing_is_leaked():
     assert sums(view(cell(seen(clean())))) == "leaked nothing"
 
 
-def test_each_broker_host_list_or_message_that_was_not_read_has_a_problem_line():
+def test_each_unreachable_broker_and_unreadable_list_or_message_has_a_line():
     away = Away(since=AT - datetime.timedelta(minutes=6), error="rabbit://r:5672/: Connection refused\x1b[2J")
     broken_cell = cell(
         name="cell-2", away=away, odd=1, left_out=3, expected=ExpectedHosts(hosts=None, problem="state: no")

@@ -24,7 +24,7 @@ def test_values_that_the_message_of_an_older_agent_lacks_are_unknown():
     assert found.told is Condition.UNRATED
 
 
-def test_the_age_of_the_oldest_finding_is_measured_by_the_senders_own_clock():
+def test_the_age_of_the_oldest_finding_is_measured_by_the_clock_of_the_sender():
     wrong_clock = {"at": "2031-01-01T00:10:00.000Z", "oldest_at": "2031-01-01T00:00:00.000Z"}
     assert seen(broken(**wrong_clock)).oldest_age_s == 600.0
 
@@ -91,7 +91,7 @@ def test_a_message_with_a_value_of_a_wrong_type_is_rejected(changes):
     ("document", "sender"),
     [({"host": "a\nb"}, "a\\u000ab"), ({"host": 1}, "an unknown sender"), (3, "an unknown sender")],
 )
-def test_the_sender_of_a_rejected_message_is_named_if_the_message_contains_it(document, sender):
+def test_a_rejected_message_is_reported_with_the_sender_that_the_message_names(document, sender):
     assert sender_of(document) == sender
 
 

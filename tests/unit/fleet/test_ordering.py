@@ -28,7 +28,7 @@ def names(**choice) -> list[str]:
     return [row.host for row in chosen(FLEET.rows, Choice(**choice))]
 
 
-def test_the_worst_hosts_come_first_and_among_equals_those_with_older_findings():
+def test_hosts_in_equally_bad_condition_are_sorted_by_the_age_of_their_findings():
     assert names() == [
         "never-1", "silent-1", "crashed-1", "refused-1", "err-old", "err-new", "part-1", "warn-1", "info-1",
     ]  # fmt: skip
@@ -81,5 +81,5 @@ def test_repeated_presses_of_the_sort_key_go_through_all_sort_orders():
         (("host:1",), []),
     ],
 )
-def test_a_filter_shows_the_hosts_that_match_all_of_its_words(words, found):
+def test_a_filter_shows_the_hosts_that_match_every_word_of_the_filter(words, found):
     assert names(words=words) == found

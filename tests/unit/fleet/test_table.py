@@ -56,7 +56,7 @@ def test_free_amounts_are_rounded_down_and_unknown_free_amounts_are_marked(resou
     assert cells(clean(resources=resources)).free == text
 
 
-def test_a_host_that_sent_nothing_shows_since_when_its_message_is_expected():
+def test_a_host_that_sent_nothing_shows_the_time_from_which_it_was_expected():
     (row,) = view(cell(expected=expected("compute-0801"))).rows
     found = cells_of(row, AT, 80)
     assert (found.sev, found.for_s, found.leaked, found.free) == ("NEVER", "-", "-", "?")
@@ -73,7 +73,7 @@ def test_a_silent_host_shows_the_time_and_the_content_of_its_last_message():
     assert what(broken(), 367).endswith("; before: allocation-leaked: billing: deleted, and 8 VCPU are counted")
 
 
-def test_the_row_of_a_host_shows_since_when_its_findings_are_not_known():
+def test_a_host_row_shows_the_time_from_which_its_findings_are_unknown():
     known = {"unknown_since": "2026-11-22T03:05:00.000Z"}
     assert what(broken(number=3, unknown={"allocation-leaked": 3}, **known)).startswith(
         "allocation-leaked x3, not known since 03:05: "

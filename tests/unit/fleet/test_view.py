@@ -14,7 +14,7 @@ def conditions(of) -> dict[str, Condition]:
     return {row.host: row.condition for row in of.rows}
 
 
-def test_an_expected_host_is_never_seen_if_no_message_came_for_three_intervals():
+def test_an_expected_host_has_condition_never_after_three_intervals_of_silence():
     found = view(cell(seen(clean("a")), expected=expected("a", "b")))
     assert conditions(found) == {"a": Condition.CLEAN, "b": Condition.NEVER}
     assert found.counts[Condition.NEVER] == 1
@@ -25,12 +25,12 @@ def test_an_expected_host_is_never_seen_if_no_message_came_for_three_intervals()
     ("began_s", "interval_s", "condition"),
     [(184, 60, Condition.AWAITED), (186, 60, Condition.NEVER), (12, 2, Condition.NEVER), (10, 2, Condition.AWAITED)],
 )
-def test_an_expected_host_is_awaited_for_three_intervals_plus_a_few_seconds(began_s, interval_s, condition):
+def test_an_expected_host_has_condition_awaited_for_about_three_intervals(began_s, interval_s, condition):
     young = cell(seen(clean("a", interval_s=interval_s)), expected=expected("a", "b"), began_at=NOW - began_s)
     assert conditions(view(young))["b"] is condition
 
 
-def test_an_expected_host_is_never_seen_once_the_time_for_answers_is_over():
+def test_an_expected_host_has_condition_never_when_the_waiting_time_has_ended():
     young = cell(expected=expected("b"), began_at=NOW)
     assert conditions(view(young, waited=True)) == {"b": Condition.NEVER}
 
@@ -46,7 +46,7 @@ def test_the_age_of_a_finding_includes_the_time_since_its_message_was_received()
     assert (row.for_s, row.for_at_least) == (12 * 60 + 30, False)
 
 
-def test_the_duration_of_an_outcome_begins_no_later_than_its_first_message():
+def test_an_outcome_already_present_in_the_first_message_has_a_minimum_duration():
     first = seen(clean(outcome="crashed", findings=None), age_s=90)
     (row,) = view(cell(seen(clean(outcome="crashed", findings=None), age_s=30).after(first))).rows
     assert (row.for_s, row.for_at_least) == (90, True)
@@ -64,7 +64,7 @@ def test_without_an_expected_host_list_no_host_is_expected_or_unexpected(hosts):
     assert found.expected is None
 
 
-def test_the_old_expected_host_list_is_kept_if_the_list_cannot_be_read_again():
+def test_if_the_expected_host_list_becomes_unreadable_the_old_list_stays_in_use():
     old = replace(expected("a"), problem="refused")
     found = view(cell(expected=old))
     assert (conditions(found), found.problems) == ({"a": Condition.NEVER}, ("refused",))
@@ -81,7 +81,7 @@ def test_hosts_of_the_same_name_in_two_cells_have_two_rows():
     assert [row.key for row in view(one, other).rows] == [("cell-1", "a"), ("cell-2", "a")]
 
 
-def test_a_host_in_the_list_for_all_cells_has_one_row_if_it_is_in_no_cell():
+def test_an_unseen_host_expected_in_any_cell_has_one_row_without_a_cell():
     one, other = (cell(seen(clean(host)), name=name) for host, name in (("a", "cell-1"), ("b", "cell-2")))
     found = view(one, other, everywhere=expected("a", "b", "c"))
     assert [row.key for row in found.rows] == [("cell-1", "a"), ("cell-2", "b"), ("", "c")]
@@ -117,6 +117,6 @@ def test_the_rows_of_the_view_are_sorted_by_host():
     assert [row.host for row in found.rows] == ["a", "aa", "b", "c"]
 
 
-def test_a_host_that_sent_nothing_has_the_time_since_when_it_is_awaited():
+def test_a_host_that_sent_nothing_has_the_start_time_of_the_wait_for_a_message():
     (row,) = view(cell(expected=expected("a"))).rows
     assert (AT - row.began).total_seconds() == 780

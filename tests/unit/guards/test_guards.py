@@ -299,7 +299,7 @@ SECONDS |= {"10 s ago": 290.0, "20 s ago": 280.0, "30 s ago": 270.0, "290 s ago"
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_refusal_that_ends_by_itself_is_marked_as_a_wait_and_others_are_not(name, words, case):
+def test_only_a_refusal_that_ends_without_intervention_is_marked_as_a_wait(name, words, case):
     found = GUARDS[name].waits(case)
     waits = name in WAITING or (name.startswith("nova-") and any(part in words for part in SOMETIMES))
     assert (found is not None) == waits
@@ -342,7 +342,7 @@ OWN_PART = [
 
 
 @pytest.mark.parametrize("change", [change for _, change in OWN_PART], ids=[name for name, _ in OWN_PART])
-def test_only_the_guard_own_part_refuses_writes_beyond_the_hosts_own_allocation(change):
+def test_a_write_beyond_the_allocation_on_this_host_violates_the_guard_own_part(change):
     held = record("gone", here={"VCPU": 1}, there={"VCPU": 4})
     gone = facts.instance("gone", deleted=True, vm_state="deleted")
     case = case_of(scene_of(facts.snapshot(placement=view_of(held), nova=facts.state(gone)), held))
@@ -350,7 +350,7 @@ def test_only_the_guard_own_part_refuses_writes_beyond_the_hosts_own_allocation(
     assert refused_by(with_write(case, **change)) == ["own-part"]
 
 
-def test_two_guards_refuse_a_change_if_the_nova_rows_could_not_be_read():
+def test_the_guards_sources_fresh_and_identity_refuse_changes_if_nova_is_unread():
     """Without the state, both the finding's facts and the host's identity are unknown: either guard is enough."""
     assert set(refused_by(lost(right(), STATE))) == {"sources-fresh", "identity"}
 
@@ -360,7 +360,7 @@ def test_two_guards_refuse_a_change_if_the_nova_rows_could_not_be_read():
     [(None, True), (Written("then", 69.0), True), (Written("then", 70.0), False)],
     ids=["Placement does not say when", "perhaps during the audit", "certainly before the audit"],
 )
-def test_a_changed_provider_blocks_heal_unless_the_consumer_was_written_earlier(written, refuses):
+def test_a_changed_provider_blocks_heal_unless_the_consumer_is_surely_unchanged(written, refuses):
     """The audit began a minute ago, and the clocks of Placement's servers may differ by 10 s."""
     case = with_scene(right(), has_moved=True, read_ago_s=60.0)
     records = (dataclasses.replace(read(case), written=written),)
@@ -371,7 +371,7 @@ def test_the_test_cases_contain_a_wrong_change_for_every_guard():
     assert {name for name, _, _ in (*WRONG, *WRONG_BESIDE_NOVA)} | {"own-part"} == set(GUARDS)
 
 
-def test_a_repair_of_a_new_finding_is_planned_without_the_guard_minimum_age(monkeypatch):
+def test_without_the_guard_minimum_age_a_repair_of_a_new_finding_is_planned(monkeypatch):
     """The plan asks every guard: with one guard removed, exactly the wrong change that it prevents goes through."""
     world, held = leaks("gone")
     scene = scene_of(world, *held, now=at(10))
@@ -384,7 +384,7 @@ def test_a_repair_of_a_new_finding_is_planned_without_the_guard_minimum_age(monk
 
 
 @pytest.mark.parametrize(("count", "percent", "most"), [(1, 5.0, 1), (19, 5.0, 1), (40, 5.0, 2), (7, 0.0, 1)])
-def test_option_max_percent_limits_the_changed_consumers_but_always_allows_one(count, percent, most):
+def test_option_max_percent_limits_changed_consumers_and_allows_at_least_one(count, percent, most):
     case = with_settings(many(count, right()), heal=HealSettings(max_percent=percent, max_consumers=100))
     guard: Guard = GUARDS["max-percent"]
     others = [f"o{number}" for number in range(most)]
@@ -392,7 +392,7 @@ def test_option_max_percent_limits_the_changed_consumers_but_always_allows_one(c
     assert guard.refuses(chosen(case, *others)) is not None
 
 
-def test_a_plan_changes_at_most_max_consumers_and_lists_the_changes_it_refuses():
+def test_a_plan_changes_at_most_max_consumers_and_lists_the_refused_changes():
     names = [f"g{number}" for number in range(100)]
     world, held = leaks(*names)
     scene = scene_of(world, *held)

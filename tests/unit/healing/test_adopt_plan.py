@@ -90,7 +90,7 @@ def test_adopt_renames_the_provider_and_the_node_record_of_a_renamed_host():
     assert plan.uuid == ROOT_UUID
 
 
-def test_adopt_renames_the_root_and_only_child_providers_owned_by_the_agent():
+def test_adopt_renames_no_child_provider_that_the_agent_does_not_own():
     ours = provider(uuid("sev"), "old-name_amd_sev", parent_uuid=ROOT_UUID)
     theirs = provider(uuid("nic"), "old-name:NIC", parent_uuid=ROOT_UUID, traits=frozenset())
     unowned = provider(uuid("x"), "old-name_x", parent_uuid=ROOT_UUID, traits=frozenset())
@@ -196,7 +196,7 @@ def test_the_allocations_guard_refuses_to_replace_a_uuid_that_has_allocations(he
     assert guards(reinstalled(own=tree(provider(NEW, "another-name")))) == []
 
 
-def test_the_owner_guard_refuses_adopt_if_another_owners_provider_has_this_name():
+def test_the_owner_guard_refuses_adopt_if_another_owner_has_a_provider_so_named():
     stranger = tree(provider(traits=frozenset({"MISC_SHARES_VIA_AGGREGATE"})))
     assert guards(reinstalled(holder=stranger)) == ["owner"]
 

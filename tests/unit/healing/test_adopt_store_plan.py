@@ -22,7 +22,7 @@ def test_the_adopt_plan_for_a_changed_store_records_the_new_store():
     assert "number of disks of libvirt's guests that are missing in this store: 1" in plan.notes
 
 
-def test_in_role_companion_the_store_adoption_plan_announces_no_disk_gb_update():
+def test_in_role_companion_the_plan_for_a_new_store_announces_no_disk_gb_update():
     plan = store_adoption(LOST, settings(role=Role.COMPANION), FILE)
     assert [note for note in plan.notes if "publishes" in note] == []
 

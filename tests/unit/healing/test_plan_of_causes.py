@@ -54,7 +54,7 @@ def test_heal_of_a_finding_that_is_a_symptom_repairs_the_cause_of_the_symptom(sc
     assert plan.refusals == ()
 
 
-def test_no_refusal_is_listed_for_an_unconfirmed_symptom_of_a_repaired_cause(scene):
+def test_a_plan_that_repairs_a_cause_lists_no_refusal_for_unconfirmed_symptoms(scene):
     later = tuple(dataclasses.replace(s, times=0) if s.caused_by else s for s in scene.findings)
     plan = planned(dataclasses.replace(scene, findings=later))
     assert [action.code for action in plan.actions] == [STALE]

@@ -147,7 +147,7 @@ AGAIN = {
 
 
 @pytest.mark.parametrize(("now", "goes_on"), AGAIN.values(), ids=AGAIN.keys())
-def test_heal_continues_only_if_the_consumers_nova_rows_are_still_as_planned(now, goes_on):
+def test_heal_continues_only_if_the_nova_rows_of_the_consumer_match_the_plan(now, goes_on):
     refused = not_as_planned(
         task(rows=now), Planned(PLANNED, {}), Proven(NOW), frozenset({uuid("i2")}), frozenset({HERE})
     )

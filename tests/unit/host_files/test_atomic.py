@@ -26,7 +26,7 @@ def killed(path, write: str, call: str) -> int:
 
 
 @pytest.mark.parametrize("call", ["fsync", "replace"])
-def test_a_killed_writer_keeps_the_old_file_and_a_cleanup_removes_the_temporary(tmp_path, call):
+def test_a_killed_writer_leaves_the_old_file_and_a_temporary_file_to_clean_up(tmp_path, call):
     path = tmp_path / "report.json"
     path.write_text("old")
     pid = killed(path, "replace_file", call)
@@ -37,7 +37,7 @@ def test_a_killed_writer_keeps_the_old_file_and_a_cleanup_removes_the_temporary(
 
 
 @pytest.mark.parametrize(("call", "is_there"), [("fsync", False), ("link", False), ("unlink", True)])
-def test_a_process_killed_while_creating_a_file_leaves_a_complete_file_or_none(tmp_path, call, is_there):
+def test_a_process_killed_while_creating_a_file_leaves_no_incomplete_file(tmp_path, call, is_there):
     path = tmp_path / "compute_id"
     killed(path, "write_new_file", call)
     sweep(str(path))

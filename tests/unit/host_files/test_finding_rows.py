@@ -66,7 +66,7 @@ FINDING = dataclasses.replace(
 )
 
 
-def test_a_saved_finding_keeps_20_pieces_of_evidence_and_the_digest_of_all():
+def test_a_saved_finding_keeps_20_pieces_of_evidence_and_the_whole_digest():
     finding = dataclasses.replace(FINDING, evidence=FINDING.evidence * 20)
     found = reread(sighting(finding))
     assert found.finding is not None
@@ -156,7 +156,7 @@ def last_report(run_dir: Path, **changes: object) -> None:
         ({"findings": ()}, (620, T2, 9)),
     ],
 )
-def test_times_in_a_newer_report_replace_the_times_in_the_findings_file(tmp_path, changes, expected):
+def test_times_in_a_newer_report_override_the_times_in_the_findings_file(tmp_path, changes, expected):
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500, losses=(LOSS,))
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     last_report(tmp_path, **changes)
@@ -174,7 +174,7 @@ def test_times_in_a_newer_report_replace_the_times_in_the_findings_file(tmp_path
         ({"times": 2, "stands_since": T2}, 0),
     ],
 )
-def test_after_a_restart_the_lower_of_two_saved_audit_counts_applies(tmp_path, row, times):
+def test_after_a_restart_the_lower_of_two_saved_audit_counts_is_used(tmp_path, row, times):
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500)
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     seen = SeenFinding(finding=FINDING, confirmed=True, first_seen_at=T1, stands_since=T1, last_seen_at=T3)
@@ -204,7 +204,7 @@ def test_after_a_restart_a_source_loss_that_ended_in_the_report_is_dropped(tmp_p
 
 
 @pytest.mark.parametrize("alive_since", [440, 560, None])
-def test_after_a_restart_the_report_tells_since_when_nova_compute_is_alive(tmp_path, alive_since):
+def test_after_a_restart_the_report_says_how_long_nova_compute_has_been_alive(tmp_path, alive_since):
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500, nova_alive_since=440)
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     last_report(tmp_path, nova_alive_since=alive_since)

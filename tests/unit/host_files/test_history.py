@@ -174,7 +174,7 @@ def test_an_invalid_provider_row_is_skipped_and_all_valid_rows_are_loaded(tmp_pa
         ("id", SEEN.id),
     ],
 )
-def test_only_the_invalid_finding_row_is_skipped_and_logged(tmp_path, caplog, name, value):
+def test_an_invalid_finding_row_is_skipped_and_logged_and_the_rest_is_loaded(tmp_path, caplog, name, value):
     text = document([{**saved(SEEN), "id": "another", name: value}, saved(SEEN)][:: -1 if name == "id" else 1])
     (tmp_path / "findings.json").write_text(text)
     store = FindingsFile(str(tmp_path))

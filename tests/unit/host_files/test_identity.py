@@ -153,13 +153,13 @@ def state(*nodes, service=SERVICE, kind=StateKind.SQL):
     return NovaState(kind=kind, host="cmp1", nodes=nodes, service=service)
 
 
-def test_the_uuid_of_this_hosts_compute_node_record_is_the_identity():
+def test_the_host_identity_is_the_uuid_of_the_compute_node_record_of_this_host():
     identity = identity_from_state(state(node(3, node_uuid=ONE.upper())), "cmp1.example.org")
 
     assert (identity.uuid, identity.origin) == (ONE, "compute_nodes id 3")
 
 
-def test_the_uuid_of_a_compute_node_record_without_a_service_is_the_identity():
+def test_a_compute_node_record_without_a_service_also_gives_the_host_identity():
     assert identity_from_state(state(node(3), service=None), "cmp1.example.org").uuid == ONE
 
 
@@ -177,7 +177,7 @@ def test_a_service_without_a_compute_node_record_raises_a_configuration_error(no
 
 
 @pytest.mark.parametrize("nodes", [(), (node(1, hostname="old.example.org"),), (node(1, deleted=True),)])
-def test_a_host_of_which_nova_has_no_rows_may_get_a_new_identity(nodes):
+def test_a_host_without_rows_in_nova_may_get_a_new_identity(nodes):
     assert identity_from_state(state(*nodes, service=None), "cmp1.example.org") is None
 
 
@@ -206,7 +206,7 @@ NODES = st.builds(
 
 
 @given(st.lists(NODES, max_size=6), st.sampled_from([None, SERVICE]), st.sampled_from(["a", "b"]))
-def test_any_identity_from_nova_is_the_uuid_of_the_record_of_this_host_and_node(nodes, service, hostname):
+def test_an_identity_taken_from_nova_is_always_the_uuid_of_the_matching_record(nodes, service, hostname):
     ours = [
         each.uuid for each in nodes if (each.host, each.hypervisor_hostname, each.deleted) == ("cmp1", hostname, False)
     ]

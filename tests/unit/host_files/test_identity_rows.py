@@ -23,7 +23,7 @@ def test_s70_different_or_invalid_identity_files_raise_a_configuration_error(tmp
         ComputeIdFiles((tmp_path / "one", tmp_path / "two"), None, tmp_path / "state").find()
 
 
-def test_s71_the_identity_is_the_uuid_of_the_compute_node_row_of_this_host():
+def test_s71_the_host_identity_is_the_uuid_of_the_compute_node_row_of_this_host():
     known = state(kind=StateKind.CONDUCTOR, service=service(version=74), nodes=(node(),))
     identity = identity_from_state(known, NODE)
     assert identity is not None
@@ -44,7 +44,7 @@ def traits_after(observed: frozenset[str], **changes) -> frozenset[str]:
 
 
 @pytest.mark.parametrize("observed", [frozenset(), frozenset({DISABLED})])
-def test_s73_the_disabled_trait_is_set_or_removed_as_novas_service_row_says(observed):
+def test_s73_the_disabled_trait_follows_the_disabled_field_of_the_nova_service(observed):
     assert DISABLED in traits_after(observed, service=seen_long_ago(disabled=True))
     assert DISABLED not in traits_after(observed, service=seen_long_ago(disabled=False))
     assert (DISABLED in traits_after(observed, service=None)) == bool(observed)
@@ -69,7 +69,7 @@ def test_the_identity_file_of_the_agent_can_be_replaced_and_removed(tmp_path):
     assert files.find() is None
 
 
-def test_a_folder_in_place_of_the_agents_identity_file_is_named_in_the_error(tmp_path):
+def test_a_folder_in_place_of_the_agent_identity_file_is_named_in_the_error(tmp_path):
     files = ComputeIdFiles((), None, tmp_path)
     (tmp_path / "compute_id").mkdir()
     for ask in (files.own_text, lambda: files.put_own("x"), lambda: files.put_own(None)):

@@ -99,7 +99,7 @@ def test_a_journal_entry_with_two_outcomes_is_read_with_the_last_outcome(journal
     assert [(e.result, e.words) for e in journal.read().entries] == [(Result.DONE, "it was done")]
 
 
-def test_a_journal_entry_lists_each_undo_of_its_change_that_was_not_refused(journal):
+def test_a_journal_entry_lists_the_undo_entries_that_were_not_refused(journal):
     first = journal.begin(CHANGE)
     refused = journal.begin(Change(kind="allocations", why="undo", before=1, after=2, undoes=first))
     journal.end(refused, Result.REFUSED, "no room")

@@ -18,7 +18,7 @@ def test_a_missing_journal_has_no_changes_and_no_open_entries(tmp_path):
     assert JournalTail(str(tmp_path)).read() == JournalCounts()
 
 
-def test_a_change_older_than_the_daemon_is_counted_only_if_it_has_no_outcome(tmp_path):
+def test_a_change_older_than_the_daemon_is_counted_only_if_it_is_unfinished(tmp_path):
     written = journal(tmp_path)
     written.end(written.begin(CHANGE), Result.DONE)
     written.begin(CHANGE)

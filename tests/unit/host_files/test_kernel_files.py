@@ -52,7 +52,7 @@ def test_a_module_parameter_is_unreadable_if_no_file_descriptor_is_free(tmp_path
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.ENFILE, errno.EPERM, errno.ENOMEM])
-def test_a_read_error_is_shown_for_module_parameters_and_makes_load_unknown(tmp_path, monkeypatch, number):
+def test_a_read_error_is_shown_for_module_parameters_and_the_load_is_unknown(tmp_path, monkeypatch, number):
     def read_text(path, **kwargs):
         raise OSError(number, os.strerror(number), str(path))
 

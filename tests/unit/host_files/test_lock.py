@@ -37,7 +37,7 @@ def holder(tmp_path):
     process.wait()
 
 
-def test_the_error_for_a_held_lock_names_the_process_that_holds_it(holder, tmp_path):
+def test_the_error_about_a_lock_in_use_names_the_process_that_has_the_lock(holder, tmp_path):
     lock = FileLock(str(tmp_path / "lock"), str(tmp_path), wait_s=0.2)
     with pytest.raises(LockHeld, match=rf"lock is held by pid {holder.pid} \(stocktake-holder\)"), lock.hold():
         pass

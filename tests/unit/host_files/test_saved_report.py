@@ -75,7 +75,7 @@ def test_an_invalid_row_is_left_out_of_the_report_and_its_position_is_named(name
 
 
 @pytest.mark.parametrize("key", ["audit_id", "host", "started_at", "duration_ms", "outcome", "plan"])
-def test_a_report_is_refused_if_a_key_of_its_audit_is_invalid(key):
+def test_a_report_is_refused_if_a_required_field_of_the_audit_is_invalid(key):
     changed = copy.deepcopy(DOCUMENT)
     changed["audit"][key] = []
     with pytest.raises(SourceInconsistent, match="this version cannot read the report: "):

@@ -68,7 +68,7 @@ def test_an_invalid_store_file_yields_no_record_and_is_logged_once_and_kept(tmp_
     assert (tmp_path / "store.json.bad").read_text() == text
 
 
-def test_an_unwritable_store_file_is_logged_by_an_audit_and_an_error_for_adopt(tmp_path: Path, caplog):
+def test_an_unwritable_store_file_is_a_warning_in_audits_and_an_error_in_adopt(tmp_path: Path, caplog):
     (tmp_path / "state").write_text("no folder")
     file = StoreFile(str(tmp_path / "state"))
     with caplog.at_level(logging.WARNING):

@@ -11,7 +11,7 @@ V = "9d3b6f0e-2a57-4c1d-b1a4-5f5d1f0f8f10"
 
 
 @pytest.mark.parametrize("suffix", ["", "_resize", "_del"])
-def test_a_folder_named_uuid_or_uuid_resize_or_uuid_del_belongs_to_an_instance(suffix):
+def test_a_folder_named_after_an_instance_uuid_belongs_to_the_instance(suffix):
     assert instance_folder(f"{U}{suffix}") == (U, suffix)
 
 
@@ -34,7 +34,7 @@ def test_a_folder_with_an_invalid_uuid_or_unknown_suffix_belongs_to_no_instance(
         (f"x{U}_disk", None),
     ],
 )
-def test_a_volume_whose_name_begins_with_uuid_disk_belongs_to_the_instance(name, owner):
+def test_a_volume_name_that_starts_with_an_instance_uuid_and_disk_has_an_owner(name, owner):
     assert instance_of_volume(name) == owner
 
 

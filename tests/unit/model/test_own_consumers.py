@@ -10,7 +10,7 @@ from agent.model.own_consumers import OWN_CAUSES, OWN_TYPE, own_consumer_uuid, o
 ROOT = "dca34a7e-8e68-48e6-9397-1c3c017d34af"
 
 
-def test_the_uuids_of_the_agents_own_consumers_are_fixed_values():
+def test_the_uuids_of_the_consumers_that_the_agent_creates_are_fixed_values():
     """The agent must find the consumers of older versions. Expected values: RFC 9562 5.5 with sha1sum, by hand."""
     assert own_consumer_uuid(ROOT, Cause.FOREIGN_VOLUME) == "f0389848-a8b9-5bf2-bff9-39e763e61618"
     assert own_consumer_uuid(ROOT, Cause.FOREIGN_GUEST) == "5b75a9a7-67b5-59fb-a8d7-c7849ea4de91"
@@ -22,15 +22,15 @@ def test_each_cause_of_unmanaged_use_has_its_own_consumer_uuid():
     assert len(own_consumers(ROOT)) == len(UNMANAGED_CAUSES)
 
 
-def test_the_agents_own_consumers_have_different_uuids_on_different_hosts():
+def test_the_consumers_that_the_agent_creates_have_different_uuids_on_each_host():
     assert not own_consumers(ROOT).keys() & own_consumers(str(uuid.uuid4())).keys()
 
 
-def test_the_agent_has_no_consumers_of_its_own_without_a_root_provider():
+def test_without_a_root_provider_the_agent_has_no_consumers_of_its_own():
     assert own_consumers(None) == {}
 
 
-def test_the_consumer_type_of_the_agents_own_consumers_is_valid_in_placement():
+def test_the_type_of_the_consumers_that_the_agent_creates_is_valid_in_placement():
     """The type matches Placement's own pattern of a consumer type."""
     assert OWN_TYPE == "STOCKTAKE_UNMANAGED"
     assert set(OWN_TYPE) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")

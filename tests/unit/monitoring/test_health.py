@@ -45,25 +45,25 @@ def test_the_health_document_names_the_provider_and_the_host():
     assert found["notes"] == {"host": "compute-17", "hostname": "compute-17.example.org"}
 
 
-def test_only_the_check_audit_loop_is_present_before_the_first_audit():
+def test_before_the_first_audit_the_health_document_has_one_check_audit_loop():
     assert checks(HealthState()) == ("pass", {"audit_loop": "pass"})
 
 
 @pytest.mark.parametrize(
     ("lost", "name"), [("placement", "placement"), ("state", "state"), ("libvirt", "libvirt"), ("lvm", "storage")]
 )
-def test_a_sources_check_warns_after_one_failed_read_and_fails_after_three(lost, name):
+def test_a_source_check_warns_after_one_failed_read_and_fails_after_three(lost, name):
     gone = report(source(lost, ok=False))
     found = [checks(after(report(), *[gone] * times))[1][name] for times in (0, 1, 2, 3)]
     assert found == ["pass", "warn", "warn", "fail"]
     assert checks(after(gone, gone, gone, report())) == checks(after(report()))
 
 
-def test_a_sources_check_fails_at_once_if_the_source_refuses_the_credentials():
+def test_a_source_check_fails_at_once_if_the_source_refuses_the_credentials():
     assert checks(after(report(source("placement", ok=False, denied=True))))[1]["placement"] == "fail"
 
 
-def test_a_sources_check_keeps_its_state_if_the_audit_did_not_read_the_source():
+def test_a_source_check_keeps_its_state_if_an_audit_does_not_read_the_source():
     not_asked = report(source("placement", ok=False, asked=False))
     assert checks(after(not_asked))[1]["placement"] == "warn"
     assert checks(after(report(), not_asked))[1]["placement"] == "pass"
@@ -98,7 +98,7 @@ def test_the_audit_loop_check_warns_in_a_long_audit_and_fails_for_a_dead_loop(lo
     assert (overall, found["audit_loop"]) == (status, status)
 
 
-def test_a_check_without_a_recent_result_warns_and_so_does_the_whole_state():
+def test_a_check_without_a_recent_result_and_the_overall_status_are_warnings():
     state = after(report())
     assert checks(state, now=300.0, expire_s=300.0)[0] == "pass"
     overall, found = checks(state, now=300.1, expire_s=300.0)

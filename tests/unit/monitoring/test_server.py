@@ -123,7 +123,7 @@ def test_a_unix_socket_has_the_configured_mode_and_is_removed_at_the_end(folder)
     assert not os.path.exists("s.sock")
 
 
-def test_until_its_mode_is_set_a_unix_socket_is_open_only_to_its_owner(folder, monkeypatch):
+def test_a_unix_socket_is_accessible_only_to_its_owner_until_the_mode_is_set(folder, monkeypatch):
     seen, chmod, before = [], os.chmod, os.umask(0)
     try:
         with monkeypatch.context() as patch:
@@ -159,7 +159,7 @@ def test_a_stale_socket_file_is_replaced_but_not_the_socket_of_a_running_server(
     server.end()
 
 
-def test_a_file_that_is_no_socket_is_not_replaced_by_the_servers_socket(folder):
+def test_a_file_that_is_not_a_socket_is_not_replaced_by_the_server_socket(folder):
     (folder / "s.sock").write_text("mine")
     with pytest.raises(OSError, match="no socket"):
         HttpServer(Address(path="s.sock"), PAGES)

@@ -97,11 +97,13 @@ def test_a_heal_plan_shows_the_consumer_and_state_and_age_of_each_finding() -> N
         ([young(9), refusal("confirmed", waits=True)], "both findings must wait; try again in 9 s"),
     ],
 )
-def test_a_heal_plan_without_changes_says_why_and_when_to_try_again(refusals: list[HealRefusal], words: str) -> None:
+def test_a_heal_plan_without_changes_states_the_reason_and_when_to_try_again(
+    refusals: list[HealRefusal], words: str
+) -> None:
     assert nothing_because(refusals, 300.0) == words
 
 
-def test_heal_advises_to_try_again_after_the_longest_wait_that_is_known() -> None:
+def test_heal_advises_to_try_again_after_the_longest_known_waiting_time() -> None:
     assert try_again_s([young(10), young(115.2), refusal("confirmed", waits=True)]) == 116
     assert try_again_s([refusal("confirmed", waits=True), refusal(wait_s=7.0)]) is None
 
@@ -114,7 +116,7 @@ def test_a_finding_less_than_one_second_old_is_shown_as_new(now: str, age: str) 
     assert f"  confirmed, {age}  [87897f25]" in printed(document(ACTION), scenery)[1]
 
 
-def test_a_plan_line_shows_how_much_of_the_age_of_a_finding_counts_for_heal() -> None:
+def test_a_heal_plan_line_shows_which_part_of_the_age_of_a_finding_counts() -> None:
     finding = {"state": "confirmed", "confirmed": True, "first_seen_at": "2026-11-21T10:00:00.000Z",
                "stands_since": "2026-11-21T10:05:22.000Z", "consumer_uuid": "6f0d", "id": "1"}  # fmt: skip
     scenery = Scenery(findings={ACTION["finding_id"]: finding}, now="2026-11-21T10:06:00.000Z")

@@ -40,13 +40,13 @@ def test_a_consumer_is_found_by_a_unique_uuid_prefix_of_8_characters():
     assert consumer_of(only, "95a2033") == "95a2033"
 
 
-def test_a_text_that_is_both_a_name_and_a_uuid_prefix_is_read_as_the_name():
+def test_a_text_that_matches_a_name_and_a_uuid_prefix_is_read_as_the_name():
     named = replace(NAMED, names=(ConsumerName("95a20332", GUEST), ConsumerName("db", "95a20332" + LEAKED[8:])))
     assert consumer_of(named, "95a20332") == GUEST
 
 
 @pytest.mark.parametrize("typed", ["twin", "22222222"])
-def test_a_name_or_prefix_of_several_consumers_is_an_error_with_their_uuids(typed):
+def test_an_ambiguous_consumer_name_or_prefix_is_an_error_that_lists_the_uuids(typed):
     with pytest.raises(UsageError) as raised:
         consumer_of(NAMED, typed)
     assert str(raised.value) == f"several consumers match {typed}: {GUEST}, {LEAKED}"

@@ -21,7 +21,7 @@ def test_the_text_about_an_ended_finding_names_the_time_and_the_journal_entry(ty
     assert ended_words(typed, (), (entry(),)) == f"finding {typed} ended at {AT}, healed by entry 2337b54e0001"
 
 
-def test_the_text_about_an_ended_finding_names_the_entry_that_undid_its_repair() -> None:
+def test_the_text_about_an_undone_repair_names_the_journal_entry_of_the_undo() -> None:
     words = ended_words(ID, (), (entry(undone_by=("aaaa",)),))
     assert words is not None
     assert words.endswith(", which entry aaaa undid")
@@ -37,5 +37,5 @@ def test_the_text_about_an_ended_finding_names_the_entry_that_undid_its_repair()
         ("9" * 8, entry()),
     ],
 )
-def test_no_text_says_that_a_finding_ended_if_the_journal_has_no_repair_of_it(typed: str, found: Entry) -> None:
+def test_a_finding_is_not_described_as_ended_without_a_repair_in_the_journal(typed: str, found: Entry) -> None:
     assert ended_words(typed, (), (found,)) is None

@@ -25,7 +25,7 @@ def test_a_prefix_that_matches_several_ids_is_an_error_that_lists_these_ids():
     assert str(raised.value) == f"finding 87897f25 is ambiguous: {ONE}, {TWIN}"
 
 
-def test_a_prefix_needs_8_characters_but_for_a_journal_entry_4_are_enough():
+def test_an_id_prefix_needs_8_characters_and_a_journal_entry_prefix_needs_4():
     with pytest.raises(UsageError, match=r"^finding 87897f2: the beginning of an id needs at least 8 characters$"):
         only_match("finding", "87897f2", (ONE,))
     assert only_match("entry", "3f9c", ("3f9c11aa", "77778888"), LEAST_OF_ENTRY) == "3f9c11aa"
@@ -33,7 +33,7 @@ def test_a_prefix_needs_8_characters_but_for_a_journal_entry_4_are_enough():
         only_match("entry", "3f9", ("3f9c11aa",), LEAST_OF_ENTRY)
 
 
-def test_a_text_with_which_no_id_begins_matches_no_id():
+def test_a_text_that_is_not_the_beginning_of_an_id_matches_no_id():
     assert only_match("finding", "99999999", (ONE, OTHER)) is None
     assert only_match("finding", "zz", (ONE,)) is None
     assert only_match("finding", "", (ONE,)) is None

@@ -77,7 +77,7 @@ def test_a_wait_without_a_limit_shows_no_remaining_time(lines):
         assert lines.after(3.0) == "stocktake: waiting for libvirt (qemu:///system); Ctrl-C ends\n"
 
 
-def test_in_a_file_all_waits_for_the_same_source_are_one_line(lines):
+def test_repeated_waits_for_the_same_source_are_one_line_in_a_file(lines):
     for source in (PLACEMENT, PLACEMENT, "libvirt"):
         with lines.progress.waiting(source, 30.0):
             lines.after(AFTER_S)
@@ -112,7 +112,7 @@ def test_control_characters_in_the_name_of_a_source_are_escaped(lines):
         assert "\x1b" not in lines.after(AFTER_S)
 
 
-def test_a_command_goes_on_if_the_stream_for_notices_about_waits_is_closed(lines):
+def test_a_command_continues_if_the_output_stream_for_wait_notices_is_closed(lines):
     with lines.progress.waiting(PLACEMENT, 30.0):
         lines.out.close()
         lines.clock.now += AFTER_S

@@ -24,7 +24,7 @@ def test_an_older_message_of_a_host_does_not_replace_a_newer_message():
     assert outcomes(store) == {"a": "findings"}
 
 
-def test_the_duration_of_an_outcome_begins_with_its_first_message():
+def test_the_duration_of_an_outcome_counts_from_the_first_message_of_a_series():
     store = HostStore()
     for at in (1.0, 2.0, 3.0):
         store.receive(at, clean("a", outcome="crashed"))
@@ -51,7 +51,7 @@ def test_each_valid_message_is_passed_to_the_listener_unchanged():
     assert heard == [(document, "a")]
 
 
-def test_above_the_limit_new_hosts_are_only_counted_and_known_hosts_are_updated(monkeypatch):
+def test_above_the_host_limit_new_hosts_are_counted_and_not_stored(monkeypatch):
     monkeypatch.setattr(module, "MOST_HOSTS", 2)
     store = HostStore()
     for host in ("a", "b", "c", "c", "d"):

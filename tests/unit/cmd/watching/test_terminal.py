@@ -35,7 +35,7 @@ def test_pressed_keys_arrive_without_the_enter_key_and_are_not_echoed(ends):
     assert termios.tcgetattr(theirs) == before
 
 
-def test_a_signal_ends_the_wait_for_keys_and_is_reported(ends):
+def test_a_signal_ends_the_wait_for_keys_and_is_returned_to_the_caller(ends):
     handler = signal.getsignal(signal.SIGTERM)
     with Terminal(ends[1]) as terminal:
         began = time.monotonic()

@@ -63,7 +63,7 @@ def test_when_the_selected_host_leaves_the_table_the_next_host_is_selected():
     assert others[placed(ui, others, PAGE).index].host == "host-03"
 
 
-def test_the_selection_stays_on_the_first_row_when_a_worse_host_appears_there():
+def test_the_selection_stays_on_the_first_row_when_a_worse_host_becomes_first():
     ui = after()
     worse = [*view(cell(seen(clean("worse"), age_s=999))).rows, *rows(ui)]
     assert worse[placed(ui, worse, PAGE).index].host == "worse"

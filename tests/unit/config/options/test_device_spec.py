@@ -188,7 +188,7 @@ def test_a_random_device_spec_is_either_parsed_or_rejected_with_valueerror(texts
 
 
 @given(st.from_regex(r"(?:[0-9a-f]|\[0-9\]|[*|+?]|[()]){1,6}", fullmatch=True))
-def test_a_regular_expression_in_an_address_matches_in_the_same_way_as_re_match(pattern):
+def test_a_regular_expression_in_an_address_matches_exactly_like_re_match(pattern):
     try:
         expected = re.match(pattern, "8a")
     except re.error:

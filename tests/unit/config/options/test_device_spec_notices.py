@@ -76,7 +76,7 @@ def test_a_misspelt_device_spec_key_is_reported_with_the_nearest_valid_key(name,
 
 
 @pytest.mark.parametrize("name", ["x-rack", "x-owner", "comment", "location", "slot_label", "", "ü"])
-def test_an_unknown_device_spec_key_unlike_every_nova_key_causes_no_notice(name):
+def test_an_unknown_device_spec_key_that_resembles_no_nova_key_causes_no_notice(name):
     assert list(oddities(one(vendor_id="10de", **{name: "1"}))) == []
 
 
@@ -93,7 +93,7 @@ def test_a_device_spec_with_physical_network_and_traits_causes_a_notice():
     assert list(oddities(one(vendor_id="10de", physical_network=None, traits="A"))) == []
 
 
-def test_an_earlier_device_spec_that_matches_the_same_devices_is_found():
+def test_an_earlier_device_spec_with_an_equal_filter_is_recognised():
     first, other = one(vendor_id="10DE", address="81:00.0"), one(vendor_id="10de", address="81:00.1")
     again = one(address="*:81:00.0", vendor_id="0x10de", traits="A")
     assert earlier_twin(again, (other, first)) is first

@@ -37,7 +37,7 @@ def test_s101_addresses_and_resource_class_and_limit_of_each_mdev_type_are_read(
     assert mdev_types(load_beside_nova(tmp_path, "", TWO)) == expected
 
 
-def test_an_mdev_group_may_have_options_in_nova_conf_and_in_the_agents_file(tmp_path):
+def test_nova_conf_and_the_agent_config_file_may_set_options_of_an_mdev_group(tmp_path):
     nova = "[devices]\nenabled_mdev_types = a,b\n[mdev_a]\nmax_instances = 7\n"
     ours = "[mdev_a]\ndevice_addresses = 0000:01:00.0\n"
     (first, _) = mdev_types(load_beside_nova(tmp_path, ours, nova))

@@ -57,7 +57,7 @@ def test_a_nova_conf_group_for_an_unlisted_mdev_type_or_physnet_is_ignored(tmp_p
     assert {group for group, _ in loaded.options if group.startswith("mdev")} == {"mdev_nvidia-35", "mdev_nvidia-36"}
 
 
-def test_the_origin_of_an_option_in_an_mdev_group_is_the_file_with_the_option(tmp_path):
+def test_the_origin_of_an_mdev_group_option_is_the_file_that_sets_the_option(tmp_path):
     nova = TYPES + "[mdev_nvidia-35]\nmax_instances = 3\n"
     loaded = load_beside_nova(tmp_path, "[mdev_nvidia-36]\nmax_instances = 4\n", nova)
     rows = {(row.group, row.option): row for row in loaded.rows()}
@@ -66,7 +66,7 @@ def test_the_origin_of_an_option_in_an_mdev_group_is_the_file_with_the_option(tm
     assert rows["mdev_nvidia-36", "mdev_class"][2:] == ("VGPU", "default")
 
 
-def test_option_physnets_in_the_agents_file_replaces_the_physnets_of_nova_conf(tmp_path):
+def test_physnets_in_the_agent_config_file_replace_the_physnets_of_nova_conf(tmp_path):
     loaded = load_beside_nova(tmp_path, "[neutron]\nphysnets = own\n", "[neutron]\nphysnets = theirs\n")
     groups = {group for group, _ in loaded.options}
     assert "neutron_physnet_own" in groups

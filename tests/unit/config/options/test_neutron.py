@@ -19,7 +19,7 @@ numa_nodes = 0,2
 """
 
 
-def test_s86_the_numa_cells_of_physnets_and_of_tunnels_are_read(tmp_path):
+def test_s86_the_numa_cells_of_physical_networks_and_of_tunnels_are_read(tmp_path):
     expected = NetworkAffinity(physnets=(("baz", (1, 2, 3)), ("foo", (1,))), tunnel=(0, 2))
     assert networks(load_ours(tmp_path, ALONE + CELLS)) == expected
     assert networks(load_beside_nova(tmp_path, "", CELLS)) == expected

@@ -23,7 +23,7 @@ def test_without_a_transport_url_there_are_no_message_bus_options(tmp_path):
     assert "oslo_messaging_rabbit" not in {group for group, _ in loaded.options}
 
 
-def test_by_default_the_message_bus_has_no_rabbit_options_but_a_timeout_of_60_s(tmp_path):
+def test_by_default_the_only_rabbit_option_is_a_timeout_of_60_s(tmp_path):
     loaded = load_beside_nova(tmp_path, ASKED, BROKER)
 
     assert bus_options_from(loaded) == BusOptions(url="rabbit://u:secret-7@192.0.2.9:5672/", response_timeout_s=60.0)
@@ -35,7 +35,7 @@ def test_rabbit_options_in_nova_conf_are_used(tmp_path):
     assert dict(options.rabbit) == {"rabbit_quorum_queue": True, "heartbeat_rate": 5}
 
 
-def test_rabbit_options_in_the_agents_file_are_used(tmp_path):
+def test_rabbit_options_in_the_agent_config_file_are_used(tmp_path):
     ours = ASKED + BROKER + "rpc_response_timeout = 7\n[oslo_messaging_rabbit]\namqp_durable_queues = true\n"
     options = bus_options_from(load_beside_nova(tmp_path, ours, "[DEFAULT]\nhost = compute-17\n"))
 
@@ -43,7 +43,7 @@ def test_rabbit_options_in_the_agents_file_are_used(tmp_path):
     assert options.response_timeout_s == 7.0
 
 
-def test_the_agents_file_overrides_single_rabbit_options_of_nova_conf(tmp_path):
+def test_the_agent_config_file_overrides_individual_rabbit_options_of_nova_conf(tmp_path):
     ours = ASKED + "[oslo_messaging_rabbit]\nheartbeat_rate = 2\nssl = true\n"
     loaded = load_beside_nova(tmp_path, ours, NOVA)
 

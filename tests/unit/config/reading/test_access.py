@@ -67,7 +67,7 @@ def test_the_user_name_is_removed_from_the_urls_of_placement_and_libvirt(tmp_pat
     assert found.libvirt_uri == "qemu+tls://host.example.org/system"
 
 
-def test_remedies_for_ceph_name_the_pool_and_the_user_of_the_guests_disks(tmp_path):
+def test_the_ceph_pool_and_user_and_file_are_read_from_the_libvirt_options(tmp_path):
     text = "[libvirt]\nimages_type = rbd\nimages_rbd_pool = vms\nrbd_user = nova\nimages_rbd_ceph_conf = /etc/c.conf\n"
     assert access_of(tmp_path, text).ceph == CephAccess(pool="vms", user="nova", conf="/etc/c.conf")
 

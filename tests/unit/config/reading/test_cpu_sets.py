@@ -38,7 +38,7 @@ def test_s80_a_cpu_in_both_cpu_sets_is_rejected_and_both_options_are_named(tmp_p
 
 
 @pytest.mark.parametrize("option", ["cpu_shared_set", "cpu_dedicated_set"])
-def test_s80_reserved_host_cpus_is_rejected_together_with_a_cpu_set(tmp_path, option):
+def test_s80_reserved_host_cpus_and_a_cpu_set_together_are_rejected(tmp_path, option):
     (problem,) = refusals(tmp_path, f"[DEFAULT]\nreserved_host_cpus = 1\n[compute]\n{option} = 0-3\n")
     assert "[DEFAULT] reserved_host_cpus = 1: cannot be set together with" in problem
     assert f"[compute] {option} = 0-3" in problem
@@ -93,7 +93,7 @@ def test_all_invalid_cpu_lists_are_reported_in_one_error(tmp_path):
         ("7,^70000-80000", (7,)),
     ],
 )
-def test_the_agent_reads_numbers_in_a_cpu_list_of_nova_conf_like_nova_compute(tmp_path, text, cpus):
+def test_numbers_in_a_cpu_list_of_nova_conf_mean_the_same_as_for_nova_compute(tmp_path, text, cpus):
     assert cpu_sets(load_beside_nova(tmp_path, "", f"[compute]\ncpu_shared_set = {text}\n")).shared == cpus
 
 
@@ -103,7 +103,7 @@ def test_a_cpu_list_of_nova_conf_with_an_impossible_number_is_rejected(tmp_path,
         cpu_sets(load_beside_nova(tmp_path, "", f"[compute]\ncpu_shared_set = {text}\n"))
 
 
-def test_a_notice_says_how_the_agent_reads_oddly_written_numbers_of_a_cpu_list(tmp_path):
+def test_a_notice_shows_how_the_agent_reads_oddly_written_numbers_in_a_cpu_list(tmp_path):
     loaded = load_beside_nova(tmp_path, "", "[compute]\ncpu_shared_set = 1_0,^+3\n")
     (notice,) = cpu_notices(loaded)
     assert notice.startswith(f"{tmp_path}/nova.conf: [compute] cpu_shared_set = 1_0,^+3: a number is not written as")

@@ -101,7 +101,7 @@ def test_a_self_referencing_yaml_alias_is_rejected(tmp_path):
     assert problem == "site.yaml:1: not valid YAML: the file cannot be parsed"
 
 
-def test_inventory_fields_that_a_provider_file_omits_get_placements_defaults(tmp_path):
+def test_inventory_fields_that_a_provider_file_omits_get_the_placement_defaults(tmp_path):
     found = read(tmp_path, site=GOOD)
     assert found == ProviderFiles(
         entries=(

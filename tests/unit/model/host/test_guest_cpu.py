@@ -29,7 +29,7 @@ CASES = [
 
 @pytest.mark.parametrize(("mode", "models", "arch", "expected"), CASES)
 @pytest.mark.parametrize("virt_type", ["kvm", "qemu"])
-def test_the_cpu_models_of_a_guest_depend_on_cpu_mode_and_architecture(mode, models, arch, expected, virt_type):
+def test_cpu_mode_and_architecture_decide_which_cpu_models_a_guest_has(mode, models, arch, expected, virt_type):
     assert models_of(GuestCpu(mode=mode, models=models), arch, virt_type) == expected
 
 

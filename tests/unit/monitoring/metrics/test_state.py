@@ -66,7 +66,7 @@ def series(state, name, **labels):
     return shown(state).get(f"stocktake_{name}{{{wanted}}}" if wanted else f"stocktake_{name}")
 
 
-def test_findings_of_an_unread_source_keep_their_series_and_count_as_unknown():
+def test_metrics_keep_the_findings_of_an_unread_source_and_mark_them_unknown():
     unknown = replace(FINDING, state=FindingState.UNKNOWN, unknown_because=("lvm",))
     lost = replace(WHOLE, findings=(unknown,), sources=sources("lvm"), outcome=Outcome.PARTIAL)
     labels = {"code": "volume-foreign", "severity": "warning", "confirmed": "true"}
@@ -76,7 +76,7 @@ def test_findings_of_an_unread_source_keep_their_series_and_count_as_unknown():
     assert [series(state, "findings_unknown", severity="warning") for state in (before, now)] == [0.0, 1.0]
 
 
-def test_metrics_of_amounts_keep_their_last_values_while_their_source_is_unread():
+def test_amount_metrics_keep_their_last_values_while_the_source_is_unread():
     nothing = replace(
         WHOLE,
         sources=sources(*NAMES),
@@ -97,7 +97,7 @@ def test_metrics_of_amounts_keep_their_last_values_while_their_source_is_unread(
     assert now['stocktake_source_errors_total{reason="timeout",source="placement"}'] == 1.0
 
 
-def test_metric_resource_differs_keeps_its_value_for_an_undecided_class():
+def test_metric_resource_differs_keeps_its_value_if_the_difference_is_undecided():
     inventory = tuple(replace(row, wanted=row.recorded, is_decided=False) for row in WHOLE.inventory if row.recorded)
     disk = replace(WHOLE.inventory[0], wanted=replace(VCPU, total=1), recorded=VCPU)
     labels = {"hostname": "compute-17.example.org", "provider_kind": "root", "resourcetype": "VCPU"}
@@ -111,14 +111,14 @@ def test_metric_resource_differs_keeps_its_value_for_an_undecided_class():
 
 
 @pytest.mark.parametrize("source", ["state", "libvirt"])
-def test_bytes_of_an_owner_whose_source_is_unread_do_not_count_as_unaccounted(source):
+def test_volumes_do_not_become_unaccounted_while_nova_or_libvirt_is_unread(source):
     unknown = tuple(replace(row, owner_kind="unknown", owner="guests/scratch") for row in WHOLE.storage)
     before, now = after(WHOLE), after(WHOLE, replace(WHOLE, sources=sources(source), storage=unknown))
     assert now.groups["stores"] == before.groups["stores"]
     assert "stores" not in after(replace(WHOLE, sources=sources(source), storage=unknown)).groups
 
 
-def test_only_the_stores_of_an_unread_source_keep_their_earlier_values():
+def test_the_metrics_of_a_store_keep_their_values_while_its_source_is_unread():
     files = replace(WHOLE.storage[0], store="/srv", store_bytes=100, size_bytes=100)
     both = replace(WHOLE, storage=(*WHOLE.storage, files))
     later = replace(WHOLE, storage=(replace(files, store_bytes=50, size_bytes=50),), sources=sources("lvm"))
@@ -145,7 +145,7 @@ def test_the_amount_of_disk_in_use_keeps_its_value_while_lvm_is_unread():
     assert of_disk(after(lost), "held") is None
 
 
-def test_a_class_has_no_metric_of_used_amounts_if_no_source_shows_them():
+def test_a_resource_class_without_usage_data_has_no_metric_of_used_amounts():
     files = replace(WHOLE, ledger=(*WHOLE.ledger, held_disk(promised=40, held=None, recorded=40)))
     assert [of_disk(after(files), book) for book in ("promised", "held", "recorded")] == [40.0, None, 40.0]
     reserve = held_disk(promised=None, held=2, recorded=None, verdict=Verdict.RESERVED)
@@ -157,7 +157,7 @@ def test_a_class_has_no_metric_of_used_amounts_if_no_source_shows_them():
     assert series(after(leaked), "book_amount", book="held", **labels) == 0.0
 
 
-def test_without_nova_data_promised_amounts_exist_only_after_a_read_of_libvirt():
+def test_without_nova_data_expected_amounts_are_absent_until_libvirt_is_read():
     assert WHOLE.nova_versions is None
     labels = {"book": "promised", "hostname": "compute-17.example.org", "resourcetype": "VCPU"}
     recorded = replace(WHOLE.ledger[0], promised=None, held=None, recorded=4)
@@ -166,7 +166,7 @@ def test_without_nova_data_promised_amounts_exist_only_after_a_read_of_libvirt()
     assert series(after(WHOLE, lost), "book_amount", **labels) == series(after(WHOLE), "book_amount", **labels) != 0
 
 
-def test_no_leak_is_reported_as_0_before_the_first_read_of_libvirt():
+def test_the_leak_metric_is_absent_instead_of_0_until_libvirt_is_first_read():
     labels = {"hostname": "compute-17.example.org", "resourcetype": "VCPU"}
     lost = replace(WHOLE, sources=sources("libvirt"))
     assert series(after(lost), "resource_leaked", **labels) is None
@@ -198,7 +198,7 @@ def test_only_an_audit_that_reads_every_source_counts_as_complete():
     assert series(state, "audit_last_timestamp_seconds") == later.at
 
 
-def test_every_series_whose_labels_are_a_closed_set_exists_from_the_start():
+def test_every_series_with_a_fixed_set_of_labels_exists_from_the_start():
     found = shown(MetricState())
     assert found['stocktake_audits_total{outcome="crashed"}'] == 0.0
     assert found['stocktake_heal_changes_total{code="undo",result="unknown"}'] == 0.0
@@ -230,7 +230,7 @@ def test_counters_increase_from_audit_to_audit_and_survive_a_reload():
         *(("look-again", "look_again"), ("anything", "other")),
     ],
 )
-def test_each_reason_of_an_audit_is_mapped_to_one_of_a_fixed_set_of_labels(reason, label):
+def test_each_audit_reason_is_mapped_to_a_label_from_a_fixed_set(reason, label):
     assert reason_label(reason) == label
 
 
