@@ -132,7 +132,7 @@ def _pause(task: AuditTask, seconds: float) -> None:
 
 
 def _with_refusals(acted: Acted) -> Acted:
-    """Return ``acted`` with the findings about rejected writes and unknown traits, known only after the writes."""
+    """Return ``acted``; add the findings about rejected writes and unknown traits, which only the writes revealed."""
     if not acted.refused and acted.unknown_traits == acted.decision.facts.unknown_traits:
         return acted
     decision = with_refusals(acted.decision, acted.refused, acted.unknown_traits)
@@ -154,7 +154,7 @@ def _decide(task: AuditTask, memory: AuditMemory, snapshot: Snapshot, before: Co
 
 
 def _reads_of(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> AuditReads:
-    """Return when this audit read its sources and what the audit could check, to decide which findings still exist."""
+    """Return when this audit read its sources and what it could check: both decide which findings still exist."""
     clock, settings, view = task.parts.clock, task.settings, snapshot.placement.value
     return AuditReads(
         now=clock.now(),
@@ -206,7 +206,8 @@ def _beside_the_tree(task: AuditTask, acted: Acted) -> Acted:
     """Write the allocations of the agent's own consumers, then nova's compute node records, which describe the result.
 
     Stop at the first failure. If Placement rejected an inventory, the agent does not change its own consumers: it may
-    remove a consumer's allocation only after Placement accepted an inventory whose ``reserved`` counts the same use.
+    remove a consumer's allocation only after Placement accepted an inventory whose ``reserved`` covers the use that
+    this allocation stands for.
     """
     plan = acted.decision.plan
     has_inventory = not any(isinstance(refused.write, PutInventories) for refused in acted.refused)
@@ -220,7 +221,7 @@ def _beside_the_tree(task: AuditTask, acted: Acted) -> Acted:
 
 
 def _removed(task: AuditTask, acted: Acted) -> Acted:
-    """Delete the providers of orphaned compute nodes, whose records are already deleted.
+    """Delete the providers of orphaned compute nodes; nova's records of these nodes are already deleted.
 
     Placement refuses to delete a provider that has got new allocations.
     """
@@ -258,7 +259,7 @@ def _conflicts(*errors: AgentError) -> tuple[ConflictKind, ...]:
 
 
 def _refusal(applied: Applied) -> AgentError | None:
-    """Return why the plan was not carried out completely; None if it was.
+    """Return an error that says how many writes of the plan Placement refused; None if it refused none.
 
     The text contains no request ids, because equal refusals must yield equal texts in every audit.
     """

@@ -63,7 +63,7 @@ class Decision:
 
     @property
     def books(self) -> Books:
-        """The three books: promised, held and recorded."""
+        """The three books: what nova promised, what the host holds, and what Placement records."""
         return self.compared.books
 
     @property
@@ -105,7 +105,7 @@ def decide(
     silent_for_s = max(0, reads.at - quiet.since) if quiet else 0
     compute = _rival(seen, None, silent_for_s)
     # While a running nova-compute owns the provider, the agent writes nothing, so nova-compute's values stay there.
-    # The agent does not judge these values: otherwise each audit would count them as a new overwrite.
+    # If the agent judged these values, each audit would count them as a new overwrite.
     judgement = written
     if compute is None and tree is not None and seen.view is not None:
         judgement = judged(written, seen.view.root, tree.root)

@@ -2,7 +2,8 @@
 
 A database replica whose replication lags or has stopped still answers at once and completely. The newest heartbeat of
 the cell's services shows the age of the rows: each conductor, scheduler and nova-compute writes a heartbeat every
-``report_interval`` (10 s). So rows are at most 10 s newer than the newest heartbeat that is read with them.
+``report_interval`` (10 s). So the rows are as old as the newest heartbeat that is read with them, or up to 10 s
+younger.
 
 ``SHOW REPLICA STATUS`` would not help: through a database proxy, the statement shows nothing. The age is measured with
 the state source's clock if the state source has one, otherwise with the hypervisor's clock. Pure.
@@ -26,11 +27,11 @@ def oldest_s(settings: Settings) -> float:
 
 
 def standing(before: Standing | None, heartbeat: datetime.datetime | None, monotonic: float) -> Standing | None:
-    """Return the heartbeat and since when it is unchanged: since now (``monotonic``) if the heartbeat is new.
+    """Return the newest heartbeat, and the time (in monotonic seconds) since which it has not changed.
 
-    If the read returned no heartbeat (None) or an older one, the result is ``before``. A light read may return the
-    heartbeat of another service than a full read. If an older heartbeat of another service counted as new, outdated
-    rows would look current.
+    If ``heartbeat`` is newer than the heartbeat of ``before``, this time is now (``monotonic``). Otherwise, or if no
+    heartbeat was read (None), the result is ``before``. A light read may return the heartbeat of another service than a
+    full read. If an older heartbeat of another service counted as new, outdated rows would look current.
     """
     if heartbeat is None:
         return before

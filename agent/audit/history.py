@@ -63,7 +63,7 @@ def save_history(
     ``ended``: the findings that audits of this process found to be gone since the last save.
     """
     memory = dataclasses.replace(memory, history=after, ended=ended)
-    # The first audit of a process saves even if only points in time changed: this process may run no other audit.
+    # The first audit of a process saves even if only times changed, because the process may end after this one audit.
     is_due = memory.unsaved_history or _content(before) != _content(after) or (not memory.audits and after.sightings)
     if task.request.publish is Publish.NEVER or not is_due:
         return memory
@@ -91,7 +91,7 @@ def saved(parts: Parts, memory: AuditMemory) -> AuditMemory:
 def _content(history: History) -> tuple[object, ...]:
     """Return the history without the times that change in every audit."""
     found = [
-        # Include ``stands_since``: if the count of audits starts again with equal evidence, no other value changes.
+        # ``stands_since`` is included: it alone changes if the count of audits starts again with equal evidence.
         (s.id, s.times, s.stands_since, s.evidence_digest, s.confirmed, _severity(s), s.caused_by)
         for s in history.sightings
     ]

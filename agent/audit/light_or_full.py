@@ -1,9 +1,9 @@
 """Decide whether a light read of the cloud's state is enough for an audit, or why the audit reads in full. Pure.
 
-A light audit decides on the rows of the last full read, with a fresh service, fresh heartbeats and a fresh clock. So a
-light read is enough only if three things are certain: the rows are still the same, the audit would do and report what
-the last audit did, and the last audit saw no change (an audit may see only half of a change). If anything is unclear,
-the audit reads in full.
+An audit with a light read decides on the rows of the last full read; it newly reads only the row of the host's compute
+service, the heartbeats and the time. So a light read is enough only if three things are certain: the rows are still the
+same, the audit would do and report the same as the last audit, and the last audit saw no change (an audit may see only
+half of a change). If anything is unclear, the audit reads in full.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from agent.model.placement import PlacementView
 from agent.model.report import Verdict
 from agent.model.snapshot import StateRead
 
-# How long after the last change of an instance's row the agent still reads in full, if flavors or the migration context
-# of a move remain in the row. While an instance has a task or moves, the agent always reads in full: nova writes some
-# columns (of instance_extra) without a new ``updated_at`` of the instance, mostly during a move.
+# If an instance's row still has the flavors or the migration context of a move, the agent reads in full until the row
+# has not changed for this long. While an instance has a task or moves, the agent always reads in full: nova writes
+# some columns (of instance_extra) without a new ``updated_at`` of the instance, mostly during a move.
 JUST_MOVED = datetime.timedelta(minutes=10)
 # Codes of findings that do not depend on nova's rows. Every other finding makes the next audit read in full.
 NOT_ABOUT_THE_CLOUD = frozenset(
@@ -51,7 +51,7 @@ NOT_ABOUT_THE_CLOUD = frozenset(
 
 
 class Judged(NamedTuple):
-    """The answer about a light read: why to read in full (empty: the light read is enough).
+    """Whether a light read is enough. ``why`` is the reason to read in full, empty if the light read is enough.
 
     ``saw_change``: something changed or may have changed.
     """
@@ -111,7 +111,7 @@ def judged(
     if last.saw_change:
         return Judged("the last audit saw a change, which may have been incomplete")
     if last.sign is None or not last.sign.is_settled:
-        return Judged("the last light read may have missed a change in the second of the read")
+        return Judged("a change in the same second as the last light read may have been missed")
     if is_due:
         return Judged("a full read is due")
     return Judged(_unseen_changes(last.state, light.now))
@@ -166,7 +166,7 @@ def kept(last: FullState | None, how: StateRead, state: NovaState | None, beside
 
 
 def _rows(state: NovaState) -> tuple[object, ...]:
-    """Return the rows to compare between two full reads: a difference means that something changed since the first.
+    """Return the rows that one full read is compared by with the next; a difference shows a change between the two.
 
     The sign (StateSign) was read before the rows. If an instance arrives after the sign was read and leaves before the
     next audit, both audits have equal signs; only the rows show the change.

@@ -142,14 +142,14 @@ class Parts:
     - ``images`` if guests' disk files are not read (the demo);
     - ``allocations`` if no consumer's allocations are ever written;
     - ``records`` if the state source cannot write compute node records;
-    - ``store`` if the store is remembered only in memory;
-    - ``journal``, ``reshaper``, ``names`` and ``own_file`` if the process does not heal or adopt.
+    - ``store`` if the process saves in no file from which store it computed DISK_GB;
+    - ``journal``, ``reshaper``, ``names`` and ``own_file`` in a process that runs neither heal nor adopt.
 
     ``random`` returns a number in [0, 1) for jitter, ``new_id`` an audit id. ``request_scope`` puts this id on every
     request to Placement inside its ``with`` block. Each read of a source runs inside a ``reading`` block with the name
-    of the source; the read may be abandoned if the agent stops. ``notes`` returns problems of the agent's own files.
-    ``late`` returns the late readings (see AuditTask) with which an audit begins: none in the daemon; in a command the
-    late readings of the command's earlier audits. ``tried`` returns how many requests to Placement the process has sent
+    of the source; if the agent must stop, it may abandon this read. ``notes`` returns problems of the agent's own
+    files. ``late`` returns the late readings (see AuditTask) with which an audit begins: in a command, those of the
+    command's earlier audits; in the daemon, none. ``tried`` returns how many requests to Placement the process has sent
     or tried to send.
     """
 

@@ -47,7 +47,8 @@ def identified(task: AuditTask, memory: AuditMemory) -> AuditMemory:
     identity. Raises ConfigError if the identity is lost or ambiguous.
     """
     identity = memory.identity
-    # If a reload sets role owner, an invented identity is not enough: the agent needs a compute_id file.
+    # An invented identity is a uuid generated for one run. It is not enough once a reload sets role owner: the agent
+    # then needs a compute_id file.
     if identity is None or (identity.invented and task.owns()):
         identity = task.parts.identity_files.find()
     if identity is not None and memory.node_name is not None:
@@ -101,7 +102,7 @@ def _why_not_asked(task: AuditTask, snapshot: Snapshot) -> Snapshot:
     if snapshot.placement.asked:
         return snapshot
     unread = [reading.source for reading in (snapshot.host, snapshot.nova) if not reading.ok]
-    why = f"{unread[0]} is unread: {_IDENTITY}" if unread else f"{_IDENTITY} yet (see finding identity-changed)"
+    why = f"{unread[0]} was not read, so {_IDENTITY}" if unread else f"{_IDENTITY} yet (see finding identity-changed)"
     if task.parts.identity_files.may_be_elsewhere:
         why = f"only root can read compute_id: {_IDENTITY}"
     placement = dataclasses.replace(snapshot.placement, error=PlacementNotAsked(why))
@@ -144,7 +145,8 @@ def _with_other_nodes(
     """
     view = placement.value
     if view and view.name_holder:
-        # Another provider has this host's name. The compute node row with that provider's uuid names its host.
+        # Another provider has this host's name. The compute node row with that provider's uuid shows to which host
+        # the provider belongs.
         nova = _with_node(task, memory, nova, view.name_holder.uuid)
     placement = with_orphans(task, memory, placement, nova.value)
     return placement, _with_removable(task, memory, nova, placement.value)
@@ -174,7 +176,8 @@ def read_placement(task: AuditTask, memory: AuditMemory, its: Turn) -> Reading[P
         fresh_allocations=its is not Turn.NOTHING or memory.recheck_recorded,
         everything=its is Turn.EVERYTHING,
         consumer_reads=most,
-        # A full read (Turn.EVERYTHING) sends the most requests; with unsuspicious consumers it would send a third more.
+        # A full read (Turn.EVERYTHING) already sends the most requests. Reading unsuspicious consumers too would add
+        # a third, so a full read omits them.
         unsuspicious_reads=min(UNSUSPICIOUS_READS, most) if its is Turn.ALLOCATIONS else 0,
         suspects=memory.suspects,
         reported=memory.reported,
@@ -201,10 +204,12 @@ def _in_full(wanted: ViewRequest) -> ViewRequest:
 def _with_removable(
     task: AuditTask, memory: AuditMemory, nova: Reading[NovaState], view: PlacementView | None
 ) -> Reading[NovaState]:
-    """Add the compute node rows with the uuids of left providers that may be deleted; a row may name another host.
+    """Add the compute node rows of providers that the agent left in Placement and may now delete.
 
-    A left provider stayed in Placement when the agent deleted its compute node record. The provider's uuid may be in
-    use again.
+    A row is added whichever host it names.
+
+    The agent deleted the compute node record of such a provider before. A row with its uuid shows that a compute node
+    uses the provider again.
     """
     trees = {tree.uuid: tree for tree in (view.orphans if view else ()) if tree.providers}
     for left in memory.history.left if memory.history else ():

@@ -112,7 +112,7 @@ def _reads(task: AuditTask, acted: Acted) -> AuditReads:
 
 
 def _losses(task: AuditTask, before: History, acted: Acted, reads: AuditReads) -> tuple[Loss, ...]:
-    """Return a Loss (since when, how many audits) for each source that was not read; continue a Loss in ``before``."""
+    """Return for each source that was not read a Loss: since when, in how many audits. A Loss in ``before`` goes on."""
     failed = [
         Failed(reading.source, is_denied(reading.error), reading.asked)
         for reading in acted.snapshot.readings
@@ -159,7 +159,7 @@ def _settings_digest(task: AuditTask, memory: AuditMemory, before: History) -> s
 
 
 def _left(task: AuditTask, memory: AuditMemory, before: History, acted: Acted) -> tuple[LeftProvider, ...]:
-    """Return the providers whose compute node records the agent deleted or will delete; only this memory has them."""
+    """Return the providers whose compute node records the agent deleted or will delete. No other place lists them."""
     state, settings = acted.snapshot.nova.value, task.settings
     root_uuid = memory.identity.uuid if memory.identity else None
     is_writer = task.owns() and writes_records(settings, state)
@@ -181,7 +181,7 @@ def _since_everything(task: AuditTask, memory: AuditMemory, acted: Acted) -> int
 
 
 def _shared_due_in(task: AuditTask, memory: AuditMemory, acted: Acted, confirmed: Confirmed) -> int:
-    """Return after how many audits the agent reads sharing providers again.
+    """Return the number of audits before the audit that reads sharing providers again; 0 if the next audit reads them.
 
     These reads are due with each read of allocations, and in every audit while a ledger row of a sharing provider is
     suspicious or a current finding is about a sharing provider.
@@ -222,7 +222,7 @@ def _suspects(acted: Acted, confirmed: Confirmed) -> tuple[str, ...]:
     all_read = acted.snapshot.nova.ok and acted.snapshot.host.ok
     verdicts = _SUSPICIOUS if all_read else _SUSPICIOUS - {Verdict.UNKNOWN}
     suspicious = {row.key for row in acted.decision.rows if row.verdict in verdicts}
-    # Only a consumer's record shows these findings: without the record, the next audit could not check the findings.
+    # Findings with codes in OF_RECORDS show only in a consumer's own record, so the next audit must read that record.
     of_records = {s.finding.consumer_uuid for s in confirmed.findings if s.finding.code in OF_RECORDS}
     return tuple(sorted(suspicious | set(confirmed.unconfirmed_recorded) | {uuid for uuid in of_records if uuid}))
 

@@ -1,4 +1,4 @@
-"""Remember which store DISK_GB counted last: load store.json when an audit starts, save the file after a change.
+"""Remember from which store DISK_GB was last computed: load store.json when an audit starts, save it after a change.
 
 Every audit loads the file, because ``adopt --store`` may write it while the daemon runs. If the file is missing (the
 state directory's own mount may be lost), the daemon uses the value in its memory.

@@ -1,4 +1,4 @@
-"""Collect the books' amounts for a finding's consumers; once the finding is gone, the amounts show which book changed.
+"""Collect the amounts that the three books have for a finding's consumers; later they show why the finding ended.
 
 The books are promised (nova's database), held (libvirt, storage) and recorded (Placement's allocations). Pure.
 """
@@ -14,9 +14,10 @@ from agent.model.compared import Row
 from agent.model.finding import Booked, Finding
 from agent.model.memo import for_the_same_arguments
 
-#: The books' amounts of each consumer, by the consumer's key (``consumer.key``).
+#: Each consumer's amounts in the three books (promised, held, recorded), by the consumer's key (``consumer.key``).
 BookedBy: TypeAlias = Mapping[str, tuple[Booked, ...]]
-#: The key under which ``booked_by`` has the sums of all consumers, for findings about a class of the whole host.
+#: The key of the sums of all consumers in ``booked_by``; a finding about a resource class of the whole host uses
+#: them.
 ALL = ""
 
 

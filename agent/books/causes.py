@@ -29,7 +29,7 @@ def _consumer(found: Finding) -> tuple[str, ...]:
 
 
 def _provider(found: Finding) -> tuple[str, ...]:
-    """Return the provider's uuid and name. The name is for provider-name-conflict: two providers have the same name."""
+    """Return the provider's uuid and name. In provider-name-conflict, two providers share only the name."""
     name = dict(found.facts).get("provider_name")
     return tuple(str(part) for part in (found.provider_uuid, name) if part)
 
@@ -39,9 +39,10 @@ def _host(found: Finding) -> tuple[str, ...]:  # noqa: ARG001 - all findings of 
 
 
 class _Link(NamedTuple):
-    """Findings with codes in ``roots`` cause findings with codes in ``symptoms`` if ``of`` gives both a common value.
+    """A rule: findings with codes in ``roots`` cause those with codes in ``symptoms`` that share a value of ``of``.
 
-    A symptom of one link may be a root of another link. The finding at the beginning of such a chain is the root.
+    ``of`` returns a finding's consumer, provider or host. A symptom of one link may be a root of another link. The
+    finding at the beginning of such a chain is the root.
     """
 
     roots: frozenset[str]
@@ -55,8 +56,8 @@ _LINKS = (
     _Link(_DOUBTS | {"provider-name-conflict"}, frozenset({"write-refused"}), _provider),
     _Link(frozenset({"rival-writer"}), frozenset({"trait-unexpected"}), _provider),
 )
-# For each code of a finding about a missing amount: sets of codes of possible causes. The causes are the findings of
-# the first set that suffices: its findings together take the whole amount.
+# For each code of a finding about a missing amount: the codes of possible causes, as sets that are tried in this
+# order. The causes are the findings of the first set whose findings together take the whole missing amount.
 _TAKERS: Mapping[str, tuple[frozenset[str], ...]] = {
     "over-capacity": (_LEAKS, _USERS, _LEAKS | _USERS),
     "unmanaged-use-unplaced": (_USERS,),
@@ -125,20 +126,29 @@ def _takers(symptom: Finding, candidates: Iterable[Finding]) -> tuple[str, ...]:
 
 
 def _claims(root: Finding, evidence: frozenset[Claim]) -> frozenset[Claim]:
-    """Return which claims of ``root`` take the missing amount: allocations or, without these, use unknown to nova."""
+    """Return the claims of ``root`` that take the missing amount.
+
+    They are its allocations or, if it has none, its use unknown to nova.
+    """
     shared = evidence.intersection(root.evidence)
     recorded = frozenset(claim for claim in shared if claim.source.system == "placement")
     return recorded or frozenset(claim for claim in shared if claim.cause in UNMANAGED_CAUSES)
 
 
 def _unlisted(root: Finding, symptom: Finding) -> float:
-    """Return the unlisted usage if ``root`` is usage-unlisted for the symptom's class and provider; else 0."""
+    """Return the usage that Placement counts for no listed consumer, as the finding ``root`` reports it.
+
+    The result is 0 if ``root`` is no usage-unlisted finding for the symptom's resource class and provider.
+    """
     is_same = (root.provider_uuid, root.resource_class) == (symptom.provider_uuid, symptom.resource_class)
     return _number(dict(root.facts).get("unlisted"), 0.0) if root.code == "usage-unlisted" and is_same else 0.0
 
 
 def _amount(claims: Iterable[Claim], ratio: float) -> float:
-    """Return the capacity that the claims take. The sum of the bytes is rounded up to GiB, and multiplied by ratio."""
+    """Return the capacity that the claims take together.
+
+    The claims in bytes are added, rounded up to GiB and multiplied by ``ratio``, the allocation ratio.
+    """
     found = tuple(claims)
     size_bytes = sum(claim.size_bytes or 0 for claim in found)
     return sum(claim.amount for claim in found if claim.size_bytes is None) + bytes_to_gib_ceil(size_bytes) * ratio

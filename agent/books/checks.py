@@ -14,7 +14,8 @@ from types import MappingProxyType
 from agent.model.finding import ABOUT_READS, OVERWROTE, Booked, Finding
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 
-#: The name that ``unknown_because`` of a finding about writes contains if the audit tried no write.
+#: The reason in ``unknown_because`` (instead of a source's name) of a finding about writes if the audit tried no
+#: write.
 WRITES = "writes"
 
 # Findings about a source or a part of a source. Such a finding reports that the part is unreadable, so the audit can
@@ -24,9 +25,9 @@ _ABOUT_PARTS = ABOUT_READS | {"state-row-unreadable"}
 OF_RECORDS = frozenset(
     {"companion-leftover", "consumer-on-several-providers", "consumer-project-differs", "consumer-unknown"}
 )
-# Findings about allocations that no guest on this host needs. While libvirt is unread, a guest may need such an
-# allocation, so the audit does not report these findings. While libvirt is unread, such a finding is gone only if its
-# consumer has no allocation here any more.
+# Findings about allocations that no guest on this host needs. If libvirt was not read, a guest may need such an
+# allocation, so the audit does not report these findings; an earlier such finding is then gone only if its consumer
+# has no allocation here any more.
 _OF_NO_GUEST = frozenset(
     {"allocation-leaked", "allocation-stale-move", "consumer-unknown", "migration-finished-but-counted"}
 )

@@ -108,7 +108,10 @@ def _row(known: Known, key: _Key, books: _Claims) -> Row:
 
 
 def _stood_for(known: Known, consumer: str, resource_class: str) -> tuple[Claim, ...]:
-    """Return the claims (use unknown to nova) for which the agent created this consumer; () for another consumer."""
+    """Return the claims (use unknown to nova) that this consumer of the agent represents.
+
+    The result is () for a consumer that is not the agent's.
+    """
     cause = known.own_consumers.get(consumer)
     if cause is None:
         return ()

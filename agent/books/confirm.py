@@ -1,11 +1,11 @@
-"""Decide which findings are live, and which of them are confirmed, given what earlier audits saw.
+"""Decide which findings are live (not gone), and which live findings are confirmed, given what earlier audits saw.
 
 A finding ends only if an audit checked it and did not find it (checks.py). A finding that the audit could not check
 stays, with the state *unknown*, its last text, and its ``first_seen_at``.
 
-A finding is confirmed when enough audits in a row have seen it with equal evidence. Two audits count as two only if the
-time between them is neither too short nor too long: within milliseconds, both may see the same moment while nova builds
-an instance; two audits weeks apart say nothing about the time between.
+A finding is confirmed when enough audits in a row have seen it with equal evidence. Two audits count separately only if
+the time between them is neither too short nor too long. Milliseconds apart, both may see the same moment while nova
+builds an instance. Weeks apart, they say nothing about the time between.
 
 The removal of an allocation raises no generation in Placement, so cached allocations may be outdated. Therefore only an
 audit that read allocations counts a finding that rests on *recorded* (the book of Placement's allocations). Other
@@ -44,9 +44,9 @@ class AuditReads:
     ``at`` is when the reads began, ``ended`` when they ended (None: at the same moment), both in seconds since the
     machine's boot (monotonic). ``boot`` is the id of that boot.
 
-    An audit counts a finding again only if the audit's reads begin at least ``apart_s`` after the end of the reads that
-    last counted the finding, and at most ``within_s`` (None: no limit) after the end of the last audit's reads. So the
-    time that a hanging read takes does not count.
+    An audit increases a finding's count only if the audit's reads begin at least ``apart_s`` after the end of the reads
+    that last increased the count, and at most ``within_s`` (None: no limit) after the end of the last audit's reads. So
+    the duration of a slow read is part of neither interval.
 
     ``generations`` are the consumers' generations in Placement by consumer uuid, if they are part of the evidence (else
     None). With generations, a finding's count starts again after each change of its consumer's generation, and goes
@@ -83,8 +83,9 @@ class AuditReads:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confirmed:
-    """Live findings (sorted), the last records (sightings) of findings that are gone, and the history to keep.
+    """The result of ``confirm``: the live findings (sorted), the findings that are gone, and the history to keep.
 
+    - ``gone``: the last record (sighting) of each finding that is gone.
     - ``recheck_recorded``: allocations must be read again at once, because a new finding rests on cached allocations.
     - ``awaits_recorded``: the next audit must read the allocations, because a live finding rests on them. A DELETE of
       an allocation raises no generation: with cached allocations, up to ten audits would still report the finding.

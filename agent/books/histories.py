@@ -16,7 +16,7 @@ from agent.model.finding import History, Sighting
 def merged(ours: History, theirs: History, ended: Set[str] = frozenset()) -> History:
     """Return ``ours`` with the findings of ``theirs`` added. ``ended``: ids of findings that our audits found gone.
 
-    Everything except the findings and ``read_until`` comes from ``ours``. ``read_until`` is that of the newer history.
+    Everything except the findings and ``read_until`` comes from ``ours``. ``read_until`` comes from the newer history.
     """
     is_newer = ours.boot != theirs.boot or (ours.read_until or 0) >= (theirs.read_until or 0)
     known = {one.id: one for one in theirs.sightings if one.id not in ended}
@@ -35,7 +35,7 @@ def merged(ours: History, theirs: History, ended: Set[str] = frozenset()) -> His
 
 
 def _alone(sighting: Sighting, other: History) -> Sighting:
-    """Return the record (sighting) of a finding that the ``other`` history, of the same boot, does not have.
+    """Return the record (sighting) of a finding that the history ``other`` lacks. Both histories are of the same boot.
 
     The last audit of the other process did not find the finding. So the count is kept only if it is 1 and was made
     after that audit: a higher count may include audits from before the other process's audit.
@@ -49,9 +49,9 @@ def _uncounted(sighting: Sighting) -> Sighting:
 
 
 def _merged(newer: Sighting, older: Sighting) -> Sighting:
-    # If the newer audit could not check the finding, it set the count to 0, and the older count must not replace the 0.
-    # If the newer count began after the older process last saw the finding, an audit between them may have ended the
-    # older count.
+    # A newer count of 0 says that the newer audit could not check the finding, so the older count must not replace
+    # it. A newer count that began after the older record's last sighting does not continue the older count: an audit
+    # in between may have found the finding gone.
     is_equal = newer.evidence_digest == older.evidence_digest and newer.times > 0
     is_equal = is_equal and newer.stands_since <= older.last_seen_at
     counted = max(newer, older, key=lambda one: (one.times, one.counted_at)) if is_equal else newer

@@ -53,7 +53,7 @@ class OwnedFiles:
 
 @dataclass(frozen=True, slots=True)
 class _Guests:
-    """The possible owners of a folder or file; ``users`` are (file, uuid of a domain whose disk is this file).
+    """The possible owners of a folder or file; ``users`` has (file, uuid of the domain with this disk).
 
     ``known``: whether all possible owners are known. Only then does an instance's folder without an owner count as a
     leftover.
@@ -73,7 +73,7 @@ def image_store_rows(snapshot: Snapshot) -> tuple[StorageRow, ...]:
 
 
 def leftovers(snapshot: Snapshot) -> tuple[OwnedFiles, ...]:
-    """Return the folders of instances that left this host, sorted by path; () while an owner is not known."""
+    """Return the folders of instances that left this host, sorted by path; () if some possible owner is unknown."""
     found = (files for store in snapshot.stored.image_stores for files in _owned_files(store, _guests(snapshot, store)))
     return tuple(files for files in found if files.kind is StoreOwner.LEFTOVER)
 

@@ -49,7 +49,7 @@ def books(snapshot: Snapshot, settings: Settings, node: str | None) -> Books:
 
 
 def _promised(taken: Occupied, settings: Settings, view: PlacementView | None) -> Iterable[Claim]:
-    """Yield the promised claims.
+    """Yield the claims of the book *promised*: what nova's instances and migrations take on this host.
 
     A claim on a class of child providers names no provider, because the scheduler chose the child. But if the consumer
     has an allocation of this class on the root, the claim names the root.
@@ -64,7 +64,10 @@ def _promised(taken: Occupied, settings: Settings, view: PlacementView | None) -
 
 
 def _holders_on_root(view: PlacementView | None, name: str) -> frozenset[str]:
-    """Return the consumers with allocations of class ``name`` on the root; newer nova releases use a child instead."""
+    """Return the consumers with allocations of class ``name`` on the root provider.
+
+    Older nova releases put these allocations on the root, newer ones on a child.
+    """
     held = view.allocations if view else ()
     return frozenset(
         a.consumer_uuid for a in held if a.resource_class == name and view and a.provider_uuid == view.root_uuid
@@ -72,7 +75,10 @@ def _holders_on_root(view: PlacementView | None, name: str) -> frozenset[str]:
 
 
 def _unmanaged(held: Ledger, recorded: Ledger) -> Ledger:
-    """Return the *held* claims for use unknown to the cloud whose consumers have no allocation of the claim's class."""
+    """Return the *held* claims for use unknown to the cloud.
+
+    A claim is left out if its consumer has an allocation of the claim's class.
+    """
     counted = {(c.consumer.key, c.resource_class) for c in recorded.claims}
     return Ledger.of(
         c for c in held.claims if c.cause in UNMANAGED_CAUSES and (c.consumer.key, c.resource_class) not in counted
@@ -116,7 +122,7 @@ def _relabelled(claim: Claim, expected: frozenset[str]) -> Claim:
 
 
 def provider_key(view: PlacementView, provider_uuid: str) -> ProviderKey:
-    """Return ROOT, or ("provider", uuid) for another provider of the tree."""
+    """Return the key of a provider of the tree: ROOT for the root provider, else ("provider", uuid)."""
     return ROOT if provider_uuid == view.root_uuid else ProviderKey("provider", provider_uuid)
 
 

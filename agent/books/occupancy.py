@@ -1,8 +1,9 @@
 """Decide what nova's instances and migrations occupy on this host: one flavor, or two flavors during a resize.
 
 Both flavors of a resize count until the resize is confirmed, so one instance may occupy the host twice, in different
-NUMA cells. Until the move is finished, the instance's row has the old cells; the migration context has the cells of
-both sides. A finished migration occupies nothing, even if Placement still has its allocation. Pure.
+NUMA cells. Until the move is finished, the instance's row has the NUMA cells of the source; the migration context has
+the cells of source and destination. A finished migration occupies nothing, even if Placement still has its allocation.
+Pure.
 """
 
 from __future__ import annotations
@@ -111,10 +112,10 @@ def _arriving(state: NovaState, node: str) -> frozenset[tuple[str, int]]:
 
 
 def _in_new_cells(taken: Occupancy, arriving: frozenset[tuple[str, int]]) -> Occupancy:
-    """Return ``taken`` with the new NUMA cells if the instance's row names this host although its move is not finished.
+    """Return ``taken``, with the new NUMA cells if the instance's row names this host before its move here is finished.
 
-    The migration context must belong to the move to this host, not to a later move of the instance. nova does not check
-    this: after a failed move to this host, nova would use the new cells of the instance's next move.
+    The migration context must belong to the move to this host, not to a later move of the instance. nova itself does
+    not check this: after a failed move to this host, nova would use the new cells of the instance's next move.
     """
     context = taken.instance.context
     if not arriving or context is None or context.migration_id is None:
@@ -127,8 +128,8 @@ def _in_new_cells(taken: Occupancy, arriving: frozenset[tuple[str, int]]) -> Occ
 def _moves(
     state: NovaState, node: str, by_uuid: dict[str, Instance]
 ) -> tuple[dict[str, Migration], list[StuckMigration]]:
-    # For each known instance that is moving, the newest migration from or to this node counts. The migration is stuck
-    # if the instance's migration context belongs to another migration.
+    # Return, for each known instance that is moving, its newest migration from or to this node, and apart from these
+    # the stuck migrations. A migration is stuck if the instance's migration context belongs to another migration.
     newest: dict[str, Migration] = {}
     for migration in sorted(state.migrations, key=lambda m: m.id):
         instance = by_uuid.get(migration.instance_uuid)

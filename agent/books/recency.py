@@ -28,7 +28,10 @@ def migration_just_changed(migration: Migration, now: datetime.datetime | None) 
 
 
 def clock_that_matters(state: NovaState) -> datetime.datetime | None:
-    """Return the state source's time if a row changed so recently that a verdict depends on this time, else None."""
+    """Return the state source's current time if a row changed less than 10 s before it, else None.
+
+    Only if a row has just changed does a verdict depend on the time.
+    """
     young = any(instance_just_changed(i, state.now) for i in state.instances) or any(
         migration_just_changed(m, state.now) for m in (*state.migrations, *state.finished_evacuations)
     )

@@ -27,7 +27,7 @@ _POOL_DATA = frozenset({"thin", "pool", "data"})
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Some bytes of a volume group, which belong to the owner of ``volume``."""
+    """A number of bytes in a volume group. These bytes belong to the owner of ``volume``."""
 
     volume: Volume
     what: str

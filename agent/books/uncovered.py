@@ -18,7 +18,7 @@ from agent.model.report import InventoryRow, LedgerRow
 from agent.model.snapshot import LIBVIRT, LVM, PLACEMENT, STATE
 from agent.model.units import bytes_to_gib_ceil
 
-#: The amounts of ``uncovered`` are not known if the last audit could not read one of these sources.
+#: The sources that ``uncovered`` needs. If the last audit could not read one of them, the amounts are unknown.
 RESTS_ON = (PLACEMENT, STATE, LIBVIRT, LVM)
 UNMANAGED = frozenset(cause.value for cause in UNMANAGED_CAUSES)
 #: The terms of ``reserved`` that the operator configures for the host itself have names with this prefix.

@@ -95,7 +95,7 @@ def known_of(snapshot: Snapshot, written: Books, state: NovaState | None) -> Kno
 def verdict(known: Known, item: ConsumerClass) -> Verdict:
     """Return the verdict about this consumer and class."""
     if item.consumer in known.own_consumers:
-        return Verdict.AGREED  # the agent's own consumer stands for use unknown to nova, which other rows judge
+        return Verdict.AGREED  # the agent's consumer represents use unknown to nova; other rows judge that use
     if (plain := _BY_CAUSE.get(item.cause)) is not None:
         return plain
     if not known.written.state_known or _is_broken(known, item):
@@ -120,7 +120,7 @@ def _expected(known: Known, item: ConsumerClass) -> Verdict:
         return Verdict.UNKNOWN  # nothing to compare: no promise, and no module of agent/resources decides the class
     settling = _is_settling(known.occupancies[item.consumer])
     found = _of_the_settled(known, item, settling=settling)
-    # If nova's row just changed, the allocation may be outdated, because the agent read Placement before that row.
+    # If nova's row just changed, the allocation may be outdated, because the agent read Placement first.
     fits_less = found not in (Verdict.AGREED, Verdict.UNKNOWN)
     return Verdict.SETTLING if fits_less and _just_changed(known, item) else found
 
@@ -184,7 +184,8 @@ def _uninvited(known: Known, instance: Instance | None) -> Verdict:
         return Verdict.SETTLING
     if not _is_of_this_host(known, instance):
         return Verdict.SETTLING if just_changed else Verdict.GUEST_UNKNOWN
-    # The instance's row names this host, but nova promised the instance nothing here: the row may name another node.
+    # The row names this host, but nova promised the instance nothing on this node: the row may name another node of
+    # it.
     return Verdict.UNKNOWN if instance.task_state is None else Verdict.SETTLING
 
 
@@ -235,8 +236,8 @@ def _of_no_instance(known: Known, item: ConsumerClass) -> Verdict:
         return Verdict.UNKNOWN
     if record.consumer_type is None or record.consumer_type in _TYPES_OF_NOVA:
         return Verdict.CONSUMER_UNKNOWN
-    # A Stocktake agent created a consumer of its own type for another root provider: see the finding
-    # companion-leftover.
+    # This consumer has the consumer type of Stocktake, but the agent created it for another root provider. The
+    # finding companion-leftover reports it.
     return Verdict.UNMANAGED if record.consumer_type == OWN_TYPE else Verdict.OTHER_SERVICE
 
 

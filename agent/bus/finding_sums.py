@@ -80,7 +80,8 @@ def _oldest(findings: Iterable[SeenFinding]) -> dict[str, str]:
 def amounts_of(findings: Iterable[SeenFinding], codes: frozenset[str], book: str) -> dict[str, int]:
     """Return, by resource class, the sum of the claims in the findings with these ``codes``.
 
-    Only claims from ``book`` count (promised, held or recorded). A claim that several findings have counts once.
+    Only claims from ``book`` count (promised, held or recorded). If several findings contain the same claim, it counts
+    once.
     """
     claims: set[Claim] = {
         claim
@@ -96,7 +97,7 @@ def amounts_of(findings: Iterable[SeenFinding], codes: frozenset[str], book: str
 
 
 def _worst(findings: Sequence[SeenFinding]) -> Document | None:
-    """Return the finding with the highest severity; of several, the finding that was seen first."""
+    """Return the finding with the highest severity; if several have it, return the one that was seen first."""
     if not findings:
         return None
     seen = min(findings, key=_badness)

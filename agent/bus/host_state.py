@@ -193,7 +193,7 @@ def _numa(view: ResourceView | None, usages: tuple[CellUsage, ...] | None) -> li
 
 
 def _cell(cell: ViewCell, usage: CellUsage | None) -> Document:
-    """Return what guests may use of the NUMA cell, and what guests with a NUMA topology use of the cell.
+    """Return the NUMA cell's CPUs and memory for guests, and how much of them guests with a NUMA topology use.
 
     CPUs that the configuration does not give to guests are left out; reserved huge pages do not count as free.
     """

@@ -35,7 +35,7 @@ _NEVER = float("inf")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Channels:
-    """The functions that send the host's state and a notification; None if the agent sends no messages of this kind.
+    """One function sends the host's state, one a notification. A function is None if the agent sends no such messages.
 
     A function raises SourceUnavailable if the broker does not accept the message. ``interval_s`` is the time between
     two messages with the state, ``broker`` the broker's name in the log.
@@ -136,8 +136,8 @@ class Sender:
         send(host_state(report, sending))
         self._sent, self._asked = state_of(report), False
         self._sent_at = time.monotonic()
-        # Due after a random 90 to 100 % of the interval, so that hosts that started at one moment send at different
-        # moments later.
+        # The next message is due after a random 90 to 100 % of the interval, so that hosts that started at the same
+        # moment later send at different moments.
         self._due_at = self._sent_at + interval_s * random.uniform(0.9, 1.0)
         return True
 

@@ -45,7 +45,7 @@ def _codes(run: HealRun) -> Iterator[int]:
 def _is_refused_by_name(run: HealRun) -> bool:
     """Return whether a guard permanently refused to repair a finding that the operator named by its id.
 
-    A refusal because of an unread source is temporary.
+    A refusal is temporary if its reason is a source that could not be read.
     """
     unknown = {seen.finding.id for seen in run.report.findings if seen.state is FindingState.UNKNOWN}
     refused = (refusal for refusal in run.plan.refusals if not refusal.waits and refusal.finding_id not in unknown)

@@ -89,7 +89,7 @@ class HealRun:
 
     @property
     def undecided(self) -> bool:
-        """Whether it is unknown if the approved plan is still current.
+        """Whether this run cannot tell if the approved plan is still the current plan.
 
         The current plan differs from the approved plan, but perhaps only because a source that a repair needs
         was not read.
@@ -105,8 +105,8 @@ class HealRun:
 def healed(options: argparse.Namespace, ordered: Ordered) -> HealRun:
     """Run heal once.
 
-    Raises ConfigError, FolderUnavailable, UsageError if a requested finding does not exist, and NoDocument (exit code
-    75) if not enough sources could be read.
+    Raises ConfigError or FolderUnavailable for the configuration or the state directory, UsageError if a requested
+    finding does not exist, and NoDocument (exit code 75) if not enough sources could be read.
     """
     _check_codes(ordered)
     loaded = loaded_for(options)
@@ -154,8 +154,8 @@ def _audited(task: AuditTask, ordered: Ordered) -> AuditResult:
     for audits_before in range(needed):
         spacing_s = task.settings.confirm_spacing_s if audits_before else 0.0
         if spacing_s:
-            # Without the pause, all audits could run while nova builds or deletes one instance, and confirm a finding
-            # that ends with that build or delete.
+            # Without the pause, all audits could run while nova builds or deletes one instance. They would confirm a
+            # finding that ends when nova is ready.
             to_stderr(f"more audits must see the findings: next audit in {spacing_s:.0f} s ([agent] confirm_spacing)")
             task.parts.clock.wait(spacing_s)
         result = _audited_once(task, memory)
@@ -172,7 +172,7 @@ def _audited_once(task: AuditTask, memory: AuditMemory) -> AuditResult:
 
 
 def _without_own_files(task: AuditTask) -> AuditResult:
-    """Run only one audit: as this process cannot save the history, more audits would confirm nothing for later runs."""
+    """Run only one audit: this process cannot save the history, so more audits would confirm nothing for later runs."""
     result = _audited_once(task, AuditMemory())
     return dataclasses.replace(result, report=dataclasses.replace(result.report, own_files_read=False))
 
@@ -249,7 +249,10 @@ def _run(task: AuditTask, result: AuditResult, ordered: Ordered) -> HealRun:
 
 
 def _started_by_hand(task: AuditTask) -> AuditTask:
-    """Return the task without ``[heal] interval``, so that the guards say that the operator starts the next run."""
+    """Return the task without ``[heal] interval``.
+
+    The guards' texts then say that the operator must start the next run.
+    """
     heal = dataclasses.replace(task.settings.heal, interval_s=None)
     return dataclasses.replace(task, settings=dataclasses.replace(task.settings, heal=heal))
 

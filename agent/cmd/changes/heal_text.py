@@ -82,7 +82,7 @@ def result_line(result: Document, subject: str) -> str:
 
 
 def _heading(word: str, about: Document, scenery: Scenery) -> Line:
-    """Return ``change  CODE  NAME UUID  confirmed, 4 min  [87897f25]``."""
+    """Return an entry's first line, such as ``change CODE NAME UUID confirmed, 4 min [87897f25]``."""
     finding = scenery.findings.get(about["finding_id"])
     state: tuple[str | Span, ...] = ()
     if finding is not None:
