@@ -1,6 +1,6 @@
 """Say what one audit could check, from what the audit read and wrote; agent/books/checks.py then judges each finding.
 
-Pure, except for calls to the audit's own task.
+The functions are pure; they only call methods of the audit's task (AuditTask).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from agent.model.settings import Role
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE, Snapshot
 
 _UNEXPECTED = "trait-unexpected"
-# Codes of findings that need libvirt's list of devices, and of findings that need libvirt's capabilities: an audit may
-# lack the devices or the capabilities although libvirt answered.
+# _OF_DEVICES has the codes of findings that need libvirt's list of devices, _OF_CAPABILITIES the codes of findings
+# that need libvirt's capabilities. An audit may lack the devices or the capabilities although libvirt answered.
 _OF_DEVICES = ("mdev-type-unknown", "pci-device-lost", "pci-spec-conflict", "pci-spec-unmatched")
 _OF_CAPABILITIES = ("capabilities-incomplete", _UNEXPECTED)
 _LEFTOVER = "companion-leftover"

@@ -145,7 +145,7 @@ def what_rests_on(findings: Iterable[SeenFinding], rows: Iterable[Row]) -> str:
 
 
 def kept(last: FullState | None, how: StateRead, state: NovaState | None, beside: Beside) -> FullState | None:
-    """Return the full read that the next audit compares with: this audit's if it read in full, otherwise ``last``.
+    """Return the full read with which the next audit compares: that of this audit, or ``last`` if this read was light.
 
     Returns None if this audit could not read the cloud's state.
     """
@@ -175,7 +175,7 @@ def _rows(state: NovaState) -> tuple[object, ...]:
 
 
 def _unseen_changes(state: NovaState, now: datetime.datetime | None) -> str:
-    """Return which instance might change without a sign that a light read detects; empty if there is none."""
+    """Return why nova's rows may change without a sign that a light read detects; empty if there is no reason."""
     for move in state.migrations:
         if move.under_way:
             return f"migration {move.uuid} is under way"

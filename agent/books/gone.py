@@ -22,7 +22,7 @@ from agent.model.snapshot import PLACEMENT, STATE
 from agent.text.amounts import with_class
 
 _HOST = "host"
-# For each book: its name in texts, and the reason if only this book changed.
+# For each book: its name in texts, and the reason why a finding ended if only this book changed.
 _BOOKS = MappingProxyType(
     {
         PLACEMENT: ("placement", GoneReason.PLACEMENT_CHANGED),
@@ -74,7 +74,10 @@ def gone(sighting: Sighting, now: Present) -> GoneFinding:
 
 
 def _repair(seen: SeenFinding, now: Present) -> Repair | None:
-    """Return the newest repair of the finding, its cause or its consumer since the finding was last seen, else None."""
+    """Return the newest repair since an audit last saw the finding; None if there is none.
+
+    The repair is one of the finding itself, of a finding that caused it, or of its consumer.
+    """
     ids = {seen.finding.id, *seen.caused_by}
     consumer = seen.finding.consumer_uuid
     fitting = [

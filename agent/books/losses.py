@@ -51,7 +51,7 @@ def weighty(settings: Settings) -> frozenset[str]:
 def losses_after(
     before: Iterable[Loss], boot_before: str, failed: Iterable[Failed], at: Moment, settings: Settings
 ) -> tuple[Loss, ...]:
-    """Return since when each source is unread (its loss), by source; a source that was not tried keeps its loss."""
+    """Return each unread source's Loss: since when it is unread. A source that the agent did not try keeps its Loss."""
     known = {loss.source: loss for loss in before}
     heavy = weighty(settings)
     found = []

@@ -102,7 +102,7 @@ class DemoAgent:
         return tuple(dataclasses.replace(row, wanted=row.recorded) for row in rows)
 
     def answer(self, vcpus: int) -> TreeAnswer | None:
-        """Return whether this host fits ``vcpus`` VCPUs in one request, and why; None if it has no provider tree."""
+        """Return whether this host can take ``vcpus`` VCPUs in one request, and why; None without a provider tree."""
         request = ResourceRequest(groups=(RequestGroup(resources=(("VCPU", vcpus),)),))
         trees = why(request, own_offers(self._client, self._view())).trees
         return next((tree for tree in trees if tree.root_uuid == self._host.root_uuid), None)

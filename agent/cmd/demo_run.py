@@ -20,7 +20,7 @@ from agent.model.report import AuditReport
 
 # The demo prints this text, which says why no host of the demo has role companion, the role of most hosts.
 _NO_NOVA_COMPUTE = (
-    "nova-compute: none runs here, so both agents have role owner, and the inventories in the stories are theirs. "
+    "nova-compute: none runs here, so both agents have role owner, and they write the inventories in the stories. "
     "Beside a running nova-compute the role is companion, in which nova-compute writes the inventory; a stand-in for "
     "nova-compute in this demo would only show invented figures."
 )
@@ -39,7 +39,7 @@ def run(built: DemoCloud, progress: Callable[[str], None]) -> DemoRun:
             progress(f"the agent on {host.name} runs two more audits, so that its findings are confirmed")
             agents[host.name].audit()
             agents[host.name].audit()
-        progress(f"the agent on {cast.FIRST.name} repairs the leak of story 1, and undo puts the repair back")
+        progress(f"the agent on {cast.FIRST.name} repairs the leak of story 1, and the repair is then undone")
         runs = tuple(HostRun(name=h.name, report=agents[h.name].last(), holds=agents[h.name].holds()) for h in HOSTS)
         seen = Seen(
             first=first.last(),

@@ -78,7 +78,7 @@ def _is_format(word: str) -> bool:
 
 def _failed(failure: Failure, words: Sequence[str]) -> int:
     as_json = wants_json(words)
-    # No message after Ctrl-C in a terminal: the operator knows why the command ended.
+    # After Ctrl-C, print no message for people: the operator knows why the command ended.
     if as_json or failure.kind is not FailureKind.INTERRUPTED:
         for line in failure.lines:
             to_stderr(line)

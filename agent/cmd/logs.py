@@ -50,7 +50,8 @@ LIBRARIES = (
 JSON_VALUE_BYTES = 4096
 
 _audit_id: contextvars.ContextVar[str | None] = contextvars.ContextVar("audit_id", default=None)
-# The bytes that the longest prefix for journald takes, and oslo.log's usual prefix (time, process id, level, logger).
+# The size in bytes of two prefixes of a line: the longest prefix for journald, and oslo.log's usual prefix (time,
+# process id, level, logger).
 _JOURNALD_BYTES, _USUAL_PREFIX_BYTES = 3, 75
 _OURS = ("stocktake.", "agent.")
 # Fields that text lines do not show as ``name=value``; oslo.log's project and version do not describe the agent.
@@ -151,7 +152,8 @@ class JsonFormatter(formatters.JSONFormatter):
         return f'{{"event": "{event_name(record)}", {line[1:]}' if is_ours(record) else line
 
     def _line(self, record: stdlib.LogRecord) -> str:
-        # Not ``try`` and ``except``: inside an except block, the second format() below would add the current exception.
+        # ``suppress`` instead of ``try`` and ``except``: in an except block, the second format() would add the
+        # exception.
         with contextlib.suppress(RecursionError):
             return str(super().format(record))
         shown = stdlib.makeLogRecord(record.__dict__)

@@ -109,7 +109,7 @@ HELP_TEXTS: Mapping[str, HelpText] = {
             ("stocktake findings", "every finding, the most urgent first"),
             ("stocktake findings --causes --severity error", "the errors that no other finding causes"),
             ("stocktake findings --consumer web-1", "what is wrong with one consumer"),
-            ("stocktake findings --last", "the findings of the daemon's last audit, at once"),
+            ("stocktake findings --last", "the findings of the daemon's last audit, without a new audit"),
         ),
         exits=(
             (0, "no finding passes the filters"),
@@ -134,7 +134,7 @@ HELP_TEXTS: Mapping[str, HelpText] = {
             (2, "a source could not be read, or the outcome of a change is not known"),
             (3, "printed a plan that changes something"),
             (4, "carried out the whole plan"),
-            (5, "a guard rail refused the named finding or a change of the plan, or the plan has changed"),
+            (5, "a guard rail refused the named finding or one of the changes, or the plan is out of date"),
             (75, "the named finding must wait, or so little could be read that there is no plan"),
         ),
     ),
@@ -173,7 +173,7 @@ HELP_TEXTS: Mapping[str, HelpText] = {
     "report": HelpText(
         examples=(
             ("stocktake report --html host.html", "run an audit and write the page about this host"),
-            ("stocktake report --html host.html --last", "the page of the daemon's last audit, at once"),
+            ("stocktake report --html host.html --last", "the page of the daemon's last audit, without a new audit"),
             ("stocktake report --html - --last > host.html", "the same page on stdout"),
             ("stocktake report --html fleet.html --fleet reports", "the page of all hosts, from their report files"),
         ),

@@ -213,7 +213,7 @@ class ListCommand(BaseCommand, Lister, DisplayCommandBase, ParserOwner):  # type
         parsed_args.sort_columns = [self._column(name, columns) for name in parsed_args.sort_columns]
 
     def _headings_of(self, parsed_args: argparse.Namespace) -> dict[str, str]:
-        """Return {column: heading} for columns that the operator named by a heading; the table keeps this heading."""
+        """Return {column: heading} for columns that the operator named by a heading; the table prints that heading."""
         columns = self.columns(parsed_args)
         named = {typed: self._column(typed, columns) for typed in parsed_args.columns}
         return {

@@ -82,7 +82,7 @@ def _checked(options: argparse.Namespace) -> tuple[Loaded | None, tuple[str, ...
 
 
 def _live(options: argparse.Namespace, loaded: Loaded) -> tuple[Answer, ...]:
-    """Run all probes (agent/cmd/probes) and return their answers; the libraries do not log their retries to stderr."""
+    """Run all probes (agent/cmd/probes) and return their answers. The libraries' log lines about retries are hidden."""
     from agent.cmd.audited import command_logging
     from agent.cmd.probes import probes_for
     from agent.cmd.probes.probe import LIMIT_S, answers

@@ -143,7 +143,7 @@ class Demo(DocumentCommand):
 def _shown(command: Demo, *, keep: bool, form: str, page: str | None) -> DemoRun:
     """Build the cloud, run the agent and print the stories; return the results of the run.
 
-    Each part of the cloud is registered in ``standing`` for clean-up before a signal can end the demo.
+    Before a signal can end the demo, each part of the cloud is registered in ``standing``, which removes it at the end.
     """
     from agent.cmd.demo_run import run
     from agent.demo import cloud

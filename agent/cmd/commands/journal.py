@@ -65,7 +65,7 @@ class Journal(ListCommand):
             action="append",
             default=[],
             metavar="UUID",
-            help="only this consumer: its uuid, the first 8 characters or more, or the instance's name in the journal "
+            help="only this consumer: its uuid (at least the first 8 characters) or the instance's name in the journal "
             "(repeatable)",
         ),
     )

@@ -51,8 +51,8 @@ class Watch(BaseCommand):
             "--format",
             choices=(TABLE, JSON, CSV, TEXT),
             default=TABLE,
-            help="table (the default; text is the same), json: each message as it came, with --once one object; "
-            "csv: one row per host",
+            help="table (the default; text is another name for it); json: one object per message, or one object "
+            "with --once; csv: one row per host",
         ),
         argument("--all", action="store_true", help="show clean hosts too"),
         argument(

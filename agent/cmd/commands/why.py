@@ -41,7 +41,7 @@ def _page(text: str) -> int | str:
 
 _SEVERAL = (
     ("--resource", "CLASS=AMOUNT", "the requested amount of a resource class (repeatable)"),
-    ("--required", "TRAITS", "required traits: T, T1,T2 (both) or in:T1,T2 (any of them; repeatable)"),
+    ("--required", "TRAITS", "required traits: T (one), T1,T2 (both) or in:T1,T2 (any of them); repeatable"),
     ("--forbidden", "TRAITS", "forbidden traits: T or T1,T2 (repeatable)"),
     ("--member-of", "AGGREGATES", "uuids of aggregates: A, in:A,B (any of them) or !A (not in A); repeatable"),
 )
@@ -57,7 +57,7 @@ _ONCE = (
 
 
 class Why(DocumentCommand):
-    """Explain "No valid host": what refuses a request on this host or everywhere, and what would make it fit."""
+    """Explain "No valid host": what refuses a request on this host or in the whole cloud, and what would help."""
 
     ARGUMENTS = (
         *(argument(name, metavar=form, help=what, action="append", default=[]) for name, form, what in _SEVERAL),

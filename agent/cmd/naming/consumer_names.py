@@ -50,7 +50,7 @@ def known_names(report: AuditReport) -> frozenset[str]:
 
 
 def _by_key(report: AuditReport, typed: str) -> tuple[str, ...]:
-    """Return ``typed`` in a tuple if it is a consumer's key, else the owner of the volume with this name, if any."""
+    """Return the consumer whose key is ``typed``, else the owners of the volume that ``typed`` names; () if none."""
     if any(row.consumer_key == typed for row in report.ledger):
         return (typed,)
     owners = {row.owner for row in report.storage if row.source == f"{_LVM}{typed}"}

@@ -1,4 +1,4 @@
-"""Say when and by which repair a finding ended that audits no longer find."""
+"""Say, about a finding that audits no longer find, when it ended and which repair ended it."""
 
 from __future__ import annotations
 
