@@ -53,7 +53,7 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
 
 
 class ParserOwner(Command):
-    """Makes a command's parser. A command lists this base class after cliff's own base classes, which add options."""
+    """Makes a command's parser. A class of a command names this base class last: cliff's base classes add options."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return a parser with the command's description, examples and exit codes, but without its arguments."""
