@@ -1,4 +1,4 @@
-"""The three books side by side, and the desired provider tree that the plan compares with Placement."""
+"""The three books (promised, held, recorded), and the desired provider tree that the plan compares with Placement."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from agent.model.provider_config import Addition
 class Books:
     """The three books: what the cloud promised, what the host holds, what Placement recorded.
 
-    ``unmanaged``: held claims that the cloud does not know and that Placement does not record. ``occupied``: the
-    instances and moves from which the claims in ``promised`` were computed. ``state_known``, ``host_known``,
-    ``recorded_known``: whether the source of promised, held or recorded could be read. The book of an unread source is
-    empty; this does not mean that there are no claims.
+    ``unmanaged``: the claims in ``held`` whose consumer the cloud does not know and for which Placement has no
+    allocation. ``occupied``: the instances and moves from which the claims in ``promised`` were computed.
+    ``state_known``, ``host_known``, ``recorded_known``: whether the source of ``promised``, ``held`` or ``recorded``
+    could be read. If a source could not be read, its book is empty; this does not mean that there are no claims.
     """
 
     promised: Ledger
@@ -69,8 +69,8 @@ class DesiredProvider:
     """One provider as it should be in Placement.
 
     The agent decides about ``owned_classes``: if such a class is not in ``inventories``, the agent removes its
-    inventory, unless the class is in ``frozen``. Traits and aggregates that are not in the wanted or the unwanted set
-    stay as they are.
+    inventory, unless the class is in ``frozen``. The agent adds the wanted traits and aggregates and removes the
+    unwanted ones. It does not change any other trait or aggregate.
     """
 
     key: ProviderKey

@@ -46,7 +46,7 @@ class Origin(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consumer:
-    """The owner of a claim.
+    """The consumer that takes the amount of a claim.
 
     ``uuid`` is the consumer uuid in Placement's sense, None if the consumer has no uuid. ``kind`` is instance,
     migration, domain, volume, host or unknown. For a consumer without a uuid (a volume), ``key`` is the consumer's
@@ -80,7 +80,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ledger:
-    """One of the three books. Claims are sorted, so that ledgers with equal content are equal."""
+    """The claims of one book. The claims are sorted, so that two ledgers with the same claims compare as equal."""
 
     claims: tuple[Claim, ...] = ()
 
@@ -94,7 +94,7 @@ class Ledger:
         return sum(c.amount for c in self.claims if c.resource_class == resource_class)
 
     def by_consumer(self) -> dict[str, tuple[Claim, ...]]:
-        """Return the claims by the consumer's key."""
+        """Return the claims, grouped by the consumer's key."""
         grouped: dict[str, list[Claim]] = defaultdict(list)
         for claim in self.claims:
             grouped[claim.consumer.key].append(claim)

@@ -15,10 +15,11 @@ from agent.model.claim import Claim
 from agent.model.placement import LeftProvider
 from agent.model.provider_config import Addition
 
-#: The number of audits in a row that must find the same allocations of a consumer before heal changes these allocations
-#: in role companion.
+#: In role companion, heal changes a consumer's allocations only after this number of audits in a row found the same
+#: allocations.
 STEADY_AUDITS = 3
-#: The name of the fact in a finding rival-writer that says whether the other program changed what this agent wrote.
+#: The name of a fact in findings with the code rival-writer. The fact says whether the other program changed what this
+#: agent wrote.
 OVERWROTE = "overwrote"
 #: The codes of findings about sources that could not be read. These findings rest on no source, because they report the
 #: failed read itself.
@@ -40,8 +41,8 @@ class FindingState(enum.Enum):
     """What the last audit knows about a finding that is not gone.
 
     SEEN: the audit checked the finding, and it exists. CONFIRMED: the finding exists, and enough audits have confirmed
-    it since it appeared. UNKNOWN: the audit could not check the finding, because a source that the finding rests on was
-    unread.
+    it since it appeared. UNKNOWN: the audit could not check the finding, because it could not read a source that the
+    finding rests on.
     """
 
     SEEN = "seen"
@@ -50,7 +51,10 @@ class FindingState(enum.Enum):
 
 
 class RemedyKind(enum.Enum):
-    """What the operator does: HEAL runs ``stocktake heal``, INSPECT only looks, HAND changes something, WAIT waits."""
+    """What the operator does.
+
+    HEAL: run ``stocktake heal``. INSPECT: only look. HAND: change something by hand. WAIT: wait.
+    """
 
     HEAL = "heal"
     INSPECT = "inspect"
@@ -95,9 +99,9 @@ class Finding:
     has the same remedies as one text. ``headline`` is one sentence of at most 160 characters: who, what, where.
     ``known`` are sentences with what else the audit read about the subject, for the operator's decision. They are not
     part of the evidence: the finding stays the same if they change. ``began_at`` is when the fault began according to
-    nova's rows (ISO 8601 UTC), None if no row says that; ``began_because`` says what happened then. ``saved_id`` is the
-    id from the history file if that file has no text of the finding: then the id cannot be computed from the other
-    fields. Empty for every other finding.
+    nova's rows (ISO 8601 UTC), None if no row says that; ``began_because`` says what happened then. ``saved_id`` is
+    empty for almost every finding. Only if the history file has a finding's id but not its text, ``saved_id`` is that
+    id, because the id cannot be computed from the other fields.
     """
 
     code: str
@@ -152,7 +156,7 @@ class Booked(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
-    """The history of one live finding, as the history file keeps it.
+    """The history of one finding that still exists, as the history file keeps it.
 
     A finding is confirmed after several audits. ``times`` is how many audits in a row counted towards the confirmation;
     the count stops at the largest number that any decision needs. ``counted_at`` is when the last of these audits ended
@@ -160,9 +164,10 @@ class Sighting:
     evidence; empty if an older version wrote the file. ``last_seen_at``: when an audit last checked the finding and
     found it.
 
-    ``confirmed``: since the finding appeared, it was confirmed at least once. ``finding``: the finding as last seen;
+    ``confirmed``: whether the finding was ever confirmed since it appeared. ``finding``: the finding as last seen;
     None in the history of an older version, which saved no text. ``booked``: the amounts of the finding's consumers
-    when it was last seen, to say later which book changed. ``caused_by`` has the same meaning as in ``SeenFinding``.
+    when it was last seen; a later audit needs them to say which book changed. ``caused_by`` has the same meaning as in
+    ``SeenFinding``.
     ``unknown_because`` says what the last audit did not read.
     """
 
@@ -185,7 +190,7 @@ class Sighting:
 class SeenFinding:
     """A finding with its history; ``stands_since`` and ``times`` have the same meaning as in ``Sighting``.
 
-    ``confirmed``: the finding was confirmed once since it appeared; a source lost later does not change that.
+    ``confirmed``: whether the finding was ever confirmed since it appeared, even if a later audit could not check it.
     ``last_seen_at``: when an audit last checked the finding and found it. ``unknown_because``: what was not read, if
     ``state`` is UNKNOWN: names of sources, or ``writes`` for a finding about writes that this audit did not try.
     ``caused_by`` are the ids of the findings that cause this finding, ``symptoms`` the ids of the findings that this

@@ -1,4 +1,4 @@
-"""The plan of ``stocktake heal`` (actions, refusals, a digest); results and settings of the daemon's heal."""
+"""The plan of ``stocktake heal`` (actions, refusals, a digest), the results of the daemon's heal, and its settings."""
 
 from __future__ import annotations
 
@@ -50,8 +50,9 @@ class HealAction:
 class ProviderChange:
     """The whole inventory of one provider before and after the change; None means that the provider does not exist.
 
-    The plan has no generations: every scheduled instance raises the root's generation, so the plan's digest would
-    change moments after the operator has seen the plan. The module that executes the plan reads the generations.
+    The plan has no provider generations, because the plan's digest covers all its fields. Every scheduled instance
+    raises the root provider's generation, so the digest would change moments after the operator has seen the plan. The
+    module that executes the plan reads the generations.
     """
 
     uuid: str
@@ -146,12 +147,13 @@ class HealPlan:
 def _body(action: AnyAction) -> dict[str, Any]:
     """Return the fields of an action that go into the digest."""
     if isinstance(action, ReshapeAction):
-        # If a failed attempt left a new provider without inventory, the digest is the same as without this provider.
+        # A failed attempt may have created the new provider without inventory. The plan's digest must be the same as
+        # before that attempt, when the provider did not exist.
         providers = tuple(replace(each, before=each.before or ()) for each in action.reshaping.providers)
         action = replace(action, reshaping=replace(action.reshaping, providers=providers))
     body = asdict(action)
-    # ``also_ends`` only names the other findings that the change would end. Without it, the digest stays the same when
-    # that list changes.
+    # ``also_ends`` only names the other findings that the change would end. The digest leaves this list out, so that a
+    # change of the list does not change the digest.
     del body["also_ends"]
     for change in (body, *body.get("reshaping", {}).get("changes", ())):
         # Leave out the record's age, which grows from plan to plan. A changed record has another content or generation.

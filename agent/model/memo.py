@@ -59,7 +59,7 @@ CACHES = MappingProxyType(
         "agent.sources.nova.documents._context": "parsed migration contexts",
         "agent.sources.nova.documents._flavors": "parsed flavors",
         "agent.sources.nova.documents._numa": "parsed NUMA topologies",
-        "agent.sources.nova.sign_tables.signs_of": "the SQL statement of a light read for one host",
+        "agent.sources.nova.sign_tables.signs_of": "the SQL statement that counts and checksums one host's rows",
         "agent.sources.nova.tables._once_per_host": "the SQL statements for one host",
         "agent.sources.storage.lvm_json.parse_storage": "the parsed report of lvs",
         # Values that a process computes only once, and actions that it performs only once.

@@ -15,10 +15,11 @@ _INSTANCE_FOLDER = re.compile(f"({_UUID})(|_resize|_del)")
 # Matches nova's name of an instance's volume, <uuid>_<disk name>; nova doubles underscores of the disk name. To find
 # volumes, nova compares the prefix <uuid>_.
 _INSTANCE_VOLUME = re.compile(f"({_UUID})_.*")
-# Matches cinder's names of volumes (volume_name_template) and snapshots; lvm2 reserves the prefix "snapshot", hence the
-# "_".
+# Matches cinder's names of volumes (volume_name_template) and snapshots. cinder's LVM driver adds the "_" because lvm2
+# reserves names that begin with "snapshot".
 _BLOCK_STORAGE_VOLUME = re.compile(f"(volume|_snapshot)-{_UUID}")
-# The files of cinder's NFS driver and similar drivers; the file of a snapshot has the snapshot's uuid as a suffix.
+# Matches the file names of cinder's NFS driver and similar drivers. A snapshot's file has the snapshot's uuid as a
+# suffix.
 _BLOCK_STORAGE_FILE = re.compile(f"volume-{_UUID}([.]{_UUID})?")
 
 KEPT_FOR_RESIZE = "_resize"

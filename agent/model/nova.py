@@ -224,7 +224,7 @@ class ComputeHost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pulse:
-    """Heartbeats of the cell's services, and ``now``, the clock by which the heartbeats' ages are computed; naive UTC.
+    """Heartbeats of the cell's services, and ``now``, the time from which the heartbeats' ages are computed; naive UTC.
 
     ``heartbeat`` and ``newest`` have the meaning of ``heartbeat`` and ``newest_heartbeat`` in NovaState.
     """

@@ -1,7 +1,8 @@
 """The agent's own consumers in Placement. Their allocations stand for use of the host that the cloud does not know.
 
 Each root provider has one such consumer for each cause of the use. The agent recognizes its consumers by their uuid,
-derived from the root's uuid and the cause, since Placement reports no consumer type below microversion 1.38. Pure.
+which is computed from the root's uuid and the cause. It cannot use the consumer type for this: Placement reports
+consumer types only from microversion 1.38 on.
 """
 
 from __future__ import annotations

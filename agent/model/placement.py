@@ -126,8 +126,8 @@ class LeftProvider(NamedTuple):
 class DetachedTree:
     """A provider outside this host's tree, with all providers below it (parents first) and their allocations.
 
-    ``uuid`` is the uuid that the agent searched for: of an orphaned compute node, or of one of the agent's own
-    providers, which may share through an aggregate. ``providers`` is empty if Placement has no such provider.
+    ``uuid`` is the uuid that the agent searched for. It belongs to an orphaned compute node or to one of the agent's
+    own providers. ``providers`` is empty if Placement has no such provider.
     """
 
     uuid: str
@@ -159,7 +159,7 @@ class PlacementView:
     ``providers`` is empty if the root does not exist yet.
     ``allocations``: all allocations on ``providers``.
     ``allocations_fresh``: False if ``allocations`` are from the cache of an earlier audit.
-    ``consumers``: the answers to ``GET /allocations/{consumer}``. The agent need not have asked about every consumer.
+    ``consumers``: the answers to ``GET /allocations/{consumer}``, for those consumers about which the agent has asked.
     ``name_holder``: another provider that has the root's name.
     ``typed_consumers``: whether the server stores a consumer's type (microversion 1.38).
     ``orphans``: the trees of this host's orphaned compute nodes, if requested. Their allocations are never cached.

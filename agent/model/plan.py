@@ -22,7 +22,10 @@ class CreateProvider:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutInventories:
-    """PUT …/inventories: the whole set. Classes that the agent does not own keep the values that the agent read."""
+    """Replace all inventories of a provider (PUT …/inventories).
+
+    The classes that the agent does not own keep the values that the agent read.
+    """
 
     provider_uuid: str
     inventories: tuple[Inventory, ...]
@@ -30,7 +33,7 @@ class PutInventories:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutTraits:
-    """PUT …/traits: the whole set, including the traits that the agent read and does not own."""
+    """Replace all traits of a provider (PUT …/traits); the request also has the traits that the agent does not own."""
 
     provider_uuid: str
     traits: tuple[str, ...]
@@ -38,7 +41,7 @@ class PutTraits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutAggregates:
-    """PUT …/aggregates: the whole set."""
+    """Replace all aggregates of a provider (PUT …/aggregates)."""
 
     provider_uuid: str
     aggregates: tuple[str, ...]
@@ -104,7 +107,10 @@ class Reshape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateComputeNode:
-    """Create a compute node record (conductor: ComputeNode.create). nova restores a soft-deleted row with its uuid."""
+    """Create a compute node record (conductor: ComputeNode.create).
+
+    If a soft-deleted row has the record's uuid, nova restores this row.
+    """
 
     record: NodeRecord
 

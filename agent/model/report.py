@@ -51,7 +51,8 @@ class LedgerRow:
 
     The books are ``promised`` (nova's database), ``held`` (libvirt, storage) and ``recorded`` (Placement's
     allocations); None: nothing in that book. ``outside_tree``: the row is about a sharing provider outside this host's
-    tree, so the host's sums leave the row out. ``settling``: what nova has in progress, if the verdict is SETTLING.
+    tree, so the host's sums leave the row out. If the verdict is SETTLING, ``settling`` says which operation nova has
+    in progress.
     """
 
     consumer_uuid: str | None
@@ -249,7 +250,7 @@ class AuditReport:
     ``lock_missed``: whether the audit wrote nothing because another process had the lock for writes.
     ``write_results``: (kind of write, ``done``, ``refused`` or ``failed``, number), for the metrics.
     ``guests``: (``instance`` or ``foreign``, state, number), for the metrics; None if libvirt was not read.
-    ``heal``: None if the audit was not the daemon's, or if the audit failed.
+    ``heal``: the progress of the daemon's heal; None if a command made the audit, or if the audit failed.
     ``names``: the names of all instances and guests that the audit read, sorted; several uuids may have one name.
     ``providers``: the resource providers of the host's tree, with their parents.
     ``own_files_read``: False if a command may not read the agent's state directory, because it does not run as root.

@@ -24,8 +24,8 @@ FILESYSTEM = "filesystem"
 IMAGES = "images"
 CEPH = "ceph"
 PMEM = "pmem"
-# The name for a part of the source ``images``: the size of the image cache, which may be unknown although the disks
-# were measured.
+# The name for the size of the image cache. The source ``images`` measures this size and the guests' disks; if it could
+# measure only the disks, the size of the cache is unknown.
 IMAGE_CACHE = "image-cache"
 
 
@@ -53,7 +53,7 @@ class Reading(Generic[T]):
 
     @property
     def asked(self) -> bool:
-        """Whether the agent tried to read the source; False if a source that the agent must read first is unread."""
+        """Whether the agent tried to read the source; False if it could not read another source that it needs first."""
         return not isinstance(self.error, PlacementNotAsked)
 
 

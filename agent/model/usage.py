@@ -43,7 +43,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PinConflict:
-    """A host CPU with an invalid pinning: several instances are pinned to the CPU, or one is although none may be.
+    """A host CPU to which several instances are pinned, or a host CPU with a pinned instance that allows no pinning.
 
     ``cpu`` is a CPU of cell ``cell``. ``instances`` are the sorted uuids of the instances pinned to the CPU. The list
     can have a single uuid if the CPU is not available for pinning.

@@ -1,6 +1,6 @@
 """Parse the address of a monitoring server: ``tcp://HOST:PORT`` or ``unix:///PATH``, as in nova's [healthcheck].
 
-Pure: no name is looked up, so the host of a TCP address is an IP address or ``localhost``.
+This module does not look up names. Therefore the host of a TCP address must be an IP address or ``localhost``.
 """
 
 from __future__ import annotations

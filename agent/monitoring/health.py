@@ -2,7 +2,7 @@
 
 The document has the form of nova's health checks (nova spec "per-process healthchecks"): an object with one object per
 check, not the arrays of the draft for application/health+json. Findings never change the health, because a monitoring
-system may restart an unhealthy agent, and a restart repairs no leak. Pure: times are arguments.
+system may restart an unhealthy agent, and a restart repairs no leak.
 """
 
 from __future__ import annotations
@@ -52,7 +52,10 @@ class BusState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthState:
-    """The checks by name, and for each check the number of failed audits in a row. A reload resets only the checks."""
+    """The checks by name, and for each check the number of failed audits in a row.
+
+    A reload of the configuration removes the checks but keeps the numbers of failed audits.
+    """
 
     checks: Mapping[str, Check] = field(default_factory=dict)
     losses: Mapping[str, int] = field(default_factory=dict)
@@ -138,7 +141,10 @@ def document(
 
 
 def _source(sources: Iterable[SourceStatus], names: Iterable[str]) -> str | None:
-    """Return the error of the first unread source in ``names``; "" if all were read, None if none of them was asked."""
+    """Return the error of the first source in ``names`` that the audit could not read.
+
+    The result is "" if the audit read all of them, and None if it did not try to read any of them.
+    """
     asked = [source for source in sources if source.name in names and source.asked]
     if not asked:
         return None

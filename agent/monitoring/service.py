@@ -91,7 +91,7 @@ class Monitor:
 
     def audited(self, report: AuditReport, changed: tuple[FindingChange, ...]) -> None:
         """Update the health and the metrics from an audit's report. Called on the worker's thread."""
-        # The health is updated first, so that an error in the metrics does not leave the health of an earlier audit.
+        # Update the health first. Then it is up to date even if an error ends the update of the metrics.
         self._state = after_audit(self._state, report, self._moment())
         self._is_ready = True
         if self._metrics is not None:

@@ -28,7 +28,7 @@ class Nested:
 
 @dataclass(frozen=True, slots=True)
 class UnknownChildren:
-    """The agent cannot say which child providers a consumer's allocation belongs on; ``why`` is the reason."""
+    """The agent cannot say on which child providers a consumer's allocation should be; ``why`` is the reason."""
 
     why: str
 
@@ -73,7 +73,10 @@ class NestedFamily(Protocol):
         ...
 
     def withdrawn(self, snapshot: Snapshot, settings: Settings) -> frozenset[ProviderKey]:
-        """Return the children to delete if they exist. Children neither in this result nor in ``providers`` stay."""
+        """Return the keys of the children to delete, whether or not they exist.
+
+        The agent leaves alone every existing child that is neither in this result nor in the result of ``providers``.
+        """
         ...
 
     def belongs(
@@ -86,7 +89,8 @@ class NestedFamily(Protocol):
 def still_on_root(family: NestedFamily, snapshot: Snapshot) -> tuple[str, ...]:
     """Return the family's classes that the root offers and that allocations on the root use.
 
-    Children published beside such a class would offer the devices twice.
+    While the root offers such a class, the agent must not create the children, because Placement would then offer the
+    same devices twice.
     """
     return tuple(sorted(family.root_classes & snapshot.root_classes_in_use))
 

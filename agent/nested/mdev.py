@@ -177,7 +177,11 @@ def _type_of(parent: str, settings: Settings) -> str:
 
 
 def _unsure(devices: Devices, settings: Settings) -> frozenset[str]:
-    """Return the devices whose total is unknown: unreadable ones, and others that share a type's maximum with them."""
+    """Return the names of the devices whose total is unknown.
+
+    These are the devices that the agent cannot read. If such a device has a type with a maximum per host, they are also
+    all other devices of this type, because they share the maximum.
+    """
     odd = {one.name for one in devices.odd}
     if not odd:
         return frozenset()

@@ -18,8 +18,8 @@ from agent.traits.base import Wish
 from agent.traits.memory_encryption import CONTEXT, EncryptionModel, models, unknown_because
 
 KIND = "memory-encryption"
-# The names of all kinds of memory encryption. The names do not come from ``models``, which needs a host that could be
-# read.
+# The names of all kinds of memory encryption. They are a constant, because ``models`` can return them only if the host
+# could be read.
 NAMES = frozenset({"amd_sev", "amd_sev_es", "amd_sev_snp", "intel_tdx"})
 
 
@@ -80,7 +80,10 @@ class MemoryEncryption(NestedFamily):
         snapshot: Snapshot,
         settings: Settings,
     ) -> Mapping[ProviderKey, int] | UnknownChildren:
-        """Return one context on the AMD SEV child: a nova-compute that puts contexts on the root knows only SEV."""
+        """Return one context on the AMD SEV child.
+
+        Only an old nova-compute puts contexts on the root, and this nova-compute supports no other encryption than SEV.
+        """
         for model in _models(snapshot, settings):
             if model.trait == os_traits.HW_CPU_X86_AMD_SEV and model.contexts > 0:
                 return {_key(model): 1}

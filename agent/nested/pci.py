@@ -93,7 +93,7 @@ def _name_too_long(node: str) -> str | None:
     room = NAME_LIMIT - len("_") - _ADDRESS_LENGTH
     if len(node) <= room:
         return None
-    return f"the node's name has {len(node)} characters: with more than {room}, Placement refuses its PCI providers"
+    return f"the node's name has {len(node)} characters, at most {room} are allowed for the names of PCI providers"
 
 
 def _offered(view: PciView) -> Iterable[Nested]:
@@ -113,7 +113,7 @@ def _inventory(offer: Offer, view: PciView, observed: Provider | None) -> Invent
     (resource_class,) = offer.classes
     held = view.held(observed).get(resource_class, 0)
     total = max(len(offer.matches), held)
-    # A fully reserved inventory of any class means that the device was used: a new class does not make it unused.
+    # If the inventory of any class is fully reserved, the device was used, even if a new spec has given it another class.
     if offer.is_one_time_use and (held or any(i.reserved >= i.total for i in view.inventories(observed))):
         # The device was used: only the operator makes it available again, by lowering ``reserved``.
         return _whole(resource_class, total, total)

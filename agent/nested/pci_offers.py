@@ -1,4 +1,4 @@
-"""Pure: what PCI devices offer in Placement, provider by provider, and which of them contradict each other.
+"""What PCI devices offer in Placement, provider by provider, and which entries of device_spec contradict each other.
 
 A provider stands for a whole device or for one physical function. A virtual function has no provider: it is counted
 on the provider of its physical function. A device with a ``physical_network`` tag is not in Placement at all. A check
@@ -20,7 +20,7 @@ from agent.model.memo import for_equal_arguments
 from agent.nested.pci_names import class_of, traits_of
 
 PARENTS = frozenset({PciKind.PCI, PciKind.PF})
-# The lowest versions with which nova-compute accepts live_migratable.
+# The lowest versions of libvirt and QEMU with which nova-compute accepts the tag live_migratable.
 _LIBVIRT_FOR_MIGRATION = 10_000_000
 _QEMU_FOR_MIGRATION = 8_002_002
 
@@ -88,7 +88,7 @@ class Survey:
 
 
 def offers(devices: Iterable[PciDevice], specs: Sequence[DeviceSpec]) -> Mapping[str, Offer]:
-    """Return the offers by the provider's address, sorted, without virtual functions that have no known parent."""
+    """Return the offers by the provider's address, sorted. Virtual functions without a known parent are left out."""
     return {offer.address: offer for offer in _survey(tuple(devices), tuple(specs)).offers}
 
 

@@ -1,4 +1,4 @@
-"""Pure: one view of PCI devices, their specs and Placement's providers, for pci.py and for the findings about PCI.
+"""One view of PCI devices, their specs and their providers in Placement, for pci.py and for the findings about PCI.
 
 The agent judges a provider by its trait COMPUTE_MANAGED_PCI_DEVICE and its name, whichever program created the
 provider. Allocations are those that Placement records: this module does not read nova's ``pci_devices`` rows.
@@ -27,8 +27,9 @@ _PCI_PREFIX = "pci_"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PciView:
-    """PCI devices and providers. ``offers``: by PCI address. ``observed``, ``gone``: by name without ``<node>_``.
+    """What the PCI devices of the host offer, and the providers of PCI devices in Placement.
 
+    The keys of ``offers`` are PCI addresses. The keys of ``observed`` and ``gone`` are names without ``<node>_``.
     ``observed``: the providers below the root that have the node's name as prefix.
     ``gone``: the observed providers with the trait COMPUTE_MANAGED_PCI_DEVICE for a device that is not offered now.
     ``frozen``: the addresses of the devices whose provider the agent does not change.
@@ -62,7 +63,10 @@ class PciView:
         return tuple(i for i in provider.inventories if i.resource_class not in added)
 
     def spent(self, provider: Provider) -> Inventory | None:
-        """Return the inventory of a used one-time-use device, else None. Only the operator makes it available again."""
+        """Return the inventory of a one-time-use device that a guest has used; None for any other device.
+
+        Only the operator can make such a device available again.
+        """
         if ONE_TIME_USE not in provider.traits:
             return None
         return next((i for i in self.inventories(provider) if i.reserved), None)

@@ -97,7 +97,7 @@ class MissingPart:
     """A part of the capabilities that could not be read, with libvirt's reason.
 
     ``detail`` is the CPU model for MODEL_FEATURES, the architecture (and machine type) for MACHINE, else "".
-    ``passing``: the next read may succeed, because this read failed for another reason than a refusal by libvirt.
+    ``passing``: whether the next read may succeed. False if libvirt itself refused the request.
     """
 
     part: Part

@@ -1,8 +1,8 @@
 """Parse and render CPU lists as operators write them: ``1-4,^3,6``.
 
 Exclusions always win, whatever their position, so ``^3,1-4`` and ``1-4,^3`` are the same set. An empty result is an
-error and does not mean "no CPUs", because the operator cannot have intended it. Pure: the callers that know the host
-check whether the CPUs exist.
+error and does not mean "no CPUs", because the operator cannot have intended it. This module reads nothing from the
+host: its callers check whether the CPUs exist.
 """
 
 from __future__ import annotations

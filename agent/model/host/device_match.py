@@ -76,7 +76,10 @@ def _writable(devices: Iterable[PciDevice]) -> list[PciDevice]:
 
 
 def _places(devices: Iterable[PciDevice]) -> Mapping[str, str]:
-    """Map network devices' names to PCI addresses. A VF in ``devices`` also adds its physical function."""
+    """Map the names of network devices to their PCI addresses.
+
+    The result also has the physical function of each virtual function in ``devices``.
+    """
     places: dict[str, str] = {}
     for device in devices:
         if device.parent_interface and device.parent_address:

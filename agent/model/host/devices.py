@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 
 class PciKind(enum.Enum):
-    """nova's dev_type: a device without virtual functions, a physical function, a virtual function, a vDPA device."""
+    """The values of nova's ``dev_type``.
+
+    In order: a device without virtual functions, a physical function, a virtual function, a vDPA device.
+    """
 
     PCI = "type-PCI"
     PF = "type-PF"

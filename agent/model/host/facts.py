@@ -11,8 +11,8 @@ from agent.model.host.capabilities import Capabilities
 from agent.model.host.devices import Devices
 from agent.model.nova import Flavor
 
-#: Key in a field's metadata. Before two audits' facts are compared, the value stored at this key replaces such a
-#: field's value, so that a change of the field does not count.
+#: A key in the metadata of fields that comparisons of facts must ignore. Before the facts of two audits are compared,
+#: the value at this key replaces the field's own value in both.
 BLANK = "blank"
 #: Metadata of a field from which the three books are computed: if its value changes, the audit computes the books
 #: again.
@@ -20,7 +20,7 @@ COUNTED: Mapping[str, object] = MappingProxyType({"counted": True})
 
 
 def blanked(value: object) -> Mapping[str, object]:
-    """Return metadata for a field that the books do not need: comparisons of facts replace its value by ``value``."""
+    """Return metadata for a field that the books do not need: comparisons of facts use ``value`` for the field."""
     return MappingProxyType({BLANK: value})
 
 

@@ -2,7 +2,8 @@
 
 Both the queries to libvirt and the evaluation of the answers use this module. For an architecture without a default of
 its own, nova falls back to qemu64. libvirt does not know qemu64 on such an architecture (NO_SUPPORT), or returns the
-model without flags. nova treats both as a CPU without flags, so this module returns no model.
+model without flags. In both cases nova assumes a CPU without flags. Therefore this module does not name qemu64 for
+such an architecture.
 """
 
 from __future__ import annotations

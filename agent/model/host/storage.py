@@ -134,10 +134,11 @@ class DiskFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFile:
-    """A file or folder directly in ``instances_path``, with all contents, or a file with its own row in the ledger.
+    """The measured size of a file or folder below ``instances_path`` that has its own row in the storage ledger.
 
-    Files with their own row are the cached images, and guests' disks outside folders that are named after an instance.
-    Bytes are st_blocks × 512. Several hard links to one file count once.
+    These are: each file or folder directly in ``instances_path`` (a folder counts with all contents), each cached
+    image, and each guest's disk outside folders that are named after an instance. Bytes are st_blocks × 512. Several
+    hard links to one file count once.
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""The store that DISK_GB counts, as the agent remembers it from audit to audit: its identity and its size."""
+"""The file system or volume group that DISK_GB counts ("the store"), as the agent remembers it from audit to audit."""
 
 from __future__ import annotations
 

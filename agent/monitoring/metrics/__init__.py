@@ -1,6 +1,6 @@
 """The agent's metrics for Prometheus: values of the last report, and counters since the start of the process.
 
-Begin with ``state.py``, which turns the state before an audit and the audit's report into the state after it.
+Begin with ``state.py``, which computes the metrics' new state from their old state and the report of an audit.
 ``counters.py`` has the counters, which only grow. ``amounts.py`` has the gauges; each gauge has the value from the last
 audit that could read its source. ``catalog.py`` lists every metric with its type, help and labels. ``text.py`` renders
 the state; only this module imports prometheus-client.

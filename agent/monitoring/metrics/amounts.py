@@ -1,4 +1,4 @@
-"""Gauges of amounts: inventories, books, leaks, stores, thin pools, guests and NUMA cells. Pure.
+"""Gauges of amounts: inventories, books, leaks, stores, thin pools, guests and NUMA cells.
 
 The three books are *promised* (nova's database), *held* (libvirt, storage) and *recorded* (Placement's allocations). A
 function returns None if the audit could not know its values; the caller then keeps the values of an earlier audit.
@@ -21,7 +21,7 @@ from agent.monitoring.metrics.values import Sample, Samples
 
 #: The three books, each with the source from which the audit reads the book's amounts.
 BOOKS = {"promised": STATE, "held": LIBVIRT, "recorded": PLACEMENT}
-#: The classes whose held amount libvirt knows: if the host has no guest, the held amount is 0.
+#: The classes that only guests use. If libvirt lists no guest, the held amount of these classes is 0, not unknown.
 _OF_GUESTS = frozenset({"VCPU", "PCPU", "MEMORY_MB"})
 _STORES = (LVM, IMAGES, FILESYSTEM, CEPH)
 _KIB = 1024
@@ -59,8 +59,8 @@ def differs(report: AuditReport, before: Samples) -> Samples | None:
     found: dict[tuple[str, ...], float | None] = {}
     kept = {sample.labels: sample.value for sample in before.get("resource_differs", ())}
     rows = [(row, shown) for row in report.inventory if (shown := row.wanted or row.recorded) is not None]
-    # All child providers share one value for each class. Undecided inventories come last in this loop, so that the
-    # value of the earlier audit replaces the values of decided inventories.
+    # All child providers of the host share one value for each class. If one of their inventories is undecided, this
+    # value must stay as in the earlier audit. Therefore the loop handles undecided inventories last.
     for row, shown in sorted(rows, key=lambda pair: not pair[0].is_decided):
         labels = (_hostname(report), _kind(report, row), shown.resource_class)
         is_other = row.wanted is not None and row.wanted != row.recorded
@@ -117,7 +117,7 @@ def book(report: AuditReport, name: str, before: Samples) -> Samples | None:
         sums[row.resource_class] += getattr(row, name) or 0
     samples = {Sample((_hostname(report), resource_class, name), value) for resource_class, value in sums.items()}
     if name == "held" and _is_lost(report, LVM):
-        # LVM shows how much DISK_GB the guests hold, so the earlier value is kept while LVM is unread.
+        # LVM shows how much DISK_GB the guests hold. While LVM cannot be read, DISK_GB keeps its earlier value.
         samples = {one for one in samples if one.labels[1] != "DISK_GB"}
         samples |= {one for one in before.get("book_amount", ()) if one.labels[1] == "DISK_GB"}
     return {"book_amount": tuple(sorted(samples))}
@@ -128,8 +128,8 @@ def leaks(report: AuditReport, before: Samples) -> Samples | None:
 
     None if the audit could not check for leaks.
 
-    While libvirt is unread, an audit finds no new leak, but findings of earlier audits remain. So the value 0 is only
-    reported if an earlier audit with libvirt has set the value.
+    An audit that cannot read libvirt finds no new leak, but it keeps the findings of earlier audits. So such an audit
+    has values only if an earlier audit could read libvirt.
     """
     is_read = was_read(report, PLACEMENT) and was_read(report, STATE)
     if not is_read or not (before or was_read(report, LIBVIRT)):

@@ -73,11 +73,11 @@ CATALOG: dict[str, Metric] = {
     "resource_unmanaged": Metric(
         GAUGE, "Amount that guests and volumes unknown to the cloud use on the host.", (*_CLASS, "cause")
     ),
-    "store_size_bytes": Metric(GAUGE, "Size of the store.", ("store",)),
+    "store_size_bytes": Metric(GAUGE, "Size of the store (file system, volume group or Ceph pool).", ("store",)),
     "store_unaccounted_bytes": Metric(GAUGE, "Bytes of the store without a known owner.", ("store",)),
     "store_owner_bytes": Metric(GAUGE, "Bytes of the store by the kind of their owner.", ("store", "owner_kind")),
-    "thin_pool_data_used_ratio": Metric(GAUGE, "Used part of the pool's data, 0 to 1.", ("pool",)),
-    "thin_pool_metadata_used_ratio": Metric(GAUGE, "Used part of the pool's metadata, 0 to 1.", ("pool",)),
+    "thin_pool_data_used_ratio": Metric(GAUGE, "Used part of the pool's space for data, 0 to 1.", ("pool",)),
+    "thin_pool_metadata_used_ratio": Metric(GAUGE, "Used part of the pool's space for metadata, 0 to 1.", ("pool",)),
     "thin_pool_overcommit_ratio": Metric(
         GAUGE, "Virtual size of the pool's thin volumes divided by the pool's size.", ("pool",)
     ),
@@ -88,7 +88,7 @@ CATALOG: dict[str, Metric] = {
     ),
     "huge_pages_free": Metric(GAUGE, "Free huge pages, without reserved pages.", ("cell", "page_size_bytes")),
     "heal_enabled": Metric(GAUGE, "1 if the daemon repairs findings by itself, else 0."),
-    "heal_waiting": Metric(GAUGE, "Findings that the daemon waits to repair."),
+    "heal_waiting": Metric(GAUGE, "Findings that the daemon may not repair yet, because a guard rail makes it wait."),
     "heal_changes": Metric(COUNTER, "Changes in the journal since the start of the process.", ("code", "result")),
     "journal_open_entries": Metric(GAUGE, "Journal entries without an outcome."),
     "bus_up": Metric(GAUGE, "1 if the message bus accepted the last message, else 0."),

@@ -1,7 +1,7 @@
-"""Metrics that only grow: counts of audits, requests, conflicts, writes, finding changes and changes by heal. Pure.
+"""Metrics that only grow: counts of audits, requests, conflicts, writes, changed findings and changes by heal.
 
-Every combination of labels from closed lists exists from the start with the value 0, so that an alert rule needs no
-``absent()``.
+If a metric's labels have a fixed list of values, a series exists from the start for every combination of these values,
+with the value 0. So an alert rule needs no ``absent()``.
 """
 
 from __future__ import annotations

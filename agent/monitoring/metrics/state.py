@@ -1,7 +1,7 @@
-"""Turn the metrics before an audit and the audit's report into the metrics after the audit. Pure.
+"""Compute the metrics after an audit from the metrics before the audit and from the audit's report.
 
-While a source is unread, the values that need the source stay as they were after the last audit that read it. The
-metrics ``source_up`` and ``findings_known`` show that a source is unread. The number of series has an upper limit;
+While a source cannot be read, the values that need the source stay as they were after the last audit that read it. The
+metrics ``source_up`` and ``findings_known`` show that a source was not read. The number of series has an upper limit;
 ``left_out`` counts the series beyond the limit.
 """
 
