@@ -1,6 +1,8 @@
 """Parse the address of a monitoring server: ``tcp://HOST:PORT`` or ``unix:///PATH``, as in nova's [healthcheck].
 
 This module does not look up names. Therefore the host of a TCP address must be an IP address or ``localhost``.
+
+Pure: the module uses no clock, file, socket or log.
 """
 
 from __future__ import annotations

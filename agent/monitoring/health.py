@@ -3,6 +3,8 @@
 The document has the form of nova's health checks (nova spec "per-process healthchecks"): an object with one object per
 check, not the arrays of the draft for application/health+json. Findings never change the health, because a monitoring
 system may restart an unhealthy agent, and a restart repairs no leak.
+
+Pure: the module uses no clock, file, socket or log.
 """
 
 from __future__ import annotations

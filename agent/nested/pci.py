@@ -113,7 +113,7 @@ def _inventory(offer: Offer, view: PciView, observed: Provider | None) -> Invent
     (resource_class,) = offer.classes
     held = view.held(observed).get(resource_class, 0)
     total = max(len(offer.matches), held)
-    # If the inventory of any class is fully reserved, the device was used, even if a new spec has given it another class.
+    # If the inventory of any class is fully reserved, the device was used, even if the spec now gives another class.
     if offer.is_one_time_use and (held or any(i.reserved >= i.total for i in view.inventories(observed))):
         # The device was used: only the operator makes it available again, by lowering ``reserved``.
         return _whole(resource_class, total, total)

@@ -1,4 +1,4 @@
-"""Describe a host in the JSON forms of nova's compute node record: CPU, NUMA topology, PCI pools. Pure.
+"""Describe a host in the JSON forms of nova's compute node record: CPU, NUMA topology, PCI pools.
 
 The record (agent/node_record/record.py) and the report (agent/render/view_document.py) must show equal values, so both
 use this module. The usage of a NUMA cell is computed from the instances (agent/node_record/numa_usage.py). The report

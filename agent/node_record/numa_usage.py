@@ -1,4 +1,4 @@
-"""Count how much of each NUMA cell guests use, and find the CPUs to which guests are wrongly pinned. Pure.
+"""Count how much of each NUMA cell guests use, and find the CPUs to which guests are wrongly pinned.
 
 An instance's cell has the id of the host's cell that it uses. Pages are counted in the instance's page size, or in the
 host cell's smallest size if the instance asks for none. An instance with thread policy ``isolate`` also takes the
@@ -64,7 +64,10 @@ def _pages(cell: ViewCell, used: Sequence[InstanceCell]) -> tuple[tuple[int, int
 
 
 def _pinned(cell: ViewCell, used: InstanceCell) -> frozenset[int]:
-    """Return the host CPUs of the instance's vCPUs and emulator threads, and with policy ``isolate`` their siblings."""
+    """Return the host CPUs of the instance's vCPUs and emulator threads.
+
+    With thread policy ``isolate``, the result also has the siblings of these host CPUs.
+    """
     if used.cpu_policy not in _PINNING:
         return frozenset()
     own = frozenset(host_cpu for _, host_cpu in used.pinning) | frozenset(used.reserved_cpus)

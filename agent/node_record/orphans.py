@@ -55,7 +55,10 @@ def taken_by_others(state: NovaState | None) -> frozenset[str]:
 def trees_to_read(
     state: NovaState | None, node: str | None, root_uuid: str | None, left: Iterable[LeftProvider]
 ) -> frozenset[str]:
-    """Return the uuids whose provider trees an audit must read: of orphaned nodes, and of the providers in ``left``."""
+    """Return the uuids of the provider trees that an audit must read.
+
+    These are the uuids of orphaned compute nodes and of the providers in ``left``, without ``root_uuid``.
+    """
     rows = {row.uuid for row in orphan_rows(state, node, root_uuid)}
     return frozenset(rows | {provider.uuid for provider in left}) - {root_uuid or ""}
 

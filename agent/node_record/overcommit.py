@@ -2,7 +2,7 @@
 
 If one fact about a disk is unknown, the whole domain counts as unknown, but no other domain does (scenario 89). The
 result then names the domain and the reason, and the sum is too low. Sums may be negative: a preallocated raw file takes
-more than its size. Pure.
+more than its size.
 """
 
 from __future__ import annotations

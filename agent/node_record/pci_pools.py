@@ -1,6 +1,6 @@
 """Build the pools of free PCI devices that the scheduler filters by (the record's ``pci_stats``).
 
-Pure. Devices with the tag ``physical_network`` are in the pools, but not in Placement. A virtual function in use
+Devices with the tag ``physical_network`` are in the pools, but not in Placement. A virtual function in use
 removes its physical function from the pools, and a physical function in use removes its virtual functions.
 """
 

@@ -1,4 +1,4 @@
-"""Decide which PCI devices are free for the record's ``pci_stats``. Pure.
+"""Decide which PCI devices are free for the record's ``pci_stats``.
 
 Two sources decide: nova's ``pci_devices`` rows and libvirt's domain definitions. A row that names an instance as owner
 counts only while the instance is or may be on the node, or moves from or to the node. A device in a guest's definition

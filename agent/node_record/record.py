@@ -131,7 +131,7 @@ def _use_columns(settings: Settings, state: NovaState, view: ResourceView, used:
         name: getattr(used, name)
         for name in ("vcpus_used", "memory_mib_used", "free_ram_mib", "running_vms", "current_workload", "stats")
     }
-    # The volume group's measured use is part of the sum, so without a measurement both disk columns keep their values.
+    # With a volume group, both disk columns depend on its measured use. If it was not measured, they keep their values.
     if settings.disk_group is None or view.disk_used_bytes is not None:
         columns["local_gib_used"] = used.local_gib_used
         if used.free_disk_gib is not None:

@@ -82,9 +82,10 @@ def resource_view(
 
 
 def _memory_used_mib(host: HostFacts, settings: Settings) -> int | None:
-    """Return the used memory in MiB, from /proc/meminfo; with file-backed memory, the memory of the running guests.
+    """Return the used memory in MiB: the value from /proc/meminfo.
 
-    File-backed memory is not host memory, so the use of host memory does not count (nova bug 1801702).
+    If the guests have file-backed memory, return the sum of the running guests' memory instead. File-backed memory is
+    not part of the host memory in /proc/meminfo (nova bug 1801702).
     """
     if not settings.file_backed_memory_mib:
         return host.memory_used_mib

@@ -1,4 +1,4 @@
-"""Count what a compute node record reports as used, from the flavors of the instances on the host. Pure.
+"""Count what a compute node record reports as used, from the flavors of the instances on the host.
 
 These figures differ from Placement's: the record truncates each instance's swap to whole GiB, and Placement's amounts
 round the swap up. A pinned CPU counts as a vCPU like any other. ``running_vms`` counts stopped guests too.

@@ -1,8 +1,10 @@
-"""Divide a bar into segments, and draw it. Pure.
+"""Divide a bar into segments, and draw it.
 
 The width of a segment is in proportion to the amount of its part, but a segment is never too narrow to be seen: the
 wider segments of the bar become narrower instead. The segments have the order of the parts, do not overlap, and
 together fill the whole bar.
+
+Pure: the module uses no clock, file, socket or log.
 """
 
 from __future__ import annotations
@@ -54,9 +56,9 @@ def segments(parts: Sequence[Part], left: float, width: float) -> tuple[Segment,
 
 
 def merged(parts: Sequence[Part], least: float) -> tuple[Part, ...]:
-    """Return the large parts, and after them one part for each meaning: the sum of the small parts of that meaning.
+    """Return the parts, with small parts merged: all small parts of one meaning become one part.
 
-    A part is small if its share of the sum is less than ``least`` (0 to 1).
+    A part is small if its share of the sum is less than ``least`` (0 to 1). The large parts come first in the result.
     """
     total = sum(part.amount for part in parts)
     large = [part for part in parts if part.amount >= least * total]

@@ -1,6 +1,8 @@
-"""The blocks of which a section of a page consists: frozen values that the template draws. Pure.
+"""The blocks of which a section of a page consists: frozen values that the template draws.
 
 Texts are plain text: the template escapes them. ``kind`` names the macro of templates/blocks.html that draws the block.
+
+Pure: the module uses no clock, file, socket or log.
 """
 
 from __future__ import annotations
@@ -144,11 +146,13 @@ class Table:
     """A table. ``search`` is the label of its search box, "" if it has none. ``foot`` says what the table leaves out.
 
     ``searched`` are the cells of further rows, which the page shows only if they match the search. Such a row may have
-    fewer cells than there are columns. It may also have more: the search finds the additional texts, and the page does
-    not show them. ``also`` has such a text for each of the ``rows``. ``marks`` are such texts that many of the
-    ``searched`` rows share, and ``marked`` has for each ``searched`` row the index of its text in ``marks``. ``listed``
-    is the heading of one column: below the table, the page lists the cells of this column for all rows that match the
-    search, so that the operator can copy the list. "" without such a list.
+    fewer cells than there are columns. A row may also have hidden text, which the search finds and the page does not
+    show. In ``searched``, the cells beyond the last column are hidden text. ``also`` has the hidden text of each of the
+    ``rows``. ``marks`` are hidden texts that many of the ``searched`` rows share; ``marked`` has for each ``searched``
+    row the index of its text in ``marks``.
+
+    ``listed`` is the heading of one column, or "". Below the table, the page lists the cells of this column for all
+    rows that match the search, so that the operator can copy the list.
     """
 
     kind: ClassVar[str] = "table"

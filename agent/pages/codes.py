@@ -1,4 +1,7 @@
-"""Groups of finding codes that the pages treat alike. One more group, LEAKING, is in agent/model/finding.py. Pure."""
+"""Groups of finding codes that the pages treat alike. One more group, LEAKING, is in agent/model/finding.py.
+
+Pure: the module uses no clock, file, socket or log.
+"""
 
 from __future__ import annotations
 

@@ -4,6 +4,8 @@ The three books are *promised* (nova's database), *held* (libvirt, storage) and 
 function returns None if the audit could not know its values; the caller then keeps the values of an earlier audit.
 ``before`` has the values of the earlier audit; a function that knows only some new values returns the other values from
 ``before``.
+
+Pure: the module uses no clock, file, socket or log.
 """
 
 from __future__ import annotations

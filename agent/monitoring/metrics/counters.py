@@ -2,6 +2,8 @@
 
 If a metric's labels have a fixed list of values, a series exists from the start for every combination of these values,
 with the value 0. So an alert rule needs no ``absent()``.
+
+Pure: the module uses no clock, file, socket or log.
 """
 
 from __future__ import annotations

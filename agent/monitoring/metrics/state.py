@@ -3,6 +3,8 @@
 While a source cannot be read, the values that need the source stay as they were after the last audit that read it. The
 metrics ``source_up`` and ``findings_known`` show that a source was not read. The number of series has an upper limit;
 ``left_out`` counts the series beyond the limit.
+
+Pure: the module uses no clock, file, socket or log.
 """
 
 from __future__ import annotations

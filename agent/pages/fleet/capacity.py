@@ -1,4 +1,7 @@
-"""Section: the cloud's capacity by resource class, now and after heal. Pure."""
+"""Section: the cloud's capacity by resource class, now and after heal.
+
+Pure: the module uses no clock, file, socket or log.
+"""
 
 from __future__ import annotations
 

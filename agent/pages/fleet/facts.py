@@ -1,4 +1,7 @@
-"""The values from which the page of the fleet is made. Pure."""
+"""The values from which the page of the fleet is made.
+
+Pure: the module uses no clock, file, socket or log.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +86,7 @@ class Orphan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stranger:
-    """A stranger in a store: a volume or file that does not belong to the cloud, or whose owner is not known."""
+    """A volume or file in a host's storage that does not belong to the cloud, or whose owner is not known."""
 
     store: str
     kind: str

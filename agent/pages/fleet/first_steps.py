@@ -1,4 +1,9 @@
-"""A table of what to do first: a host and commands for each finding code and each state without numbers. Pure."""
+"""The table that says what to do first: for each problem, the host on which to begin and the commands to run there.
+
+A problem is a finding code, or a state in which hosts have no current figures: never seen, silent, crashed, unreadable.
+
+Pure: the module uses no clock, file, socket or log.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +24,8 @@ from agent.pages.fleet.shared_consumers import shared_of
 from agent.pages.fleet.wording import host_cell, hosts, name
 from agent.repairs import BY_CODE
 
-#: The maximum number of rows: one for each finding code, and one for each state of hosts without numbers.
+#: The maximum number of rows. The table has one row for each finding code, and one for each state in which hosts have
+#: no current figures.
 MOST_STEPS = 30
 #: The roles in which heal repairs findings.
 HEALERS = frozenset({"owner", "companion"})
@@ -121,7 +127,7 @@ def _of_codes(rows: Sequence[HostRow], facts: FleetFacts) -> Iterator[_Step]:
 
 
 def _of_absent(rows: Sequence[HostRow]) -> Iterator[_Step]:
-    """Yield a row for each state in which a host has no current numbers: after the errors, before the warnings."""
+    """Yield a row for each state in which hosts have no current figures. In the table, these rows follow the errors."""
     for place, condition in enumerate(_ABSENT):
         affected = [row for row in rows if row.condition is condition]
         if affected:
@@ -143,8 +149,8 @@ def _causes(row: HostRow) -> Sequence[tuple[str, int]]:
 def _at_fault(code: str, affected: Sequence[HostRow], rows: Sequence[HostRow], facts: FleetFacts) -> Sequence[HostRow]:
     """Return the hosts on which a repair of the finding helps.
 
-    For consumers on several hosts, these are the hosts where the consumers do not live. () if each of these hosts has
-    another finding that reports the consumer's allocation as wasted: then that finding is the one to repair.
+    For consumers with allocations on several hosts, these are the hosts where the consumers do not run. A host is left
+    out if another finding there reports the consumer's allocation as wasted: then the operator repairs that finding.
     """
     shared = shared_of(facts) if code == SPREAD_CODE else []
     if not shared or not all(each.home for each in shared):

@@ -1,7 +1,9 @@
-"""Section: the map, with one square for each host, the most harmful first. Pure.
+"""Section: the map, with one square for each host, the most harmful first.
 
 Up to MOST_SQUARES hosts, each square has a tooltip, and a link if the host has a row in the table of the worst hosts.
 With more hosts, neighbouring squares of one condition are drawn as one shape, so that the page stays small.
+
+Pure: the module uses no clock, file, socket or log.
 """
 
 from __future__ import annotations

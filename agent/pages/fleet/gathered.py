@@ -1,7 +1,9 @@
-"""Gather the facts of the fleet from one report after another. Pure: the reports come from an iterator.
+"""Gather the facts of the fleet from one report after another; the caller passes an iterator of reports.
 
 Of each report, only the part that report_file.py extracts stays in memory. If a host has several reports, the latest
 report counts.
+
+Pure: the module uses no clock, file, socket or log.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Sort the hosts by harm: a host whose resources are sold twice comes before every host that only has warnings. Pure.
+"""Sort the hosts by harm: a host whose resources are sold twice comes before every host that only has warnings.
 
 ``stocktake watch`` sorts by the condition of the host instead: there, a silent host comes first.
+
+Pure: the module uses no clock, file, socket or log.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Which hosts run which kind of agent. A kind is a version and a role. Pure."""
+"""Group the hosts by the kind of their agent. A kind is a version and a role.
+
+Pure: the module uses no clock, file, socket or log.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Section: the consumers with the most VCPU in the whole fleet. Pure."""
+"""Section: the consumers with the most VCPU in the whole fleet.
+
+Pure: the module uses no clock, file, socket or log.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Sections: orphaned providers and compute nodes, and volumes and files that do not belong to the cloud. Pure."""
+"""Sections: orphaned providers and compute nodes, and volumes and files that do not belong to the cloud.
+
+Pure: the module uses no clock, file, socket or log.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""How the page of the fleet shows the condition of a host: word, meaning of the colour, glyph. Pure."""
+"""How the page of the fleet shows the condition of a host: word, meaning of the colour, glyph.
+
+Pure: the module uses no clock, file, socket or log.
+"""
 
 from __future__ import annotations
 

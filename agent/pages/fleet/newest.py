@@ -1,4 +1,7 @@
-"""Section: the newest findings of the fleet, which show what changed last. Pure."""
+"""Section: the newest findings of the fleet, which show what changed last.
+
+Pure: the module uses no clock, file, socket or log.
+"""
 
 from __future__ import annotations
 

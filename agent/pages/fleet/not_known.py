@@ -1,4 +1,7 @@
-"""The last section: what is not known, in sentences. Pure."""
+"""The last section: what is not known, in sentences.
+
+Pure: the module uses no clock, file, socket or log.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Compose the page of the fleet from its sections. Pure."""
+"""Compose the page of the fleet from its sections.
+
+Pure: the module uses no clock, file, socket or log.
+"""
 
 from __future__ import annotations
 

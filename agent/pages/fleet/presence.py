@@ -1,4 +1,7 @@
-"""Sections: which hosts are silent or never seen, how old each state is, and which agents run. Pure."""
+"""Sections: which hosts are silent or never seen, how old each state is, and which agents run.
+
+Pure: the module uses no clock, file, socket or log.
+"""
 
 from __future__ import annotations
 

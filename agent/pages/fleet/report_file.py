@@ -1,8 +1,10 @@
-"""Keep what the fleet's page needs from one report file: the row of the host, and lists of limited length. Pure.
+"""Keep what the fleet's page needs from one report file: the row of the host, and lists of limited length.
 
 The module first makes the message that the agent would have sent on the bus, and then makes the row from this message,
 so the page and ``stocktake watch`` judge a host by the same rules. A report consists mostly of rows that the page does
 not need, so these rows are not parsed.
+
+Pure: the module uses no clock, file, socket or log.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Section: consumers with allocations on several hosts, put together from the reports of these hosts. Pure."""
+"""Section: consumers with allocations on several hosts, put together from the reports of these hosts.
+
+Pure: the module uses no clock, file, socket or log.
+"""
 
 from __future__ import annotations
 

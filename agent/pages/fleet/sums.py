@@ -1,7 +1,9 @@
-"""Sum all hosts' amounts by resource class: capacity, recorded, wasted, not recorded, free now and after heal. Pure.
+"""Sum all hosts' amounts by resource class: capacity, recorded, wasted, not recorded, free now and after heal.
 
 A host whose numbers are not known is left out of the sum and counted in ``not_known``. All amounts are of the hosts'
 root providers: the agents' messages do not say whether two child providers can serve one request together.
+
+Pure: the module uses no clock, file, socket or log.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Section: hosts whose state is not or only partly known, each with the reason and since when. Pure."""
+"""Section: hosts whose state is not or only partly known, each with the reason and since when.
+
+Pure: the module uses no clock, file, socket or log.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Section 1: what the cloud is missing, in numbers, and in one sentence for the page's heading. Pure."""
+"""Section 1: what the cloud is missing, in numbers, and in one sentence for the page's heading.
+
+Pure: the module uses no clock, file, socket or log.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Word hosts, times and amounts for the page of the fleet. Pure."""
+"""Word hosts, times and amounts for the page of the fleet.
+
+Pure: the module uses no clock, file, socket or log.
+"""
 
 from __future__ import annotations
 

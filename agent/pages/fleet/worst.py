@@ -1,4 +1,7 @@
-"""Section: what to do first, a table of the most harmful hosts, and a search that finds every host. Pure."""
+"""Section: what to do first, a table of the most harmful hosts, and a search that finds every host.
+
+Pure: the module uses no clock, file, socket or log.
+"""
 
 from __future__ import annotations
 

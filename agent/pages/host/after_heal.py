@@ -1,4 +1,7 @@
-"""Say what is free now, and what will be free once heal has repaired all that it can repair. Pure."""
+"""Say what is free now, and what will be free once heal has repaired all that it can repair.
+
+Pure: the module uses no clock, file, socket or log.
+"""
 
 from __future__ import annotations
 

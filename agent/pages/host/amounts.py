@@ -1,4 +1,7 @@
-"""The amounts that a finding is about, by class, and the sentence that says what they mean for the host. Pure."""
+"""The amounts that a finding is about, by class, and the sentence that says what they mean for the host.
+
+Pure: the module uses no clock, file, socket or log.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Divide each book of each resource class into parts: instances, moves, reserve, unmanaged use, wrong. Pure.
+"""Divide each book of each resource class into parts: instances, moves, reserve, unmanaged use, wrong.
 
 The books are promised (nova's database), held (libvirt, storage) and recorded (Placement's allocations).
+
+Pure: the module uses no clock, file, socket or log.
 """
 
 from __future__ import annotations

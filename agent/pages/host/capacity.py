@@ -1,4 +1,7 @@
-"""Section 3, the capacity: the amounts of each resource class that are promised, held and recorded. Pure."""
+"""Section 3, the capacity: the amounts of each resource class that are promised, held and recorded.
+
+Pure: the module uses no clock, file, socket or log.
+"""
 
 from __future__ import annotations
 

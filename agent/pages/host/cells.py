@@ -1,7 +1,9 @@
-"""The NUMA cells of the host and its PCI pools, from the resource view of the report. Pure.
+"""The NUMA cells of the host and its PCI pools, from the resource view of the report.
 
 Another version of the agent may have written the report: a cell or pool in a format that this version does not know is
 left out.
+
+Pure: the module uses no clock, file, socket or log.
 """
 
 from __future__ import annotations

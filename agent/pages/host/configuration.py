@@ -1,4 +1,7 @@
-"""Section 10, the configuration: the options that a file sets, with secrets masked. Pure."""
+"""Section 10, the configuration: the options that a file sets, with secrets masked.
+
+Pure: the module uses no clock, file, socket or log.
+"""
 
 from __future__ import annotations
 

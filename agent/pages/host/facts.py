@@ -1,4 +1,7 @@
-"""The values from which the page of one host is made. Pure."""
+"""The values from which the page of one host is made.
+
+Pure: the module uses no clock, file, socket or log.
+"""
 
 from __future__ import annotations
 

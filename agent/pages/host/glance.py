@@ -1,6 +1,8 @@
-"""A short table of the causes for the section Verdict: what, how much, since when, and what to run first. Pure.
+"""A short table of the causes for the section Verdict: what, how much, since when, and what to run first.
 
 A cause is a finding that no other finding causes.
+
+Pure: the module uses no clock, file, socket or log.
 """
 
 from __future__ import annotations

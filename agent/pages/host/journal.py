@@ -1,4 +1,7 @@
-"""Section 11, the journal: who changed what in the last 30 days, and the command that undoes each change. Pure."""
+"""Section 11, the journal: who changed what in the last 30 days, and the command that undoes each change.
+
+Pure: the module uses no clock, file, socket or log.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A short table for the section Ledger: the consumers that have the most VCPU on the host. Pure."""
+"""A short table for the section Ledger: the consumers that have the most VCPU on the host.
+
+Pure: the module uses no clock, file, socket or log.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Section 5, the ledger: each consumer's amounts promised, held and recorded; rows with differences come first.
 
-Pure.
+Pure: the module uses no clock, file, socket or log.
 """
 
 from __future__ import annotations

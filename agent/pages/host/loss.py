@@ -1,7 +1,9 @@
-"""The three numbers at the top of a host's page: sold twice, wasted, unaccounted. Pure.
+"""The three numbers at the top of a host's page: sold twice, wasted, unaccounted.
 
 All amounts are in the unit of their resource class. A number is not known if the audit could not read a source that the
 number depends on.
+
+Pure: the module uses no clock, file, socket or log.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Section 8, NUMA cells, huge pages and free PCI devices. Pure."""
+"""Section 8, NUMA cells, huge pages and free PCI devices.
+
+Pure: the module uses no clock, file, socket or log.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Section 6, the provider tree: what Placement has, and what the agent would change there. Pure."""
+"""Section 6, the provider tree: what Placement has, and what the agent would change there.
+
+Pure: the module uses no clock, file, socket or log.
+"""
 
 from __future__ import annotations
 

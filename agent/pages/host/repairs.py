@@ -1,4 +1,7 @@
-"""Say which repairs of a finding are in the journal, and which of the repairs were undone. Pure."""
+"""Say which repairs of a finding are in the journal, and which of the repairs were undone.
+
+Pure: the module uses no clock, file, socket or log.
+"""
 
 from __future__ import annotations
 

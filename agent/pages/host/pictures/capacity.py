@@ -1,4 +1,7 @@
-"""Picture of the capacity: for each resource class a bar for promised, held and recorded. Pure."""
+"""Picture of the capacity: for each resource class a bar for promised, held and recorded.
+
+Pure: the module uses no clock, file, socket or log.
+"""
 
 from __future__ import annotations
 

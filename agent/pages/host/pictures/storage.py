@@ -1,4 +1,7 @@
-"""Picture of the storage: one bar for each store, divided by the kind of owner. Pure."""
+"""Picture of the storage: one bar for each store, divided by the kind of owner.
+
+Pure: the module uses no clock, file, socket or log.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Picture of the time line: a bar for each live finding, and a mark for each change of the journal. Pure."""
+"""Picture of the time line: a bar for each live finding, and a mark for each change of the journal.
+
+Pure: the module uses no clock, file, socket or log.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Picture of the provider tree: the host's provider at the left, children to the right of their parents. Pure."""
+"""Picture of the provider tree: the host's provider at the left, children to the right of their parents.
+
+Pure: the module uses no clock, file, socket or log.
+"""
 
 from __future__ import annotations
 
