@@ -1,4 +1,4 @@
-"""The page of the whole fleet: what the cloud is missing, on which hosts, and what is not known.
+"""The page of the whole fleet: what the cloud cannot sell because it is wasted, on which hosts, and what is not known.
 
 Begin with page.py, which lists the sections in the order of the page. Every section is a pure function of the
 ``FleetFacts`` (facts.py): the rows of ``stocktake watch``, and, if the page is made from report files, what each report

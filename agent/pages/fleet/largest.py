@@ -13,7 +13,8 @@ from agent.pages.fleet.wording import amounts, marked_names, some
 from agent.pages.page import Section
 from agent.pages.tables import NOT_KNOWN, cut
 
-#: Not more than report_file.py keeps of each host (MOST_LARGEST), or the table could miss a consumer.
+#: The maximum number of consumers in the table. It must not exceed the number that report_file.py keeps of each host
+#: (MOST_LARGEST), because the table could then miss a consumer.
 MOST_LISTED = 10
 _MOST_HOSTS = 3
 _HEADING = "Consumers with the most VCPU"

@@ -52,7 +52,7 @@ EXPLAINED = MappingProxyType(
         Condition.ERROR: "a finding needs action by an operator soon",
         Condition.UNREADABLE: "the host's audit could not read enough to check the host",
         Condition.PARTIAL: "the host's audit could not read a source",
-        Condition.UNRATED: "findings of an agent of another version, without a severity",
+        Condition.UNRATED: "findings without a known severity, from an agent of another version",
         Condition.WARNING: "a finding needs action by an operator, but not soon",
         Condition.INFO: "findings that need no action",
         Condition.AWAITED: "the host's first message is not yet overdue",

@@ -39,9 +39,10 @@ _WORDS = frozenset({"host", "state", _FIRST_SEEN, _BEGAN_HEADING})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Loss:
-    """What one of the two tables shows: ``name`` is the word for the loss, ``codes`` are the codes of its findings.
+    """What one of the two tables shows: the amounts of the hosts that are sold twice, or those that are wasted.
 
-    ``of`` returns a host's lost amounts by class; ``is_known`` returns whether a host's message has these amounts.
+    ``name``: "sold twice" or "wasted". ``codes``: the codes of the findings about such amounts. ``of`` returns these
+    amounts of a host by class; ``is_known`` returns whether a host's message has these amounts.
     """
 
     id: str
@@ -83,7 +84,7 @@ def wasted(facts: FleetFacts) -> Section:
 
 
 def unknown_of(facts: FleetFacts, is_known: Callable[[HostSeen], bool]) -> int:
-    """Return the number of hosts whose loss is not known."""
+    """Return the number of hosts for which ``is_known`` is False, or of which nothing is known."""
     return sum(row.seen is None or not is_known(row.seen) for row in facts.view.rows)
 
 
@@ -107,7 +108,7 @@ def _block(facts: FleetFacts, loss: _Loss) -> Block:
     unknown = hosts_and_files(unknown_of(facts, loss.is_known), facts)
     rest = f" Unknown for {unknown}." if unknown else ""
     if not rows:
-        return Paragraph(text=f"Nothing that is known is {loss.name}.{rest}")
+        return Paragraph(text=f"No amount is known to be {loss.name}.{rest}")
     known, shown = places(facts), rows[:MOST_LISTED]
     began = () if facts.details is None else (_BEGAN_HEADING,)
     columns = ("host", loss.name, *began, _FIRST_SEEN, *loss.more_columns, "findings", "state")

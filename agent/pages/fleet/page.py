@@ -54,7 +54,7 @@ def _later(facts: FleetFacts) -> str:
 
 
 def fleet_page(facts: FleetFacts) -> Page:
-    """Return the page of the fleet. Its heading says in one sentence what the cloud is missing."""
+    """Return the page of the fleet. Its heading says in one sentence what the cloud cannot sell."""
     about = (
         "Stocktake fleet",
         hosts(len(facts.view.rows)),

@@ -35,17 +35,20 @@ Document = Mapping[str, Any]
 #: The kinds of owners that do not belong to the cloud.
 STRANGE_KINDS = frozenset({"leftover", "orphaned", "foreign", "unknown"})
 SPREAD_CODE = "consumer-on-several-providers"
-#: The maximum number of consumers, of orphans and of strangers of one host that are kept; the others are only counted.
+#: The maximum length of each of these lists of one host: consumers, orphans, and volumes and files that do not belong
+#: to the cloud. Further entries are only counted.
 MOST_LISTED = 50
-#: The maximum numbers of the newest findings and of the consumers with the most VCPU of one host that are kept.
+#: The maximum lengths of two more lists of one host: the newest findings, and the consumers with the most VCPU.
 MOST_NEWEST = 12
 MOST_LARGEST = 10
-#: The maximum number of characters of a text that is kept.
+#: The maximum number of characters of a text from a report; longer texts are cut.
 MOST_TEXT = 300
-#: The audit interval in seconds that is assumed for all reports: the files of a fleet are rarely gathered within one
-#: minute. With this value, a host counts as silent if its report is 15 minutes older than the newest report.
+#: The audit interval in seconds that is assumed for all reports. With this value, a host counts as silent if its report
+#: is 15 minutes older than the newest report. A shorter time would be wrong, because the report files of a fleet are
+#: rarely gathered within one minute.
 INTERVAL_S = 300.0
-#: (class, name of the finding's fact that has the amount of the class in the compute node row).
+#: Pairs of a class and a fact's name. In a finding about an orphaned compute node, the fact with this name has the
+#: amount of the class from the compute node row.
 _OF_ROW = (("VCPU", "vcpus"), ("MEMORY_MB", "memory_mib"), ("DISK_GB", "local_gib"))
 _SEVERITIES = tuple(Severity)
 _STORE_SOURCES = (LVM, FILESYSTEM, IMAGES, CEPH)

@@ -87,9 +87,9 @@ def _not_here(found: Sequence[Shared]) -> str:
 
 
 def not_in_wasted(facts: FleetFacts) -> tuple[int, Counter[str]]:
-    """Return how many consumers have surplus allocations that no host counts as wasted, and the sum of these amounts.
+    """Return the surplus allocations that no host counts as wasted: the number of their consumers, and their sum.
 
-    Consumers whose home is not known are left out.
+    Surplus is what a consumer has on other hosts than its own. Consumers whose own host is not known are left out.
     """
     number, sums = 0, Counter[str]()
     for each in shared_of(facts):
@@ -192,7 +192,10 @@ def _repair(each: Shared, surplus: Sequence[str]) -> str:
 
 
 def is_uuid(text: str) -> bool:
-    """Return whether the text has the form of a uuid, and so is safe in a command: it is from another host's report."""
+    """Return whether the text has the form of a uuid.
+
+    The text comes from another host's report, so only a uuid is safe in a command for the operator.
+    """
     return re.fullmatch(r"[0-9a-fA-F]{8}(-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}", text) is not None
 
 
@@ -213,5 +216,5 @@ def _recorded(reported: Sequence[tuple[str, Spread]], named: Mapping[str | None,
     found: dict[str, Counts] = {}
     for _, spread in reported:
         found.update({named.get(other, f"provider {other}"): counts for other, counts in spread.elsewhere})
-    # A host's own report has priority over what other hosts' reports say about it, so its amounts are merged last.
+    # What a host's own report says about the host replaces what other hosts' reports say about it.
     return found | {host: spread.amounts for host, spread in reported}

@@ -1,4 +1,4 @@
-"""Section: hosts whose state is not or only partly known, each with the reason and since when.
+"""Section: hosts whose state is unknown or only partly known, each with the reason and since when.
 
 Pure: the module uses no clock, file, socket or log.
 """

@@ -1,4 +1,4 @@
-"""Section 1: what the cloud is missing, in numbers, and in one sentence for the page's heading.
+"""Section 1: what the cloud cannot sell, in numbers, and in one sentence for the page's heading.
 
 Pure: the module uses no clock, file, socket or log.
 """
@@ -34,7 +34,7 @@ _NOT_KNOWN = "?"
 _MOST_FREE = 6
 _NO_HOSTS = "there are no hosts"
 _NAMES = {"MEMORY_MB": "RAM", "DISK_GB": "disk"}
-#: The order of the states in the sum that the figure Hosts shows below its number.
+#: The order of the states below the number of the figure Hosts, such as ``5 clean + 2 error``.
 _BY_STATE = (Condition.CLEAN, *(each for each in reversed(Condition) if each is not Condition.CLEAN))
 _FINDINGS = (Condition.ERROR, Condition.UNRATED, Condition.WARNING, Condition.INFO)
 
@@ -65,13 +65,13 @@ def headline(facts: FleetFacts) -> str:
     rest = f"{_also_sold(facts)}; unknown for {unknown}" if unknown else _also_sold(facts)
     if not any(_is_known(row.seen) for row in facts.view.rows):
         none = _NO_HOSTS if not unknown else f"none of {unknown} could be read in full"
-        return f"It is not known what the cloud is missing: {none}{_also_sold(facts)}"
+        return f"It is not known what the cloud cannot sell: {none}{_also_sold(facts)}"
     leaked = facts.view.sums.leaked
     if not any(leaked.values()):
         known = sum(_is_known(row.seen) for row in facts.view.rows)
-        return f"The cloud is missing nothing: nothing is wasted on {hosts(known)}{rest}"
+        return f"The cloud can sell everything that is free: nothing is wasted on {hosts(known)}{rest}"
     number = sum(bool(row.seen and _has(row.seen.leaked)) for row in facts.view.rows)
-    return f"The cloud is missing {amounts(leaked)}{_share(facts)}, wasted on {hosts(number)}{rest}"
+    return f"The cloud cannot sell {amounts(leaked)}{_share(facts)}: wasted on {hosts(number)}{rest}"
 
 
 def _also_sold(facts: FleetFacts) -> str:
@@ -102,9 +102,10 @@ def _figures(facts: FleetFacts) -> tuple[Figure, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sum:
-    """One loss, summed over the fleet: ``found`` has each host's amounts, ``codes`` are the codes of the findings.
+    """The wasted amounts of the fleet, or the amounts that are sold twice.
 
-    ``unknown`` is the number of hosts whose amounts are not known, without the files that are not a report.
+    ``found`` has the amounts of each host. ``codes`` are the codes of the findings about these amounts. ``unknown`` is
+    the number of hosts whose amounts are not known. It does not count files that are not a report.
     """
 
     name: str
@@ -152,7 +153,7 @@ def _sum_figure(each: _Sum, facts: FleetFacts) -> Figure:
 
 
 def _of_hosts(each: _Sum, facts: FleetFacts) -> Iterator[str]:
-    """Yield a line about the host that has most of the loss, and a line about the host that has had a loss longest."""
+    """Yield a line about the host with the largest amounts, and a line about the host with the oldest finding."""
     if not each.found:
         return
     first, most = min(each.found, key=lambda pair: most_first(pair[1]))
@@ -182,7 +183,7 @@ def _or_nothing(sums: Counter[str]) -> str:
 
 
 def _twice(each: _Sum, facts: FleetFacts) -> Iterator[str]:
-    """Yield a line about consumers on several hosts whose surplus allocations no host counts as wasted."""
+    """Yield a line about consumers with allocations on a second host that are not in the wasted amounts."""
     if each.codes != LEAKING:
         return
     number, sums = not_in_wasted(facts)
@@ -226,7 +227,8 @@ def _hosts(facts: FleetFacts) -> Figure:
 
 def _unknown(facts: FleetFacts) -> Figure:
     counts = facts.view.counts
-    # Do not count by condition: a host with an error and an unread source has the condition ERROR, the more urgent one.
+    # A host has only its most urgent condition: with an error, the condition ERROR, even if a source could not be read.
+    # Therefore the hosts that could not read a source are not counted by their condition.
     unread = [row for row in facts.view.rows if row.condition is not Condition.SILENT and lacks_a_source(row)]
     kinds = (
         (counts[Condition.NEVER], "never seen"),
@@ -245,14 +247,14 @@ def _unknown(facts: FleetFacts) -> Figure:
 
 
 def _also_counted(unread: Sequence[HostRow]) -> str:
-    """Return the states by which the figure Hosts counts the hosts with an unread source."""
+    """Return a text with the states under which the figure Hosts counts these hosts; "" if there are no such hosts."""
     states = Counter(WORDS[row.condition] for row in unread)
     named = ", ".join(f"{number} {word}" for word, number in sorted(states.items()))
-    return f"; the figure Hosts counts the latter as: {named}" if named else ""
+    return f"; the figure Hosts counts the hosts that could not read every source as: {named}" if named else ""
 
 
 def _sources(rows: Sequence[HostRow]) -> str:
-    """Return the unread sources, each with the number of hosts that could not read it: `` (lvm 1, placement 8)``."""
+    """Return each source that hosts could not read, with the number of these hosts: `` (lvm 1, placement 8)``."""
     lost = Counter(source for row in rows for source in (row.seen.sources_lost if row.seen else ()))
     named = ", ".join(f"{source} {number}" for source, number in sorted(lost.items()))
     return f" ({named})" if named else ""

@@ -61,7 +61,8 @@ def _table(rows: Sequence[HostRow], facts: FleetFacts) -> Table:
     made = _Made(facts=facts, headings=headings, homes=homes)
     searched = _searched(others, made)
     found, left_out = len(shown) + len(searched), len(others) - len(searched)
-    which = f"{len(shown)} of {hosts(len(troubled))} that are not clean" if troubled else "No host has a problem"
+    not_clean = f"{counted(len(troubled), 'host is', 'hosts are')} not clean, {len(shown)} shown"
+    which = not_clean if troubled else "No host has a problem"
     kinds = sorted({_kind(row) for row in rows})
     return Table(
         id="worst-hosts",
