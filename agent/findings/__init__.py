@@ -1,6 +1,7 @@
-"""The rules that find differences between three amounts; one module for each finding code.
+"""The rules that report findings; one module for each finding code.
 
-The three amounts are what the cloud promised to an instance, what the guest uses, and what Placement records.
+Most findings are differences between three amounts: the amount that the cloud promised to an instance, the amount that
+its guest uses, and the amount that Placement records.
 
 Each module defines a RULE: the code, its severity, its remedy, and a pure function that derives findings from
 AuditFacts. ``BUILTIN`` lists all rules; agent/audit/decide.py runs them in every audit.

@@ -70,7 +70,7 @@ class AuditFacts:
 
     @property
     def root(self) -> Provider | None:
-        """The root provider of this host, as read from Placement; None if it is absent or unread."""
+        """The root provider of this host, as read from Placement; None if it is missing or could not be read."""
         return self.view.root if self.view else None
 
 

@@ -1,4 +1,4 @@
-"""Parts of headlines: the consumer's name, amounts without the class's name, and sizes in readable units."""
+"""Make parts of headlines: the consumer's name, amounts with short units, and sizes in readable units."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def place_of(audit: AuditFacts, rows: tuple[Row, ...]) -> str | None:
     """Return the uuid of the provider that a finding about these ledger rows names.
 
     This is the root provider if a row has an allocation on the root, or if no row has an allocation. Otherwise it is
-    the first of the providers on which the rows have allocations. None if no row has an allocation and the root
+    the first of the providers on which the rows have allocations. Return None if no row has an allocation and the root
     provider is unknown.
     """
     places = _places(audit, rows)

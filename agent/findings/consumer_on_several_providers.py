@@ -44,7 +44,7 @@ def _find(audit: AuditFacts) -> Findings:
             yield _finding(audit, record, here, elsewhere)
 
 
-# While no allocation changes, each audit reads equal records, and the cache saves 5 ms of CPU time per 1,000 records.
+# Cached: while no allocation changes, each audit passes equal records. The cache then saves 5 ms per 1,000 records.
 @for_equal_arguments
 def _spread(
     records: tuple[ConsumerRecord, ...], own_uuids: frozenset[str]

@@ -41,7 +41,7 @@ _AT_REST = frozenset({Verdict.AGREED, Verdict.ALLOCATION_DIFFERS})
 
 
 class _Home(NamedTuple):
-    """The provider and the resource class by which Placement counts a PCI function."""
+    """The provider and the resource class under which Placement counts a PCI function."""
 
     provider_name: str
     provider_uuid: str

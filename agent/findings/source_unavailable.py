@@ -1,4 +1,7 @@
-"""source-unavailable: the agent could not read a source or a part of it, and keeps dependent values in Placement."""
+"""source-unavailable: the agent could not read a source or a part of it.
+
+The agent does not change the values in Placement that depend on the missing data.
+"""
 
 from __future__ import annotations
 

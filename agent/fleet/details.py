@@ -1,4 +1,4 @@
-"""Describe one host in words: all that ``watch`` knows about the host, and commands to run on the host. Pure."""
+"""Describe one host in words: what ``watch`` knows about the host, and commands to run on it. Pure: no I/O."""
 
 from __future__ import annotations
 

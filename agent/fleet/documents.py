@@ -1,4 +1,4 @@
-"""Make the documents of ``watch`` for programs: one JSON object of the fleet, and one CSV row for each host. Pure."""
+"""Make the output of ``watch`` for programs: one JSON object of the fleet, and one CSV row per host. Pure: no I/O."""
 
 from __future__ import annotations
 

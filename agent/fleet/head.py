@@ -1,4 +1,4 @@
-"""Make the lines above the table: the cells, how many hosts are in which condition, and what is not known. Pure."""
+"""Make the lines above the table: cells, number of hosts in each condition, and what is unknown. Pure: no I/O."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Write times, durations and amounts for ``watch`` in few characters. An unknown value is never shown as 0. Pure."""
+"""Write times, durations and amounts for ``watch`` in few characters. Pure: no I/O.
+
+An unknown value is never written as 0.
+"""
 
 from __future__ import annotations
 

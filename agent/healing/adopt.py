@@ -39,7 +39,7 @@ from agent.telemetry.event_log import Line, emit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adopted:
-    """One step and its outcome."""
+    """One step of ``adopt`` and its outcome."""
 
     step: AdoptStep
     outcome: WriteAttempt
@@ -78,7 +78,7 @@ def read_facts(task: AuditTask, names: ProviderNames, own_file: OwnIdentityFile)
 
 
 def _state(task: AuditTask, found: Identity | None, holder: str | None) -> tuple[NovaState | None, str]:
-    """Return nova's state and ""; None and the error if the state could not be read.
+    """Return (nova's state, ""), or (None, the error) if the state could not be read.
 
     The state contains the compute node rows with the uuids ``found.uuid`` and ``holder``.
     """
@@ -105,7 +105,7 @@ def _others(task: AuditTask, state: NovaState | None) -> tuple[NovaState, ...]:
     hosts = {row.host for row in (state.nodes if state else ()) if not row.deleted} - {task.settings.host}
     found = []
     for host in sorted(hosts):
-        # If the read of one host's state waits until its deadline, ``reading`` reads no further hosts.
+        # If the read of one host's state takes until its deadline, ``reading`` does not read the hosts after it.
         its = reading(task, STATE, partial(current_state, task, frozenset(), host=host))
         if its.value is not None:
             found.append(its.value)

@@ -37,7 +37,7 @@ RESTART = "restart stocktake-agent afterwards: the running agent keeps the ident
 
 
 def adoption(facts: AdoptFacts, settings: Settings) -> AdoptPlan:
-    """Return the plan. The function is pure: equal facts yield plans with equal digests."""
+    """Return the plan of ``adopt``. The function is pure: equal facts yield plans with equal digests."""
     uuid = _wanted(facts)
     if uuid is None:
         return AdoptPlan(notes=("nothing to adopt: no provider has this node's name or this host's uuid",))

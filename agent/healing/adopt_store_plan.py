@@ -13,7 +13,10 @@ from agent.resources.store_doubt import StoreDoubt, name_of, store_doubt, store_
 
 
 def store_adoption(snapshot: Snapshot, settings: Settings, path: str) -> AdoptPlan:
-    """Return the plan; ``path`` is the file that remembers the store. Pure: equal facts yield equal plan digests."""
+    """Return the plan of ``adopt --store``; ``path`` is the file that remembers the store.
+
+    Pure: equal facts yield plans with equal digests.
+    """
     now = store_now(snapshot, settings)
     if now is None:
         unread = settings.images_type != "rbd" and not snapshot.fresh(counted_source(settings))

@@ -1,8 +1,8 @@
 """The log lines of the daemon's heal: what heal changed, which findings wait, and what heal refused.
 
 A change of an allocation is a WARNING, with the state before and after the change and the command for its undo. A
-finding that only waits is logged once for each guard, at INFO: the operator need not act. Other refusals are logged
-once too.
+finding that only waits is logged once for each guard, at INFO: the operator need not act. Any other refusal is also
+logged only once.
 """
 
 from __future__ import annotations

@@ -94,11 +94,11 @@ def _unproven(pulse: Pulse) -> WriteAttempt:
 def not_as_planned(
     task: AuditTask, planned: Planned, proof: Proven, asked: frozenset[str], consumers: frozenset[str]
 ) -> WriteAttempt | None:
-    """Return why the plan no longer fits nova's rows of ``consumers``, None if the rows did not change.
+    """Return why the plan no longer fits nova's rows of ``consumers``; None if the rows did not change.
 
-    The rows of ``asked``, the audit's consumers, are read again too, so that both reads cover the same rows. The rows
-    must be as new as ``proof``: behind a load balancer, this read may reach another replica than the read that showed
-    the heartbeat.
+    ``asked`` are the consumers whose rows the audit read. This function reads their rows again too, so that both reads
+    cover the same rows. The rows must be as new as ``proof``: behind a load balancer, this read may reach another
+    replica of the database than the read that showed the heartbeat.
     """
     if proof.since is None:
         return None

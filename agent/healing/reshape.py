@@ -80,7 +80,10 @@ def _body(reshaping: Reshaping, tree: TreeFingerprint, made: dict[str, int]) -> 
 
 
 def _removed(reshaper: Reshaper, reshaping: Reshaping) -> str:
-    """Delete obsolete children; return a text about the children not deleted, which are harmless without inventory."""
+    """Delete obsolete children; return a text that names the children that could not be deleted.
+
+    Such a child is harmless, because it has no inventory any more.
+    """
     message = ""
     for provider in reversed(reshaping.providers):
         if provider.after is None and provider.before is not None:

@@ -1,6 +1,7 @@
-"""Convert a reshape to the journal's JSON and back: each provider's whole inventory, each consumer's allocations.
+"""Convert a reshape to the journal's JSON and back.
 
-The JSON of the states before and after has the same keys, so an undo can itself be undone in the same way.
+The JSON has the whole inventory of each provider and the allocations of each consumer. The JSON of the states before
+and after has the same keys, so an undo can itself be undone in the same way.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def replace_document(path: str, document: dict[str, Json]) -> None:
 
 
 def replace_document_of_rows(path: str, document: dict[str, Json], name: str, rows: Iterable[Json]) -> None:
-    """Write ``document`` with the list ``rows`` under ``name``, one row a line. Raises OSError.
+    """Write ``document`` with the list ``rows`` under the key ``name``, one row per line. Raises OSError.
 
     The function makes each row only when it writes the row: thousands of findings at once would take tens of MiB of
     memory.

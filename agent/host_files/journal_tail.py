@@ -1,4 +1,6 @@
-"""Count the changes in the journal that got an outcome since this process started, and those without an outcome.
+"""Count two kinds of changes in the journal: those that got an outcome since this process started, and the open ones.
+
+An open change has no outcome yet.
 
 Each call reads only what was appended since the last call, at most 1 MiB, so that a long journal delays no audit.
 """

@@ -43,7 +43,10 @@ class StoreFile:
         )
 
     def load(self) -> StoreRecord | None:
-        """Return the saved record; None if there is no file, or if it is unreadable, which is logged once per cause."""
+        """Return the saved record; None if the file is missing or unreadable.
+
+        An unreadable file is logged once for each cause.
+        """
         record = None
         try:
             record = _record(read_document(self.path, SCHEMA_VERSION, _MAX_CHARACTERS))

@@ -29,7 +29,7 @@ class Publish(enum.Enum):
 
 
 class Depth(enum.Enum):
-    """How much to read.
+    """How much an audit reads from Placement and the cloud.
 
     FULL (for operators' commands): all allocations. ECONOMICAL: only allocations that changed or must be read again.
     """
@@ -98,12 +98,12 @@ class FullState:
     """The last full read of the cloud's state, and what the other sources said at that time.
 
     A light read does not read the rows, only the values that show whether rows changed since the last full read.
-    ``sign`` has these values, read directly before ``state``; None if no light read preceded. ``consumers`` and
+    ``sign`` has these values, read directly before ``state``; None if there was no light read before. ``consumers`` and
     ``node_uuid`` are the arguments of the full read. ``domains`` and ``allocations`` are the guests and Placement's
     allocations that the same audit read, None if it could not read them. ``saw_change``: the last audit saw that
     something had changed, so the next audit reads in full again, in case the last audit saw only half of the change.
-    ``rests``: a text that names the finding or row of the last audit because of which the next audit reads in full; ""
-    if there is none.
+    ``rests``: why the next audit reads in full: a text that names a finding or row of the last audit; "" if there is no
+    such reason.
     """
 
     state: NovaState
