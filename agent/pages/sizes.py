@@ -50,7 +50,7 @@ def with_class(resource_class: str, amount: float) -> str:
 
 
 def listed(amounts: Mapping[str, int]) -> tuple[str, ...]:
-    """Return one text for each class with an amount: VCPU, PCPU, RAM and disk first, then by name."""
+    """Return one text for each class whose amount is not 0: VCPU, PCPU, RAM and disk first, the others by name."""
     return tuple(with_class(name, amounts[name]) for name in sorted(amounts, key=class_place) if amounts[name])
 
 

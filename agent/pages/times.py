@@ -28,7 +28,7 @@ def with_age(time: str, now: str) -> str:
 def in_table(time: str, now: str) -> str:
     """Return a time for a cell of a table: ``2026-11-22 03:11:07 (age 4 min)``, with the age at ``now``.
 
-    The heading of the column says UTC, and the caption of the table says at which moment the ages are.
+    The heading of the column says that the times are UTC. The caption of the table names ``now``, the time of the ages.
     """
     seconds = age_s(time, now)
     return utc(time) if seconds is None else f"{utc(time).removesuffix(' UTC')} ({age_words(seconds)})"

@@ -1,4 +1,4 @@
-"""Find usage that Placement counts but lists no allocation for; the scheduler cannot use that capacity.
+"""Find usage that Placement counts although it lists no such allocation; the scheduler cannot use that capacity.
 
 For the usage, Placement sums the rows of allocations. For the list, Placement joins the rows with their consumers. A
 row whose consumer record is missing is in the sum but not in the list (16.0.0, objects/usage.py and allocation.py).

@@ -1,8 +1,8 @@
 """Parse Placement's JSON into values, and render values as Placement's JSON; offer_wire.py parses usages and summaries.
 
 A field that Placement leaves out gets Placement's default, so that two inventories can be compared by ``==``. A parser
-raises PlacementUnavailable if any part of an answer has an unexpected shape, instead of skipping that part. Only
-``parse_refusal`` never raises. Pure: no I/O.
+raises PlacementUnavailable if any part of an answer has an unexpected shape, instead of skipping that part. The only
+parser that never raises is ``parse_refusal``. Pure: no I/O.
 
 The generation in an answer is the provider's generation at the time of that answer. It may be newer than the
 generation in the list of providers.
@@ -76,7 +76,7 @@ class Refusal:
 def nothing(body: object) -> None:
     """Check that the answer has no body (201, 204). Raises PlacementUnavailable if it has a body."""
     if body is not None:
-        raise _odd("the answer", "has a body, although this request gets none", body)
+        raise _odd("the answer", "has a body, although it must be empty", body)
 
 
 def parse_maximum(body: object) -> Microversion:

@@ -53,7 +53,11 @@ class Unplaced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placing:
-    """The ordered writes for the agent's own consumers, the classes that must not change now, and unallocated use."""
+    """The decision about the agent's own consumers.
+
+    ``writes`` are in the order of execution. ``held_back`` names the classes whose allocations must not change now,
+    ``unplaced`` the use that cannot be allocated.
+    """
 
     writes: tuple[PutAllocations, ...] = ()
     held_back: tuple[HeldBack, ...] = ()

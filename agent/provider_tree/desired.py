@@ -108,7 +108,10 @@ def _frozen_because(part: Resource | NestedFamily, snapshot: Snapshot, settings:
 
 
 def can_decide(family: NestedFamily, snapshot: Snapshot, settings: Settings) -> bool:
-    """Whether the family is configured and its facts are known, even if its allocations are still on the root."""
+    """Whether a family (kind of child providers) is configured and its facts are known.
+
+    The result may be True although allocations of the family's classes are still on the root.
+    """
     return family.is_configured(settings) and _frozen_because(family, snapshot, settings) is None
 
 
@@ -140,7 +143,7 @@ def _with_children(snapshot: Snapshot, settings: Settings, root: DesiredProvider
 
 
 def _known(observed: Mapping[str, Provider], settings: Settings) -> frozenset[str]:
-    """Return the uuids of the existing children that belong to a configured family."""
+    """Return the uuids of the existing child providers that belong to a configured family (a kind of children)."""
     families = [family for family in NESTED_FAMILIES if family.is_configured(settings)]
     return frozenset(
         child.uuid for name, child in observed.items() if any(f.knows(child, name, settings) for f in families)
@@ -148,7 +151,7 @@ def _known(observed: Mapping[str, Provider], settings: Settings) -> frozenset[st
 
 
 def _not_moved(family: NestedFamily, snapshot: Snapshot) -> str | None:
-    """Return why the agent must not publish the family's children yet, else None.
+    """Return why the agent must not publish this family (kind of child providers) yet; None if it may.
 
     While a class of the children still has allocations on the root, the root and the children would both offer the
     class.

@@ -59,7 +59,7 @@ def _of_guests(state: NovaState | None, host: HostFacts | None) -> Doubt | None:
         return None
     guests = "one guest" if count == 1 else f"{count} guests"
     return Doubt(
-        expected=f"the database has a service or compute node of host {state.host}: nova made {guests} here",
+        expected=f"the database has a service or compute node of host {state.host}, because nova made {guests} here",
         actual="the database has no service and no compute node of this host: the database belongs to another cloud, "
         "or was restored from an old backup",
         stops_writes=True,

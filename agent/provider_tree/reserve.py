@@ -67,7 +67,7 @@ def _reserve(claims: list[Claim], inventory: Inventory) -> int:
 
 
 def _split(claims: list[Claim], inventory: Inventory, amount: int) -> list[tuple[str, int]]:
-    """Split the rounded sum ``amount`` into whole terms, one for each cause, that add up to it; for ``explain``."""
+    """Split ``amount``, a rounded sum, into one whole number for each cause; ``stocktake explain`` shows the terms."""
     causes = sorted({claim.cause for claim in claims}, key=lambda cause: cause.value)
     shares: list[tuple[str, int]] = []
     so_far: list[Claim] = []

@@ -51,7 +51,7 @@ def rival_of(
 ) -> Rival | None:
     """Return why the agent must not write this root, else None. Always None in role companion, which writes no root.
 
-    ``silent_for_s``: the seconds without a change of nova-compute's heartbeat and the root's generation (``Silence``).
+    ``silent_for_s``: for how many seconds neither nova-compute's heartbeat nor the root's generation has changed.
     """
     if settings.role is Role.COMPANION:
         return None

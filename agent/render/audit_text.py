@@ -69,7 +69,7 @@ def simulated_lines(audit: Document) -> Iterator[Block]:
 
 
 def _outcome(audit: Document) -> tuple[str | Span, ...]:
-    """Return the outcome and the counts of findings; the outcome ``findings`` is left out: the counts show it."""
+    """Return the outcome and the counts of findings; only the counts if the outcome is ``findings``."""
     counts = counted(audit["findings"])
     if audit["outcome"] == Outcome.FINDINGS.value and audit["findings"]:
         return (counts,)

@@ -94,7 +94,7 @@ def _audit_document(report: AuditReport, findings: list[Document]) -> Document:
 
 
 def audit_keys(report: AuditReport, *names: str) -> Document:
-    """Return those keys of ``audit_document`` that the JSON documents of other commands share."""
+    """Return the keys ``names`` of ``audit_document``, for the JSON documents of other commands."""
     audit = audit_document(report)
     return {name: audit[name] for name in names}
 

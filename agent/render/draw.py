@@ -159,7 +159,7 @@ def _cell(column: Column, cell: str) -> Text:
 
 
 def _glued(text: str) -> str:
-    """Return the text with the blanks in phrases that _GLUED matches replaced, so that no line breaks there."""
+    """Return the text with _GLUE for each blank inside a phrase that _GLUED matches, so that no line breaks there."""
     return _GLUED.sub(lambda found: found[0].replace(" ", _GLUE), text)
 
 

@@ -332,7 +332,10 @@ def _exact(rows: Iterable[LedgerRow]) -> Exact | None:
 
 
 def _parts(book: str, rows: Iterable[LedgerRow], not_counted: str | None) -> tuple[Part, ...]:
-    """Return one part per reason: first the reasons of _PLAIN verdicts, then all others, each by falling amount."""
+    """Return one part for each reason: first the reasons of _PLAIN verdicts, then all others.
+
+    Within these two groups, the largest amount is first.
+    """
     grouped: dict[tuple[bool, str], list[tuple[str, int]]] = defaultdict(list)
     for row in rows:
         value = getattr(row, book)

@@ -1,4 +1,4 @@
-"""allocation-leaked: remove the allocations on this host of a consumer whose instance the cloud has deleted."""
+"""allocation-leaked: remove a consumer's allocations on this host if the cloud has deleted its instance."""
 
 from __future__ import annotations
 

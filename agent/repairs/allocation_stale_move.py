@@ -1,4 +1,4 @@
-"""allocation-stale-move: remove the allocations on this host of a consumer whose instance has moved away.
+"""allocation-stale-move: remove a consumer's allocations on this host if its instance has moved away.
 
 The repair does not change the migration's row, because the row belongs to nova, and heal changes only Placement
 (scenarios 57 and 58).

@@ -1,4 +1,4 @@
-"""consumer-on-several-providers: remove the allocations on this host of a consumer whose instance is on another host.
+"""consumer-on-several-providers: remove a consumer's allocations on this host if its instance is on another host.
 
 If the instance is on this host, the other host's allocations are wrong. The repair then declines: the agent of the
 other host must remove the other host's allocations, because only that agent knows the state of its host.

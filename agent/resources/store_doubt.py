@@ -41,7 +41,8 @@ from agent.model.snapshot import FILESYSTEM, IMAGES, LVM, Snapshot
 from agent.model.units import bytes_to_gib_floor
 from agent.resources.volumes import device_paths
 
-# A smaller change of a store's size does not count: file system tables or thin pool metadata may have caused it.
+# The limit in percent up to which a change of a store's size does not count: file system tables or thin pool metadata
+# may have caused it.
 TOLERANCE_PERCENT = 1
 # Names of errno values which mean that the file does not exist, or that its store is not mounted.
 _NOT_THERE = frozenset({"ENOENT", "ENOTDIR", "ESTALE", "EIO", "ENOTCONN", "ENODEV", "ENXIO", "EHOSTDOWN"})

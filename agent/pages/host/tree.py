@@ -18,7 +18,7 @@ from agent.pages.tables import NOT_KNOWN
 class Node:
     """One provider. ``depth`` is 0 for the root. ``parent`` is the uuid of the parent, "" for the root.
 
-    ``classes`` are (class, used, total) as texts, ``terms`` are (reserved, ratio, capacity) of each class as texts.
+    ``classes`` has the texts (class, used, total) for each class, ``terms`` the texts (reserved, ratio, capacity).
     ``differs`` says how the provider differs from what the agent wants.
 
     ``is_unread``: Placement was not read, so nothing was compared.

@@ -50,8 +50,9 @@ def _not_in_numbers(facts: HostFacts) -> str:
     are = "1 change is" if len(changes) == 1 else f"{len(changes)} changes are"
     named = some_of([f"{each.kind} {each.id[:_DIGITS]} at {utc(each.at)}" for each in changes], _MOST_NAMED)
     return (
-        f"Every number and finding on this page is of the audit of {utc(facts.report.started_at)}. {are} later "
-        f"and not yet in the numbers: {named}. The page of the next audit has the numbers after these changes."
+        f"Every number and finding on this page comes from the audit of {utc(facts.report.started_at)}. {are} later "
+        f"than this audit and not yet in the numbers: {named}. The page of the next audit has the numbers after these "
+        "changes."
     )
 
 
@@ -92,7 +93,7 @@ def amounts(loss: Loss) -> tuple[str, ...]:
 
 def _clause(loss: Loss, what: str, none: str) -> str:
     if not loss.is_known:
-        return f"what is {what} is not known"
+        return f"the amount {what} is not known"
     if loss.is_none:
         return none
     found = amounts(loss)
@@ -110,7 +111,11 @@ def _reads(facts: HostFacts) -> str:
 def _figures(losses: Losses, facts: HostFacts) -> tuple[Figure, ...]:
     unaccounted = "bytes without an owner, and what Placement records for consumers that the cloud does not know"
     found = (
-        ("Sold twice", losses.sold_twice, "amounts that are promised or used and that Placement may allocate again"),
+        (
+            "Sold twice",
+            losses.sold_twice,
+            "amounts that instances were promised or use, and that Placement may allocate again",
+        ),
         ("Wasted", losses.wasted, "amounts that Placement counts as used although nothing uses them"),
         ("Unaccounted", losses.unaccounted, unaccounted),
     )

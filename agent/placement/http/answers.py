@@ -1,4 +1,4 @@
-"""Decide which error an answer or a missing answer becomes: the only mapping from HTTP to agent/errors.py.
+"""Decide which error of agent/errors.py to raise for an answer, or if no answer came. No other module decides this.
 
 A 409 has several meanings. The error code in its body (microversion 1.23 and later) says whether the agent must read
 again or report the error to the operator. Only the 409 to an allocation that does not fit has no code of its own.
@@ -169,7 +169,7 @@ def _document(reply: Reply) -> wire.Refusal:
 
 
 def _way_hint(reply: Reply, kind: type[PlacementError]) -> str:
-    """Return a hint for an answer that comes from something in front of Placement; empty for Placement's answers."""
+    """Return a hint for an answer of a proxy or web server in front of Placement; empty for Placement's own answers."""
     if reply.status in _NOT_THERE and kind is PlacementUnavailable:
         return f"this is not Placement's own answer: {error_hints.PATH}"
     if reply.status == 413:

@@ -20,7 +20,7 @@ MOST_TIMES_PACKED = 100
 
 # The bytes of memory for which each character counts. A colon stands for one entry of a dictionary. The number for the
 # colon includes free slots: right after a dictionary's table has grown, the table has room for four times as many
-# entries.
+# entries as it contains.
 _PRICES = ((b"{", 64), (b"[", 96), (b":", 120), (b",", 40), (b'"', 32))
 # The most bytes that a character of a Python string takes: a string stores all its characters as wide as its widest
 # one. json.loads may store a string with escapes twice while it decodes the string.

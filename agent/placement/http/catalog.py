@@ -4,8 +4,8 @@ The catalog comes with the token and is cached as long as the token, usually hou
 catalog earlier, so if the endpoint moves, connections fail until the token expires.
 
 This adapter drops the catalog together with its token if the connection fails, and the next request gets both from
-Keystone again. The adapter drops them once at the start of an outage and then every CATALOG_RETRY_S. Otherwise an
-outage of Placement would make the whole fleet flood Keystone.
+Keystone again. The adapter drops them once at the start of an outage, and then again every CATALOG_RETRY_S seconds.
+Otherwise an outage of Placement would make the whole fleet flood Keystone.
 """
 
 from __future__ import annotations

@@ -21,9 +21,9 @@ from dataclasses import dataclass, replace
 PATIENCE = 10.0
 #: The spread (upper limit of the random pause) after the first refusal (429, 503, …), in seconds.
 FIRST_SPREAD_S = 4.0
-#: The number of refusals in a row (all tries of one read) after which the server counts as down, not as overloaded.
-#: Pauses stay short then: the audit has other sources to read, and the worker retries failed audits less often
-#: (agent/daemon/worker.py).
+#: The number of refusals in a row after which the server counts as down, not as overloaded. That many refusals are all
+#: tries of one read. Pauses stay short then: the audit has other sources to read, and the worker retries failed audits
+#: less often (agent/daemon/worker.py).
 AWAY = 3
 AWAY_SPREAD_S = 10.0
 #: The smallest spread in seconds if no answer came. This spread is small, because a request to a server that is down

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 
-# A time-out may end a little early, so a request with fewer seconds left than this could only fail.
+# If no more than this many seconds are left, no request is sent, because it could only fail. Such a small rest remains
+# if a time-out ended a little early.
 _TOO_SHORT_S = 0.25
 
 

@@ -72,7 +72,7 @@ def test_a_guest_of_nova_on_a_host_without_nova_rows_blocks_all_writes(known):
     decision = decide(world, settings(), Subject(root_uuid=known, node=NODE), None)
     (found,) = [f for f in decision.findings if f.code == CODE]
     assert found.actual.startswith("the database has no service and no compute node of this host")
-    assert found.expected.endswith(": nova made one guest here")
+    assert found.expected.endswith(", because nova made one guest here")
     assert decision.plan.is_empty
 
 

@@ -43,7 +43,7 @@ def test_an_amount_that_depends_on_an_unread_source_is_shown_as_a_question_mark(
     assert isinstance(figures, Figures)
     assert {each.amounts for each in figures.figures} == {("?",)}
     assert all("not known: placement was not read" in each.lines[0] for each in figures.figures)
-    assert "what is wasted is not known" in sentence.text
+    assert "the amount wasted is not known" in sentence.text
     assert note == Note(
         text="placement was not read: http://placement.example.org: no answer within 30 s", meaning=Meaning.UNREAD
     )
@@ -91,7 +91,8 @@ def test_the_list_of_causes_shows_amounts_and_times_and_why_a_cause_is_unknown()
 def test_a_change_after_the_audit_is_named_as_not_yet_in_the_numbers():
     late = dataclasses.replace(CHANGES[0], at="2026-11-22T03:11:30Z")
     (note,) = [each for each in verdict(facts(SCREEN, changes=(CHANGES[2], late))).blocks if isinstance(each, Note)]
-    assert "1 change is later and not yet in the numbers: heal 9a11aa55 at 2026-11-22 03:11:30 UTC." in note.text
+    named = "heal 9a11aa55 at 2026-11-22 03:11:30 UTC"
+    assert f"1 change is later than this audit and not yet in the numbers: {named}." in note.text
     (table,) = journal(facts(SCREEN, changes=(CHANGES[2], late))).blocks
     assert [row[5].text for row in table.rows] == ["no: later", "yes"]
 
