@@ -153,7 +153,7 @@ def test_a_finding_about_a_consumer_is_unknown_until_the_consumer_is_read():
         (Role.OBSERVER, Publish.NEVER, 0, False, None, (WRITES,)),
     ],
 )
-def test_a_write_refused_finding_is_unknown_if_writes_failed_or_were_postponed(
+def test_a_refused_write_finding_is_unknown_after_postponed_or_failed_writes(
     role, publish, attempts, held, error, expected
 ):
     task = SimpleNamespace(
@@ -166,7 +166,7 @@ def test_a_write_refused_finding_is_unknown_if_writes_failed_or_were_postponed(
     assert found.missing(finding_of("write-refused")) == expected
 
 
-def test_a_usage_unlisted_finding_is_unknown_if_usages_were_not_read():
+def test_a_finding_about_unlisted_usage_is_unknown_if_usages_were_not_read():
     unlisted = finding_of("usage-unlisted", rests_on_recorded=False)
     view = dataclasses.replace(facts.view(), usages_are_read=False)
     assert checks(facts.snapshot(placement=view)).missing(unlisted) == (PLACEMENT,)

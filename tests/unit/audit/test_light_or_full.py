@@ -136,7 +136,7 @@ def test_a_periodic_audit_of_an_unchanged_host_needs_no_full_read_of_nova():
     assert why_no_light_read(AuditRequest(reasons=(PERIODIC,)), memory) == ""
 
 
-def test_changed_guests_or_an_unread_libvirt_cause_a_full_read_of_nova():
+def test_changed_guests_or_an_unreadable_libvirt_cause_a_full_read_of_nova():
     assert not guests_changed(full(), facts.host(facts.domain("i1")))
     assert guests_changed(full(), facts.host())
     assert guests_changed(full(), None)

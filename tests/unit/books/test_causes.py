@@ -99,7 +99,7 @@ def test_reserved_use_of_an_unknown_guest_can_cause_an_over_capacity_finding(pol
     assert over.caused_by == ((guest.finding.id,) if is_symptom else ())
 
 
-def test_unmanaged_use_unplaced_is_a_symptom_of_a_guest_unknown_finding():
+def test_unmanaged_use_without_allocation_is_a_symptom_of_an_unknown_guest():
     root = facts.root(facts.inventory("VCPU", 4, allocation_ratio=1.0))
     world = facts.snapshot(
         libvirt=facts.host(facts.domain("stranger", vcpus=6)),
@@ -111,7 +111,7 @@ def test_unmanaged_use_unplaced_is_a_symptom_of_a_guest_unknown_finding():
     assert set(guest.symptoms) == {one.finding.id for one in found["unmanaged-use-unplaced"]}
 
 
-def test_a_usage_unlisted_finding_explains_no_over_capacity_of_another_provider():
+def test_unlisted_usage_is_not_the_cause_of_over_capacity_on_another_provider():
     hidden = plain("usage-unlisted", provider_uuid="p", resource_class="VCPU", facts=(("unlisted", 4),))
     excess = (("missing", 3.0), ("allocation_ratio", 1.0))
     here = plain("over-capacity", provider_uuid="p", resource_class="VCPU", facts=excess)
@@ -122,7 +122,7 @@ def test_a_usage_unlisted_finding_explains_no_over_capacity_of_another_provider(
     assert found[hidden.id].symptoms == (here.id,)
 
 
-def test_in_a_chain_of_causes_the_first_finding_lists_the_others_as_symptoms():
+def test_the_first_cause_in_a_chain_lists_all_later_findings_as_symptoms():
     twin = plain("hostname-duplicated", provider_uuid="other", facts=(("provider_name", "cmp1"),))
     conflict = plain("provider-name-conflict", provider_uuid="other", facts=(("provider_name", "cmp1"),))
     refused = plain("write-refused", provider_uuid="own", facts=(("provider_name", "cmp1"),))

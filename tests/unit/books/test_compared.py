@@ -68,7 +68,7 @@ def kept(world, before=None, chosen=None):
 
 
 @pytest.mark.parametrize("what", MOVES_BY_ITSELF)
-def test_clock_time_and_free_space_and_generation_do_not_rebuild_the_comparison(what):
+def test_a_changed_clock_or_free_space_or_generation_rebuilds_no_comparison(what):
     first = kept(snapshot(**WORLD))
     again = kept(snapshot(**{**WORLD, **MOVES_BY_ITSELF[what]}), first)
     assert again.books is first.books

@@ -142,7 +142,7 @@ def test_if_the_configuration_changed_the_change_is_the_end_reason_of_a_finding(
     assert reason(sighting(), reconfigured=earlier)[0] is not GoneReason.CONFIGURATION_CHANGED
 
 
-def test_a_new_uuid_of_the_hosts_provider_ends_findings_about_the_old_provider():
+def test_a_new_provider_uuid_of_the_host_ends_findings_about_the_old_provider():
     told = reason(sighting(), root_before=HOST_PROVIDER, root="p2")
     assert told == (GoneReason.IDENTITY_CHANGED, "the uuid of this host's provider changed: p1 -> p2")
     of_a_child = sighting(dataclasses.replace(LEAKED, provider_uuid="child"))

@@ -53,14 +53,14 @@ def test_a_merge_resets_the_audit_count_of_a_finding_missing_in_a_newer_history(
     assert (found.times, found.confirmed) == (0, True)
 
 
-def test_a_merge_keeps_the_count_of_a_finding_seen_after_the_other_history():
+def test_a_merge_keeps_the_count_of_a_finding_that_the_other_history_predates():
     ours = history(one(times=1, counted_at=100))
     assert merged(ours, history(read_until=40)) == ours
     theirs = history(one(times=1, counted_at=160), read_until=160)
     assert merged(history(), theirs).sightings == theirs.sightings
 
 
-def test_a_merge_resets_the_audit_count_of_a_confirmed_finding_in_one_history():
+def test_a_merge_resets_the_count_of_a_confirmed_finding_that_one_history_lacks():
     long = history(one(times=2, counted_at=160, confirmed=True), read_until=160)
     for found in (merged(long, history()), merged(history(), long)):
         assert [(s.times, s.confirmed) for s in found.sightings] == [(0, True)]

@@ -52,7 +52,7 @@ def test_the_ledger_has_a_row_for_each_consumer_and_class():
     assert rows[2].source == f"nova instances {I1}, libvirt domain {I1}, placement allocations {I1}"
 
 
-def test_the_ledger_lists_what_is_reserved_for_the_host_before_all_other_rows():
+def test_the_first_ledger_rows_show_what_is_reserved_for_the_host():
     chosen = lvm_settings(reserved_host_cpus=2, reserved_host_disk_mib=1025)
     rows = ledger(snapshot(lvm=group(20, volume("x", 2.5))), chosen)
     assert [(r.consumer_key, r.consumer_kind, r.cause, r.resource_class, r.held, r.verdict) for r in rows] == [

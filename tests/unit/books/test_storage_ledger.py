@@ -116,7 +116,7 @@ def test_volume_group_rows_show_each_volume_with_its_owner() -> None:
 
 
 @pytest.mark.parametrize(("known", "kind"), [(True, "instance"), (False, "domain")])
-def test_a_guests_volume_belongs_to_an_instance_if_nova_knows_the_guest(known: bool, kind: str) -> None:
+def test_a_volume_of_a_guest_belongs_to_the_instance_if_nova_knows_the_guest(known: bool, kind: str) -> None:
     used = Disk(target="vda", kind="block", source="/dev/vg0/by-hand")
     world = snapshot(
         nova=state(instance("i1")) if known else state(),

@@ -130,7 +130,7 @@ def test_s52_an_allocation_of_an_instance_on_another_host_is_stale():
     assert (verdict_of(world), told(world)) == (Verdict.ALLOCATION_STALE_MOVE, ["allocation-stale-move"])
 
 
-def test_s53_unreadable_allocations_cause_only_a_source_unavailable_finding():
+def test_s53_unreadable_allocations_cause_no_finding_except_source_unavailable():
     world = without(recorded(instance(deleted=True)), PLACEMENT)
     assert told(world) == []
     assert [f.code for f in decided(world).findings] == ["source-unavailable"]

@@ -42,7 +42,7 @@ def test_values_of_multi_valued_options_are_collected_from_all_files(tmp_path):
     assert rows["reserved_huge_pages"] == "one,two,three"
 
 
-def test_later_config_files_override_earlier_files_and_folders_override_files(tmp_path):
+def test_later_config_files_override_earlier_files_and_a_config_folder_wins(tmp_path):
     folder = tmp_path / "conf.d"
     folder.mkdir()
     first = write(tmp_path, "a.conf", ALONE + "[lvm]\ndeadline = 1\n[DEFAULT]\nhost = first\n")

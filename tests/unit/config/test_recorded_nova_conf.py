@@ -16,7 +16,7 @@ def settings_of(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", RECORDED)
-def test_each_recorded_nova_conf_that_nova_compute_accepted_is_accepted(tmp_path, name):
+def test_the_agent_accepts_every_recorded_nova_conf_that_nova_compute_accepted(tmp_path, name):
     settings = settings_of(tmp_path, name)
     assert settings.host == "cmp1.example.org"
     assert settings.instances_path == "/var/lib/nova/instances"

@@ -39,7 +39,7 @@ def test_a_restart_does_not_shift_the_times_of_the_interval_audits_of_a_host(now
 
 
 @given(st.floats(0, 1e6), st.floats(0.1, 1e4), st.floats(0, 1e6))
-def test_after_a_suspend_a_host_audits_once_and_keeps_its_schedule(due, interval_s, late_s):
+def test_after_a_suspend_a_host_runs_one_audit_and_keeps_its_schedule(due, interval_s, late_s):
     """However late the host wakes, it makes one audit, and the next is less than an interval later at its own time."""
     after = next_due(due, interval_s, due + late_s)
     assert -1e-6 < after - (due + late_s) <= interval_s + 1e-6

@@ -51,7 +51,7 @@ def raised_after_an_inner_block(interruptions):
     signal.raise_signal(signal.SIGTERM)
 
 
-def test_the_demo_restores_signal_handlers_and_an_ignored_signal_stays_ignored():
+def test_the_demo_restores_signal_handlers_and_keeps_ignored_signals_ignored():
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         of_int = signal.getsignal(signal.SIGINT)

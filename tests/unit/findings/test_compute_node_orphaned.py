@@ -78,7 +78,7 @@ def test_no_finding_if_the_row_is_in_use_or_deleted_or_its_owner_is_unclear(worl
     assert findings(world, CODE) == ()
 
 
-def test_no_row_is_reported_as_orphaned_if_this_hosts_node_name_is_unknown():
+def test_no_row_is_called_orphaned_if_the_node_name_of_this_host_is_unknown():
     blind = without(WORLD, LIBVIRT)
     decision = decide(blind, settings(), Subject(root_uuid=ROOT_UUID, node=None), None)
     assert [f for f in decision.findings if f.code == CODE] == []

@@ -55,7 +55,7 @@ def test_an_allocation_is_reported_if_only_the_user_differs_from_nova():
     assert len(findings(booked(user_id="another"), CODE)) == 1
 
 
-def test_a_migration_consumer_with_a_project_unlike_its_instance_is_reported():
+def test_a_migration_consumer_whose_project_differs_from_nova_is_reported():
     nova = state(instance(task_state="resize_migrating"), migrations=(migration(),))
     assert findings(booked("migration-1", nova), CODE) == ()
     (found,) = findings(booked("migration-1", nova, project_id="another"), CODE)

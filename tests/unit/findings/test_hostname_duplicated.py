@@ -25,7 +25,7 @@ def test_the_finding_names_the_other_host_and_stops_every_write_of_the_agent():
     assert decided(world).plan.is_empty
 
 
-def test_no_compute_node_orphaned_or_identity_changed_finding_is_added():
+def test_an_orphaned_node_and_a_changed_identity_are_not_reported_in_addition():
     codes = {f.code for f in decided(world_of(node(), THEIRS)).findings}
     assert CODE in codes
     assert not codes & {"compute-node-orphaned", "identity-changed"}

@@ -57,7 +57,7 @@ def test_a_finding_about_a_store_also_depends_on_the_source_of_that_store():
     assert {f.rests_on for f in found if f.code == "store-changed"} == {frozenset({PLACEMENT, LIBVIRT, FILESYSTEM})}
 
 
-def test_an_unmanaged_use_unplaced_finding_about_disk_gb_depends_on_lvm():
+def test_a_finding_about_unallocated_use_of_disk_gb_also_depends_on_lvm():
     root = facts.root(facts.inventory("DISK_GB", 1))
     world = facts.snapshot(
         lvm=facts.group(20, facts.volume("v", 2)), placement=facts.view(provider=root, typed_consumers=True)

@@ -106,7 +106,7 @@ def test_while_nova_is_unreadable_nova_compute_counts_as_alive_and_writes_stop()
     assert decided(world, settings(takeover=True)).plan.writes == ()
 
 
-def test_in_role_observer_the_plan_and_no_finding_shows_a_running_nova_compute():
+def test_in_role_observer_a_running_nova_compute_is_not_reported_as_a_finding():
     world, observer = snapshot(placement=NOVAS, nova=ALIVE), settings(role=Role.OBSERVER)
     assert findings(world, CODE, observer) == ()
     plan = decided(world, observer).plan

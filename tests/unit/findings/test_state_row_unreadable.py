@@ -39,7 +39,7 @@ def test_the_finding_names_the_row_and_its_consumer():
     assert found.severity is Severity.WARNING
 
 
-def test_an_unreadable_nova_row_gives_verdict_unknown_to_no_other_consumer():
+def test_an_unreadable_nova_row_does_not_affect_the_verdict_on_other_consumers():
     verdicts = {(row.key, row.verdict) for row in decided(WORLD).rows}
     assert verdicts == {(I1, Verdict.UNKNOWN), (uuid("i2"), Verdict.AGREED)}
 

@@ -65,7 +65,7 @@ def test_the_fail_on_conditions_of_a_host_follow_from_its_last_message_and_age(d
     assert held <= set(FAIL_ON)
 
 
-def test_an_expected_host_without_a_message_meets_fail_on_condition_never_only():
+def test_an_expected_host_without_a_message_meets_the_fail_on_condition_never():
     assert holding(view(cell(expected=expected("compute-9"))).rows) == {"never"}
 
 

@@ -16,7 +16,7 @@ def told(of) -> dict[str, str]:
     return dict(details(of, AT))
 
 
-def test_the_details_of_a_host_show_the_findings_leaks_and_amounts_it_sent():
+def test_the_details_of_a_host_show_the_findings_and_leaks_and_amounts_it_sent():
     found = told(
         row(
             broken(
@@ -39,7 +39,7 @@ def test_the_details_of_a_host_show_the_findings_leaks_and_amounts_it_sent():
     assert found["message"].startswith("12s ago, due every 60 s")
 
 
-def test_the_details_show_a_question_mark_for_values_that_an_older_agent_lacks():
+def test_the_details_show_a_question_mark_for_values_unknown_to_an_older_agent():
     older = clean(
         severities=None, confirmed=None, unknown=None, leaked=None, missing=None, held_back=None, heal=None,
         guests=None, findings=None, resources=None,

@@ -6,7 +6,7 @@ from agent.errors import SourceInconsistent
 from agent.fleet.expected import ExpectedHost, hosts_from_text
 
 
-def test_each_line_of_the_expected_host_list_has_a_host_and_possibly_a_group():
+def test_each_line_of_the_expected_host_list_has_a_host_and_optionally_a_group():
     text = "compute-2\track-1\n\n  # a comment\ncompute-1   # without a group\r\ncompute-3 rack-2"
     assert hosts_from_text(text) == (
         ExpectedHost(host="compute-1"),

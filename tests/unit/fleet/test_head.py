@@ -44,7 +44,7 @@ def test_the_numbers_of_hosts_per_condition_add_up_to_the_number_of_all_hosts():
     assert sum(int(part.split()[0]) for part in counts(found).split(", ")) == len(found.rows)
 
 
-def test_the_fleet_totals_count_leaks_and_held_back_writes_and_unknown_hosts():
+def test_the_fleet_totals_name_leaks_and_held_back_writes_and_unknown_amounts():
     leaked = {"VCPU": 94, "MEMORY_MB": 376 * 1024, "DISK_GB": 8294}
     found = view(
         cell(seen(broken("a", leaked=leaked, missing={"VCPU": 2}, held_back=2)), seen(clean("b", leaked=None)))
@@ -58,7 +58,7 @@ def test_the_fleet_totals_of_a_clean_fleet_say_that_nothing_is_leaked():
     assert sums(view(cell(seen(clean())))) == "leaked nothing"
 
 
-def test_each_unreachable_broker_and_unreadable_list_or_message_has_a_line():
+def test_every_unreachable_broker_or_unreadable_input_has_a_problem_line():
     away = Away(since=AT - datetime.timedelta(minutes=6), error="rabbit://r:5672/: Connection refused\x1b[2J")
     broken_cell = cell(
         name="cell-2", away=away, odd=1, left_out=3, expected=ExpectedHosts(hosts=None, problem="state: no")

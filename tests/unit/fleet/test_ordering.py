@@ -47,7 +47,7 @@ def test_clean_hosts_are_shown_only_on_request_and_then_come_last():
         ("free", ["err-old", "silent-1"]),
     ],
 )
-def test_hosts_can_be_sorted_by_name_finding_age_leaked_amount_or_free_amount(sort, first):
+def test_hosts_can_be_sorted_by_name_or_finding_age_or_leaked_or_free_amount(sort, first):
     assert names(sort=sort)[: len(first)] == first
 
 

@@ -18,7 +18,7 @@ def what(document, age_s: float = 0.0) -> str:
     return cells(document, age_s).what
 
 
-def test_the_row_of_a_faulty_host_shows_severity_cause_age_and_amounts():
+def test_the_row_of_a_faulty_host_shows_severity_and_cause_and_age_and_amounts():
     document = broken(
         "compute-0217", number=3, causes_by_code={"allocation-leaked": 3, "volume-foreign": 1},
         leaked={"VCPU": 71, "MEMORY_MB": 4096}, resources=amounts(-43, 60_416, -7332),

@@ -70,7 +70,7 @@ def guards(given: AdoptFacts, chosen=None) -> list[str]:
     return sorted({refusal.guard for refusal in plan.refusals})
 
 
-def test_adopt_plans_nothing_if_uuid_provider_names_and_novas_record_agree():
+def test_adopt_plans_nothing_if_uuid_and_provider_names_and_nova_record_agree():
     plan = adoption(facts(), settings())
     assert (plan.steps, plan.refusals) == ((), ())
     assert "uuid, provider names and nova's record agree" in plan.notes[0]
@@ -184,7 +184,7 @@ def test_adopt_mentions_but_does_not_change_a_row_whose_record_was_not_read():
     assert plan.notes[0].startswith(f"compute node row 7 says host cmp2, node {NODE}")
 
 
-def test_the_file_guard_refuses_to_replace_novas_compute_id_file():
+def test_the_file_guard_refuses_to_replace_the_compute_id_file_of_nova():
     assert guards(reinstalled(origin="/var/lib/nova/compute_id")) == ["file"]
     assert guards(reinstalled(origin="compute_nodes id 4")) == []
 
@@ -196,7 +196,7 @@ def test_the_allocations_guard_refuses_to_replace_a_uuid_that_has_allocations(he
     assert guards(reinstalled(own=tree(provider(NEW, "another-name")))) == []
 
 
-def test_the_owner_guard_refuses_adopt_if_another_owner_has_a_provider_so_named():
+def test_the_owner_guard_refuses_adopt_if_another_owner_has_the_provider_name():
     stranger = tree(provider(traits=frozenset({"MISC_SHARES_VIA_AGGREGATE"})))
     assert guards(reinstalled(holder=stranger)) == ["owner"]
 

@@ -65,7 +65,7 @@ def runs(*each, findings=(LEAK,)):
     return logged
 
 
-def test_the_log_line_of_a_repair_has_the_old_and_new_allocations_and_an_undo():
+def test_a_repair_is_logged_with_old_and_new_allocations_and_the_undo_command():
     _, (line,) = heal_log.lines(heal_log.HealLogState(), (), (healed(Result.DONE),), report_of(LEAK))
     assert (line.event, line.level) == (events.FINDING_HEALED, logging.WARNING)
     assert line.fields["entry_id"] == "3f9c00000000"
@@ -92,7 +92,7 @@ def test_a_change_with_an_unknown_outcome_is_logged_as_an_error():
     assert runs(((), (healed(Result.UNKNOWN),))) == [[(events.HEAL_UNKNOWN, logging.ERROR)]]
 
 
-def test_a_refusal_that_will_end_is_logged_as_info_and_a_lasting_one_as_warning():
+def test_a_temporary_refusal_is_logged_as_info_and_a_lasting_refusal_as_warning():
     waits = replace(refusal("minimum-age"), waits=True, wait_s=115.6)
     assert runs(((waits,), ())) == [[(events.HEAL_WAITING, logging.INFO)]]
     assert runs(((replace(waits, waits=False),), ())) == [[(events.HEAL_REFUSED, logging.WARNING)]]

@@ -66,7 +66,7 @@ FINDING = dataclasses.replace(
 )
 
 
-def test_a_saved_finding_keeps_20_pieces_of_evidence_and_the_whole_digest():
+def test_a_saved_finding_keeps_20_pieces_of_evidence_and_the_original_digest():
     finding = dataclasses.replace(FINDING, evidence=FINDING.evidence * 20)
     found = reread(sighting(finding))
     assert found.finding is not None

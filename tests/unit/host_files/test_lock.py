@@ -121,7 +121,7 @@ def test_the_error_names_the_path_and_cause_if_the_lock_file_cannot_be_opened(tm
     assert str(caught.value) == f"{path} cannot be opened: No such file or directory"
 
 
-def test_the_lock_cannot_be_taken_if_a_file_is_in_place_of_its_folder(tmp_path):
+def test_the_lock_cannot_be_taken_if_the_path_of_the_lock_folder_is_a_file(tmp_path):
     (tmp_path / "state").write_text("")
     (tmp_path / "run").mkdir()
     lock = FileLock(str(tmp_path / "state" / "lock"), str(tmp_path / "run"))

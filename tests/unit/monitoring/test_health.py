@@ -45,7 +45,7 @@ def test_the_health_document_names_the_provider_and_the_host():
     assert found["notes"] == {"host": "compute-17", "hostname": "compute-17.example.org"}
 
 
-def test_before_the_first_audit_the_health_document_has_one_check_audit_loop():
+def test_before_the_first_audit_only_the_check_of_the_audit_loop_exists():
     assert checks(HealthState()) == ("pass", {"audit_loop": "pass"})
 
 

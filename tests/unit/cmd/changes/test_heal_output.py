@@ -42,12 +42,12 @@ def printed(document: dict[str, Any], scenery: Scenery = Scenery()) -> list[str]
     return drawn(heal_blocks(document, scenery), PLAIN).splitlines()
 
 
-def test_if_the_repair_plan_changed_heal_does_nothing_and_prints_the_new_digest() -> None:
+def test_heal_does_nothing_and_prints_the_new_digest_if_the_plan_has_changed() -> None:
     *_, last = printed(document(ACTION, stale=True))
     assert last == "nothing done: the plan has changed; the current plan is 4d1b0c9a7e55"
 
 
-def test_if_the_repair_plan_is_now_empty_heal_prints_why_and_no_digest() -> None:
+def test_heal_prints_a_reason_and_no_digest_if_the_repair_plan_is_now_empty() -> None:
     assert printed(document(stale=True, nothing_because=nothing_because([], 300.0))) == [
         "plan for cmp1: 0 to change, 0 waiting, 0 refused",
         "nothing done: there is nothing to change any more",

@@ -102,7 +102,7 @@ def test_the_bus_options_can_be_printed_without_the_password_of_the_broker(tmp_p
         ("rabbit://u:[secret-7@broker:5672/", "cannot be read as a URL"),
     ],
 )
-def test_an_invalid_transport_url_is_rejected_and_file_and_option_are_named(tmp_path, url, said):
+def test_an_invalid_transport_url_is_rejected_with_the_file_and_the_option_name(tmp_path, url, said):
     loaded = load_ours(tmp_path, f"{ALONE}[DEFAULT]\ntransport_url = {url}\n")
 
     with pytest.raises(ConfigError) as caught:

@@ -59,6 +59,6 @@ def test_num_intel_tdx_guests_above_the_kernel_limit_causes_a_notice(tmp_path, c
     assert host_notices(loaded_with(tmp_path, ""), str(sys_root)) == ()
 
 
-def test_my_ip_causes_no_notice_if_it_is_unset_or_an_address_of_this_host(tmp_path):
+def test_my_ip_causes_no_notice_if_unset_or_if_an_interface_has_the_address(tmp_path):
     assert host_notices(loaded_with(tmp_path, "[DEFAULT]\nmy_ip = 127.0.0.1\n")) == ()
     assert host_notices(loaded_with(tmp_path, "")) == ()

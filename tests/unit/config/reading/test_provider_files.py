@@ -33,7 +33,7 @@ def test_the_settings_contain_the_entries_of_provider_yaml_files(tmp_path):
     assert provider_entries(loaded) == (entry,)
 
 
-def test_s131_an_invalid_provider_file_is_reported_as_an_error_not_as_a_notice(tmp_path):
+def test_s131_an_invalid_provider_file_is_an_error_and_not_just_a_notice(tmp_path):
     loaded = loaded_with(tmp_path, GOOD.replace("CUSTOM_FAST", "HW_CPU_X86_VMX"))
     (problem,) = check(loaded)
     assert problem.startswith(f"{tmp_path}/providers/a.yaml:")

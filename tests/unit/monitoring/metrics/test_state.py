@@ -260,7 +260,7 @@ def crowded():
     return replace(WHOLE, inventory=rows, storage=storage, thin_pools=pools)
 
 
-def test_classes_stores_and_pools_beyond_the_limits_have_no_series():
+def test_classes_and_stores_and_pools_beyond_the_limits_have_no_series():
     state = after(crowded())
     classes = {sample.labels[2] for sample in state.gauges["resource_inventory"]}
     assert {"VCPU", "DISK_GB"} < classes
