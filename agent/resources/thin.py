@@ -1,7 +1,7 @@
 """Divide the data space of a thin pool among the thin volumes in the pool.
 
 The volumes' sizes may exceed the pool's, and snapshots share blocks. So the volumes' sizes, or their written bytes, may
-add up to more than the pool's data space. The shares that this module computes never do. Pure.
+add up to more than the pool's data space. The shares that this module computes never do. Pure: no I/O.
 """
 
 from __future__ import annotations

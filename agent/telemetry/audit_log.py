@@ -129,7 +129,7 @@ def lines(
     unknown, lines_of_unknown = unknown_lines(state.unknown, report, spells)
     error, error_lines = _error(state.error, report)
     counts = state.counts.plus(report)
-    # The measured free amounts change all the time, so a change of only these amounts logs no new resource view.
+    # The measured free amounts change all the time. If nothing else has changed, do not log the resource view again.
     view = replace(report.summary, free_ram_mib=None, free_disk_gib=None) if report.summary else state.view
     microversion = report.microversion or state.microversion
     nova_versions = report.nova_versions or state.nova_versions

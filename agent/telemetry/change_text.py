@@ -1,4 +1,4 @@
-"""Describe in words the state before or after a change, from the JSON of the change's journal entry. Pure."""
+"""Describe in words the state before or after a change, from the JSON of the change's journal entry. Pure: no I/O."""
 
 from __future__ import annotations
 

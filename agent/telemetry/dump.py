@@ -1,6 +1,7 @@
-"""Describe a running daemon in words, for the report that SIGUSR2 causes: queue, audit, sources, findings. Pure.
+"""Describe a running daemon in words, for the report that SIGUSR2 causes: queue, audit, sources, findings.
 
 The report contains no secrets: its stack traces have no values of variables, and no section has the value of an option.
+Pure: no I/O.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from agent.telemetry.events import Event
 from agent.text.redact import blotted
 
 # The attribute names of a log record. The logging module refuses extra fields with these names, so ``emit`` renames
-# such fields: a finding's facts may have any name.
+# such fields. A field may have such a name, because the facts of a finding become fields.
 _TAKEN = {*vars(levels.makeLogRecord({})), "message", "asctime", "extra"}
 
 
@@ -21,8 +21,8 @@ _TAKEN = {*vars(levels.makeLogRecord({})), "message", "asctime", "extra"}
 class Line:
     """One log record: an event with values as fields.
 
-    ``chosen_level`` is the level of this record if the event has no constant level. ``words``: the values for the
-    ``%(name)s`` placeholders in the text of an event in nova's wording; None for any other event.
+    ``chosen_level`` is the level of this record if the event has no constant level. ``words``: if the text of the event
+    has ``%(name)s`` placeholders (the events in nova's wording), the values for them; None for any other event.
     """
 
     event: Event

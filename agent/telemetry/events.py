@@ -1,8 +1,9 @@
 """The constant texts of the agent's log lines with their levels and loggers, for grep and for alert rules.
 
 The level says who must read a line. ERROR: the agent does not do its work, or the host has a confirmed error. WARNING:
-an operator should read the line in working hours; a change that heal, undo or adopt made is always a WARNING. INFO: a
-change that needs no action. The level of an event is constant, or depends on what ``Varies`` names.
+an operator should read the line in working hours. A change in Placement by one of the commands heal, undo and adopt is
+always a WARNING. INFO: a change that needs no action. The level of an event is constant, or depends on what ``Varies``
+names.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ FINAL_VIEW: Final = Event(
     Logger.AUDIT,
 )
 
-# Events about changes that heal, undo and adopt made.
+# Events about changes in Placement by the commands heal, undo and adopt.
 FINDING_HEALED: Final = Event("finding healed", WARNING, Logger.HEAL)
 CHANGE_UNDONE: Final = Event("change undone", WARNING, Logger.HEAL)
 IDENTITY_ADOPTED: Final = Event("identity adopted", WARNING, Logger.HEAL)

@@ -1,4 +1,4 @@
-"""Decide which changes of findings are reported: appeared, confirmed, changed, gone. Pure.
+"""Decide which changes of findings are reported: appeared, confirmed, changed, gone. Pure: no I/O.
 
 The log and the notifications report the same changes. A finding is gone only if the report says so: a finding that an
 audit could not check stays in the report, and nothing is reported about it. In the first audit of a process, the

@@ -1,4 +1,4 @@
-"""Name the OpenStack release of a nova service, and the features that a cloud with old services lacks. Pure.
+"""Name the OpenStack release of a nova service, and the features that a cloud with old services lacks. Pure: no I/O.
 
 nova's SERVICE_VERSION (nova/objects/service.py) counts changes, and each service writes this number into its row in
 nova's database. The table below has the number of each release that tools/matrix runs; a number between two releases

@@ -1,4 +1,7 @@
-"""Return what a finding is about, as text for people and programs: for example an instance's name and uuid. Pure."""
+"""Return what a finding is about, as text for people and programs: for example an instance's name and uuid.
+
+Pure: no I/O.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write the fields of a log line as ``name=value``: in a fixed order, and in a limited number of bytes. Pure.
+"""Write the fields of a log line as ``name=value``: in a fixed order, and in a limited number of bytes. Pure: no I/O.
 
 An operator reads the line in a terminal or in systemd's journal. So the fields that say what happened come first, then
 the ids, and the command to type is at the end. Long values are cut; uuids and commands are never cut. The JSON form of

@@ -1,4 +1,7 @@
-"""Write headlines of findings: one line of at most 160 characters, in which no uuid and no word is cut. Pure."""
+"""Write headlines of findings: one line of at most 160 characters, in which no uuid and no word is cut.
+
+Pure: no I/O.
+"""
 
 from __future__ import annotations
 

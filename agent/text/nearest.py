@@ -1,4 +1,4 @@
-"""The nearest known name for a name that is probably misspelt. Pure."""
+"""The nearest known name for a name that is probably misspelt. Pure: no I/O."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 JSON has no largest integer, and Python also reads ``NaN``, ``Infinity`` and ``1e999``. An integer of 400 digits passes
 every ``isinstance`` test and then fails far from its source, at the first calculation with a float. No server stores
-more than 64 bits, so this module rejects larger numbers. The caller names the field in its error. Pure.
+more than 64 bits, so this module rejects larger numbers. The caller names the field in its error. Pure: no I/O.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The agent never quotes its own requests, but proxies print a request, with headers and body, on their error pages, and
 libraries quote URLs that contain a password. A known credential (the token of the request) is removed wherever it
-occurs. An unknown credential is recognized by its name or its form. Pure.
+occurs. An unknown credential is recognized by its name or its form. Pure: no I/O.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Read a point in time as an operator types it: an ISO 8601 time, or how long ago. Pure."""
+"""Read a point in time as an operator types it: an ISO 8601 time, or how long ago. Pure: no I/O."""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 urllib accepts a URL without scheme or host. keystoneauth would treat such a text as a path below an endpoint of the
 service catalog. So after an operator's typing error, keystoneauth's error message would be about the catalog.
-``without_login`` also removes the login from an invalid URL, because the operator meant the text as a URL. Pure.
+``without_login`` also removes the login from an invalid URL, because the operator meant the text as a URL.
+Pure: no I/O.
 """
 
 from __future__ import annotations

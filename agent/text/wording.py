@@ -25,13 +25,13 @@ NOT_COMPARED = "not-compared"
 ON_CHILDREN = (
     "on child providers, the agent counts only what Placement records and what flavors request, not what guests use"
 )
-UNDECIDED = "the agent has no rule for this class: it counts what Placement records, not nova's promises or guests' use"
+UNDECIDED = "the agent has no rule for this class: it counts what Placement records, not what flavors or guests take"
 
 MEANINGS = {
     Verdict.AGREED: "the cloud, the host and Placement agree",
     Verdict.SETTLING: "a build, a task or a move is in progress: the agent draws no conclusion",
-    Verdict.UNKNOWN: "a source that the verdict needs could not be read, or does not allow a verdict",
-    Verdict.UNMANAGED: "the cloud does not know this use: the agent counts this amount as unmanaged",
+    Verdict.UNKNOWN: "a source or a row that the comparison needs could not be read, or there is nothing to compare",
+    Verdict.UNMANAGED: "this amount belongs to a volume or a thin pool that the cloud does not manage",
     Verdict.RESERVED: "the configuration reserves this amount for the host",
     Verdict.ALLOCATION_DIFFERS: "Placement records a different amount than the cloud promised",
     Verdict.ALLOCATION_MISSING: "the cloud promised this amount, and Placement records nothing",

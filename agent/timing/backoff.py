@@ -24,7 +24,7 @@ LAST_HOLD_S = 10.0
 
 
 def grown_s(first_s: float, cap_s: float, times: int, growth: float = 2.0) -> float:
-    """Return ``first_s`` multiplied ``times`` times by ``growth``, at most ``cap_s``."""
+    """Return ``first_s`` × ``growth`` to the power of ``times``, at most ``cap_s``."""
     # Every caller reaches its cap in fewer than 30 steps. Without the limit of 30, the power would overflow a float.
     return min(cap_s, first_s * growth ** min(max(times, 0), 30))
 

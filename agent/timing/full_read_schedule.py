@@ -4,7 +4,7 @@ Placement does not increase a generation when an allocation is removed, so the a
 audits (k is ``full_read_every``). Inventories, traits and aggregates cannot change without a new generation, but an
 equal generation may still mislead: after Placement's database is restored from a backup, a generation that the agent
 knows occurs a second time; and a proxy may return an old response. So the agent reads everything again every 10 k
-audits. The host's identity selects these audits, so that hosts that start together do not read together. Pure.
+audits. The host's identity selects these audits, so that hosts that start together do not read together. Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def turn(root_uuid: str, audit: int, every: int) -> Turn:
 
 
 def overdue(its: Turn, audits_since: int, every: int) -> Turn:
-    """Return ``its``, the scheduled turn; but return EVERYTHING instead of ALLOCATIONS if a full read was missed.
+    """Return the scheduled turn ``its``, but EVERYTHING instead of ALLOCATIONS if the agent has missed a full read.
 
     ``audits_since`` is the number of audits since the last full read. The agent makes up for a missed full read only at
     the next scheduled read of allocations: after an outage a whole fleet must not read everything at the same time.

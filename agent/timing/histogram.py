@@ -1,4 +1,4 @@
-"""A histogram of durations, as monitoring systems read it. Pure."""
+"""A histogram of durations, as monitoring systems read it. Pure: no I/O."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convert times between texts and numbers. Pure."""
+"""Convert times between texts and numbers. Pure: no I/O."""
 
 from __future__ import annotations
 

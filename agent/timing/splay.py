@@ -2,7 +2,8 @@
 
 A host has the same phase (this fraction) after every restart. SHA-256 spreads the phases of hosts evenly, also of
 hosts that start together. Python's ``hash`` is unsuitable, because its result differs in each process. Each use of a
-phase needs its own salt, because two hosts with equal phases in one use must not have equal phases in another. Pure.
+phase needs its own salt, because two hosts with equal phases in one use must not have equal phases in another.
+Pure: no I/O.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The module follows ``GET /allocation_candidates`` of Placement 16.0.0 at microversion 1.39, on SQLite or PostgreSQL,
 for each tree separately. A defect of Placement, or another database, can change the result; the answer describes such
-cases as caveats. Pure.
+cases as caveats. Pure: no I/O.
 """
 
 from __future__ import annotations

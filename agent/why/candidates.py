@@ -3,7 +3,7 @@
 Placement 16.0.0 has three surprising rules. First, for a granular group only the provider's own aggregates count; for
 the unnumbered group the aggregates of the tree's root count too. Second, with ``in_tree``, no provider from outside the
 tree serves the unnumbered group. Third, for a group without resources Placement ignores which tree ``in_tree`` names;
-and if such a group has no required trait and no aggregate either, no provider satisfies it. Pure.
+and if such a group has no required trait and no aggregate either, no provider satisfies it. Pure: no I/O.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 First, MySQL and MariaDB store an allocation ratio in single precision and multiply with that value. With such a ratio,
 5 × 1.4 is less than 7, so Placement refuses the seventh unit (measured with Placement 16.0.0 and MariaDB 10.11). The
-API does not show which database Placement uses. The second defect is described at ``is_kept_for_one_tree``. Pure.
+API does not show which database Placement uses. The second defect is described at ``is_kept_for_one_tree``.
+Pure: no I/O.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The request to Placement has only amounts and ``trait:`` specs. nova turns other extra specs into traits, amounts or
 groups; only nova-scheduler's log shows the resulting request. The notes name these specs, so that the operator knows
-what the answer does not check. Pure.
+what the answer does not check. Pure: no I/O.
 """
 
 from __future__ import annotations

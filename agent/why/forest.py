@@ -1,7 +1,7 @@
 """Find, for each tree, the providers that may satisfy a request: its own providers and those that share with the tree.
 
 A sharing provider (MISC_SHARES_VIA_AGGREGATE) shares with every tree that has any provider, not necessarily the root,
-in one of the sharing provider's aggregates. Pure.
+in one of the sharing provider's aggregates. Pure: no I/O.
 """
 
 from __future__ import annotations

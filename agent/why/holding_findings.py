@@ -5,7 +5,7 @@ An allocation in Placement is larger than nova's promise. Or a guest or volume u
 agent reports this use to Placement: in ``reserved`` or as an allocation of the agent's own consumers.
 
 A ledger row has the use of one class by one consumer. A row whose verdict is the code of a finding counts for that
-finding only. Findings that sum up others (over-capacity) have no consumer, so no row counts for them. Pure.
+finding only. Findings that sum up others (over-capacity) have no consumer, so no row counts for them. Pure: no I/O.
 """
 
 from __future__ import annotations

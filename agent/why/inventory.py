@@ -1,7 +1,8 @@
 """Describe, with numbers, which constraint of an inventory refuses an amount, and the changes that would help.
 
 Each remedy changes one number. A ratio never raises max_unit, so for an amount above max_unit the only remedy is a
-smaller amount. The amounts that the module suggests respect min_unit, max_unit, step_size and the free capacity. Pure.
+smaller amount. The amounts that the module suggests respect min_unit, max_unit, step_size and the free capacity.
+Pure: no I/O.
 """
 
 from __future__ import annotations

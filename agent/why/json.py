@@ -1,4 +1,7 @@
-"""Write an answer to "No valid host" as one JSON document; later versions may add keys but never rename them. Pure."""
+"""Write an answer to "No valid host" as one JSON document; later versions may add keys but never rename them.
+
+Pure: no I/O.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 On this host ``why`` names the findings that take capacity, such as leaked allocations. On another host such findings
 are not known, and advice to raise a ratio would hide a leak. So the text advises the operator to run ``why`` on that
-host. Pure.
+host. Pure: no I/O.
 """
 
 from __future__ import annotations

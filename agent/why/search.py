@@ -1,11 +1,12 @@
 """Choose one provider for each slot of a request, so that the choice respects the rules about several slots together.
 
-A slot is a granular group, or one class of the unnumbered group. There are four rules: a provider has enough for the
-sum of its slots; group_policy; same_subtree; the providers of the unnumbered group together have the required traits.
+A slot is a granular group, or one class of the unnumbered group. There are four rules: each provider has enough for the
+sum of its slots; the providers of the unnumbered group together have the required traits; the choice respects
+group_policy; the choice respects same_subtree.
 
 The problem is bin packing, so the number of steps is limited; at MAX_STEPS the result is UNDECIDED. The search starts
 with the slot that has the fewest possible providers, and skips each choice that is equivalent to an earlier choice.
-Pure.
+Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -247,7 +248,10 @@ def _rooms(offered: OfferedProvider, contested: Sequence[str]) -> list[int]:
 
 
 def _least_to_come(slots: Sequence[Slot], contested: Sequence[str]) -> list[list[int]]:
-    """Return, by number of filled slots, the least amount of each class that a later slot requests; 0 if none does."""
+    """Return a list whose item N has, for each class, the least amount that a slot after the first N slots requests.
+
+    The amount is 0 if none of these slots requests the class.
+    """
     return [
         [min((s.asked[name] for s in slots[depth:] if name in s.asked), default=0) for name in contested]
         for depth in range(len(slots) + 1)

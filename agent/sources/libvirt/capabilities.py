@@ -87,7 +87,10 @@ class _Missing:
 
 
 def read_version(connection: libvirt.virConnect) -> tuple[int, tuple[MissingPart, ...]]:
-    """Return the hypervisor's version, or 0 and a MissingPart. Raises libvirt.libvirtError on a lost connection."""
+    """Return the hypervisor's version; if libvirt does not tell it, return 0, and a MissingPart with the reason.
+
+    Raises libvirt.libvirtError on a lost connection.
+    """
     missing = _Missing()
     version = missing.ask(Part.VERSION, lambda: int(connection.getVersion()))
     return version or 0, tuple(missing.parts)

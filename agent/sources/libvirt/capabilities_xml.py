@@ -2,7 +2,8 @@
 
 ``<host><cpu>`` names a model and lists only the features beyond that model. libvirt's call baselineCPU returns all
 features; some of their names differ from the kernel's. A ``<domain>`` with children has its own emulator and machine
-types. For a ``<domain>`` without children, the emulator and machine types in its parent, ``<arch>``, apply. Pure.
+types. For a ``<domain>`` without children, the emulator and machine types in its parent, ``<arch>``, apply.
+Pure: no I/O.
 """
 
 from __future__ import annotations

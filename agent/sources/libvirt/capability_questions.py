@@ -1,6 +1,6 @@
 """Decide which machine types and CPU models the agent queries from libvirt.
 
-If a machine type has several names, one query is enough: libvirt returns the same document for each name. Pure.
+If a machine type has several names, one query is enough: libvirt returns the same document for each name. Pure: no I/O.
 """
 
 from __future__ import annotations

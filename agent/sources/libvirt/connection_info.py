@@ -29,7 +29,10 @@ _SLOW_S = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nature:
-    """libvirt's answers to all queries, valid while the online CPUs are ``online``. ``asked_at``: monotonic seconds."""
+    """libvirt's answers to all queries. They are valid while the set of online CPUs equals ``online``.
+
+    ``asked_at`` is the time of the queries in monotonic seconds.
+    """
 
     topology: HostTopology
     online: tuple[bool, ...]

@@ -5,7 +5,7 @@ physical function, but not its own VF number. A network device names its parent,
 network device. node_devices.py combines the devices.
 
 ``<domain>``, ``<bus>``, ``<slot>`` and ``<function>`` are decimal; the attributes of ``<address>`` and the ids of
-``<vendor>`` and ``<product>`` are hexadecimal. Pure.
+``<vendor>`` and ``<product>`` are hexadecimal. Pure: no I/O.
 """
 
 from __future__ import annotations

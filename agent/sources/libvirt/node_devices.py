@@ -7,7 +7,7 @@ The result (PciDevice) for a virtual function (VF) also has facts of its physica
 - The VF's result has the PF's card serial if the VF's own VPD has no serial.
 - A virtual function that vDPA uses has the kind vDPA, not VF.
 
-Pure.
+Pure: no I/O.
 """
 
 from __future__ import annotations

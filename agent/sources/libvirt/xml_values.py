@@ -2,7 +2,7 @@
 
 Every attribute is a string, and any part may be missing. If a part cannot be parsed, these functions raise
 SourceInconsistent, which names the part; they raise no other exception, whatever the text. A document with a
-DOCTYPE is refused before it is parsed, because only a DOCTYPE can declare entities. Pure.
+DOCTYPE is refused before it is parsed, because only a DOCTYPE can declare entities. Pure: no I/O.
 """
 
 from __future__ import annotations

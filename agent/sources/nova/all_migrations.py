@@ -1,4 +1,4 @@
-"""Turn rows into all migrations of some instances, for the sources ``sql`` and ``conductor``. Pure."""
+"""Turn rows into all migrations of some instances, for the sources ``sql`` and ``conductor``. Pure: no I/O."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turn rows of the table ``services`` into the hosts of a cell's nova-compute services. Pure."""
+"""Turn rows of the table ``services`` into the hosts of a cell's nova-compute services. Pure: no I/O."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 If a cell is wrong, the parsers raise SourceInconsistent, which names the cell. In nova's versioned objects, a missing
 field and a field with null have different meanings. The parsers accept newer minor versions and
 unknown fields, and reject only another major version. The agent uses the parsers for database rows and for
-nova-conductor's answers, because both contain the same objects. Pure.
+nova-conductor's answers, because both contain the same objects. Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _parsed(parse: Callable[[str], _Parsed], text: str, where: str) -> _Parsed:
     try:
         return parse(text)
     except SourceInconsistent as error:
-        raise SourceInconsistent(SOURCE, f"{where}{error.message}") from error  # e.g. "WHERE is not JSON: ..."
+        raise SourceInconsistent(SOURCE, f"{where}{error.message}") from error  # such as "WHERE is not JSON: ..."
 
 
 # Many instances share a few flavor documents, which rarely change: with 1,000 instances, the cache saves 8 of 34 ms.

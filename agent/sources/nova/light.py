@@ -1,4 +1,4 @@
-"""Turn rows into the result of a light read, for the sources ``sql`` and ``conductor``. Pure.
+"""Turn rows into the result of a light read, for the sources ``sql`` and ``conductor``. Pure: no I/O.
 
 A light read only finds out whether nova's rows have changed since the last full read. For this it compares signs: a
 sign is a small value that differs if rows have changed. A sign may contain the newest ``updated_at`` of some rows. Such

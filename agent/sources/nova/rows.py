@@ -1,7 +1,7 @@
 """Turn rows of nova's cell database into values. Each row is parsed separately: a broken row affects no other row.
 
 An instance's size comes from the flavor document in ``instance_extra``, never from the columns of ``instances``. If
-the document cannot be read, the size is *unknown*: the agent does not count it as zero. Pure.
+the document cannot be read, the size is *unknown*: the agent does not count it as zero. Pure: no I/O.
 """
 
 from __future__ import annotations

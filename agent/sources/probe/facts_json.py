@@ -1,7 +1,7 @@
 """Turn the values that stocktake-probe reads itself (not by a command) into JSON and back, with every type checked.
 
 The agent trusts no answer: a value of another type, a missing key or an additional key makes the whole answer unusable.
-Pure.
+Pure: no I/O.
 """
 
 from __future__ import annotations

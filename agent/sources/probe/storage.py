@@ -44,7 +44,10 @@ class ProbeMeter:
         return False
 
     def changed_ns(self, path: str) -> object:
-        """Return when the folder last changed, in ns; if the time is unreadable, an object that equals no other."""
+        """Return when the folder last changed, in ns; None if the folder does not exist.
+
+        If the time cannot be read, return an object that equals no other object, so that the caller measures again.
+        """
         try:
             return os.stat(path).st_mtime_ns
         except FileNotFoundError:

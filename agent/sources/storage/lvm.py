@@ -24,10 +24,11 @@ from agent.model.host.storage import StorageFacts, VolumeGroup
 from agent.ports import Deadline
 from agent.sources.storage import lvm_json
 
-# How many times at most to run vgs and lvs in one read. If a volume changes between vgs and lvs, the two reports do not
-# add up, and the source runs both commands again.
+# The largest number of times that one read runs vgs and lvs. If a volume changes in between, the two reports do
+# not add up, and the source runs both commands again.
 READS = 3
-# How many times to run a command that a signal ends: vgs has died of SIGSEGV, and the next run worked (bug 1931710).
+# The largest number of runs of a command that a signal ends: vgs has died of SIGSEGV, and the next run worked (bug
+# 1931710).
 RUNS = 2
 # The seconds to wait after SIGKILL: a child that has not ended by then hangs in the kernel on a dead device.
 _REAP_S = 1.0

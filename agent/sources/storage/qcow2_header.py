@@ -2,7 +2,7 @@
 
 The header has the size at a fixed offset, so the agent needs no ``qemu-img info``, a process of 3 ms for each disk.
 QEMU's docs/interop/qcow2.txt describes qcow2, and docs/interop/parallels.txt describes ploop. Numbers are big-endian in
-qcow2 and little-endian in ploop. Pure.
+qcow2 and little-endian in ploop. Pure: no I/O.
 """
 
 from __future__ import annotations
