@@ -54,7 +54,7 @@ def _placement(error: AgentError, settings: Settings) -> tuple[Remedy, ...]:
     endpoint = (error.endpoint if isinstance(error, PlacementError) else None) or settings.access.placement_url
     url = endpoint or settings.access.auth_url
     if url and _TLS.search(str(error)):
-        return (inspect("see the server's certificate and what TLS says", _certificate(url)),)
+        return (inspect("see the server's certificate and the TLS error", _certificate(url)),)
     if url is None:
         return (_check("see whether Keystone and Placement answer the agent"),)
     what = "Placement" if endpoint else "Keystone"

@@ -160,14 +160,14 @@ def _finding(audit: AuditFacts, inventory: Inventory, place: _Place, overflow: i
     is_judged = audit.books.state_known and audit.books.host_known
     part = f" ({number_text(leaked_amount)} leaked)" if is_judged and leaked else ""
     unplaced = (
-        f"; {amount_text(name, overflow)} of use unknown to the cloud does not fit into reserved" if overflow else ""
+        f"; {amount_text(name, overflow)} in use, unknown to the cloud, cannot be added to reserved" if overflow else ""
     )
     return RULE.finding(
         audit,
         headline=f"{audit.host}: {with_unit(name, used)}{part} used{place.where}, more than the capacity of "
         f"{number_text(inventory.capacity)}"
         if used > inventory.capacity
-        else f"{audit.host}: {with_unit(name, overflow)} of use unknown to the cloud{place.where} does not fit into "
+        else f"{audit.host}: {with_unit(name, overflow)} in use{place.where}, unknown to the cloud, cannot be added to "
         "reserved",
         provider_uuid=place.provider_uuid,
         resource_class=name,
@@ -247,7 +247,7 @@ def _remedies(audit: AuditFacts, name: str, leaked: list[Row]) -> tuple[Remedy, 
     return (
         *((by_hand(leaks),) if leaked else ()),
         explain(name),
-        inspect("choose instances to move: usage that is not leaked is over-commit", servers),
+        inspect("the usage that is not leaked is over-commit: choose instances to move away", servers),
     )
 
 

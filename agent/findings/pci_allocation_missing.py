@@ -190,7 +190,8 @@ _UNREAD = (
     "(openstack resource provider allocation set) all allocations that Placement has for the instance, plus"
 )
 _BY_HAND = (
-    "write the instance's allocations with those of its devices; the command replaces all allocations of the instance"
+    "write all allocations of the instance, including those of its devices; the command replaces all allocations of "
+    "the instance"
 )
 # The remedies in role companion, where nova-compute allocates PCI devices in each update
 # (nova/compute/resource_tracker.py:_update_to_placement).

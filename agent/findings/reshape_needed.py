@@ -74,7 +74,7 @@ def _remedies(audit: AuditFacts, family: NestedFamily, name: str, consumers: lis
         # nova/virt/libvirt/driver.py:_update_provider_tree_for_vgpu raises ReshapeNeeded, which nova-compute handles
         # only when it starts (nova/compute/resource_tracker.py:_update_to_placement).
         restart = f"restart nova-compute: it moves {name} to its {family.name} providers when it starts"
-        failed = f"if its log then says ReshapeFailed, migrate or shelve the guests with {name} and {later}"
+        failed = f"if nova-compute's log then says ReshapeFailed, migrate or shelve the guests with {name}, and {later}"
         return (restart_nova_compute(restart), by_hand(failed))
     return (
         heal(f"move {name} to the {family.name} providers, all allocations at once"),

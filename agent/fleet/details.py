@@ -103,7 +103,7 @@ def _heal(seen: HostSeen) -> str:
     if not seen.heal_enabled:
         return "the daemon does not heal by itself"
     waiting = UNKNOWN if seen.heal_waiting is None else str(seen.heal_waiting)
-    return f"the daemon heals by itself; {waiting} findings wait"
+    return f"the daemon heals by itself; {waiting} findings wait for heal"
 
 
 def _amounts(seen: HostSeen) -> list[Line]:

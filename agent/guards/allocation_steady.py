@@ -16,7 +16,7 @@ def _refuses(guarded: GuardedFinding) -> str | None:
     if times >= STEADY_AUDITS:
         return None
     return (
-        f"beside nova-compute, {STEADY_AUDITS} audits in a row must find the same allocations of the consumer; "
+        f"in role companion, {STEADY_AUDITS} audits in a row must find the same allocations of the consumer; "
         f"{times} did so far"
     )
 

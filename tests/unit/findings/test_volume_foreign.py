@@ -52,9 +52,9 @@ def test_the_finding_names_the_volume_and_its_exact_size(world):
         "warning: lvremove destroys the volume's data, and nothing brings the data back: lvremove vg0/by-hand; "
         "if somebody needs the volume, move it to another volume group; "
         "as long as the volume exists, the agent reserves its size; "
-        "afterwards, offer the space again; a running agent does so in its next audit: stocktake audit --publish; to "
-        "keep the volume without this finding, add vg0/by-hand to [lvm] accepted_volumes, and reload the agent "
-        "(SIGHUP): systemctl reload stocktake-agent"
+        "after the volume is removed, offer its space again; a running agent does so in its next audit: "
+        "stocktake audit --publish; to keep the volume without this finding, add vg0/by-hand to [lvm] "
+        "accepted_volumes, and reload the agent (SIGHUP): systemctl reload stocktake-agent"
     )
     assert found.headline == (
         "vg0/by-hand: this volume of 2.5 GiB on cmp1 belongs to no instance and to no known service"
