@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def runner_for(loaded: Loaded, source: str) -> Runner:
-    """Return the runner of the source's commands: stocktake-probe if configured, else child processes."""
+    """Return the object that runs the source's commands: by stocktake-probe if configured, else as child processes."""
     from agent.sources.storage.lvm import SubprocessRunner
 
     path = probe_socket(loaded)

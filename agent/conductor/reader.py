@@ -103,7 +103,7 @@ class ConductorState:
         return light_state(last.host, services, pulse, self._now(), sign)
 
     def _light_pulse(self, questions: Questions, services: tuple[Row, ...]) -> Pulse:
-        """Return nova-compute's heartbeat on this host if it is recent; else read the conductors' heartbeats too."""
+        """Return the Pulse: from this host's nova-compute if its heartbeat is recent, else from the conductors too."""
         own = pulse_from(self._now(), _heartbeats(services))
         if own.now is not None and own.heartbeat is not None and A_MOMENT > own.now - own.heartbeat > -A_SECOND:
             return own

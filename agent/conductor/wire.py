@@ -66,9 +66,10 @@ bare_instance_row = functools.partial(_row, "instances")
 def instance_row(fields: Fields) -> Row:
     """Return a row of ``instances`` joined with its ``instance_extra`` columns, as CellRows (nova/rows.py) expects it.
 
-    If ``instance_extra`` has no row or no flavor, nova omits ``flavor``; the extra columns are then None. Raises
-    SourceInconsistent if a value cannot be written as JSON. If the object lacks a field in ``_DECISIVE``, the row is
-    that of an unreadable instance (``unread_instance_row``), because a missing field must not count as NULL.
+    If the instance has no row in ``instance_extra``, or no flavor there, nova omits ``flavor``; the extra columns are
+    then None. Raises SourceInconsistent if a value cannot be written as JSON. If the object lacks a field in
+    ``_DECISIVE``, the row is that of an unreadable instance (``unread_instance_row``), because a missing field must not
+    count as NULL.
     """
     if lacking := [name for name in _DECISIVE if name not in fields]:
         return unread_instance_row(fields, f"the Instance lacks {', '.join(lacking)}")

@@ -34,7 +34,7 @@ Inbox = queue.SimpleQueue[Message]
 
 
 def install_handlers(inbox: Inbox) -> None:
-    """Put the number of each received signal of ``SIGNALS`` into ``inbox`` from now on."""
+    """From now on, if a signal in ``SIGNALS`` is received, put its number into ``inbox``."""
 
     def catch(number: int, _frame: FrameType | None) -> None:
         inbox.put(number)

@@ -31,7 +31,7 @@ def first_delay_s(identity: str, interval_s: float, now: float) -> float:
 
 
 def start_delay_s(identity: str, splay_s: float) -> float:
-    """Return the seconds from the agent's start to its first audit; the hosts' first audits spread over ``splay_s``."""
+    """Return the seconds from the agent's start to its first audit, which differ by host: from 0 to ``splay_s``."""
     return splay_s * phase(identity, START_REASON)
 
 

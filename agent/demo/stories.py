@@ -161,7 +161,7 @@ def _the_cycle(seen: Seen) -> Story:
     reads = ", ".join(f"{s.name} {'ok' if s.ok else 'failed'} in {s.duration_ms:.0f} ms" for s in report.sources)
     return Story(
         number=4,
-        title="From audit to Placement in one readable cycle; compute node records that no hypervisor reports",
+        title="What one audit read, found and wrote; compute node records that no hypervisor reports",
         shown=bool(ghosts) and bool(report.sources) and all(s.ok for s in report.sources),
         evidence=(
             f"read: {reads}",

@@ -51,7 +51,7 @@ def one_round(watched: Watched, wanted: Round, out: TextIO) -> int:
     """Wait for the answers, print, and return the exit code.
 
     75: a broker is unreachable. 2: no agent answered, or ``fail_on`` has ``never`` (expected hosts that never sent a
-    message) and a list of expected hosts is not known. 3: a condition of ``fail_on`` holds.
+    message) and a list of expected hosts could not be read. 3: a condition of ``fail_on`` holds.
     """
     _wait_for_answers(watched, wanted.timeout_s)
     with wanted.waiting("the list of expected hosts", LISTS_S):

@@ -26,9 +26,9 @@ class Action(enum.Enum):
 class Ui:
     """What the operator has chosen.
 
-    ``selected`` is the key of the selected row; None selects the first row, independent of its host. ``index`` is the
-    number of the selected row at the last drawing, ``top`` the number of the first row on the screen. ``typed`` is the
-    filter that the operator is typing now, else None. ``detail_top`` is the number of the first line of the details on
+    ``selected`` is the key of the selected row; None: the first row stays selected, whichever host moves there.
+    ``index`` is the number of the selected row at the last drawing, ``top`` that of the first row on the screen.
+    ``typed`` is the filter that the operator is typing now, else None. ``detail_top`` is the number of the first line of the details on
     the screen, None while the table is shown. ``message`` is shown in the last line until the next key.
     """
 

@@ -9,8 +9,8 @@ from agent.errors import ConfigError
 from agent.model.heal import HealSettings
 
 GROUP = "heal"
-# The seconds between two audits of nova-compute if update_resources_interval is 0: the default of oslo.service, which
-# nova/compute/manager.py uses.
+# The seconds between two audits of nova-compute if update_resources_interval is 0: nova/compute/manager.py then uses
+# oslo.service's default.
 _NOVA_DEFAULT_S = 60.0
 _NOVA_AUDITS = 3
 

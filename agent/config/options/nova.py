@@ -23,9 +23,9 @@ OPTS: list[tuple[str, list[cfg.Opt]]] = [
 
 INSTANCES_PATH = "$state_path/instances"
 
-# The options, as (group, option), that nova-compute does not read at every start, so that nova-compute starts even with
-# a malformed value. nova-compute reads num_intel_tdx_guests only if libvirt offers TDX, the ratios only to create a
-# compute node record, and the database URL never.
+# The options, as (group, option), that nova-compute does not read at every start. nova-compute therefore starts even if
+# the value of such an option is malformed. nova-compute reads num_intel_tdx_guests only if libvirt offers TDX, the
+# ratios only to create a compute node record, and the database URL never.
 READ_AT_NEED = frozenset(
     (
         ("libvirt", "num_intel_tdx_guests"),

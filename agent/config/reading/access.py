@@ -27,7 +27,7 @@ Reader = Callable[[Loaded], T]
 
 
 def source_access(loaded: Loaded, uri: Reader[str], ceph: Reader[CephAccess | None]) -> SourceAccess:
-    """Return how an operator reaches the sources; ``uri`` reads libvirt's URI, ``ceph`` the access to Ceph."""
+    """Return how an operator reaches the sources. ``uri`` and ``ceph`` read libvirt's URI and the access to Ceph."""
     section = _value(loaded, "placement", "auth_section") or "placement"
     override = _value(loaded, "placement", "endpoint_override") or _value(loaded, section, "endpoint")
     state = _known(state_options_from, loaded)

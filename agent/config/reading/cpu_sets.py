@@ -71,7 +71,8 @@ def cpu_notices(loaded: Loaded) -> Iterator[str]:
             yield from novas_notices(loaded, (group, option), twice, "the agent counts each CPU once")
         text, read = loaded.value(group, option) or "", _written(loaded, group, option)
         if text != read:
-            problem = f"{loaded.quote(group, option)}: a number is not plain digits, or is above {HIGHEST_CPU}"
+            odd = f"a number is not plain digits, or excludes a CPU above {HIGHEST_CPU}"
+            problem = f"{loaded.quote(group, option)}: {odd}"
             yield from novas_notices(loaded, (group, option), [problem], f"the agent reads the list as {read}")
 
 

@@ -106,5 +106,5 @@ def test_a_cpu_list_of_nova_conf_with_an_impossible_number_is_rejected(tmp_path,
 def test_a_notice_shows_how_the_agent_reads_oddly_written_numbers_in_a_cpu_list(tmp_path):
     loaded = load_beside_nova(tmp_path, "", "[compute]\ncpu_shared_set = 1_0,^+3\n")
     (notice,) = cpu_notices(loaded)
-    assert notice.startswith(f"{tmp_path}/nova.conf: [compute] cpu_shared_set = 1_0,^+3: a number is not written as")
+    assert notice.startswith(f"{tmp_path}/nova.conf: [compute] cpu_shared_set = 1_0,^+3: a number is not plain digits")
     assert notice.endswith("the agent reads the list as 10,^3")
