@@ -28,8 +28,9 @@ class Ui:
 
     ``selected`` is the key of the selected row; None: the first row stays selected, whichever host moves there.
     ``index`` is the number of the selected row at the last drawing, ``top`` that of the first row on the screen.
-    ``typed`` is the filter that the operator is typing now, else None. ``detail_top`` is the number of the first line of the details on
-    the screen, None while the table is shown. ``message`` is shown in the last line until the next key.
+    ``typed`` is the filter that the operator is typing now, else None. ``detail_top`` is the number of the first line
+    of the details on the screen, None while the table is shown. ``message`` is shown in the last line until the next
+    key.
     """
 
     choice: Choice = field(default_factory=Choice)

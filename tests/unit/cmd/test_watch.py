@@ -47,4 +47,4 @@ def test_watch_with_expected_nova_exits_127_without_a_source_of_nova_data(tmp_pa
     config.write_text("[DEFAULT]\ntransport_url = rabbit://u:p@127.0.0.1:1/\n[state]\nsource = none\n")
     done = stocktake_here("--config-file", config, "watch", "--expected", "nova")
     assert done.code == 127
-    assert "there is no nova that lists the hosts" in done.stderr
+    assert "no nova can list the hosts" in done.stderr
