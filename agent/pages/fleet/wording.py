@@ -82,7 +82,7 @@ def oldest(row: HostRow) -> Mapping[str, str]:
 def since_codes(row: HostRow, codes: Iterable[str], facts: FleetFacts) -> str:
     """Return as text when an audit first saw the host's oldest finding with one of these codes.
 
-    If the host's message does not say, return the result of ``since``.
+    If the host's message does not say, return what ``since`` returns: the time of the oldest finding with any code.
     """
     times = oldest(row)
     known = [times[code] for code in codes if code in times]
@@ -145,7 +145,7 @@ def name(text: str) -> str:
 def host_cell(row: HostRow, places: Mapping[tuple[str, str], str] | None = None) -> Cell:
     """Return the cell with the host's name; the name links to the host's row if ``places`` has the id of that row.
 
-    The time of a silent host's numbers follows its name.
+    For a silent host, the time of its numbers follows the name.
     """
     target = (places or {}).get(row.key, "")
     notes = [note for note in ("disabled" if row.disabled else "", as_of(row)) if note]

@@ -1,4 +1,4 @@
-"""Section: what to do first, a table of the most harmful hosts, and a search that finds every host.
+"""Section with two tables, of what to do first and of the most harmful hosts, and with a search that finds every host.
 
 Pure: the module uses no clock, file, socket or log.
 """
@@ -23,7 +23,7 @@ from agent.pages.tables import cut
 
 #: The maximum number of hosts that the table shows. The search finds all other hosts too.
 MOST_WORST = 50
-#: The maximum number of characters in the rows that only the search shows: the page must stay below 1 MB.
+#: The maximum number of characters in the rows that only the search shows. This limit keeps the page below 1 MB.
 MOST_SEARCHED = 450_000
 _MOST_ABOUT = 85
 _HEADING = "Worst hosts, and a search"
@@ -82,7 +82,7 @@ def _table(rows: Sequence[HostRow], facts: FleetFacts) -> Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Made:
-    """What the rows are made from. ``headings`` are those of the table, ``homes`` the result of ``homes_of``."""
+    """The values from which rows are made. ``headings`` are the table's, ``homes`` is the result of ``homes_of``."""
 
     facts: FleetFacts
     headings: Sequence[str]
@@ -115,7 +115,7 @@ def _kind(row: HostRow) -> str:
 
 
 def _codes(row: HostRow) -> str:
-    """Return the codes of all findings of the host, which the search finds: the column what has only the worst one."""
+    """Return the codes of all findings of the host, for the search. The column ``what`` has only the worst finding."""
     return " ".join(code for code, number in (row.seen.findings if row.seen else None) or () if number)
 
 
@@ -141,8 +141,8 @@ def _amounts(row: HostRow, name: str, found: Mapping[str, int]) -> str:
 def _searched(rows: Sequence[HostRow], made: _Made) -> tuple[tuple[str, ...], ...]:
     """Return the cells of the rows that only the search shows, as many rows as MOST_SEARCHED allows.
 
-    The row of a calm host has only the columns state, host and group. In every other row, the codes of those findings
-    that the column what does not name follow the last column.
+    The row of a host that needs no attention has only the columns state, host and group. In every other row, hidden
+    text follows the last column: the codes of the findings that the column ``what`` does not name.
     """
     found: list[tuple[str, ...]] = []
     room = MOST_SEARCHED

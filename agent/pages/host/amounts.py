@@ -18,7 +18,7 @@ from agent.text.wording import some_of
 
 _OTHERS = {
     "consumer-unknown": "For a consumer that the cloud does not know, Placement records",
-    "consumer-on-several-providers": "Placement counts the consumer twice; on this host with",
+    "consumer-on-several-providers": "Placement counts the consumer on several hosts; on this host, it counts",
     "allocation-differs": "The larger of the two amounts is",
     "guest-missing": "The cloud promised to a guest that is not here",
     "over-capacity": "This host is over its capacity by",
@@ -33,8 +33,8 @@ _ROW = (("VCPU", "vcpus"), ("MEMORY_MB", "memory_mib"), ("DISK_GB", "local_gib")
 def amounts_of_finding(report: AuditReport, seen: SeenFinding) -> dict[str, int]:
     """Return the finding's amounts by class, in the unit of the class.
 
-    They come from the finding's facts or from its evidence about this host; without these, from the consumer's rows in
-    the ledger.
+    The amounts come from the finding's facts or from its evidence about this host. If neither has an amount, they come
+    from the consumer's rows in the ledger.
     """
     finding = seen.finding
     facts = dict(finding.facts)
@@ -50,7 +50,7 @@ def amounts_of_finding(report: AuditReport, seen: SeenFinding) -> dict[str, int]
     for claim in claims:
         sums = by_system[claim.source.system]
         sums[claim.resource_class] = sums.get(claim.resource_class, 0) + claim.amount
-    # Use only one book's amounts, the largest: the evidence may have the same use twice, as claims of two books.
+    # The evidence may have the same use twice, as claims of two books. So take the amounts of one book: the largest.
     return _largest(by_system.values()) or _in_ledger(report, seen)
 
 
@@ -80,7 +80,10 @@ def impact_of(report: AuditReport, group: Sequence[SeenFinding]) -> str:
 
 
 def _cover(report: AuditReport, sums: Mapping[str, int]) -> str:
-    """Return a sentence: how much of the use that the cloud does not know is sold twice, in the classes of ``sums``."""
+    """Return a sentence that says how much of the host's use that the cloud does not know is sold twice.
+
+    The sentence is only about the classes in ``sums``.
+    """
     left = uncovered(report.provider_uuid, report.inventory, report.ledger)
     found = listed({name: amount for name, amount in left.items() if name in sums})
     return f"Of all such use, {some_of(found)} are sold twice." if found else "Placement reserves or records this use."

@@ -50,10 +50,10 @@ _WRONG = frozenset(
 class Book:
     """One book (promised, held or recorded) of one class: its parts from left to right.
 
-    ``unread``: the sources that were not read, if the book is not known for that reason.
+    The amounts are not known in two cases. ``unread``: the sources that the book needs and that could not be read.
+    ``not_counted``: the agent does not count this class in this book.
 
-    ``not_counted``: the agent does not count this class in this book, so the amounts are not known. ``lacking`` (only
-    in the recorded book): the amount that the cloud promised and Placement does not record.
+    ``lacking`` (only in the recorded book): the amount that the cloud promised and Placement does not record.
     """
 
     name: str
@@ -75,12 +75,12 @@ class Book:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassBooks:
-    """One resource class: the inventory of the host's providers and the three books, in amounts x allocation ratio.
+    """One resource class: the inventory of the host's providers and the three books.
 
-    ``whole`` is total x ratio, the reserve included; each book includes the reserve too. ``reserve`` is reserved x
-    ratio. Both are None if they are not known. ``is_offered``: Placement has an inventory of the class; if False,
-    ``whole`` and ``reserve`` are computed from the inventory that the agent wants. ``offers`` are (total, ratio) of
-    each provider's inventory. ``used`` is Placement's own sum of the allocations, ``listed`` the sum of the allocations
+    ``whole`` is total x allocation ratio, the reserve included; each book includes the reserve too. ``reserve`` is
+    reserved x ratio. Both are None if they are not known. ``is_offered``: Placement has an inventory of the class. If
+    False, ``whole`` and ``reserve`` are computed from the inventory that the agent wants. ``offers`` are (total, ratio)
+    of each provider's inventory. ``used`` is Placement's own sum of the allocations, ``listed`` the sum of the allocations
     in the report's ledger; both are None if they are not known.
     """
 
@@ -133,7 +133,10 @@ def class_books(facts: HostFacts) -> tuple[ClassBooks, ...]:
 
 
 def unread_classes(facts: HostFacts) -> tuple[ClassBooks, ...]:
-    """Return VCPU, MEMORY_MB and DISK_GB with unknown amounts; () if the audit could read every source."""
+    """Return VCPU, MEMORY_MB and DISK_GB with unknown amounts, for a report that has no amounts.
+
+    Return () if the audit could read every source: then the host really has no amounts.
+    """
     unread = tuple(source.name for source in facts.unread_sources)
     books = tuple(Book(name=name, unread=unread) for name in BOOKS)
     classes = ("VCPU", "MEMORY_MB", "DISK_GB") if unread else ()
@@ -182,7 +185,7 @@ def _book(
 
 
 def _reserves(book: str, offers: Iterable[InventoryRow]) -> Iterable[tuple[str, float]]:
-    """Yield the reserve as (part of the book, amount x ratio).
+    """Yield the book's reserve as pairs: the name of the part (RESERVE or UNMANAGED), and the amount x ratio.
 
     In the promised and the held book, the reserve is what the operator configured for the host itself. In the recorded
     book, the reserve is what Placement has as ``reserved``: for the host, and for use that the cloud does not know.
@@ -210,8 +213,8 @@ def _parts(row: LedgerRow, book: str, ratio: float) -> Iterable[tuple[str, float
         # Leave out the ledger's reserve rows: ``_reserves`` already counts the reserve, multiplied by the ratio.
         return ()
     if book == "held" and row.size_bytes is not None and _part_of(row) == UNMANAGED:
-        # A volume's bytes cannot be overcommitted: a whole GiB must be reserved, which reduces the capacity by ratio x
-        # 1 GiB.
+        # An allocation ratio does not apply to the bytes of a volume. Placement must reserve 1 GiB for each GiB of the
+        # volume, which reduces the capacity by 1 GiB x ratio.
         return ((WRONG if row.verdict in _WRONG else UNMANAGED, row.size_bytes / (1 << 30) * ratio),)
     excess = max(0, amount - (row.promised or 0)) if book == "recorded" else 0
     if row.verdict is Verdict.ALLOCATION_DIFFERS and excess:

@@ -13,7 +13,7 @@ from agent.pages.host.pictures.capacity import capacity_picture
 from agent.pages.page import Section
 from agent.pages.sizes import beside_its_class
 
-#: The picture shows at most this many classes.
+#: The maximum number of classes in the picture.
 MOST = 12
 
 

@@ -48,7 +48,10 @@ def findings(facts: HostFacts) -> Section:
 
 
 def groups_of(facts: HostFacts) -> list[list[SeenFinding]]:
-    """Return the causes in groups of alike causes: each group becomes one block of the section."""
+    """Return the findings that no other finding causes, in groups of similar findings.
+
+    The section shows one block for each group.
+    """
     return [list(group) for group in alike(causes_of(facts.report.findings, names_of(facts.report)), _likeness)]
 
 
@@ -58,7 +61,10 @@ def block_id(group: Sequence[SeenFinding]) -> str:
 
 
 def causes_of(found: Sequence[SeenFinding], names: Mapping[str, str]) -> list[SeenFinding]:
-    """Return the findings that no other listed finding causes, the most urgent first, then the oldest."""
+    """Return the findings that are not caused by another finding in ``found``.
+
+    The most urgent findings are first. Of equally urgent findings, the oldest is first.
+    """
     listed = {seen.finding.id for seen in found}
     causes = [seen for seen in found if not any(root in listed for root in seen.caused_by)]
     return sorted(causes, key=lambda seen: (*urgency(seen), who(seen, names)))

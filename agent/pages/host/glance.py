@@ -25,7 +25,8 @@ _COLUMNS = (
     "severity", "finding", "about", "amounts", "began (UTC)", "first seen (UTC)", "known", "first command",
 )  # fmt: skip
 _WORDS = frozenset({"severity", "began (UTC)", "first seen (UTC)"})
-#: The kinds of remedies whose command the table shows, the preferred kind first. A remedy by hand may destroy data.
+#: The kinds of remedies whose command the table shows, the preferred kind first. The table shows no command of kind
+#: HAND, because such a command may destroy data.
 _FIRST = (RemedyKind.HEAL, RemedyKind.INSPECT)
 
 

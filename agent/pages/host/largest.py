@@ -21,7 +21,10 @@ CPUS = ("VCPU", "PCPU")
 
 
 class _Owner(NamedTuple):
-    """A consumer: its recorded amounts by class, and in ``most`` the largest promised, held or recorded amounts."""
+    """A consumer and its amounts by class.
+
+    ``recorded`` are the amounts in Placement. ``most`` has the largest of the promised, held and recorded amounts.
+    """
 
     uuid: str
     recorded: dict[str, int]

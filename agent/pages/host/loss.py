@@ -27,12 +27,13 @@ _SYSTEMS = {"promised": "nova", "recorded": "placement"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loss:
-    """One number: amounts by resource class, without zeros. ``missing``: the unread sources that the number depends on.
+    """One of the three numbers: the amounts by resource class, without zeros.
 
-    ``size_bytes`` is how many bytes in all stores have no owner, None for a number that does not count bytes. While a
-    source is missing, the amounts are those of the last successful check, and the real amounts may be larger.
-    ``seen`` are when audits first saw the findings about the amounts (ISO 8601), the earliest first. ``began`` are when
-    nova's database says that these faults began; a fault without such a time is left out.
+    ``missing`` are the sources that the number depends on and that could not be read. While there are such sources, the
+    amounts are those of the last successful check, and the real amounts may be larger. ``size_bytes`` is how many bytes
+    in all stores have no owner, None for a number that does not count bytes.
+    ``seen``: the times (ISO 8601) at which audits first saw the findings about the amounts, the earliest first.
+    ``began``: the times at which these faults began according to nova's database, if the database says so.
     """
 
     amounts: Mapping[str, int] = field(default_factory=dict)
@@ -56,9 +57,9 @@ class Loss:
 class Losses:
     """The three numbers of a host.
 
-    ``sold_twice``: amounts promised or used without an allocation or a reserve, so the scheduler may allocate them
-    again. ``wasted``: amounts recorded for consumers that use nothing. ``unaccounted``: bytes without an owner, and
-    amounts that Placement records for consumers that nova does not know.
+    ``sold_twice``: amounts that are promised or used although Placement has neither an allocation nor a reserve for
+    them, so the scheduler may allocate them again. ``wasted``: amounts recorded for consumers that use nothing.
+    ``unaccounted``: bytes without an owner, and amounts that Placement records for consumers that nova does not know.
     """
 
     sold_twice: Loss
@@ -96,10 +97,10 @@ def losses_of(report: AuditReport) -> Losses:
 
 
 def amounts_of(report: AuditReport, codes: frozenset[str], book: str) -> dict[str, int]:
-    """Return the amounts of one book, by class, of the consumers that findings with these codes are about.
+    """Return amounts by class: what one book has for the consumers of the findings with these codes.
 
-    If the ledger has no amount of a consumer because the book was not read, the amount of the last check is taken from
-    the finding's evidence.
+    If the ledger has no amount of a consumer because the source of the book was not read, the amount comes from the
+    finding's evidence, which is from the last check.
     """
     rows: dict[str, list[LedgerRow]] = defaultdict(list)
     for row in report.ledger:
@@ -129,7 +130,10 @@ def _added(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
 
 
 def without_owner(report: AuditReport) -> int:
-    """Return how many bytes in all stores have no known owner: bytes in no row, and rows whose owner is unknown."""
+    """Return how many bytes in all stores have no known owner.
+
+    These are the bytes of a store that no storage row counts, and the bytes of rows whose owner is unknown.
+    """
     stores: dict[str, list[int]] = {}
     for row in report.storage:
         store = stores.setdefault(row.store, [row.store_bytes, 0])

@@ -80,9 +80,9 @@ def _free(each: ClassBooks, free: float) -> str:
 
 
 def _offer(each: ClassBooks) -> str:
-    """Return as text the amount at the line, how the amount is made, and how much of the amount is reserved.
+    """Return the text for the dashed line: its amount, how the amount is computed, and how much of it is reserved.
 
-    ``192 = total 48 x ratio 4``, ``total 400 GiB, 120 GiB of it reserved``.
+    Examples: ``192 = total 48 x ratio 4``, ``total 400 GiB, 120 GiB of it reserved``.
     """
     if each.whole is None:
         return "total not known"
@@ -93,7 +93,7 @@ def _offer(each: ClassBooks) -> str:
 
 
 def _made(each: ClassBooks) -> str:
-    """Return how the amount at the line is made of totals and ratios; "" for one provider with the ratio 1."""
+    """Return how the dashed line's amount is computed from totals and ratios; "" for one provider with the ratio 1."""
     offers = sorted(Counter(each.offers).items())
     if all(ratio == 1 for _, ratio in each.offers) and len(each.offers) < 2:
         return ""

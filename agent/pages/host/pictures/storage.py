@@ -1,4 +1,4 @@
-"""Picture of the storage: one bar for each store, divided by the kind of owner.
+"""Picture of the storage: a bar for each store (file system, volume group, Ceph pool), divided by the kind of owner.
 
 Pure: the module uses no clock, file, socket or log.
 """

@@ -1,4 +1,4 @@
-"""Picture of the time line: a bar for each live finding, and a mark for each change of the journal.
+"""Picture of the time line: a bar for each finding of the report, and a mark for each change of the journal.
 
 Pure: the module uses no clock, file, socket or log.
 """
@@ -98,9 +98,9 @@ def _short(seen: SeenFinding, names: Mapping[str, str]) -> str:
 
 
 def _changes(changes: Sequence[Change], scale: Scale) -> Iterator[tuple[int, Shape]]:
-    """Yield the mark of each change and the mark's lane: a row for marks above the bars, 0 is the highest.
+    """Yield pairs of a lane's index and the mark of a change. A lane is a row for marks above the bars.
 
-    There are three lanes; a change without room in any lane has no mark.
+    There are three lanes; lane 0 is the highest. A change for which no lane has room gets no mark.
     """
     ends = [0.0] * _MOST_LANES
     for change in sorted(changes, key=lambda each: each.at):
@@ -152,7 +152,7 @@ def _table(found: Sequence[SeenFinding], names: Mapping[str, str]) -> Table:
     columns = ("severity", "code", "about", "state", "began", "first seen", "last checked")
     return Table(
         id="timeline-numbers",
-        caption="Live findings with their times",
+        caption="Findings with their times",
         columns=tuple(Column(heading=name, is_word=name != "about") for name in columns),
         rows=tuple(
             (

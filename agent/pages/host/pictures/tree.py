@@ -45,9 +45,9 @@ def tree_picture(nodes: Sequence[Node]) -> Picture:
 
 
 def _boxes(nodes: Sequence[Node], columns: int) -> dict[str, Box]:
-    """Return the place of each box.
+    """Return for each provider the position and size of its box.
 
-    A first child is to the right of its parent, a later child is below the subtrees drawn before.
+    The first child is to the right of its parent. Each later child is below the subtrees that were drawn before it.
     """
     step = (WIDTH - 2 * _EDGE) / (columns - 1 + _SHARE)
     found: dict[str, Box] = {}
