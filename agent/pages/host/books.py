@@ -80,8 +80,8 @@ class ClassBooks:
     ``whole`` is total x allocation ratio, the reserve included; each book includes the reserve too. ``reserve`` is
     reserved x ratio. Both are None if they are not known. ``is_offered``: Placement has an inventory of the class. If
     False, ``whole`` and ``reserve`` are computed from the inventory that the agent wants. ``offers`` are (total, ratio)
-    of each provider's inventory. ``used`` is Placement's own sum of the allocations, ``listed`` the sum of the allocations
-    in the report's ledger; both are None if they are not known.
+    of each provider's inventory. ``used`` is Placement's own sum of the allocations. ``listed`` is the sum of the
+    allocations in the report's ledger. Both are None if they are not known.
     """
 
     resource_class: str
