@@ -132,7 +132,7 @@ NOTHING_UNDONE = Undone()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealPlan:
-    """Actions in execution order, and the refused findings."""
+    """The plan of heal: the actions in execution order, and the findings that heal refuses to repair."""
 
     actions: tuple[AnyAction, ...] = ()
     refusals: tuple[HealRefusal, ...] = ()

@@ -120,8 +120,8 @@ class Instance:
 
     ``deleted``: the row is marked as deleted in the database; a row with vm_state ``soft-delete`` is not. ``problem``
     says which of the instance's rows does not parse; the agent then cannot judge the instance's allocations. ``flavor``
-    is None if it does not parse. ``compute_id``: the id of the compute node row. ``context``: the MigrationContext of
-    an unfinished move.
+    is None if the flavor does not parse. ``compute_id``: the id of the compute node row. ``context``: the
+    MigrationContext of an unfinished move.
     """
 
     uuid: str

@@ -1,4 +1,4 @@
-"""The planned writes, in execution order, as values; only the modules named writer execute a plan."""
+"""Values that describe planned writes, in execution order. Only modules with the name ``writer`` execute a plan."""
 
 from __future__ import annotations
 

@@ -112,8 +112,9 @@ class TraitRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageRow:
-    """A number of bytes of one store, and their owner. The rows of a store, free space included, add up to its size.
+    """One row of the storage ledger: a number of bytes of one store, and their owner.
 
+    The sum of all rows of a store, including the row of its free space, is the size of the store.
     ``store`` is ``vg NAME``, a path or a Ceph pool. ``store_bytes`` is the size that the store itself reports.
     ``owner`` is a uuid, a ``VG/LV`` or a path, depending on ``owner_kind``; it is "" for free space. ``what`` describes
     the bytes in words. ``source`` is where the agent read the number.

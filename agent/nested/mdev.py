@@ -146,7 +146,7 @@ def place_of(parent: str) -> str:
 
 
 def _totals(snapshot: Snapshot, settings: Settings) -> Mapping[str, int]:
-    """Return how many mediated devices each parent offers, by parent name; parents of unknown total are left out."""
+    """Return how many mediated devices each parent offers, by the parent's name; unknown totals are left out."""
     devices = snapshot.host.value.devices if snapshot.host.value else None
     if devices is None:
         return {}
@@ -179,8 +179,8 @@ def _type_of(parent: str, settings: Settings) -> str:
 def _unsure(devices: Devices, settings: Settings) -> frozenset[str]:
     """Return the names of the devices whose total is unknown.
 
-    These are the devices that the agent cannot read. If such a device has a type with a maximum per host, they are also
-    all other devices of this type, because they share the maximum.
+    The total of a device that the agent cannot read is unknown. If the type of such a device has a maximum per host,
+    the totals of all devices of this type are unknown, because the devices share the maximum.
     """
     odd = {one.name for one in devices.odd}
     if not odd:

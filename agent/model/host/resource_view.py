@@ -28,9 +28,9 @@ class ViewCell:
     """One NUMA cell with the resources that guests may use.
 
     ``cpuset`` are host CPUs for floating guest CPUs, ``pcpuset`` host CPUs for pinned guest CPUs. ``siblings`` are the
-    sets of CPUs that share a core. ``physnets`` are the physical networks whose network cards nova.conf assigns to the
-    cell; ``is_tunneled``: nova.conf assigns the tunnel networks to it. ``socket`` is None if the cell's CPUs are in
-    several sockets or no socket is known.
+    sets of CPUs that share a core. ``physnets`` are the physical networks that the options of [neutron_physnet_NAME]
+    assign to the cell. ``is_tunneled``: an option assigns the tunnel networks to the cell. ``socket`` is None if the
+    cell's CPUs are in several sockets or no socket is known.
     """
 
     id: int

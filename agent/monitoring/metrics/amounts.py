@@ -170,7 +170,7 @@ def stores(report: AuditReport, before: Samples) -> Samples | None:
     """Return the size of each store and its bytes by kind of owner.
 
     None if no store was read, or if the owners are unknown because the cloud's state or libvirt was not read. While the
-    source of a store is unread, the store keeps its values.
+    source of a store cannot be read, the store keeps its values.
     """
     if not report.storage or not (was_read(report, LIBVIRT) and was_read(report, STATE)):
         return None

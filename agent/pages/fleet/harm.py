@@ -31,7 +31,10 @@ def by_harm(rows: Iterable[HostRow]) -> list[HostRow]:
 
 
 def is_calm(row: HostRow) -> bool:
-    """Return whether the host needs no attention: it is clean or awaited, and nothing is sold twice or wasted."""
+    """Return whether the host needs no attention.
+
+    The host is clean, or its first message is not yet overdue, and nothing on it is sold twice or wasted.
+    """
     return row.condition in _CALM and not sold_twice_of(row) and not wasted_of(row)
 
 
