@@ -1,4 +1,4 @@
-"""The hypervisor's facts about the host: CPUs, memory, NUMA cells, domains, devices and kernel parameters."""
+"""Facts about the host from libvirt, /proc and /sys: CPUs, memory, NUMA cells, domains, devices, kernel parameters."""
 
 from __future__ import annotations
 

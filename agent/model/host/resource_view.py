@@ -15,7 +15,7 @@ from agent.model.host.devices import PciPool
 class CellPages:
     """The pages of one size in one NUMA cell.
 
-    The option ``reserved_huge_pages`` keeps ``reserved`` pages from guests.
+    ``reserved`` is the number of pages that guests cannot have, because of the option ``reserved_huge_pages``.
     """
 
     size_kib: int

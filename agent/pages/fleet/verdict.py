@@ -183,7 +183,7 @@ def _or_nothing(sums: Counter[str]) -> str:
 
 
 def _twice(each: _Sum, facts: FleetFacts) -> Iterator[str]:
-    """Yield a line about consumers with allocations on a second host that are not in the wasted amounts."""
+    """Yield a line about consumers that have allocations on a second host, if no host counts these as wasted."""
     if each.codes != LEAKING:
         return
     number, sums = not_in_wasted(facts)

@@ -17,7 +17,7 @@ from agent.render.ledger_grid import is_differing, ledger_grid, reading_place
 
 MOST_ROWS = 200
 _WITHOUT = ("source", "provider")
-# Rows with these verdicts have colours of their own: use that does not belong to the cloud, and reserved amounts.
+# The colours of rows about use that does not belong to the cloud, and of rows about reserved amounts.
 _CALM = {
     Verdict.UNMANAGED: Meaning.FOREIGN,
     Verdict.OTHER_SERVICE: Meaning.FOREIGN,
