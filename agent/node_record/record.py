@@ -117,7 +117,7 @@ def _host_columns(view: ResourceView) -> _Columns:
         "hypervisor_version": view.hypervisor_version,
         "host_ip": view.host_ip,
         "cpu_info": None if view.cpu is None else _text(cpu_info(view)),
-        # If the hypervisor's version is None, libvirt's capabilities are unknown; else they are known (resource_view.py).
+        # The hypervisor's version is None if libvirt's capabilities are unknown, and only then (resource_view.py).
         "supported_instances": None if view.hypervisor_version is None else view.supported_instances,
     }
     return {name: value for name, value in known.items() if value is not None}
