@@ -91,8 +91,8 @@ def decide_and_act(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> 
 def _decided(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> tuple[Snapshot, Decision]:
     """Return the snapshot and the decision.
 
-    If the snapshot has only a light read of nova's rows (whether they may have changed), and the decision has new
-    findings or a write, read the rows in full and decide again.
+    If the snapshot has only a light read of nova's rows (a read that only says whether the rows may have changed), and
+    the decision has new findings or a write, read the rows in full and decide again.
     """
     decision = _decide(task, memory, snapshot, memory.compared)
     if not snapshot.state_read.is_light:

@@ -133,7 +133,7 @@ def why_not_enough(findings: Iterable[Finding], memory: AuditMemory, *, is_writi
 
 
 def what_rests_on(findings: Iterable[SeenFinding], rows: Iterable[Row]) -> str:
-    """Return which finding or row depends on nova's rows, so that the next audit must read in full; "" if none."""
+    """Return which finding or ledger row rests on nova's rows, so that the next audit must read in full; "" if none."""
     for seen in findings:
         finding = seen.finding
         if not seen.confirmed:
@@ -166,7 +166,7 @@ def kept(last: FullState | None, how: StateRead, state: NovaState | None, beside
 
 
 def _rows(state: NovaState) -> tuple[object, ...]:
-    """Return the rows that one full read is compared by with the next; a difference shows a change between the two.
+    """Return the rows of a full read that are compared with those of the next; a difference shows a change in between.
 
     The sign (StateSign) was read before the rows. If an instance arrives after the sign was read and leaves before the
     next audit, both audits have equal signs; only the rows show the change.

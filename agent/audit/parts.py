@@ -142,7 +142,7 @@ class Parts:
     - ``images`` if guests' disk files are not read (the demo);
     - ``allocations`` if no consumer's allocations are ever written;
     - ``records`` if the state source cannot write compute node records;
-    - ``store`` if the process saves in no file from which store it computed DISK_GB;
+    - ``store`` if no file remembers from which store DISK_GB was computed;
     - ``journal``, ``reshaper``, ``names`` and ``own_file`` in a process that runs neither heal nor adopt.
 
     ``random`` returns a number in [0, 1) for jitter, ``new_id`` an audit id. ``request_scope`` puts this id on every

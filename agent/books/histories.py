@@ -2,7 +2,8 @@
 
 The daemon and a command may audit at the same time. Both begin with the saved history, and both save a history. The
 merged history has each finding once: with the earliest ``first_seen_at``, the latest ``last_seen_at``, and the larger
-count. A count starts again if an audit of the other process may have missed the finding in between. Pure.
+count. A finding's count starts again if an audit of the other process, in between, may not have found the finding.
+Pure.
 """
 
 from __future__ import annotations

@@ -234,7 +234,7 @@ def _source_holder(instance: Instance, migration: Migration, recorded: frozenset
 
 
 def _cells_of_move(instance: Instance, side: str) -> tuple[InstanceCell, ...] | None:
-    """Return the NUMA cells of one side of a move, which only the migration context has; None without a context."""
+    """Return the NUMA cells of one side of a move. Only the migration context has them; None without a context."""
     context = instance.context or MigrationContext(migration_id=None)
     return context.new_numa if side == "new" else context.old_numa
 

@@ -121,7 +121,7 @@ def _parts(volumes: Sequence[Volume], fills: Mapping[str, ThinPool]) -> Iterator
 
 
 def _pool_of_data(volume: Volume, by_name: Mapping[str, Volume]) -> Volume | None:
-    """Return the thin pool whose data lies on this hidden volume, directly or through hidden volumes, or None."""
+    """Return the thin pool whose data is on this hidden volume, directly or through hidden volumes; None if none is."""
     seen: set[str] = set()
     part: Volume | None = volume
     while part is not None and part.hidden and part.parent is not None and part.name not in seen:

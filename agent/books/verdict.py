@@ -184,8 +184,7 @@ def _uninvited(known: Known, instance: Instance | None) -> Verdict:
         return Verdict.SETTLING
     if not _is_of_this_host(known, instance):
         return Verdict.SETTLING if just_changed else Verdict.GUEST_UNKNOWN
-    # The row names this host, but nova promised the instance nothing on this node: the row may name another node of
-    # it.
+    # The row names this host, but nova promised the instance nothing on this node: the row may name another node.
     return Verdict.UNKNOWN if instance.task_state is None else Verdict.SETTLING
 
 

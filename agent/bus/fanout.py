@@ -12,8 +12,9 @@ from agent.bus.timeouts import ended_within
 from agent.bus.transport import BROKER, FLEET_TOPIC, HOST_STATE, Bus, oslo_messaging
 from agent.errors import SourceUnavailable
 
-#: The error of a cast after the broker deleted the exchange together with its last listener. oslo.messaging does not
-#: know of the deletion, so it raises this error once, and declares the exchange again at the next cast.
+#: The text in the error of a cast if the broker has deleted the exchange, as it does when the last listener leaves.
+#: oslo.messaging does not know of the deletion. So it raises this error once, and declares the exchange again at the
+#: next cast.
 GONE = "NOT_FOUND - no exchange"
 
 

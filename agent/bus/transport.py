@@ -33,7 +33,7 @@ try:
 except ImportError:
     _tracing = []
 
-#: Stocktake's own exchange: its durable and auto-delete settings cannot conflict with those of another service.
+#: The exchange. It is Stocktake's own, so its settings (durable, auto-delete) cannot conflict with another service's.
 EXCHANGE = "stocktake"
 VERSION = "1.0"
 

@@ -18,7 +18,7 @@ from agent.demo.recorded_group import RecordedGroup
 from agent.demo.stories import Seen, stories
 from agent.model.report import AuditReport
 
-# The demo prints this text, which says why no host of the demo has role companion, the role of most hosts.
+# The demo prints this text. It says why no host of the demo has role companion, although most real hosts have it.
 _NO_NOVA_COMPUTE = (
     "nova-compute: none runs here, so both agents have role owner, and they write the inventories in the stories. "
     "Beside a running nova-compute the role is companion, in which nova-compute writes the inventory; a stand-in for "

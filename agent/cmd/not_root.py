@@ -51,7 +51,7 @@ class Closed:
         return f"not root: {closed} cannot be read; run this command as root"
 
     def hides(self, source: SourceStatus) -> bool:
-        """Return whether the source is unread only because this process does not run as root."""
+        """Return whether the source could not be read only because this process does not run as root."""
         if source.ok:
             return False
         return source.name == LVM or not source.asked or bool(_DENIED.search(source.error or ""))

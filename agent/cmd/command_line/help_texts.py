@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-_ANSWERED = ((0, "answered"), (2, "a source of the answer could not be read; the rest of the answer was printed"))
+_ANSWERED = ((0, "answered"), (2, "a source that the answer needs could not be read; the rest was printed"))
 _NO_DOCUMENT = (75, "so little could be read that there is no answer")
 _DIFFERENCES = (
     (0, "the answer is complete; with --diff: nothing differs"),
-    (2, "a source of the answer could not be read; the rest of the answer was printed"),
+    (2, "a source that the answer needs could not be read; the rest was printed"),
     (3, "only with --diff: something differs"),
     _NO_DOCUMENT,
 )

@@ -36,8 +36,8 @@ TEXT = "text"
 JSON = "json"
 TABLE = "table"
 VALUE = "value"
-# The formats that scripts read line by line. These formats have neither null nor lists, and this module escapes their
-# values; for the other formats, cliff escapes the values.
+# The formats that scripts read line by line. These formats cannot express null or a list. This module escapes the
+# values for these formats; cliff escapes them for the other formats.
 FLAT = ("csv", VALUE)
 Row = Sequence[Any]
 
@@ -139,7 +139,7 @@ class ListCommand(BaseCommand, Lister, DisplayCommandBase, ParserOwner):  # type
     """
 
     COLUMNS: tuple[str, ...] = ()
-    #: {heading: column}: the table for people shows the heading instead of the column's name; ``-c`` takes both.
+    #: The column of each heading. The table for people shows headings instead of column names; ``-c`` accepts both.
     HEADINGS: Mapping[str, str] = MappingProxyType({})
 
     def _load_formatter_plugins(self) -> Any:  # noqa: ANN401 - stands for stevedore's manager
