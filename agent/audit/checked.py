@@ -80,8 +80,8 @@ def _codes(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> Iterable
         yield _UNLISTED, PLACEMENT
     unread = [reading.source for reading in snapshot.readings if not reading.ok]
     if task.settings.role is Role.OBSERVER and unread:
-        # The agent's own consumer may represent use that only this source could show. Then the consumer is not a
-        # leftover.
+        # The agent's own consumer may represent use that only the source that was not read could show. Then the
+        # consumer is not a leftover.
         yield _LEFTOVER, unread[0]
     if task.settings.role is Role.OWNER and (memory.written is None or not task.owns()):
         # In role owner, the finding trait-unexpected needs the agent's last write of the tree, which a new process

@@ -261,7 +261,7 @@ def _images(task: AuditTask, host: HostFacts | None) -> tuple[Reading[StorageFac
 
 
 def heartbeat_after(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> Standing | None:
-    """Return the cell's newest heartbeat and since when it is unchanged; the next audit compares with both."""
+    """Return the cell's newest heartbeat and since when it is unchanged, for a comparison in the next audit."""
     state, error = snapshot.nova.value, snapshot.nova.error
     read_now = state.heartbeat if state else error.heartbeat if isinstance(error, SourceStale) else None
     return standing(memory.heartbeat, read_now, task.parts.clock.monotonic())

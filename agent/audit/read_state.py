@@ -57,7 +57,7 @@ def read_state(task: AuditTask, memory: AuditMemory, view: PlacementView | None,
 def in_full(
     task: AuditTask, memory: AuditMemory, consumers: frozenset[str], node_uuid: str | None = None
 ) -> Reading[NovaState]:
-    """Read the state in full. ``node_uuid`` replaces the host's own uuid as the compute node to look up."""
+    """Read the state in full. ``node_uuid`` is the compute node to look up; None: the host's own."""
     own = memory.identity.uuid if memory.identity else None
     ask = functools.partial(current_state, task, consumers, node_uuid or own, before=memory.heartbeat)
     return reading(task, STATE, ask)

@@ -112,7 +112,7 @@ def _reads(task: AuditTask, acted: Acted) -> AuditReads:
 
 
 def _losses(task: AuditTask, before: History, acted: Acted, reads: AuditReads) -> tuple[Loss, ...]:
-    """Return for each source that was not read a Loss: since when, in how many audits. A Loss in ``before`` goes on."""
+    """Return for each source that was not read a Loss: since when, in how many audits. Those in ``before`` continue."""
     failed = [
         Failed(reading.source, is_denied(reading.error), reading.asked)
         for reading in acted.snapshot.readings

@@ -136,7 +136,7 @@ def _claims(root: Finding, evidence: frozenset[Claim]) -> frozenset[Claim]:
 
 
 def _unlisted(root: Finding, symptom: Finding) -> float:
-    """Return the usage that Placement counts for no listed consumer, as the finding ``root`` reports it.
+    """Return the usage that Placement counts but lists for no consumer, if the finding ``root`` reports such usage.
 
     The result is 0 if ``root`` is no usage-unlisted finding for the symptom's resource class and provider.
     """

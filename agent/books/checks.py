@@ -14,8 +14,7 @@ from types import MappingProxyType
 from agent.model.finding import ABOUT_READS, OVERWROTE, Booked, Finding
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 
-#: The reason in ``unknown_because`` (instead of a source's name) of a finding about writes if the audit tried no
-#: write.
+#: Used in ``unknown_because``, instead of a source's name, for a finding about writes if the audit tried no write.
 WRITES = "writes"
 
 # Findings about a source or a part of a source. Such a finding reports that the part is unreadable, so the audit can

@@ -16,8 +16,8 @@ from agent.model.settings import Settings
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 from agent.resources import BUILTIN as RESOURCES
 
-#: The finding about an unread source can become an error once this many audits in a row could not read the source, and
-#: this many seconds have passed.
+#: Two limits: the finding about a source that cannot be read can become an error only after this many audits in a row
+#: could not read the source, and only after this many seconds.
 ERROR_AUDITS = 3
 ERROR_S = 300
 

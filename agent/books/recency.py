@@ -28,9 +28,9 @@ def migration_just_changed(migration: Migration, now: datetime.datetime | None) 
 
 
 def clock_that_matters(state: NovaState) -> datetime.datetime | None:
-    """Return the state source's current time if a row changed less than 10 s before it, else None.
+    """Return the state source's current time if a row changed in the last 10 s, else None.
 
-    Only if a row has just changed does a verdict depend on the time.
+    A verdict depends on the current time only if a row has just changed.
     """
     young = any(instance_just_changed(i, state.now) for i in state.instances) or any(
         migration_just_changed(m, state.now) for m in (*state.migrations, *state.finished_evacuations)

@@ -174,7 +174,10 @@ def _has_guest(known: Known, consumer: str) -> bool:
 
 
 def _uninvited(known: Known, instance: Instance | None) -> Verdict:
-    """Return the verdict about a guest that the cloud does not expect on this host, with or without an allocation."""
+    """Return the verdict about a guest that the cloud does not expect on this host.
+
+    The guest may have an allocation or none.
+    """
     if instance is None:
         return Verdict.GUEST_UNKNOWN
     just_changed = instance_just_changed(instance, known.state.now if known.state else None)

@@ -136,8 +136,8 @@ class Sender:
         send(host_state(report, sending))
         self._sent, self._asked = state_of(report), False
         self._sent_at = time.monotonic()
-        # The next message is due after a random 90 to 100 % of the interval, so that hosts that started at the same
-        # moment later send at different moments.
+        # The next message is due after a random 90 to 100 % of the interval, so that hosts that started together do
+        # not go on sending together.
         self._due_at = self._sent_at + interval_s * random.uniform(0.9, 1.0)
         return True
 

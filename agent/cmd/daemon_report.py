@@ -41,7 +41,7 @@ class DaemonReport:
 
 
 def read_last(options: argparse.Namespace) -> tuple[Document, LastReport]:
-    """Return the report's document, and the report's age and problems; print the problems to stderr.
+    """Return the document of the daemon's last report, and its age and problems; print the problems to stderr.
 
     Raises AgentError (exit code 75) if there is no readable report.
     """

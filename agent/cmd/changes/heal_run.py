@@ -105,8 +105,8 @@ class HealRun:
 def healed(options: argparse.Namespace, ordered: Ordered) -> HealRun:
     """Run heal once.
 
-    Raises ConfigError or FolderUnavailable for the configuration or the state directory, UsageError if a requested
-    finding does not exist, and NoDocument (exit code 75) if not enough sources could be read.
+    Raises ConfigError or FolderUnavailable if the configuration is wrong or the state directory cannot be used;
+    UsageError if a requested finding does not exist; NoDocument (exit code 75) if not enough sources could be read.
     """
     _check_codes(ordered)
     loaded = loaded_for(options)

@@ -1,4 +1,4 @@
-"""Suggest the command that an operator probably meant by a word that the typed command does not take. Pure."""
+"""Suggest another command if the typed command does not accept a word of the operator but the other would. Pure."""
 
 from __future__ import annotations
 
