@@ -101,7 +101,7 @@ class StateSource(Protocol):
         ...
 
     def pulse(self, host: str, deadline: Deadline) -> Pulse:
-        """Return the same heartbeat as ``read`` would for ``host`` now, with much less work. Raises SourceError."""
+        """Return the heartbeat of ``host`` that ``read`` would return now, with much less work. Raises SourceError."""
         ...
 
     def migrations_of(self, host: str, instances: frozenset[str], deadline: Deadline) -> AllMigrations:

@@ -1,7 +1,7 @@
 """Read the agent's own providers outside this host's tree: separate roots, and providers moved out of the tree.
 
-The list of this host's tree does not show such a provider. Without this read the plan would create the provider
-again in every audit. For example, a provider that shares through an aggregate is in none of the trees that it serves.
+The list of this host's tree does not show such a provider. For example, a provider that shares through an aggregate is
+in none of the trees that it serves. Without this read the plan would create such a provider again in every audit.
 """
 
 from __future__ import annotations

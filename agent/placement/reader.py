@@ -258,7 +258,7 @@ def _orphan(client: PlacementClient, uuid: str, last: tuple[_Known, ...]) -> lis
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Parts:
-    """The four answers that make up one provider, each with the provider's generation at that time."""
+    """The four answers that make up one provider, each with the provider's generation at the time of the answer."""
 
     inventories: wire.Inventories
     traits: wire.Traits

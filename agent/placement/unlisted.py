@@ -41,7 +41,7 @@ def _of(client: PlacementClient, provider: Provider, held: Iterable[Allocation])
 
 
 def difference(provider_uuid: str, used: Amounts, held: Iterable[Allocation]) -> Iterator[UnlistedUsage]:
-    """Yield for each class the used amount that exceeds the listed allocations."""
+    """Yield, for each class, by how much the used amount exceeds the listed allocations."""
     listed: dict[str, int] = defaultdict(int)
     for allocation in held:
         listed[allocation.resource_class] += allocation.amount

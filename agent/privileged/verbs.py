@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """What the configuration allows the probe to read."""
+    """What stocktake-probe may read according to the configuration."""
 
     groups: tuple[str, ...]
     ceph: CephAccess | None

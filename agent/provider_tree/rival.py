@@ -224,7 +224,7 @@ def judged(written: WrittenProvider | None, root: Provider | None, wanted: Desir
 
 
 def remembered(before: WrittenProvider | None, wanted: DesiredProvider) -> WrittenProvider:
-    """Return what the agent wrote to the root and Placement acknowledged; the next audit compares the root with it."""
+    """Return the agent's writes to the root that Placement acknowledged; the next audit compares the root with them."""
     return WrittenProvider(
         provider_uuid=wanted.uuid,
         inventories=wanted.inventories,

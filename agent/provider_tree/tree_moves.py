@@ -50,7 +50,7 @@ class Places:
 def places(wanted: DesiredTree, view: PlacementView) -> Places:
     """Return for each provider of ``wanted`` the write that puts it below its parent.
 
-    The writes are in an order in which each depends only on earlier ones.
+    Each write depends only on the writes before it.
     """
     known = view.known
     parents = {provider.uuid: provider.parent_uuid for provider in known.values()}

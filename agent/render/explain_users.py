@@ -1,10 +1,10 @@
-"""Show how much of one resource class each consumer uses: one table for each book, consumers that differ first.
+"""Show how much of one resource class each consumer uses: one table for each book.
 
 Pure: no I/O.
 
-The three books are *promised* (nova's database), *held* (libvirt, storage) and *recorded* (Placement's allocations). A
-consumer differs if these books do not agree about it. Books with the same consumers and the same amounts share one
-table.
+The three books are *promised* (nova's database), *held* (libvirt, storage) and *recorded* (Placement's allocations). In
+each table, the consumers about which the books disagree come first. Books with the same consumers and the same amounts
+share one table.
 """
 
 from __future__ import annotations

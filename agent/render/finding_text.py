@@ -266,7 +266,7 @@ def _is_by_hand(remedy: Document) -> bool:
 
 
 def _no_repair(finding: Document) -> Iterator[Line]:
-    """Yield a line that says that only the operator can repair the finding, by hand; nothing if that is not so."""
+    """Yield a line that says that the finding can be repaired only by hand; nothing if ``stocktake heal`` can do it."""
     if _heal_command(finding) is None and any(map(_is_by_hand, _remedies(finding))):
         yield labelled("fix", "no automatic repair on this host, only by hand")
 

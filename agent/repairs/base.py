@@ -159,7 +159,7 @@ AnyRepair = Repair | TreeRepair
 
 
 def here_and_elsewhere(scene: Scene, record: ConsumerRecord) -> tuple[tuple[Allocation, ...], tuple[Allocation, ...]]:
-    """Return (the consumer's allocations on this host's tree, the consumer's allocations on other trees)."""
+    """Return the consumer's allocations as a pair: those on this host's tree, and those on other trees."""
     tree = scene.tree
     here = tuple(a for a in record.allocations if a.provider_uuid in tree)
     return here, tuple(a for a in record.allocations if a.provider_uuid not in tree)

@@ -50,7 +50,7 @@ class MissingCpus:
 
 
 def missing_cpus(host: HostFacts, settings: Settings) -> tuple[MissingCpus, ...]:
-    """Return the CPUs of the configured sets that are not online or do not exist, by option (scenarios 77, 79).
+    """Return, for each option with a CPU set, the CPUs that are not online or do not exist (scenarios 77, 79).
 
     With power management, dedicated CPUs may be offline: nova switches unused CPUs off.
     """

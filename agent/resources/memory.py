@@ -27,7 +27,10 @@ class Memory(Resource):
         return None
 
     def inventory(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[ProviderKey, Inventory], ...]:
-        """Return MEMORY_MB: the file-backed or the host's memory, with ``reserved_host_memory_mb`` as ``reserved``."""
+        """Return MEMORY_MB: the file-backed memory if configured, else the host's memory.
+
+        Its ``reserved`` is the option ``reserved_host_memory_mb``.
+        """
         host = snapshot.host.value
         total = settings.file_backed_memory_mib or (host.memory_mib if host else 0)
         memory_ratio = ratio(settings.memory_ratio, snapshot, "MEMORY_MB")

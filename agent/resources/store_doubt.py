@@ -209,7 +209,7 @@ def _not_there(disks: GuestDisks) -> str:
 
 
 def name_of(mark: StoreMark) -> str:
-    """Return the store's name for messages."""
+    """Return the name of the mark's store for messages: its volume group or its path."""
     return f"volume group {mark.name}" if mark.source == LVM else f"the store at {mark.name}"
 
 

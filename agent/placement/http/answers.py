@@ -259,7 +259,7 @@ def written_of(modified: str | None, date: str | None) -> Written | None:
 
 
 def onward(status: int, url: str, location: str | None) -> str | None:
-    """Return the redirect target in the answer to ``url``; None without a target that the client may follow.
+    """Return the redirect target in the answer to ``url``; None if the client must not follow it or it is missing.
 
     The client follows redirects to the same host, for example from http to https at a proxy, but never from https to
     http. So the token is sent to no other host, and never in clear text after https.

@@ -9,7 +9,7 @@ After an answer with Retry-After the client sends nothing to that server until t
 request fails without being sent, and the error names that time. docs/placement.md lists all failures.
 
 Before its first request the client reads the root document. If the server is older than MINIMUM, the client raises a
-clear error there instead of a 406 later.
+clear error at once. Otherwise a later request would fail with HTTP 406.
 """
 
 from __future__ import annotations
@@ -135,7 +135,8 @@ class PlacementClient:
     def global_request_id(self, request_id: str | None = None) -> Iterator[str]:
         """Send ``request_id`` with each request of the block.
 
-        Without an argument, send the id of the enclosing block, or a new id (req-<uuid>). So one audit has one id.
+        Without an argument, send the id of the enclosing block; if there is none, a new id (req-<uuid>). So all
+        requests of one audit have the same id.
         """
         before = self._request_id
         if before is None:
@@ -173,7 +174,7 @@ class PlacementClient:
         return self._parsed("POST", path, microversion, body, parse)
 
     def delete(self, path: str, microversion: Microversion) -> None:
-        """Send a DELETE. Raises PlacementError; a 404 is PlacementRejected with that status."""
+        """Send a DELETE. Raises PlacementError; after a 404, PlacementRejected, whose ``status`` is then 404."""
         self._parsed("DELETE", path, microversion, None, wire.nothing)
 
     def _parsed(
@@ -296,7 +297,7 @@ class PlacementClient:
         raise self._of_endpoint(held)
 
     def _held_by(self, error: PlacementError, headers: Mapping[str, str]) -> PlacementError:
-        """Return ``error``, or, after a usable Retry-After, an error that says until when the client sends nothing."""
+        """Return ``error``; after a usable Retry-After, an error that names the time until which nothing is sent."""
         self._of_endpoint(error)
         asked = _asked_s(headers)
         if not asked or error.status is None or (error.status != 429 and error.status < 500):

@@ -60,7 +60,7 @@ class QuestionTime:
             self._began += seconds
 
     def left_s(self, bound_s: float | None) -> float:
-        """Return how many seconds a request that starts now may take, math.inf without a limit."""
+        """Return how many seconds a request that starts now may take; math.inf if there is no limit."""
         return math.inf if bound_s is None else self._limit(bound_s).left_s()
 
     def sent(self, send: Callable[[], T], bound_s: float | None) -> T:

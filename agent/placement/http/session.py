@@ -82,7 +82,7 @@ class TokenSession(Session):
             raise kx.DiscoveryFailure(message) from error
 
     def _drop(self, auth: Any) -> None:  # noqa: ANN401 - keystoneauth's own
-        """Drop the token with its catalog, and Keystone's versions; the next request reads both again."""
+        """Drop the token, its catalog and Keystone's versions; the next request reads all of them again."""
         plugin: Any = auth or self.auth
         plugin.invalidate()
         for kept in (self, plugin):

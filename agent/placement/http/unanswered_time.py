@@ -27,7 +27,7 @@ class UnansweredTime:
 
     @property
     def is_over(self) -> bool:
-        """Whether no further request may be sent."""
+        """Whether the time is used up, so that no further request may be sent."""
         return self.left_s <= min(_TOO_SHORT_S, self.limit_s / 10)
 
     def used(self, seconds: float) -> None:
