@@ -54,12 +54,12 @@ def test_a_manual_page_contains_no_markdown(texts, name):
 
 
 @pytest.mark.parametrize("script", SHELL_SCRIPTS, ids=lambda path: path.name)
-def test_each_maintainer_script_of_the_package_is_valid_for_sh(script):
+def test_each_maintainer_script_of_the_package_is_a_valid_sh_script(script):
     subprocess.run(["sh", "-n", script], check=True, timeout=10)
 
 
 @pytest.mark.parametrize("tool", ["package", "lab-test"])
-def test_each_bash_script_of_the_package_tools_is_valid_for_bash(tool):
+def test_each_bash_script_of_the_package_tools_is_a_valid_bash_script(tool):
     subprocess.run(["bash", "-n", ROOT / "tools" / tool], check=True, timeout=10)
 
 

@@ -67,7 +67,7 @@ def test_pbr_gives_a_tagged_commit_the_version_of_its_tag(tagged: pathlib.Path):
     assert (done.stdout.strip(), done.returncode) == (_version(), 0), done.stderr
 
 
-def test_the_list_of_libraries_fits_the_schema_of_cyclonedx(tmp_path: pathlib.Path):
+def test_the_list_of_libraries_conforms_to_the_cyclonedx_schema(tmp_path: pathlib.Path):
     for distribution in importlib.metadata.distributions():
         source = pathlib.Path(str(distribution.locate_file(""))) / getattr(distribution, "_path", "").name
         if (source / "METADATA").is_file():
@@ -78,6 +78,6 @@ def test_the_list_of_libraries_fits_the_schema_of_cyclonedx(tmp_path: pathlib.Pa
     assert JsonStrictValidator(SchemaVersion.V1_5).validate_str(listed) is None
 
 
-def test_the_schema_of_cyclonedx_rejects_a_component_without_a_name():
+def test_the_cyclonedx_schema_rejects_a_component_without_a_name():
     wrong = '{"bomFormat": "CycloneDX", "specVersion": "1.5", "components": [{"type": "library"}]}'
     assert JsonStrictValidator(SchemaVersion.V1_5).validate_str(wrong) is not None

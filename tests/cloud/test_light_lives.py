@@ -17,6 +17,6 @@ def test_light_reads_and_full_reads_of_novas_state_give_audits_the_same_rows():
     assert reads["light"] > reads["full"] > LIVES
 
 
-def test_audits_report_the_same_findings_with_and_without_light_reads_of_nova():
+def test_lightweight_reads_of_nova_do_not_change_the_findings_of_audits():
     light, findings = play_pairs(LIVES_OF_PAIRS, 20261124)
     assert min(light, findings) > LIVES_OF_PAIRS

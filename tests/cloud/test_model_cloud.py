@@ -38,7 +38,7 @@ def test_a_failing_event_list_is_reduced_to_the_events_that_cause_the_failure():
     assert shrunk(events, lambda some: needed <= set(some)) == [events[3], events[17]]
 
 
-def test_heal_beside_nova_compute_removes_all_leaks_and_no_valid_allocation():
+def test_heal_on_a_host_with_nova_compute_removes_leaks_and_no_valid_allocation():
     """nova-compute audits, claims and removes allocations between any two steps of the companion."""
     chances = VERBS | LIES | COMPUTES
     tally = play_until(STEPS_BESIDE_NOVA, 20261123, LENGTH, lambda life: None, chances, Role.COMPANION).tally

@@ -269,7 +269,7 @@ def test_adopt_refuses_if_the_node_row_names_a_host_with_a_live_nova_compute(hos
     assert [refusal["why"] for refusal in told["refusals"]] == refused
 
 
-def test_adopt_exits_with_2_if_novas_database_cannot_be_read(host):
+def test_adopt_exits_with_2_if_the_database_of_nova_cannot_be_read(host):
     provider(host, f"old-{host.agent.name}", host.agent.provider_uuid)
     host.agent.configure({"state": {"source": "sql", "connection": f"sqlite:///{host.agent.folder}/absent/cell.db"}})
     code, told = host.told("adopt")

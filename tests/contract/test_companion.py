@@ -203,7 +203,7 @@ def _schedule(placement: Rest, host: AgentHost, times: int = 1, **amounts: int) 
     return [placement.allocate({host.provider_uuid: amounts}) for _ in range(times)]
 
 
-def test_a_companion_write_after_a_second_agents_write_meets_a_conflict(placement, host, door):
+def test_a_companion_write_conflicts_with_an_earlier_write_of_another_agent(placement, host, door):
     """The other agent's record of the consumer is newer than the record that this agent read."""
     guests(host, ghost=(3, 512))
 

@@ -90,7 +90,7 @@ def audited(host: AgentHost, writer: ForeignWriter) -> tuple[AuditReport, Waitin
         return run_audit(request, settings_from(loaded), parts, AuditMemory(), lambda: False).report, clock
 
 
-def test_s140_a_retry_after_a_conflict_keeps_another_clients_resource_class(placement, host):
+def test_s140_a_retry_after_a_conflict_keeps_a_class_added_by_another_client(placement, host):
     report, clock = audited(host, ForeignWriter(placement, host.provider_uuid, times=1))
     assert (report.attempts, report.conflicts, report.outcome) == (2, 1, Outcome.CLEAN)
     assert report.conflict_kinds == (("provider-generation", 1),)

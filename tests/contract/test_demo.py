@@ -119,7 +119,7 @@ def test_the_demo_explains_why_no_demo_host_has_role_companion(document):
     assert "Beside a running nova-compute the role is companion" in said
 
 
-def test_top_level_keys_of_the_demos_json_document_repeat_the_first_hosts_data(document):
+def test_top_level_keys_of_the_demo_json_repeat_the_data_of_the_first_host(document):
     first = document["hosts"]["stocktake-demo-1"]
     assert {name: document[name] for name in ("audit", "ledger", "inventory")} == first
     assert set(document["hosts"]) == {"stocktake-demo-1", "stocktake-demo-2"}

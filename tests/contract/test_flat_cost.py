@@ -137,7 +137,7 @@ def _kind(line: str) -> str:
     return f"{method} {path.partition('?')[0].rpartition('/')[2] or '/'} {status}"
 
 
-def test_an_unchanged_host_causes_as_many_requests_with_10_as_with_1000_guests(tmp_path, placement):
+def test_an_unchanged_host_causes_equal_request_counts_for_10_and_1000_guests(tmp_path, placement):
     """Compare two rounds of ``full_read_every`` audits; the two audits of the start are not compared."""
     uuid = new_uuid()
     asked = {}
@@ -152,7 +152,7 @@ def test_an_unchanged_host_causes_as_many_requests_with_10_as_with_1000_guests(t
     assert sorted({len(seen) for seen in asked[1000]}) in ([1, 3], [1, 3, 7])
 
 
-def test_s144_s149_s150_4_audits_of_an_unchanged_host_send_at_most_5_requests(tmp_path, placement):
+def test_s144_s149_s150_an_unchanged_host_causes_at_most_5_requests_in_4_audits(tmp_path, placement):
     """100 consumers, ten rounds of ``full_read_every`` audits, and a provider that does not change.
 
     The agent sends no PUT, reads inventories, traits and aggregates once, and each consumer's record at most once.

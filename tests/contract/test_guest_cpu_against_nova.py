@@ -38,7 +38,7 @@ def flags(connection, arch, model):
         return None
 
 
-def test_the_default_cpu_model_of_each_architecture_equals_novas_default(nova_models):
+def test_the_default_cpu_model_of_each_architecture_equals_the_default_of_nova(nova_models):
     connection = libvirt.open("test:///default")
     try:
         answers = {arch: flags(connection, arch, model) for arch, model in nova_models.items()}

@@ -168,7 +168,7 @@ def entries(host: Host) -> list[tuple[str, str]]:
     return [(entry["result"], entry["words"]) for entry in found]
 
 
-def test_heal_removes_allocations_only_from_the_hosts_own_provider_tree(host):
+def test_heal_removes_allocations_only_from_the_provider_tree_of_this_host(host):
     consumer = host.allocate("away", here=HELD, there=HELD, kind="INSTANCE")
     with host.cell(host.moved("away")):
         assert host.healed().code == 4  # Placement has no allocation of i1: that finding was not asked for
@@ -225,7 +225,7 @@ def test_undo_restores_the_exact_allocation_and_a_second_undo_is_refused(host, k
     ]
 
 
-def test_undo_is_refused_if_the_consumers_allocation_was_changed_after_heal(host):
+def test_undo_is_refused_if_the_allocation_was_changed_after_heal(host):
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         host.healed()
@@ -251,7 +251,7 @@ def test_undo_is_refused_if_the_instance_moved_to_another_host_after_heal(host):
     )
 
 
-def test_undo_quotes_placements_error_if_the_allocation_exceeds_the_capacity(host):
+def test_undo_quotes_the_placement_error_if_the_allocation_exceeds_the_capacity(host):
     host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         host.healed()
@@ -536,7 +536,7 @@ def test_heal_changes_nothing_if_the_provider_tree_is_unreadable(host):
     assert (host.allocations(consumer)["allocations"], entries(host)) == ({host.root: {"resources": HELD}}, [])
 
 
-def test_heal_reports_result_unknown_if_both_the_response_and_recheck_fail(host):
+def test_heal_reports_result_unknown_if_the_response_and_the_recheck_fail(host):
     host.allocate("gone", here=HELD)
     sent: list[str] = []
 

@@ -96,7 +96,7 @@ def host(tmp_path: Path, placement: Rest, monkeypatch: pytest.MonkeyPatch) -> It
             placement.release(uuid(name))
 
 
-def test_heal_by_hand_removes_leaked_and_stale_allocations_beside_nova_compute(host):
+def test_a_manual_heal_removes_leaked_and_stale_allocations_beside_nova_compute(host):
     here = host.agent.provider_uuid
     host.rest.allocate({here: OF_B}, uuid("gone"))
     host.rest.allocate({here: OF_B, host.other: OF_B}, uuid("away"))
@@ -121,7 +121,7 @@ def test_heal_adds_a_missing_allocation_beside_nova_compute_and_undo_removes_it(
     assert host.amounts("i1") == {}
 
 
-def test_heal_by_hand_restores_flavor_amounts_and_keeps_the_ports_bandwidth(host):
+def test_a_manual_heal_restores_flavor_amounts_and_keeps_the_bandwidth_of_ports(host):
     here = host.agent.provider_uuid
     child = host.rest.make_provider(parent=here)
     host.rest.set_inventories(child, {"NET_BW_EGR_KILOBIT_PER_SEC": {"total": 1000}})
@@ -141,7 +141,7 @@ def test_heal_refuses_a_repair_while_nova_is_changing_the_instance(host):
     assert {refusal["guard"] for refusal in refusals if refusal["consumer_uuid"] == uuid("away")} == {"nova-at-work"}
 
 
-def test_heal_reads_migrations_of_an_instance_even_between_two_other_hosts(host):
+def test_heal_reads_all_migrations_of_an_instance_even_between_other_hosts(host):
     """The row says nothing about its last change, so nobody knows whether nova has finished the migration."""
     host.rest.allocate({host.agent.provider_uuid: OF_B, host.other: OF_B}, uuid("away"))
     elsewhere = migration(7, "away", status="completed", source_host="cmp3", dest_host="cmp2", updated_at=None)

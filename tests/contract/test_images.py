@@ -117,7 +117,7 @@ def sizes_by_qemu_img(path: pathlib.Path, form: str = "qcow2") -> tuple[int, int
 
 
 @pytest.mark.parametrize("make", KINDS, ids=lambda make: make.__name__)
-def test_measured_sizes_of_a_qcow2_image_equal_those_of_qemu_img(tmp_path: pathlib.Path, make) -> None:
+def test_measured_sizes_of_a_qcow2_image_equal_the_sizes_from_qemu_img(tmp_path: pathlib.Path, make) -> None:
     path = make(tmp_path)
     found = measured(path)
     assert (found.virtual_bytes, found.allocated_bytes) == sizes_by_qemu_img(path)
@@ -125,7 +125,7 @@ def test_measured_sizes_of_a_qcow2_image_equal_those_of_qemu_img(tmp_path: pathl
 
 
 @pytest.mark.parametrize("filled", [0, 5], ids=["sparse", "partly written"])
-def test_measured_sizes_of_a_raw_file_equal_those_of_qemu_img(tmp_path: pathlib.Path, filled: int) -> None:
+def test_measured_sizes_of_a_raw_file_equal_the_sizes_from_qemu_img(tmp_path: pathlib.Path, filled: int) -> None:
     path = tmp_path / "disk"
     tool("qemu-img", "create", "-q", "-f", "raw", path, "10G")
     if filled:
@@ -210,7 +210,7 @@ def test_a_missing_ploop_image_is_reported_with_its_path(tmp_path: pathlib.Path)
     assert measured(tmp_path, "ploop").problem == f"ENOENT: No such file or directory ({tmp_path}/root.hds)"
 
 
-def test_disk_over_commit_equals_virtual_minus_actual_sizes_of_qemu_img(tmp_path: pathlib.Path) -> None:
+def test_disk_over_commit_equals_virtual_minus_actual_sizes_from_qemu_img(tmp_path: pathlib.Path) -> None:
     qcow2 = with_bytes_in_it(tmp_path)
     raw, garbage = tmp_path / "raw", tmp_path / "garbage"
     tool("qemu-img", "create", "-q", "-f", "raw", raw, "3G")

@@ -129,7 +129,7 @@ class TestTestDriver:
         assert found.missing == ()
         assert {"ht", "svm", "avx2", "sha-ni"} <= found.host_cpu.features
 
-    def test_an_arm_hosts_cpu_features_are_those_in_its_capabilities_xml(self):
+    def test_cpu_features_of_an_arm_host_are_read_from_its_capabilities_xml(self):
         assert asked(document("capabilities", "aarch64")).host_cpu.features == {"fp", "asimd", "aes"}
 
 
@@ -155,7 +155,7 @@ def system():
 @needs_virsh
 @pytest.mark.xdist_group("qemu-system")
 class TestSystemLibvirtd:
-    def test_host_cpu_features_equal_those_of_virsh_cpu_baseline(self, system, tmp_path):
+    def test_host_cpu_features_equal_the_output_of_virsh_cpu_baseline(self, system, tmp_path):
         cpu = capabilities_of(system.uri).host_cpu
         path = tmp_path / "capabilities.xml"
         path.write_text(virsh("capabilities", uri=system.uri))
@@ -165,7 +165,7 @@ class TestSystemLibvirtd:
         assert f"<model>{cpu.model}</model>" in path.read_text()
 
     @pytest.mark.parametrize("virt_type", ["qemu", "kvm"])
-    def test_disk_buses_and_video_models_equal_those_of_virsh_domcapabilities(self, system, virt_type):
+    def test_disk_buses_and_video_models_equal_the_output_of_virsh_domcapabilities(self, system, virt_type):
         found = capabilities_of(system.uri, virt_type=virt_type)
         assert found.missing == ()
         listed = ET.fromstring(virsh("capabilities", uri=system.uri))
@@ -186,7 +186,7 @@ class TestSystemLibvirtd:
             assert one.video_models == {value.text for value in text.findall(".//enum[@name='modelType']/value")}
             assert text.findtext("machine") in one.machines
 
-    def test_an_unsupported_virt_type_is_reported_only_for_the_hosts_architecture(self, system):
+    def test_an_unsupported_virt_type_is_reported_only_for_the_host_architecture(self, system):
         """The same happens while KVM is not loaded yet; no other architecture is reported as missing."""
         found = capabilities_of(system.uri, virt_type="xen")
         arch = os.uname().machine

@@ -315,7 +315,7 @@ def virsh_devices(kind):
 @needs_virsh
 @pytest.mark.xdist_group("qemu-system")
 class TestSystemLibvirtd:
-    def test_the_pci_devices_that_the_agent_reads_equal_those_of_virsh_and_sysfs(self, system):
+    def test_the_pci_devices_that_the_agent_reads_match_virsh_and_sysfs(self, system):
         found = DeviceListing().read(system.connection)
         assert [device.name for device in found.pci] == virsh_devices("pci")
         kernel = Path("/sys/bus/pci/devices")
@@ -335,7 +335,7 @@ class TestSystemLibvirtd:
             nets = [path.name for path in Path("/sys/bus/pci/devices", device.address).glob("**/net/*")]
             assert device.interface in (nets or [None])
 
-    def test_the_mediated_devices_that_the_agent_reads_equal_those_of_virsh(self, system):
+    def test_the_mediated_devices_that_the_agent_reads_match_virsh(self, system):
         found = DeviceListing().read(system.connection)
         assert [parent.name for parent in found.mdev_parents] == virsh_devices("mdev_types")
         assert [mdev.name for mdev in found.mdevs] == virsh_devices("mdev")

@@ -107,7 +107,7 @@ class TestInProcess:
         (warning,) = [record for record in caplog.records if record.levelname == "WARNING"]
         assert str(path) in warning.error
 
-    def test_an_event_of_a_device_requests_an_audit_only_if_its_kind_matters(self, watch, monkeypatch):
+    def test_a_device_event_requests_an_audit_only_for_relevant_kinds_of_devices(self, watch, monkeypatch):
         _source, reasons, listener = watch("test:///default")
         seen(reasons, CONNECTED)
         connection = libvirt.open("test:///default")
@@ -231,7 +231,7 @@ def threads(name):
 @needs_libvirtd
 @pytest.mark.xdist_group("qemu-system")
 class TestSystemLibvirtd:
-    def test_a_read_after_each_event_matches_the_guests_current_state(self, watch):
+    def test_a_read_after_each_event_matches_the_current_state_of_the_guest(self, watch):
         reader, slow_reader = ReaderThread("libvirt"), ReaderThread("libvirt-capabilities")
         with system_libvirtd() as system:
             host = LibvirtHost(HostPlace(uri=system.uri, host="unused"), reader, slow_reader)

@@ -80,7 +80,7 @@ class TestTestDriver:
                 read(source)
         assert capfd.readouterr().err == ""
 
-    def test_host_facts_match_the_node_file_of_libvirts_test_driver(self, node_file, tmp_path, host_at):
+    def test_host_facts_match_the_node_file_of_the_libvirt_test_driver(self, node_file, tmp_path, host_at):
         (tmp_path / "meminfo").write_text("MemFree: 1048576 kB\nBuffers: 0 kB\nCached: 1048576 kB\n")
         facts = read(host_at(f"test://{node_file}", proc_root=tmp_path))
         assert facts.online_cpus == tuple(range(48))
@@ -112,11 +112,11 @@ class TestTestDriver:
             id=0, name="m1", vcpus=4, memory_mib=4096, root_gib=10, ephemeral_gib=0, swap_mib=0
         )
 
-    def test_the_host_facts_name_the_values_that_libvirts_test_driver_simulates(self, node_file, host_at):
+    def test_host_facts_name_the_values_that_the_libvirt_test_driver_simulates(self, node_file, host_at):
         simulated = read(host_at(f"test://{node_file}")).simulated
         assert [sentence.split(":")[0] for sentence in simulated] == ["CPUs", "node name", "guests"]
 
-    def test_numa_cells_and_cpu_topology_are_read_from_libvirts_capabilities(self, host_at):
+    def test_numa_cells_and_cpu_topology_are_read_from_libvirt_capabilities(self, host_at):
         facts = read(host_at("test:///default"))
         assert [(cell.id, cell.memory_mib, len(cell.cpu_ids)) for cell in facts.cells] == [(0, 2048, 8), (1, 4096, 8)]
         assert [(cpu.cell, cpu.socket, cpu.core) for cpu in facts.cpus[7:10]] == [(0, 0, 7), (1, 1, 0), (1, 1, 1)]
@@ -132,7 +132,7 @@ class TestTestDriver:
         assert again == first
         assert again is not first
 
-    def test_an_invalid_domain_is_listed_with_a_reason_while_valid_ones_are_read(self, tmp_path, host_at):
+    def test_an_invalid_domain_is_listed_with_a_reason_and_valid_domains_are_read(self, tmp_path, host_at):
         bad = domain_xml("bad", metadata=nova_metadata(1, 64, 1).replace("<nova:disk>1<", "<nova:disk>?<"))
         (tmp_path / "n.xml").write_text(node_xml(cpus=2, memory_mib=1024, domains=[bad, *GUESTS[:1]]))
         facts = read(host_at(f"test://{tmp_path}/n.xml"))
@@ -282,7 +282,7 @@ class TestSystemLibvirtd:
         assert all(cpu.cell is not None and cpu.core is not None for cpu in facts.cpus)
         assert facts.hypervisor_version == system.connection.getVersion()
 
-    def test_host_facts_have_a_guests_current_state_at_each_stage_of_its_life(self, system, host_at):
+    def test_host_facts_show_the_state_of_a_guest_at_each_stage_of_its_life(self, system, host_at):
         source = host_at(system.uri)
         with system.defined(vcpus=1, max_vcpus=2, memory_mib=96, metadata=nova_metadata(1, 96, 3)) as guest:
             assert figures(source, guest) == (DomainState.SHUTOFF, 1, 96)

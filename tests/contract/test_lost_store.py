@@ -97,7 +97,7 @@ def test_the_next_agent_run_keeps_disk_gb_if_instances_path_is_unmounted(placeme
     assert changed(host) == []
 
 
-def test_explain_of_disk_gb_says_that_the_disks_file_system_may_have_changed(host, mounts):
+def test_explain_of_disk_gb_says_that_the_file_system_of_disks_may_have_changed(host, mounts):
     once(host)
     mounts.unmount(instances(host))
     said = host.stocktake("explain", "DISK_GB").stdout

@@ -220,7 +220,7 @@ def test_the_agent_rejects_a_nova_conf_that_nova_compute_rejects(judged, tmp_pat
 
 
 @pytest.mark.parametrize("name", BREAKS)
-def test_the_agent_rejects_a_nova_conf_that_breaks_nova_computes_audits(judged, tmp_path, name):
+def test_the_agent_rejects_a_nova_conf_that_breaks_audits_of_nova_compute(judged, tmp_path, name):
     path, answer = judged[name]
     assert answer is None
     assert check(ours_of(tmp_path, path))

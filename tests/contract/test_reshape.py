@@ -414,7 +414,7 @@ def test_the_whole_reshape_is_refused_if_a_consumer_was_deleted_after_the_plan(c
     assert cards.amounts(cards.two) == {}
 
 
-def test_s155_heal_reports_placements_error_for_a_rejected_reshape(cards):
+def test_s155_heal_reports_the_placement_error_for_a_rejected_reshape(cards):
     cards.scheduled()
     before = cards.amounts(cards.one)
     body = {"errors": [{"status": 400, "code": "placement.undefined_code", "detail": "malformed reshaper data"}]}
@@ -496,7 +496,7 @@ def test_heal_detects_a_reshape_that_completes_while_heal_checks_the_result(card
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
 
-def test_a_reshape_has_result_unknown_if_both_the_response_and_recheck_fail(cards):
+def test_a_reshape_has_result_unknown_if_the_response_and_the_recheck_fail(cards):
     cards.scheduled()
     lost = []
 

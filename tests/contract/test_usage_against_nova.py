@@ -211,7 +211,7 @@ def test_s19_s20_s22_numa_cell_usage_and_s21_pin_conflicts_equal_those_of_nova(a
     assert 20 < refused < CASES - 100
 
 
-def test_s1_to_s18_usage_figures_of_a_host_equal_those_of_nova(answers):
+def test_s1_to_s18_the_agent_and_nova_calculate_the_same_resource_usage(answers):
     for case, theirs in answers:
         chosen = settings(
             reserved_host_disk_mib=case.reserved["disk"],

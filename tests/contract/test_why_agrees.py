@@ -153,7 +153,9 @@ def _fits_alone(rest: Rest, request: ResourceRequest, root_trait: str) -> bool:
     return any(request.group_policy != "isolate" or len(set(uuids)) == len(uuids) for uuids in servers)
 
 
-def test_the_why_command_agrees_with_placements_allocation_candidates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_why_command_agrees_with_the_allocation_candidates_of_placement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     # Two of the server's faults depend on its hash order: with a fixed seed the answers are the same each time.
     monkeypatch.setenv("PYTHONHASHSEED", "0")
     started, counts, disagreed = time.monotonic(), Counter(), []

@@ -100,7 +100,7 @@ def fields(inventory: Inventory) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_the_agents_provider_tree_equals_the_recorded_tree_of_nova_compute(name, tmp_path, monkeypatch):
+def test_the_provider_tree_of_the_agent_equals_the_recorded_nova_compute_tree(name, tmp_path, monkeypatch):
     world = played(name, tmp_path, monkeypatch, lvm__foreign_volumes="ignore")
     assert ours(world.tree) == theirs(world.recording)
     assert [frozen for provider in world.tree.providers for frozen in provider.frozen] == []
@@ -139,7 +139,7 @@ NOT_THE_DRIVER_S = {"vcpus_used", "memory_mb_used", "local_gb_used"}
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_the_agents_compute_node_record_equals_the_record_of_nova_compute(name, tmp_path, monkeypatch):
+def test_the_compute_node_record_of_the_agent_equals_that_of_nova_compute(name, tmp_path, monkeypatch):
     world = played(name, tmp_path, monkeypatch)
     row = world.recording.compute_node
     chosen = dataclasses.replace(world.settings, my_ip=row["host_ip"])
@@ -158,7 +158,7 @@ def test_the_agents_compute_node_record_equals_the_record_of_nova_compute(name, 
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_the_usage_in_the_compute_node_record_equals_novas_figures(name, tmp_path, monkeypatch):
+def test_the_usage_in_the_compute_node_record_equals_the_usage_in_nova(name, tmp_path, monkeypatch):
     world = played(name, tmp_path, monkeypatch)
     row = world.recording.compute_node
     view = resource_view(world.snapshot, world.settings, world.recording.node, world.tree)

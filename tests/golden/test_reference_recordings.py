@@ -112,7 +112,7 @@ def test_recorded_memory_is_equal_in_placement_and_nova_and_libvirt(folder: path
 
 
 @each_recording
-def test_recorded_cpu_features_equal_those_in_novas_cpu_info(folder: pathlib.Path):
+def test_recorded_cpu_features_equal_the_features_in_cpu_info_of_nova(folder: pathlib.Path):
     """nova-compute writes into cpu_info the answers to the same two libvirt queries."""
     expanded = ET.fromstring(_inputs(folder)["expanded_cpu.xml"].read_text(encoding="utf-8"))
     features = {found.get("name") for found in expanded.iter("feature") if found.get("policy") != "disable"}

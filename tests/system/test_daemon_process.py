@@ -240,7 +240,7 @@ def test_a_failed_placement_write_is_retried_even_if_interval_audits_are_off(age
     placement.delete_provider(agent.report()["provider_uuid"])
 
 
-def test_the_daemon_continues_without_libvirt_and_logs_the_loss(agent):
+def test_the_daemon_continues_without_libvirt_and_logs_that_libvirt_is_lost(agent):
     agent.configure(uri="qemu+unix:///system?socket=/nonexistent/socket")
     agent.start()
     (lost,) = agent.until_logged("source lost")

@@ -60,7 +60,7 @@ def assert_root_is(placement: Rest, host: AgentHost, uuid: str) -> None:
     assert placement.inventories(uuid)["VCPU"]["total"] == 4
 
 
-def test_the_root_provider_uuid_is_read_from_novas_compute_id_file(placement, host):
+def test_the_root_provider_uuid_is_read_from_the_compute_id_file_of_nova(placement, host):
     uuid = new_uuid()
     (host.folder / "nova-state").mkdir()
     (host.folder / "nova-state" / "compute_id").write_text(f"{uuid}\n")

@@ -295,7 +295,7 @@ def test_the_sigusr2_report_is_in_systemds_journal_with_a_priority_on_each_line(
     assert "audit-worker" in report
 
 
-def test_the_reload_log_line_names_ten_changed_options_and_counts_the_others(night):
+def test_the_reload_log_line_names_ten_changed_options_and_counts_the_rest(night):
     line = night.line("configuration reloaded changed=.*and")
     changed = re.search(r'changed="([^"]*)"', line).group(1).split("; ")
     assert len(changed) == 11
@@ -303,5 +303,5 @@ def test_the_reload_log_line_names_ten_changed_options_and_counts_the_others(nig
     assert '[placement] token"' in line or "[placement] token " in line
 
 
-def test_the_daemons_log_contains_no_secret(night):
+def test_the_log_of_the_daemon_contains_no_secret(night):
     assert SECRET not in "\n".join(night.lines)

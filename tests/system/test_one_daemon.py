@@ -20,7 +20,7 @@ def agent(tmp_path):
     agent.close()
 
 
-def test_a_second_daemon_exits_with_5_before_any_read_and_names_the_first(agent):
+def test_a_second_daemon_exits_with_5_and_names_the_first_before_any_read(agent):
     second = agent.run("--config-file", str(agent.conf))
     assert second.returncode == 5
     running = f"pid {agent.process.pid} since 20[0-9T:.-]+Z"
@@ -44,7 +44,7 @@ def _logged_audits(agent):
     return {record["extra"]["audit_id"] for record in agent.records("audit done")}
 
 
-def test_a_run_with_option_once_does_not_replace_the_running_daemons_report(agent):
+def test_a_run_with_option_once_does_not_replace_the_report_of_a_running_daemon(agent):
     path = agent.folder / "run" / "report.json"
     once = agent.once()
     assert once.returncode == 2, once.stderr

@@ -68,7 +68,7 @@ def test_an_invalid_row_of_the_findings_file_is_skipped_and_reported(agent, name
 
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives folders to another group")
-def test_only_owner_and_group_can_read_the_agents_files(agent):
+def test_only_owner_and_group_can_read_the_files_of_the_agent(agent):
     run, state = agent.folder / "run", agent.folder / "state"
     run.mkdir()
     for folder in (run, state):

@@ -210,7 +210,7 @@ def without_times(value):
     return [without_times(inner) for inner in value] if isinstance(value, list) else value
 
 
-def test_except_for_times_an_agent_without_root_has_the_same_report_as_root(
+def test_except_for_times_an_agent_without_root_reports_the_same_as_with_root(
     own: ProbeSocket, tmp_path, placement, monkeypatch
 ):
     # A file system of its own: the free space of the host's own file system changes all the time.

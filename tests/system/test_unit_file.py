@@ -106,7 +106,7 @@ def test_the_systemd_drop_in_file_removes_every_capability_of_the_agent():
     assert "libvirt" not in "".join(line for line in lines if line.startswith(("SupplementaryGroups", "Group")))
 
 
-def test_the_probes_socket_admits_only_root_and_the_agents_group():
+def test_the_probe_socket_admits_only_root_and_the_group_of_the_agent():
     lines = set((ROOT / "systemd" / "stocktake-probe.socket").read_text().splitlines())
     assert {"SocketUser=root", "SocketGroup=stocktake", "SocketMode=0660", "Accept=yes"} <= lines
 

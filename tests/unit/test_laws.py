@@ -209,7 +209,7 @@ def test_law_3_a_class_is_not_written_if_one_of_its_sources_could_not_be_read(wo
 
 
 @given(worlds(), lost_sources)
-def test_law_3_child_providers_do_not_change_while_a_source_they_need_is_lost(world, lost):
+def test_law_3_child_providers_do_not_change_while_a_needed_source_is_lost(world, lost):
     before, decision = seen(world.facts), decision_of(world, *lost - {PLACEMENT})
     then = after(world, decision)
     if all(family.needs(world.chosen) & lost for family in FAMILIES):
@@ -330,7 +330,7 @@ def test_law_6_a_decision_does_not_depend_on_the_order_of_the_facts(world, seed)
 
 
 @given(worlds())
-def test_law_6_a_decision_does_not_depend_on_the_order_of_the_agents_modules(world):
+def test_law_6_a_decision_does_not_depend_on_the_order_of_modules(world):
     forward = output(decision_of(world))
     with pytest.MonkeyPatch.context() as order:
         order.setattr(desired_module, "RESOURCES", desired_module.RESOURCES[::-1])

@@ -132,7 +132,7 @@ def test_the_sort_key_of_watch_switches_to_the_next_sort_order(shown):
         shown.shows(f"sort: {sort}")
 
 
-def test_watch_shows_only_the_hosts_that_match_the_filter_the_operator_types(shown):
+def test_watch_shows_only_hosts_that_match_the_filter_typed_by_the_operator(shown):
     shown.send(b"f")
     shown.shows("filter: _")
     shown.send(b"group:rack-5\r")

@@ -345,7 +345,7 @@ def test_inventory_command_shows_total_used_and_free_of_each_resource_class(host
     assert "32768 MiB" in ended.stdout
 
 
-def test_inventory_with_option_diff_shows_wanted_values_and_placements_values(host):
+def test_inventory_with_option_diff_shows_wanted_values_and_placement_values(host):
     code, rows = host.json("inventory", "--diff")
     assert code == 3
     found = {row["resource_class"]: row for row in rows}
@@ -510,7 +510,7 @@ def test_explain_marks_amounts_from_an_unreadable_source_as_not_read(own_host, s
     assert {row[book] for row in rows for book in unread} == {None}
 
 
-def test_the_ledger_shows_placements_amounts_as_unknown_if_placement_is_down(own_host):
+def test_the_ledger_shows_amounts_in_placement_as_unknown_if_placement_is_down(own_host):
     own_host.agent.configure(AWAY["placement"])
     said = own_host.run("ledger").stdout.splitlines()
     rows = [line.split("  ") for line in said if own_host.running[0] in line]
@@ -544,7 +544,7 @@ def test_explain_of_a_consumer_found_in_no_source_names_the_unreadable_source(ow
 
 
 @pytest.mark.parametrize("source", ["placement", "libvirt"])
-def test_explain_reports_the_inventory_as_unknown_if_its_source_is_unreadable(own_host, source):
+def test_explain_shows_unknown_inventory_if_the_inventory_source_is_unreadable(own_host, source):
     assert "no inventory of VGPU: this host offers no VGPU" in own_host.run("explain", "VGPU").stdout
     own_host.agent.configure(AWAY[source])
     said = own_host.run("explain", "VGPU").stdout.splitlines()

@@ -140,7 +140,7 @@ def test_read_only_commands_exit_with_the_code_listed_for_each_situation(shared,
     assert bool(ended.stdout) == (code != 75 and not (command == ("adopt",) and more == NO_PLACEMENT))
 
 
-def test_heal_exits_75_if_the_named_finding_must_wait_and_5_if_heal_refuses_it(shared):
+def test_heal_exits_75_if_a_named_finding_must_wait_and_5_for_a_refused_finding(shared):
     world = shared("wrong")
     waits = world.run("heal", "--finding", world.finding("allocation-leaked"), more=YOUNG)
     assert waits.code == 75
@@ -196,7 +196,7 @@ def test_adopt_exits_4_if_every_step_of_the_plan_is_done(tmp_path, rest):
     ("outcome", "code"),
     [(Outcome.CLEAN, 0), (Outcome.PARTIAL, 2), (Outcome.FINDINGS, 3), (Outcome.REFUSED, 5), (Outcome.UNREADABLE, 75)],
 )
-def test_status_has_the_exit_code_of_the_daemons_last_audit(tmp_path, outcome, code):
+def test_status_has_the_exit_code_of_the_last_audit_of_the_daemon(tmp_path, outcome, code):
     path = tmp_path / "stocktake.conf"
     path.write_text(ALONE.replace("[agent]", f"[agent]\nstate_dir = {tmp_path}/state\nrun_dir = {tmp_path}/run"))
     assert stocktake_here("--config-file", path, "status").code == 75, "there is no report"

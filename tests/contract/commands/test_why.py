@@ -268,7 +268,7 @@ def test_the_why_command_exits_75_without_output_if_placement_is_down(tmp_path, 
     assert ended.stderr.count("placement:") == 1, "the source is named once"
 
 
-def test_why_exits_127_for_an_unknown_resource_class_even_if_placement_is_down(tmp_path, rest):
+def test_the_why_command_exits_127_for_an_unknown_class_if_placement_is_down(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:9"}})
     ended = own.run("why", "--resource", "VCPUS=1")
@@ -342,7 +342,7 @@ def test_the_why_command_says_a_numa_request_fits_if_numa_cells_cannot_be_read(t
     assert any("NUMA" in line for line in document["unknown"])
 
 
-def test_a_request_fits_a_disabled_host_unless_it_forbids_the_disabled_trait(tmp_path, rest):
+def test_a_request_that_does_not_forbid_the_disabled_trait_fits_a_disabled_host(tmp_path, rest):
     own, disabled = small_host(tmp_path, rest), "COMPUTE_STATUS_DISABLED"
     own.run("audit", "--publish")
     rest.set_traits(own.agent.provider_uuid, *rest.traits(own.agent.provider_uuid), disabled)

@@ -243,7 +243,7 @@ def test_the_old_wording_of_each_reworded_message_is_in_no_source_or_document(ea
     assert found == []
 
 
-def test_an_audit_that_cannot_read_placement_prints_why_it_wrote_nothing(tmp_path):
+def test_an_audit_that_cannot_read_placement_prints_why_nothing_was_written(tmp_path):
     more = tmp_path / "more.conf"
     more.write_text("[placement]\nendpoint_override = http://127.0.0.1:1\n")
     printed = _ran("--config-file", _configured(tmp_path), "--config-file", more, "audit")

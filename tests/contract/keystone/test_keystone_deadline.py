@@ -48,7 +48,7 @@ def test_requests_fail_within_the_deadline_if_keystone_responds_slowly(cloud, ac
         assert listed(client) == ()
 
 
-def test_requests_fail_within_the_deadline_if_keystones_tls_handshake_is_slow(cloud, account, client_with, tmp_path):
+def test_requests_fail_within_the_deadline_if_keystone_tls_handshakes_are_slow(cloud, account, client_with, tmp_path):
     authority = Authority(tmp_path / "ca")
     with (
         tls_before(cloud.keystone.url, authority.certificate("keystone")) as door,

@@ -67,7 +67,7 @@ def test_config_check_live_gets_a_keystone_token_and_reports_a_wrong_password(cl
     assert "HTTP 401" in found["Keystone token"][1]
 
 
-def test_agent_and_audit_command_accept_novas_credentials_and_log_no_secret(cloud, host, account):
+def test_agent_and_audit_command_accept_nova_credentials_and_log_no_secret(cloud, host, account):
     host.configure({"DEFAULT": LOUDEST})
     once = host.agent("--once")
     assert once.code == 0, once.stderr

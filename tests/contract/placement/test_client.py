@@ -394,7 +394,7 @@ def test_option_auth_section_selects_the_config_section_with_the_auth_options(re
     assert listed(client_from_conf(conf)) == ()
 
 
-def test_placement_options_have_novas_defaults_plus_10_s_timeout_and_2_retries(tmp_path):
+def test_placement_requests_default_to_a_10_s_timeout_and_2_retries(tmp_path):
     options = conf_of(tmp_path, auth_type="none").placement
     assert (options.service_type, options.valid_interfaces) == ("placement", ["internal", "public"])
     assert (options.timeout, options.connect_retries, options.status_code_retries) == (10.0, 2, 2)

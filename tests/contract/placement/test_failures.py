@@ -761,7 +761,7 @@ def expired(gate: Gateway, keystone: Keystone, *, of_writes: bool) -> None:
 
 
 @pytest.mark.parametrize("of_writes", [False, True], ids=["before a read", "before a write"])
-def test_after_a_token_expires_it_is_renewed_once_and_a_write_is_applied_once(rest, gate, identity, known, of_writes):
+def test_an_expired_token_is_renewed_once_and_a_write_is_applied_once(rest, gate, identity, known, of_writes):
     _door, keystone = identity
     generation = rest.generation(known.root)
     expired(gate, keystone, of_writes=of_writes)

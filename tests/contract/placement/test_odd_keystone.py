@@ -110,7 +110,7 @@ def test_requests_fail_until_keystone_stops_sending_malformed_responses(rest, tm
     assert "HW_CPU_X86_AVX2" in client.get("/traits", MINIMUM, wire.parse_trait_names)
 
 
-def test_an_error_carries_placements_url_once_keystones_catalog_was_read(rest, tmp_path):
+def test_an_error_names_the_placement_url_once_the_keystone_catalog_was_read(rest, tmp_path):
     keystone = Keystone(rest.server.url)
     client = client_before(keystone, tmp_path)
     keystone.odd["POST"] = told(503, {"errors": ["no upstream"]})
@@ -123,7 +123,7 @@ def test_an_error_carries_placements_url_once_keystones_catalog_was_read(rest, t
     assert after.value.endpoint == rest.server.url
 
 
-def test_keystones_version_document_with_a_wrong_url_is_requested_again(rest, tmp_path):
+def test_a_keystone_version_document_with_a_wrong_url_is_requested_again(rest, tmp_path):
     keystone = Keystone(rest.server.url)
     client = client_before(keystone, tmp_path)
     astray = {**version(), "links": [{"rel": "self", "href": f"{KEYSTONE}/elsewhere/v3/"}]}

@@ -195,7 +195,7 @@ def test_the_writer_creates_a_sharing_provider_as_a_second_root_provider(rest, c
     assert brought_about(client, tree)[1].done == ()
 
 
-def test_a_second_root_is_created_only_after_placement_was_searched_for_it(rest, client):
+def test_the_writer_searches_placement_for_a_second_root_before_creation(rest, client):
     root, disk = rest.make_provider(), new_uuid()
     tree = DesiredTree(providers=(wanted(root), wanted(disk, None, DISK)))
     plan = diff(tree, TreeReader(client).view(looking_at(root)))
@@ -228,7 +228,7 @@ def test_creation_of_a_child_that_exists_as_a_root_provider_is_refused(rest, cli
     assert "it has no parent" in refused.error.message
 
 
-def test_a_child_provider_found_below_another_root_is_moved_into_the_hosts_tree(rest, client):
+def test_a_child_provider_below_another_root_is_moved_into_the_tree_of_the_host(rest, client):
     root, child = rest.make_provider(), rest.make_provider(parent=rest.make_provider())
     brought_about(client, DesiredTree(providers=(wanted(root), wanted(child, root, DISK))))
     assert (parent_of(rest, child), rest.inventories(child)["DISK_GB"]["total"]) == (root, 100)
@@ -241,7 +241,7 @@ def test_creating_a_child_with_a_taken_name_is_refused_as_a_duplicate_name(rest,
     assert [type(refused.error) for refused in applied.refused] == [DuplicateName]
 
 
-def test_before_placement_1_37_a_sibling_of_the_root_cannot_become_its_child(rest, tmp_path):
+def test_before_microversion_1_37_a_sibling_of_the_root_cannot_become_its_child(rest, tmp_path):
     """An older server cannot move such a child: without a check every round of every audit would meet a conflict."""
     client = scripted(rest, tmp_path, older)
     above, child = rest.make_provider(), new_uuid()
@@ -255,7 +255,7 @@ def test_before_placement_1_37_a_sibling_of_the_root_cannot_become_its_child(res
     assert rest.inventories(child) == {}
 
 
-def test_before_placement_1_37_only_a_root_provider_can_get_a_new_parent(rest, tmp_path):
+def test_before_microversion_1_37_only_a_root_provider_can_get_a_new_parent(rest, tmp_path):
     client = scripted(rest, tmp_path, older)
     root, loose, child = rest.make_provider(), rest.make_provider(), new_uuid()
     middle = rest.make_provider(parent=root)

@@ -48,7 +48,7 @@ INDEXES_SINCE = {
 }
 
 
-def test_the_cell_schema_file_matches_novas_database_migration_scripts(tmp_path, monkeypatch, record_property):
+def test_the_cell_schema_file_matches_the_database_migrations_of_nova(tmp_path, monkeypatch, record_property):
     again = tmp_path / "cell_schema.json"
     arguments = ["make_cell_schema", "--nova-python", str(nova_python()), "--target", str(again)]
     monkeypatch.setattr("sys.argv", arguments)
@@ -80,7 +80,7 @@ def test_tables_that_the_tests_create_match_the_cell_schema(tmp_path):
     }
 
 
-def test_every_column_that_the_agent_reads_exists_in_novas_schema():
+def test_every_column_that_the_agent_reads_exists_in_the_schema_of_nova():
     schema = json.loads(cell.SCHEMA.read_text())["tables"]
 
     assert sorted(COLUMNS) == sorted(TABLES)
@@ -88,7 +88,7 @@ def test_every_column_that_the_agent_reads_exists_in_novas_schema():
         assert set(columns) <= {column["name"] for column in schema[table]["columns"]}
 
 
-def test_nova_and_the_agent_can_each_parse_json_columns_the_other_side_wrote():
+def test_json_columns_written_by_nova_or_the_agent_can_be_parsed_by_either():
     context = MigrationContext(
         migration_id=3, old_numa=FLOATING, new_numa=PINNED, old_pci=("0000:81:00.1",), new_pci=("0000:82:00.0",)
     )

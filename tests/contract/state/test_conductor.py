@@ -129,7 +129,7 @@ def test_conductor_and_sql_return_the_same_migrations_of_an_instance(filled, sou
     assert found.pulse.heartbeat is not None
 
 
-def test_a_conductor_read_is_timestamped_with_the_agents_clock_in_utc(filled, source):
+def test_a_conductor_read_is_timestamped_with_the_clock_of_the_agent_in_utc(filled, source):
     before = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
     now = read(source).now
 
@@ -145,7 +145,7 @@ def test_heal_and_a_full_read_use_the_same_heartbeat_of_a_compute_service(filled
     assert source.pulse(HOST, Deadline.after(30)).heartbeat == read(source).heartbeat == ago
 
 
-def test_unchanged_instances_are_cached_and_changed_instances_are_read(filled, source):
+def test_only_changed_instances_are_reread_and_the_rest_come_from_the_cache(filled, source):
     first, second = read(source), read(source)
     with filled.engine.begin() as connection:
         cell.set_columns(connection, "instances", {"uuid": uuid(1)}, task_state="deleting")
@@ -293,7 +293,7 @@ def test_the_error_for_a_too_new_object_names_both_object_versions(filled):
     assert all(part in message for part in ("InstanceList 2.99", MANIFEST["InstanceList"], "upgrade"))
 
 
-def test_conductor_sends_nova_objects_in_the_older_versions_an_agent_requests(filled):
+def test_conductor_sends_nova_objects_in_the_older_version_that_was_requested(filled):
     older = {**MANIFEST, "InstanceList": "2.5", "Instance": "2.6", "MigrationList": "1.4", "Migration": "1.5"}
     with client_of(filled.bus(), older) as client:
         state = read(ConductorState(client), world().consumers)

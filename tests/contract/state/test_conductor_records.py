@@ -115,7 +115,7 @@ def test_a_written_compute_node_record_is_read_back_unchanged(empty, client, wri
     assert replace(read, id=None, pci_pools=RECORD.pci_pools) == RECORD
 
 
-def test_a_created_compute_node_record_has_values_in_novas_column_format(empty, writer):
+def test_a_created_compute_node_record_has_values_in_the_column_format_of_nova(empty, writer):
     apply(writer, CreateComputeNode(record=RECORD))
     [row] = rows(empty, uuid=RECORD.uuid)
 
@@ -153,7 +153,7 @@ def test_saving_a_compute_node_record_writes_only_the_columns_that_changed(empty
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(NodeRecord) if field.name not in {"id", "uuid"}])
-def test_each_field_of_a_compute_node_record_can_be_saved_without_the_others(empty, client, writer, name):
+def test_each_field_of_a_compute_node_record_can_be_saved_separately(empty, client, writer, name):
     apply(writer, CreateComputeNode(record=RECORD))
     [stored] = records(client)
     others = {

@@ -191,7 +191,7 @@ def behind_s(result: AuditResult) -> float | None:
     return state.behind_s
 
 
-def test_heal_keeps_an_unshelved_instances_allocation_if_the_replica_is_stale(world):
+def test_heal_keeps_the_allocation_of_an_unshelved_instance_on_a_stale_replica(world):
     uuid, built = world.shelved(), new_uuid()
     world.stops_in_the_past(900)
     world.unshelve(uuid)

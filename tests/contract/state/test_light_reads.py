@@ -63,7 +63,7 @@ def report_of_compute(connection, age_s):
     )
 
 
-def test_two_light_reads_of_unchanged_rows_return_equal_row_digests(filled, source):
+def test_two_lightweight_reads_of_unchanged_rows_return_equal_row_digests(filled, source):
     last = full(source)
     first, second = light(source, last), light(source, last)
     again = first.renewed(last)
@@ -157,15 +157,15 @@ def unseen(filled, source, changes):
     return missed
 
 
-def test_the_next_light_read_detects_each_kind_of_instance_change(filled, source):
+def test_the_next_lightweight_read_detects_each_kind_of_instance_change(filled, source):
     assert unseen(filled, source, VISIBLE) == []
 
 
-def test_a_light_sql_read_also_detects_changes_that_do_not_set_updated_at(filled, sql):
+def test_a_lightweight_sql_read_detects_changes_that_do_not_set_updated_at(filled, sql):
     assert unseen(filled, sql, ONLY_SQL) == []
 
 
-def test_a_light_conductor_read_makes_four_calls_for_any_number_of_instances(filled, client, conductor):
+def test_a_lightweight_conductor_read_makes_four_calls_for_any_instance_count(filled, client, conductor):
     with filled.engine.begin() as connection:
         report_of_compute(connection, 5)
         cell.set_columns(connection, "compute_nodes", {"id": 3}, deleted=3)

@@ -59,7 +59,7 @@ def test_rows_are_read_back_unchanged_from_a_database_created_by_nova(nova_cell_
     assert replace(fill_and_read(nova_cell_url), now=None, pulse_at=None) == world().expected
 
 
-def test_a_read_is_timestamped_with_the_databases_clock_in_utc(filled, source):
+def test_a_read_is_timestamped_with_the_clock_of_the_database_in_utc(filled, source):
     before = datetime.datetime.now(datetime.UTC).replace(tzinfo=None, microsecond=0)
     now = read(source).now
     after = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
@@ -67,7 +67,7 @@ def test_a_read_is_timestamped_with_the_databases_clock_in_utc(filled, source):
     assert before <= now <= after
 
 
-def test_unchanged_instances_are_cached_and_changed_instances_are_read(filled, source):
+def test_only_changed_instances_are_reread_and_the_rest_come_from_the_cache(filled, source):
     first, second = read(source), read(source)
     with filled.begin() as connection:
         cell.set_columns(connection, "services", {"host": HOST}, last_seen_up=T0 + datetime.timedelta(days=9))

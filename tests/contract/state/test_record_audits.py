@@ -181,7 +181,7 @@ def test_an_audit_rewrites_only_compute_node_columns_with_wrong_values(world):
     assert (after["running_vms"], after["memory_mb_used"]) == (1, 128 + before["memory_mb_used"])
 
 
-def test_s60_an_audit_restores_a_soft_deleted_compute_node_with_the_hosts_uuid(world):
+def test_s60_an_audit_restores_a_soft_deleted_compute_node_with_the_host_uuid(world):
     world.once()
     world.change(world.root, deleted=7, deleted_at=LONG_AGO)
     assert kinds(world.once()) == ["create-compute-node"]
@@ -304,7 +304,7 @@ def test_an_orphaned_provider_that_another_host_now_uses_is_kept(world):
     assert (audit["outcome"], codes(audit)) == ("clean", set())
 
 
-def test_s61_another_hosts_node_row_with_this_hosts_uuid_stops_all_writes(world):
+def test_s61_a_node_row_of_another_host_with_the_uuid_of_this_host_stops_writes(world):
     world.add(world.node(9, world.agent.name, world.root, host="cmp-other"))
     audit = world.once()
     assert (audit["plan"]["writes"], codes(audit)) == ([], {"identity-changed"})

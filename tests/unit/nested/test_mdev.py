@@ -203,7 +203,7 @@ def test_an_unused_vgpu_inventory_of_the_root_is_replaced_by_child_providers():
     assert totals(decision.tree) == {GPU_06: {"VGPU": 16}, GPU_07: {"VGPU": 8}}
 
 
-def test_a_vgpu_inventory_of_the_root_is_left_alone_if_no_mdev_type_is_enabled():
+def test_a_vgpu_inventory_of_the_root_is_unchanged_if_no_mdev_type_is_enabled():
     world = snapshot(libvirt=CARDS, placement=standing(inventories=(inventory("VGPU", 16),)))
     assert "VGPU" not in tree_of(world, settings()).root.owned_classes
 
@@ -229,7 +229,7 @@ def test_no_mdev_provider_is_added_or_withdrawn_if_libvirt_cannot_be_read():
     assert family.withdrawn(blind, ONE_TYPE) == frozenset()
 
 
-def test_a_child_provider_whose_name_has_another_prefix_is_left_alone():
+def test_a_child_provider_whose_name_has_another_prefix_is_unchanged():
     """A tree may have a child with another prefix (an operator's own): only ``<node>_<name>`` is the agent's."""
     other = dataclasses.replace(child(GPU_06), name=f"other_{GPU_06}", uuid=uuid("other"))
     tree = tree_of(snapshot(libvirt=CARDS, placement=standing(other)), CAPPED)

@@ -166,7 +166,7 @@ def test_an_unreadable_machine_type_is_ignored_if_another_type_supports_sev():
     assert totals(tree_of(snapshot(libvirt=known))) == {"amd_sev": {CONTEXT: 16}}
 
 
-def test_libvirts_capabilities_are_not_needed_if_the_kernel_has_no_sev_support():
+def test_libvirt_capabilities_are_not_needed_if_the_kernel_has_no_sev_support():
     """A host of another vendor need not wait while libvirt still probes its QEMU."""
     tree = tree_of(snapshot(libvirt=host(kernel_parameters=kernel(sev=None))))
     assert (tree.frozen_families, below(tree)) == ((), {})
@@ -269,7 +269,7 @@ def test_no_encryption_provider_is_updated_while_support_of_tdx_is_unknown(libvi
 
 
 @pytest.mark.parametrize("chosen", [passing_through(0), passing_through(mode="host-model"), passing_through(mode=None)])
-def test_libvirts_capabilities_are_not_needed_if_the_options_rule_out_tdx(chosen):
+def test_libvirt_capabilities_are_not_needed_if_the_options_rule_out_tdx(chosen):
     """Such a host need not wait while libvirt still probes its QEMU."""
     old = child("intel_tdx", inventory(CONTEXT, 31, max_unit=1))
     tree = tree_of(snapshot(libvirt=host(tdx_capacity=31), placement=standing(old)), chosen)

@@ -49,7 +49,7 @@ def writes(decision, address: str) -> list:
     return [w for w in decision.plan.writes if getattr(w, "provider_uuid", None) == uuid(f"child-{address}")]
 
 
-def test_s116_each_pci_device_has_one_provider_and_all_vfs_of_a_pf_share_one():
+def test_s116_each_pci_device_has_a_provider_and_vfs_of_a_pf_share_a_provider():
     chosen = pci_settings(
         {"vendor_id": "10de", "traits": "HW_GPU_API_VULKAN,CUSTOM_GPU,purple"},
         {"address": "0000:81:02.0", "product_id": "1563", "one_time_use": True},
@@ -172,7 +172,7 @@ def test_s127_a_used_one_time_use_device_stays_reserved_after_a_change_of_class(
     assert provider(decision, GPU).inventories == (inventory(T4, 1, reserved=1),)
 
 
-def test_an_operators_reserved_value_is_kept_but_not_above_the_total():
+def test_a_reserved_value_set_by_an_operator_is_kept_but_not_above_the_total():
     there = tree(child(PF, inventory(VF_CLASS, 4, reserved=3)))
     assert writes(decided(world(*VFS, placement=there), ALL_VFS), PF) == []
     fewer = decided(world(*VFS[:3], placement=there), ALL_VFS)
@@ -316,7 +316,7 @@ def test_live_migratable_yes_requires_a_minimum_libvirt_and_qemu_version(version
 
 
 @pytest.mark.parametrize("there", [tree(), tree(child(GPU, inventory(T4, 1)))], ids=["new", "there"])
-def test_a_live_migratable_device_is_not_updated_while_qemus_version_is_unknown(there):
+def test_a_live_migratable_device_is_not_updated_while_qemu_version_is_unknown(there):
     """Version 0: libvirt's capabilities are still being read. A wrong trait would stay, as a conflict freezes it."""
     chosen = pci_settings({"vendor_id": "10de", "live_migratable": "yes"}, {"product_id": "1515"})
     decision = decided(world(device(GPU), *VFS, hypervisor_version=0, placement=there), chosen)

@@ -81,7 +81,7 @@ def test_s60_the_agent_recreates_a_node_record_that_was_soft_deleted():
     assert write.record.uuid == ROOT_UUID
 
 
-def test_s61_a_record_of_another_host_with_this_nodes_uuid_blocks_all_writes():
+def test_s61_a_record_of_another_host_with_the_uuid_of_this_node_blocks_writes():
     theirs = dataclasses.replace(stored(), host="cmp2")
     world = world_of(theirs)
     plan = decision(world).plan
@@ -104,7 +104,7 @@ def test_s62_a_record_of_this_node_with_another_uuid_blocks_only_record_writes()
     assert uuid("other") in found.actual
 
 
-def test_no_second_record_is_created_if_the_existing_one_was_not_read_in_full():
+def test_no_second_record_is_created_if_the_existing_record_was_not_fully_read():
     plan = decision(snapshot(nova=conductor(nodes=(node(7),)), libvirt=about())).plan
     assert plan.records == ()
     assert [h.why for h in plan.held_back] == ["row 7 has this host's uuid, but the record was not read in full"]
@@ -196,7 +196,7 @@ GUESTS = st.lists(
 
 
 @given(GUESTS, GUESTS)
-def test_law_a_saved_node_record_needs_no_write_in_the_next_audit(before, after):
+def test_a_saved_node_record_needs_no_write_in_the_next_audit(before, after):
     record = stored(memory_mib=1)
     for guests in (before, after, after):
         found = saved(world_of(record, *guests))

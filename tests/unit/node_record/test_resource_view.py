@@ -68,7 +68,7 @@ def test_s76_s77_vcpus_is_the_shared_cpu_count_or_unknown_if_a_cpu_is_absent():
     assert any("[compute] cpu_shared_set names CPUs that are not on this host: 4" in reason for reason in found.unknown)
 
 
-def test_s91_disk_total_and_used_disk_of_lvm_are_those_of_the_volume_group():
+def test_s91_disk_total_and_used_disk_of_lvm_are_read_from_the_volume_group():
     world = snapshot(lvm=group(1, volume("half", 0.5)))
     found = seen(world, lvm_settings())
     assert (found.disk_total_bytes, found.disk_used_bytes) == (1073741824, 536870912)

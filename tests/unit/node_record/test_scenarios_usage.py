@@ -308,25 +308,25 @@ def test_s24_an_incoming_resize_uses_the_resources_of_the_new_flavor():
     assert used(state(resizing(**AWAY), migrations=(migration(**INCOMING),))) == (256, 2, 5)
 
 
-def test_s25_a_failed_incoming_resize_is_counted_if_migration_context_names_it():
+def test_s25_a_failed_incoming_resize_named_in_migration_context_is_counted():
     context = MigrationContext(migration_id=1)
     there = resizing(migration_context_id=1, context=context, **AWAY)
     assert used(state(there, migrations=(migration(status="error", **INCOMING),))) == (256, 2, 5)
 
 
-def test_s26_an_incoming_evacuation_uses_the_resources_of_the_instances_flavor():
+def test_s26_an_incoming_evacuation_uses_the_resources_of_the_flavor():
     there = instance(flavor=FLAVOR_B, task_state="rebuilding", **AWAY)
     assert used(state(there, migrations=(migration(kind="evacuation", **INCOMING),))) == (256, 2, 5)
 
 
-def test_s27_a_same_host_resize_counts_both_flavors_if_the_new_one_is_active():
+def test_s27_a_same_host_resize_counts_both_flavors_if_the_new_flavor_is_active():
     world = state(on_b(), instance("i2"), migrations=(migration(**HERE),))
     found = figures(world)
     assert (found.memory_mib_used, found.vcpus_used, found.local_gib_used) == (512, 4, 7)
     assert (found.free_disk_gib, found.current_workload, found.running_vms) == (-1, 1, 2)
 
 
-def test_s28_a_same_host_resize_counts_both_flavors_if_the_old_one_is_active():
+def test_s28_a_same_host_resize_counts_both_flavors_if_the_old_flavor_is_active():
     assert used(state(resizing(), migrations=(migration(**HERE),))) == (128 + 256, 1 + 2, 1 + 5)
 
 
@@ -462,7 +462,7 @@ SIDES = MigrationContext(migration_id=1, old_numa=pinned(2), new_numa=pinned(3))
         "the context of another move",
     ],
 )
-def test_a_resize_uses_old_pinned_cpus_on_the_source_and_new_ones_on_the_target(who, moves, expected):
+def test_a_resize_uses_old_pinned_cpus_on_the_source_and_new_cpus_on_the_target(who, moves, expected):
     (cell,) = cells_with(who, migrations=(moves,))
     assert cell["pinned_cpus"] == expected
 

@@ -100,7 +100,7 @@ def page(text: str) -> Page:
     return Page(title=text, heading=text, about=(text,), sections=(section,))
 
 
-def test_the_content_security_policy_allows_only_the_pages_own_style_and_script():
+def test_the_content_security_policy_allows_only_style_and_script_of_the_page():
     text = rendered(page("web-1"))
     policy = next(each["content"] for tag, each in Elements(text).found if tag == "meta" and "http-equiv" in each)
     for kind, element in (("style", "style"), ("script", "script")):

@@ -103,7 +103,7 @@ def test_parsing_any_json_either_succeeds_or_raises_placement_unavailable(parser
 
 
 @given(st.text())
-def test_an_error_about_an_invalid_response_quotes_only_a_short_part_of_it(text):
+def test_an_error_about_an_invalid_response_quotes_only_a_part_of_the_response(text):
     with pytest.raises(PlacementUnavailable) as raised:
         wire.parse_traits({"resource_provider_generation": text * 100, "traits": []})
     assert len(str(raised.value)) < 300

@@ -95,7 +95,7 @@ def world(**changes):
     return snapshot(**{**usual, **changes})
 
 
-def test_role_companion_writes_one_consumer_for_volumes_and_one_for_guests():
+def test_role_companion_writes_separate_consumers_for_volumes_and_for_guests():
     plan = decided(world(), BESIDE).plan
     assert plan.writes == ()
     assert held(plan, VOLUME) == {"DISK_GB": 3}
@@ -169,7 +169,7 @@ def test_volume_allocations_are_removed_unless_foreign_volumes_is_reserve(policy
     assert (held(plan, VOLUME), held(plan, GUEST)) == ({}, {"VCPU": 2, "MEMORY_MB": 512})
 
 
-def test_role_companion_writes_no_allocation_for_a_guest_that_already_has_one():
+def test_role_companion_writes_no_allocation_for_a_guest_with_an_allocation():
     counted = view(allocations(uuid("ghost"), VCPU=2, MEMORY_MB=512), provider=NOVA)
     assert held(decided(world(placement=counted), BESIDE).plan, GUEST) is None
 
@@ -192,7 +192,7 @@ def test_role_companion_writes_nothing_without_provider_or_microversion_1_38(pla
     assert [why in h.why for h in plan.held_back] == [True]
 
 
-def test_in_role_companion_a_node_record_of_another_name_blocks_all_writes():
+def test_in_role_companion_a_node_record_with_another_name_blocks_all_writes():
     other = dataclasses.replace(ALIVE, nodes=(node(hypervisor_hostname="elsewhere"),))
     plan = decided(world(nova=other), BESIDE).plan
     assert plan.is_empty
@@ -204,7 +204,7 @@ def test_role_observer_reports_a_running_nova_compute_as_a_rival_writer():
     assert (decision.plan.is_empty, decision.rival is not None) == (True, True)
 
 
-def test_in_role_companion_reserved_does_not_include_foreign_volumes():
+def test_in_role_companion_reserved_excludes_volumes_unknown_to_nova():
     assert reserves(decided(world(), lvm_settings()))["DISK_GB"] == 3
     assert reserves(decided(world(), BESIDE))["DISK_GB"] == 0
 
@@ -224,7 +224,7 @@ def test_the_ledger_shows_the_cause_and_the_source_of_companion_consumers():
     assert (of_volumes.held, of_volumes.size_bytes) == (None, 5 * GIB // 2)
 
 
-def test_a_consumer_of_another_service_with_the_same_amount_is_left_alone():
+def test_a_consumer_of_another_service_with_the_same_amount_is_unchanged():
     recorded = view(allocations(uuid("stranger"), DISK_GB=3), provider=NOVA)
     decision = decided(world(placement=recorded), BESIDE)
     (row,) = [r for r in decision.ledger if r.consumer_uuid == uuid("stranger")]
@@ -288,7 +288,7 @@ def test_only_the_sum_of_the_disk_claims_is_rounded_up_to_a_step_size_multiple()
     assert shares(claims, DISK) == {VOLUME: 5, ORPHAN: 2}
 
 
-def test_the_growing_consumer_is_written_before_the_shrinking_one_if_both_fit():
+def test_a_growing_consumer_is_written_before_a_shrinking_consumer_if_both_fit():
     """The volume of a deleted instance becomes foreign: for a moment both consumers count it, never neither."""
     recorded = view(ours(Cause.BLOCK_STORAGE, DISK_GB=3), provider=NOVA)
     plan = decided(world(placement=recorded, libvirt=host()), BESIDE).plan
@@ -326,7 +326,7 @@ GUEST_CLAIMS = st.lists(st.builds(lambda a: claim("VCPU", a), st.integers(1, 9))
 
 
 @given(inventories(), DISK_CLAIMS, st.integers(0, 300))
-def test_law_placement_accepts_every_adjusted_consumer_amount(there, claims, used):
+def test_placement_accepts_every_adjusted_consumer_amount(there, claims, used):
     """Placement's own check has four reasons to refuse (409 and 400)."""
     placed = cut(shares(claims, there), there, used)
     for amount in placed.values():
@@ -337,13 +337,13 @@ def test_law_placement_accepts_every_adjusted_consumer_amount(there, claims, use
 
 
 @given(inventories(), DISK_CLAIMS)
-def test_law_rounding_up_to_step_size_adds_less_than_one_step(there, claims):
+def test_rounding_up_to_step_size_adds_less_than_one_step(there, claims):
     total, wanted = sum(shares(claims, there).values()), demand(claims, there)
     assert wanted <= total < wanted + there.step_size
 
 
 @given(st.one_of(st.tuples(st.just("DISK_GB"), DISK_CLAIMS), st.tuples(st.just("VCPU"), GUEST_CLAIMS)), RATIOS)
-def test_law_roles_companion_and_owner_leave_the_same_capacity_to_instances(found, ratio):
+def test_roles_companion_and_owner_leave_the_same_capacity_to_instances(found, ratio):
     """If there is room, both are equal, except for one unit that each of the two rounds up."""
     name, claims = found
     there = inventory(name, 1000, allocation_ratio=ratio, max_unit=16000)
@@ -354,7 +354,7 @@ def test_law_roles_companion_and_owner_leave_the_same_capacity_to_instances(foun
 
 
 @given(inventories(), DISK_CLAIMS, st.randoms(use_true_random=False))
-def test_law_the_amount_of_a_cause_does_not_depend_on_the_order_of_claims(there, claims, shuffler: random.Random):
+def test_the_amount_of_a_cause_does_not_depend_on_the_order_of_claims(there, claims, shuffler: random.Random):
     shuffled = list(claims)
     shuffler.shuffle(shuffled)
     assert shares(shuffled, there) == shares(claims, there)
@@ -364,7 +364,7 @@ SIZES = st.lists(st.integers(1, 40).map(lambda quarters: quarters / 4), max_size
 
 
 @given(SIZES, SIZES, st.integers(0, 19), st.lists(st.integers(1, 5), max_size=3), inventories())
-def test_law_once_placement_accepted_all_writes_the_next_audit_writes_nothing(before, now, others, guests, disk):
+def test_once_placement_accepted_all_writes_the_next_audit_writes_nothing(before, now, others, guests, disk):
     """Whatever the agent's consumers held before and whatever the host holds now: one round of writes, then none."""
     recorded = view(
         allocations(uuid("i1"), DISK_GB=others) if others else (), provider=root(*NOVA.inventories[:2], disk)

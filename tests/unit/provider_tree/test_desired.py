@@ -210,14 +210,14 @@ def test_the_wanted_root_provider_has_no_name_if_the_node_name_is_unknown():
     assert {i.resource_class for i in wanted_root(decision).inventories} == {"DISK_GB"}
 
 
-def test_for_a_host_without_a_root_uuid_neither_a_tree_nor_a_write_is_planned():
+def test_neither_a_tree_nor_a_write_is_planned_for_a_host_without_a_root_uuid():
     decision = decide(snapshot(nova=state(instance())), settings(), Subject(root_uuid=None, node=NODE), None)
     assert decision.tree is None
     assert decision.plan.writes == ()
     assert decision.books.promised.total("VCPU") == 1
 
 
-def test_a_guest_whose_instance_nova_has_on_this_host_adds_nothing_to_reserved():
+def test_a_guest_of_an_instance_on_this_host_adds_nothing_to_reserved():
     world = snapshot(nova=state(instance(host=HOST)), libvirt=host(domain(vcpus=40)))
     assert reserves(decided(world))["VCPU"] == 0
 
@@ -280,7 +280,7 @@ def test_the_provider_tree_has_no_children_while_the_node_name_is_unknown():
     assert decision.tree.obsolete == ()
 
 
-def test_a_takeover_of_a_child_provider_from_nova_keeps_the_operators_traits():
+def test_a_takeover_of_a_child_provider_from_nova_keeps_traits_of_operators():
     theirs = child("amd_sev", traits=frozenset({"OWNER_NOVA", "CUSTOM_RACK_7", "HW_CPU_X86_AMD_SEV"}))
     decision = decided(snapshot(libvirt=CARDS_AND_SEV, placement=standing(theirs)))
     (put,) = [w for w in decision.plan.writes if isinstance(w, PutTraits) and w.provider_uuid == theirs.uuid]

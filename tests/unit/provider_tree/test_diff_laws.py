@@ -208,7 +208,7 @@ def told(plan: Plan, one: str) -> frozenset[str]:
 
 
 @given(worlds())
-def test_law_1_each_managed_value_becomes_the_wanted_one_or_is_held_back(world):
+def test_law_1_each_managed_value_becomes_the_wanted_value_or_is_held_back(world):
     plan = diff(world.wanted, world.view())
     then = {p.uuid: p for p in carried_out(plan, world)}
     before = {p.uuid: p for p in world.providers}
@@ -270,7 +270,7 @@ def test_law_1_before_microversion_1_37_no_provider_gets_a_different_parent(worl
 
 
 @given(worlds())
-def test_law_2_a_tree_that_already_is_as_wanted_needs_no_write(world):
+def test_law_2_a_tree_that_equals_the_wanted_tree_needs_no_write(world):
     then = carried_out(diff(world.wanted, world.view()), world)
     again = diff(world.wanted, dataclasses.replace(world, providers=then).view())
     assert (again.writes, again.generations) == ((), ())

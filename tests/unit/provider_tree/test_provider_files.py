@@ -68,7 +68,7 @@ def test_a_provider_yaml_entry_matches_the_root_by_name_before_the_root_exists()
     assert custom(tree(snapshot(placement=view(providers=())), named).root) == {"CUSTOM_B": 5}
 
 
-def test_s130_an_entry_by_uuid_and_an_entry_by_name_for_one_provider_conflict():
+def test_s130_entries_by_uuid_and_by_name_for_the_same_provider_conflict():
     by_uuid, by_name = entry(inventory("CUSTOM_A", 1), uuid=ROOT_UUID), entry(traits={"CUSTOM_T"}, name=NODE)
     assert custom(tree(world(), by_uuid, by_name).root) == {}
     (found,) = findings(world(), "provider-config-conflict", settings(provider_entries=(by_uuid, by_name)))
@@ -121,7 +121,7 @@ def test_no_entry_is_reported_as_unmatched_while_placement_is_unreadable():
     assert findings(unread, "provider-config-unmatched", settings(provider_entries=(waiting,))) == ()
 
 
-def test_an_entry_for_another_owners_provider_keeps_that_providers_inventories():
+def test_an_entry_for_a_provider_of_another_owner_keeps_existing_inventories():
     added = tree(world(OURS, CHILD), entry(inventory("CUSTOM_A", 1), uuid=CHILD.uuid))
     plan = diff(added, view(providers=(OURS, CHILD)))
     (put,) = [w for w in plan.writes if isinstance(w, PutInventories) and w.provider_uuid == CHILD.uuid]
@@ -139,7 +139,7 @@ def after(*was, entries=(), there=None):
 A, T = Addition(ROOT_UUID, Added.RESOURCE_CLASS, "CUSTOM_A"), Addition(ROOT_UUID, Added.TRAIT, "CUSTOM_T")
 
 
-def test_the_values_that_a_removed_entry_added_are_removed_and_others_are_kept():
+def test_the_removal_of_an_entry_removes_only_values_that_the_entry_added():
     put, traits = after(A, T).plan.writes
     assert (put.provider_uuid, {i.resource_class for i in put.inventories}) == (
         ROOT_UUID,
@@ -150,7 +150,7 @@ def test_the_values_that_a_removed_entry_added_are_removed_and_others_are_kept()
     assert after().plan.writes == ()
 
 
-def test_a_value_that_an_entry_added_is_remembered_while_it_is_in_placement():
+def test_a_value_added_by_an_entry_is_remembered_while_placement_has_the_value():
     assert after(A, T).tree.added == (A, T)
     assert after(A, T, there=OURS).tree.added == ()
     named = entry(inventory("CUSTOM_A", 9), uuid=COMPUTE_NODE)
@@ -168,7 +168,7 @@ def test_contradicting_entries_do_not_remove_values_that_were_added_earlier():
     assert after(A, T, entries=both).plan.writes == ()
 
 
-def test_only_the_class_of_a_removed_entry_is_removed_from_novas_child_provider():
+def test_only_the_class_of_a_removed_entry_is_removed_from_a_provider_of_nova():
     gone = Addition(CHILD.uuid, Added.RESOURCE_CLASS, "CUSTOM_A")
     extended = dataclasses.replace(CHILD, inventories=(inventory("CUSTOM_A", 1), inventory("VGPU", 2)))
     snap = snapshot(placement=view(providers=(OURS, extended)))

@@ -149,7 +149,7 @@ def test_no_change_is_counted_for_a_provider_that_the_agent_never_wrote():
 
 
 @pytest.mark.parametrize(("strikes", "stopped"), [(0, False), (1, False), (2, True)])
-def test_a_rival_writer_is_reported_after_two_audits_that_found_its_changes(strikes, stopped):
+def test_a_rival_writer_is_reported_after_changes_were_found_in_two_audits(strikes, stopped):
     rival = rival_of(root(THEIRS, traits=OURS), state(), settings(), written(strikes=strikes))
     assert (rival is not None) is stopped
 
@@ -184,7 +184,7 @@ RATIOS = {
 
 
 @pytest.mark.parametrize(("there", "ratio"), RATIOS.values(), ids=RATIOS.keys())
-def test_another_writers_ratio_is_not_kept_if_total_or_max_unit_changed_too(there, ratio):
+def test_a_ratio_of_another_writer_is_not_kept_if_total_or_max_unit_changed_too(there, ratio):
     (read,) = without_foreign_ratios(root(there), written()).inventories
     assert read == dataclasses.replace(there, allocation_ratio=ratio)
 

@@ -38,7 +38,7 @@ def source(**changes):
     return said
 
 
-def test_the_line_of_a_source_in_the_audit_text_marks_a_light_read():
+def test_the_line_of_a_source_in_the_audit_text_marks_a_lightweight_read():
     assert source(ok=True, read="light") == "read: state 5000 ms (light read)"
     assert source(ok=True, read="full") == source(ok=True, read=...) == "read: state 5000 ms"
 
@@ -47,7 +47,7 @@ def test_the_line_of_the_state_source_shows_the_age_of_the_newest_heartbeat():
     assert source(behind_s=70.0).endswith(": old; the newest heartbeat is 70 s old")
 
 
-def test_the_line_of_the_state_source_shows_how_far_a_heartbeat_is_ahead():
+def test_the_line_of_the_state_source_shows_how_far_ahead_a_future_heartbeat_is():
     assert source(behind_s=-70.0).endswith(": old; the newest heartbeat is 70 s ahead")
 
 
@@ -247,7 +247,7 @@ def recorded(*names):
     return tuple(dataclasses.replace(plain, trait=name, recorded=True) for name in names)
 
 
-def test_the_plan_text_has_only_changed_traits_and_the_json_document_has_all():
+def test_the_plan_text_lists_only_changed_traits_but_the_json_lists_all_traits():
     kept = tuple(f"COMPUTE_TRAIT_NUMBER_{number}" for number in range(100))
     new = tuple(f"HW_CPU_X86_NEW_{number}" for number in range(30))
     plan = planned(PutTraits(provider_uuid=PROVIDER, traits=(*kept, *new)), traits=recorded(*kept, "CUSTOM_OLD"))
@@ -333,7 +333,7 @@ PLANNED = DOCUMENT | {"published": False, "writes_done": 0, "error": None, "sour
     ],
     ids=["planned", "written", "observer", "refused", "placement unread", "nothing planned"],
 )
-def test_the_text_of_an_audit_that_did_not_write_names_the_command_that_writes(changes, named):
+def test_the_text_of_an_audit_without_writes_names_the_command_that_writes(changes, named):
     said = shown(audit_blocks(PLANNED | changes, {}))
     assert (" hand: stocktake audit --publish" in said) == named
 

@@ -72,7 +72,7 @@ def test_columns_are_aligned_even_if_characters_cannot_be_encoded(encoding, text
 
 
 @given(st.text(), st.sampled_from([None, 8, 40]), st.booleans())
-def test_law_no_printed_text_contains_a_terminal_control_character(text, width, colour):
+def test_no_printed_text_contains_a_terminal_control_character(text, width, colour):
     grid = Grid(columns=(Column("a", "A", Kind.NAME), Column("b", "B", Kind.TEXT)), rows=((text, text),))
     look = Look(width=width, colour=colour)
     for part in drawn([text, line(text), copyable("fix", text), grid], look).split("\n"):

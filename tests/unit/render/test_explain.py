@@ -234,7 +234,7 @@ def test_findings_in_explain_are_sorted_by_severity_code_and_consumer():
     assert [line.strip(" .") for line in said if line.strip(" .") in sentences] == list(sentences)
 
 
-def test_explain_lists_an_evacuation_even_if_it_has_no_allocation():
+def test_explain_lists_an_evacuation_even_if_no_allocation_remains():
     clean = dataclasses.replace(STORY_1, ledger=STORY_1.ledger[:4])
     said = text_of(explain_class(clean, "VCPU"))
     assert f"  0  instance {MOVED} (8 VCPU): evacuation to cmp2 is done" in said
@@ -243,7 +243,7 @@ def test_explain_lists_an_evacuation_even_if_it_has_no_allocation():
     )
 
 
-def test_explain_shows_the_memory_of_an_evacuation_in_mib_but_not_its_disk():
+def test_explain_shows_the_memory_but_not_the_disk_of_an_evacuation():
     done = "evacuation to cmp2 is done"
     assert f"  0  instance {MOVED} (8192 MiB): {done}" in text_of(explain_class(STORY_1, "MEMORY_MB"))
     assert f"  0  instance {MOVED}: {done}" in text_of(explain_class(STORY_1, "DISK_GB"))
@@ -594,7 +594,7 @@ rows = st.lists(
 
 
 @given(rows)
-def test_law_each_total_is_the_sum_of_its_parts_and_of_the_ledger_rows(found):
+def test_each_total_is_the_sum_of_its_parts_and_of_the_ledger_rows(found):
     explained = explain_class(report(ledger=tuple(found)), "VCPU")
     for book in explained.books:
         there = [getattr(r, book.name) for r in found if getattr(r, book.name) is not None]
@@ -603,7 +603,7 @@ def test_law_each_total_is_the_sum_of_its_parts_and_of_the_ledger_rows(found):
 
 
 @given(rows, st.randoms())
-def test_law_totals_do_not_depend_on_the_order_of_the_ledger_rows(found, random):
+def test_totals_do_not_depend_on_the_order_of_the_ledger_rows(found, random):
     shuffled = list(found)
     random.shuffle(shuffled)
     assert totals(report(ledger=tuple(found)), "VCPU") == totals(report(ledger=tuple(shuffled)), "VCPU")

@@ -74,7 +74,7 @@ def test_the_status_text_explains_a_negative_free_amount():
     assert free_rows(status_lines(told(report))) == [[name, "VCPU", "-43", "73"], explained]
 
 
-def test_the_status_text_groups_equal_providers_and_lists_a_different_one_apart():
+def test_the_status_text_groups_equal_providers_and_lists_others_separately():
     report = copy.deepcopy(DOCUMENT)
     row = {**report["inventory"][0], "resource_class": "CUSTOM_PCI", "free": 1.0, "used": 0}
     used = {**row, "provider": "dev-7", "free": 0.0, "used": 1}

@@ -85,7 +85,7 @@ CELLS = st.tuples(WORD, st.uuids().map(str), WORD, WORD, st.lists(WORD, max_size
 
 
 @given(st.lists(CELLS, max_size=5), st.integers(1, 150))
-def test_law_a_table_fits_the_terminal_or_has_its_smallest_possible_width(rows, width):
+def test_a_table_fits_the_terminal_or_has_its_smallest_possible_width(rows, width):
     fit = fitted(replace(GRID, rows=tuple(rows)), width, len, str.split)
     table = sum(fit.widths) + 2 * (len(fit.widths) - 1)
     words = [

@@ -46,7 +46,7 @@ def declined(made: Scene) -> str:
     return found.why
 
 
-def test_the_repair_writes_the_flavors_amounts_and_the_consumer_generation():
+def test_the_repair_writes_the_flavor_amounts_and_the_consumer_generation():
     action = proposed(scene({**RIGHT, "VCPU": 3, "MEMORY_MB": 64}))
     assert isinstance(action, HealAction)
     assert {a.resource_class: a.amount for a in action.write.allocations} == RIGHT
@@ -54,7 +54,7 @@ def test_the_repair_writes_the_flavors_amounts_and_the_consumer_generation():
     assert "1 VCPU instead of 3" in action.why
 
 
-def test_the_repair_declines_if_only_the_instances_numa_cells_show_pinned_cpus():
+def test_the_repair_declines_if_pinned_cpus_appear_only_in_instance_numa_cells():
     """The image's hw_cpu_policy made the scheduler allocate PCPU; the flavor alone asks for VCPU."""
     held = {"PCPU": 1, "MEMORY_MB": 128, "DISK_GB": 1}
     assert "the image may set hw_cpu_policy" in declined(scene(held, numa=PINNED))
@@ -88,5 +88,5 @@ def test_role_companion_declines_if_nova_and_agent_disagree_on_dedicated_cpus():
     ],
     ids=["resized", "an old flavor", "a part elsewhere"],
 )
-def test_the_repair_declines_a_moving_instance_or_one_with_other_allocations(changes, words):
+def test_the_repair_declines_an_instance_that_moves_or_has_other_allocations(changes, words):
     assert words in declined(scene({**RIGHT, "VCPU": 3}, **changes))

@@ -76,7 +76,7 @@ def of(*held_here: Allocation) -> dict[tuple[str, str], int]:
     return {(a.provider_uuid, a.resource_class): a.amount for a in (*held_here, ELSEWHERE)}
 
 
-def test_s125_heal_allocates_the_guests_devices_and_keeps_other_allocations():
+def test_s125_heal_allocates_the_devices_of_a_guest_and_keeps_other_allocations():
     action = healed(scene(FIRST, SECOND, GPU))
     assert amounts(action) == of(*FLAVOR) | {
         (uuid(f"child-{PF}"), VF_CLASS): 2,

@@ -82,7 +82,7 @@ def test_heal_empties_a_leaked_consumer_with_the_consumer_generation():
     assert action.write.consumer_type is None
 
 
-def test_heal_keeps_a_leaked_consumers_allocations_on_other_provider_trees():
+def test_heal_keeps_allocations_of_a_leaked_consumer_on_other_provider_trees():
     held = record("gone", here={"VCPU": 1, "MEMORY_MB": 128}, there={"VCPU": 1})
     gone = facts.instance("gone", deleted=True, vm_state="deleted")
     (action,) = plan_of(scene_of(world(held, instances=[gone]), held)).actions
@@ -240,7 +240,7 @@ AMOUNTS = st.dictionaries(st.sampled_from(["VCPU", "MEMORY_MB", "DISK_GB", "CUST
 
 
 @given(here=AMOUNTS.filter(bool), there=AMOUNTS)
-def test_heal_removes_a_leaked_consumers_allocations_only_from_this_hosts_tree(here, there):
+def test_heal_removes_leaked_allocations_only_from_the_tree_of_this_host(here, there):
     held = record("gone", here=here, there=there)
     gone = facts.instance("gone", deleted=True, vm_state="deleted")
     (action,) = plan_of(scene_of(world(held, instances=[gone]), held)).actions

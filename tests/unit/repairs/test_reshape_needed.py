@@ -137,7 +137,7 @@ def test_s156_an_unused_provider_of_a_card_without_capacity_is_deleted():
     [((), "nothing"), ((GPU_06, GPU_06), f"2 on {NODE}_{GPU_06}")],
     ids=["no device", "two devices"],
 )
-def test_a_reshape_is_declined_if_a_guests_devices_differ_from_its_allocation(parents, said):
+def test_a_reshape_is_declined_if_guest_devices_differ_from_the_allocation(parents, said):
     records = (record_of("i1", 2), record_of("i2", 1))
     why = declined(gpu_scene(USED | {"i2": parents}, records=records))
     assert why == f"consumer {uuid('i2')} has 1 VGPU on the root provider, but libvirt shows that its guest uses {said}"
@@ -171,7 +171,7 @@ def test_a_reshape_ignores_devices_of_another_resource_class():
     assert set(offered(action)) == {NODE, f"{NODE}_{GPU_06}"}
 
 
-def test_a_reshape_is_declined_if_it_would_exceed_a_child_providers_capacity():
+def test_a_reshape_that_would_exceed_the_capacity_of_a_child_is_declined():
     crowd = child(GPU_06, inventory("VGPU", 99))
     root = facts.root(inventory("VCPU", 64), inventory("VGPU", 24))
     records = (record_of("i1", 2), record_of("i2", 1))

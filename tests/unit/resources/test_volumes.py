@@ -176,7 +176,7 @@ def pool_with(name: str, *inside: str, guests: VolumeOwners = GUESTS) -> Said:
         ("tpool", (f"{GONE}_disk",), (OwnerKind.ORPHANED, GONE)),
     ],
 )
-def test_a_cinder_thin_pool_or_one_without_instance_disks_has_a_single_owner(
+def test_a_thin_pool_of_cinder_or_without_instance_disks_has_a_single_owner(
     name: str, inside: tuple[str, ...], owner: tuple[OwnerKind, str | None]
 ) -> None:
     rows = pool_with(name, *inside)
@@ -190,7 +190,7 @@ def shares(*found: Volume, guests: VolumeOwners = GUESTS) -> dict[str, tuple[Own
     return {row.volume.name: (row.kind, row.bytes_taken, row.free_bytes) for row in rows if row.bytes_taken}
 
 
-def test_a_thin_pools_space_beyond_the_full_size_of_its_instance_disks_is_free() -> None:
+def test_thin_pool_space_beyond_the_full_size_of_instance_disks_is_free() -> None:
     assert shares(*pool("tpool", 50, thin(f"{HERE}_disk", 20), thin(f"{OTHER}_disk", 5))) == {
         f"{HERE}_disk": (OwnerKind.INSTANCE, 20, 0),
         f"{OTHER}_disk": (OwnerKind.INSTANCE, 5, 0),

@@ -85,7 +85,7 @@ def log() -> Log:
     return log
 
 
-def test_the_first_audit_logs_its_outcome_and_novas_resource_views():
+def test_the_first_audit_logs_its_outcome_and_the_resource_views_of_nova():
     assert Log().audit(REPORT) == [
         events.OUTCOME_CHANGED,
         events.FIRST_AUDIT_DONE,

@@ -59,7 +59,7 @@ def test_the_health_section_of_the_sigusr2_report_shows_what_a_long_audit_reads(
     ]
 
 
-def test_the_counters_section_of_the_sigusr2_report_lists_the_daemons_counters():
+def test_the_counters_section_of_the_sigusr2_report_lists_daemon_counters():
     found = told(Condition(waiting=(), report=None, counters={"audits": 61, "writes": 2}))
     assert found["Counters"].splitlines() == ["audits: 61", "writes: 2"]
 

@@ -135,7 +135,7 @@ def test_findings_that_are_unknown_after_a_loss_are_logged_in_one_line_per_loss(
     }  # fmt: skip
 
 
-def test_findings_known_again_are_logged_with_the_number_of_those_that_ended(day):
+def test_findings_known_again_are_logged_with_the_number_of_ended_findings(day):
     day.audit(report_of(*UNKNOWN, lost="placement"))
     logged = day.audit(report_of(*LEAKS[:2]))
     assert fields(logged, events.FINDINGS_KNOWN_AGAIN) == {"source": "placement", "count": 2, "gone": 1}

@@ -36,7 +36,7 @@ def test_a_log_line_has_its_fields_in_a_fixed_order_that_begins_with_severity():
     assert line.startswith("finding appeared severity=error code=c ")
 
 
-def test_a_field_without_a_value_is_not_logged_and_an_empty_list_is_a_dash():
+def test_a_log_line_omits_fields_without_value_and_shows_empty_lists_as_a_dash():
     assert message("t", {"a": None, "b": "", "c": (), "d": 0, "e": False}) == "t c=- d=0 e=False"
 
 
@@ -55,7 +55,7 @@ def test_a_long_value_is_cut_after_a_word_and_says_how_many_bytes_are_missing():
     assert size_bytes(shown) <= VALUE_BYTES
 
 
-def test_a_long_list_is_logged_as_three_items_and_the_number_of_the_others():
+def test_a_long_list_is_logged_as_three_items_and_the_number_of_omitted_items():
     assert shortened(("a", "b", "c", "d", "e"), VALUE_BYTES) == '"a, b, c and 2 more"'
     assert shortened(("a", "b c", "d"), VALUE_BYTES) == 'a,"b c",d'
 

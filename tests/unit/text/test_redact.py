@@ -18,7 +18,7 @@ WITHOUT_MASK = st.characters(exclude_characters="*", exclude_categories=["Cs"])
 
 
 @given(st.text(WITHOUT_MASK, min_size=SECRET_LENGTH), st.text(WITHOUT_MASK), st.text(WITHOUT_MASK))
-def test_a_known_secret_is_masked_also_if_it_is_html_escaped_or_url_quoted(secret, before, after):
+def test_a_known_secret_is_masked_even_if_html_escaped_or_url_quoted(secret, before, after):
     """The secret is masked as it is, HTML-escaped as in a page, and quoted as in a URL."""
     for form in (secret, html.escape(secret), quote(secret, safe="")):
         text = blotted(f"{before}{form}{after}", (secret,))

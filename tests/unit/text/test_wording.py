@@ -26,7 +26,7 @@ def test_an_amount_is_printed_with_its_unit(resource_class, value, text):
     ("resource_class", "value", "text"),
     [("CUSTOM_PCI_10DE_1EB8", 1, "1"), ("DISK_GB", 3.5, "3.5 GiB"), ("VCPU", None, "unknown")],
 )
-def test_a_table_cell_shows_a_unit_for_memory_and_disk_sizes_only(resource_class, value, text):
+def test_in_table_cells_only_memory_and_disk_sizes_have_a_unit(resource_class, value, text):
     assert cell(resource_class, value) == text
 
 
@@ -46,12 +46,12 @@ def test_letters_of_any_script_are_printed_and_control_characters_are_escaped():
     assert printable("\U000e0041") == "\\U000e0041"
 
 
-def test_a_long_list_is_printed_as_three_items_and_the_number_of_the_others():
+def test_a_long_list_is_printed_as_three_items_and_the_number_of_omitted_items():
     assert some_of(["a", "b", "c"]) == "a, b, c"
     assert some_of(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
 
 
-def test_many_items_of_one_kind_are_grouped_at_the_position_of_the_first_one():
+def test_many_items_of_one_kind_are_grouped_at_the_position_of_the_first_item():
     few, many = "abcde"[:FEW], "uvwxyz"[: FEW + 1]
     mixed = [*few[:2], *many[:3], *few[2:], *many[3:]]
     found = alike(mixed, lambda one: one in many)

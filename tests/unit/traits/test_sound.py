@@ -29,5 +29,5 @@ WORLDS = {
 
 
 @pytest.mark.parametrize(("facts", "expected"), WORLDS.values(), ids=WORLDS.keys())
-def test_of_the_sound_traits_only_virtio_depends_on_libvirt_and_qemu_versions(facts, expected):
+def test_only_the_virtio_sound_trait_depends_on_libvirt_and_qemu_versions(facts, expected):
     assert sound.wish(facts, settings()) == expected

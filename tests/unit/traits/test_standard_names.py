@@ -6,7 +6,7 @@ import pytest
 from agent.traits.standard_names import NEWER, STANDARD
 
 
-def test_the_list_of_standard_traits_equals_that_of_the_newest_os_traits():
+def test_the_list_of_standard_traits_equals_the_list_of_the_newest_os_traits():
     names = set(os_traits.get_traits())
     if "HW_NVME_WZS" not in names:
         pytest.skip("the installed os-traits is older than 3.9")

@@ -328,7 +328,7 @@ def test_one_provider_must_meet_all_of_several_member_of_conditions():
 NFS = of("nfs", stock("DISK_GB", 100), traits=[SHARES], aggregates=["agg"])
 
 
-def test_a_sharing_provider_serves_a_tree_if_they_have_any_aggregate_in_common():
+def test_a_sharing_provider_serves_a_tree_with_any_aggregate_in_common():
     disk = group(VCPU=1, DISK_GB=10)
     assert asked([HOST, NFS], disk).fits
     outside = of("host", CPUS)
@@ -379,7 +379,7 @@ def test_the_advice_for_a_disabled_compute_service_is_to_enable_the_service():
     assert obstacle.change == "enable the compute service of host (openstack compute service set --enable)"
 
 
-def test_an_obstacle_names_the_provider_that_lacks_the_least():
+def test_an_obstacle_names_the_provider_with_the_smallest_shortage():
     fewest = of("pf2", stock("VF", 4), parent="host", root="host", used=(("VF", 2),))
     twice = of("pf3", stock("VF", 4), parent="host", root="host", used=(("VF", 2),), traits=["NET_A"])
     [obstacle] = asked([HOST, twice, fewest], group("1", VF=3, forbidden=["NET_A"])).obstacles
@@ -390,7 +390,7 @@ def test_an_obstacle_names_the_provider_that_lacks_the_least():
     assert asked([HOST, *least_short], group("1", VF=4)).obstacles[0].provider_uuid == "f1"
 
 
-def test_trees_that_fit_come_first_and_the_others_are_sorted_by_shortage():
+def test_trees_that_fit_come_first_and_refused_trees_are_sorted_by_shortage():
     world = OfferedProviders(
         providers=(of("a", MEMORY), of("b", CPUS, stock("MEMORY_MB", 8), aggregates=["x"]), of("c", CPUS, MEMORY))
     )

@@ -70,7 +70,7 @@ def test_a_guest_that_requests_no_numa_cells_has_no_obstacle_on_the_host():
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_a_guest_that_fits_the_hosts_numa_cells_has_no_obstacle_on_the_host(count):
+def test_a_guest_that_fits_the_numa_cells_has_no_obstacle_on_the_host(count):
     assert host_obstacles(shape(count, VCPU=8, MEMORY_MB=8192), rooms(*TWO)) == ()
 
 
@@ -126,7 +126,7 @@ def test_a_guest_with_more_numa_cells_than_the_host_is_refused():
     assert "this host has fewer" in found.words
 
 
-def test_an_amount_that_the_number_of_guest_cells_does_not_divide_is_refused():
+def test_an_amount_not_divisible_by_the_number_of_guest_numa_cells_is_refused():
     (found,) = host_obstacles(shape(2, VCPU=3, MEMORY_MB=1024), rooms(*TWO))
     assert "3 VCPU cannot be cut into 2 equal" in found.words
 
@@ -149,7 +149,7 @@ def test_a_guest_is_refused_if_cpus_and_memory_are_free_in_separate_numa_cells()
     assert "both enough CPUs and enough memory" in found.words
 
 
-def test_as_many_huge_pages_as_the_guest_needs_must_be_free_in_a_numa_cell():
+def test_a_numa_cell_must_have_as_many_free_huge_pages_as_the_guest_needs():
     (found,) = host_obstacles(shape(page=2048, VCPU=1, MEMORY_MB=2048), rooms(*TWO))
     assert (found.constraint, found.wanted, found.available) == (Constraint.HUGE_PAGES, 1024, 512)
     assert "release 512 pages" in found.change
@@ -168,7 +168,7 @@ def test_a_page_size_that_the_host_does_not_have_is_refused():
     assert (found.constraint, "pages of 1048576 KiB" in found.words) == (Constraint.HUGE_PAGES, True)
 
 
-def test_memory_that_the_page_size_does_not_divide_is_refused():
+def test_memory_that_is_not_divisible_by_the_page_size_is_refused():
     (found,) = host_obstacles(shape(page=2048, VCPU=1, MEMORY_MB=1025), rooms(*TWO))
     assert "cannot be divided into whole pages" in found.words
 
@@ -220,7 +220,7 @@ def test_the_list_of_numa_cells_is_empty_if_the_host_has_no_numa_topology():
     assert rooms_of(audited(None, None), ROOT) == ()
 
 
-def test_a_note_says_that_the_service_is_disabled_unless_the_request_forbids_it():
+def test_a_note_says_that_the_service_is_disabled_unless_the_trait_is_forbidden():
     trait = "COMPUTE_STATUS_DISABLED"
     request = ResourceRequest(groups=(RequestGroup(resources=(("VCPU", 1),)),))
     (note,) = service_notes(frozenset({trait}), request)

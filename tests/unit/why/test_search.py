@@ -87,7 +87,7 @@ def is_one_subtree(uuids: set[str], problem: Problem) -> bool:
 
 
 @given(st.integers(0, 2**32))
-def test_the_search_finds_a_fit_exactly_if_an_exhaustive_search_finds_one(seed):
+def test_the_search_finds_a_fit_if_and_only_if_an_exhaustive_search_does(seed):
     rng = random.Random(seed)
     for _ in range(10):
         problem = random_problem(rng)

@@ -167,7 +167,7 @@ def test_findings_that_use_up_capacity_are_printed_below_the_first_obstacle():
     assert document(asked(offered(1)))["host"]["findings"] == []
 
 
-def test_if_placement_lacks_the_hosts_provider_why_says_that_the_fit_is_unknown():
+def test_a_fit_is_shown_as_unknown_if_placement_lacks_the_provider_of_the_host():
     report = WhyReport(node="host-1", provider_uuid="x", answer=why(SIXTY_FOUR, OfferedProviders(providers=())))
     said = lines(report, WIDE)
     assert "host-1: not known whether the request fits, because Placement has no provider of this host" in said

@@ -217,7 +217,7 @@ def test_a_consumer_on_two_hosts_is_repaired_on_the_host_without_the_instance():
     assert "Free after heal does not yet contain 4 VCPU that 1 consumer has on a second host." in rendered(page)
 
 
-def test_the_first_step_for_a_stale_move_also_ends_the_findings_that_it_causes():
+def test_the_first_step_for_a_stale_move_also_ends_findings_caused_by_the_move():
     stale = dataclasses.replace(fleet.leaked(40), finding=dataclasses.replace(
         fleet.leaked(40).finding, code="allocation-stale-move", consumer_uuid="c"
     ))  # fmt: skip
@@ -250,7 +250,7 @@ def test_the_page_says_how_old_the_numbers_of_a_silent_host_are():
     assert of_silent in figure(page, "Wasted").lines
 
 
-def test_the_number_of_hosts_is_the_sum_of_the_numbers_of_hosts_in_each_state():
+def test_the_total_number_of_hosts_is_the_sum_of_the_numbers_in_each_state():
     facts = facts_of(fleet.documents(300), [fleet.name(number) for number in range(1, 303)])
     hosts = figure(fleet_page(facts), "Hosts")
     assert sum(int(part.split()[0]) for part in hosts.lines[0].split(" + ")) == int(hosts.amounts[0]) == 302

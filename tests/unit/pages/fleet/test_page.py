@@ -49,7 +49,7 @@ def test_the_fleet_page_is_smaller_than_1_mb_and_has_less_than_12000_elements(nu
     assert elements(page) <= 12_000
 
 
-def test_the_page_names_the_hosts_that_could_not_read_a_source_and_that_source():
+def test_the_page_names_an_unread_source_and_the_hosts_that_could_not_read_it():
     page = page_of(200)
     assert "2 hosts could not read placement in the last audit: compute-0090, compute-0190." in page
 
@@ -170,7 +170,7 @@ def test_a_page_made_from_messages_says_which_data_the_messages_lack():
     assert "1 silent, 1 never seen" in page
 
 
-def test_a_host_whose_report_names_no_agent_version_has_version_unknown():
+def test_a_host_whose_report_lacks_an_agent_version_has_the_version_unknown():
     """The page reads ``agent_version`` where a report has it, and never needs it."""
     document = report_document(fleet.report(1))
     facts = gathered([("a", document)], FOLDER)

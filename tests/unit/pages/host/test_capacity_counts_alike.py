@@ -64,7 +64,7 @@ def test_reserved_is_multiplied_by_the_allocation_ratio_like_the_capacity():
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1.5, 4.0])
-def test_foreign_volumes_and_their_reserve_are_equal_for_any_allocation_ratio(ratio):
+def test_volumes_unknown_to_nova_and_their_reserve_are_equal_at_any_ratio(ratio):
     _, held, recorded = sums(books(INSTANCE, VOLUME, reserved=120, ratio=ratio, terms=(("foreign-volume", 120),)))
     assert held == recorded
 

@@ -81,7 +81,7 @@ def test_unmanaged_use_above_the_reserved_amount_counts_as_sold_twice(reserved: 
     assert losses_of(report).sold_twice.amounts == ({"VCPU": sold_twice} if sold_twice else {})
 
 
-def test_what_is_reserved_for_the_host_itself_does_not_cover_unmanaged_use():
+def test_the_reserve_for_the_host_itself_does_not_cover_unmanaged_use():
     guest = row("5e0f", "MEMORY_MB", held=4096, cause=Cause.FOREIGN_GUEST.value, verdict=Verdict.UNMANAGED)
     inventory = offer("MEMORY_MB", reserved=4096, ratio=1.0, terms=(("reserved_host_memory_mb", 4096),))
     report = dataclasses.replace(CLEAN, ledger=(guest,), inventory=(inventory,))
@@ -95,7 +95,7 @@ def test_unmanaged_use_that_the_agent_has_allocated_is_not_sold_twice():
     assert losses_of(report).sold_twice.amounts == {"VCPU": 2}
 
 
-def test_sizes_of_foreign_volumes_are_rounded_only_after_they_are_summed():
+def test_sizes_of_volumes_unknown_to_nova_are_rounded_only_after_their_sum():
     volumes = tuple(
         row(
             None,

@@ -88,7 +88,7 @@ def test_the_list_of_causes_shows_amounts_and_times_and_why_a_cause_is_unknown()
     assert {row[6] for row in rows if row[1] != "allocation-missing"} == {"checked by this audit"}
 
 
-def test_a_change_after_the_audit_is_named_as_not_yet_in_the_numbers():
+def test_the_page_says_that_a_change_after_the_audit_is_not_in_the_numbers():
     late = dataclasses.replace(CHANGES[0], at="2026-11-22T03:11:30Z")
     (note,) = [each for each in verdict(facts(SCREEN, changes=(CHANGES[2], late))).blocks if isinstance(each, Note)]
     named = "heal 9a11aa55 at 2026-11-22 03:11:30 UTC"

@@ -104,7 +104,7 @@ def test_a_409_without_an_error_code_for_a_delete_maps_to_provider_in_use():
         (kx.GatewayTimeout("keystone is slow"), PlacementUnavailable),
     ],
 )
-def test_keystoneauth_exceptions_map_to_the_agents_errors(raised, kind):
+def test_keystoneauth_exceptions_map_to_errors_of_the_agent(raised, kind):
     error = failure("GET /x", raised)
     assert type(error) is kind
     assert "GET /x" in str(error)
@@ -119,7 +119,7 @@ def test_the_error_for_a_keystone_401_shows_url_and_reason_and_advice_once():
     )
 
 
-def test_a_shortened_connection_error_shows_the_url_only_once_and_the_reason():
+def test_a_shortened_connection_error_shows_the_reason_and_the_url_only_once():
     raised = kx.ConnectFailure(
         "Unable to establish connection to http://keystone.example.org:5000/v3/auth/tokens: "
         "HTTPConnectionPool(host='keystone.example.org', port=5000): Max retries exceeded with url: /v3/auth/tokens "

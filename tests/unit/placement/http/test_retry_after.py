@@ -48,7 +48,7 @@ def test_a_date_in_retry_after_is_compared_with_the_date_header_of_the_server():
 
 
 @given(st.floats(0, 1e9), st.floats(0, 1, exclude_max=True))
-def test_a_wait_lasts_at_least_as_long_as_retry_after_says_up_to_a_maximum(asked, random01):
+def test_a_wait_lasts_at_least_the_retry_after_time_but_never_over_a_maximum(asked, random01):
     held = hold_s(asked, random01)
     assert min(asked, HOLD_CAP_S) <= held <= min(HOLD_CAP_S, asked * (1 + HOLD_SPREAD))
 

@@ -91,7 +91,7 @@ def test_the_total_time_limit_of_a_request_does_not_affect_the_next_request(sess
             assert session.get(gate.url, timeout=20).content == BODY
 
 
-def test_the_total_time_limit_applies_also_to_a_request_through_a_proxy(session):
+def test_the_total_time_limit_also_applies_to_a_request_through_a_proxy(session):
     with gateway() as gate:
         gate.before = lambda _asked: Answer(status=200, body=BODY * 100, byte_every_s=0.05)
         session.proxies = {"http": gate.url}
@@ -130,7 +130,7 @@ def test_the_body_of_a_redirect_that_is_not_valid_gzip_is_not_read_to_the_end(se
     assert refused.wait(20)
 
 
-def test_the_innermost_of_several_nested_time_limits_is_the_one_that_applies():
+def test_the_innermost_of_several_nested_time_limits_applies():
     assert not is_over()
     with within(None):
         assert not is_over()

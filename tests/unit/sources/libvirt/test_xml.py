@@ -226,7 +226,7 @@ def test_a_non_hexadecimal_pci_address_is_rejected():
         parse(domain_xml("gpu", disks=(f"<hostdev type='pci'><source>{PCI.replace('0x81', 'x')}</source></hostdev>",)))
 
 
-def test_the_memory_of_a_running_guest_is_the_balloon_size_if_the_xml_has_one():
+def test_the_balloon_size_in_the_xml_is_used_as_memory_of_a_running_guest():
     plain = domain_xml("b", memory_mib=2048)
     assert parse(plain).running_memory_mib == 2048
     small = plain.replace("<memory", "<currentMemory unit='MiB'>512</currentMemory><memory", 1)

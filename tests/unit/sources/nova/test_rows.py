@@ -333,7 +333,7 @@ def test_a_migration_context_of_version_1_0_has_no_migration_id():
     assert context_from_document(json.dumps(old), "here") == MigrationContext(migration_id=None)
 
 
-def test_an_instances_compute_id_os_type_and_power_state_are_read():
+def test_compute_id_and_os_type_and_power_state_of_an_instance_are_read():
     instance = one_instance()
 
     assert (instance.compute_id, instance.os_type, instance.power_state) == (1, "linux", 1)
@@ -611,7 +611,7 @@ def test_a_valid_flavor_is_read_unchanged(sizes, specs):
 
 
 @given(st.lists(st.integers(1, 50), unique=True, max_size=8), st.randoms(use_true_random=False))
-def test_novas_state_is_independent_of_row_order_and_duplicates(numbers, shuffler: random.Random):
+def test_the_state_of_nova_is_independent_of_row_order_and_duplicates(numbers, shuffler: random.Random):
     instances = [instance_row(id=n, uuid=f"00000000-0000-4000-8000-{n:012d}") for n in numbers]
     migrations = [migration_row(id=n) for n in numbers]
     nodes = [node_row(id=n) for n in numbers]

@@ -38,12 +38,12 @@ SECONDS = st.floats(min_value=0, max_value=LONGEST_DEADLINE_S, exclude_min=True)
 
 
 @given(st.builds(Request, verb=st.sampled_from(Verb), deadline_s=SECONDS))
-def test_a_request_to_the_probe_written_as_a_line_is_parsed_to_the_same_request(request_sent: Request) -> None:
+def test_a_probe_request_encoded_as_a_line_is_decoded_unchanged(request_sent: Request) -> None:
     assert parse_request(request_line(request_sent)) == request_sent
 
 
 @given(ANSWERS)
-def test_an_answer_of_the_probe_written_as_a_line_is_parsed_to_the_same_answer(answer: Answer) -> None:
+def test_a_probe_answer_encoded_as_a_line_is_decoded_unchanged(answer: Answer) -> None:
     line = answer_line(answer)
     assert (line.count(b"\n"), line[-1:]) == (1, b"\n")
     assert parse_answer(line) == answer

@@ -491,5 +491,5 @@ def test_the_file_system_type_of_a_mount_is_found_by_its_device_number(tmp_path)
     assert filesystem_type(tmp_path / "none", os.makedev(0, 52)) == ""
 
 
-def test_the_file_system_type_of_the_machines_own_proc_mount_is_proc():
+def test_the_file_system_type_of_the_proc_mount_of_this_machine_is_proc():
     assert filesystem_type(Path("/proc/self/mountinfo"), os.stat("/proc").st_dev) == "proc"
