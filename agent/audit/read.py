@@ -208,8 +208,8 @@ def _with_removable(
 
     A row is added whichever host it names.
 
-    The agent deleted the compute node record of such a provider before. A row with its uuid shows that a compute node
-    uses the provider again.
+    The agent deleted the compute node record of such a provider earlier. A row with the provider's uuid shows that a
+    compute node uses the provider again.
     """
     trees = {tree.uuid: tree for tree in (view.orphans if view else ()) if tree.providers}
     for left in memory.history.left if memory.history else ():

@@ -45,7 +45,7 @@ class Repair(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Present:
-    """What this audit knows beside the findings: the present amounts in the books, and other reasons why findings end.
+    """What this audit knows besides the findings: the present amounts in the books, and other reasons why findings end.
 
     ``reconfigured``: the last change of the configuration, None if there was none.
     ``root_before`` and ``root`` are the uuids of the host's provider in the last audit and now.

@@ -112,7 +112,9 @@ def _arriving(state: NovaState, node: str) -> frozenset[tuple[str, int]]:
 
 
 def _in_new_cells(taken: Occupancy, arriving: frozenset[tuple[str, int]]) -> Occupancy:
-    """Return ``taken``, with the new NUMA cells if the instance's row names this host before its move here is finished.
+    """Return ``taken``.
+
+    If the instance's row names this host before the move to this host is finished, the result has the new NUMA cells.
 
     The migration context must belong to the move to this host, not to a later move of the instance. nova itself does
     not check this: after a failed move to this host, nova would use the new cells of the instance's next move.

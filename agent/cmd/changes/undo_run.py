@@ -31,8 +31,8 @@ class Undone:
 def undone(options: argparse.Namespace, typed: str) -> Undone:
     """Undo the entry whose id is or begins with ``typed``.
 
-    Raises ConfigError, SourceUnavailable if the journal cannot be read, and UsageError if no entry or several entries
-    match.
+    Raises ConfigError if the configuration is wrong, SourceUnavailable if the journal cannot be read, and UsageError if
+    no entry or several entries match.
     """
     loaded = loaded_for(options)
     require_root(loaded)
