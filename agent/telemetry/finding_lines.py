@@ -89,9 +89,9 @@ def finding_fields(seen: SeenFinding, subject: str | None) -> dict[str, Any]:
 def unknown_lines(
     before: Unknown, report: AuditReport, spells: Counter[str]
 ) -> tuple[dict[str, frozenset[str]], tuple[Line, ...]]:
-    """Return the ids of the findings that are unknown now, by the name of the unread source; and the lines to log.
+    """Return, by the name of each unreadable source, the ids of the findings that are unknown because of it.
 
-    There is a line for each source that hides findings now, and for each such source that has been read again.
+    Also return the lines to log: one if a source has become unreadable and hides findings, one if it was read again.
     """
     if report.outcome in OUTCOMES_WITHOUT_FINDINGS:
         return dict(before), ()
@@ -128,7 +128,7 @@ def counts(findings: Iterable[SeenFinding]) -> dict[str, int]:
 
 
 def _repeats_the_source(change: FindingChange, before: Mapping[str, ReportedFinding]) -> bool:
-    """Return whether only the error of an unread source changed; the log lines about the source already report this."""
+    """Return whether only the error text of an unreadable source changed: the lines about the source report this."""
     old = before.get(change.seen.finding.id)
     return (
         change.change is Change.CHANGED

@@ -41,7 +41,8 @@ def source_lines(
 ) -> tuple[dict[str, Loss], tuple[Line, ...]]:
     """Return the losses after this audit, and the lines to log; ``now`` is in monotonic seconds.
 
-    A source that the audit did not try to read, because another source was unread, counts neither as lost nor as read.
+    The audit may not have tried to read a source, because another source was unreadable. Then nothing changes for this
+    source: it is neither lost nor read again.
     """
     about = {f.finding.subject: f.finding for f in report.findings if f.finding.code in _ABOUT_A_SOURCE}
     after = dict(before)

@@ -1,11 +1,12 @@
-"""If this host lacks capacity, name the audit's findings about taken capacity that nova promised to no instance.
+"""If this host lacks capacity, name the audit's findings about taken capacity that nova gave to no instance.
 
-Placement counts such capacity as used or reserved, but nova's database promises it to no instance. There are two cases.
-An allocation in Placement is larger than nova's promise. Or a guest or volume unknown to nova uses the host, and the
-agent reports this use to Placement: in ``reserved`` or as an allocation of the agent's own consumers.
+Placement counts such capacity as used or reserved, but nova gave it to no instance. There are two cases. An allocation
+in Placement is larger than its instance's flavor, or has no instance. Or a guest or volume unknown to nova uses the
+host, and the agent reports this use to Placement: in ``reserved`` or as an allocation of the agent's own consumers.
 
-A ledger row has the use of one class by one consumer. A row whose verdict is the code of a finding counts for that
-finding only. Findings that sum up others (over-capacity) have no consumer, so no row counts for them. Pure: no I/O.
+A row of the report's ledger says how much of one class one consumer takes. If the row's verdict is the code of a
+finding, the row's amount is added only to that finding. A finding that sums up others (over-capacity) has no consumer,
+so no amount is added to it. Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def _kept_back(rows: Iterable[LedgerRow], inventory: Iterable[InventoryRow]) -> 
 
 
 def _unpromised(row: LedgerRow, kept: frozenset[tuple[str, str]]) -> int:
-    """Return the amount of the row that Placement counts as taken but that nova promised to no instance.
+    """Return the part of the row's amount that Placement counts as taken although nova gave it to no instance.
 
     Return 0 for an allocation of the agent's own consumers, because the use behind this allocation has its own row.
     """

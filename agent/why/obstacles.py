@@ -1,7 +1,7 @@
 """Describe why no provider of a tree can satisfy a request group: the constraints that refuse the nearest provider.
 
-The nearest provider is the one that the fewest constraints refuse. Two constraints count for more than all the others
-together: the provider lacks a requested class, or is outside the tree that ``in_tree`` names. Pure: no I/O.
+The nearest provider is the one that the fewest constraints refuse. But a provider that lacks a requested class, or that
+is outside the tree that ``in_tree`` names, comes after every provider with neither of these obstacles. Pure: no I/O.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class CellRoom:
 class HoldingFinding:
     """The findings with one code that explain why this host has too little of the resource class of the first obstacle.
 
-    ``amount``, in the unit of the class: what Placement counts as taken although the cloud promised it to no instance.
+    ``amount``, in the unit of the class: what Placement counts as taken although nova gave it to no instance.
     ``findings``: the number of findings. ``confirmed``: whether all of them are confirmed. ``healable``: whether
     ``stocktake heal`` may be able to free the amount.
     """

@@ -51,7 +51,10 @@ class DomainCache:
             self._all_changed = True
 
     def to_read(self, states: Mapping[str, DomainState]) -> frozenset[str]:
-        """Return which domains of ``states`` to read now. Changes reported after this call count for the next read."""
+        """Return the uuids of the domains in ``states`` to read now.
+
+        A change that is reported after this call is handled by the next read.
+        """
         with self._lock:
             everything = self._all_changed or not self._trusted
             named, self._changed = self._changed, set()

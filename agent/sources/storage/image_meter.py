@@ -70,7 +70,7 @@ class OwnMeter:
 def measure_images(
     folders: ImageFolders, disks: frozenset[GuestFile], go_to: Callable[[str], None] = lambda _path: None
 ) -> StorageFacts:
-    """Return the sizes of ``disks``, sorted by path, and the image store; ``unread`` has the parts that failed."""
+    """Return the sizes of ``disks``, sorted by path, and the image store; ``unread`` has the unreadable parts."""
     files = []
     for disk in sorted(disks, key=lambda disk: (disk.path, disk.format)):
         go_to(disk.path)
