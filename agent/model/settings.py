@@ -94,7 +94,10 @@ class ReservedPages:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkAffinity:
-    """The ids of the NUMA cells near each physical network (by the network's name), and near the tunnel networks."""
+    """The ids of the NUMA cells of each physical network, by the network's name, and of the tunnel networks.
+
+    A network's cells are those to which its network cards are attached (the options ``numa_nodes``).
+    """
 
     physnets: tuple[tuple[str, tuple[int, ...]], ...] = ()
     tunnel: tuple[int, ...] = ()

@@ -53,7 +53,7 @@ class NestedFamily(Protocol):
         ...
 
     def flavor_classes(self, settings: Settings) -> frozenset[str]:
-        """Return the children's resource classes for which an instance's flavor shows how much nova should allocate."""
+        """Return those resource classes of the children whose amount for an instance follows from its flavor."""
         ...
 
     def needs(self, settings: Settings) -> frozenset[str]:

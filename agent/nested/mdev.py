@@ -46,7 +46,7 @@ class MediatedDevices(NestedFamily):
     root_classes = frozenset({VGPU})
 
     def is_configured(self, settings: Settings) -> bool:
-        """Whether a type is enabled; if not, the providers of an earlier configuration stay as they are."""
+        """Whether an option enables a type of mediated device; if not, the agent leaves their providers as they are."""
         return bool(settings.mdev_types)
 
     def flavor_classes(self, settings: Settings) -> frozenset[str]:

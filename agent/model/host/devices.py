@@ -74,7 +74,7 @@ class MdevType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MdevParent:
-    """A device that can create mediated devices; ``address`` is None if it is not a PCI device (mtty)."""
+    """A device that can create mediated devices; ``address`` is None if it is not a PCI device (such as mtty)."""
 
     name: str
     address: str | None

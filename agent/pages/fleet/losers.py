@@ -89,7 +89,7 @@ def unknown_of(facts: FleetFacts, is_known: Callable[[HostSeen], bool]) -> int:
 
 
 def sold_twice_unknown(facts: FleetFacts) -> int:
-    """Return the number of hosts whose amounts sold twice are not known."""
+    """Return the number of hosts of which it is not known what is sold twice."""
     return sum(map(lacks_sold_twice, facts.view.rows))
 
 

@@ -32,7 +32,7 @@ MOST_LISTED = 40
 MOST_OLDEST = 20
 MOST_AGENTS = 60
 MOST_NAMED = 12
-#: The rows of the table of ages: the greatest age in seconds, and the name of the row.
+#: The rows of the table of ages, as pairs: the greatest age in seconds, and the name of the row.
 AGES = ((60, "up to 1 min"), (300, "1 to 5 min"), (900, "5 to 15 min"), (3600, "15 to 60 min"), (86_400, "1 to 24 h"))
 _OLDER = "more than 24 h"
 _NOTHING = "nothing has come"

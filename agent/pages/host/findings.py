@@ -21,7 +21,7 @@ from agent.text.wording import alike
 
 #: How many digits of an id a page shows; every command accepts an id that is shortened to these digits.
 ID_DIGITS = 8
-#: The most blocks that the page shows, and the most findings that one block lists.
+#: The maximum number of blocks on the page, and the maximum number of findings in one block.
 MOST_BLOCKS = 40
 MOST_MEMBERS = 30
 _APPLY = "To apply the plan, run the command again with --plan DIGEST --yes: the plan names its DIGEST."
