@@ -85,7 +85,7 @@ def cloud_offers(
     roots = _roots(everywhere)
     unread = _Unread(client, report, most_reads, request.classes)
     offered = {}
-    # Trees with capacity for one unit come first: the trees that stay unread because of the limit are then mostly full.
+    # Trees with capacity for one unit come first, so that the trees that the limit leaves unread are mostly full trees.
     for provider in sorted(everywhere, key=lambda provider: (roots[provider.uuid] not in used, roots[provider.uuid])):
         known = replace(
             provider,

@@ -1,4 +1,4 @@
-"""migration-finished-but-counted: the same repair as for allocation-stale-move, which an audit always also finds."""
+"""migration-finished-but-counted: the same repair as for allocation-stale-move; an audit always finds both."""
 
 from __future__ import annotations
 

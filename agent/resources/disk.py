@@ -73,7 +73,10 @@ class Disk(Resource):
         return own, ("image-cache", bytes_to_gib_ceil(sum(store.cache_bytes or 0 for store in stores)))
 
     def reserve_needs(self, settings: Settings) -> frozenset[str]:
-        """Return the sources of ``reserved``: LVM if DISK_GB counts a volume group, IMAGE_CACHE if it is to count."""
+        """Return the sources of ``reserved``.
+
+        These are LVM if DISK_GB counts a volume group, and IMAGE_CACHE if the configuration reserves the image cache.
+        """
         wanted = {LVM: settings.disk_group is not None, IMAGE_CACHE: settings.reserve_image_cache}
         return frozenset(source for source, counts in wanted.items() if counts)
 

@@ -36,7 +36,7 @@ class Node:
 
 
 def nodes_of(report: AuditReport) -> tuple[Node, ...]:
-    """Return the providers of the host's tree, () if the report has none."""
+    """Return the providers of the host's tree; an empty tuple if the report has no provider."""
     names: dict[str, str] = {}
     rows: dict[str, list[InventoryRow]] = defaultdict(list)
     traits: Counter[str] = Counter()

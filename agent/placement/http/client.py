@@ -163,7 +163,7 @@ class PlacementClient:
         return _parsed(reply, lambda body: parse(body, written))
 
     def put(self, path: str, microversion: Microversion, body: Json | None, parse: Callable[[object], T]) -> T:
-        """Send a PUT; return what ``parse`` makes of the answer, or of None if the answer is empty.
+        """Send a PUT; return what ``parse`` makes of the answer. ``parse`` gets None if the answer is empty.
 
         Raises PlacementError.
         """
