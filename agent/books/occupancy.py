@@ -112,7 +112,7 @@ def _arriving(state: NovaState, node: str) -> frozenset[tuple[str, int]]:
 
 
 def _in_new_cells(taken: Occupancy, arriving: frozenset[tuple[str, int]]) -> Occupancy:
-    """Return ``taken``.
+    """Return the occupancy ``taken`` of an instance, if necessary with the NUMA cells of its move to this host.
 
     If the instance's row names this host before the move to this host is finished, the result has the new NUMA cells.
 
