@@ -213,7 +213,7 @@ def test_a_bind_mount_of_the_same_file_system_causes_no_store_changed_finding(ho
     assert changed(host) == []
 
 
-def test_adopt_with_option_store_confirms_a_changed_store_and_undo_reverts_that(placement, host, mounts):
+def test_adopt_store_confirms_a_changed_store_and_undo_reverts_the_confirmation(placement, host, mounts):
     once(host)
     mounts.unmount(instances(host))
     plan = host.stocktake("adopt", "--store", "-f", "json")

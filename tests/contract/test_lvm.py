@@ -324,7 +324,7 @@ def test_a_test_volume_group_is_hidden_from_lvm_with_another_system_id(
 
 
 @root
-def test_the_demos_simulated_lvm_report_equals_the_report_of_lvm2(group: VolumeGroupRig) -> None:
+def test_the_simulated_lvm_report_of_the_demo_equals_the_report_of_lvm2(group: VolumeGroupRig) -> None:
     recorded = RecordedGroup(name="vg0", size_bytes=group.size_bytes, reason="the test")
     for each in (group, recorded):
         each.add_volume("a", 20 * MIB)

@@ -70,7 +70,7 @@ def printed(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "LC_ALL": "C"}).stdout
 
 
-def test_the_published_inventory_equals_figures_of_getconf_and_libvirt_and_df(placement, host, system):
+def test_the_published_inventory_equals_figures_from_getconf_and_libvirt_and_df(placement, host, system):
     one_cpu = system.started(vcpus=1, max_vcpus=1, memory_mib=64)
     with one_cpu as small, system.started(vcpus=2, memory_mib=96) as big:
         guests = [

@@ -78,12 +78,12 @@ def units(tmp_path) -> pathlib.Path:
 
 
 @NEEDS_ANALYZE
-def test_systemd_analyze_rates_the_unprivileged_agent_at_most_1_5(units):
+def test_systemd_analyze_gives_the_unprivileged_agent_an_exposure_up_to_1_5(units):
     assert exposure(units, UNIT.name) <= 1.5
 
 
 @NEEDS_ANALYZE
-def test_systemd_analyze_rates_the_probe_at_most_4(units):
+def test_systemd_analyze_gives_the_probe_an_exposure_of_at_most_4(units):
     assert exposure(units, "stocktake-probe@.service") <= 4
 
 

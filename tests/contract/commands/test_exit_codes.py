@@ -205,7 +205,7 @@ def test_status_has_the_exit_code_of_the_last_audit_of_the_daemon(tmp_path, outc
     assert stocktake_here("--config-file", path, "status").code == code
 
 
-def test_these_tests_cover_the_exit_codes_documented_for_ledger_and_audit():
+def test_every_documented_exit_code_of_ledger_and_audit_has_a_test():
     table = (ROOT / "docs/reference/exit-codes.md").read_text().partition("| Command | 0 | 2 | 3 | 4 | 5 | 75 |\n")[2]
     rows = [line.split("|") for line in table.partition("\n\n")[0].splitlines()[1:]]
     used = {name: {code for _, _, command, code in READING if command[0] == name} for name in ("ledger", "audit")}

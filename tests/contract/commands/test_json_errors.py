@@ -79,7 +79,7 @@ def test_a_command_that_fails_prints_a_json_error_object(config, command, ends):
     assert "Traceback" not in error["message"]
 
 
-def test_these_tests_cover_every_command_that_has_a_json_format():
+def test_every_command_with_a_json_format_is_covered_by_these_tests():
     assert set(NAMES) - {"config check", "config show"} <= {command[0] for command in DEAD}
 
 

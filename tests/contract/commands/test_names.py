@@ -35,7 +35,7 @@ def test_explain_and_ledger_and_why_find_an_instance_by_name_or_uuid_prefix(host
     assert [(code, document["request"]) for code, document in others] == [(by_uuid[0], by_uuid[1]["request"])] * 3
 
 
-def test_commands_find_a_guest_that_only_libvirt_knows_by_its_domain_name(host):
+def test_a_guest_known_only_to_libvirt_is_found_by_its_domain_name(host):
     assert host.json("explain", "by-hand")[1]["consumer"] == host.stranger
 
 

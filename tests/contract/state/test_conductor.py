@@ -321,7 +321,7 @@ def test_a_child_object_of_a_newer_minor_version_than_requested_is_accepted(fill
     assert same(state, world().expected)
 
 
-def test_conductor_backports_a_newer_object_to_the_versions_the_agent_knows(filled):
+def test_conductor_backports_a_newer_object_to_versions_that_the_agent_knows(filled):
     with client_of(filled.bus(), {**MANIFEST, "InstanceList": "2.6", "Instance": "2.5"}) as client:
         newest = client.class_action("InstanceList", "get_by_host", [HOST], {}, Deadline.after(30))
         older = client.backport(newest, Deadline.after(30))

@@ -90,7 +90,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize(("libvirt", "expected"), KINDS.values(), ids=KINDS.keys())
-def test_support_in_kernel_qemu_and_libvirt_decides_which_sev_providers_exist(libvirt, expected):
+def test_the_sev_providers_depend_on_support_in_the_kernel_and_qemu_and_libvirt(libvirt, expected):
     tree = tree_of(snapshot(libvirt=libvirt))
     assert set(below(tree)) == expected
     assert tree.frozen_families == ()
@@ -218,7 +218,7 @@ TDX = {
 
 
 @pytest.mark.parametrize(("libvirt", "chosen", "expected"), TDX.values(), ids=TDX.keys())
-def test_the_tdx_total_depends_on_the_kernel_the_options_and_libvirt(libvirt, chosen, expected):
+def test_the_tdx_total_depends_on_the_kernel_and_the_options_and_libvirt(libvirt, chosen, expected):
     tree = tree_of(snapshot(libvirt=libvirt), chosen)
     assert totals(tree) == ({"intel_tdx": {CONTEXT: expected}} if expected else {})
     assert tree.frozen_families == ()

@@ -93,7 +93,7 @@ def test_a_guest_disk_file_that_is_not_qcow2_or_ploop_is_measured_as_raw(form, a
 
 
 @pytest.mark.parametrize(("form", "still_to_come"), [("qcow2", 0), ("raw", -4096), ("ploop", -4096)])
-def test_allocated_bytes_beyond_the_virtual_size_are_ignored_for_qcow2_only(form, still_to_come):
+def test_allocated_bytes_beyond_the_virtual_size_are_ignored_only_for_qcow2(form, still_to_come):
     assert (
         over_commit(host(guest("a", disk("/a", form=form))), [file("/a", 0, 4096, form)]).total_bytes == still_to_come
     )

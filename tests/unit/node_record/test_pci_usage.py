@@ -104,7 +104,7 @@ def without(*taken):
     return {key: count for key, count in EVERYTHING.items() if key not in taken}
 
 
-def test_free_pci_pools_omit_devices_that_nova_allocated_or_guests_use():
+def test_free_pci_pools_omit_devices_that_nova_allocated_or_that_guests_use():
     assert left(host(devices=DEVICES)) == EVERYTHING
     assert left(host(devices=DEVICES), ONE) == without((ONE, "type-PCI"))
     guest = domain(pci_addresses=(TWO,))

@@ -47,7 +47,7 @@ def test_s74_memory_used_is_the_used_memory_that_the_host_reports():
     assert (found.memory_mib, found.memory_used_mib) == (15814, 5574)
 
 
-def test_s75_for_file_backed_memory_the_used_amount_is_that_of_running_guests():
+def test_s75_file_backed_memory_in_use_is_the_memory_of_running_guests():
     guests = [domain(n, memory_mib=m) for n, m in enumerate((4096, 2048, 1024, 1024))]
     off = domain("off", memory_mib=9999, state=DomainState.SHUTOFF)
     ballooned = dataclasses.replace(guests[0], memory_mib=8192, current_memory_mib=4096)
@@ -55,7 +55,7 @@ def test_s75_for_file_backed_memory_the_used_amount_is_that_of_running_guests():
     assert (found.memory_mib, found.memory_used_mib) == (1048576, 8192)
 
 
-def test_vcpus_used_is_the_sum_over_running_and_paused_guests_only():
+def test_vcpus_used_is_the_number_of_vcpus_of_running_and_paused_guests():
     off = domain("off", vcpus=7, state=DomainState.SHUTOFF)
     paused = domain("paused", vcpus=2, state=DomainState.PAUSED)
     assert seen(snapshot(libvirt=host(domain("on", vcpus=3), paused, off))).vcpus_used == 5

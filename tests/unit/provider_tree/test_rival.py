@@ -170,7 +170,7 @@ def test_a_rival_writer_is_still_reported_after_its_change_is_reverted():
     assert rival.why.endswith("the change is gone now")
 
 
-def test_a_write_by_the_agent_keeps_the_count_of_changes_by_another_writer():
+def test_a_write_by_the_agent_does_not_reset_the_count_of_rival_changes():
     assert remembered(written(strikes=1), wanted(MEMORY)) == written(MEMORY, strikes=1)
     assert remembered(None, wanted(MEMORY)) == written(MEMORY)
 

@@ -79,7 +79,7 @@ def test_the_audit_text_says_nothing_was_written_because_placement_was_not_read(
     assert "12 requests to Placement tried, 0 answered" in said[2]
 
 
-def test_the_first_lines_count_the_causes_and_name_unknown_findings_only_once():
+def test_the_first_lines_count_causes_and_mention_unknown_findings_only_once():
     said = head(audit_document(SCREEN))
     assert said[0].endswith(": 6 findings, 4 causes")
     assert [line for line in said if "not known" in line] == [
@@ -361,7 +361,7 @@ def test_the_details_of_a_finding_say_when_the_fault_began_according_to_nova():
     assert since.endswith("; the instance was deleted at 2026-11-20T08:00:00Z")
 
 
-def test_the_plan_has_the_heading_all_written_if_all_its_writes_were_done():
+def test_the_heading_of_the_plan_is_all_written_if_all_writes_were_done():
     plan = DOCUMENT["plan"]
     done = shown(plan_lines(plan, len(plan["writes"])))
     assert done[1] == f"plan {plan['digest'][:12]}, all written:"

@@ -70,7 +70,7 @@ def test_a_control_character_in_an_error_is_escaped_in_the_sigusr2_report():
     assert "\x1b" not in told(Condition(waiting=(), report=report))["Last audit"]
 
 
-def test_the_log_line_of_a_sigusr2_report_names_last_audit_and_waiting_reasons():
+def test_the_log_line_of_a_sigusr2_report_names_the_last_audit_and_wait_reasons():
     report = report_of(seen(leak()))
     fields = fields_of(Condition(waiting=("interval",), report=report))
     assert (fields["waiting"], fields["last_audit_id"]) == (("interval",), report.audit_id)

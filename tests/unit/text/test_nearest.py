@@ -8,7 +8,7 @@ KNOWN = ("enabled", "codes", "min_age", "max_consumers")
 
 
 @pytest.mark.parametrize(("name", "found"), [("code", "codes"), ("min-age", "min_age"), ("enable", "enabled")])
-def test_for_a_misspelt_name_the_most_similar_known_name_is_found(name: str, found: str):
+def test_the_most_similar_known_name_is_found_for_a_misspelt_name(name: str, found: str):
     assert nearest(name, KNOWN) == found
 
 

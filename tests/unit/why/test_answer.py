@@ -400,5 +400,5 @@ def test_trees_that_fit_come_first_and_refused_trees_are_sorted_by_shortage():
     assert ([tree.root_name for tree in fits.trees], fits.fits) == (["b", "c", "a"], True)
 
 
-def test_without_any_provider_the_answer_of_why_contains_no_tree():
+def test_the_why_answer_contains_no_tree_if_no_provider_exists():
     assert why(ResourceRequest(groups=(group(VCPU=1),)), OfferedProviders(providers=())).trees == ()

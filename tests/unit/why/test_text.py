@@ -37,7 +37,7 @@ def asked(*providers, **changes):
     )
 
 
-def test_the_text_of_why_has_the_first_obstacle_and_the_smallest_change():
+def test_the_why_text_has_the_first_obstacle_and_the_smallest_change():
     assert lines(asked(offered(1)), WIDE) == (
         "asked: 64 VCPU",
         "host-1: does not fit",
@@ -47,13 +47,13 @@ def test_the_text_of_why_has_the_first_obstacle_and_the_smallest_change():
     )
 
 
-def test_the_lines_of_the_text_of_why_are_wrapped_to_the_terminal_width():
+def test_the_lines_of_the_why_text_are_wrapped_to_the_terminal_width():
     text = lines(asked(offered(1), notes=("word " * 60,)), 80)
     assert max(map(len, text)) <= 80
     assert any(line.startswith("      word") for line in text)
 
 
-def test_the_text_of_why_lists_further_obstacles_notes_and_unread_sources():
+def test_the_why_text_lists_further_obstacles_and_notes_and_unread_sources():
     # 256 x 4 capacity, all but 60 reserved: one request may ask for the amount, but the room does not exist.
     report = asked(
         offered(1, max_unit=32, reserved=40),
@@ -69,7 +69,7 @@ def test_the_text_of_why_lists_further_obstacles_notes_and_unread_sources():
     assert text[-2:] == ("  note: the largest free NUMA cell is 0", "not read: state: timed out")
 
 
-def test_the_text_of_why_counts_trees_by_first_obstacle_and_names_the_nearest():
+def test_the_why_text_counts_trees_by_first_obstacle_and_lists_nearest_trees():
     many = [offered(number) for number in range(1, 9)]
     short = offered(9, total=128, max_unit=128, reserved=126)
     text = lines(asked(*many, short, offered(10, total=96, max_unit=96), is_whole=True), WIDE)
@@ -182,7 +182,7 @@ def test_the_exit_code_is_2_if_the_search_gave_up_without_a_result():
     assert lines(report, WIDE)[1:] == ("host-1: not decided", "  undecided: too many ways")
 
 
-def test_the_json_document_of_why_has_obstacles_numa_cells_summary_and_request():
+def test_the_why_json_has_obstacles_and_numa_cells_and_summary_and_request():
     cells = (
         CellRoom(
             id=0,
