@@ -31,7 +31,8 @@ def journal(facts: HostFacts) -> Section:
     table = Table(
         id="changes",
         caption=f"Changes of the last 30 days, the newest first. The numbers of this page are of the audit of "
-        f"{utc(facts.report.started_at)}: a later change is not yet in them. Ages are at {utc(facts.now)}.",
+        f"{utc(facts.report.started_at)}: a later change is not yet in them. The last column has the command that "
+        f"reverses a change: for an undo, the command makes the undone change again. Ages are at {utc(facts.now)}.",
         columns=tuple(
             Column(heading=name, is_code=name in {"entry", "to undo"}, is_word=name in {"time (UTC)", "kind", "result"})
             for name in _COLUMNS
