@@ -30,7 +30,8 @@ HEADING = "The cloud's capacity"
 _AFTER_HEAL = (
     "Capacity is the sum of (total - reserved) x ratio of every host: for example, 48 CPUs with ratio 4 are 192 VCPU. "
     "No bar contains what is reserved. After heal means: the wasted amounts are removed from Placement, and what is "
-    "promised and not recorded is added. Heal does not change use that the cloud does not know."
+    "promised and not recorded is added, on every host, also where the agent's role is observer now. Heal does not "
+    "change use that the cloud does not know."
 )
 _HEADINGS = (
     "hosts", "total", "reserved", "ratio", "capacity", "recorded", "wasted", "wasted share",
@@ -62,10 +63,10 @@ def capacity(facts: FleetFacts) -> Section:
     if not sums:
         return Section(id="capacity", heading=HEADING, blocks=(Paragraph(text=rest or "There is no inventory."),))
     intro = (Paragraph(text=_AFTER_HEAL), *((Paragraph(text=rest),) if rest else ()))
-    return Section(id="capacity", heading=HEADING, blocks=(*intro, _picture(sums)))
+    return Section(id="capacity", heading=HEADING, blocks=(*intro, _picture(sums, without_amounts(facts.view.rows))))
 
 
-def _picture(sums: Sequence[ClassSums]) -> Picture:
+def _picture(sums: Sequence[ClassSums], lacking: int) -> Picture:
     shown = sums[:MOST_PICTURED]
     shapes = [shape for place, each in enumerate(shown) for shape in _block(each, place * _BLOCK)]
     return Picture(
@@ -74,7 +75,7 @@ def _picture(sums: Sequence[ClassSums]) -> Picture:
         conclusion=" ".join(map(conclusion, shown)),
         height=_BLOCK * len(shown),
         shapes=tuple(shapes),
-        table=_table(sums),
+        table=_table(sums, lacking),
         legend=(
             (Meaning.COUNTED, "recorded and used"),
             (Meaning.WRONG, "recorded and wasted"),
@@ -121,13 +122,20 @@ def _block(each: ClassSums, top: float) -> Iterator[Shape]:
 def _bar(name: str, bar: _Bar, top: float, per_unit: float) -> Iterator[Shape]:
     yield label(bar.words, _LEFT - 8, top + _BASE, anchor="end")
     at = _LEFT
-    for meaning, amount in bar.parts:
-        if amount <= 0:
-            continue
-        width = max(_LEAST, amount * per_unit)
+    parts = [(meaning, amount) for meaning, amount in bar.parts if amount > 0]
+    for (meaning, amount), width in zip(parts, _widths([amount * per_unit for _, amount in parts]), strict=True):
         yield rectangle(meaning, Box(at, top, width, _BAR), f"{bar.words}: {beside_its_class(name, amount)}")
         at += width
     yield label(f"free {beside_its_class(name, bar.free)}", min(at, _RIGHT) + 8, top + _BASE)
+
+
+def _widths(exact: Sequence[float]) -> list[float]:
+    """Return the widths of a bar's parts: each part is visible, and the widest part makes room for the small parts."""
+    widths = [max(_LEAST, width) for width in exact]
+    if widths:
+        widest = widths.index(max(widths))
+        widths[widest] = max(_LEAST, widths[widest] - (sum(widths) - sum(exact)))
+    return widths
 
 
 def _capacity_line(each: ClassSums, top: float, bottom: float, per_unit: float) -> Iterator[Shape]:
@@ -143,17 +151,18 @@ def _capacity_line(each: ClassSums, top: float, bottom: float, per_unit: float) 
         yield label(text, at, bottom + 18, anchor="middle", look="faint")
 
 
-def _table(sums: Sequence[ClassSums]) -> Table:
+def _table(sums: Sequence[ClassSums], lacking: int) -> Table:
     return Table(
         id="capacity-numbers",
         caption="Sums over the hosts whose inventory is known",
         columns=(Column(heading="class"), *(Column(heading=heading, is_number=True) for heading in _HEADINGS)),
-        rows=tuple(_cells(each) for each in sums[:MOST_LISTED]),
+        rows=tuple(_cells(each, lacking) for each in sums[:MOST_LISTED]),
         foot=f"and {len(sums) - MOST_LISTED} more classes" if len(sums) > MOST_LISTED else "",
     )
 
 
-def _cells(each: ClassSums) -> tuple[Cell, ...]:
+def _cells(each: ClassSums, lacking: int) -> tuple[Cell, ...]:
+    """Return the cells of a class; ``lacking`` hosts have no known inventory, so each class may be there too."""
     name = each.resource_class
     numbers = (each.capacity, each.used, each.wasted)
     ratios = sorted(each.ratios)
@@ -170,5 +179,5 @@ def _cells(each: ClassSums) -> tuple[Cell, ...]:
         Cell(text=beside_its_class(name, each.free)),
         Cell(text=beside_its_class(name, each.free_after)),
         Cell(text=over),
-        Cell(text=hosts(each.not_known) if each.not_known else "-"),
+        Cell(text=hosts(each.not_known + lacking) if each.not_known + lacking else "-"),
     )

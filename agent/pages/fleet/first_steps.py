@@ -119,7 +119,7 @@ def _of_codes(rows: Sequence[HostRow], facts: FleetFacts) -> Iterator[_Step]:
             (_ORDER[severity], places[first.key]),
             Cell(text=severity or "not known", meaning=_MEANINGS.get(severity, Meaning.UNREAD)),
             code,
-            affected,
+            at_fault,
             first,
             (f"stocktake explain {code}", *((f"stocktake heal --code {code}",) if _heals(code, first) else ())),
             _note(code, at_fault),
@@ -164,12 +164,18 @@ def _heals(code: str, row: HostRow) -> bool:
 
 
 def _note(code: str, rows: Sequence[HostRow]) -> str:
-    """Return on how many of the hosts heal repairs nothing because of the agent's role; "" if there is no such host."""
+    """Return what the operator must know before heal repairs these hosts; "" if heal repairs them all."""
     if code not in BY_CODE:
         return ""
+    where = ["only on the hosts in the column repair of Consumers on several hosts"] if code == SPREAD_CODE else []
     others = Counter(row.seen.role for row in rows if row.seen and row.seen.role not in HEALERS)
-    found = ", ".join(f"{hosts(number)} with role {name(role)}" for role, number in sorted(others.items()))
-    return f"heal repairs nothing on {found}: set [agent] role to {' or '.join(sorted(HEALERS))}" if found else ""
+    if others:
+        found = ", ".join(f"{hosts(number)} with role {name(role)}" for role, number in sorted(others.items()))
+        where.append(
+            f"heal repairs nothing on {found}: set [agent] role to {' or '.join(sorted(HEALERS))} there, then run "
+            f"stocktake heal --code {code}"
+        )
+    return "; ".join(where)
 
 
 def _results(rows: Sequence[HostRow], named: set[str]) -> str:

@@ -44,6 +44,8 @@ def _table(facts: FleetFacts) -> Table:
             names.setdefault(owner.consumer_uuid, owner.name)
     most = sorted(sums, key=lambda uuid: (-sums[uuid]["VCPU"] - sums[uuid]["PCPU"], uuid))[:MOST_LISTED]
     shown = marked_names(facts)
+    cpus = [sums[uuid]["VCPU"] + sums[uuid]["PCPU"] for uuid in most]
+    equal = bool(cpus) and cpus[-1] == cpus[0] and len(sums) > len(most)
     return Table(
         id="largest-consumers",
         caption=f"The {len(most)} consumers to which Placement has allocated the most VCPU and PCPU",
@@ -62,4 +64,5 @@ def _table(facts: FleetFacts) -> Table:
             )
             for uuid in most
         ),
+        foot="Other consumers may have as many: all in this table have the same number." if equal else "",
     )

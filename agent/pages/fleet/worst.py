@@ -26,7 +26,7 @@ MOST_WORST = 50
 #: The maximum number of characters in the rows that only the search shows. This limit keeps the page below 1 MB.
 MOST_SEARCHED = 450_000
 _MOST_ABOUT = 85
-_HEADING = "Worst hosts, and a search"
+_HEADING = "What to do first, the worst hosts, and a search"
 _SEEN = "first seen (UTC)"
 _HEADINGS = ("state", "host", "group", _SEEN, "what", "sold twice", "wasted", "free")
 _OF_CALM = ("state", "host", "group")

@@ -11,7 +11,7 @@ import pytest
 from agent.fleet.expected import ExpectedHost
 from agent.fleet.view import ExpectedHosts
 from agent.pages.blocks import Paragraph
-from agent.pages.fleet import worst
+from agent.pages.fleet import capacity, worst
 from agent.pages.fleet.gathered import Folder, gathered
 from agent.pages.fleet.harm import by_harm, is_calm, sold_twice_of
 from agent.pages.fleet.page import fleet_page
@@ -198,14 +198,15 @@ def test_the_first_step_prefers_a_host_that_can_heal_to_an_observer_host():
     steps, _ = steps_of(worse)
     assert steps[0][4:] == [
         "stocktake explain allocation-leaked",
-        "heal repairs nothing on 1 host with role observer: set [agent] role to companion or owner",
+        "heal repairs nothing on 1 host with role observer: set [agent] role to companion or owner there, then run "
+        "stocktake heal --code allocation-leaked",
     ]
 
 
 def test_a_consumer_on_two_hosts_is_repaired_on_the_host_without_the_instance():
     pair = (fleet.report(40, fleet.spread(40, 41, "c")), fleet.report(41, fleet.spread(41, 40, "c")))
     steps, _ = steps_of(*pair)
-    assert steps[0][1:4] == ["consumer-on-several-providers", "2", fleet.name(40)]
+    assert steps[0][1:4] == ["consumer-on-several-providers", "1", fleet.name(40)]
     page = fleet_page(facts_of(map(report_document, pair)))
     rows = tables(page)["worst-hosts"].rows
     assert rows[-1][1].text == fleet.name(41)
@@ -278,3 +279,10 @@ def test_the_times_when_a_loss_began_and_was_first_seen_are_separate_columns():
     (row,) = table.rows
     assert row[headings.index("began (UTC)")].text == "2026-11-21 07:11 (age 19 h)"
     assert row[headings.index("first seen (UTC)")].text == "2026-11-21 08:11 (age 18 h)"
+
+
+def test_the_parts_of_a_capacity_bar_are_all_visible_and_end_at_their_sum():
+    exact = [500.0, 0.2, 100.0, 0.5]
+    widths = capacity._widths(exact)
+    assert min(widths) >= 3
+    assert sum(widths) == pytest.approx(sum(exact))
