@@ -104,7 +104,7 @@ def _why_not_asked(task: AuditTask, snapshot: Snapshot) -> Snapshot:
     unread = [reading.source for reading in (snapshot.host, snapshot.nova) if not reading.ok]
     why = f"{unread[0]} was not read, so {_IDENTITY}" if unread else f"{_IDENTITY} yet (see finding identity-changed)"
     if task.parts.identity_files.may_be_elsewhere:
-        why = f"only root can read compute_id: {_IDENTITY}"
+        why = f"only root can read the file compute_id, so {_IDENTITY}"
     placement = dataclasses.replace(snapshot.placement, error=PlacementNotAsked(why))
     return dataclasses.replace(snapshot, placement=placement)
 

@@ -152,8 +152,8 @@ class JsonFormatter(formatters.JSONFormatter):
         return f'{{"event": "{event_name(record)}", {line[1:]}' if is_ours(record) else line
 
     def _line(self, record: stdlib.LogRecord) -> str:
-        # ``suppress`` instead of ``try`` and ``except``: in an except block, the second format() would add the
-        # exception.
+        # ``suppress`` instead of ``try`` and ``except``: if the second format() ran in an except block, oslo.log would
+        # find the RecursionError in sys.exc_info() and add the error to the log line.
         with contextlib.suppress(RecursionError):
             return str(super().format(record))
         shown = stdlib.makeLogRecord(record.__dict__)

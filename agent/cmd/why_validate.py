@@ -36,9 +36,9 @@ def parsable(words: Words) -> Words:
 
 
 def with_whole_uuid(client: PlacementClient, words: Words) -> Words:
-    """Return the words with the whole uuid of the provider whose uuid begins with ``in_tree``.
+    """Return ``words`` in which the beginning of a uuid in ``in_tree`` is replaced by the provider's whole uuid.
 
-    Raises UsageError if no uuid or several uuids begin with the text, PlacementError if Placement cannot be read.
+    Raises UsageError if the uuid of no provider or of several begins so, PlacementError if Placement cannot be read.
     """
     if not _is_beginning(words):
         return words

@@ -169,8 +169,8 @@ def set_override(conf: cfg.ConfigOpts, group: str, name: str, value: Any) -> Non
 def literal(value: Any) -> Any:  # noqa: ANN401 - as above
     r"""Return the value with each ``$`` (as in a password) escaped, so that oslo.config does not substitute it.
 
-    The escape is ``\$`` and not ``$$``: oslo.config turns ``\$`` into ``$$`` before it substitutes,
-    so with ``$$`` a backslash before a ``$`` would change the value.
+    The escape is ``\$`` and not ``$$``, because oslo.config first turns each ``\$`` into ``$$``. If the value itself
+    contains ``\$``, the escape ``$$`` would give ``\$$``, in which oslo.config would take ``\$`` for an escape.
     """
     if isinstance(value, str):
         return value.replace("$", r"\$")

@@ -32,5 +32,6 @@ _REMEDIES = (
     wait("the agent reads the source again in each audit"),
 )
 
-# ``rests_on`` is empty: the finding is about the source's answer, so the agent needs no source to check the finding.
+# ``rests_on`` is empty: the rule only looks at whether a source's answer is proven to be current. So the agent can
+# check the finding even if no source answers.
 RULE = Rule(code="source-stale", severity=Severity.ERROR, find=_find, rests_on=frozenset())

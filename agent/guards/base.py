@@ -66,7 +66,7 @@ def always(_: GuardedFinding) -> Wait | None:
 
 
 def next_run(heal: HealSettings) -> str:
-    """Return the end of a sentence about a limit of one run: when the next run begins, or what starts the next run."""
+    """Return the words after "this run has reached its limit": when the next run begins, or what starts that run."""
     if heal.interval_s is None:
         return "run `stocktake heal` again afterwards for the other changes"
     return f"next run in {heal.interval_s:.0f} s"

@@ -90,7 +90,7 @@ class MediatedDevices(NestedFamily):
     def belongs(
         self, consumer_uuid: str, resource_class: str, snapshot: Snapshot, settings: Settings
     ) -> Mapping[ProviderKey, int] | UnknownChildren:
-        """Return the number of mediated devices that the domain XML of the consumer's guest names, by parent device."""
+        """Return how many mediated devices the consumer's guest has in its domain XML, by parent device."""
         host = snapshot.host.value
         guest = next((d for d in host.domains if d.uuid == consumer_uuid), None) if host else None
         if host is None or host.devices is None or guest is None:

@@ -142,7 +142,9 @@ class Repair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeRepair:
-    """The repair of findings of one code by a reshape: Placement changes all providers and consumers, or nothing.
+    """Repairs all findings that have one finding code, by one reshape.
+
+    A reshape is atomic: Placement changes all its providers and consumers, or nothing.
 
     ``consumers`` returns all consumers of the reshape: heal must read their whole records first.
     """

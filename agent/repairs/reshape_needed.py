@@ -102,7 +102,7 @@ def _targets(scene: Scene, root: Provider, family: NestedFamily, resource_class:
 
 def _change(move: _Move, record: ConsumerRecord | None, consumer_uuid: str) -> ConsumerChange | Declined:
     if record is None or record.project_id is None or record.user_id is None:
-        return Declined(why=f"consumer {consumer_uuid} has no project or user, or its whole record was not read")
+        return Declined(why=f"consumer {consumer_uuid} has no project or user, or its record was read only in part")
     name, scene = move.resource_class, move.scene
     belongs = move.family.belongs(consumer_uuid, name, scene.snapshot, scene.settings)
     if isinstance(belongs, UnknownChildren):

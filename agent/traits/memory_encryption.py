@@ -106,7 +106,8 @@ def _with_sev(host: HostFacts) -> list[DomainCapabilities]:
 
 
 def _has_es(host: HostFacts) -> bool:
-    # A kernel with SNP uses the contexts of SEV-ES for SNP, even if libvirt and QEMU cannot use SNP.
+    # If SNP is on in the kernel, the kernel keeps the contexts (ASIDs) of SEV-ES for SNP guests, even if libvirt and
+    # QEMU cannot start such guests. SEV-ES guests then have none.
     in_kernel = host.kernel_flag("kvm_amd/sev_es") and not host.kernel_flag("kvm_amd/sev_snp")
     return bool(in_kernel) and at_least(host, qemu=(8, 0, 0))
 

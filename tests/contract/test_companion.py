@@ -368,7 +368,7 @@ def test_a_takeover_raises_reserved_before_it_deletes_the_companion_allocation(p
 
 
 @pytest.mark.parametrize("answer", [400, 503])
-def test_a_takeover_keeps_the_companion_allocation_until_inventory_is_written(placement, host, door, answer):
+def test_role_owner_keeps_the_companions_allocation_until_inventory_is_written(placement, host, door, answer):
     guests(host, ghost=(4, 512))
     host.agent("--once")
     _owner(host)

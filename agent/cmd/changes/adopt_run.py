@@ -179,8 +179,8 @@ def adopt_blocks(document: Document) -> Iterator[Block]:
     if "store" in document:
         command, about = "stocktake adopt --store", "the disk store from which DISK_GB is computed"
     else:
-        origin = document["identity_origin"] or "none found"
-        command, about = "stocktake adopt", f"{document['provider_uuid'] or 'no identity'} ({origin})"
+        uuid, origin = document["provider_uuid"], document["identity_origin"]
+        command, about = "stocktake adopt", f"provider {uuid} ({origin})" if uuid else "no identity found"
     yield f"host {document['host']}, node {document['node']}: {about}"
     yield from (f"  {step}" for step in document["steps"])
     yield from (f"refused ({refusal['guard']}): {refusal['why']}" for refusal in document["refusals"])

@@ -157,7 +157,7 @@ HELP_TEXTS: Mapping[str, HelpText] = {
             ("stocktake journal", "every change, oldest first"),
             ("stocktake journal --since 36h --limit 20", "the newest changes"),
             ("stocktake journal --code allocation-leaked", "only the repairs of one finding code"),
-            ("stocktake journal -f json", "the same with the whole state before each change"),
+            ("stocktake journal -f json", "every change, with the whole state before it"),
         ),
         exits=((0, "answered"), (2, "a line of the journal could not be read; the others were printed")),
     ),

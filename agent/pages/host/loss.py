@@ -49,7 +49,7 @@ class Loss:
 
     @property
     def is_none(self) -> bool:
-        """Whether the number is known to be zero."""
+        """Whether it is known that nothing is lost: no amount of any class, and no bytes."""
         return self.is_known and not self.amounts and not self.size_bytes
 
 

@@ -293,7 +293,7 @@ def _port(url: str) -> int | None:
 
 
 def _bare(url: str) -> str:
-    """Return ``url`` without query and fragment, which may be secret; ``quoted`` removes a login from the URL."""
+    """Return ``url`` without query and fragment, which may be secret. A login stays: ``quoted`` removes it later."""
     return _split(url)._replace(query="", fragment="").geturl()
 
 

@@ -45,7 +45,7 @@ def test_the_loss_of_a_source_lasts_from_a_failed_read_until_the_next_good_read(
     assert losses == (Loss(LIBVIRT, "at 120", 120, 1, is_error=False),)
 
 
-def test_a_source_that_denies_the_credentials_is_an_error_from_the_first_audit():
+def test_rejected_credentials_of_a_source_are_an_error_in_the_first_audit():
     denied, failed = (Failed(PLACEMENT, denied=True),), (Failed(PLACEMENT, denied=False),)
     _, told = life((0, denied), (60, failed), (120, ()), (180, failed))
     assert told == [[True], [True], [], [False]]

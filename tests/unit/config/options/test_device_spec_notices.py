@@ -76,7 +76,7 @@ def test_a_misspelt_device_spec_key_is_reported_with_the_nearest_valid_key(name,
 
 
 @pytest.mark.parametrize("name", ["x-rack", "x-owner", "comment", "location", "slot_label", "", "ü"])
-def test_an_unknown_device_spec_key_that_resembles_no_nova_key_causes_no_notice(name):
+def test_a_device_spec_key_that_is_unlike_every_key_of_nova_causes_no_notice(name):
     assert list(oddities(one(vendor_id="10de", **{name: "1"}))) == []
 
 

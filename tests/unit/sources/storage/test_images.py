@@ -464,7 +464,7 @@ def test_the_image_cache_size_is_0_if_the_cache_is_missing_or_on_another_device(
     assert cache_bytes(str(place), "/proc") == 0
 
 
-def test_an_image_store_is_shared_if_its_compute_nodes_file_lists_several_hosts(place):
+def test_an_image_store_is_shared_if_its_file_compute_nodes_names_several_hosts(place):
     (place / "compute_nodes").write_text(json.dumps({"cmp1": time.time()}))
     assert shared_because(str(place)) == ""
     (place / "compute_nodes").write_text(json.dumps({"cmp2": time.time(), "cmp1": time.time() - 3600}))
