@@ -90,7 +90,7 @@ def agents(facts: FleetFacts) -> Section:
     table = Table(
         id="agent-versions",
         caption="Agents by version and role, the most hosts first. For the names of all hosts of a row, type its "
-        "version and role into the search field of the section Worst hosts.",
+        "version and role into the search field above the table of the worst hosts.",
         columns=(
             Column(heading="version"),
             Column(heading="role"),

@@ -17,9 +17,10 @@ from agent.pages.fleet.harm import IN_WORDS, by_harm, is_calm, sold_twice_of, wa
 from agent.pages.fleet.kinds import kind_of
 from agent.pages.fleet.looks import WORDS, state_cell
 from agent.pages.fleet.shared_consumers import homes_of
+from agent.pages.fleet.sums import lacks_amounts
 from agent.pages.fleet.wording import about, amounts, as_of, counted, host_cell, hosts, place, since
 from agent.pages.page import Section
-from agent.pages.tables import cut
+from agent.pages.tables import NOT_KNOWN, cut
 
 #: The maximum number of hosts that the table shows. The search finds all other hosts too.
 MOST_WORST = 50
@@ -129,7 +130,7 @@ def _texts(row: HostRow, made: _Made) -> Mapping[str, str]:
         "what": made.homes.get(row.host) or about(row, made.facts),
         "sold twice": _amounts(row, "missing", sold_twice_of(row)),
         "wasted": _amounts(row, "leaked", wasted_of(row)),
-        "free": free_text(row.seen),
+        "free": NOT_KNOWN if lacks_amounts(row) else free_text(row.seen),
     }
 
 

@@ -171,6 +171,8 @@ def test_expected_hosts_without_a_report_are_unknown_but_bad_files_are_no_hosts(
     assert "These numbers of hosts may differ" in text
     assert f"Capacity and free amounts are unknown for 2 hosts: {fleet.name(3)}, {fleet.name(5)}." in text
     assert "except: wasted, sold twice, capacity and free" in text
+    rows = {row[1].text: [cell.text for cell in row] for row in tables(page)["worst-hosts"].rows}
+    assert rows[fleet.name(3)][-1] == "?"
     assert f"No sum contains the inventory of 2 hosts and {files}" in text
 
 
