@@ -2,7 +2,7 @@
 
 oslo.messaging derives its server from ``oslo_service.service.ServiceBase``. oslo.service takes that class from a
 backend, by default from eventlet's, and does not let a process change its backend later. agent/cmd blocks the import of
-eventlet.
+eventlet, so the default would fail: another backend must be selected before oslo.messaging is imported.
 """
 
 from __future__ import annotations

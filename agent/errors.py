@@ -61,7 +61,8 @@ class ConflictKind(enum.Enum):
 class Acknowledged(Protocol):
     """The writes of a plan that Placement acknowledged before the plan failed.
 
-    agent.model.plan.Applied implements this protocol, so that this module need not import agent.model.
+    The class agent.model.plan.Applied implements this protocol. Because of the protocol, this module need not import
+    agent.model.
     """
 
     @property
@@ -110,7 +111,7 @@ class SourceUnavailable(SourceError):
 
 
 class SourceDenied(SourceUnavailable):
-    """The source rejected the agent's credentials, so a retry does not help."""
+    """The source rejected the agent's credentials; another attempt with the same credentials would fail too."""
 
 
 class SourceInconsistent(SourceError):
@@ -142,8 +143,9 @@ class PlacementError(AgentError):
     """A request to Placement that failed.
 
     ``status`` is the HTTP status, None if no response came. ``request_id`` is the server's
-    ``x-openstack-request-id``. In ``applied`` the writer stores the writes that Placement acknowledged. After a
-    Retry-After, the client sets ``not_before``: the agent must send no request before this time (monotonic seconds).
+    ``x-openstack-request-id``. In ``applied`` the writer stores the writes that Placement acknowledged. If the
+    response has the header Retry-After, the client sets ``not_before``: before this time (monotonic seconds) the agent
+    must send no request.
     ``endpoint`` is Placement's URL, None if the client does not know the URL yet.
     """
 
@@ -171,7 +173,7 @@ class AnswerTooLarge(PlacementUnavailable):
 
 
 class PlacementNotAsked(PlacementUnavailable):
-    """The agent sent no request: another source could not be read, so this host's provider uuid is unknown.
+    """The agent sent no request, because it could not read the source that has this host's provider uuid.
 
     ``why`` is the reason; the message is ``why`` with the prefix "not asked".
     """
@@ -273,7 +275,7 @@ class AuditCancelled(AgentError):
 
 
 def is_denied(error: AgentError | None) -> bool:
-    """Return whether the source or Placement rejected the agent's credentials, so that a retry does not help."""
+    """Return whether the source or Placement rejected the credentials; with the same ones a retry would fail too."""
     return isinstance(error, SourceDenied | PlacementDenied)
 
 

@@ -94,14 +94,16 @@ class StateSource(Protocol):
         ...
 
     def light(self, last: NovaState, consumers: frozenset[str], deadline: Deadline) -> LightState:
-        """Return whether the rows of ``last``, a full read, may have changed, with much less work than ``read``.
+        """Return whether nova's rows may have changed since ``last``, which is the result of a full read.
+
+        This is much less work than ``read``.
 
         ``consumers`` has the same meaning as in ``read``. Raises SourceError.
         """
         ...
 
     def pulse(self, host: str, deadline: Deadline) -> Pulse:
-        """Return the heartbeat of ``host`` that ``read`` would return now, with much less work. Raises SourceError."""
+        """Return only the heartbeat that ``read`` of ``host`` would return, with much less work. Raises SourceError."""
         ...
 
     def migrations_of(self, host: str, instances: frozenset[str], deadline: Deadline) -> AllMigrations:
@@ -175,8 +177,9 @@ class ViewRequest:
     """What an audit reads from Placement. A consumer's record has all its allocations, in this tree and elsewhere.
 
     - ``fresh_allocations``: read allocations even if no generation changed.
-    - ``consumer_reads``: the maximum number of records to read of consumers that are new to the reader or whose
-      generation has changed. The reader first reads ``suspects``, consumers that looked wrong in the last audit.
+    - ``consumer_reads``: the maximum number of consumers' records to read. The reader reads the records of consumers
+      that are new to it and of consumers whose generation has changed. It begins with ``suspects``, consumers that
+      looked wrong in the last audit.
     - ``reported``: consumers named by reported findings. If the generation of one of their providers changed, the
       reader reads their records again, within ``consumer_reads``. The generation of a consumer that was deleted and
       created again (as in every move of an instance) starts from 0, so an equal generation of the consumer proves
@@ -184,8 +187,8 @@ class ViewRequest:
     - ``unsuspicious_reads``: the number of additional records to read, of consumers that are not suspects, are in no
       reported finding and did not appear or change since the last read. The reader takes the records that it never
       read, then those that it read longest ago. None: read all records that the reader does not have yet.
-    - ``shared_reads``: the maximum number of consumers whose allocations on providers that share with this host's root
-      are read, ``suspects`` first. 0: do not search for sharing providers.
+    - ``shared_reads``: this concerns the providers that share with this host's root. The reader reads the
+      allocations on them for at most this number of consumers, ``suspects`` first. 0: do not search for them.
     - ``everything``: read everything again, except the records of consumers whose generation is unchanged.
     - ``usages``: compare the usages that Placement counts with the allocations that Placement lists, one request for
       each provider. Unless ``spares_nothing``, compare only where the last complete comparison found a difference.
@@ -204,7 +207,7 @@ class ViewRequest:
 
     @property
     def spares_nothing(self) -> bool:
-        """Whether to read everything at any cost: a full read is due, or an operator runs a command."""
+        """Whether the number of requests does not matter: a full read is due, or an operator runs a command."""
         return self.everything or self.unsuspicious_reads is None
 
 

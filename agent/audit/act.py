@@ -65,7 +65,7 @@ class Acted:
 
 
 def decide_and_act(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> Acted:
-    """Decide, and write the plan in at most ``conflict_rounds`` rounds, if a write is allowed and necessary."""
+    """Decide. If a write is allowed and necessary, write the plan, in at most ``conflict_rounds`` rounds."""
     snapshot, decision = _decided(task, memory, snapshot)
     acted = Acted(
         snapshot=snapshot,
@@ -132,7 +132,10 @@ def _pause(task: AuditTask, seconds: float) -> None:
 
 
 def _with_refusals(acted: Acted) -> Acted:
-    """Return ``acted``; add the findings about rejected writes and unknown traits, which only the writes revealed."""
+    """Return ``acted`` with findings about rejected writes and unknown traits added.
+
+    ``_decide`` could not make these findings: the agent learns of the rejections and the traits only when it writes.
+    """
     if not acted.refused and acted.unknown_traits == acted.decision.facts.unknown_traits:
         return acted
     decision = with_refusals(acted.decision, acted.refused, acted.unknown_traits)
@@ -205,9 +208,9 @@ def _apply(task: AuditTask, acted: Acted) -> Acted:
 def _beside_the_tree(task: AuditTask, acted: Acted) -> Acted:
     """Write the allocations of the agent's own consumers, then nova's compute node records, which describe the result.
 
-    Stop at the first failure. If Placement rejected an inventory, the agent does not change its own consumers: it may
-    remove a consumer's allocation only after Placement accepted an inventory whose ``reserved`` covers the use that
-    this allocation stands for.
+    Stop at the first failure. If Placement rejected an inventory, the agent does not change its own consumers. Each
+    allocation of such a consumer counts some use of the host. The agent may remove the allocation only after Placement
+    accepted an inventory whose ``reserved`` counts this use instead.
     """
     plan = acted.decision.plan
     has_inventory = not any(isinstance(refused.write, PutInventories) for refused in acted.refused)

@@ -30,7 +30,10 @@ _UNLISTED = "usage-unlisted"
 
 
 def checks_of(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> Checks:
-    """Return what the audit did and did not read, which decides what findings it can check (see ``with_writes``)."""
+    """Return what the audit read and what it could not read. This decides which findings the audit can check.
+
+    After the audit's writes, ``with_writes`` adds what they show.
+    """
     view, state = snapshot.placement.value, snapshot.nova.value
     return Checks(
         unread=frozenset(reading.source for reading in snapshot.readings if not reading.ok),
@@ -47,9 +50,10 @@ def checks_of(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> Check
 
 
 def with_writes(checks: Checks, task: AuditTask, plan: Plan, attempts: int, error: AgentError | None) -> Checks:
-    """Return the checks after the audit's writes: an audit that tried no write cannot check ``write-refused``.
+    """Return the checks after the audit's writes.
 
-    An audit of role observer never writes, so for this role the finding does not apply and needs no check.
+    The finding ``write-refused`` can be checked only by an audit that tried its writes or had nothing to write. In role
+    observer an audit never writes, so the finding does not apply and needs no check.
     """
     if task.settings.role is Role.OBSERVER and task.request.publish is Publish.BY_ROLE:
         return checks
@@ -80,8 +84,8 @@ def _codes(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> Iterable
         yield _UNLISTED, PLACEMENT
     unread = [reading.source for reading in snapshot.readings if not reading.ok]
     if task.settings.role is Role.OBSERVER and unread:
-        # The agent's own consumer may represent use that only the source that was not read could show. Then the
-        # consumer is not a leftover.
+        # One of the agent's own consumers looks like a leftover if no source shows the use for which it was made. The
+        # source that was not read could show this use, so the audit cannot check the finding.
         yield _LEFTOVER, unread[0]
     if task.settings.role is Role.OWNER and (memory.written is None or not task.owns()):
         # In role owner, the finding trait-unexpected needs the agent's last write of the tree, which a new process

@@ -50,7 +50,7 @@ def state_for_a_change(
 def light_state(
     task: AuditTask, last: NovaState, consumers: frozenset[str], *, before: Standing | None = None
 ) -> LightState:
-    """Return the result of a light read: whether the rows of ``last``, the last full read, may have changed.
+    """Make a light read, whose result shows whether rows have changed since ``last``, the last full read.
 
     ``before`` is as in ``current_state``. Raises SourceError; the error is a SourceStale if the rows may be old.
     """

@@ -104,8 +104,8 @@ def decide(
     seen = _facts(snapshot, settings, subject, found, tree)
     silent_for_s = max(0, reads.at - quiet.since) if quiet else 0
     compute = _rival(seen, None, silent_for_s)
-    # While a running nova-compute owns the provider, the agent writes nothing, so nova-compute's values stay there.
-    # If the agent judged these values, each audit would count them as a new overwrite.
+    # While a running nova-compute owns the provider, the agent writes nothing, so nova-compute's values stay there. Do
+    # not call ``judged`` then: each audit would count these values again as a change by another writer (a strike).
     judgement = written
     if compute is None and tree is not None and seen.view is not None:
         judgement = judged(written, seen.view.root, tree.root)
@@ -176,7 +176,7 @@ def _nova_alive_since(snapshot: Snapshot, settings: Settings, past: History, rea
 def _concluded(
     facts: AuditFacts, found: Compared, judgement: WrittenProvider | None, past: History, reads: AuditReads
 ) -> Decision:
-    """Return the decision. Its plan deletes an orphaned node only if the finding about this node is confirmed."""
+    """Return the decision. Its plan deletes an orphaned compute node only if the finding about it is confirmed."""
     findings = _findings(facts)
     host_view = resource_view(facts.snapshot, facts.settings, facts.node, facts.tree)
     used = used_by_the_books(facts.snapshot, facts.settings, facts.root_uuid, host_view, found.books.occupied)
@@ -238,8 +238,8 @@ def _plan(
     gone = orphan_plan(facts.snapshot, facts.settings, subject, facts.left, confirmed)
     return dataclasses.replace(
         plan,
-        # Remove the allocations that the agent wrote in role companion, but only after it has written inventories
-        # whose ``reserved`` counts the same use.
+        # Remove the allocations that the agent wrote in role companion. The agent writes a plan's ``allocations`` after
+        # its inventories, whose ``reserved`` then counts the same use. So the use is counted at all times.
         allocations=released(facts.snapshot, facts.settings, tree),
         records=(*own.records, *gone.records),
         removals=gone.removals,

@@ -1,6 +1,7 @@
-"""Say why findings ended: gather what the reasons need (the journal, the configuration, the agent's own writes).
+"""Say why findings ended.
 
-agent/books/gone.py chooses the reason.
+This module gathers the facts: the journal, changes of the configuration, and the agent's own writes. From these facts
+agent/books/gone.py chooses the reason for each finding.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from agent.model.audit import AuditMemory, Reconfigured
 from agent.model.finding import GoneFinding, History, Sighting
 from agent.model.settings import Settings
 
-# Settings that only say when and how the agent audits. No finding begins or ends because of them.
+# Settings that only say when and how the agent audits. A change of these settings ends no finding, so the comparisons
+# of settings leave them out.
 _WITHOUT_EFFECT = frozenset(
     {
         "access",

@@ -2,8 +2,7 @@
 
 A database replica whose replication lags or has stopped still answers at once and completely. The newest heartbeat of
 the cell's services shows the age of the rows: each conductor, scheduler and nova-compute writes a heartbeat every
-``report_interval`` (10 s). So the rows are as old as the newest heartbeat that is read with them, or up to 10 s
-younger.
+``report_interval`` (10 s). So the newest heartbeat among the rows is at most 10 s older than the rows.
 
 ``SHOW REPLICA STATUS`` would not help: through a database proxy, the statement shows nothing. The age is measured with
 the state source's clock if the state source has one, otherwise with the hypervisor's clock. Pure.
@@ -27,11 +26,11 @@ def oldest_s(settings: Settings) -> float:
 
 
 def standing(before: Standing | None, heartbeat: datetime.datetime | None, monotonic: float) -> Standing | None:
-    """Return the newest heartbeat, and the time (in monotonic seconds) since which it has not changed.
+    """Return the newest heartbeat so far, and since when (in monotonic seconds) it has been the newest.
 
-    If ``heartbeat`` is newer than the heartbeat of ``before``, this time is now (``monotonic``). Otherwise, or if no
+    If ``heartbeat`` is newer than the heartbeat of ``before``, that is since now (``monotonic``). Otherwise, or if no
     heartbeat was read (None), the result is ``before``. A light read may return the heartbeat of another service than a
-    full read. If an older heartbeat of another service counted as new, outdated rows would look current.
+    full read, and that heartbeat may be older. It does not count as new, because outdated rows would then look current.
     """
     if heartbeat is None:
         return before

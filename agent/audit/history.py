@@ -47,7 +47,7 @@ def with_history(task: AuditTask, memory: AuditMemory) -> AuditMemory:
 def consumers_of(sightings: Iterable[Sighting]) -> tuple[str, ...]:
     """Return the uuids of the consumers in findings about allocations.
 
-    Consumers whose own record in Placement is needed to check the finding come first.
+    Some findings can be checked only with the consumer's own record in Placement. Their consumers come first.
     """
     found = [(sighting.code in OF_RECORDS, finding_of(sighting)) for sighting in sightings]
     of_records = sorted(f.consumer_uuid for first, f in found if first and f.consumer_uuid)
@@ -58,9 +58,10 @@ def consumers_of(sightings: Iterable[Sighting]) -> tuple[str, ...]:
 def save_history(
     task: AuditTask, memory: AuditMemory, before: History, after: History, ended: frozenset[str]
 ) -> AuditMemory:
-    """Return the memory with the history ``after``; save it if it changed. ``before`` is the history before this audit.
+    """Return the memory with the history ``after``, and save this history if it differs from ``before``.
 
-    ``ended``: the findings that audits of this process found to be gone since the last save.
+    ``before`` is the history before this audit. ``ended`` are the findings that ended in this process's audits since
+    the last save.
     """
     memory = dataclasses.replace(memory, history=after, ended=ended)
     # The first audit of a process saves even if only times changed, because the process may end after this one audit.
@@ -71,9 +72,10 @@ def save_history(
 
 
 def saved(parts: Parts, memory: AuditMemory) -> AuditMemory:
-    """Save the history now, under the write lock; return the memory, with the merged history if another process saved.
+    """Save the history now, under the write lock, and return the memory with the saved history.
 
-    If another process has the lock, or the file cannot be written, the next audit tries again.
+    If another process saved a history meanwhile, the saved history is the merger of both. If another process has the
+    lock, or the file cannot be written, the next audit tries again.
     """
     if memory.history is None:
         return memory
@@ -91,7 +93,8 @@ def saved(parts: Parts, memory: AuditMemory) -> AuditMemory:
 def _content(history: History) -> tuple[object, ...]:
     """Return the history without the times that change in every audit."""
     found = [
-        # ``stands_since`` is included: it alone changes if the count of audits starts again with equal evidence.
+        # ``stands_since`` is a time, but belongs to the content: if the count of audits starts again with equal
+        # evidence, it is the only value that changes.
         (s.id, s.times, s.stands_since, s.evidence_digest, s.confirmed, _severity(s), s.caused_by)
         for s in history.sightings
     ]

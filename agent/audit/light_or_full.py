@@ -1,9 +1,13 @@
 """Decide whether a light read of the cloud's state is enough for an audit, or why the audit reads in full. Pure.
 
 An audit with a light read decides on the rows of the last full read; it newly reads only the row of the host's compute
-service, the heartbeats and the time. So a light read is enough only if three things are certain: the rows are still the
-same, the audit would do and report the same as the last audit, and the last audit saw no change (an audit may see only
-half of a change). If anything is unclear, the audit reads in full.
+service, the heartbeats and the time. So a light read is enough only if three things are certain:
+
+- The rows are still the same.
+- The audit would do and report the same as the last audit.
+- The last audit saw no change. If it saw one, it may have seen only half of the change.
+
+If anything is unclear, the audit reads in full.
 """
 
 from __future__ import annotations
@@ -22,9 +26,10 @@ from agent.model.placement import PlacementView
 from agent.model.report import Verdict
 from agent.model.snapshot import StateRead
 
-# If an instance's row still has the flavors or the migration context of a move, the agent reads in full until the row
-# has not changed for this long. While an instance has a task or moves, the agent always reads in full: nova writes
-# some columns (of instance_extra) without a new ``updated_at`` of the instance, mostly during a move.
+# A light read detects a change of an instance's row by its ``updated_at``. During a move, nova writes some columns (of
+# instance_extra) without a new ``updated_at``. So the agent always reads in full while an instance has a task or moves.
+# If the row still has the flavors or the migration context of a move, the agent goes on to read in full until the row
+# has not changed for this long.
 JUST_MOVED = datetime.timedelta(minutes=10)
 # Codes of findings that do not depend on nova's rows. Every other finding makes the next audit read in full.
 NOT_ABOUT_THE_CLOUD = frozenset(
@@ -96,8 +101,8 @@ def judged(
 ) -> Judged:
     """Return whether a light read is enough, and if not, why. ``is_due``: by the schedule, a full read is due.
 
-    ``view``, ``consumers`` and ``node_uuid`` are what this audit read from Placement; ``consumers`` and ``node_uuid``
-    select the state source's rows.
+    ``view`` is what this audit read from Placement. The state source returns the rows of ``consumers`` and
+    ``node_uuid``, so a light read is not enough if they differ from those of the last full read.
     """
     changed = () if last.sign is None else light.sign.changed_since(last.sign)
     if changed:
@@ -127,13 +132,17 @@ def why_not_enough(findings: Iterable[Finding], memory: AuditMemory, *, is_writi
     if is_writing:
         return "the audit is about to write"
     sightings = memory.history.sightings if memory.history else ()
-    # Leave out findings that the last audit could not check and only carried over from an earlier audit.
+    # The findings must be those of the last audit. The history also has findings that the last audit could not check
+    # and only carried over: they do not count.
     known = {sighting.id for sighting in sightings if not sighting.unknown_because}
     return "" if {finding.id for finding in findings} == known else "the findings changed"
 
 
 def what_rests_on(findings: Iterable[SeenFinding], rows: Iterable[Row]) -> str:
-    """Return which finding or ledger row rests on nova's rows, so that the next audit must read in full; "" if none."""
+    """Return why the next audit must read nova's rows in full; "" if there is no reason.
+
+    The reason is a finding that depends on these rows or is not confirmed, or a consumer with an unfinished operation.
+    """
     for seen in findings:
         finding = seen.finding
         if not seen.confirmed:
@@ -166,10 +175,10 @@ def kept(last: FullState | None, how: StateRead, state: NovaState | None, beside
 
 
 def _rows(state: NovaState) -> tuple[object, ...]:
-    """Return the rows of a full read that are compared with those of the next; a difference shows a change in between.
+    """Return the rows that ``kept`` compares with those of the last full read: a difference shows a change.
 
-    The sign (StateSign) was read before the rows. If an instance arrives after the sign was read and leaves before the
-    next audit, both audits have equal signs; only the rows show the change.
+    The signs (StateSign) do not show every change, because a sign is read before the rows. If an instance arrives after
+    the sign was read and leaves before the next audit, both audits have equal signs, and only the rows differ.
     """
     return (state.instances, state.migrations, state.finished_evacuations)
 

@@ -145,12 +145,16 @@ class Parts:
     - ``store`` if no file remembers from which store DISK_GB was computed;
     - ``journal``, ``reshaper``, ``names`` and ``own_file`` in a process that runs neither heal nor adopt.
 
-    ``random`` returns a number in [0, 1) for jitter, ``new_id`` an audit id. ``request_scope`` puts this id on every
-    request to Placement inside its ``with`` block. Each read of a source runs inside a ``reading`` block with the name
-    of the source; if the agent must stop, it may abandon this read. ``notes`` returns problems of the agent's own
-    files. ``late`` returns the late readings (see AuditTask) with which an audit begins: in a command, those of the
-    command's earlier audits; in the daemon, none. ``tried`` returns how many requests to Placement the process has sent
-    or tried to send.
+    The functions:
+
+    - ``random`` returns a number in [0, 1) for jitter, ``new_id`` an audit id.
+    - ``request_scope`` puts the audit id on every request to Placement inside its ``with`` block.
+    - ``reading``: each read of a source runs inside such a ``with`` block, with the name of the source. If the agent
+      must stop, it may abandon this read.
+    - ``notes`` returns problems of the agent's own files.
+    - ``late`` returns readings that a new audit begins with (see ``late`` in AuditTask): in a command, those of its
+      earlier audits; in the daemon, none.
+    - ``tried`` returns the number of requests to Placement that the process has sent or tried to send.
     """
 
     state: StateSource
@@ -184,7 +188,8 @@ class AuditTask:
     """One audit to run: its request, settings and parts. ``cancelled`` returns whether a stop was requested.
 
     ``began`` and ``read_by`` are the start and the end of the audit's reads, in monotonic seconds. ``late`` has the
-    readings of sources that used up their whole deadline in this audit: the audit does not read these sources again.
+    result (a Reading) for each source whose read took until the deadline. The audit uses this result and does not read
+    the source again.
     """
 
     request: AuditRequest

@@ -32,11 +32,12 @@ from agent.timing.full_read_schedule import Turn, overdue, turn
 EVERY_CONSUMER = 10**9
 _IDENTITY = "this host's identity is not known"
 USAGE_UNLISTED = "usage-unlisted"
-# A scheduled read of allocations also reads, in rotation, the records of this many consumers about which nothing is
-# suspicious. With one such record, an unchanged host needs fewer than 1.25 requests per audit, however many consumers
-# it has.
+# Whenever the schedule makes an audit read the allocations again, the audit also reads the records of this many
+# consumers that do not look suspicious, each time others. With one such record, an unchanged host needs fewer than 1.25
+# requests per audit, however many consumers it has.
 UNSUSPICIOUS_READS = 1
-# An audit reads at most this many consumers of sharing providers, because one statement selects all their nova rows.
+# The maximum number of consumers of sharing providers that an audit reads. The limit exists because one SQL statement
+# selects the nova rows of all of them.
 SHARED_READS = 500
 
 
@@ -98,7 +99,7 @@ def read(task: AuditTask, memory: AuditMemory) -> Snapshot:
 
 
 def _why_not_asked(task: AuditTask, snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot. If the agent did not ask Placement, the error of Placement's reading says why."""
+    """Return the snapshot. If Placement was not asked, put the reason into Placement's reading, as its error."""
     if snapshot.placement.asked:
         return snapshot
     unread = [reading.source for reading in (snapshot.host, snapshot.nova) if not reading.ok]
@@ -123,10 +124,10 @@ def with_storage(task: AuditTask, snapshot: Snapshot) -> Snapshot:
 
 
 def with_full_state(task: AuditTask, memory: AuditMemory, snapshot: Snapshot, why: str) -> Snapshot:
-    """Read the state in full after a light read, for the reason ``why``, then libvirt again; return the new snapshot.
+    """Read the state in full after a light read, then libvirt again; return the new snapshot. ``why`` is the reason.
 
-    The order of the reads is that of every audit: the state after Placement, libvirt after the state. A caller that has
-    read storage before calls ``with_storage`` afterwards.
+    As in every audit, the state is read after Placement, libvirt after the state, and storage after libvirt. This
+    function reads no storage: a caller that has read storage before must then call ``with_storage``.
     """
     how = dataclasses.replace(snapshot.state_read, why_full=why, saw_change=True)
     nova = in_full(task, memory, how.consumers)
@@ -176,8 +177,8 @@ def read_placement(task: AuditTask, memory: AuditMemory, its: Turn) -> Reading[P
         fresh_allocations=its is not Turn.NOTHING or memory.recheck_recorded,
         everything=its is Turn.EVERYTHING,
         consumer_reads=most,
-        # A full read (Turn.EVERYTHING) already sends the most requests. Reading unsuspicious consumers too would add
-        # a third, so a full read omits them.
+        # A full read (Turn.EVERYTHING) already sends more requests than any other read. Unsuspicious consumers would
+        # increase their number by a third, so a full read leaves these consumers out.
         unsuspicious_reads=min(UNSUSPICIOUS_READS, most) if its is Turn.ALLOCATIONS else 0,
         suspects=memory.suspects,
         reported=memory.reported,
@@ -261,7 +262,7 @@ def _images(task: AuditTask, host: HostFacts | None) -> tuple[Reading[StorageFac
 
 
 def heartbeat_after(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> Standing | None:
-    """Return the cell's newest heartbeat and since when it is unchanged, for a comparison in the next audit."""
+    """Return the cell's newest heartbeat, and since when it has been the newest. The next audit compares with it."""
     state, error = snapshot.nova.value, snapshot.nova.error
     read_now = state.heartbeat if state else error.heartbeat if isinstance(error, SourceStale) else None
     return standing(memory.heartbeat, read_now, task.parts.clock.monotonic())

@@ -1,4 +1,4 @@
-"""Read nova's rows for one audit: only signs of a change if that is enough (a light read), otherwise in full.
+"""Read nova's rows for one audit: in full, or only enough to see whether they have changed (a light read).
 
 light_or_full.py decides which read is enough.
 """
@@ -30,7 +30,8 @@ class ReadState(NamedTuple):
 def read_state(task: AuditTask, memory: AuditMemory, view: PlacementView | None, *, is_due: bool) -> ReadState:
     """Read the state, light or in full. ``view`` is what this audit read from Placement before."""
     consumers = view.consumer_uuids | view.shared_consumer_uuids if view else memory.consumers
-    # Request the rows of the guests too: nova may have deleted a guest's instance, and the audit needs its row.
+    # The state source is also asked for the instances of libvirt's guests. nova may have deleted the instance of a
+    # guest that still runs, and the audit needs the deleted row.
     how = StateRead(consumers=consumers | memory.guests, why_full=why_no_light_read(task.request, memory))
     last = memory.full_state
     if how.why_full or last is None:
@@ -68,7 +69,11 @@ def _light(task: AuditTask, memory: AuditMemory, last: FullState, consumers: fro
 
 
 def _after_a_failure(task: AuditTask, memory: AuditMemory, light: Reading[LightState], how: StateRead) -> ReadState:
-    """Read in full after a failed light read; but if the light read timed out or was outdated, return its error."""
+    """Read in full after a failed light read.
+
+    If the light read timed out or found outdated rows, a full read would hardly succeed either. So the result is then
+    the error of the light read.
+    """
     how = dataclasses.replace(how, why_full="the light read of nova's rows failed", saw_change=True)
     is_late = light.duration_s >= task.settings.source_deadline_s - JUST_BEFORE_S
     if is_late or isinstance(light.error, SourceStale):

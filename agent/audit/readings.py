@@ -10,12 +10,13 @@ from agent.errors import AgentError, ConfigError, SourceUnavailable
 from agent.model.snapshot import Reading
 
 T = TypeVar("T")
-# A read that fails at most this many seconds before its deadline counts as late: a library may end a call too early.
+# A library may end a call shortly before the deadline of the call. So a read counts as late even if it fails up to this
+# many seconds before its deadline.
 JUST_BEFORE_S = 0.5
 
 
 def reading(task: AuditTask, source: str, ask: Callable[[], T]) -> Reading[T]:
-    """Call ``ask`` and return its value or its AgentError as a Reading; only this function turns errors into Readings.
+    """Call ``ask``, and return a Reading with its value or its AgentError. Only this function makes Readings of errors.
 
     A ConfigError is raised and not turned into a Reading, because only the operator can correct the configuration.
     """

@@ -112,7 +112,7 @@ def _reads(task: AuditTask, acted: Acted) -> AuditReads:
 
 
 def _losses(task: AuditTask, before: History, acted: Acted, reads: AuditReads) -> tuple[Loss, ...]:
-    """Return for each source that was not read a Loss: since when, in how many audits. Those in ``before`` continue."""
+    """Return a Loss for each unread source: since when, and for how many audits. Losses in ``before`` continue."""
     failed = [
         Failed(reading.source, is_denied(reading.error), reading.asked)
         for reading in acted.snapshot.readings
@@ -123,9 +123,10 @@ def _losses(task: AuditTask, before: History, acted: Acted, reads: AuditReads) -
 
 
 def _named(memory: AuditMemory, before: History, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """Return the findings; a finding that earlier audits saw with the uuid of the host's provider gets this uuid.
+    """Return the findings; put the uuid of the host's provider into those that earlier audits reported with the uuid.
 
-    A new process does not know the uuid at first. Without the uuid, a finding about the host would have another id.
+    A new process does not know the uuid at first. A finding's id depends on the uuid, so without the uuid a known
+    finding would look like a new one.
     """
     if memory.identity is not None or before.root_uuid is None:
         return findings
@@ -215,7 +216,7 @@ def _of_recorded(confirmed: Confirmed) -> tuple[str, ...]:
 
 
 def _suspects(acted: Acted, confirmed: Confirmed) -> tuple[str, ...]:
-    """Return the consumers with a suspicious verdict, whose records the next audit reads first.
+    """Return the consumers whose records the next audit reads first, for example those with a suspicious verdict.
 
     While libvirt or the state source cannot be read, most verdicts are UNKNOWN, so UNKNOWN is not suspicious then.
     """
@@ -228,7 +229,11 @@ def _suspects(acted: Acted, confirmed: Confirmed) -> tuple[str, ...]:
 
 
 def _newly_unread(memory: AuditMemory, acted: Acted, suspects: tuple[str, ...]) -> bool:
-    """Return whether a newly suspicious consumer's record was not read yet, so that an audit must follow at once."""
+    """Return whether another audit must follow at once, because it must read the record of a new suspect.
+
+    A new suspect is a consumer with allocations that was not suspicious after the last audit, and whose record this
+    audit did not read.
+    """
     view = acted.snapshot.placement.value
     read = {record.consumer_uuid for record in view.consumers} if view else set()
     holding = view.consumer_uuids if view else frozenset()
@@ -249,5 +254,6 @@ def _written(memory: AuditMemory, acted: Acted) -> WrittenProvider | None:
         # Nothing to write: Placement already has the desired inventory, whichever client wrote it.
         return remembered(decision.written, root)
     # Placement does not have the desired inventory, because it refused the write, or because a source could not be read
-    # and the agent postponed the write. So the inventory in Placement is not a new overwrite by another writer.
+    # and the agent postponed the write. Another writer did not cause this difference, so it is no new strike: the
+    # memory stays as it was before this audit.
     return memory.written

@@ -28,8 +28,8 @@ from agent.node_record.summary import summary
 class Run:
     """The audit's id, start and duration. ``ended`` is the end in monotonic seconds, for computing ages.
 
-    ``tried`` is the number of requests to Placement that were sent or tried. ``remembered`` are the findings that the
-    history file had at the first audit of this process.
+    ``tried`` is the number of requests to Placement that were sent or tried. ``remembered``: in the first audit of this
+    process, the findings that an earlier process left in the history file.
     """
 
     audit_id: str
@@ -41,9 +41,9 @@ class Run:
 
 
 def report(run: Run, task: AuditTask, memory: AuditMemory, acted: Acted, found: Found) -> AuditReport:
-    """Return the report. ``memory`` is the next audit's memory.
+    """Return the report. ``memory`` is what this audit passes to the next audit.
 
-    A book (promised, held or recorded) whose source was not read adds no rows.
+    If the source of a book (promised, held or recorded) was not read, the report has no rows from this book.
     """
     settings, decision, snapshot = task.settings, acted.decision, acted.snapshot
     view, uuid = snapshot.placement.value, memory.identity.uuid if memory.identity else None

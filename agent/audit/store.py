@@ -17,7 +17,7 @@ from agent.resources.store_doubt import to_remember
 
 
 def with_store(task: AuditTask, memory: AuditMemory) -> AuditMemory:
-    """Return the memory with the store that the file names; without a readable file, return the same memory."""
+    """Return ``memory`` with the store that the file names. If the file cannot be read, ``memory`` is unchanged."""
     record = task.parts.store.load() if task.parts.store else None
     return memory if record is None else dataclasses.replace(memory, store=record.mark)
 
@@ -44,7 +44,7 @@ def _save(task: AuditTask, store: StoreMemory, before: StoreMark | None, learned
 
 
 def _lacking(record: StoreRecord | None, before: StoreMark | None, learned: StoreMark | None) -> StoreMark | None:
-    """Return the store's mark (what identifies the store) to write to the file; None if the file need not change.
+    """Return the mark to write to the file, None if the file need not change. A mark identifies a store.
 
     - The file (``record``) is missing: return the mark that the audit learned, else ``before``.
     - The file has the mark ``before``, which the audit began with: return the mark that the audit learned, if any.

@@ -1,6 +1,7 @@
-"""Collect the amounts that the three books have for a finding's consumers; later they show why the finding ended.
+"""Collect the amounts that the three books have for a finding's consumers.
 
-The books are promised (nova's database), held (libvirt, storage) and recorded (Placement's allocations). Pure.
+The books are promised (nova's database), held (libvirt, storage) and recorded (Placement's allocations). When the
+finding ends, a comparison with these amounts shows why it ended. Pure.
 """
 
 from __future__ import annotations
@@ -41,10 +42,12 @@ def _total(name: str, amounts: list[tuple[int | None, int | None, int | None]]) 
 
 
 def booked_of(finding: Finding, booked: BookedBy) -> tuple[Booked, ...]:
-    """Return the books' amounts for the finding's one consumer, or else for the finding's class on the whole host.
+    """Return the amounts in the books that belong to the finding.
 
-    If all claims of the finding have the same consumer key, the amounts are those of this key, even if the finding's
-    ``consumer_uuid`` is another: the key of a volume that is named after an instance is the volume's path.
+    - If all claims of the finding have the same consumer key: the amounts of this key. The key may differ from the
+      finding's ``consumer_uuid``. For example, if a volume is named after an instance, the key is the volume's path.
+    - Else, if the finding has a ``consumer_uuid``: the amounts of this consumer.
+    - Else, if the finding has a resource class: the host's sums for this class.
     """
     keys = list(dict.fromkeys(claim.consumer.key for claim in finding.evidence))
     if finding.consumer_uuid and len(keys) != 1:

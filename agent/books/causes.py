@@ -29,7 +29,10 @@ def _consumer(found: Finding) -> tuple[str, ...]:
 
 
 def _provider(found: Finding) -> tuple[str, ...]:
-    """Return the provider's uuid and name. In provider-name-conflict, two providers share only the name."""
+    """Return the provider's uuid and name. Findings share a provider if one of the two is equal.
+
+    The name is necessary for provider-name-conflict, in which two providers with different uuids have the same name.
+    """
     name = dict(found.facts).get("provider_name")
     return tuple(str(part) for part in (found.provider_uuid, name) if part)
 
@@ -39,10 +42,12 @@ def _host(found: Finding) -> tuple[str, ...]:  # noqa: ARG001 - all findings of 
 
 
 class _Link(NamedTuple):
-    """A rule: findings with codes in ``roots`` cause those with codes in ``symptoms`` that share a value of ``of``.
+    """A rule: a finding with a code in ``roots`` causes a finding with a code in ``symptoms``.
 
-    ``of`` returns a finding's consumer, provider or host. A symptom of one link may be a root of another link. The
-    finding at the beginning of such a chain is the root.
+    The two findings must have the same consumer, provider or host.
+
+    ``of`` returns the values of a finding to compare. A symptom of one link may be a root of another link. The finding
+    at the beginning of such a chain is the root.
     """
 
     roots: frozenset[str]
@@ -56,8 +61,8 @@ _LINKS = (
     _Link(_DOUBTS | {"provider-name-conflict"}, frozenset({"write-refused"}), _provider),
     _Link(frozenset({"rival-writer"}), frozenset({"trait-unexpected"}), _provider),
 )
-# For each code of a finding about a missing amount: the codes of possible causes, as sets that are tried in this
-# order. The causes are the findings of the first set whose findings together take the whole missing amount.
+# Maps the code of a finding about a missing amount to sets of codes. The sets are tried in this order, until the
+# findings with the codes of a set together take the whole missing amount. These findings are the causes.
 _TAKERS: Mapping[str, tuple[frozenset[str], ...]] = {
     "over-capacity": (_LEAKS, _USERS, _LEAKS | _USERS),
     "unmanaged-use-unplaced": (_USERS,),
@@ -126,9 +131,9 @@ def _takers(symptom: Finding, candidates: Iterable[Finding]) -> tuple[str, ...]:
 
 
 def _claims(root: Finding, evidence: frozenset[Claim]) -> frozenset[Claim]:
-    """Return the claims of ``root`` that take the missing amount.
+    """Return the claims of ``root`` that take a part of the missing amount.
 
-    They are its allocations or, if it has none, its use unknown to nova.
+    They are the allocations in its evidence. If there are none, they are the use that nova does not know.
     """
     shared = evidence.intersection(root.evidence)
     recorded = frozenset(claim for claim in shared if claim.source.system == "placement")
@@ -145,9 +150,10 @@ def _unlisted(root: Finding, symptom: Finding) -> float:
 
 
 def _amount(claims: Iterable[Claim], ratio: float) -> float:
-    """Return the capacity that the claims take together.
+    """Return how much of the capacity the claims take together.
 
-    The claims in bytes are added, rounded up to GiB and multiplied by ``ratio``, the allocation ratio.
+    The bytes of all claims with a size are added and rounded up to GiB. The ratio does not apply to them, so each GiB
+    takes 1 GiB x ``ratio`` of the capacity.
     """
     found = tuple(claims)
     size_bytes = sum(claim.size_bytes or 0 for claim in found)

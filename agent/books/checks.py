@@ -17,16 +17,16 @@ from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 #: Used in ``unknown_because``, instead of a source's name, for a finding about writes if the audit tried no write.
 WRITES = "writes"
 
-# Findings about a source or a part of a source. Such a finding reports that the part is unreadable, so the audit can
-# check the finding without reading the part.
+# Findings about a source, or a part of a source, that could not be read. Such a finding reports the failed read itself.
+# So the audit can check the finding although it could not read the part.
 _ABOUT_PARTS = ABOUT_READS | {"state-row-unreadable"}
 #: To check these findings, the audit must have read the consumer's own record (``GET /allocations/{consumer}``).
 OF_RECORDS = frozenset(
     {"companion-leftover", "consumer-on-several-providers", "consumer-project-differs", "consumer-unknown"}
 )
-# Findings about allocations that no guest on this host needs. If libvirt was not read, a guest may need such an
-# allocation, so the audit does not report these findings; an earlier such finding is then gone only if its consumer
-# has no allocation here any more.
+# Findings about allocations that no guest on this host needs. If libvirt was not read, a guest may need the allocation,
+# so the audit reports no such finding. An earlier audit's finding is then gone only if its consumer has no allocation
+# here any more.
 _OF_NO_GUEST = frozenset(
     {"allocation-leaked", "allocation-stale-move", "consumer-unknown", "migration-finished-but-counted"}
 )
@@ -58,10 +58,10 @@ class Checks:
     shared_is_read: bool = True
 
     def missing(self, finding: Finding, booked: tuple[Booked, ...] = ()) -> tuple[str, ...]:
-        """Return the sources (or WRITES) without which this audit cannot check a finding that the audit did not find.
+        """Return what this audit lacked to check a finding that it did not find: names of sources, or WRITES.
 
-        Empty: the audit lacks nothing, so the finding is gone. ``booked``: the amounts that the finding was about when
-        an audit last saw the finding.
+        If the result is empty, the audit lacked nothing, so the finding is gone. ``booked``: the amounts that the
+        finding was about when an audit last saw the finding.
         """
         because = {self.codes[finding.code]} if finding.code in self.codes else set()
         if self.is_new_process and (OVERWROTE, True) in finding.facts:
@@ -80,7 +80,7 @@ class Checks:
         return tuple(sorted(because))
 
     def _without_text(self, finding: Finding) -> set[str]:
-        """Return what the audit may lack to check a finding of which the history has only the code.
+        """Return what the audit may lack to check this finding, if the history has only the finding's code.
 
         The finding's consumer and subject are unknown, so the finding may be about any part that was not read.
         """
@@ -97,8 +97,8 @@ class Checks:
     def missing_though_found(self, finding: Finding) -> tuple[str, ...]:
         """Return the sources without which this audit cannot check a finding that the audit did find; empty if none.
 
-        A source that the agent did not ask does not count as lacking. For example, while the host's identity is in
-        doubt, the agent does not ask Placement, and ``identity-changed`` reports just this doubt.
+        A source that the agent did not ask is not among them. For example, ``identity-changed`` reports that the host's
+        identity is in doubt. Because of this doubt the agent does not ask Placement, so the finding stands without it.
         """
         because = (self._unread(finding) - self.not_asked) | self._parts(finding)
         if finding.rests_on_recorded and not self.recorded_is_fresh:

@@ -32,8 +32,8 @@ def compared(snapshot: Snapshot, settings: Settings, subject: Subject, before: C
     """Return the books and rows of these facts. If the last audit had equal facts, reuse its result ``before``."""
     basis = Basis(facts=still(snapshot), settings=settings, subject=subject)
     if before is not None and before.basis == basis:
-        # Keep the newer facts: the next snapshot shares the objects of unchanged parts with them, so comparing is
-        # fast.
+        # Keep this audit's facts, although the last audit's are equal: the next snapshot shares objects with this
+        # audit's facts, and comparing an object with itself is fast.
         return dataclasses.replace(before, basis=basis)
     written = books(basis.facts, settings, subject.node)
     rows = compare(basis.facts, written, promise_of(basis.facts, subject.node))

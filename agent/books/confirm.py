@@ -4,12 +4,12 @@ A finding ends only if an audit checked it and did not find it (checks.py). A fi
 stays, with the state *unknown*, its last text, and its ``first_seen_at``.
 
 A finding is confirmed when enough audits in a row have seen it with equal evidence. Two audits count separately only if
-the time between them is neither too short nor too long. Milliseconds apart, both may see the same moment while nova
-builds an instance. Weeks apart, they say nothing about the time between.
+the time between them is neither too short nor too long. Two audits that are milliseconds apart may see the same moment
+while nova builds an instance. Two audits that are weeks apart do not show that the finding existed all the time.
 
-The removal of an allocation raises no generation in Placement, so cached allocations may be outdated. Therefore only an
-audit that read allocations counts a finding that rests on *recorded* (the book of Placement's allocations). Other
-audits do not even report such a finding if it is new.
+The removal of an allocation raises no generation in Placement, so cached allocations may be outdated. Therefore a
+finding that rests on *recorded* (the book of Placement's allocations) is counted only by an audit that read allocations
+from Placement. An audit with cached allocations does not even report such a finding if it is new.
 
 ``confirmed`` stays true until the finding is gone. ``times`` (the count of audits in a row) is reset: to 0 by each
 audit that could not check the finding, to 1 by an audit with other evidence. Heal uses ``times``. The functions of this
@@ -44,13 +44,13 @@ class AuditReads:
     ``at`` is when the reads began, ``ended`` when they ended (None: at the same moment), both in seconds since the
     machine's boot (monotonic). ``boot`` is the id of that boot.
 
-    An audit increases a finding's count only if the audit's reads begin at least ``apart_s`` after the end of the reads
-    that last increased the count, and at most ``within_s`` (None: no limit) after the end of the last audit's reads. So
-    the duration of a slow read is part of neither interval.
+    An audit increases a finding's count only under two conditions. The audit's reads begin at least ``apart_s`` after
+    the end of the reads that last increased the count. The audit's reads begin at most ``within_s`` (None: no limit)
+    after the end of the previous audit's reads. So the duration of a slow read is part of neither time.
 
-    ``generations`` are the consumers' generations in Placement by consumer uuid, if they are part of the evidence (else
-    None). With generations, a finding's count starts again after each change of its consumer's generation, and goes
-    up to at least STEADY_AUDITS.
+    ``generations`` maps consumer uuids to the consumers' generations in Placement. None means that the generations are
+    not part of the evidence. With generations, each change of a consumer's generation restarts the count of the
+    consumer's findings, and the count goes up to at least STEADY_AUDITS.
     """
 
     now: str
@@ -86,11 +86,12 @@ class Confirmed:
     """The result of ``confirm``: the live findings (sorted), the findings that are gone, and the history to keep.
 
     - ``gone``: the last record (sighting) of each finding that is gone.
-    - ``recheck_recorded``: allocations must be read again at once, because a new finding rests on cached allocations.
-    - ``awaits_recorded``: the next audit must read the allocations, because a live finding rests on them. A DELETE of
-      an allocation raises no generation: with cached allocations, up to ten audits would still report the finding.
-    - ``unconfirmed_recorded``: consumers of findings about allocations (*recorded*) that the next audit should read
-      first, because the findings are not confirmed yet, or could not be checked.
+    - ``recheck_recorded``: the allocations must be read again at once, because a new finding rests on cached ones.
+    - ``awaits_recorded``: the next audit must read the allocations, because a live finding rests on them. Cached
+      allocations would not do: a DELETE of an allocation raises no generation, so the agent would not notice the
+      DELETE, and up to ten more audits would report the finding.
+    - ``unconfirmed_recorded``: the consumers whose allocations (*recorded*) the next audit should read first, because
+      findings about these allocations are not confirmed yet or could not be checked.
     """
 
     findings: tuple[SeenFinding, ...]
@@ -186,7 +187,7 @@ def confirmed_now(
 ) -> frozenset[tuple[str, str | None]]:
     """Return (code, provider uuid) of the findings that this audit will report as confirmed.
 
-    The same audit may act on these findings. Findings that rest on allocations (*recorded*) are never included.
+    So this audit may already act on these findings. Findings that rest on allocations (*recorded*) are left out.
     """
     known = {sighting.id: sighting for sighting in _in_a_row(history, reads)}
     return frozenset(
@@ -244,8 +245,8 @@ def _found(finding: Finding, before: Sighting | None, reads: AuditReads, booked:
 
 def _evidence(finding: Finding, before: Sighting | None, reads: AuditReads) -> str:
     if reads.generations is None and before is not None and before.finding == finding:
-        # Reuse the digest of an equal finding. To compare findings is faster than to compute a digest: on an unchanged
-        # host, most of their parts are the same objects.
+        # Reuse the digest of an equal finding. A comparison of two findings is faster than a digest: on an unchanged
+        # host both findings contain mostly the same objects, and Python compares an object with itself at once.
         return before.evidence_digest
     return evidence_digest(finding, (reads.generations or {}).get(finding.consumer_uuid or ""))
 

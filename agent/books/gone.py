@@ -1,9 +1,9 @@
 """Say why a finding is gone: a repair, a source that is read again, a new configuration or identity, a changed book.
 
 The three books are *promised* (nova's database), *held* (libvirt, storage) and *recorded* (Placement's allocations).
-The first reason that holds counts. A book changed if its amounts of the finding's consumers differ from the amounts at
-the time when an audit last saw the finding. Only the books whose sources the finding rests on are compared, because
-only these were certainly read both times. Pure.
+The first reason that holds counts. For a changed book, the agent compares two amounts of the finding's consumers: the
+amount now, and the amount when an audit last saw the finding. A finding rests on certain sources. The agent compares
+only the books of these sources, because only these sources were certainly read both times. Pure.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def gone(sighting: Sighting, now: Present) -> GoneFinding:
 def _repair(seen: SeenFinding, now: Present) -> Repair | None:
     """Return the newest repair since an audit last saw the finding; None if there is none.
 
-    The repair is one of the finding itself, of a finding that caused it, or of its consumer.
+    The repair was for this finding, for a finding that caused this finding, or for this finding's consumer.
     """
     ids = {seen.finding.id, *seen.caused_by}
     consumer = seen.finding.consumer_uuid

@@ -38,8 +38,8 @@ def merged(ours: History, theirs: History, ended: Set[str] = frozenset()) -> His
 def _alone(sighting: Sighting, other: History) -> Sighting:
     """Return the record (sighting) of a finding that the history ``other`` lacks. Both histories are of the same boot.
 
-    The last audit of the other process did not find the finding. So the count is kept only if it is 1 and was made
-    after that audit: a higher count may include audits from before the other process's audit.
+    The other process's last audit did not find the finding, so earlier audits must not count any more. The count is
+    kept only if it is 1 and was made after that audit. A higher count becomes 0, because it may include earlier audits.
     """
     is_later = sighting.times == 1 and sighting.counted_at > (other.read_until or 0)
     return sighting if is_later else _uncounted(sighting)
@@ -50,9 +50,9 @@ def _uncounted(sighting: Sighting) -> Sighting:
 
 
 def _merged(newer: Sighting, older: Sighting) -> Sighting:
-    # A newer count of 0 says that the newer audit could not check the finding, so the older count must not replace
-    # it. A newer count that began after the older record's last sighting does not continue the older count: an audit
-    # in between may have found the finding gone.
+    # The older count may be used only if three conditions hold. The evidence is equal. The newer count is not 0, which
+    # would mean that the newer audit could not check the finding. And the newer count did not begin after the older
+    # record's last sighting: otherwise an audit in between may have found the finding gone.
     is_equal = newer.evidence_digest == older.evidence_digest and newer.times > 0
     is_equal = is_equal and newer.stands_since <= older.last_seen_at
     counted = max(newer, older, key=lambda one: (one.times, one.counted_at)) if is_equal else newer

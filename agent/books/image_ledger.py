@@ -23,7 +23,10 @@ from agent.resources.guests import expected_here
 
 
 class StoreOwner(enum.Enum):
-    """The kinds of owners, in the order in which the agent reduces rows if the files' sum exceeds the used bytes."""
+    """The kinds of owners.
+
+    If the sum of the files exceeds the used bytes, the agent makes rows smaller, beginning with rows of the first kind.
+    """
 
     IMAGE_CACHE = "image-cache"
     OTHER = "other"
@@ -53,8 +56,9 @@ class OwnedFiles:
 
 @dataclass(frozen=True, slots=True)
 class _Guests:
-    """The possible owners of a folder or file; ``users`` has (file, uuid of the domain with this disk).
+    """The possible owners of a folder or file.
 
+    ``users``: pairs of a disk's file and the uuid of the domain that has this disk.
     ``known``: whether all possible owners are known. Only then does an instance's folder without an owner count as a
     leftover.
     """
@@ -95,7 +99,7 @@ def _first_users(users: Iterable[tuple[str, str]]) -> Mapping[str, str]:
 
 
 def _top(path: str, store: ImageStore) -> str:
-    """Return the file or folder directly below the store that is, or contains, the path; "" for a path outside."""
+    """Return the entry directly below the store that is ``path`` or contains it; "" if ``path`` is not in the store."""
     inner = path.removeprefix(f"{store.path}/")
     return "" if inner == path else f"{store.path}/{inner.partition('/')[0]}"
 
@@ -196,7 +200,7 @@ def _rest(place: FileSystem, unseen: int) -> Iterable[OwnedFiles]:
 
 
 def _fitted(files: tuple[OwnedFiles, ...], used: int) -> tuple[OwnedFiles, ...]:
-    """Return the files with sizes reduced to a sum of at most ``used`` bytes; the module's docstring has the reason."""
+    """Reduce the files' sizes until their sum is at most ``used`` bytes; the module's docstring gives the reason."""
     excess = sum(one.size_bytes for one in files) - used
     if excess <= 0:
         return files

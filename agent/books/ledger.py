@@ -51,8 +51,8 @@ def books(snapshot: Snapshot, settings: Settings, node: str | None) -> Books:
 def _promised(taken: Occupied, settings: Settings, view: PlacementView | None) -> Iterable[Claim]:
     """Yield the claims of the book *promised*: what nova's instances and migrations take on this host.
 
-    A claim on a class of child providers names no provider, because the scheduler chose the child. But if the consumer
-    has an allocation of this class on the root, the claim names the root.
+    Some classes are on child providers. A claim on such a class names no provider, because the scheduler chose the
+    child. But if the consumer has an allocation of this class on the root, the claim names the root.
     """
     for resource in BUILTIN:
         yield from resource.promised(taken.occupancies, settings)
@@ -75,9 +75,9 @@ def _holders_on_root(view: PlacementView | None, name: str) -> frozenset[str]:
 
 
 def _unmanaged(held: Ledger, recorded: Ledger) -> Ledger:
-    """Return the *held* claims for use unknown to the cloud.
+    """Return the *held* claims whose cause the cloud does not manage, such as a foreign guest.
 
-    A claim is left out if its consumer has an allocation of the claim's class.
+    If Placement has an allocation of the claim's consumer and class, the use is recorded, and the claim is left out.
     """
     counted = {(c.consumer.key, c.resource_class) for c in recorded.claims}
     return Ledger.of(
@@ -98,8 +98,8 @@ def promise_of(snapshot: Snapshot, node: str | None) -> NovaState | None:
 def digest(written: Books) -> str:
     """Return a digest of the books *promised* and *held*, which changes with the instances, the guests and their sizes.
 
-    The digest omits the consumer of a promised claim, because Placement's allocations decide whether this consumer is
-    the instance or its migration.
+    For a promised claim, the digest has the instance and not the consumer. The consumer may be the instance or its
+    migration, and this depends on Placement's allocations, which must not change the digest.
     """
     promised = sorted((c.instance_uuid or "", c.resource_class, c.amount) for c in written.promised.claims)
     held = sorted((c.consumer.key, c.resource_class, c.amount, c.cause.value) for c in written.held.claims)
@@ -140,7 +140,10 @@ def _listed(view: PlacementView) -> Iterable[Claim]:
 
 
 def _unlisted(view: PlacementView) -> Iterable[Claim]:
-    """Yield claims for usages that Placement counts but lists for no consumer; the scheduler subtracts them too."""
+    """Yield claims for usages that Placement counts for a provider although no listed consumer has them.
+
+    The scheduler subtracts these usages too, so the book must have them.
+    """
     for usage in view.unlisted:
         yield Claim(
             consumer=Consumer(key=f"unlisted/{usage.provider_uuid}", kind="unknown"),

@@ -16,8 +16,8 @@ from agent.model.settings import Settings
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 from agent.resources import BUILTIN as RESOURCES
 
-#: Two limits: the finding about a source that cannot be read can become an error only after this many audits in a row
-#: could not read the source, and only after this many seconds.
+#: The finding about an unread source becomes an error only if both limits are reached: ERROR_AUDITS audits in a row
+#: could not read the source, and the source has been unread for ERROR_S seconds.
 ERROR_AUDITS = 3
 ERROR_S = 300
 
@@ -51,7 +51,10 @@ def weighty(settings: Settings) -> frozenset[str]:
 def losses_after(
     before: Iterable[Loss], boot_before: str, failed: Iterable[Failed], at: Moment, settings: Settings
 ) -> tuple[Loss, ...]:
-    """Return each unread source's Loss: since when it is unread. A source that the agent did not try keeps its Loss."""
+    """Return one Loss for each unread source, which says how long the source has been unread.
+
+    If this audit did not try to read a source, the source keeps its Loss of the last audit.
+    """
     known = {loss.source: loss for loss in before}
     heavy = weighty(settings)
     found = []

@@ -19,7 +19,7 @@ from agent.model.occupancy import Occupancy, Occupied, StuckMigration
 
 _RESIZE_TASKS = frozenset({"resize_prep", "resize_migrating", "resize_migrated", "resize_finish"})
 _REBUILD_TASKS = frozenset({"rebuilding", "rebuild_block_device_mapping", "rebuild_spawning"})
-# Earlier than every time in the database; the database's times are naive UTC.
+# A time earlier than every time in the database. It has no time zone, because the database's times are naive (UTC).
 _BEGINNING = datetime.datetime(1, 1, 1)  # noqa: DTZ001
 
 
@@ -73,7 +73,8 @@ def _instance_of(domain: Domain, host: str, node: str) -> Instance:
 
 
 def _counts(instance: Instance, host: str, node: str) -> bool:
-    # Instances count in every vm_state except deleted; in shelved_offloaded only while this host unshelves them.
+    # A deleted instance does not count. An instance in vm_state shelved_offloaded counts only while this host unshelves
+    # it. In every other vm_state an instance counts.
     if instance.deleted or instance.host != host or instance.node != node or instance.flavor is None:
         return False
     if instance.vm_state == "shelved_offloaded":
@@ -82,10 +83,11 @@ def _counts(instance: Instance, host: str, node: str) -> bool:
 
 
 def may_be_here(instance: Instance, host: str, node: str) -> bool:
-    """Return whether the instance is, or may be, on the node according to its row. The vm_state does not matter.
+    """Return whether its row shows the instance on the node, or may do so. The vm_state does not matter.
 
-    If a row does not parse (``problem``), the instance may be on the node if its row names this node or no node. A
-    moving instance may be on the node whatever its row names, because the row that does not parse may be a migration's.
+    If a row about the instance does not parse, ``problem`` is set. Then the instance may be on the node if its own row
+    names this node or no node. A moving instance may be on the node whatever its own row names, because the row that
+    does not parse may be that of a migration to this node.
     """
     if instance.deleted:
         return False
@@ -112,9 +114,10 @@ def _arriving(state: NovaState, node: str) -> frozenset[tuple[str, int]]:
 
 
 def _in_new_cells(taken: Occupancy, arriving: frozenset[tuple[str, int]]) -> Occupancy:
-    """Return the occupancy ``taken`` of an instance, if necessary with the NUMA cells of its move to this host.
+    """Return the occupancy ``taken``, but with the new NUMA cells if its instance is just moving to this host.
 
-    If the instance's row names this host before the move to this host is finished, the result has the new NUMA cells.
+    In a move to this host, nova's row of the instance may name this host before the move is finished. Until then, only
+    the migration context has the NUMA cells on this host.
 
     The migration context must belong to the move to this host, not to a later move of the instance. nova itself does
     not check this: after a failed move to this host, nova would use the new cells of the instance's next move.
@@ -130,8 +133,9 @@ def _in_new_cells(taken: Occupancy, arriving: frozenset[tuple[str, int]]) -> Occ
 def _moves(
     state: NovaState, node: str, by_uuid: dict[str, Instance]
 ) -> tuple[dict[str, Migration], list[StuckMigration]]:
-    # Return, for each known instance that is moving, its newest migration from or to this node, and apart from these
-    # the stuck migrations. A migration is stuck if the instance's migration context belongs to another migration.
+    # Return two results. The first maps each known, moving instance to its newest migration from or to this node. The
+    # second has the stuck migrations, which the first leaves out. A migration is stuck if the instance's migration
+    # context belongs to another migration.
     newest: dict[str, Migration] = {}
     for migration in sorted(state.migrations, key=lambda m: m.id):
         instance = by_uuid.get(migration.instance_uuid)
@@ -153,7 +157,7 @@ def _to_here(migration: Migration, host: str, node: str) -> bool:
 
 
 def moving(instance: Instance) -> bool:
-    """Return whether vm_state and task_state show a move of the instance: only then does nova count its migration."""
+    """Return whether vm_state and task_state show a move. If not, nova does not count the instance's migration."""
     if instance.vm_state == "resized":
         return True
     if instance.vm_state in ("active", "stopped") and instance.task_state in _RESIZE_TASKS | _REBUILD_TASKS:
@@ -215,7 +219,8 @@ def _untracked(
     if _to_here(migration, host, node):
         side, cause, holder = "new", Cause.MIGRATION_IN, (instance.uuid, "instance")
     else:
-        # If the instance has no old flavor, nova is confirming the resize: nothing counts on the source (scenario 32).
+        # This is the source of the move. While nova confirms a resize, the instance has no old flavor any more, and
+        # nothing counts on the source (scenario 32).
         side, cause, holder = "old", Cause.REVERT_HOLD, _source_holder(instance, migration, recorded)
     flavor = _flavor_of_move(instance, migration, side)
     if flavor is None:

@@ -21,7 +21,8 @@ from agent.resources.thin import in_proportion
 from agent.resources.volumes import OwnedVolume, OwnerKind, owners
 
 FREE = "free"
-# The roles that lvm2 gives to the hidden volume that holds a thin pool's data. Its raid legs have other roles.
+# lvm2 gives these roles to the hidden volume that holds a thin pool's data. If that volume is a raid, the volumes of
+# which it consists have other roles.
 _POOL_DATA = frozenset({"thin", "pool", "data"})
 
 
@@ -89,7 +90,8 @@ def _group_rows(
 def _row(group: VolumeGroup, part: _Part, by_path: Mapping[str, OwnedVolume], instances: frozenset[str]) -> StorageRow:
     found = by_path[part.volume.path]
     owner = by_path[found.serves] if found.serves else found
-    # A volume without an instance's name belongs to the guest that uses it, which may be an instance of nova.
+    # A volume whose name is no instance's name belongs to the guest that uses it (DOMAIN). If this guest is an instance
+    # of nova, the row names the instance as owner.
     is_instance = owner.kind is OwnerKind.DOMAIN and owner.owner_uuid in instances
     return StorageRow(
         store=f"vg {group.name}",
@@ -103,7 +105,7 @@ def _row(group: VolumeGroup, part: _Part, by_path: Mapping[str, OwnedVolume], in
 
 
 def _parts(volumes: Sequence[Volume], fills: Mapping[str, ThinPool]) -> Iterator[_Part]:
-    """Yield the bytes of each volume. The data of a thin pool is yielded as the shares of the pool's thin volumes."""
+    """Yield the bytes of each volume; instead of a thin pool's data, yield the shares of the pool's thin volumes."""
     by_name = {volume.name: volume for volume in volumes}
     thin: dict[str, list[Volume]] = defaultdict(list)
     data: dict[str, int] = defaultdict(int)
@@ -121,7 +123,10 @@ def _parts(volumes: Sequence[Volume], fills: Mapping[str, ThinPool]) -> Iterator
 
 
 def _pool_of_data(volume: Volume, by_name: Mapping[str, Volume]) -> Volume | None:
-    """Return the thin pool whose data is on this hidden volume, directly or through hidden volumes; None if none is."""
+    """Return the thin pool that keeps its data on this hidden volume; None if the volume has no pool's data.
+
+    Other hidden volumes, such as those of a raid, may be between the volume and the pool.
+    """
     seen: set[str] = set()
     part: Volume | None = volume
     while part is not None and part.hidden and part.parent is not None and part.name not in seen:

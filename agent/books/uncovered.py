@@ -1,7 +1,8 @@
-"""Find use of the host that the cloud does not know and that no reserve or allocation in Placement covers. Pure.
+"""Compute the uncovered use: what is in use, unknown to the cloud, and not subtracted in Placement. Pure.
 
-Placement subtracts such use from the capacity either as a part of ``reserved``, or as allocations of the agent's own
-consumers. The scheduler may allocate the uncovered rest to instances, although the rest is in use.
+If the cloud does not know a use, for example a volume made by hand, the agent makes Placement subtract it from the free
+capacity: either as a part of ``reserved``, or as allocations of the agent's own consumers. If both together are too
+small, the rest is uncovered. The scheduler may allocate this rest to instances, although it is in use.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from agent.model.units import bytes_to_gib_ceil
 #: The sources that ``uncovered`` needs. If the last audit could not read one of them, the amounts are unknown.
 RESTS_ON = (PLACEMENT, STATE, LIBVIRT, LVM)
 UNMANAGED = frozenset(cause.value for cause in UNMANAGED_CAUSES)
-#: The terms of ``reserved`` that the operator configures for the host itself have names with this prefix.
+#: ``reserved`` is a sum of terms, and each term has a name. The terms that the operator configures for the host itself
+#: have names that begin with this prefix.
 OWN_RESERVE = "reserved_host"
 
 
@@ -30,7 +32,9 @@ OWN_RESERVE = "reserved_host"
 def uncovered(
     provider_uuid: str | None, inventory: tuple[InventoryRow, ...], ledger: tuple[LedgerRow, ...]
 ) -> dict[str, int]:
-    """Return, by class, the use unknown to the cloud minus what ``reserved`` and the agent's own allocations cover.
+    """Return the uncovered use by resource class.
+
+    This is the use unknown to the cloud, minus the agent's own allocations, minus what ``reserved`` covers of this use.
 
     Amounts are in the unit of the class; a class with the amount 0 is left out. A class whose recorded inventory is not
     known is left out too, because nothing can be said about its reserve.
@@ -76,7 +80,10 @@ def _on_root(provider_uuid: str, inventory: Iterable[InventoryRow]) -> Iterable[
 
 
 def _reserve(recorded: _Recorded, rows: Iterable[LedgerRow]) -> int:
-    """Return how much use the recorded ``reserved`` covers after the host's own reserve is subtracted."""
+    """Return how much use unknown to the cloud the recorded ``reserved`` covers.
+
+    The part that the operator configured for the host itself covers none of this use, so it is subtracted first.
+    """
     rest = max(0, recorded.reserved - recorded.own)
     is_size = all(row.size_bytes is not None for row in rows)
     return rest if is_size else math.floor(rest * recorded.ratio + 1e-9)

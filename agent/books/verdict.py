@@ -187,7 +187,8 @@ def _uninvited(known: Known, instance: Instance | None) -> Verdict:
         return Verdict.SETTLING
     if not _is_of_this_host(known, instance):
         return Verdict.SETTLING if just_changed else Verdict.GUEST_UNKNOWN
-    # The row names this host, but nova promised the instance nothing on this node: the row may name another node.
+    # nova's row of the instance names this host, but nova promised the instance nothing on this node. The row may name
+    # another node of this host. So the guest may be expected, and the verdict is not GUEST_UNKNOWN.
     return Verdict.UNKNOWN if instance.task_state is None else Verdict.SETTLING
 
 
@@ -212,7 +213,8 @@ def _recorded_only(known: Known, item: ConsumerClass) -> Verdict:
     if instance is None:
         return _of_no_instance(known, item)
     if instance.deleted:
-        # In a cross-cell resize each cell has a row of the instance. The row that is not hidden needs the allocation.
+        # In a cross-cell resize each cell has a row of the instance. If this deleted row is hidden, the other cell's
+        # row is the real one and needs the allocation, so the allocation is not leaked.
         return Verdict.SETTLING if instance.hidden else Verdict.ALLOCATION_LEAKED
     return _of_living_instance(known, instance, item.migration)
 
@@ -238,8 +240,8 @@ def _of_no_instance(known: Known, item: ConsumerClass) -> Verdict:
         return Verdict.UNKNOWN
     if record.consumer_type is None or record.consumer_type in _TYPES_OF_NOVA:
         return Verdict.CONSUMER_UNKNOWN
-    # This consumer has the consumer type of Stocktake, but the agent created it for another root provider. The
-    # finding companion-leftover reports it.
+    # A consumer with OWN_TYPE is one that the agent created for another root provider. UNMANAGED is enough here,
+    # because the finding companion-leftover reports the consumer.
     return Verdict.UNMANAGED if record.consumer_type == OWN_TYPE else Verdict.OTHER_SERVICE
 
 

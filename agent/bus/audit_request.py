@@ -9,11 +9,12 @@ from agent.bus.timeouts import ended_within
 from agent.bus.transport import AUDIT_NOW, BROKER, Bus, oslo_messaging
 from agent.errors import SourceUnavailable
 
-#: Seconds to wait for the agent's answer (ANSWER_S), and for the whole call including the connection (REACH_S).
+#: ANSWER_S: seconds to wait for the agent's answer. REACH_S: seconds for the whole call, including the time to connect
+#: to the broker.
 ANSWER_S = 8.0
 REACH_S = 12.0
-#: The form of a host name. The program refuses any other text, because a call makes the broker create a queue with
-#: this name.
+#: Matches a host name. ``audit_soon`` refuses any other text, because its call makes the broker create a queue that is
+#: named after the host.
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}")
 
 

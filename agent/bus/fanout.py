@@ -12,9 +12,9 @@ from agent.bus.timeouts import ended_within
 from agent.bus.transport import BROKER, FLEET_TOPIC, HOST_STATE, Bus, oslo_messaging
 from agent.errors import SourceUnavailable
 
-#: The text in the error of a cast if the broker has deleted the exchange, as it does when the last listener leaves.
-#: oslo.messaging does not know of the deletion. So it raises this error once, and declares the exchange again at the
-#: next cast.
+#: A cast fails with this text if the broker has deleted the exchange. The broker does so when the last listener leaves,
+#: but oslo.messaging does not notice the deletion. Only one cast fails: at the next cast oslo.messaging declares the
+#: exchange again.
 GONE = "NOT_FOUND - no exchange"
 
 
@@ -46,7 +46,8 @@ class Fanout:
         except (TypeError, ValueError):
             raise
         except Exception as error:
-            # oslo.messaging also raises exceptions of three other libraries, which have no common base class.
+            # Catch Exception, because oslo.messaging also raises exceptions of three other libraries, and Exception is
+            # their only common base class.
             raise SourceUnavailable(BROKER, str(error)) from error
 
 

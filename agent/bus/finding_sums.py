@@ -16,7 +16,7 @@ from agent.model.memo import for_equal_arguments
 
 Document = dict[str, Any]
 
-#: The codes of findings about amounts that nova's database promises and for which Placement has no allocation.
+#: The codes of findings of this kind: nova's database promises an amount, but Placement has no allocation for it.
 MISSING = frozenset({"allocation-missing"})
 #: The maximum number of characters of the sentence about the worst finding.
 MOST_CHARACTERS = 160
@@ -29,8 +29,9 @@ def sums_of(findings: tuple[SeenFinding, ...], *, books_read: bool) -> Document:
     """Return the part of the host's state message that is computed from the findings.
 
     Amounts are in the unit of their resource class. Without any finding, ``oldest_at`` and ``worst`` are null.
-    ``books_read``: whether the audit read Placement, the cloud's state and libvirt. If not, ``leaked`` and ``missing``
-    are null unless a finding has such an amount, because the audit could not look for these findings.
+    ``books_read``: whether the audit read Placement, the cloud's state and libvirt. If not, the audit could not look
+    for leaked or missing amounts. Then ``leaked`` and ``missing`` are null (unknown) instead of empty (no such amount);
+    only an amount that an earlier audit found is kept.
     """
     sums = _sums(findings)
     unread = {} if books_read else {name: None for name in ("leaked", "missing") if not sums[name]}
@@ -57,9 +58,9 @@ def _sums(findings: tuple[SeenFinding, ...]) -> Document:
 
 
 def no_sums() -> Document:
-    """Return the keys of ``sums_of``, each with None: for an audit that could not look for findings.
+    """Return the keys of ``sums_of``, each with None, which means that the findings are unknown.
 
-    Use this function only if no finding of an earlier audit is known either.
+    Use this function only if the audit could not look for findings, and no finding of an earlier audit is known.
     """
     return dict.fromkeys(sums_of((), books_read=False))
 
@@ -80,8 +81,8 @@ def _oldest(findings: Iterable[SeenFinding]) -> dict[str, str]:
 def amounts_of(findings: Iterable[SeenFinding], codes: frozenset[str], book: str) -> dict[str, int]:
     """Return, by resource class, the sum of the claims in the findings with these ``codes``.
 
-    Only claims from ``book`` count (promised, held or recorded). If several findings contain the same claim, it counts
-    once.
+    Only the claims of the system ``book`` count: ``placement`` (recorded amounts) or ``nova`` (promised amounts). If
+    several findings contain the same claim, the claim counts once.
     """
     claims: set[Claim] = {
         claim

@@ -86,7 +86,8 @@ def state_of(report: AuditReport) -> Document:
     is_silent = report.outcome in _READ_NOTHING
     # Findings of earlier audits may be known even if this audit could read nothing.
     knows_findings = not is_silent or bool(report.findings)
-    # If the audit did not read libvirt, no allocation counts as leaked: a guest of this host may use the allocation.
+    # An allocation counts as leaked only if all books were read. Without libvirt, for example, a guest that the audit
+    # could not see may use the allocation.
     books_read = all(_was_read(report, source) for source in (PLACEMENT, STATE, LIBVIRT))
     findings = Counter(seen.finding.code for seen in report.findings)
     return {
@@ -133,8 +134,8 @@ def _is_in_placement(report: AuditReport) -> bool:
     return is_read and report.error is None and all(row.wanted in (None, row.recorded) for row in report.inventory)
 
 
-# Cached: on an unchanged host, the ledger has the same rows as in the last audit, and a thousand guests have thousands
-# of rows.
+# The result is cached, because a thousand guests have thousands of ledger rows. On an unchanged host, the rows equal
+# those of the last audit, so the sums need not be computed again.
 @for_equal_arguments
 def _resources(inventory: tuple[InventoryRow, ...], ledger: tuple[LedgerRow, ...]) -> list[Document]:
     causes = _by_cause(ledger)

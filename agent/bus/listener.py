@@ -1,7 +1,8 @@
 """Receive the messages that all hosts' agents cast, in order of arrival.
 
-oslo.messaging's server waits for a dead broker forever, so a thread starts the server. If the server is not up in
-time, the listener sends a message to get the broker's error, because sending has a time limit.
+If the broker is dead, the start of oslo.messaging's server waits forever and reports no error. So a thread of its own
+starts the server. If the server is not up in time, the listener sends a message: sending has a time limit and fails
+with the broker's error.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class MessageQueue:
         while self._waiting.full():
             with contextlib.suppress(queue.Empty):
                 self._waiting.get_nowait()
-        # Another thread of oslo.messaging may have filled the queue again; then this message is dropped.
+        # Another thread of oslo.messaging may have filled the queue again in the meantime. Drop the new message then.
         with contextlib.suppress(queue.Full):
             self._waiting.put_nowait((received_at, message))
 

@@ -1,7 +1,7 @@
 """Send notifications as OpenStack's services do: oslo.messaging's envelope 2.0, one queue per topic and priority.
 
-The library's notifier never raises: it logs an unsent message in full. That log record, which ``Unsent`` intercepts, is
-the library's only report of the error.
+The library's notifier never raises. If it cannot send a message, it logs the whole message, and this log record is the
+only report of the error. So ``Unsent`` intercepts the record.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Unsent(logging.Filter):
         self._found = threading.local()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Store the error of a record and drop the record, because its text contains the whole message."""
+        """Store the record's error. The record itself is not logged, because its text contains the whole message."""
         if record.exc_info and record.exc_info[1] is not None:
             self._found.error = record.exc_info[1]
             return False

@@ -13,9 +13,9 @@ class BusOptions:
     """How to reach the broker.
 
     ``url`` is oslo.messaging's transport_url. The repr omits the URL, which contains a password. ``rabbit`` has the
-    options of [oslo_messaging_rabbit] that a configuration file sets: the agent must declare queues as nova's services
-    do (durable or not), or the broker rejects the declaration. ``response_timeout_s`` is the time limit for the
-    response to a call.
+    options of [oslo_messaging_rabbit] that a configuration file sets. The agent needs them to declare queues as nova's
+    services do (durable or not): the broker rejects a different declaration. ``response_timeout_s`` is the time limit
+    for the response to a call.
     """
 
     url: str = field(repr=False)

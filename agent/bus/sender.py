@@ -35,10 +35,11 @@ _NEVER = float("inf")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Channels:
-    """One function sends the host's state, one a notification. A function is None if the agent sends no such messages.
+    """The functions that send messages: ``send_state`` sends the host's state, ``send_notice`` sends a notification.
 
-    A function raises SourceUnavailable if the broker does not accept the message. ``interval_s`` is the time between
-    two messages with the state, ``broker`` the broker's name in the log.
+    A function is None if the agent sends no such messages. It raises SourceUnavailable if the broker does not accept
+    the message. ``interval_s`` is the time between two messages with the state. ``broker`` is the broker's name in the
+    log.
     """
 
     send_state: Callable[[dict[str, Any]], None] | None

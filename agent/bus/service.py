@@ -21,7 +21,8 @@ from agent.model.report import AuditReport
 from agent.telemetry.finding_changes import FindingChange
 
 CLOSE_S = 1.0
-#: The maximum number of RPC calls that wait in this process. Without this limit, many calls would fill the memory.
+#: At most this number of RPC calls wait in this process: the broker delivers no more. Without this limit, many waiting
+#: calls would fill the memory of this process.
 PREFETCH = ("rabbit_qos_prefetch_count", 16)
 
 
@@ -95,6 +96,7 @@ def checked_bus(options: BusOptions) -> Bus:
     try:
         _ = bus.rpc, bus.notification
     except Exception as error:
-        # oslo.messaging's URL errors have no common base class. Their text contains the URL's scheme, but no password.
+        # oslo.messaging's URL errors have no common base class, so every Exception is caught. Their text contains the
+        # URL's scheme but no password, so the message may quote it.
         raise ConfigError(f"[DEFAULT] transport_url: oslo.messaging rejects {options.shown}: {error}") from error
     return bus

@@ -28,7 +28,8 @@ import oslo_messaging as oslo_messaging  # noqa: E402, PLC0414 - after the choic
 from oslo_messaging._metrics import client as _metrics  # noqa: E402
 
 try:
-    # oslo.messaging has this module since version 18 (OpenStack 2026.2), and reads the module's options per message.
+    # oslo.messaging 18 (OpenStack 2026.2) and later have this module, and read its options for each message. So
+    # ``_conf`` must register these options.
     from oslo_messaging._tracing.client import oslo_messaging_tracing as _tracing
 except ImportError:
     _tracing = []
@@ -53,11 +54,11 @@ PROBE = "probe"
 #: queue in the broker.
 WATCHER = "watch"
 
-#: The source that a SourceUnavailable error names if the broker is unavailable.
+#: The name of the broker in a SourceUnavailable error, in place of a source's name.
 BROKER = "broker"
 
-#: The maximum number of tries to deliver one message. ``_BOUNDED`` sets the seconds between two tries (kombu's default
-#: is 1, growing to 30).
+#: The maximum number of tries to deliver one message. The pause between two tries is set by ``_BOUNDED``: kombu's own
+#: pause would grow from 1 to 30 seconds.
 TRIES = 2
 #: The number of threads of an RPC server. With the library's default of 64, many idle threads stay (measured: 73 after
 #: 60 calls).

@@ -1,7 +1,8 @@
 """Run one audit in a command's own process, with the daemon's code.
 
 The audit reads all sources and the findings' history. It changes the history and writes to Placement only if it
-publishes. Each source that could not be read causes one line on stderr, because stdout has only the command's output.
+publishes. For each source that could not be read, the command prints one line to stderr; stdout has only the command's
+output.
 """
 
 from __future__ import annotations

@@ -153,8 +153,8 @@ def start_up(loaded: Loaded, arguments: argparse.Namespace, publish: Publish) ->
     try:
         wiring.prepare_state_dir(loaded, publish)
     except FolderUnavailable as error:
-        # Without a state directory the agent runs, but stores nothing across restarts. If the host's identity is only
-        # in that directory, the first audit ends the process with exit code 75.
+        # Do not end the process: the agent can run without a state directory, but remembers nothing after a restart.
+        # If only that directory has the host's identity, the first audit ends the process with exit code 75.
         log_event(events.STATE_DIR_UNUSABLE, error=str(error))
     wiring.sweep_left_behind(loaded)
     return wiring.wire(loaded, SINGLE_AUDIT if arguments.once else DAEMON)
@@ -205,8 +205,8 @@ def audit_once(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> 
     """Run one audit that reads everything, and return its exit code.
 
     Raises ConfigError if the configuration or the host's identity is wrong, FolderUnavailable if the identity cannot be
-    read now. A dry run does not write the report file, and neither does a run while the daemon is running. So
-    ``stocktake status`` still shows the daemon's last report.
+    read now. In two cases the audit does not write the report file: in a dry run, and while the daemon is running.
+    ``stocktake status`` then still shows the daemon's last report.
     """
     from agent.audit.run import run_audit
     from agent.cmd.wiring import configured_from

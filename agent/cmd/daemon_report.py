@@ -24,11 +24,14 @@ from agent.text.amounts import number_text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DaemonReport:
-    """The daemon's last report. ``audit`` is the document of its audit, as ``stocktake audit`` prints it.
+    """The daemon's last report.
 
-    ``code`` is 2 if the report is old or has unreadable rows (a command's exit code 0 or 3 then becomes 2), else 0.
-    ``head`` is the first line of an answer for people. ``document`` is the whole file; ``problems`` has a sentence for
-    each row that could not be read. ``stale`` is a sentence if the report is older than three audit intervals, else "".
+    ``document`` is the whole file. ``audit`` is the part of it that ``stocktake audit`` would print. ``head`` is the
+    first line of an answer for people. ``problems`` has a sentence for each row that could not be read. ``stale`` is a
+    sentence if the report is older than three audit intervals, else "".
+
+    ``code`` is 2 if the report is old or has unreadable rows, else 0. If ``code`` is 2, a command that would exit with
+    0 or 3 exits with 2.
     """
 
     report: AuditReport
@@ -57,7 +60,7 @@ def read_last(options: argparse.Namespace) -> tuple[Document, LastReport]:
 
 
 def daemon_report(options: argparse.Namespace) -> DaemonReport:
-    """Return the daemon's last report in the form of an audit's report; print to stderr what the report lacks.
+    """Return the daemon's last report. Print to stderr which sources the report lacks and which rows are unreadable.
 
     Raises AgentError or NoDocument (exit code 75) if there is no readable report, or if the daemon's last audit could
     not read enough sources.

@@ -54,7 +54,7 @@ class DemoAgent:
         return self._result().report
 
     def repaired(self, code: str, consumer_uuid: str) -> Repair:
-        """Repair the finding with this code about the consumer, undo the repair, and return the results of both."""
+        """Repair the consumer's finding with this code, then undo the repair. Return the results of both."""
         found = [
             seen.finding
             for seen in self.last().findings

@@ -72,7 +72,7 @@ def add_config_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _is_format(word: str) -> bool:
-    # Like argparse, accept the beginning of an option's name.
+    # argparse also accepts a shortened option such as --form. So every beginning of --format counts as --format.
     return len(word) > len("--f") and "--format".startswith(word)
 
 
@@ -92,7 +92,10 @@ def _failed(failure: Failure, words: Sequence[str]) -> int:
 
 
 def _forget_stdout() -> None:
-    """Point stdout at /dev/null: the reader has closed the pipe (``| head``), so the flush at exit would fail."""
+    """Point stdout at /dev/null, so that Python's flush of stdout at exit does not fail.
+
+    The reader of stdout (such as ``| head``) has closed the pipe, so a flush into the pipe would raise an error.
+    """
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
     os.close(null)

@@ -1,6 +1,6 @@
 """Set up oslo.log: text or JSON lines with the fields of ``extra``, and the ``audit_id`` on each line of an audit.
 
-oslo.log's text format drops ``extra``, and the agent's messages are constant texts. This module therefore
+The agent's messages are constant texts with the values in ``extra``, which oslo.log's text format drops. So this module
 appends the fields as ``name=value`` (agent/telemetry/text_form.py). By default oslo.log logs to stdout; the agent logs
 to stderr, because a command prints its document to stdout. Libraries log nothing unless ``debug`` is set:
 the agent's own line has the error in its field ``error``, and a library would log the error again at every try.
@@ -50,11 +50,12 @@ LIBRARIES = (
 JSON_VALUE_BYTES = 4096
 
 _audit_id: contextvars.ContextVar[str | None] = contextvars.ContextVar("audit_id", default=None)
-# The size in bytes of two prefixes of a line: the longest prefix for journald, and oslo.log's usual prefix (time,
-# process id, level, logger).
+# A text line begins with a prefix. The first number is the size in bytes of the longest prefix for journald, the second
+# number the size of oslo.log's usual prefix (time, process id, level, logger).
 _JOURNALD_BYTES, _USUAL_PREFIX_BYTES = 3, 75
 _OURS = ("stocktake.", "agent.")
-# Fields that text lines do not show as ``name=value``; oslo.log's project and version do not describe the agent.
+# Text lines do not show these fields as ``name=value``. For example, ``project`` and ``version`` come from oslo.log and
+# do not describe the agent.
 _UNSHOWN = frozenset({"audit_id", "resource", "instance", "instance_uuid", "context", "project", "version"})
 _NOT_KEBAB = re.compile(r"[^a-z0-9]+")
 
@@ -100,8 +101,8 @@ class FieldsFormatter(formatters.ContextFormatter):
         text = record.getMessage()
         if not is_ours(record):
             audit_id = message("", {"audit": fields["audit"]})
-            # Remove passwords (``blotted``): a library may log a URL with a password, and oslo.log appends the text of
-            # the exception that is being handled.
+            # The line may contain a password: a library may log a URL with one, and oslo.log appends the text of the
+            # exception that is being handled. So ``blotted`` removes passwords.
             return blotted(self._line(record, printable(text) + audit_id))
         limit = LINE_BYTES - _JOURNALD_BYTES
         shown = message(text, fields, limit - _USUAL_PREFIX_BYTES)
@@ -113,8 +114,8 @@ class FieldsFormatter(formatters.ContextFormatter):
         shown = stdlib.makeLogRecord(record.__dict__)
         shown.msg, shown.args = text, None
         if is_ours(record) and record.levelno > stdlib.INFO:
-            # From level WARNING up, oslo.log would append the exception that is being handled; the field ``error``
-            # already has its text. So format the line with level INFO.
+            # From level WARNING up, oslo.log would append the text of the exception that is being handled. The field
+            # ``error`` already has this text, so format the line as if its level were INFO.
             shown.levelno = stdlib.INFO
         return _printable_lines(super().format(shown))
 
@@ -134,7 +135,7 @@ class JsonFormatter(formatters.JSONFormatter):
     its text only.
 
     For some objects (such as an EntryPoint, which stevedore logs at DEBUG) oslo.serialization recurses infinitely. This
-    class catches the RecursionError, because logging itself catches every other error in a handler.
+    class must catch the RecursionError: logging catches every other error in a handler, but not this one.
     """
 
     def format(self, record: stdlib.LogRecord) -> str:
@@ -152,8 +153,8 @@ class JsonFormatter(formatters.JSONFormatter):
         return f'{{"event": "{event_name(record)}", {line[1:]}' if is_ours(record) else line
 
     def _line(self, record: stdlib.LogRecord) -> str:
-        # ``suppress`` instead of ``try`` and ``except``: if the second format() ran in an except block, oslo.log would
-        # find the RecursionError in sys.exc_info() and add the error to the log line.
+        # The second format() must not run in an ``except`` block: there sys.exc_info() has the RecursionError, and
+        # oslo.log would add this error to the log line. So ``suppress`` is used instead.
         with contextlib.suppress(RecursionError):
             return str(super().format(record))
         shown = stdlib.makeLogRecord(record.__dict__)
@@ -222,9 +223,9 @@ def _set_library_levels(conf: cfg.ConfigOpts, loaded: Loaded) -> None:
 
 
 def _logging_conf(loaded: Loaded) -> cfg.ConfigOpts:
-    """Return a separate ConfigOpts for oslo.log.
+    """Return a ConfigOpts that only oslo.log uses.
 
-    oslo.log registers command line options and hooks, which do not work on the agent's own ConfigOpts.
+    oslo.log registers command line options and hooks on it, which would not work on the agent's own ConfigOpts.
     """
     conf = cfg.ConfigOpts()
     root = stdlib.getLogger()

@@ -66,13 +66,14 @@ class Commands(CommandManager):
     """cliff's command manager, filled from the explicit list COMMANDS."""
 
     def __init__(self) -> None:
-        # An empty namespace loads no entry points. cliff before 4.13 (OpenStack 2026.1) requires the argument.
+        # The argument is a namespace of entry points; with an empty namespace, cliff loads none. cliff before 4.13
+        # (OpenStack 2026.1) requires the argument.
         super().__init__("")
         for entry in COMMANDS:
             self.commands[entry.name] = entry  # type: ignore[assignment]  # cliff uses only name, value and load()
 
     def add_command(self, name: str, command_class: type[Command]) -> None:
-        """Ignore the ``help`` and ``complete`` that cliff's App adds: COMMANDS has this program's own versions."""
+        """Do nothing. cliff's App calls this to add its own ``help`` and ``complete``, but COMMANDS has its own."""
 
 
 def summaries() -> str:

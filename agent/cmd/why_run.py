@@ -87,7 +87,7 @@ def answered(options: argparse.Namespace, question: Question) -> WhyReport:
 
 
 def _without_root(result: AuditResult, closed: Closed, question: Question) -> AuditResult:
-    """Write one line to stderr about all sources that only root can read; return the result without these sources.
+    """Remove the sources that only root can read from the result, and write one line to stderr about all of them.
 
     Raises NoDocument (exit code 2) if the answer needs this host's provider, whose uuid only root can read.
     """
@@ -103,8 +103,8 @@ def _without_root(result: AuditResult, closed: Closed, question: Question) -> Au
 def code_of(report: WhyReport) -> int:
     """Return the exit code: 2 if the answer is incomplete, else 0 if the request fits and 3 if it does not.
 
-    The answer is incomplete if a source could not be read. The answer is also incomplete if no provider tree is known
-    to fit, but the request may fit in a tree that was not read, or that the search did not finish.
+    The answer is incomplete if a source could not be read. It is also incomplete if the request fits in no provider
+    tree that was searched to the end, and another tree was not read or not searched to the end.
     """
     if report.unknown or report.is_open:
         return PARTIAL
@@ -203,7 +203,7 @@ def _unknown(report: AuditReport, shape: GuestShape, rooms: tuple[CellRoom, ...]
     lines = unread(report)
     if shape.is_asked and rooms is None:
         why_not = "; ".join(report.resource_view.unknown) if report.resource_view else "the host was not read"
-        # A caller prints each line after "not read: " or "some data could not be read: ", so the line begins with what
-        # is missing.
+        # Each line begins with the missing data, because a caller prints the line after "not read: " or after "some
+        # data could not be read: ".
         lines = (*lines, f"the free CPUs and memory of NUMA cells: {why_not or 'the use of the cells was not read'}")
     return lines

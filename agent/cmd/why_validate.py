@@ -25,20 +25,24 @@ from agent.usage_error import UsageError
 from agent.why.parse_request import Words, canonical_uuid
 
 CUSTOM = "CUSTOM_"
-# The maximum number of characters in which a mistyped uuid differs from the intended uuid: two swapped digits make two
-# differences, while two random uuids differ in about 30 characters.
+# A known uuid is suggested if the typed uuid differs from it in at most this many characters. Two swapped digits make
+# two differences, while two random uuids differ in about 30 characters.
 MOST_SLIPS = 2
 
 
 def parsable(words: Words) -> Words:
-    """Return the words, so that they can be parsed: without ``in_tree`` if that is only the beginning of a uuid."""
+    """Return the request's words in a form that the parser accepts.
+
+    The parser refuses the beginning of a uuid. So if ``in_tree`` is only the beginning of a uuid, it is left out.
+    """
     return replace(words, in_tree=None) if _is_beginning(words) else words
 
 
 def with_whole_uuid(client: PlacementClient, words: Words) -> Words:
-    """Return ``words`` in which the beginning of a uuid in ``in_tree`` is replaced by the provider's whole uuid.
+    """If ``in_tree`` is only the beginning of a uuid, find the provider, and return the words with its whole uuid.
 
-    Raises UsageError if the uuid of no provider or of several begins so, PlacementError if Placement cannot be read.
+    Raises UsageError if no provider or several providers have a uuid with this beginning, and PlacementError if
+    Placement cannot be read.
     """
     if not _is_beginning(words):
         return words

@@ -194,9 +194,10 @@ def wire(loaded: Loaded, caller: Caller = Caller()) -> Wired:  # noqa: B008 - a 
 def _watched(
     mark: ReadMark, caller: Caller, places: Mapping[str, str], deadline_s: float
 ) -> Callable[[str], AbstractContextManager[None]]:
-    """Return a function that takes a source's name and returns the context manager around a read of this source.
+    """Return ``reading``: a function that takes a source's name and returns a context manager for reads of the source.
 
-    Inside the block, ``mark`` names the source, and the operator sees the wait. ``places``: {source: its address}.
+    Inside the ``with`` block, ``mark`` names the source, and an operator sees that a command waits for the source.
+    ``places`` maps a source's name to its address.
     """
 
     @contextlib.contextmanager
@@ -226,8 +227,8 @@ def configured_from(loaded: Loaded, parts: Parts, publish: Publish) -> Configure
 def prepare_state_dir(loaded: Loaded, publish: Publish) -> None:
     """Create the state directory if it is missing, unless the role is observer or ``publish`` is NEVER.
 
-    If the directory cannot be used, raises FolderUnavailable for an error that may end by itself (such as a read-only
-    disk), else ConfigError.
+    Raises FolderUnavailable if the directory cannot be used now but perhaps later (such as on a read-only disk). Raises
+    ConfigError if the directory can never be used.
     """
     if publish is Publish.NEVER or build.settings_from(loaded).role is Role.OBSERVER:
         return
@@ -241,7 +242,7 @@ def prepare_state_dir(loaded: Loaded, publish: Publish) -> None:
 def sweep_left_behind(loaded: Loaded) -> None:
     """Remove the unfinished files of killed processes, and make the report file unreadable to other users.
 
-    An older version of the agent wrote the report file world-readable.
+    The report file may be readable for all users, because older versions of the agent wrote it so.
     """
     options = agent_options_from(loaded)
     report = report_path(options.run_dir)
@@ -251,10 +252,10 @@ def sweep_left_behind(loaded: Loaded) -> None:
 
 
 def _notes(findings: FindingsFile, state_dir: str, role: Role) -> tuple[str, ...]:
-    """Return the problems of the state directory and of the findings' history in it, as sentences.
+    """Return sentences about problems of the state directory, and of the file findings.json in this directory.
 
-    An agent with the role observer creates the directory only at its first save. Therefore the notes of an observer
-    report a failed save, but not a missing directory.
+    An agent with the role observer creates the directory only at its first save, so a missing directory is no problem
+    in this role. The notes of an observer therefore report only problems of the file.
     """
     problem = why_not_writable(state_dir) if role is not Role.OBSERVER else None
     if problem is None or findings.is_unsaved:
@@ -266,7 +267,8 @@ def _notes(findings: FindingsFile, state_dir: str, role: Role) -> tuple[str, ...
 def journal_of(loaded: Loaded, program: str) -> Journal:
     """Return the journal in the state directory, for the changes of ``program``.
 
-    The journal opens its file at the first use. A command's changes also go to syslog; the daemon logs its own changes.
+    The journal opens its file at the first use. A command has no log, so its changes also go to syslog. The daemon's
+    changes are in the daemon's log.
     """
     state_dir = agent_options_from(loaded).state_dir
     journal = FileJournal(state_dir, SystemClock().now, actor=lambda: this_actor(program))
@@ -276,7 +278,7 @@ def journal_of(loaded: Loaded, program: str) -> Journal:
 
 
 def host_place(uri: str, settings: Settings) -> HostPlace:
-    """Return the libvirt to read, and the options about guests: they decide which libvirt capabilities are queried."""
+    """Return the address of libvirt, and the options about guests, by which the agent chooses what it asks libvirt."""
     return HostPlace(uri=uri, host=settings.host, guests=GuestChoice.of(settings))
 
 

@@ -30,7 +30,7 @@ TOPIC = "conductor"
 VERSION = "3.0"
 PING_NAMESPACE = "baseapi"
 PING_VERSION = "1.0"
-# Packages whose connection errors oslo.messaging raises unchanged, without wrapping them in its own exceptions.
+# oslo.messaging raises the connection errors of these packages unchanged, not as exceptions of its own.
 _DRIVERS = frozenset({"amqp", "kombu"})
 # An RPC call times out this many seconds before the deadline. So oslo.messaging's error, which says more, arrives
 # before ReaderThread's error.
@@ -150,8 +150,8 @@ class ConductorClient:
 def _remote(error: Exception) -> tuple[str, str] | None:
     """Return (class name, message) of an exception raised on the conductor; None if ``error`` arose in this process.
 
-    If the remote exception is one of Python's built-in exceptions, oslo.messaging raises the same class, with the
-    remote traceback in the text.
+    oslo.messaging raises a remote exception of a built-in class as the same class here. Such an exception is recognized
+    by the remote traceback in its text.
     """
     if isinstance(error, oslo_messaging.RemoteError):
         return error.exc_type or "", error.value or ""

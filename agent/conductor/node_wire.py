@@ -38,7 +38,7 @@ _SPEC = ("arch", "hv_type", "vm_mode")
 
 
 def new_node(record: NodeRecord) -> dict[str, object]:
-    """Return the ComputeNode on which ``create`` is called, with every field except the id, all marked as changed."""
+    """Return a ComputeNode for ``create``: it has every field except the id, and each field is marked as changed."""
     names = (field.name for field in dataclasses.fields(NodeRecord) if field.name != "id")
     fields = _object_fields(record, names)
     return _envelope("ComputeNode", fields, changes=fields)
@@ -129,7 +129,7 @@ def _pools_text(cells: Cells) -> str | None:
 
 
 def _without_changes(value: object) -> object:
-    """Return the primitive without ``nova_object.changes``, which does not belong to the record."""
+    """Return ``value`` without the keys ``nova_object.changes``: the database's record does not have these keys."""
     if isinstance(value, dict):
         return {key: _without_changes(each) for key, each in value.items() if key != "nova_object.changes"}
     return [_without_changes(each) for each in value] if isinstance(value, list) else value

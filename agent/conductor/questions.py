@@ -33,7 +33,7 @@ class Questions:
         return () if answer is None else (wire.service_row(wire.object_fields(answer, "Service")),)
 
     def conductors(self) -> tuple[Row, ...]:
-        """Return the undeleted nova-conductor services; at least the one that answers has a recent heartbeat."""
+        """Return the undeleted nova-conductor services. One of them answers this call, so it has a recent heartbeat."""
         answer = self._ask("ServiceList", "get_by_binary", ["nova-conductor"], include_disabled=True)
         return wire.rows(answer, "ServiceList", wire.service_row)
 
@@ -67,9 +67,9 @@ class Questions:
         return wire.uuids(answer)
 
     def last_changed(self, host: str) -> tuple[Row, ...]:
-        """Return the row of the host's visible instance that was saved last, without ``instance_extra``.
+        """Of the host's visible instances, return the row that was saved last, without ``instance_extra``.
 
-        nova sorts in the database, and puts instances that were never saved after their creation last.
+        nova sorts the rows in the database. Instances that were never saved after their creation come last.
         """
         newest = {"sort_keys": ["updated_at", "id"], "sort_dirs": ["desc", "desc"], "limit": 1}
         answer = self._ask("InstanceList", "get_by_filters", [{"host": host}], "no", expected_attrs=[], **newest)
@@ -102,8 +102,8 @@ class Questions:
     def migrations_of(self, instance: str) -> tuple[Row, ...]:
         """Return all undeleted migrations of an instance, in any status.
 
-        nova's filter ``instance_uuid`` takes one uuid. No other filter of nova finds the migrations of several
-        instances at once: ``changes-since`` leaves out a migration that nova has not saved since its creation.
+        A call for several instances is not possible. nova's filter ``instance_uuid`` takes one uuid, and the filter
+        ``changes-since`` leaves out a migration that nova has not saved since its creation.
         """
         return self._migrations({"instance_uuid": instance})
 

@@ -5,10 +5,12 @@ A full read makes seven calls. A light read, which only finds out whether anythi
 The rows equal those of agent/sources/nova/sql.py. No transaction spans the calls. As in nova-compute, the call for
 instances precedes the call for migrations: a read during a move then sees the move twice rather than not at all.
 
-The agent requests migrations by node: the nodes of the host's compute node records, and the nodes that the host's
-instances name. The agent requests an instance's boot disks only once and caches them as long as each read returns the
-instance. An instance never changes between booting from an image and from a volume, and the rows of boot disks are
-large, because they contain the connection data of each volume.
+The agent requests the migrations of each node: of the nodes in the host's compute node records, and of the nodes that
+the host's instances name.
+
+The agent requests an instance's boot disks only once. It caches them until a read no longer returns the instance. The
+rows of boot disks are large, because they contain the connection data of each volume. Cached rows stay right: an
+instance that boots from an image never changes to a volume, and the reverse never happens either.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ class ConductorState:
     name = STATE
 
     def __init__(self, client: ConductorClient, now: Callable[[], datetime.datetime] | None = None) -> None:
-        """``now``: the clock (naive UTC), by default this host's: conductor does not report its own time."""
+        """``now`` returns the time (naive UTC). By default it reads this host's clock: conductor reports no time."""
         self._client = client
         self._now = now or _own_clock
         self._disks: dict[str, tuple[Row, ...]] = {}
@@ -77,11 +79,11 @@ class ConductorState:
         )
 
     def light(self, last: NovaState, consumers: frozenset[str], deadline: Deadline) -> LightState:
-        """See StateSource. Makes four calls, or more in two cases.
+        """See StateSource. Makes four calls, and more if nova-compute's heartbeat is old.
 
-        The cases: nova-compute's heartbeat is old, or instances on other hosts must be read.
-        Reads no compute nodes, boot disks, PCI devices or finished evacuations: docs/explanation/
-        what-the-cloud-pays.md says how long a change of these may stay unseen.
+        A further call reads instances on other hosts, if ``consumers`` or unfinished migrations name such instances.
+        A light read does not read compute nodes, boot disks, PCI devices or finished evacuations, so it cannot see
+        that they changed. docs/explanation/what-the-cloud-pays.md says how long such a change may stay unseen.
         """
         questions = Questions(self._client, deadline)
         services = questions.services(last.host)
@@ -89,8 +91,8 @@ class ConductorState:
         here = questions.uuids(last.host)
         changed = questions.last_changed(last.host)
         moving = tuple(row for node in _node_names(last) for row in questions.migrations(last.host, node))
-        # Instances on other hosts. A full read looks up the same instances by uuid, and those of finished evacuations
-        # too.
+        # ``elsewhere`` has instances on other hosts. A full read looks up these instances by uuid, and also the
+        # instances of finished evacuations.
         elsewhere = consumers.union(move.instance_uuid for move in last.migrations if move.in_progress) - here
         parts = (
             ("instances", here),
@@ -103,7 +105,7 @@ class ConductorState:
         return light_state(last.host, services, pulse, self._now(), sign)
 
     def _light_pulse(self, questions: Questions, services: tuple[Row, ...]) -> Pulse:
-        """Return the Pulse: from this host's nova-compute if its heartbeat is recent, else from the conductors too."""
+        """Return the Pulse. Read the conductors' heartbeats too if the host's nova-compute has no recent heartbeat."""
         own = pulse_from(self._now(), _heartbeats(services))
         if own.now is not None and own.heartbeat is not None and A_MOMENT > own.now - own.heartbeat > -A_SECOND:
             return own
@@ -157,7 +159,7 @@ class ConductorState:
 
 
 def _node_names(state: NovaState) -> list[str]:
-    """Return the names of the nodes whose migrations a full read requests, based on the last full read's rows."""
+    """Return the names of the nodes that the last full read found on this host: each names migrations to request."""
     here = {instance.node for instance in state.instances if instance.host == state.host and not instance.deleted}
     names = {node.hypervisor_hostname for node in state.nodes if node.host == state.host} | here
     return sorted(name for name in names if name)

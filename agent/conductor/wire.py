@@ -66,10 +66,12 @@ bare_instance_row = functools.partial(_row, "instances")
 def instance_row(fields: Fields) -> Row:
     """Return a row of ``instances`` joined with its ``instance_extra`` columns, as CellRows (nova/rows.py) expects it.
 
-    If the instance has no row in ``instance_extra``, or no flavor there, nova omits ``flavor``; the extra columns are
-    then None. Raises SourceInconsistent if a value cannot be written as JSON. If the object lacks a field in
-    ``_DECISIVE``, the row is that of an unreadable instance (``unread_instance_row``), because a missing field must not
-    count as NULL.
+    If the instance has no row in ``instance_extra``, or no flavor there, nova omits ``flavor``. The columns
+    ``extra_id``, ``extra_deleted`` and ``flavor`` are then None.
+
+    If the object lacks a field in ``_DECISIVE``, the instance is unreadable, because a missing field must not count as
+    NULL. The result is then the row of ``unread_instance_row``. Raises SourceInconsistent if a value cannot be written
+    as JSON.
     """
     if lacking := [name for name in _DECISIVE if name not in fields]:
         return unread_instance_row(fields, f"the Instance lacks {', '.join(lacking)}")
@@ -82,7 +84,7 @@ def instance_row(fields: Fields) -> Row:
 
 
 def unread_instance_row(fields: Fields, words: str) -> Row:
-    """Return the row of an instance whose JSON columns are unusable; ``words`` says why."""
+    """Return the row of an instance whose JSON columns are unusable; ``words`` is the reason, for column ``flavor``."""
     documents = dict.fromkeys(_DOCUMENTS)
     known = {"extra_id": fields.get("id"), "extra_deleted": 0, "flavor": {"nova-conductor": words}}
     return {**_row("instances", fields), **documents, **known}

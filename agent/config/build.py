@@ -170,7 +170,10 @@ def notices(loaded: Loaded) -> tuple[str, ...]:
 
 
 def _ratio(loaded: Loaded, name: str) -> RatioPolicy:
-    """Return the configured and the initial allocation ratio of ``cpu``, ``ram`` or ``disk``; 0.0 means unset."""
+    """Return the configured and the initial allocation ratio of ``cpu``, ``ram`` or ``disk``.
+
+    The configured ratio is None if the option is unset or 0.0.
+    """
     return RatioPolicy(
         configured=loaded.value("DEFAULT", f"{name}_allocation_ratio") or None,
         initial=bounded(loaded, "DEFAULT", f"initial_{name}_allocation_ratio"),

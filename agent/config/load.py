@@ -102,8 +102,8 @@ def _nova_files(files: Sequence[ConfigFile]) -> tuple[ConfigFile, ...]:
 
 def _nova_book(files: Sequence[ConfigFile], auth: Iterable[tuple[str, cfg.Opt]]) -> Book:
     book = open_book(files, [*opts.shared_opts(), *auth, *((g, opt) for g, listed in nova.OPTS for opt in listed)])
-    # Call oslo.config's own ``set_default``, because this project's function of that name escapes "$", and oslo.config
-    # must substitute $state_path.
+    # This is oslo.config's own ``set_default``, which substitutes $state_path in the value. This project's function of
+    # that name escapes "$", so that nothing is substituted.
     book.conf.set_default("instances_path", nova.INSTANCES_PATH)
     return book
 
@@ -111,9 +111,9 @@ def _nova_book(files: Sequence[ConfigFile], auth: Iterable[tuple[str, cfg.Opt]])
 def _take(
     own: Book, nova_conf: Book, options: Iterable[tuple[str, cfg.Opt]], unread: dict[Key, str], ignored: list[str]
 ) -> dict[Key, str]:
-    """For each option that Stocktake's own files do not set and nova.conf sets, use nova.conf's value as the default.
+    """Make nova.conf's values the defaults of those options that nova.conf sets and Stocktake's own files do not.
 
-    Return the path of the file that set the value, for each of these options.
+    Return {option: path of the file that set the value} for these options.
     """
     taken: dict[Key, str] = {}
     for group, opt in options:
@@ -132,7 +132,7 @@ def _take(
 
 
 def _goes_unread(nova_conf: Book, key: Key) -> bool:
-    """Return whether nova-compute starts without reading this option, so that a malformed value does no harm."""
+    """Return whether nova-compute starts without reading this option. Then a malformed value is no reason to stop."""
     if key != ("DEFAULT", "force_raw_images"):
         return key in nova.READ_AT_NEED
     (images,) = (opt for group, opt in nova_conf.options if (group, opt.dest) == ("libvirt", "images_type"))
@@ -162,7 +162,7 @@ def _take_instances_path(own: Book, nova_conf: Book, unread: dict[Key, str]) -> 
 
 
 def _entry_origins(book: Book) -> dict[Key, tuple[str, ...]]:
-    """For each multi-valued option that the files of ``book`` set, return the file of each of the option's values.
+    """Return {option: files} for the multi-valued options that ``book`` sets: one file for each value of the option.
 
     If nova.conf and Stocktake's own files both set an option, only the values in Stocktake's own files apply.
     """

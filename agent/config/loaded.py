@@ -77,7 +77,7 @@ class Loaded:
         return tuple(item.strip() for item in self.value(group, option) or () if item.strip())
 
     def entries(self, group: str, option: str) -> tuple[tuple[str, str], ...]:
-        """Return (value, file) for each value of an option that may be set several times, without empty values."""
+        """Return the values of an option that may be set several times, each with its file; leave out empty values."""
         pairs = zip(self.value(group, option), self.entry_origins.get((group, option), ()), strict=True)
         return tuple((text.strip(), origin) for text, origin in pairs if text.strip())
 
@@ -86,14 +86,14 @@ class Loaded:
         return self.origins.get((group, option), DEFAULT_ORIGIN)
 
     def all_searched(self) -> str:
-        """Return the searched paths and the paths in [agent] nova_conf, as one text.
+        """Return, as one text, the paths searched for configuration files and the paths in [agent] nova_conf.
 
         Raises ConfigError if nova_conf is malformed.
         """
         return ", ".join((*self.searched, *self.value("agent", "nova_conf")))
 
     def default(self, group: str, option: str) -> Any:  # noqa: ANN401 - as above
-        """Return the default in the option's definition, even if ``survey`` set another default (as for host)."""
+        """Return the default in the option's definition; ignore another default that ``survey`` set, as for host."""
         return next(opt.default for owner, opt in self.options if (owner, opt.dest) == (group, option))
 
     def shown_default(self, group: str, option: str) -> str | None:

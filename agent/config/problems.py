@@ -33,7 +33,10 @@ def refuse(problems: Iterable[str]) -> None:
 
 
 class Tolerated(NamedTuple):
-    """A check that nova-compute does not make. ``outcome`` says what the agent does with a wrong value in nova.conf."""
+    """A check that the agent makes and nova-compute does not, so a nova.conf with the wrong value is tolerated.
+
+    ``outcome`` says what the agent does with a wrong value in nova.conf.
+    """
 
     key: Key
     problems: Callable[[Loaded], Iterable[str]]

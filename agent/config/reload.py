@@ -26,7 +26,7 @@ def reload(running: Loaded) -> Loaded:
     """
     fresh = load_checked(running.config_files, running.config_dirs)
     mixed = _mixed(running, fresh)
-    # Valid files may still conflict with the values that stay until a restart.
+    # The files are valid, but their new values may conflict with running values, which stay until a restart.
     require(mixed)
     return mixed
 
@@ -59,8 +59,9 @@ def _changed(running: Loaded, reloaded: Loaded) -> set[Key]:
 def _mixed(running: Loaded, fresh: Loaded) -> Loaded:
     """Return the running configuration, with the new value of each mutable option.
 
-    The result has a new ConfigOpts with the options of ``running`` only. The options of a new auth plugin may conflict
-    with those of the old plugin: keystoneauth's ``admin_token`` and ``none`` each define a different ``endpoint``.
+    The result has a new ConfigOpts with the options of ``running`` only. The options of a new auth plugin are left out,
+    because they may conflict with those of the old plugin. For example, keystoneauth's ``admin_token`` and ``none``
+    each define a different ``endpoint``.
     """
     conf = empty_conf()
     sources = {(group, opt.dest): fresh if opt.mutable else running for group, opt in running.options}

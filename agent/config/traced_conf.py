@@ -27,7 +27,10 @@ _PLAIN_NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
 
 
 class Blank(NamedTuple):
-    """A line that leaves an option empty. ``group``, ``option``: as the file names them; ``key``: the current names."""
+    """A line that leaves an option empty.
+
+    ``group`` and ``option`` are the names in the file, which may be deprecated. ``key`` has the current names.
+    """
 
     path: str
     group: str
@@ -51,8 +54,8 @@ class TracedConf(cfg.ConfigOpts):
     def hold(self, path: str, sections: Sections) -> None:
         """Add a parsed file, which takes precedence over the files added before.
 
-        If the caller later removes a value from ``sections``, the value is no longer set. oslo.config's own method
-        would parse the file a second time and would not expose the parsed sections.
+        oslo.config reads ``sections`` itself and not a copy, so the caller can unset a value later: it removes the
+        value from ``sections``. oslo.config's public method would parse the file again and hide the parsed sections.
         """
         assert self._namespace is not None
         self._namespace._add_parsed_config_file(path, sections, sections)
@@ -89,7 +92,10 @@ class Book:
         return hit[0] if hit else None
 
     def files_of_each(self, group: str, opt: cfg.Opt) -> tuple[str, ...]:
-        """Return, in order, the file of each value of an option that may be set several times and in several files."""
+        """Return one path for each value of an option that may have several values: the file that sets the value.
+
+        The paths are in the order of the values.
+        """
         return tuple(
             file.path
             for file in self.files
@@ -104,7 +110,8 @@ class Book:
             value = value_of(self.conf, group, opt.dest)
         except (cfg.Error, ValueError) as error:
             cause = error.__context__ or error
-            # If a ``$name`` refers to an unknown option, use oslo.config's message, else the result of ``wanted``.
+            # A cfg.Error means that a ``$name`` refers to an unknown option; oslo.config's own message says so. For
+            # any other error, ``wanted`` says which values the option takes.
             hint = None if isinstance(cause, cfg.Error) else wanted(opt.type)
             # ``from None``: the message of the cause contains the value, which may be secret.
             raise ConfigError(self._problem(group, opt, hint or str(cause))) from None
@@ -184,7 +191,8 @@ def register_strays(book: Book) -> None:
     for file in book.files:
         for group, options in file.sections.items():
             for name in filter(_PLAIN_NAME.match, options):
-                # Skip an option that is registered with its own type, and a name that oslo.config reserves.
+                # These errors mean that the option already has a type of its own, or that oslo.config reserves the
+                # name. In both cases the option stays as it is.
                 with contextlib.suppress(cfg.DuplicateOptError, ValueError):
                     book.conf.register_opt(cfg.StrOpt(name), group=in_oslo(group))
 

@@ -14,7 +14,8 @@ from agent.errors import ConfigError
 #: The maximum number of characters of a file. It suffices for about 1,700 providers with an inventory and two traits
 #: each, which take 1.5 s to read. An operator who has more providers may use several files.
 MOST_CHARACTERS = 1 << 18
-#: The maximum number of nodes. Without aliases, even a provider.yaml file of MOST_CHARACTERS normally has fewer.
+#: The maximum number of nodes. A provider.yaml file without aliases normally stays below it, even if the file has
+#: MOST_CHARACTERS.
 MOST_PARTS = 50_000
 
 

@@ -1,9 +1,9 @@
 """Collect the reasons to audit, and decide when the worker gets all waiting reasons for one audit.
 
 Reasons contain no data: every audit reads the present state, so a hundred reasons and one reason cause the same work.
-The reasons are due when no new reason has come for ``settle_s`` seconds, and at the latest ``cap_s`` seconds after the
-first reason. So 200 libvirt events in a second cause few audits, and no event waits forever. A reason that comes while
-an audit runs waits for the next ``take``, so every request is followed by an audit that starts after the request.
+The worker gets the reasons when no new reason has come for ``settle_s`` seconds, and at the latest ``cap_s`` seconds
+after the first reason: they are then *due*. So 200 libvirt events in a second cause few audits, and no event waits
+forever. A reason that comes while an audit runs waits for the next ``take``. So after every request, an audit starts.
 
 If [agent] start_splay spreads start-ups over time, the first audit waits for this host's start time. Until then, only a
 request of an operator or a peer makes the reasons due.
@@ -19,10 +19,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-#: The maximum number of reasons per kind (the text before the colon). If a kind has more reasons, only the name of the
-#: kind is reported.
+#: The kind of a reason is its text before the colon. If more than this number of reasons of one kind wait, the report
+#: has one text about the kind instead of these reasons.
 REASONS_PER_KIND = 8
-#: The maximum number of different kinds of waiting reasons; every further kind is replaced by OTHER_KIND.
+#: The maximum number of different kinds of waiting reasons. A reason of a further kind becomes OTHER_KIND.
 KINDS = 32
 REASON_LENGTH = 200
 OTHER_KIND = "other"
@@ -99,7 +99,10 @@ class AuditQueue:
             self._gather(reason)
 
     def request_now(self, reason: str) -> None:
-        """Request an audit at once, without a wait for more reasons: for an operator, reload, retry or repetition."""
+        """Request an audit at once, without a wait for more reasons.
+
+        For an operator's request, a reload, a retry, or the repetition of an audit.
+        """
         with self._changed:
             self._gather(reason).urgent = True
 
@@ -112,8 +115,8 @@ class AuditQueue:
     def request_by_peer(self, reason: str) -> float | None:
         """Request an audit for a peer. Return the maximum seconds until the audit, None if the queue is closed.
 
-        The audit is due ``peer_s`` seconds after ``take`` last returned a peer's request. If another reason causes an
-        audit earlier, that audit serves the peer too.
+        Between two audits for peers there are at least ``peer_s`` seconds: the time counts from the last ``take`` that
+        returned a peer's request. If another reason causes an audit earlier, that audit serves the peer too.
         """
         with self._changed:
             if self.closed:

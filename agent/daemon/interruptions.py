@@ -29,7 +29,7 @@ class Pauses:
 
 
 class ReadMark:
-    """The read that the worker's thread is in. ``source`` is the name of the source that is read, "" outside a read.
+    """The source that the worker's thread reads at this moment. ``source`` is its name, "" between two reads.
 
     The main thread reads ``source``: a stop does not wait for a read, and the log names the read of a long audit.
     """

@@ -1,7 +1,8 @@
-"""Report this process's state to systemd by the sd_notify protocol. oslo.service sends only READY of this protocol.
+"""Report this process's state to systemd by the sd_notify protocol.
 
-Each message is one datagram to ``$NOTIFY_SOCKET``. The agent removes systemd's variables from its environment, so that
-systemd gets no message from vgs or another child process. Without systemd, every message is dropped.
+The agent does not use oslo.service for this, because oslo.service can send only READY. Each message is one datagram to
+``$NOTIFY_SOCKET``. The agent removes systemd's variables from its environment, so that vgs and other child processes
+send no messages to systemd. Without systemd, every message is dropped.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class Notifier:
         message = "\n".join(line.replace("\n", " ") for line in assignments).encode()
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as out:
-                # If the buffer is full, wait a limited time: READY must not be lost, and the main thread must go on.
+                # If systemd's buffer is full, wait, so that READY is not lost. The wait has a limit, so that the main
+                # thread can go on.
                 out.settimeout(SEND_S)
                 out.sendto(message, address)
         except OSError:

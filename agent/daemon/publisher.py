@@ -65,7 +65,7 @@ class ReportDesk:
 
     @property
     def counters(self) -> dict[str, object]:
-        """Counters: the work of all audits of this process, and how many bugs occurred."""
+        """The counters of this process: the work that its audits did, and the number of unexpected exceptions."""
         return {**self._log_state.total.fields(), "bugs": sum(self._bugs.values())}
 
     def bug(self, where: str, error: Exception) -> None:

@@ -23,9 +23,9 @@ from agent.telemetry.event_log import log_bug, log_event
 
 #: The runner sends READY to systemd after the first audit, and after this many seconds at the latest.
 READY_AFTER_S = 10.0
-#: The longest wait of the main thread in seconds. A signal does not wake the main thread if another thread receives the
-#: signal, or if the signal comes just before the wait. The Python handler then runs after the wait (seen with 2 signals
-#: at once). A stop must not be delayed for long.
+#: The longest wait of the main thread in seconds. Python's signal handler runs in the main thread. If another thread
+#: receives the signal, or the signal comes just before the wait, the main thread does not wake up, and the handler runs
+#: only after the wait (seen with 2 signals at once). So the wait must be short, or a stop would be delayed for long.
 TICK_S = 1.0
 #: How many changed options the log line about a reload names.
 CHANGES_NAMED = 10

@@ -1,6 +1,6 @@
 """Start, stop and reload the daemon's threads, and nothing else.
 
-The event sources start before the interval trigger, so an event may request an audit first. A stop ends event sources
+The event sources start before the interval trigger, so an event may request the first audit. A stop ends event sources
 and triggers before it closes the queue, so nothing requests an audit from a closed queue.
 """
 
@@ -22,7 +22,8 @@ from agent.telemetry.dump import Condition
 from agent.telemetry.event_log import log_event
 from agent.telemetry.finding_changes import FindingChange
 
-#: Seconds that a stop waits for a read in progress. Unless a write is in progress, a stop takes five seconds at most.
+#: The seconds that a stop waits for a read in progress, before it abandons the read. Unless a write is in progress, a
+#: stop takes five seconds at most.
 READ_GRACE_S = 1.0
 
 
@@ -109,7 +110,7 @@ class LoopControl:
 class Reloaded:
     """The configuration after a reload. ``changed``: texts of the options that changed, with the old and new values.
 
-    ``restart_needed``: names of the options that changed in the files and keep their running value until a restart.
+    ``restart_needed``: names of the options that have a new value in the files, but keep the old value until a restart.
     """
 
     configured: Configured
@@ -179,8 +180,8 @@ class AgentService:
         self._monitoring.start()
         self._bus.start()
         self._worker.start()
-        # Starting the event sources registers libvirt's event loop, which must be registered before the first audit
-        # opens its connection.
+        # The event sources register libvirt's event loop when they start. They start here, because the loop must be
+        # registered before the first audit connects to libvirt.
         for source in self._outside.events:
             source.start(self._queue.request)
         self._interval.start(self._current.get().interval_s)
@@ -190,7 +191,8 @@ class AgentService:
     def stop(self) -> None:
         """Stop all threads: a running audit ends at its next safe point; a read that hangs is abandoned."""
         self._worker.stop()
-        # End the pauses only after ``worker.stop``: after its pause, the worker checks whether a stop was requested.
+        # Request the stop first, then end the pauses: a worker whose pause has ended checks whether a stop was
+        # requested.
         self._outside.end_pauses()
         self._bus.deafen()
         self._first.stop()
@@ -204,7 +206,10 @@ class AgentService:
         self._outside.close()
 
     def wait(self) -> None:
-        """Wait until the worker has ended. Give up if the worker is stuck in a read: reads have no side effects."""
+        """Wait until the worker has ended.
+
+        If the worker is stuck in a read, give up. An abandoned read does no harm, because it changes nothing.
+        """
         while not self._worker.join(READ_GRACE_S):
             if self._outside.reading():
                 log_event(events.READ_LEFT_BEHIND)

@@ -34,13 +34,14 @@ from agent.timing.backoff import grown_s
 
 #: The maximum time in seconds that ``take`` blocks. After this time the worker checks for a stop or a due retry.
 TAKE_S = 0.5
-#: The worker counts as stuck if, for this many seconds, it did none of these: wait for work, end a stage or a write of
-#: an audit, send a request to Placement. Every single read or request has a much lower time limit. A whole
-#: stage has no time limit: the first read of a slow Placement takes dozens of requests.
+#: The worker counts as stuck if it made no progress for this many seconds. Progress is: the worker waits for work, ends
+#: a stage or a write of an audit, or sends a request to Placement. Each read and each request has a much lower time
+#: limit. A whole stage has no time limit, because the first read of a slow Placement takes dozens of requests.
 STALL_S = 180.0
 RETRY_FIRST_S = 2.0
 RETRY_CAP_S = 300.0
-#: The maximum seconds from an event to its audit while Placement cannot be read; less than the usual audit interval.
+#: While Placement cannot be read, an event waits longer for its audit. This longer wait grows to at most this many
+#: seconds, which is less than the usual audit interval.
 GATHER_CAP_S = 30.0
 REPEAT_FIRST_S = 0.5
 REPEAT_CAP_S = 60.0
@@ -123,7 +124,7 @@ def follow_up(
     """Return the retry or repetition that follows an audit, if any. The periodic audits continue independently.
 
     ``now`` and ``not_before`` are in monotonic seconds. Placement wants no request before ``not_before`` (Retry-After).
-    If an event or the interval causes an audit before a planned retry, and that audit fails too, the retry keeps its
+    An event or the interval may cause an audit while a retry is planned. If that audit fails too, the retry keeps its
     planned time, and the back-off does not grow.
     """
     earliest = not_before or now
@@ -140,9 +141,9 @@ def follow_up(
 
 
 def gathering(pacing: Pacing, failures: int, report: AuditReport) -> Pacing:
-    """Return the waiting times of the audit queue after ``report``: longer than ``pacing`` if Placement is unreadable.
+    """Return how long events wait in the audit queue: as ``pacing`` says, or longer while Placement cannot be read.
 
-    The longer waits apply to events: many events must not cause many requests to a Placement that is down. Requests of
+    Events wait longer, so that many events do not cause many requests to a Placement that is down. Requests of
     operators, retries and periodic audits do not wait. While the host's provider UUID is unknown, ``pacing`` applies
     unchanged: such an audit has not queried Placement, and a libvirt event may mean that the UUID can now be read.
     """
@@ -174,13 +175,17 @@ def crash_report(
         outcome=Outcome.UNREADABLE if isinstance(error, AgentError) else Outcome.CRASHED,
         sources=(),
         findings=not_checked(memory.history.sightings) if memory.history else (),
-        # The text of another program's exception may contain a URL with a password, and many programs read the report.
+        # An exception's text may contain a URL with a password, and many programs read the report. So ``blotted``
+        # replaces each password.
         error=f"{type(error).__name__}: {blotted(str(error))}",
     )
 
 
 def _trim_heap() -> None:
-    """Return to the kernel about a megabyte that imports and the first read leave unused in the C library's heap."""
+    """Give unused memory of the C library's heap back to the kernel.
+
+    After the imports and the first read, this is about a megabyte.
+    """
     gc.collect()
     # Only glibc has this function.
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
@@ -271,7 +276,8 @@ class Worker:
     def _remember(self) -> None:
         """Save the history of findings at the end of the process.
 
-        Before the end, an audit does not write the file if only times in the history have changed.
+        This is necessary because an audit does not write the file if only times in the history have changed. So before
+        this call the times in the file may be old.
         """
         configured = self._in_use
         if configured is not None and configured.publish is not Publish.NEVER:
@@ -279,8 +285,8 @@ class Worker:
 
     def _run(self, reasons: tuple[str, ...]) -> None:
         configured = self._take_over(self._current.get())
-        # The first audit too has the default depth (Depth.ECONOMICAL). With Depth.FULL, the first audit would read the
-        # records of a thousand consumers before it writes the inventory.
+        # The first audit too has the default depth (Depth.ECONOMICAL). With Depth.FULL, the first audit would write the
+        # inventory late, because it would first read the records of a thousand consumers.
         request = AuditRequest(reasons=reasons, publish=configured.publish)
         try:
             result = self._audit(request, configured.settings, configured.parts, self._memory, self._cancelled)
@@ -306,10 +312,10 @@ class Worker:
         self._plan_next(result.report, configured, audit_again=result.audit_again, not_before=result.not_before)
 
     def _take_over(self, configured: Configured) -> Configured:
-        """Use ``configured`` from now on. After a reload, drop all caches filled under the old configuration.
+        """Use ``configured`` from now on. If a reload has replaced the configuration, drop all caches.
 
-        After such a reload, also forget the agent's last write and the traits that Placement did not know: an operator
-        may reload because another writer of the inventory is gone, or because an upgraded Placement knows more traits.
+        Then also forget the agent's last write and the traits that Placement did not know: an operator may reload
+        because another writer of the inventory is gone, or because an upgraded Placement knows more traits.
         """
         if self._in_use is not None and self._in_use is not configured:
             configured.parts.host.forget()

@@ -20,8 +20,9 @@ from agent.ports import Deadline
 
 T = TypeVar("T")
 
-#: Some functions that a ReaderThread runs have a time-out of their own. The caller then adds these seconds to the
-#: deadline, so that the function's error, which contains a reason, arrives before Unanswered, which contains none.
+#: Some functions that a ReaderThread runs have a time-out of their own and then raise an error that contains the
+#: reason. Unanswered contains no reason. So the caller adds these seconds to the deadline: the function's own error
+#: arrives before the ReaderThread gives up with Unanswered.
 LAST_WORDS_S = 0.25
 _STOP_WAIT_S = 1.0
 

@@ -21,8 +21,9 @@ from sqlalchemy import Connection, Engine, MetaData, Table, types
 
 from agent.model.nova import ComputeNode, Flavor, Instance, InstanceCell, Migration, PciRow, Service
 
-# An index covers this many characters of a wide column: MariaDB rejects an index over more than 3,072 bytes. nova's own
-# migrations set such prefix lengths too, but cell_schema.json lacks them, because it comes from SQLite.
+# An index covers only the first 100 characters of a wide column, because MariaDB rejects an index over more than 3,072
+# bytes. nova's own migrations set such prefix lengths too. But cell_schema.json comes from SQLite, which has no prefix
+# lengths, so this module sets them.
 INDEX_PREFIX = 100
 # The nova-conductor whose heartbeat shows that the cell database is current. The id must differ from all other
 # services' ids.
@@ -122,7 +123,7 @@ def add_compute_node(connection: Connection, node: ComputeNode, service_id: int 
 
 
 def add_instance(connection: Connection, instance: Instance) -> None:
-    """Add an instance with its ``instance_extra`` and its root disk; a ``flavor`` of None is stored as NULL."""
+    """Add an instance, its row in ``instance_extra`` and its boot disk. If ``flavor`` is None, it is stored as NULL."""
     number, extra_number = _next_id(connection, "instances"), _next_id(connection, "instance_extra")
     _insert(
         connection,

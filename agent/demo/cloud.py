@@ -28,7 +28,7 @@ from agent.errors import PlacementRejected
 from agent.model.nova import ComputeNode, Instance
 from agent.model.units import GIB, MIB
 
-# By how many bytes a volume group's file is larger than the group: lvm2 stores metadata in the file too.
+# A volume group's file is larger than the group by this many bytes, because lvm2 stores its metadata in the file too.
 _LVM_METADATA_BYTES = 64 * MIB
 
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from agent.demo.cell import HEART_HOST
 
-# The seconds between two heartbeats. A nova service writes a heartbeat only every 10 s by default (report_interval).
-# But heal waits for a heartbeat that is newer than heal's plan, and an operator waits for heal.
+# The seconds between two heartbeats. nova's default (report_interval) is 10 s. The demo uses a shorter time, because
+# heal waits for a heartbeat that is newer than heal's plan, and the operator waits for heal.
 EVERY_S = 1.0
 _BEAT = "UPDATE services SET last_seen_up = datetime('now') WHERE host = ? AND deleted = 0"
 

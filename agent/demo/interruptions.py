@@ -1,9 +1,9 @@
 """Turn the signals that end the demo into an exception that is raised only at safe points.
 
-If a signal arrives while the demo creates or removes a part, the exception is deferred, so that every created part is
-registered for removal before the exception. The demo cannot just mask the signals: child processes inherit a signal
-mask, and SIGTERM could not end a Placement server that masks SIGTERM. Only the first signal counts: a second signal
-must not interrupt the clean-up.
+If a signal arrives while the demo creates or removes a part, the exception is raised only afterwards. So every created
+part is registered for removal before the exception. The demo cannot mask the signals instead, because child processes
+inherit the mask: Placement's server would mask SIGTERM too, and then SIGTERM could not end the server. Only the first
+signal counts: a second signal must not interrupt the clean-up.
 """
 
 from __future__ import annotations
@@ -49,7 +49,10 @@ class Interruptions:
 
     @contextlib.contextmanager
     def allowed(self) -> Iterator[None]:
-        """Within this block, a new or deferred signal raises Interrupted. Such blocks may be nested."""
+        """Raise Interrupted in the block, at once if a signal has come before, else when a signal comes.
+
+        Such blocks may be nested.
+        """
         outside, self._raising = self._raising, True
         try:
             if self._first is not None:

@@ -59,8 +59,8 @@ def kept_clouds() -> Iterator[Kept]:
 def _written_at(file: Path) -> float:
     """Return when the file was written, in seconds since 1970; 0 if another process has just removed the file.
 
-    The time of the cloud's folder does not show the order: that time changes with each file that the running cloud
-    makes.
+    ``kept_clouds`` sorts by this time. It cannot sort by the time of the cloud's folder, because that time changes
+    whenever the running cloud makes a file.
     """
     try:
         return file.stat().st_mtime

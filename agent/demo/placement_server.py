@@ -107,7 +107,7 @@ def _configuration(connection: str) -> str:
 
 
 def _with_roles(application: Application) -> Application:
-    """Return an application that gives requests with the token admin the role ``service``: a reshape needs it."""
+    """Return an application in which the token ``admin`` also has the role ``service``, which a reshape requires."""
 
     def serve(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         if environ.get("HTTP_X_AUTH_TOKEN") == "admin":

@@ -15,7 +15,7 @@ CLIENTS = ("openstack", "nova-manage")
 def practice_document(
     *, faults: int, seed: int, folder: str, rc: Mapping[str, str], end: str, not_installed: Sequence[str] = ()
 ) -> Document:
-    """Return the JSON document. ``rc`` maps each host to the file that a shell reads to work on this host.
+    """Return the JSON document. ``rc`` maps each host to a shell file; a trainee sources it to work on the host.
 
     ``end`` is the command that removes the cloud. ``not_installed``: those of ``CLIENTS`` that this computer lacks.
     """

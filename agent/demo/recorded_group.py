@@ -30,7 +30,8 @@ class NoVolumeGroup(AgentError):
 class RecordedGroup:
     """A simulated volume group for a host where the demo cannot create a real one; ``reason`` says why the demo cannot.
 
-    The agent calls ``run`` in place of lvm2's commands: ``run`` reports the current volumes as lvm2 2.03 would.
+    The agent calls ``run`` instead of starting lvm2's commands. The output of ``run`` shows the current volumes in the
+    form of lvm2 2.03.
     """
 
     name: str

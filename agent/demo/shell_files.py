@@ -25,7 +25,8 @@ def write_shell_files(cloud: DemoCloud, program: str) -> None:
         script.write_text("\n".join([*lines, ""]), encoding="utf-8")
         script.chmod(0o755)
         path = f"export PATH={shlex.quote(str(script.parent))}:$PATH"
-        # A shell remembers where it found a program; ``hash -r`` makes it search for stocktake again.
+        # A shell remembers where it found a program, and so may start another ``stocktake`` than PATH now says. After
+        # ``hash -r`` the shell searches again.
         openstack = (f"export OS_AUTH_TYPE=admin_token OS_TOKEN={TOKEN} OS_ENDPOINT={cloud.placement.url}", "hash -r")
         rc = [f"# For the shell: . {shlex.quote(str(rc_file(cloud, host)))}", *_exports(cloud), path, *openstack, ""]
         rc_file(cloud, host).write_text("\n".join(rc), encoding="utf-8")

@@ -30,8 +30,8 @@ class Seen:
     """The results of the demo: the last report of each host, inventories in Placement, and allocation candidates.
 
     ``offered_for_asked``: the providers that Placement returns for a request of ``cast.ASKED_VCPUS`` vCPUs.
-    ``offered_for_max_unit``: the providers for a request of as many vCPUs as the first host has CPUs. ``answer``: why a
-    request of ``cast.ASKED_VCPUS`` fits the first host or not (``stocktake why``); None if the host has no provider
+    ``offered_for_max_unit``: the providers for a request of as many vCPUs as the first host has CPUs. ``answer``: what
+    ``stocktake why`` says about a request of ``cast.ASKED_VCPUS`` on the first host; None if the host has no provider
     tree.
     """
 
@@ -151,7 +151,7 @@ def _no_valid_host(seen: Seen) -> Story:
 
 
 def _is_max_unit(first: Obstacle) -> bool:
-    """Return whether a request of ``cast.ASKED_VCPUS`` fails at max_unit, which is the first host's number of CPUs."""
+    """Return whether max_unit (the first host's number of CPUs) refuses a request of ``cast.ASKED_VCPUS``."""
     return (first.constraint, first.wanted, first.available) == (Constraint.MAX_UNIT, cast.ASKED_VCPUS, cast.FIRST.cpus)
 
 

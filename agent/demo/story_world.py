@@ -69,8 +69,8 @@ def _resize(at: datetime.datetime) -> Migration:
 def _second_host_as_it_was(cloud: DemoCloud) -> None:
     """Create the second host's provider with its earlier, larger inventory, and allocations that fit this inventory.
 
-    Story 5 (negative free capacity) needs the larger inventory first. Placement rejects allocations above the capacity,
-    but the agent may later reduce the inventory below the existing allocations.
+    Story 5 shows negative free capacity. Placement rejects allocations above the capacity, so the allocations are made
+    while the inventory is larger. Later the agent reduces the inventory below the existing allocations.
     """
     host = cast.SECOND
     placement_answer(cloud, "POST", "/resource_providers", {"uuid": host.root_uuid, "name": host.name})

@@ -26,7 +26,8 @@ _SECTOR_BYTES = 512  # lvcreate accepts only sizes in whole sectors.
 _LOOP_CONTROL = pathlib.Path("/dev/loop-control")
 _LOOP_CTL_GET_FREE = 0x4C82  # linux/loop.h
 _LOOP_MAJOR = 7
-# How often to try another loop device: another process may take a device between the kernel's answer and losetup.
+# The number of tries to attach a loop device. One try is not enough: the kernel names a free device, but another
+# process may take the device before losetup attaches it.
 _LOOP_TRIES = 20
 
 _LVM_CONF = """\
@@ -77,7 +78,7 @@ class DemoGroup(Protocol):
         """Remove a volume. Raises NoVolumeGroup if there is no such volume."""
 
     def close(self) -> None:
-        """Remove everything that the group created. A second call has no effect."""
+        """Remove everything that was created for this group. A second call has no effect."""
 
 
 def open_group(folder: pathlib.Path, name: str, size_bytes: int) -> DemoGroup:
@@ -155,8 +156,8 @@ class VolumeGroupRig:
 
     def add_volume(self, name: str, size_bytes: int) -> None:
         """Add a linear volume; its size is rounded up to whole extents. Raises NoVolumeGroup if lvcreate fails."""
-        # These options switch off what lvm2 cannot do without device-mapper: activate, zero and wipe a volume. The demo
-        # never opens its volumes.
+        # By default lvcreate also activates, zeroes and wipes a volume, which lvm2 cannot do without device-mapper.
+        # These options switch that off. The demo never opens its volumes, so they need none of it.
         unopened = ("-an", "-Zn", "-Wn", "-y")
         self._run("lvcreate", *unopened, "-L", f"{-(-size_bytes // _SECTOR_BYTES)}s", "-n", name, self.name)
 
@@ -177,8 +178,8 @@ class VolumeGroupRig:
 
     def _close_device(self) -> None:
         if (device := self.device) is not None:
-            # Even after a failed vgremove the device must be detached; the removal of the file then removes the group
-            # too.
+            # If vgremove fails, the device must be detached all the same. ``close`` then removes the file, and with the
+            # file the group disappears.
             with contextlib.suppress(NoVolumeGroup):
                 self._run("vgremove", "-f", "-y", self.name)
             self._run("losetup", "--detach", device)

@@ -54,9 +54,9 @@ def _remedies(audit: AuditFacts, consumer: str) -> tuple[Remedy, ...]:
 
 
 def _instead(row: Row, others: Sequence[Row]) -> str:
-    """Return the text to append to "Placement records nothing": "; instead, Placement records 2 PCPU".
+    """Return which other classes Placement records for the consumer: "; instead, Placement records 2 PCPU".
 
-    Return "" if Placement records an amount of the row's class.
+    The text is appended to "Placement records nothing". It is "" if Placement records an amount of the row's class.
     """
     if row.recorded is not None:
         return ""
@@ -65,9 +65,9 @@ def _instead(row: Row, others: Sequence[Row]) -> str:
 
 
 def _in_place_of(row: Row, others: Sequence[Row]) -> str:
-    """Return the text to append to "no VCPU for ID": "; instead, this instance was promised 2 PCPU".
+    """Return which other classes nova promised to the instance: "; instead, this instance was promised 2 PCPU".
 
-    Return "" if nova promised the instance an amount of the row's class.
+    The text is appended to "no VCPU for ID". It is "" if nova promised the instance an amount of the row's class.
     """
     if row.promised is not None:
         return ""

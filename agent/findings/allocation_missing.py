@@ -48,8 +48,9 @@ def _allocation_set(audit: AuditFacts, consumer: str, rows: tuple[Row, ...]) -> 
 
     Return None if no amount is promised or the root provider is unknown.
 
-    Without a cloud ([state] source = none) no project is known, but from microversion 1.8 on Placement requires a
-    project. So the command uses microversion 1.7, at which Placement itself writes a placeholder project.
+    The command names no project, because the agent knows no project if it does not read the cloud's state ([state]
+    source = none). From microversion 1.8 on, Placement requires a project. So the command uses microversion 1.7, with
+    which Placement itself writes a placeholder project.
     """
     root = audit.root_uuid
     amounts = [f"rp={root},{row.resource_class}={row.promised}" for row in rows if row.promised] if root else []

@@ -26,7 +26,7 @@ from agent.text.headline import fitted
 
 Findings = Iterable[Finding]
 
-#: How many leading digits of a finding's id the agent prints in commands.
+#: In commands, the agent prints only this many leading digits of a finding's id.
 SHOWN_DIGITS = 8
 #: The roles in which heal changes allocations of the cloud's consumers: all roles except observer.
 HEALERS = frozenset({Role.OWNER, Role.COMPANION})
@@ -171,7 +171,7 @@ def by_consumer(rows: Iterable[Row]) -> dict[str, tuple[Row, ...]]:
 
 
 def claims_of(rows: Iterable[Row]) -> tuple[Claim, ...]:
-    """Return the claims of all these rows; a claim is one amount that one source states, and is used as evidence."""
+    """Return the claims of all these rows. A claim is an amount that one source states; claims serve as evidence."""
     return tuple(claim for row in rows for claim in row.claims)
 
 

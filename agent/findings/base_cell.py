@@ -38,7 +38,7 @@ def deletion(database: DatabaseAccess | None, table: str, row_id: int) -> tuple[
 
 
 def _quoted(text: str) -> str:
-    """Return the text as a Python string in double quotes; the shell puts the whole program in single quotes."""
+    """Return the text as a Python string in double quotes: the shell puts the whole program in single quotes."""
     return json.dumps(text, ensure_ascii=False)
 
 

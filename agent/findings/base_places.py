@@ -38,9 +38,9 @@ def counted_where(audit: AuditFacts, rows: tuple[Row, ...]) -> str:
 
 
 def unset_here(audit: AuditFacts, rows: tuple[Row, ...]) -> str | None:
-    """Return the command that removes the consumer's allocations on each provider with an allocation in these rows.
+    """Return the command that removes the consumer's allocations; None if the rows have no allocation.
 
-    Return None if the rows have no allocation.
+    The rows belong to one consumer. The command covers each provider on which a row has an allocation.
     """
     return unset(rows[0].key, _places(audit, rows))
 

@@ -23,12 +23,15 @@ _NOVA_COMPUTE = "*nova-compute.service"
 
 
 def heal(words: str) -> Remedy:
-    """Return the remedy ``stocktake heal``. ``Rule.finding`` adds its command if the agent's role allows the repair."""
+    """Return the remedy ``stocktake heal``, still without a command.
+
+    ``Rule.finding`` adds the command to the remedy if the agent's role allows the repair.
+    """
     return Remedy(kind=RemedyKind.HEAL, words=words)
 
 
 def inspect(words: str, command: str | None = None) -> Remedy:
-    """Return a remedy that only shows the operator facts that a decision needs; the remedy changes nothing."""
+    """Return a remedy that changes nothing: its command only shows facts, so that the operator can decide."""
     return Remedy(kind=RemedyKind.INSPECT, words=words, command=command)
 
 
@@ -54,7 +57,10 @@ def openstack(*words: str | None) -> str | None:
 
 
 def virsh(audit: AuditFacts, *words: str | None) -> str | None:
-    """Return the command ``virsh`` with these words for this host's libvirt; None if a word is not known."""
+    """Return the command ``virsh`` with these words; None if a word is not known.
+
+    The command connects to the libvirt of this host.
+    """
     return line("virsh", "-c", audit.settings.access.libvirt_uri, *words)
 
 

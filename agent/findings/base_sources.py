@@ -9,8 +9,8 @@ from agent.nested.base import children
 from agent.provider_tree.desired import classes_of
 from agent.resources import BUILTIN as RESOURCES
 
-# What else happens while a source (key) cannot be read. The effects on inventories and child providers are not in this
-# table: each resource and each family of child providers declares the sources that it needs (``needs``,
+# Effects of a source (key) that cannot be read, except the effects on inventories and child providers. Those follow
+# from the code: each resource and each family of child providers declares the sources that it needs (``needs``,
 # ``reserve_needs``).
 _BESIDE = {
     PLACEMENT: "nothing is written",
@@ -37,7 +37,7 @@ def consequence(source: str, audit: AuditFacts) -> str:
 def frozen(source: str, audit: AuditFacts) -> str:
     """Return the text of ``consequence(source, audit)`` for a log line.
 
-    If Placement is unread, the text names the unchanged classes too.
+    If Placement cannot be read, no class changes in Placement, and the text also names these classes.
     """
     text = consequence(source, audit)
     if source != PLACEMENT or audit.tree is None:

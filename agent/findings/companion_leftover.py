@@ -2,7 +2,8 @@
 
 In role companion the agent maintains these consumers in every audit. In role owner the agent removes them in the next
 audit; until then Placement counts the same use twice, as allocation and in ``reserved``. In role observer the agent
-removes no consumer. In no role does the agent remove consumers of an earlier provider uuid of this host.
+removes no consumer. Consumers that belong to an earlier provider uuid of this host stay in every role: an operator must
+remove them.
 """
 
 from __future__ import annotations

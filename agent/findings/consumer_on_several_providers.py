@@ -1,9 +1,9 @@
 """consumer-on-several-providers: a consumer has allocations of one class in this host's tree and in another tree.
 
 Placement's record of a consumer has its allocations on all providers. An allocation in another tree is a fault only if
-the consumer also has an allocation of the same class in this host's tree. Without one, the other tree may be that of a
-sharing provider, which is right. While a migration of the instance is in progress, the allocations on both hosts are
-right.
+the consumer also has an allocation of the same class in this host's tree. If this host's tree has no such allocation,
+the other tree may belong to a sharing provider, and an allocation there is right. While a migration of the instance is
+in progress, the allocations on both hosts are right.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def _find(audit: AuditFacts) -> Findings:
     if view is None or state is None:
         return
     moving = {m.instance_uuid for m in state.migrations if m.under_way}
-    # Skip an instance that nova changes now or changed just before: the agent reads Placement's record before nova's
-    # row, and if a move ends between the two reads, the record still has the allocations on both hosts.
+    # Skip an instance that nova is changing or has just changed. The agent reads Placement's record before nova's row.
+    # If a move ends between the two reads, the row shows no move, but the record still has allocations on both hosts.
     busy = {i.uuid for i in state.instances if i.task_state is not None or instance_just_changed(i, state.now)}
     for record, here, elsewhere in _spread(view.consumers, frozenset(p.uuid for p in view.providers)):
         if record.consumer_uuid not in moving and record.consumer_uuid not in busy:
@@ -49,9 +49,9 @@ def _find(audit: AuditFacts) -> Findings:
 def _spread(
     records: tuple[ConsumerRecord, ...], own_uuids: frozenset[str]
 ) -> tuple[tuple[ConsumerRecord, list[Allocation], list[Allocation]], ...]:
-    """Return (record, allocations in this host's tree, allocations of the same classes elsewhere).
+    """Return (record, allocations in this host's tree, allocations of the same classes in other trees).
 
-    Consumers that have allocations in only one of the two places are left out.
+    Consumers without allocations of the same class in both places are left out.
     """
     sides = ((record, *_sides(own_uuids, record)) for record in records)
     return tuple((record, here, elsewhere) for record, here, elsewhere in sides if elsewhere)

@@ -1,9 +1,11 @@
 """consumer-project-differs: an instance's allocation belongs to another project or user than the instance.
 
 Placement counts the allocation for the wrong project, so Placement's usages by project are wrong, and so are quotas
-that use them (unified limits). The free capacity of this host is right. Only the consumer's record shows the project;
-to save requests, an audit does not read every record, so it may miss a wrong project. Allocations that were made before
-Placement stored projects have a placeholder project.
+that use them (unified limits). The free capacity of this host is right.
+
+Only the consumer's record shows the project, and a record takes one request. To save requests, an audit does not read
+every record, so it may miss a wrong project. Allocations that were made before Placement stored projects have a
+placeholder project.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """guest-size-differs: a guest's definition has more or fewer vCPUs, or another memory size, than its instance's flavor.
 
-The rule compares the maximum sizes in the domain's definition, not the current sizes, because a guest can get back an
-unplugged vCPU or the memory that its balloon took. The rule does not compare the memory of a guest with persistent
-memory, because the domain's ``<memory>`` includes persistent memory.
+The rule compares the maximum sizes in the domain's definition. The current sizes may be smaller for a while: a vCPU may
+be unplugged, or the balloon may have taken memory, and the guest can get both back. The rule does not compare the
+memory of a guest with persistent memory, because the domain's ``<memory>`` includes persistent memory.
 """
 
 from __future__ import annotations

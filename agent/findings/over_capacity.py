@@ -8,8 +8,8 @@ The rule skips providers of PCI devices. The agent never sets the total of such 
 (nested/pci.py, findings/pci_device_lost.py), so there is no overload to report. ``reserved`` of such a provider may
 exceed the free amount: there it only prevents further allocations.
 
-To find a CPU that is pinned twice, the rule compares the pinnings in nova's database, not the pinnings in libvirt. The
-usage cannot show such a CPU: Placement counts all CPUs of both guests.
+To find a CPU that is pinned twice, the rule compares the pinnings in nova's database, not the pinnings in libvirt.
+Placement's usage cannot show such a CPU, because Placement counts how many CPUs the guests have, not which CPUs.
 """
 
 from __future__ import annotations
@@ -106,7 +106,8 @@ def _place(view: PlacementView, provider: DesiredProvider | Provider, name: str,
 def _withdrawn(audit: AuditFacts, wanted: DesiredProvider, observed: Provider | None) -> frozenset[str]:
     """Return the classes that the host no longer offers, but that Placement still offers because they are in use.
 
-    A class that belongs on child providers is left out: the host still offers this class (findings/reshape_needed.py).
+    A class that must move from the root to child providers (findings/reshape_needed.py) is left out, because the host
+    still offers it.
     """
     offered = {i.resource_class for i in (observed.inventories if observed else ())} & wanted.owned_classes
     kept = {f.name for f in wanted.frozen} | {i.resource_class for i in wanted.inventories}
@@ -150,8 +151,9 @@ def _finding(audit: AuditFacts, inventory: Inventory, place: _Place, overflow: i
     name, rows, used = place.resource_class, place.rows, place.used
     leaked = [row for row in rows if row.verdict in LEAKS and row.recorded]
     leaked_amount = sum(row.recorded or 0 for row in leaked)
-    # The capacity that must become free before this finding ends. It has two parts: the usage above the capacity, and
-    # the use that the cloud does not know and that does not fit into ``reserved`` (``overflow``).
+    # ``missing`` is the capacity that must become free before this finding ends. It has two parts. The first is the
+    # usage above the capacity. The second is ``overflow``: use unknown to the cloud that does not fit into
+    # ``reserved``.
     missing = max(used - inventory.capacity, 0) + overflow * inventory.allocation_ratio
     unlisted = sum(row.recorded or 0 for row in rows if row.verdict is Verdict.USAGE_UNLISTED)
     free = inventory.capacity - used
@@ -193,9 +195,9 @@ def _finding(audit: AuditFacts, inventory: Inventory, place: _Place, overflow: i
 
 
 def _is_reserved(audit: AuditFacts, row: Row) -> bool:
-    """Return whether the agent adds the row's use, which the cloud does not know, to ``reserved``.
+    """Return whether the agent adds the row's use to the inventory's ``reserved``, and so lowers the capacity.
 
-    ``reserved`` lowers the capacity. In role companion the agent does not write ``reserved``.
+    The agent adds use that the cloud does not know. In role companion the agent does not write ``reserved``.
     """
     if audit.settings.role is Role.COMPANION:
         return False
@@ -203,7 +205,7 @@ def _is_reserved(audit: AuditFacts, row: Row) -> bool:
 
 
 def _of_pinned_cpus(audit: AuditFacts) -> Findings:
-    """Yield the findings about pinned CPUs; none while the CPUs to which guests may be pinned are not known."""
+    """Yield the findings about pinned CPUs; no finding if it is unknown to which CPUs guests may be pinned."""
     taken = [one for one in audit.books.occupied.occupancies if one.numa]
     host = audit.snapshot.host.value
     if not taken or host is None or cpus.obstacle(host, audit.settings):

@@ -49,7 +49,7 @@ class _Home(NamedTuple):
 
     @property
     def key(self) -> ProviderKey:
-        """The ``provider_key`` of those claims (evidence) that state what Placement records on this provider."""
+        """The key of this provider. Claims (evidence) about what Placement records on the provider have this key."""
         return ProviderKey("provider", self.provider_uuid)
 
 
@@ -105,9 +105,9 @@ def _held(claims: Iterable[Claim]) -> Counter[tuple[ProviderKey, str]]:
 
 
 def _wrong(functions: Mapping[str, _Home], held: Counter[tuple[ProviderKey, str]]) -> Mapping[_Home, int]:
-    """Return {home: how many functions of this home the guest has}, for each home with a wrong allocation.
+    """Return the number of the guest's PCI functions for each home (provider and class) whose allocation is wrong.
 
-    A home is a provider and a resource class.
+    ``functions`` are the guest's functions. ``held`` are the amounts that Placement has allocated to the guest.
     """
     taken = Counter(functions.values())
     return {home: amount for home, amount in sorted(taken.items()) if held[home.key, home.resource_class] != amount}
@@ -163,8 +163,8 @@ def _remedies(audit: AuditFacts, consumer: str, wrong: Mapping[_Home, int]) -> t
 def _allocation_set(audit: AuditFacts, consumer: str, wrong: Mapping[_Home, int]) -> str | None:
     """Return the command that writes all allocations of the consumer, with corrected allocations for its devices.
 
-    The command replaces all allocations, and Placement requires project and user. So there is no command unless this
-    audit read the consumer's whole record.
+    The command replaces all allocations of the consumer, and Placement requires a project and a user. So the command
+    needs the consumer's whole record. Return None if this audit did not read that record.
     """
     record = next((r for r in (audit.view.consumers if audit.view else ()) if r.consumer_uuid == consumer), None)
     if record is None or record.project_id is None or record.user_id is None:
@@ -193,8 +193,8 @@ _BY_HAND = (
     "write all allocations of the instance, including those of its devices; the command replaces all allocations of "
     "the instance"
 )
-# The remedies in role companion, where nova-compute allocates PCI devices in each update
-# (nova/compute/resource_tracker.py:_update_to_placement).
+# The remedies in role companion. In this role nova-compute runs beside the agent, and allocates PCI devices whenever it
+# updates Placement (nova/compute/resource_tracker.py:_update_to_placement).
 _BESIDE_NOVA = (
     wait(
         "nova-compute of this host adds the allocation itself in its next update, if its nova.conf has [pci] "

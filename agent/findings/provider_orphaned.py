@@ -19,8 +19,8 @@ _DELETED_SOON = "nothing is allocated from the provider, so the agent deletes it
 
 def _find(audit: AuditFacts) -> Findings:
     if audit.state is None:
-        # Without nova's state, the agent cannot know whether the compute node record is deleted or belongs to another
-        # host.
+        # Without nova's state, the compute node record may be deleted or may belong to another host now. Nobody knows
+        # whether the provider is orphaned, so there is no finding.
         return
     names = {one.uuid: one.name for one in audit.left}
     rows = {row.uuid: row.hypervisor_hostname for row in orphan_rows(audit.state, audit.node, audit.root_uuid)}
@@ -78,7 +78,8 @@ def _remedies(tree: DetachedTree, why: str | None) -> tuple[Remedy, ...]:
     )
 
 
-# The remedies name commands for at most this many consumers; the command for the provider lists all consumers.
+# The remedies have commands for at most this many consumers. No consumer is lost, because the remedies also have the
+# command that shows the provider with all its consumers.
 _NAMED = 3
 
 RULE = Rule(code="provider-orphaned", severity=Severity.WARNING, find=_find, rests_on=frozenset({PLACEMENT, STATE}))

@@ -27,7 +27,10 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def to_move(audit: AuditFacts) -> Mapping[str, NestedFamily]:
-    """Return {class: family of child providers} for each class that is used on the root but belongs on children."""
+    """Return {class: its family of child providers} for each class that belongs on children.
+
+    Only the classes are included from which consumers still have allocations on the root.
+    """
     configured = (family for family in FAMILIES if family.is_configured(audit.settings))
     return {name: family for family in configured for name in still_on_root(family, audit.snapshot)}
 
@@ -71,8 +74,9 @@ def _offers(audit: AuditFacts, children: tuple[tuple[str, Inventory], ...]) -> s
 def _remedies(audit: AuditFacts, family: NestedFamily, name: str, consumers: list[str]) -> tuple[Remedy, ...]:
     later = f"bring the guests back once the {family.name} providers are published"
     if audit.settings.role is not Role.OWNER:
-        # nova/virt/libvirt/driver.py:_update_provider_tree_for_vgpu raises ReshapeNeeded, which nova-compute handles
-        # only when it starts (nova/compute/resource_tracker.py:_update_to_placement).
+        # The remedy is a restart: nova/virt/libvirt/driver.py:_update_provider_tree_for_vgpu raises ReshapeNeeded, and
+        # nova-compute moves the allocations only if it gets this error while it starts
+        # (nova/compute/resource_tracker.py:_update_to_placement).
         restart = f"restart nova-compute: it moves {name} to its {family.name} providers when it starts"
         failed = f"if nova-compute's log then says ReshapeFailed, migrate or shelve the guests with {name}, and {later}"
         return (restart_nova_compute(restart), by_hand(failed))
@@ -87,7 +91,8 @@ def _device(family: NestedFamily, name: str, consumer: str) -> str:
     return f"see the device of guest {consumer}: {name} belongs to the {family.name} provider of that device"
 
 
-# The remedies name commands for at most this many guests; the finding's text ``actual`` lists all guests.
+# The remedies have commands for at most this many guests. No guest is lost, because the finding's text ``actual`` lists
+# all guests.
 _NAMED = 3
 
 RULE = Rule(

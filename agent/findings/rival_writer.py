@@ -11,8 +11,8 @@ from agent.provider_tree.rival import Rival
 
 
 def _find(audit: AuditFacts) -> Findings:
-    # In role observer the agent writes nothing, so another writer causes no conflict. Some remedies of this finding
-    # therefore propose this role.
+    # In role observer the agent writes nothing, so another writer causes no conflict, and there is no finding. For the
+    # same reason some remedies propose this role.
     if audit.rival is None or audit.settings.role is Role.OBSERVER:
         return
     yield RULE.finding(

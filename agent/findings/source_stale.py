@@ -32,6 +32,6 @@ _REMEDIES = (
     wait("the agent reads the source again in each audit"),
 )
 
-# ``rests_on`` is empty: the rule only looks at whether a source's answer is proven to be current. So the agent can
-# check the finding even if no source answers.
+# The rule does not use what a source answered, only whether the answer is proven to be current. So ``rests_on``, the
+# sources that must have been read, is empty: the agent can check this finding in every audit.
 RULE = Rule(code="source-stale", severity=Severity.ERROR, find=_find, rests_on=frozenset())

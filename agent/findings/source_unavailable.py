@@ -45,7 +45,7 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def _unread_parts(audit: AuditFacts) -> Iterable[tuple[str, str]]:
-    """Return (part, reason) for each part that could not be read although its source as a whole answered.
+    """Return (part, reason) for each unread part. Its source answered, but the agent could not read this part of it.
 
     A missing instances folder counts as such a part if the agent must reserve the size of the image cache.
     """
@@ -70,5 +70,6 @@ def _finding(
     )
 
 
-# ``rests_on`` is empty: the finding says that a read failed, so the agent needs no source to check the finding.
+# ``rests_on`` names the sources that an audit must have read to decide whether a finding exists. Here it is empty,
+# because the audit itself notices that a read failed.
 RULE = Rule(code="source-unavailable", severity=Severity.WARNING, find=_find, rests_on=frozenset())

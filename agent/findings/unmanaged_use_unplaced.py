@@ -50,7 +50,8 @@ def _ratio(audit: AuditFacts, resource_class: str) -> float | None:
     return inventory.allocation_ratio if inventory else None
 
 
-# ``rests_on`` has the sources that every finding with this code needs. For disk space, ``_find`` adds the source LVM.
+# ``rests_on`` names the sources that every finding with this code needs. A finding about disk space also needs the
+# source LVM, which ``_find`` adds.
 RULE = Rule(
     code="unmanaged-use-unplaced",
     severity=Severity.ERROR,

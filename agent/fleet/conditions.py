@@ -69,7 +69,8 @@ def told_condition(outcome: str, severities: Counts | None, findings: Counts | N
     """
     by_outcome = _OF_OUTCOME.get(outcome, Condition.CLEAN)
     if by_outcome is Condition.CLEAN and outcome not in ("clean", "findings"):
-        # This program does not know the outcome: the host's agent is newer. So the operator should look at the host.
+        # The host's agent is newer and sends an outcome that this program does not know. UNRATED and not CLEAN, so that
+        # the operator looks at the host.
         by_outcome = Condition.UNRATED
     return min(by_outcome, _of_findings(severities, findings), key=RANKS.__getitem__)
 

@@ -13,7 +13,10 @@ FAIL_ON = ("error", "warning", "partial", "silent", "never", "held-back")
 
 
 def holding(rows: Iterable[HostRow]) -> frozenset[str]:
-    """Return the words of FAIL_ON that hold for at least one host; the last message of a silent host still counts."""
+    """Return the words of FAIL_ON that are true for at least one host.
+
+    A silent host yields ``silent`` and also the words that its last message yields.
+    """
     held: set[str] = set()
     for row in rows:
         if row.condition in (Condition.NEVER, Condition.SILENT):

@@ -50,7 +50,7 @@ def counts(view: FleetView) -> str:
 
 
 def sums(view: FleetView) -> str:
-    """Return the fleet's leaked and missing allocations as text, and for how many hosts these are not known."""
+    """Return as text the fleet's leaked and missing allocations, and the number of hosts whose numbers are unknown."""
     found = view.sums
     parts = [f"leaked {amounts_text(found.leaked) or 'nothing'}"]
     if missing := amounts_text(found.missing):

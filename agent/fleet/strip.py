@@ -12,7 +12,7 @@ from agent.fleet.view import HostRow
 
 
 def strip(rows: Sequence[HostRow], most_cells: int) -> tuple[Condition, ...]:
-    """Return one condition for each cell (character) of the strip: that of the worst host in the cell.
+    """Return one condition for each cell (character) of the strip: the condition of the cell's worst host.
 
     There are at most ``most_cells`` cells. ``rows`` are sorted by name. Each cell stands for the same number of hosts;
     the last cell may stand for fewer.

@@ -18,11 +18,12 @@ from agent.fleet.words import ABSENT, UNKNOWN, amount_texts, clock, clock_of, du
 HOST_WIDTH = 24
 CUT = "~"
 GAP = 2
-#: The column FREE is shown only if the column WHAT then still has this width, or the width of its longest text. WHAT is
-#: never narrower than LEAST_WHAT.
+#: The column WHAT needs this width, or less if its longest text is shorter. If the column FREE would leave WHAT less
+#: than that, the table has no column FREE. WHAT is never narrower than LEAST_WHAT.
 WHAT_NEEDS = 34
 LEAST_WHAT = 10
-#: The table's width in characters from which the column LEAKED shows every resource class, not only the first.
+#: In a table of at least this many characters, the column LEAKED shows every resource class; in a narrower table, only
+#: the first.
 WIDE = 160
 
 LABELS = {
@@ -116,8 +117,8 @@ def _told(seen: HostSeen, at: datetime.datetime) -> str:
 def _causes(seen: HostSeen, at: datetime.datetime) -> str:
     """Return a text with the worst cause (code, number, headline) and the number of other causes.
 
-    A cause is a finding that no other finding causes. The text also has the number of findings of each code that the
-    last audit could not check.
+    A finding counts as a cause if it is not the result of another finding. The text also says how many of the findings
+    the last audit could not check.
     """
     if seen.worst is None:
         return ", ".join(_times(code, number) for code, number in seen.findings or () if number)

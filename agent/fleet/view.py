@@ -178,7 +178,7 @@ def _by_host(expected: ExpectedHosts | None) -> Mapping[str, ExpectedHost] | Non
 
 
 def row_of_message(cell: str, seen: HostSeen, at: datetime.datetime) -> HostRow:
-    """Return the row of a host whose message ``seen`` has just arrived, at the time ``at``.
+    """Return the row of one host, made from its message ``seen``, which arrived just now (``at``).
 
     ``is_expected`` of the row is None, because this function knows no list of expected hosts.
     """

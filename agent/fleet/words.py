@@ -86,7 +86,10 @@ def _amount(amount: int, divisor: int, unit: str) -> str:
 
 
 def _rounded(gib: float) -> str:
-    """Return GiB as a whole number; below 10 GiB with one decimal, so that a small amount is not shown as 0."""
+    """Return the number of GiB as text. A fraction below 10 GiB has one decimal; any other text is a whole number.
+
+    A small amount is never shown as 0: below 0.1 GiB the text is ``<0.1``.
+    """
     if gib >= 10 or gib.is_integer():
         return f"{gib:.0f}"
     return f"{gib:.1f}" if gib >= 0.1 else "<0.1"

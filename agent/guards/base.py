@@ -66,7 +66,10 @@ def always(_: GuardedFinding) -> Wait | None:
 
 
 def next_run(heal: HealSettings) -> str:
-    """Return the words after "this run has reached its limit": when the next run begins, or what starts that run."""
+    """Return the end of the sentence with which a guard says that this run has reached its limit.
+
+    The end says when the daemon's next run begins, or that the operator must run ``stocktake heal`` again.
+    """
     if heal.interval_s is None:
         return "run `stocktake heal` again afterwards for the other changes"
     return f"next run in {heal.interval_s:.0f} s"

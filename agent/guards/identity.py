@@ -1,7 +1,8 @@
-"""identity: refuse unless compute node record, provider name and ``compute_id`` file all name this host's provider.
+"""identity: refuse while anything contradicts the identity of this host's provider.
 
-After a cloned disk, a renamed host or a restored database, the allocations of another host can look leaked to this
-host's agent.
+The ``compute_id`` file, the provider's name in Placement and nova's compute node record must all confirm that the
+provider is this host's. After a cloned disk, a renamed host or a restored database, the agent may take the provider of
+another host for its own. Then the allocations of that host would look leaked.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 During the build of an instance, more than a second passes between the write to Placement and the write to nova's
 database, and two audits may be only a second apart. The age counts from the first audit that saw the present evidence.
-The age of the finding itself proves nothing: while a source cannot be read, the agent keeps an older finding about the
-consumer.
+It does not count from the start of the finding: while a source cannot be read, the agent keeps an older finding about
+the consumer, so a finding may be much older than its evidence.
 """
 
 from __future__ import annotations

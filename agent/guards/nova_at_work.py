@@ -31,9 +31,9 @@ def _waits(guarded: GuardedFinding) -> Wait | None:
 
 
 class _Work(NamedTuple):
-    """What nova does with the instance, or why that is unknown.
+    """Why the guard refuses: what nova does with the instance, or why the agent cannot know what nova does.
 
-    ``wait`` says when the refusal ends; None if it does not end by itself.
+    ``wait`` is None if the refusal does not end by itself.
     """
 
     words: str
@@ -97,9 +97,10 @@ def _recent(
 
 
 def _clock(state: NovaState) -> datetime.datetime | None:
-    """Return the newest heartbeat of nova's services, used as the present time; None if there is no heartbeat.
+    """Return the newest heartbeat of nova's services as the present time; None if there is no heartbeat.
 
-    These services also write the times in the rows, and the agent's own clock may be ahead of theirs.
+    The guard computes ages of rows. nova's services write the rows' times with their own clocks, and the agent's clock
+    may be ahead of these clocks. Then the agent's clock would make a row look older than it is.
     """
     return state.newest_heartbeat or state.heartbeat
 

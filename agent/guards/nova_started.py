@@ -27,7 +27,7 @@ def _refuses(guarded: GuardedFinding) -> str | None:
 
 def _waits(guarded: GuardedFinding) -> Wait | None:
     state, alive_s = guarded.scene.snapshot.nova.value, guarded.scene.nova_alive_s
-    # Without a heartbeat, nova-compute may be stopped permanently, so the refusal does not end by itself.
+    # None: the refusal does not end by itself, because a nova-compute without a heartbeat may be stopped for good.
     if state is None or state.service is None or alive_s is None:
         return None
     return Wait(START_S - alive_s)

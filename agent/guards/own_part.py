@@ -1,4 +1,4 @@
-"""own-part: refuse a change outside this host's tree, or a write with another generation than heal read.
+"""own-part: refuse a change outside this host's tree, or a write that does not use the generation that heal read.
 
 A reshape must stay in this host's tree and only move amounts: every consumer must keep its total of each class.
 """

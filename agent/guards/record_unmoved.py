@@ -1,10 +1,11 @@
-"""record-unmoved: refuse unless heal read all allocations of the consumer, and those on this host did not change.
+"""record-unmoved: refuse unless heal has read the consumer's whole record and the audit's view of it still holds.
 
-The audit read the allocations on this host before. That the consumer's generation is still the same does not prove that
-the allocations are unchanged. A consumer that loses its last allocation and gets a new allocation, as in every move of
-an instance, starts again at the first generation. Either of two facts proves that this did not happen: Placement last
-wrote the consumer before the audit began, or no provider's generation has changed since the audit (a new allocation
-raises the generation of its provider).
+The audit read the consumer's allocations on this host, and heal has read all allocations of the consumer since. The two
+readings must agree on this host. An equal consumer generation alone does not prove that nothing changed: a consumer
+that loses its last allocation and gets a new one, as in every move of an instance, starts again at the first
+generation. So one of two further facts must hold. Either Placement last wrote the consumer before the audit began, or
+no provider's generation has changed since the audit, because a new allocation would have raised its provider's
+generation.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """recorded-fresh: refuse unless this audit itself read the allocations from Placement.
 
-An allocation that an earlier audit read may be gone, although Placement did not raise its provider's generation.
+Some audits reuse the allocations that an earlier audit read. Such an allocation may be gone by now: Placement can
+delete an allocation without a new generation of the provider, and the agent does not notice.
 """
 
 from __future__ import annotations

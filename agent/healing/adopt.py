@@ -80,7 +80,8 @@ def read_facts(task: AuditTask, names: ProviderNames, own_file: OwnIdentityFile)
 def _state(task: AuditTask, found: Identity | None, holder: str | None) -> tuple[NovaState | None, str]:
     """Return (nova's state, ""), or (None, the error) if the state could not be read.
 
-    The state contains the compute node rows with the uuids ``found.uuid`` and ``holder``.
+    The state contains the compute node rows with two uuids: ``found.uuid`` (this host's identity) and ``holder`` (the
+    provider that has this node's name in Placement).
     """
     try:
         state = state_for_a_change(task, frozenset(), found.uuid if found else None)
@@ -94,18 +95,21 @@ def _state(task: AuditTask, found: Identity | None, holder: str | None) -> tuple
 
 
 def _of_row(state: NovaState | None, node: str) -> Identity | None:
-    """Return the identity of a host without ``compute_id`` file: its compute node row's uuid; None if no row exists."""
+    """Return the uuid of the compute node row, the identity of a host without ``compute_id`` file; None without row."""
     rows = [row for row in (state.nodes if state else ()) if not row.deleted and state and row.host == state.host]
     row = next((row for row in rows if row.hypervisor_hostname == node), None)
     return Identity(uuid=row.uuid, origin=f"compute_nodes id {row.id}") if row else None
 
 
 def _others(task: AuditTask, state: NovaState | None) -> tuple[NovaState, ...]:
-    """Return nova's state of each other host that a compute node row names; adopt refuses if one cannot be read."""
+    """Return nova's state of each other host that a compute node row names.
+
+    A host whose state cannot be read is left out and logged; ``adopt`` then refuses.
+    """
     hosts = {row.host for row in (state.nodes if state else ()) if not row.deleted} - {task.settings.host}
     found = []
     for host in sorted(hosts):
-        # If the read of one host's state takes until its deadline, ``reading`` does not read the hosts after it.
+        # Once the read of one host's state has run into its deadline, ``reading`` does not try the remaining hosts.
         its = reading(task, STATE, partial(current_state, task, frozenset(), host=host))
         if its.value is not None:
             found.append(its.value)

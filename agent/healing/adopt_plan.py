@@ -92,8 +92,8 @@ def _names(facts: AdoptFacts, uuid: str) -> tuple[NameStep, ...]:
 def _is_still_named_after(old: str, new: str, child: Provider) -> bool:
     """Return whether nova or the agent created the child, and the child's name still begins with the root's old name.
 
-    The new root name itself may begin with ``old_``; then the name of a child that is already renamed begins with
-    ``old_`` too. Such a child is recognized by the whole new root name at the beginning of its name.
+    The new root name may itself begin with ``old_``. Then a child that is already renamed also has a name that begins
+    with ``old_``. The function recognizes such a child, because its name begins with the whole new root name.
     """
     is_renamed = new.startswith(f"{old}_") and child.name.startswith(f"{new}_")
     return child.name.startswith(f"{old}_") and not is_renamed and bool(child.traits & {AGENT_OWNER, RIVAL})
@@ -164,8 +164,8 @@ def _alive(facts: AdoptFacts, settings: Settings) -> Iterable[_Refusal]:
 
 
 def _of_another_uuid(facts: AdoptFacts, uuid: str) -> Iterable[_Refusal]:
-    # If the identity comes from a compute node row, no compute_id file exists yet, so the agent may write one in its
-    # state directory.
+    # The agent may write only its own compute_id file. If the identity comes from a compute node row, no compute_id
+    # file exists yet, so the agent may write one in its state directory.
     if facts.origin and facts.origin != facts.file.path and not facts.origin.startswith("compute_nodes id"):
         why = f"this host's identity comes from {facts.origin}, which the agent never writes; put {uuid} there by hand"
         yield "file", why
@@ -178,7 +178,7 @@ def _of_another_uuid(facts: AdoptFacts, uuid: str) -> Iterable[_Refusal]:
 
 
 def _left_behind(facts: AdoptFacts, uuid: str) -> Iterable[_Refusal]:
-    """Yield a refusal for each other compute node row of this host and node: nova allows only one undeleted row."""
+    """Yield a refusal for each other undeleted row of this host and node, because nova allows only one such row."""
     for row in _live(facts):
         if row.uuid != uuid and (row.host, row.hypervisor_hostname) == (facts.host, facts.node):
             yield "row", f"compute node row {row.id} also names this host and node, but has another uuid: {row.uuid}"

@@ -23,8 +23,8 @@ from agent.model.heal import HealNote, HealProgress, Undone
 from agent.model.settings import Settings
 from agent.telemetry.event_log import emit
 
-# Heal waits for proof that the state source is current. If the proof does not come in time, heal tries again after this
-# number of seconds.
+# A run of heal may have to wait for proof that the state source is current. If the proof does not come in time, the
+# daemon does not heal again for this number of seconds.
 PROOF_AGAIN_S = 300.0
 
 
@@ -54,14 +54,16 @@ class DaemonHeal:
             self._log_state, logged = heal_log.lines(self._log_state, refusals, healed, result.report)
             emit(logged)
             if any(each.outcome.unproven for each in healed):
-                # The wait for the proof blocks the daemon's worker thread, so after a failed wait the next audits must
-                # not wait again.
+                # The wait for the proof blocks the daemon's worker thread. After a wait without proof, the next audits
+                # are therefore not followed by healing until this time.
                 self._proof_due_at = task.parts.clock.monotonic() + PROOF_AGAIN_S
         return _with_healed(result, wanted, healed)
 
 
 def may_change(found: Iterable[SeenFinding], settings: Settings) -> bool:
-    """Return whether the guard ``confirmed`` may let at least one finding pass.
+    """Return whether a finding was seen in enough audits to pass the guard ``confirmed``.
+
+    If there is none, this guard would refuse every finding, so heal need not read anything.
 
     If the guard lets no finding pass, heal reads nothing further.
     """

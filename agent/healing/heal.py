@@ -115,7 +115,10 @@ def prepared(
 def _migrations(
     task: AuditTask, state: NovaState | None, consumers: tuple[str, ...]
 ) -> Mapping[str, tuple[Migration, ...] | None]:
-    """Return all migrations of the consumers' instances. Only the guard nova-at-work, in role companion, needs them."""
+    """Return all migrations of the consumers' instances; none unless in role companion.
+
+    Only the guard nova-at-work needs these migrations, and only in role companion.
+    """
     if task.settings.role is not Role.COMPANION or state is None or not state.kind.has_cloud:
         return {}
     instances = instances_of(state, consumers)
@@ -135,7 +138,7 @@ def seconds_since(result: AuditResult, now: str, monotonic: float) -> float:
 
 
 def _nova_alive_s(result: AuditResult) -> int | None:
-    """Return for how many seconds all audits have found nova-compute alive; None if nova-compute is not alive."""
+    """Return for how many seconds every audit has found nova-compute alive; None if the last audit did not."""
     history = result.memory.history
     if history is None or history.read_until is None or history.nova_alive_since is None:
         return None
@@ -152,14 +155,15 @@ def _may_have_moved(task: AuditTask, tree: TreeFingerprint) -> bool:
 def run_heal(task: AuditTask, wanted: Prepared) -> tuple[Healed, ...]:
     """Carry out the plan, one action after the other, under the write lock.
 
-    Raises AuditCancelled between two actions if a stop was requested. If another process has the lock or a service is
-    out of reach, the outcomes contain the error.
+    Raises AuditCancelled between two actions if a stop was requested. If another process has the lock, or if a service
+    cannot be reached, nothing is raised: the outcomes contain the error.
     """
     journal, actions = task.parts.journal, wanted.plan.actions
     if journal is None or not actions:
         return ()
     # ``proven`` may wait for a heartbeat. The wait comes before the lock is taken, so that other writers do not wait
-    # too. If the state was not read, the plan has only reshapes, which do not depend on the state.
+    # too. If nova's state was not read, there is nothing to prove: the plan then has only reshapes, which do not depend
+    # on nova's state.
     proof = proven(task, wanted.state) if wanted.state else Proven(None)
     if isinstance(proof, WriteAttempt):
         return tuple(Healed(action=action, outcome=proof) for action in actions)
@@ -183,16 +187,17 @@ def _one_by_one(task: AuditTask, journal: Journal, wanted: Prepared, proof: Prov
         expected = shape_of(tree) if tree is not None and _is_settled(action) else tree
         outcome = _changed_since(task, wanted, proof, action) or _carried_out(task, journal, wanted, action, expected)
         healed.append(Healed(action=action, outcome=outcome))
-        # A reshape is the last action of a run (agent/repairs), so no later action depends on the tree after it.
+        # ``tree`` is the expected tree for the next action. A reshape needs no update of ``tree``, because it is always
+        # the last action of a run (agent/repairs).
         if isinstance(action, HealAction) and tree is not None and outcome.result is Result.DONE:
             tree = after_own_write(tree, action.before, action.write)
     return tuple(healed)
 
 
 def _is_settled(action: AnyAction) -> bool:
-    """Return whether the consumer's record alone is enough to detect a later write to the consumer.
+    """Return whether a later write to the consumer would certainly show in the consumer's own record.
 
-    If not, heal compares the generations of the providers too. A reshape always needs the providers' generations.
+    If not, heal also compares the providers' generations to detect such a write. A reshape always compares them.
     """
     return isinstance(action, HealAction) and is_settled(action.before)
 
@@ -200,8 +205,8 @@ def _is_settled(action: AnyAction) -> bool:
 def _changed_since(task: AuditTask, wanted: Prepared, proof: Proven, action: AnyAction) -> WriteAttempt | None:
     """Return why the action no longer fits nova's database rows, None if the action still fits.
 
-    Here nova's rows are read first, and Placement directly before the write (recheck.py). An audit reads Placement
-    first, so that it can read the rows of every consumer that Placement listed.
+    Heal reads nova's rows first, and Placement last, directly before the write (recheck.py). An audit reads in the
+    opposite order, because it reads the nova rows of those consumers that Placement listed.
     """
     if wanted.state is None:
         return None
@@ -227,7 +232,7 @@ def _change(wanted: Prepared, action: AnyAction) -> Change:
     else:
         before = {"consumer": record_json(action.before), "instance": wanted.where(action.before.consumer_uuid)}
         after = {"consumer": after_json(action.before, action.write)}
-        # The providers on which the consumer gets its first allocation or loses its last allocation.
+        # The providers that have an allocation of the consumer either only before or only after the change.
         changed = {a.provider_uuid for a in action.before.allocations}
         changed ^= {a.provider_uuid for a in action.write.allocations}
     return Change(

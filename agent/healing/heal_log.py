@@ -1,8 +1,8 @@
 """The log lines of the daemon's heal: what heal changed, which findings wait, and what heal refused.
 
-A change of an allocation is a WARNING, with the state before and after the change and the command for its undo. A
-finding that only waits is logged once for each guard, at INFO: the operator need not act. Any other refusal is also
-logged only once.
+A change of an allocation is a WARNING, with the state before and after the change and the command for its undo. If a
+guard only makes a finding wait, the line is INFO, because the operator need not act. Any other refusal is a WARNING.
+The same guard's refusal of the same finding is logged only once.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ _EVENTS = {Result.DONE: events.FINDING_HEALED, Result.REFUSED: events.HEAL_REFUS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealLogState:
-    """What heal has logged about findings that still exist: the refusals, by finding and guard.
+    """What heal has logged already, so that it does not log the same again.
 
-    ``not_tried``: changes that were not tried, because nothing proved that nova's database rows are current.
+    ``refused``: (finding id, guard) of each logged refusal, while the finding exists. ``not_tried``: changes that the
+    last run did not try, because nothing proved that nova's database rows are current.
     """
 
     refused: frozenset[tuple[str, str]] = field(default=frozenset())
@@ -109,6 +110,7 @@ def _pair(refusal: HealRefusal) -> tuple[str, str]:
 def _key(each: Healed) -> tuple[str, str]:
     """Return a key by which heal recognizes a line that it has logged already: the finding and the reason.
 
-    A reason with numbers that change in each audit is replaced by the result.
+    If the change was not tried (``unproven``), the key has the result instead of the reason: that reason contains
+    numbers that change in each audit, so the same line would get a new key each time.
     """
     return (each.action.finding_id, each.outcome.result.value if each.outcome.unproven else each.outcome.words)

@@ -110,7 +110,10 @@ def store_back(entry: Entry) -> StoreStep | None:
 
 
 def record_back(entry: Entry) -> tuple[Document, Document] | None:
-    """Return (values that the undo expects in the record, values to restore); None if the entry is not complete."""
+    """Return two sets of the record's values: those that the undo expects to find, and those that it restores.
+
+    None if the entry is not complete.
+    """
     before, after = entry.change.before, entry.change.after
     known = {field.name for field in dataclasses.fields(NodeRecord)}
     if not isinstance(before, dict) or not isinstance(after, dict) or before.keys() != after.keys():

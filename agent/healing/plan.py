@@ -20,7 +20,7 @@ from agent.repairs import BUILTIN as REPAIRS
 from agent.repairs import BY_CODE
 from agent.repairs.base import Declined, Scene, TreeRepair
 
-#: The name in the field ``guard`` of a refusal that no guard made: the repair itself declined.
+#: The value of ``HealRefusal.guard`` if no guard refused, but the repair itself declined.
 REPAIR = "repair"
 _ORDER = {repair.code: number for number, repair in enumerate(REPAIRS)}
 
@@ -40,8 +40,8 @@ def asked_for(findings: tuple[SeenFinding, ...], codes: frozenset[str], ids: fro
 def candidates(scene: Scene, asked: tuple[SeenFinding, ...], most: int) -> tuple[str, ...]:
     """Return the consumers whose whole records must be read before the plan can be made.
 
-    These are at most ``most`` consumers of repairs that change one consumer, in the plan's order, and all consumers of
-    a reshape.
+    Repairs that reshape the tree need the records of all their consumers. For the other repairs together, only the
+    first ``most`` consumers in the plan's order are returned.
     """
     passed = [guarded for seen in _causes(asked) if _refusal(guarded := _guarded(scene, seen, ()), BEFORE) is None]
     single = [c for each in passed if not isinstance(each.repair, TreeRepair) for c in each.consumer_uuids]
@@ -52,8 +52,8 @@ def candidates(scene: Scene, asked: tuple[SeenFinding, ...], most: int) -> tuple
 def heal_plan(scene: Scene, asked: tuple[SeenFinding, ...]) -> HealPlan:
     """Return the actions within the limits of one run, and the refusals of the other findings.
 
-    The plan leaves out a finding that needs the same change as an earlier finding, and a finding whose cause is among
-    ``asked``: the action or refusal of the other finding stands for both.
+    The plan leaves out two kinds of findings, because another finding's action or refusal covers them: a finding that
+    needs the same change as an earlier finding, and a finding whose cause is also in ``asked``.
     """
     actions: list[AnyAction] = []
     refusals: list[HealRefusal] = []
@@ -73,9 +73,10 @@ def _causes(asked: tuple[SeenFinding, ...]) -> tuple[SeenFinding, ...]:
 
 
 def _with_symptoms(actions: list[AnyAction], findings: tuple[SeenFinding, ...]) -> tuple[AnyAction, ...]:
-    """Return the actions, each with the ids of the symptoms (findings with causes) that end with the action.
+    """Return the actions; each gets in ``also_ends`` the ids of the symptoms that end with the action.
 
-    A symptom ends with the action that repairs the last of its causes.
+    A symptom is a finding that other findings cause. If the plan repairs all causes of a symptom, the symptom ends with
+    the last of these actions.
     """
     place = {action.finding_id: number for number, action in enumerate(actions)}
     ends: dict[int, list[str]] = defaultdict(list)

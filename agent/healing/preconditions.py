@@ -1,8 +1,8 @@
 """Check consumers before a write, and find out after a lost response whether Placement did the write.
 
-A change of one consumer and a reshape use the same checks. A client may have deleted a consumer and created it again
-with the same generation and amounts. So the checks also compare the time at which Placement last wrote the consumer,
-and the provider tree (tree_fingerprint.py).
+A change of one consumer and a reshape use the same checks. A comparison of the consumer's generation and amounts is not
+enough, because a client may have deleted the consumer and created it again with the same values. So the checks also
+compare the time at which Placement last wrote the consumer, and the provider tree (tree_fingerprint.py).
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ def not_now(
     ``tree`` is None if the write does not depend on the tree.
     """
     try:
-        # Another client may write between the two reads, so the read that detects such a write comes last. For a
-        # TreeShape this is the read of the consumers, for a TreeFingerprint the read of the tree.
+        # The tree and the consumers are read one after the other, and another client may write between the two reads.
+        # So the read that detects such a write comes last. A TreeShape has no generations and does not show the write,
+        # so the consumers are read last. A TreeFingerprint has generations and shows it, so the tree is read last.
         if isinstance(tree, TreeShape) and has_moved(task, tree):
             return refused(TREE_CHANGED)
         for change in changes:
@@ -73,7 +74,10 @@ def _is_rewritten(now: ConsumerRecord, before: ConsumerRecord) -> bool:
 
 
 def is_settled(before: ConsumerRecord) -> bool:
-    """Return whether the record is so old that any later write certainly changes its ``written`` time."""
+    """Return whether a write after this read certainly gives the record another ``written`` time.
+
+    That is so if the record is older than the possible difference between the clocks of Placement's servers.
+    """
     return before.is_older_than(0.0)
 
 
@@ -110,7 +114,7 @@ def _fate(allocations: AllocationWriter, changes: Sequence[ConsumerChange], lost
         other = f"consumer {strange} has neither the earlier nor the planned allocations now"
         words = f"Placement's answer was lost ({lost}); heal checked afterwards: {other}"
         return Fate(result=Result.UNKNOWN, words=words, settled=True)
-    # Placement may still carry out the write after this code has stopped waiting.
+    # The result is not final: Placement may still carry out the write, even after the last read of the consumers.
     words = f"Placement's answer was lost ({lost}); heal checked afterwards: the change was not done so far"
     return Fate(result=Result.UNKNOWN, words=words, settled=False, untouched=len(undone) == len(pairs))
 

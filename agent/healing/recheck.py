@@ -29,8 +29,9 @@ from agent.model.snapshot import STATE
 # usually needs new reports of two services (decisive_heartbeat).
 WAIT_S = 30.0
 POLL_S = 1.0
-# A heartbeat proves something only if it is newer by this margin: heartbeats have whole seconds, which some databases
-# round, and the services' clocks may differ.
+# The wait begins with a read of the clock and of the heartbeat. A later heartbeat proves something only if it is newer
+# than both by this margin: heartbeats have whole seconds, which some databases round, and the services' clocks may
+# differ.
 MARGIN = datetime.timedelta(seconds=2)
 
 
@@ -45,7 +46,10 @@ class Planned(NamedTuple):
 
 
 class Proven(NamedTuple):
-    """Proof that nova's database showed a heartbeat at or after ``since``; if ``since`` is None, no proof is needed."""
+    """Proof that nova's database showed a heartbeat at or after ``since``.
+
+    ``since`` is None if the state source has no cloud: then no proof is needed.
+    """
 
     since: datetime.datetime | None
 
@@ -61,7 +65,8 @@ def proven(task: AuditTask, state: NovaState) -> Proven | WriteAttempt:
         first = _pulse(task)
         if first.now is None or first.heartbeat is None:
             return _unproven(first)
-        # At least one new report must arrive: a heartbeat that is ahead of the clock proves nothing by itself.
+        # At least one new report must arrive. The present heartbeat proves nothing, even if it is newer than the clock,
+        # because the clock of its service may be ahead.
         return _awaited(task, max(first.now, first.heartbeat) + MARGIN)
     except SourceError as error:
         return out_of_reach(error)
@@ -97,8 +102,8 @@ def not_as_planned(
     """Return why the plan no longer fits nova's rows of ``consumers``; None if the rows did not change.
 
     ``asked`` are the consumers whose rows the audit read. This function reads their rows again too, so that both reads
-    cover the same rows. The rows must be as new as ``proof``: behind a load balancer, this read may reach another
-    replica of the database than the read that showed the heartbeat.
+    cover the same rows. The function also checks that the rows are as new as ``proof``: behind a load balancer, this
+    read may reach another replica of the database than the read that showed the heartbeat.
     """
     if proof.since is None:
         return None
@@ -127,7 +132,7 @@ def all_migrations(task: AuditTask, instances: Set[str]) -> AllMigrations:
 
 
 def instances_of(state: NovaState, consumers: Iterable[str]) -> frozenset[str]:
-    """Return the instances of these consumers. The consumer of a migration stands for the migrated instance."""
+    """Return the instances of these consumers. If a consumer is a migration, its instance is the migrated instance."""
     wanted = frozenset(consumers)
     migrations = (*state.migrations, *state.finished_evacuations)
     uuids = wanted | {m.instance_uuid for m in migrations if m.uuid in wanted}

@@ -4,8 +4,8 @@ The POST sends the provider generations that the decision is based on, so Placem
 the providers got allocations since the decision.
 
 This module never repeats a request; after a conflict the caller may make a new decision. Children that were created
-before a rejection stay, since a provider without inventory offers nothing. After a lost response the module reads the
-consumers to find out whether Placement did the reshape, as for a change of a single consumer.
+before a rejection stay, since a provider without inventory offers nothing. If the response is lost, the module reads
+the consumers' allocations to find out whether Placement did the reshape.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from agent.ports import AllocationWriter, Reshaper
 def reshape(
     task: AuditTask, journal: Journal, line: Change, reshaping: Reshaping, tree: TreeFingerprint
 ) -> WriteAttempt:
-    """Carry out the reshape that was decided on ``tree``; ``line`` is its journal line.
+    """Carry out the reshape. The decision to make it is based on ``tree``; ``line`` is its line in the journal.
 
-    The caller must have the write lock. Errors are in the outcome: never raises AgentError.
+    The caller must have the write lock. The function never raises AgentError, because its result contains the error.
     """
     reshaper, allocations = task.parts.reshaper, task.parts.allocations
     if reshaper is None or allocations is None:

@@ -1,7 +1,7 @@
 """Convert a reshape to the journal's JSON and back.
 
-The JSON has the whole inventory of each provider and the allocations of each consumer. The JSON of the states before
-and after has the same keys, so an undo can itself be undone in the same way.
+The JSON has the whole inventory of each provider and the allocations of each consumer. The state before the reshape and
+the state after the reshape have the same keys. So an undo can itself be undone in the same way.
 """
 
 from __future__ import annotations

@@ -5,10 +5,10 @@ generation and amounts as the old one, so the consumer's content does not show t
 provider's generation, which the new allocations raised, and the time at which Placement wrote the consumer.
 
 The generation also changes with each instance that comes to the host, so on a busy host it rarely stays the same for
-the seconds that a heal takes. So for a consumer that Placement wrote some time before the decision, heal compares the
-time at which Placement wrote the consumer (preconditions.py), and the providers of the tree without their generations:
-``TreeShape``. For any other consumer the generations must be the same too: ``TreeFingerprint``. The check of the tree
-needs one request.
+the seconds that a heal takes. Therefore there are two checks. If Placement wrote the consumer some time before the
+decision, the time of this write is enough to show a move (preconditions.py), and heal compares the tree without
+generations: ``TreeShape``. For any other consumer, heal compares the generations too: ``TreeFingerprint``. The check of
+the tree needs one request.
 """
 
 from __future__ import annotations

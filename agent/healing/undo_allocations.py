@@ -51,7 +51,8 @@ def _changed(entry: Entry, after: Document, now: ConsumerRecord, where: str) -> 
 
 
 def _write_back(before: ConsumerRecord, now: ConsumerRecord) -> PutAllocations:
-    # If the consumer has no allocations, Placement has deleted it, and the write must set the type of the new consumer.
+    # Placement deletes a consumer that has no allocations. This write then creates the consumer again, so it must name
+    # the type. Otherwise the consumer keeps its type (None).
     return PutAllocations(
         consumer_uuid=before.consumer_uuid,
         consumer_generation=now.generation,

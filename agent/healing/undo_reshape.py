@@ -1,9 +1,10 @@
 """Undo a reshape by another reshape: the resource class and all its allocations return to their old providers.
 
 The undo is refused if the class's inventories or the moved consumers changed after the reshape, or if another consumer
-uses the class on a provider from which the undo would remove the class. Without the refusal, a consumer that was
-scheduled onto a child after the reshape would lose its allocation. Or a child would keep its inventory beside the root,
-and Placement would offer the class twice. The undo does not change other classes of these providers.
+uses the class on a provider from which the undo would remove the class. Otherwise the undo could do damage in two ways:
+a consumer that was scheduled onto a child after the reshape would lose its allocation, or a child would keep its
+inventory while the root gets one too, so that Placement would offer the class twice. The undo does not change other
+classes of these providers.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def _changed(each: JournalledConsumer, record: ConsumerRecord, now: _Now) -> str
 
 
 def _of_providers(old: JournalledReshape, now: _Now) -> str | None:
-    """Return what changed about the moved class since the journalled reshape, None if nothing changed."""
+    """Compare the moved class with the journalled reshape. Return what has changed since then, None if nothing."""
     name, own = old.resource_class, {provider.uuid: provider for provider in old.providers}
     for there in now.view.providers:
         left = own.get(there.uuid)

@@ -3,10 +3,10 @@
 Before each attempt the module reads the consumer. If the consumer, or a provider of this host's tree, changed since the
 decision (tree_fingerprint.py), the module writes nothing.
 
-If another consumer causes a generation conflict of a provider outside this host's tree, the module checks again and
-retries a few times. A conflict of the consumer itself ends the change, even if the consumer looks unchanged a moment
-later: it may have been deleted and created again. After a lost response the module reads the consumer to find out
-whether Placement did the write.
+A write may fail with a generation conflict. If the conflict is about a provider outside this host's tree, because of
+another consumer's change there, the module checks again and retries a few times. If the conflict is about the consumer
+itself, the change ends, even if the consumer looks unchanged a moment later: the consumer may have been deleted and
+created again. After a lost response the module reads the consumer to find out whether Placement did the write.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from agent.errors import SourceUnavailable
 from agent.host_files.own_folder import make_usable
 
 FILE = "agent.lock"
-# Every user who may enter the folder may read which process holds the lock.
+# The mode of the file: every user who may enter the folder may read which process holds the lock.
 MODE = 0o644
 #: The C structure ``flock`` of Linux: type, whence, start, length, pid.
 _FLOCK = struct.Struct("hhqqi")
@@ -45,7 +45,7 @@ class Holder:
 
 
 class AgentLock:
-    """The lock in ``run_dir``. Call ``take`` only once on each object: an object keeps one descriptor."""
+    """The lock in ``run_dir``. Call ``take`` only once on each object, because an object keeps only one descriptor."""
 
     def __init__(self, run_dir: str) -> None:
         self.path = os.path.join(run_dir, FILE)

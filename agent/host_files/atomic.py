@@ -22,7 +22,10 @@ def replace_file(path: str, text: str, mode: int) -> None:
 
 
 def replace_by_parts(path: str, parts: Iterable[str], mode: int) -> None:
-    """Replace the content of ``path`` as replace_file does. A large text need not be in memory as a whole."""
+    """Replace the content of ``path`` as replace_file does, with a text that the caller passes in parts.
+
+    The function writes one part after the other, so a large text is never in memory as a whole.
+    """
     with _written(path, parts, mode) as temporary:
         os.replace(temporary, path)
 
@@ -67,7 +70,10 @@ def sweep(path: str) -> None:
 
 @contextlib.contextmanager
 def _written(path: str, parts: Iterable[str], mode: int) -> Iterator[str]:
-    """Yield the name of a synced temporary file beside ``path``; at the end, remove the name and sync the folder."""
+    """Write a temporary file beside ``path``, sync the file and yield its name.
+
+    At the end, remove the temporary file's name and sync the folder.
+    """
     temporary = f"{path}.{os.getpid()}.tmp"
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, mode)

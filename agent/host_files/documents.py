@@ -42,8 +42,8 @@ def replace_document(path: str, document: dict[str, Json]) -> None:
 def replace_document_of_rows(path: str, document: dict[str, Json], name: str, rows: Iterable[Json]) -> None:
     """Write ``document`` with the list ``rows`` under the key ``name``, one row per line. Raises OSError.
 
-    The function makes each row only when it writes the row: thousands of findings at once would take tens of MiB of
-    memory.
+    Each row is made right before it is written, and never all rows at once: thousands of findings would take tens of
+    MiB of memory.
     """
     replace_by_parts(path, _parts(document, name, rows), _MODE)
 
@@ -60,7 +60,8 @@ def _parts(document: dict[str, Json], name: str, rows: Iterable[Json]) -> Iterat
 def set_aside(path: str) -> str:
     """Keep the content of the file ``path`` as ``path.bad``, ``path.bad.1``, …; return the copy's name. Raises OSError.
 
-    A regular file stays at ``path`` as well, so that a crash before its replacement loses nothing.
+    If the file is a regular file, it also stays at ``path`` until the caller replaces it. So a crash before the
+    replacement loses nothing.
     """
     names = [f"{path}.bad", *(f"{path}.bad.{number}" for number in range(1, _MOST))]
     for name in names:

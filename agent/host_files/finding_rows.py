@@ -1,7 +1,7 @@
 """Turn one finding that still exists, with its history, into a row of findings.json, and read the row again.
 
-Older versions of the agent read only the keys other than ``finding`` and ``booked``. ``finding`` is the finding's
-document, with the same keys as in every other document of the agent, so the finding is complete after a restart.
+The key ``finding`` has the finding's document, with the same keys as in every other document of the agent. So the agent
+knows the whole finding after a restart. Older versions of the agent do not read the keys ``finding`` and ``booked``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from agent.text.own_rows import (
     utc_time_of,
 )
 
-#: The maximum number of claims that the file keeps of one finding: a finding about many consumers has as many claims.
+#: The maximum number of claims (evidence) that the file keeps of one finding. Without this limit, a finding about
+#: thousands of consumers would fill the file with thousands of claims.
 EVIDENCE = 20
 #: The maximum number of findings saved with their text; of other findings the file has id, code, severity and times.
 MOST_TEXTS = 5_000

@@ -3,7 +3,8 @@
 For each of these findings the file has its text, the time of the first sighting and the number of sightings
 (finding_rows.py). The file also has what provider.yaml files added to Placement, which resource providers are left over
 from deleted compute node records, and since when sources cannot be read. The file is not written if only times have
-changed. So at a start the times of the last audit come from report.json, the report of that audit.
+changed, so its times may be old. When the agent starts, it takes the newer times from report.json, the report of the
+last audit.
 
 The agent can work without the file, so the loss of the file or of a row must do no harm. Each row is parsed separately:
 the agent logs and skips an unreadable row, and keeps the old file under another name before the next save. A failure to
@@ -90,7 +91,7 @@ class FindingsFile:
     def load(self) -> History:
         """Return the saved history without its unreadable rows; log one warning that names these rows.
 
-        Times are those of the last report (in ``run_dir``), if that report is newer than the file.
+        If the last report (report.json in ``run_dir``) is newer than the file, the times come from the report.
         """
         self._stamp = _stamp(self.path)
         history, problems = self._read()
@@ -170,8 +171,8 @@ def _content(document: dict[str, Json]) -> tuple[History, tuple[str, ...]]:
     silence = read_rows("silence", document.get("silence", []), _silence)
     losses = read_rows("losses", document.get("losses", []), _loss)
     problems = [*texts, *(problem for rows in (sightings, added, left, silence, losses) for problem in rows.problems)]
-    # looked_at: the end of the last audit. If the file lacks this time, the next audit does not continue the history
-    # (AuditReads.follows).
+    # The key ``looked_at`` has the end of the last audit. Without this time the agent cannot tell how old the history
+    # is, so the next audit counts each finding's audits in a row from 0 (AuditReads.follows).
     boot, read_until, nova_alive_since = "", None, None
     if document.get("looked_at") is not None:
         try:
@@ -196,7 +197,7 @@ def _content(document: dict[str, Json]) -> tuple[History, tuple[str, ...]]:
 
 
 def _sighting(row: Json, problems: list[str]) -> Sighting:
-    """Return the finding's history in the row; without the finding's text if only that text is unreadable."""
+    """Return the history of one finding from a row. If only the finding's text is unreadable, leave out the text."""
     sighting = sighting_of(row)
     try:
         return with_text(sighting, row)

@@ -115,11 +115,13 @@ class ComputeIdFiles:
 
 
 def identity_from_state(state: NovaState, hostname: str) -> Identity | None:
-    """Return the identity in the host's undeleted compute node record whose node name is ``hostname`` (from libvirt).
+    """Return the identity from the host's compute node record; None if the host is new to nova.
 
-    The caller uses this function if there is no ``compute_id`` file. Returns None if the host has no such record and no
-    nova-compute service: the agent may then create an identity. Raises ConfigError if there is a service but no such
-    record (the host was renamed, or its identity is lost).
+    The record must be undeleted and have the node name ``hostname``, which libvirt reports.
+
+    The caller uses this function if there is no ``compute_id`` file. A host is new if nova has neither such a record
+    nor a nova-compute service of the host; the agent may then create an identity. Raises ConfigError if there is a
+    service but no such record: the host was renamed, or its identity is lost.
     """
     live = [node for node in state.nodes if not node.deleted and node.host == state.host]
     own = [node for node in live if node.hypervisor_hostname == hostname]

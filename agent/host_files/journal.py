@@ -262,9 +262,9 @@ def _with_undone(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
 
 
 def _opened(path: str, flags: int) -> int:
-    """Open the journal and return its descriptor. Raises OSError, also for a link or a file that is not regular.
+    """Open the journal and return its descriptor. Raises OSError, also if the path is a link or not a regular file.
 
-    The check is strict because ``undo`` needs this file: it has the state before each change.
+    The check is strict, because the state before each change is only in this file, and ``undo`` needs this state.
     """
     descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, MODE)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):

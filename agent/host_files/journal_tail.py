@@ -1,6 +1,4 @@
-"""Count two kinds of changes in the journal: those that got an outcome since this process started, and the open ones.
-
-An open change has no outcome yet.
+"""Count the journal's changes that got an outcome since this process started, and the changes without an outcome yet.
 
 Each call reads only what was appended since the last call, at most 1 MiB, so that a long journal delays no audit.
 """
@@ -30,10 +28,10 @@ class JournalTail:
         self._is_counting = False
 
     def read(self) -> JournalCounts:
-        """Return the counts since the last call. Outcomes that the journal had at the start are not counted.
+        """Return the outcomes since the last call, and the present number of changes without an outcome.
 
-        If another file replaces the journal (a restored backup, a rotation), the new file's outcomes are not counted
-        either.
+        An outcome that the journal had when this process started is not counted. If another file replaces the journal
+        (a restored backup, a rotation), an outcome that this file already has is not counted either.
         """
         try:
             lines, is_caught_up = self._new_lines()
@@ -66,7 +64,10 @@ class JournalTail:
         return lines, self._offset >= status.st_size
 
     def _follow(self, inode: int) -> None:
-        """Continue at the beginning of another file, but count none of its outcomes: nothing shows which are new."""
+        """Continue at the beginning of another file.
+
+        If the file replaces an earlier one, count none of its present outcomes, because nothing shows which are new.
+        """
         self._is_counting = self._is_counting and self._inode == _NO_FILE_YET
         self._inode, self._offset, self._rest = inode, 0, b""
         self._open.clear()
@@ -76,7 +77,8 @@ class JournalTail:
             row = json.loads(line)
             entry_id = row["id"]
             if row["line"] == "change":
-                # Only changes by adopt have neither a finding's code nor an entry that they undo.
+                # A change by heal has a finding's code, and a change by undo names the entry that it undoes. So a
+                # change with neither was made by adopt.
                 self._open[entry_id] = "undo" if row.get("undoes") else str(row.get("code") or "adopt")
             elif row["line"] == "outcome" and (code := self._open.pop(entry_id, None)):
                 found[code, str(row["result"])] += 1

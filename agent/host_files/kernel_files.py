@@ -29,9 +29,10 @@ def module_parameters(sys_root: Path) -> tuple[tuple[str, str | Unread | None], 
 
 
 def tdx_capacity(sys_root: Path) -> int | None:
-    """Return the number of Intel TDX guests for which the platform has keys, from the misc cgroup; None if unknown.
+    """Return for how many Intel TDX guests the platform has keys, according to the misc cgroup; None if unknown.
 
-    On a platform without TDX the result is None too, not 0. Only libvirt reports whether TDX is available.
+    On a platform without TDX the result is None too. So None does not mean that TDX is missing: only libvirt reports
+    whether TDX is available.
     """
     found = _TDX.search(_words(sys_root / TDX_CAPACITY))
     return int(found[1]) if found else None

@@ -29,7 +29,10 @@ POLL_S = 0.05
 
 
 class FileLock:
-    """An ``flock`` on ``path``, or on a file in ``second_folder`` while the folder of ``path`` is unavailable."""
+    """An ``flock`` on the file ``path``.
+
+    While the folder of ``path`` is unavailable, the lock is on a file in ``second_folder`` instead.
+    """
 
     def __init__(self, path: str, second_folder: str, wait_s: float = WAIT_S) -> None:
         self._path = path

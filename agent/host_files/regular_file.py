@@ -1,4 +1,4 @@
-"""Open a file that another program may have created, without blocking on a named pipe in its place."""
+"""Open a file that another program may have created. If the path is a named pipe, the open must not block."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from typing import TextIO
 
 
 def open_regular(path: str | os.PathLike[str]) -> TextIO:
-    """Open the file as UTF-8 text. Raises OSError, also if the file is not regular: a FIFO would block the open."""
+    """Open the file as UTF-8 text. Raises OSError, also if the path is not a regular file.
+
+    Without O_NONBLOCK, the open of a named pipe would wait for a writer, perhaps forever.
+    """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         _check(os.fstat(descriptor).st_mode)

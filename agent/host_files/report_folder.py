@@ -15,9 +15,10 @@ from agent.host_files.reports import FILE, text_of_file
 from agent.render.documents import Document, report_from_json
 from agent.text.wording import printable
 
-#: The maximum number of characters of a file. The report of a host with 20,000 volumes has a fifth of that.
+#: The maximum number of characters of a file; a longer file is not read. Even the report of a host with 20,000 volumes
+#: has only a fifth of this length.
 MOST_CHARACTERS = 64 * 1024 * 1024
-#: The maximum number of files that are read. The page cannot show a cloud with more hosts.
+#: The maximum number of files that are read, one file for each host. The fleet's page cannot show more hosts than this.
 MOST_FILES = 30_000
 _REPORT = re.compile(r"[^.].*\.json")
 

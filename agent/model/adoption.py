@@ -32,9 +32,10 @@ class AdoptFacts:
     ``origin``: where ``identity`` was read.
     ``own``: the provider tree whose root has the uuid ``identity``, None if Placement has no such tree.
     ``holder``: the provider tree whose root has the node's name but another uuid, None if there is no such tree.
-    ``state``: nova's data about this host, and the compute node rows with the uuids of ``identity`` and ``holder``.
-    ``others``: nova's data about each other host that one of these compute node rows names.
-    ``state_error``: why ``state`` is None.
+    ``state``: nova's data about this host. It includes the compute node row with the uuid ``identity`` and the row with
+    the uuid of the tree ``holder``, even if another host has the row.
+    ``others``: nova's data about each other host that has one of these two rows.
+    ``state_error``: why ``state`` could not be read, if ``state`` is None.
     """
 
     host: str
@@ -61,7 +62,10 @@ class AdoptFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileStep:
-    """Replace the text ``before`` of the agent's own ``compute_id`` file by ``after``. None means: there is no file."""
+    """Change the agent's own ``compute_id`` file.
+
+    ``before`` is the file's text before the step, ``after`` the text after the step. None means that there is no file.
+    """
 
     path: str
     before: str | None
@@ -88,8 +92,8 @@ class RecordStep:
 class StoreStep:
     """Change which store (file system, volume group) the agent remembers as counted in DISK_GB.
 
-    ``path`` is the file that remembers the store. ``before`` or ``after`` is None if the file
-    remembers no store before or after the step.
+    ``path`` is the file that names the store. ``before`` is the store that the file names before the step, ``after``
+    the store that it names after the step. None means that the file names no store.
     """
 
     path: str
@@ -135,7 +139,7 @@ def _essence(step: AdoptStep) -> dict[str, Any]:
     """Return the fields of a step that go into the digest."""
     members = asdict(step)
     if isinstance(step, StoreStep) and step.after is not None:
-        # The digest has whole GiB: on ZFS, every written byte changes a store's size, and the digest should stay the
-        # same.
+        # On ZFS, every written byte changes a store's size. The digest contains the size in whole GiB, so that such a
+        # small change does not change the digest.
         members["after"]["size_bytes"] //= GIB
     return members

@@ -83,8 +83,8 @@ class Standing(NamedTuple):
 class WrittenProvider:
     """The agent's last acknowledged write to one provider.
 
-    ``strikes``: how many audits in a row found that another writer had given an inventory values that the agent does
-    not want. ``cleared``: the traits that the agent did not want on the provider at the time of this write.
+    ``strikes``: the number of audits in a row in which another writer had given an inventory unwanted values.
+    ``cleared``: the traits that the agent did not want on the provider at the time of this write.
     """
 
     provider_uuid: str
@@ -97,13 +97,15 @@ class WrittenProvider:
 class FullState:
     """The last full read of the cloud's state, and what the other sources said at that time.
 
-    A light read does not read the rows, only the values that show whether rows changed since the last full read.
-    ``sign`` has these values, read directly before ``state``; None if there was no light read before. ``consumers`` and
-    ``node_uuid`` are the arguments of the full read. ``domains`` and ``allocations`` are the guests and Placement's
-    allocations that the same audit read, None if it could not read them. ``saw_change``: the last audit saw that
-    something had changed, so the next audit reads in full again, in case the last audit saw only half of the change.
-    ``rests``: why the next audit reads in full: a text that names a finding or row of the last audit; "" if there is no
-    such reason.
+    A light read does not read the rows. It reads only a few values that show whether rows changed since the last full
+    read. ``sign`` has these values as they were directly before the full read; None if no light read came before it.
+
+    ``consumers`` and ``node_uuid`` are the arguments of the full read. ``domains`` and ``allocations`` are the guests
+    and Placement's allocations that the same audit read, None if it could not read them.
+
+    ``saw_change``: the last audit saw a change. It may have seen only half of the change, so the next audit reads in
+    full again. ``rests``: a text that names a finding or row of the last audit because of which the next audit reads in
+    full; "" if there is none.
     """
 
     state: NovaState
@@ -120,22 +122,28 @@ class FullState:
 class AuditMemory:
     """Everything that one audit passes to the next. A daemon starts with an empty memory; losing any field is safe.
 
-    ``book_digest``: digest of the amounts that nova promised and that guests use, from the last audit that could read
-    both. ``recheck_recorded``: whether the next audit must read allocations again. ``audits``: number of audits so far.
-    ``audits_since_everything``: number of audits since the agent last read its whole provider tree without caches.
-    ``hold_s``: delay in seconds before a periodic audit's first write, to avoid a collision with other writers.
-    ``heartbeat``: the newest heartbeat of any nova service of the cell, and since when it is the newest. ``suspects``:
-    consumers whose claims looked wrong. The next audit reads their allocations first. ``reported``: consumers in
-    findings about allocations. After a change of a consumer's provider, the agent reads the consumer again.
-    ``unknown_traits``: standard traits that this Placement rejected as unknown. ``unsaved_history``: whether the
-    findings' history has changes that are not in its file yet. ``ended``: the findings that ended since the agent last
-    saved the history. ``settings``: the settings of the last audit. ``reconfigured``: the last change of the settings
-    that may end findings. ``wrote``: the consumers and providers that the last audit wrote. ``last_good``: (source,
-    monotonic seconds) of each source's last successful read. ``compared``: the last comparison of the books. The next
-    audit reuses it if the facts have not changed. ``guests``: uuids of the libvirt domains at the last read. The next
-    audit also reads nova's rows of these uuids. ``shared_due_in``: after how many audits the agent reads sharing
-    providers again; 0 means in the next audit. ``store``: the store that DISK_GB counted last. ``full_state``: the last
-    full read of the cloud's state. None: the next audit reads in full.
+    - ``book_digest``: digest of the amounts that nova promised and that guests use, from the last audit that could read
+      both.
+    - ``recheck_recorded``: whether the next audit must read allocations again.
+    - ``audits``: number of audits so far.
+    - ``audits_since_everything``: number of audits since the agent last read its whole provider tree without caches.
+    - ``hold_s``: delay in seconds before a periodic audit's first write, to avoid a collision with other writers.
+    - ``heartbeat``: the newest heartbeat of any nova service of the cell, and since when it is the newest.
+    - ``suspects``: consumers whose claims looked wrong. The next audit reads their allocations first.
+    - ``reported``: consumers in findings about allocations. After a change of a consumer's provider, the agent reads
+      the consumer again.
+    - ``unknown_traits``: standard traits that this Placement rejected as unknown.
+    - ``unsaved_history``: whether the findings' history has changes that are not in its file yet.
+    - ``ended``: the findings that ended since the agent last saved the history.
+    - ``settings``: the settings of the last audit.
+    - ``reconfigured``: the last change of the settings that may end findings.
+    - ``wrote``: the consumers and providers that the last audit wrote.
+    - ``last_good``: (source, monotonic seconds) of each source's last successful read.
+    - ``compared``: the last comparison of the books. The next audit reuses it if the facts have not changed.
+    - ``guests``: uuids of the libvirt domains at the last read. The next audit also reads nova's rows of these uuids.
+    - ``shared_due_in``: after how many audits the agent reads sharing providers again; 0 means in the next audit.
+    - ``store``: the store that DISK_GB counted last.
+    - ``full_state``: the last full read of the cloud's state. None: the next audit reads in full.
     """
 
     identity: Identity | None = None
@@ -169,9 +177,10 @@ class AuditMemory:
 class AuditResult:
     """What one audit returns to its caller.
 
-    ``audit_again`` asks for one more audit at once: a finding that rests on cached allocations must not be reported
-    before the agent has read the allocations again. ``snapshot`` is the snapshot that the audit decided on; heal needs
-    it. ``not_before`` (monotonic seconds): Placement asked the agent to send no request before this moment. ``began``
+    ``audit_again`` asks for one more audit at once. This audit used cached allocations for a finding, and the agent
+    must read the allocations again before it reports the finding. ``snapshot`` has the facts of this audit; heal needs
+    them.
+    ``not_before`` (monotonic seconds): Placement asked the agent to send no request before this moment. ``began``
     (monotonic seconds): when the audit began; ``report.started_at`` is the same moment in wall clock time.
     """
 

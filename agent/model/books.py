@@ -14,8 +14,8 @@ from agent.model.provider_config import Addition
 class Books:
     """The three books: what the cloud promised, what the host holds, what Placement recorded.
 
-    ``unmanaged``: the claims in ``held`` whose consumer the cloud does not know and for which Placement has no
-    allocation. ``occupied``: the instances and moves from which the claims in ``promised`` were computed.
+    ``unmanaged``: those claims in ``held`` that neither the cloud nor Placement knows: the cloud does not know the
+    consumer, and Placement has no allocation. ``occupied``: the instances and moves behind the claims in ``promised``.
     ``state_known``, ``host_known``, ``recorded_known``: whether the source of ``promised``, ``held`` or ``recorded``
     could be read. If a source could not be read, its book is empty; this does not mean that there are no claims.
     """
@@ -98,7 +98,7 @@ class DesiredTree:
     ``providers``: the root first, then the other providers.
     ``obsolete``: uuids of providers to delete, sorted.
     ``left_alone``: uuids of existing child providers that the agent does not change, because it cannot decide now.
-    ``added``: classes and traits that provider.yaml files add, and earlier additions that must still be removed.
+    ``added``: what provider.yaml files add (classes, traits), and earlier additions that the agent must still remove.
     """
 
     providers: tuple[DesiredProvider, ...]

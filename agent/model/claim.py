@@ -48,7 +48,7 @@ class Origin(NamedTuple):
 class Consumer:
     """The consumer that takes the amount of a claim.
 
-    ``uuid`` is the consumer uuid in Placement's sense, None if the consumer has no uuid. ``kind`` is instance,
+    ``uuid`` is the uuid that Placement uses for the consumer, None if the consumer has no uuid. ``kind`` is instance,
     migration, domain, volume, host or unknown. For a consumer without a uuid (a volume), ``key`` is the consumer's
     name (``vg/lv``).
     """

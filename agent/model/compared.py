@@ -64,8 +64,8 @@ class Basis:
 class Compared:
     """The books and the rows of their comparison.
 
-    ``ledger`` has the same rows as ``rows``, in the form for reports. It leaves out the rows about amounts that the
-    operator reserves (reserved_host_*).
+    ``ledger`` has the rows in the form for reports, except the rows about amounts that the operator reserves
+    (reserved_host_*).
     ``digest`` is the digest of the promised and held books, None if the source of one of them could not be read.
     """
 

@@ -15,8 +15,8 @@ from agent.model.claim import Claim
 from agent.model.placement import LeftProvider
 from agent.model.provider_config import Addition
 
-#: In role companion, heal changes a consumer's allocations only after this number of audits in a row found the same
-#: allocations.
+#: In role companion, heal changes a consumer's allocations only if this number of audits in a row has found the same
+#: allocations of the consumer.
 STEADY_AUDITS = 3
 #: The name of a fact in findings with the code rival-writer. The fact says whether the other program changed what this
 #: agent wrote.
@@ -24,7 +24,7 @@ OVERWROTE = "overwrote"
 #: The codes of findings about sources that could not be read. These findings rest on no source, because they report the
 #: failed read itself.
 ABOUT_READS = frozenset({"source-unavailable", "source-stale"})
-#: The codes of findings about allocations that Placement counts although no instance or guest uses the allocations.
+#: The codes of findings of this kind: Placement counts an allocation that no instance or guest uses.
 LEAKING = frozenset({"allocation-leaked", "allocation-stale-move", "companion-leftover"})
 _FINDINGS = uuid.UUID("0f4cba20-5b4e-4f05-8a4b-6c0d3c9f2f11")
 
@@ -93,15 +93,16 @@ class Finding:
 
     ``expected`` and ``actual`` are sentences with numbers and units. ``subject`` distinguishes findings that share
     code, provider, consumer and class. ``evidence`` are the claims that show the difference. ``facts`` are further
-    (name, value) pairs for the JSON document. ``rests_on_recorded``: the finding is about allocations in Placement, so
-    only an audit that read them again (not from the cache) may confirm it. ``rests_on`` are the names of the sources
-    that an audit must have read to check the finding. ``remedies`` are in the order in which to try them; ``remedy``
-    has the same remedies as one text. ``headline`` is one sentence of at most 160 characters: who, what, where.
-    ``known`` are sentences with what else the audit read about the subject, for the operator's decision. They are not
-    part of the evidence: the finding stays the same if they change. ``began_at`` is when the fault began according to
-    nova's rows (ISO 8601 UTC), None if no row says that; ``began_because`` says what happened then. ``saved_id`` is
-    empty for almost every finding. Only if the history file has a finding's id but not its text, ``saved_id`` is that
-    id, because the id cannot be computed from the other fields.
+    (name, value) pairs for the JSON document. ``rests_on_recorded``: the finding is about allocations in Placement. So
+    only an audit that read the allocations anew, and not from the cache, may confirm the finding. ``rests_on`` are the
+    names of the sources that an audit must have read to check the finding. ``remedies`` are in the order in which to
+    try them; ``remedy`` has the same remedies as one text. ``headline`` is one sentence of at most 160 characters: who,
+    what, where. ``known`` are sentences with what else the audit read about the subject, for the operator's decision.
+    They are not part of the evidence: the finding stays the same if they change. ``began_at`` is when the fault began
+    according to nova's rows (ISO 8601 UTC), None if no row says that; ``began_because`` says what happened then.
+    ``saved_id`` is empty for almost every finding, because the id is computed from other fields. The exception is a
+    finding of which the history file has the id but not the text: these fields are then unknown, and ``saved_id`` is
+    the id.
     """
 
     code: str
@@ -140,7 +141,7 @@ def _id(*about: str | None) -> str:
 
 
 class Booked(NamedTuple):
-    """The amounts in the three books for a consumer, class and provider when an audit last checked the finding.
+    """The amounts that the three books had for one consumer, class and provider, when the finding was last checked.
 
     An amount is None if the book has no such amount. ``shared``: the provider is a sharing provider of this host's
     tree, so an audit that does not read sharing providers does not see the amounts.
@@ -225,7 +226,7 @@ class GoneFinding:
 
 
 class Loss(NamedTuple):
-    """A source that consecutive audits could not read: since when, in how many audits, and whether that is an error.
+    """A source that could not be read: since when, in how many audits in a row, and how serious that is.
 
     ``since`` is ISO 8601 UTC, ``since_s`` the same moment in seconds since boot. ``is_error``: the finding about the
     unread source has been an error; it stays an error until the source is read.

@@ -50,9 +50,9 @@ class HealAction:
 class ProviderChange:
     """The whole inventory of one provider before and after the change; None means that the provider does not exist.
 
-    The plan has no provider generations, because the plan's digest covers all its fields. Every scheduled instance
-    raises the root provider's generation, so the digest would change moments after the operator has seen the plan. The
-    module that executes the plan reads the generations.
+    The plan contains no provider generations. The plan's digest covers all fields of the plan, and every scheduled
+    instance raises the root provider's generation. With generations, the digest would change moments after the operator
+    has seen the plan. Instead, the module that executes the plan reads the generations.
     """
 
     uuid: str
@@ -66,7 +66,7 @@ class ProviderChange:
 class Reshaping:
     """One atomic request that moves a resource class, with its allocations, to other providers of the same tree.
 
-    ``providers`` has parents before children. ``changes`` are sorted by consumer.
+    In ``providers``, every parent comes before its children. ``changes`` are sorted by consumer.
     """
 
     resource_class: str
@@ -102,7 +102,8 @@ AnyAction = HealAction | ReshapeAction
 class HealRefusal:
     """A finding that heal does not repair: ``guard`` is the guard rail's name, ``why`` the guard's reason with numbers.
 
-    ``waits``: the refusal ends by itself, after ``wait_s`` seconds or, if that is None, after an unknown time.
+    ``waits`` is true if the refusal ends by itself, without the operator. ``wait_s`` is the number of seconds until
+    then, or None if the time is not known.
     """
 
     finding_id: str
@@ -156,7 +157,8 @@ def _body(action: AnyAction) -> dict[str, Any]:
     # change of the list does not change the digest.
     del body["also_ends"]
     for change in (body, *body.get("reshaping", {}).get("changes", ())):
-        # Leave out the record's age, which grows from plan to plan. A changed record has another content or generation.
+        # Leave out the age of the consumer's record: the age grows from plan to plan, even if nothing else changes. A
+        # real change of the record still changes the digest, because it changes the allocations or the generation.
         change.get("before", {}).pop("written", None)
     return body
 
@@ -180,7 +182,7 @@ class HealNote:
 class HealProgress:
     """Whether the daemon heals by itself, and how many findings wait because a guard refuses the repair for now.
 
-    ``waiting`` is 0 if the daemon does not heal by itself, and None if the audit could not decide.
+    ``waiting`` is 0 if the daemon does not heal by itself, and None if this audit could make no plan of heal.
     """
 
     enabled: bool
@@ -192,9 +194,9 @@ class HealSettings:
     """Options of [heal]: whether the daemon heals by itself, which codes it heals, and the limits of one run.
 
     ``min_age_s`` is the minimum age of a finding in seconds. One run changes at most ``max_consumers`` consumers, and
-    at most ``max_percent`` of the host's consumers (but one consumer is always allowed). ``nova_audits_s`` is the
-    number of seconds in which a nova-compute on this host audits three times; 0 if nova-compute's audits are switched
-    off.
+    at most ``max_percent`` of the host's consumers. Even if that percentage is less than one consumer, the run may
+    change one consumer. ``nova_audits_s`` is the time in seconds that a nova-compute on this host needs for three of
+    its own audits; 0 if nova-compute's audits are switched off.
     ``interval_s`` is the time between two runs of the daemon; None if no timer starts the next run, as in a run of the
     command ``stocktake heal``.
     """
@@ -238,7 +240,7 @@ class JournalCounts:
     """Counts of the journal's changes. ``new_changes``: (code or kind, result, number) since the counts were last read.
 
     ``open_entries``: the number of changes without an outcome. If the journal cannot be read, ``new_changes`` is () and
-    ``open_entries`` the last known number: the command ``stocktake journal`` says why.
+    ``open_entries`` is the last known number. The command ``stocktake journal`` says why the journal cannot be read.
     """
 
     new_changes: tuple[tuple[str, str, int], ...] = ()

@@ -22,7 +22,7 @@ R = TypeVar("R")
 #: Each cache or state at module level, by ``module.name``, with a description of the values that it keeps.
 CACHES = MappingProxyType(
     {
-        # Caches with one entry, the last result: while a host is unchanged, its audits do not repeat the work.
+        # Caches with one entry, the last result. So the audits of an unchanged host do not repeat the work.
         "agent.books.booked.booked_by": "each consumer's amounts: promised, held and recorded",
         "agent.books.image_ledger._owned_files": "the files below instances_path, each with its owner",
         "agent.books.image_ledger._resizing": "the instances that may still need their folder UUID_resize",

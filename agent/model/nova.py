@@ -118,10 +118,10 @@ class PciRow:
 class Instance:
     """One row of ``instances`` with the instance's flavors, NUMA cells and migration context.
 
-    ``deleted``: the row is marked as deleted in the database; a row with vm_state ``soft-delete`` is not. ``problem``
-    says which of the instance's rows does not parse; the agent then cannot judge the instance's allocations. ``flavor``
-    is None if the flavor does not parse. ``compute_id``: the id of the compute node row. ``context``: the
-    MigrationContext of an unfinished move.
+    ``deleted``: the row is marked as deleted in the database; a row with vm_state ``soft-delete`` is not marked.
+    ``problem`` names the row of the instance that does not parse. With a problem, the agent cannot judge the instance's
+    allocations. ``flavor`` is None if the flavor does not parse. ``compute_id``: the id of the compute node row.
+    ``context``: the MigrationContext of an unfinished move.
     """
 
     uuid: str
@@ -183,7 +183,7 @@ class Migration:
     def under_way(self) -> bool:
         """Whether the migration is in progress without error.
 
-        Only such a migration explains why nova and Placement differ.
+        While such a migration runs, nova and Placement may differ. No other migration explains a difference.
         """
         return self.in_progress and self.status != "error"
 
@@ -224,7 +224,7 @@ class ComputeHost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pulse:
-    """Heartbeats of the cell's services, and ``now``, the time from which the heartbeats' ages are computed; naive UTC.
+    """Heartbeats of the cell's services, and the time ``now`` for computing their ages. All times are naive UTC.
 
     ``heartbeat`` and ``newest`` have the meaning of ``heartbeat`` and ``newest_heartbeat`` in NovaState.
     """
@@ -285,7 +285,7 @@ class AllMigrations:
 
     nova deletes a migration only together with its instance; the instance's row then shows the time of the deletion.
     ``of`` maps the uuid of each requested instance to its migrations, sorted by id; None if one of them is unreadable.
-    ``pulse``: heartbeats from before the migrations were read, so the migrations are at least as new.
+    ``pulse``: heartbeats that were read before the migrations, so the migrations are at least as new as the heartbeats.
     """
 
     of: Mapping[str, tuple[Migration, ...] | None]
@@ -297,8 +297,8 @@ class StateSign:
     """Values that show whether rows have changed since the last full read, without reading the rows (a light read).
 
     ``parts`` are (name, value) pairs; if all parts are equal in two reads, nothing changed. ``is_settled``: whether
-    every later change changes a part. False if the newest change is so recent that another change may have the same
-    time: times in rows have whole seconds, and come from several clocks.
+    every later change will change a part. False if the newest change is very recent: a later change may then get the
+    same time and leave all parts equal, because times in rows have whole seconds and come from several clocks.
     """
 
     parts: tuple[tuple[str, object], ...]

@@ -17,8 +17,9 @@ OWN_TYPE = "STOCKTAKE_UNMANAGED"
 OWN_KIND = "stocktake"
 OWN_CAUSES = tuple(sorted(UNMANAGED_CAUSES, key=lambda cause: cause.value))
 
-# uuid5 in the name space for domain names (RFC 9562, appendix). An operator who finds these ids in Placement's usages
-# can compute the uuids of project and user again, and so recognize the agent's consumers.
+# The ids of the project and the user of the agent's own consumers are computed from fixed names: uuid5 in the name
+# space for domain names (RFC 9562, appendix). An operator who finds such an id in Placement can compute it again and so
+# recognize the agent's consumers.
 OWN_PROJECT_ID = str(uuid.uuid5(uuid.NAMESPACE_DNS, "project.unmanaged.stocktake"))
 OWN_USER_ID = str(uuid.uuid5(uuid.NAMESPACE_DNS, "user.unmanaged.stocktake"))
 

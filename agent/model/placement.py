@@ -57,7 +57,7 @@ class Provider:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allocation:
-    """An amount of one class of one provider, allocated to one consumer."""
+    """An amount of one resource class that Placement allocated to one consumer from one provider."""
 
     consumer_uuid: str
     consumer_generation: int | None
@@ -68,7 +68,7 @@ class Allocation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnlistedUsage:
-    """An amount of one class of one provider that Placement counts as used but lists in no consumer's allocations."""
+    """Usage of one class on one provider: Placement counts it as used, but lists it in no consumer's allocations."""
 
     provider_uuid: str
     resource_class: str

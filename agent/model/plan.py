@@ -160,8 +160,8 @@ class Plan:
     ``generations``: (provider uuid, generation that the agent read) of each existing provider that the plan writes.
     ``allocations``: writes for the agent's own consumers. An agent in role companion sets these consumers' allocations,
     an agent in role owner removes these allocations.
-    ``records``: writes to nova's compute node records, which describe what Placement has. The agent skips these writes
-    if a write to Placement failed; a permanently rejected write in ``writes`` does not count as a failure.
+    ``records``: writes to nova's compute node records. The records must agree with Placement, so the agent skips these
+    writes if a write to Placement failed. A permanently rejected write in ``writes`` does not count as a failure.
     ``removals``: providers of orphaned compute nodes. The agent deletes a node's record before its provider. nova
     refuses to delete the record if it now belongs to another host; then the agent keeps the provider.
     """
@@ -175,7 +175,7 @@ class Plan:
 
     @classmethod
     def nothing(cls, provider_uuid: str, what: str, why: str) -> Plan:
-        """Return a plan without writes; it only names one write that is held back, and the reason."""
+        """Return a plan without writes, which only reports that one write is held back, and why."""
         return cls(held_back=(HeldBack(provider_uuid=provider_uuid, what=what, why=why),))
 
     @property

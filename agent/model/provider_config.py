@@ -1,4 +1,4 @@
-"""The additions of provider.yaml files to providers: inventories of custom classes, and custom traits."""
+"""What provider.yaml files add to providers: inventories of custom classes, and custom traits."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Addition(NamedTuple):
 class ProviderEntry:
     """One entry of a provider.yaml file, for the provider with the given uuid or name.
 
-    ``origin`` is ``file:line``. The ``uuid`` ``$COMPUTE_NODE`` means the root provider. The agent ignores such an entry
-    if another entry names the root by its own uuid or name.
+    ``origin`` is ``file:line``. The ``uuid`` ``$COMPUTE_NODE`` means the root provider. The agent ignores an entry for
+    ``$COMPUTE_NODE`` if another entry has the root provider's real uuid or its name.
     """
 
     origin: str

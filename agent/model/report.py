@@ -78,7 +78,8 @@ class InventoryRow:
     """The inventory of one class of one provider as the agent wants it, beside the inventory in Placement.
 
     ``terms`` are (name, amount). The sum of the terms is ``reserved`` in ``wanted``, unless the sum exceeds the total.
-    ``is_decided``: False if the agent cannot decide now which inventory it wants; then ``wanted`` equals ``recorded``.
+    ``is_decided`` is False if the agent cannot decide now which inventory it wants. ``wanted`` is then equal to
+    ``recorded``, so that the agent changes nothing.
     """
 
     provider: str
@@ -223,7 +224,7 @@ class HostSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NovaVersions:
-    """The versions of nova's services (``services.version``) that an audit read, and from which state source.
+    """The versions of nova's services (column ``services.version``), and the state source from which they were read.
 
     ``compute``: the version of this host's nova-compute, None if ``services`` has no row of it. ``conductors``: the
     versions of the cell's nova-conductor services, () if not read.

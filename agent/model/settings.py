@@ -69,7 +69,7 @@ class MdevTypeChoice:
     """One type of ``[devices] enabled_mdev_types``: its parent devices, resource class and maximum number of mdevs."""
 
     type_id: str
-    # PCI addresses of the parents. For a parent that is not a PCI device, the tuple has the device's name in /sys.
+    # The parents: each by its PCI address or, if the parent is not a PCI device, by its name in /sys.
     addresses: tuple[str, ...] = ()
     resource_class: str = "VGPU"
     max_instances: int | None = None
@@ -94,9 +94,9 @@ class ReservedPages:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkAffinity:
-    """The ids of the NUMA cells of each physical network, by the network's name, and of the tunnel networks.
+    """The NUMA cells to which the network cards of a network are attached (the options ``numa_nodes``).
 
-    A network's cells are those to which its network cards are attached (the options ``numa_nodes``).
+    ``physnets`` has (name, ids of the cells) for each physical network. ``tunnel`` has the ids for tunnel networks.
     """
 
     physnets: tuple[tuple[str, tuple[int, ...]], ...] = ()

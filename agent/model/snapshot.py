@@ -24,8 +24,9 @@ FILESYSTEM = "filesystem"
 IMAGES = "images"
 CEPH = "ceph"
 PMEM = "pmem"
-# The name for the size of the image cache. The source ``images`` measures this size and the guests' disks; if it could
-# measure only the disks, the size of the cache is unknown.
+# A name for the size of the image cache, used like the name of a source. In fact the source ``images`` measures this
+# size together with the guests' disks. The size has a name of its own, because ``images`` may have measured the disks
+# but not the cache.
 IMAGE_CACHE = "image-cache"
 
 
@@ -142,7 +143,7 @@ def _stored(storage: tuple[Reading[StorageFacts], ...]) -> StorageFacts:
 
 def _joined(parts: Iterable[tuple[T, ...]]) -> tuple[T, ...]:
     found = [part for part in parts if part]
-    # If only one part has values, return its tuple and not a copy: the next audit compares identical objects fast.
+    # If only one part has values, return its tuple and not a copy: to compare a tuple with itself later is fast.
     return found[0] if len(found) == 1 else tuple(one for part in found for one in part)
 
 

@@ -43,10 +43,10 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PinConflict:
-    """A host CPU to which several instances are pinned, or a host CPU with a pinned instance that allows no pinning.
+    """A host CPU with a wrong pinning: several instances are pinned to it, or guests may not be pinned to it at all.
 
-    ``cpu`` is a CPU of cell ``cell``. ``instances`` are the sorted uuids of the instances pinned to the CPU. The list
-    can have a single uuid if the CPU is not available for pinning.
+    ``cpu`` is a CPU of cell ``cell``. ``instances`` are the sorted uuids of the instances pinned to the CPU. A single
+    uuid means that guests may not be pinned to this CPU.
     """
 
     cell: int

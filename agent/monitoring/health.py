@@ -120,8 +120,8 @@ def document(
 ) -> tuple[Status, dict[str, Any]]:
     """Return the agent's status and the JSON document.
 
-    A check that was not updated for more than ``expire_s`` seconds warns; if ``expire_s`` is None, checks do not
-    expire. ``bus`` is None if no message bus is configured.
+    A check gets the status "warn" if no audit updated the check for more than ``expire_s`` seconds; never if
+    ``expire_s`` is None. ``bus`` is None if no message bus is configured.
     """
     checks = {"audit_loop": _loop(loop, moment), **state.checks}
     if bus is not None:

@@ -96,7 +96,10 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(answer.body)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
-        """Send an error response that has only the error's name; a method other than GET and HEAD gets 405, not 501."""
+        """Send an error response whose body is only the error's name.
+
+        For a method other than GET and HEAD, the status is 405. The base class would send 501.
+        """
         code = 405 if code == HTTPStatus.NOT_IMPLEMENTED else code
         body = f"{HTTPStatus(code).phrase.lower()}\n".encode()
         self.send_response(code)
@@ -142,8 +145,8 @@ class HttpServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
         if not self._address.is_unix:
             super().server_bind()
             return
-        # Linux creates the socket's file with the mode of the socket, so set that mode first. A changed umask would
-        # affect files that other threads create at the same time.
+        # Linux creates the socket's file with the mode of the socket, so the socket gets a strict mode first. A changed
+        # umask would have the same effect, but also on files that other threads create at the same time.
         os.fchmod(self.fileno(), 0o600)
         super().server_bind()
         try:

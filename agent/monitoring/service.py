@@ -25,7 +25,8 @@ from agent.telemetry.finding_changes import FindingChange
 from agent.telemetry.lasting_problem import LastingProblem
 
 RETRY_S = 60.0
-# The mode of a unix socket. The users who may read the report may connect: mode 0660 for a report with mode 0640.
+# The mode of a unix socket. Whoever may read the report may connect. To connect, a user needs the right to write, so
+# the socket has mode 0660 if the report has mode 0640.
 _SOCKET_MODE = MODE | (MODE & 0o444) >> 1
 
 
@@ -130,7 +131,8 @@ class Monitor:
             server.start()
             self._servers[address] = server
             if self._stopped.is_set():
-                # ``stop`` may have closed all known servers before this server was added to them.
+                # ``stop`` closes the servers in ``_servers``. It may have done so before this server was added, so
+                # this server is closed here.
                 server.end()
 
     def _own_pages(self, address: Address) -> dict[str, Page]:

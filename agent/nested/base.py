@@ -36,9 +36,9 @@ class UnknownChildren:
 class NestedFamily(Protocol):
     """A family: child providers that depend on the same facts. Each family inherits from this protocol.
 
-    ``root_classes`` are classes of the children that an older nova-compute published on the root. If such a class has
-    no allocations, the agent removes the class from the root. Otherwise the agent publishes nothing of the family until
-    heal has moved the allocations (findings/reshape_needed.py).
+    ``root_classes``: an older nova-compute published these classes on the root, and now the children have them. If such
+    a class has no allocations on the root, the agent removes the class from the root. Otherwise the agent publishes
+    nothing of the family until heal has moved the allocations (findings/reshape_needed.py).
     """
 
     name: str

@@ -46,7 +46,10 @@ class MediatedDevices(NestedFamily):
     root_classes = frozenset({VGPU})
 
     def is_configured(self, settings: Settings) -> bool:
-        """Whether an option enables a type of mediated device; if not, the agent leaves their providers as they are."""
+        """Whether an option enables a type of mediated device.
+
+        If no option does, the agent does not change the providers of mediated devices.
+        """
         return bool(settings.mdev_types)
 
     def flavor_classes(self, settings: Settings) -> frozenset[str]:
@@ -83,7 +86,10 @@ class MediatedDevices(NestedFamily):
         )
 
     def withdrawn(self, snapshot: Snapshot, settings: Settings) -> frozenset[ProviderKey]:
-        """Return the children whose device has nothing to offer, or whose offer would exceed its type's maximum."""
+        """Return the children with a total of 0.
+
+        Either the device has nothing to offer, or its offer would exceed the maximum of the device's type.
+        """
         totals = _totals(snapshot, settings)
         return frozenset(ProviderKey(KIND, parent) for parent, total in totals.items() if total == 0)
 
@@ -113,7 +119,10 @@ def uuid_of(mdev: Mdev) -> str | None:
 
 
 def _place(mdev: Mdev | None, resource_class: str, settings: Settings) -> ProviderKey | str | None:
-    """Return the child that counts this device, or why that child is unknown; None for a device of another class."""
+    """Return the key of the child provider that counts this device; None for a device of another class.
+
+    If the child is unknown, return a text that says why.
+    """
     if mdev is None:
         return "libvirt does not list the device, so its parent is not known"
     bound = bound_to(mdev.parent, settings)

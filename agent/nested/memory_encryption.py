@@ -18,8 +18,8 @@ from agent.traits.base import Wish
 from agent.traits.memory_encryption import CONTEXT, EncryptionModel, models, unknown_because
 
 KIND = "memory-encryption"
-# The names of all kinds of memory encryption. They are a constant, because ``models`` can return them only if the host
-# could be read.
+# The names of all kinds of memory encryption. ``models`` returns these names only if the host could be read, but
+# ``knows`` needs them always.
 NAMES = frozenset({"amd_sev", "amd_sev_es", "amd_sev_snp", "intel_tdx"})
 
 
@@ -40,8 +40,7 @@ class MemoryEncryption(NestedFamily):
     def flavor_classes(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
         """Return the resource class of an encryption context.
 
-        An image can request a context too. The agent reads only the flavor, so the agent does not see an image's
-        request.
+        An image can request a context too. The agent does not see such a request, because it reads only flavors.
         """
         return frozenset({CONTEXT})
 
@@ -80,9 +79,10 @@ class MemoryEncryption(NestedFamily):
         snapshot: Snapshot,
         settings: Settings,
     ) -> Mapping[ProviderKey, int] | UnknownChildren:
-        """Return one context on the AMD SEV child.
+        """Return one context on the AMD SEV child, for a consumer whose context is on the root provider.
 
-        Only an old nova-compute puts contexts on the root, and this nova-compute supports no other encryption than SEV.
+        Only an old nova-compute puts contexts on the root. It supports no encryption other than SEV, so the context
+        belongs to the AMD SEV child.
         """
         for model in _models(snapshot, settings):
             if model.trait == os_traits.HW_CPU_X86_AMD_SEV and model.contexts > 0:

@@ -44,7 +44,8 @@ class PciDevices(NestedFamily):
     def flavor_classes(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
         """Return no class: a flavor requests PCI devices by an alias, and not by a resource class.
 
-        So findings/pci_allocation_missing.py compares allocations with the devices of each guest.
+        So a flavor does not say which PCI allocations its guest needs. findings/pci_allocation_missing.py compares the
+        allocations with the guest's devices instead.
         """
         return frozenset()
 
@@ -69,7 +70,10 @@ class PciDevices(NestedFamily):
         return tuple(sorted((*_offered(view), *_kept(view)), key=lambda nested: nested.key))
 
     def withdrawn(self, snapshot: Snapshot, settings: Settings) -> frozenset[ProviderKey]:
-        """Return the unallocated children of devices that are no longer offered, except used one-time-use devices."""
+        """Return the children to delete: their devices are no longer offered, and nothing is allocated on them.
+
+        The child of a used one-time-use device is not deleted.
+        """
         view = pci_view(snapshot, settings)
         return frozenset(
             ProviderKey(KIND, name)
@@ -80,7 +84,10 @@ class PciDevices(NestedFamily):
     def belongs(
         self, consumer_uuid: str, resource_class: str, snapshot: Snapshot, settings: Settings
     ) -> Mapping[ProviderKey, int] | UnknownChildren:
-        """Return how many functions of the class the guest has, by provider, except providers in ``PciView.frozen``."""
+        """Count the guest's PCI devices that are offered as ``resource_class``, and return the count for each provider.
+
+        Devices whose provider the agent does not change (``PciView.frozen``) are not counted.
+        """
         host = snapshot.host.value
         guest = next((d for d in host.domains if d.uuid == consumer_uuid), None) if host else None
         if guest is None:
@@ -113,7 +120,8 @@ def _inventory(offer: Offer, view: PciView, observed: Provider | None) -> Invent
     (resource_class,) = offer.classes
     held = view.held(observed).get(resource_class, 0)
     total = max(len(offer.matches), held)
-    # If the inventory of any class is fully reserved, the device was used, even if the spec now gives another class.
+    # A fully reserved inventory means that the device was used. Inventories of all classes are checked, because the
+    # spec may give the device another class now than at the time of its use.
     if offer.is_one_time_use and (held or any(i.reserved >= i.total for i in view.inventories(observed))):
         # The device was used: only the operator makes it available again, by lowering ``reserved``.
         return _whole(resource_class, total, total)
@@ -142,13 +150,14 @@ def _wish(offer: Offer, observed: Provider | None) -> Wish:
 def _kept(view: PciView) -> Iterable[Nested]:
     """Yield a child for each device that is gone but allocated, with the allocated amounts and unchanged traits.
 
-    If a one-time-use device is used up and not allocated, its provider stays as it is. If only classes that a
-    provider.yaml file added are allocated, the child has only these classes and offers no devices.
+    If a one-time-use device is used up and not allocated, its provider stays as it is, and no child is yielded. A
+    provider.yaml file may have added classes to the provider. If only such classes are allocated, the child offers no
+    devices.
     """
     for name, provider in view.gone.items():
         held = view.held(provider)
         if held or (provider.uuid in view.in_use and not view.spent(provider)):
-            # A one-time-use device that is gone but in use counts as used up.
+            # The provider has allocations, so a one-time-use device counts as used up: its inventory is fully reserved.
             is_used_up = ONE_TIME_USE in provider.traits
             inventories = tuple(
                 _whole(resource_class, amount, amount if is_used_up else _reserved(provider, resource_class))

@@ -1,8 +1,8 @@
 """The names of a PCI device in Placement: the resource class and the traits of its spec.
 
 The names are normalised exactly as by nova-compute. nova's API normalises the names of a PCI alias by the same rules,
-and only equal names match. So a blank after a comma in ``traits`` becomes part of the name: "A, B" becomes CUSTOM_A and
-CUSTOM__B.
+and only equal names match. So this module must not correct a name that nova would not correct. For example, a blank
+after a comma in ``traits`` becomes part of the name: "A, B" becomes CUSTOM_A and CUSTOM__B.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def class_of(spec: DeviceSpec, vendor_id: str, product_id: str) -> str:
 
 
 def traits_of(spec: DeviceSpec) -> frozenset[str]:
-    """Return all traits of a provider whose devices this spec matches, except the owner trait."""
+    """Return the traits that a provider has if ``spec`` matches its devices. The owner trait is not among them."""
     asked = (spec.tag("traits") or "").split(",")
     traits = {_trait(name) for name in asked if name} | {MANAGED}
     if spec.tag("live_migratable") == "true":

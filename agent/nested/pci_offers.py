@@ -157,7 +157,10 @@ def _contradictions(offer: Offer, *, is_too_old_to_move: bool) -> Iterable[tuple
 
 
 def undecided(host: HostFacts, offered: Mapping[str, Offer]) -> frozenset[str]:
-    """Return the addresses whose offers cannot be decided: live_migratable devices while QEMU's version is unknown."""
+    """Return the addresses of the offers with live_migratable devices while QEMU's version is unknown, else nothing.
+
+    Without the version it cannot be decided whether the tag live_migratable contradicts the host.
+    """
     return frozenset(address for address, offer in offered.items() if offer.movable and not host.hypervisor_version)
 
 

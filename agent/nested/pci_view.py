@@ -120,8 +120,8 @@ def pci_view(snapshot: Snapshot, settings: Settings) -> PciView:
         conflicts=found,
         frozen=frozen,
         observed=observed,
-        # If a virtual function's parent is unknown, any device that seems gone may be the parent. So no device counts
-        # as gone.
+        # A virtual function whose parent is unknown may belong to any device that seems gone, and the provider of its
+        # parent must stay. So no device counts as gone then.
         gone={} if any(conflict.address is None for conflict in found) else gone,
         allocations=allocated,
         from_files=from_files,
@@ -159,9 +159,9 @@ def _held(allocations: Mapping[str, tuple[Allocation, ...]], provider: Provider 
 def _used_otherwise(
     offered: Mapping[str, Offer], observed: Mapping[str, Provider], allocated: Mapping[str, tuple[Allocation, ...]]
 ) -> Iterable[Conflict]:
-    """Yield a conflict for each provider that has allocations of a class which its devices no longer have.
+    """Yield a conflict for each offer whose provider has allocations of a class that the offer does not have.
 
-    Placement refuses to remove a class that is in use.
+    The devices have another class now, but Placement refuses to remove the old class while it is in use.
     """
     for address, offer in offered.items():
         others = sorted(set(_held(allocated, observed.get(key_of(address).name))) - set(offer.classes))

@@ -1,9 +1,11 @@
 """Count how much of each NUMA cell guests use, and find the CPUs to which guests are wrongly pinned.
 
-An instance's cell has the id of the host's cell that it uses. Pages are counted in the instance's page size, or in the
-host cell's smallest size if the instance asks for none. An instance with thread policy ``isolate`` also takes the
-siblings of its CPUs. If two guests are pinned to one CPU, nova aborts its audit of the node. The agent counts both
-guests and reports a finding, so that one wrongly pinned guest does not prevent an update of the record.
+Each NUMA cell of an instance has the same id as the host's cell that it uses. Pages are counted in the instance's page
+size, or in the host cell's smallest size if the instance asks for none. An instance with thread policy ``isolate`` also
+takes the siblings of its CPUs.
+
+If two guests are pinned to one CPU, nova aborts its audit of the node, so the compute node record gets old. The agent
+counts both guests, reports a finding, and still updates the record.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ def pin_conflicts(cells: Iterable[ViewCell], occupancies: Iterable[Occupancy]) -
 
 
 def _by_cell(occupancies: Iterable[Occupancy]) -> dict[int, list[tuple[str, InstanceCell]]]:
-    """Return pairs (instance's uuid, instance's cell) by the id of the host's cell."""
+    """Map the id of each used host cell to the instances' cells on it, as pairs (instance's uuid, instance's cell)."""
     found: dict[int, list[tuple[str, InstanceCell]]] = defaultdict(list)
     for taken in occupancies:
         for cell in taken.numa or ():

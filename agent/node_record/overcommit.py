@@ -1,4 +1,4 @@
-"""Compute how many bytes the disks of this host's guests may still take, and how many bytes are free after that.
+"""Compute how much guests' disks may still grow, in bytes, and how much space would then be left on the store.
 
 If one fact about a disk is unknown, the whole domain counts as unknown, but no other domain does (scenario 89). The
 result then names the domain and the reason, and the sum is too low. Sums may be negative: a preallocated raw file takes
@@ -88,7 +88,7 @@ def _over_commit(
 
 
 def disk_available_least(snapshot: Snapshot, settings: Settings) -> LeastDisk:
-    """Return the store's free bytes for guests' disks, minus the bytes that each domain's disks may still take."""
+    """Return the bytes that are left on the store of the guests' disks when every disk has grown to its full size."""
     store, host = counted_store(snapshot, settings), snapshot.host.value
     if store is None or host is None or not snapshot.fresh(IMAGES):
         return LeastDisk(size_bytes=None)

@@ -1,4 +1,4 @@
-"""Build the pools of free PCI devices that the scheduler filters by (the record's ``pci_stats``).
+"""Build the pools of free PCI devices. The scheduler filters hosts by these pools (the record's ``pci_stats``).
 
 Devices with the tag ``physical_network`` are in the pools, but not in Placement. A virtual function in use
 removes its physical function from the pools, and a physical function in use removes its virtual functions.
@@ -40,7 +40,11 @@ def pools(
 
 
 def _blocked(devices: Iterable[PciDevice], in_use: frozenset[str]) -> frozenset[str]:
-    """Return the addresses in use, and the addresses of these devices' physical and virtual functions."""
+    """Return the addresses that no pool counts.
+
+    These are the addresses in use, the physical function of each virtual function in use, and the virtual functions of
+    each physical function in use.
+    """
     blocked = set(in_use)
     for device in devices:
         if device.parent_address is None:

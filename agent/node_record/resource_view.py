@@ -56,7 +56,8 @@ def resource_view(
     capabilities = host.capabilities
     obstacle = cpus.obstacle(host, settings)
     state = snapshot.nova.value
-    # Only nova's pci_devices rows show the devices of an instance that is suspended or not yet defined in libvirt.
+    # libvirt does not show the devices of an instance that is suspended or not yet defined. nova's pci_devices rows do,
+    # so these rows also decide which devices are free.
     owned = owned_addresses(state, node) if state else frozenset()
     return ResourceView(
         hypervisor_type=host.driver,

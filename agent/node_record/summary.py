@@ -10,8 +10,8 @@ from agent.model.usage import Usage
 
 def summary(view: ResourceView, used: Usage | None) -> HostSummary:
     """Return the figures; if ``used`` is None (the cloud's state was not read), the use is unknown."""
-    # nova's number of usable CPUs excludes dedicated CPUs; its number of used CPUs includes guests' dedicated CPUs.
-    # Without usable CPUs both numbers are 0.
+    # The two numbers of CPUs count differently, as in nova: the total leaves out the CPUs for dedicated use, the used
+    # CPUs include guests' dedicated CPUs. If the total is 0, the number of used CPUs is 0 too.
     total_vcpus = view.vcpus or 0
     return HostSummary(
         node=view.hypervisor_hostname,
@@ -30,7 +30,10 @@ def summary(view: ResourceView, used: Usage | None) -> HostSummary:
 
 
 def _free_disk_gib(view: ResourceView) -> int | None:
-    """Return the total minus the used GiB, as in nova's log line: the file system's reserve for root is included."""
+    """Return the free GiB as in nova's log line: the total minus the used GiB.
+
+    The blocks that the file system reserves for root are not used, so they count as free.
+    """
     if view.disk_total_bytes is None or view.disk_used_bytes is None:
         return None
     return bytes_to_gib_floor(view.disk_total_bytes - view.disk_used_bytes)

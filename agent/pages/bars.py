@@ -80,7 +80,8 @@ def drawn(found: Sequence[Segment], top: float, texts: Sequence[str], gap: float
     """
     for segment, text in zip(found, texts, strict=True):
         width = max(1.0, segment.width - gap)
-        # SVG draws half of an outline outside of its rectangle; the outline must not reach into the next segment.
+        # A segment with the meaning WRONG has an outline of 2 units. SVG draws half of it outside of the rectangle, so
+        # the rectangle is made smaller by ``edge``. Otherwise the outline would reach into the next segment.
         edge = 1.0 if segment.part.meaning is Meaning.WRONG and width > 2 * LEAST else 0.0
         box = Box(segment.left + edge, top + edge, width - 2 * edge, HEIGHT - 2 * edge)
         yield rectangle(segment.part.meaning, box, text)
@@ -111,7 +112,10 @@ def unread_bar(left: float, top: float, width: float, text: str) -> Iterator[Sha
 
 
 def _visible(widths: Sequence[float]) -> list[float]:
-    """Return widths of at least ``LEAST`` with the same sum; the given widths if the bar is too short for that."""
+    """Widen each width below ``LEAST`` to ``LEAST``, and narrow the others so that the sum stays the same.
+
+    If the bar is too short for that, return the given widths.
+    """
     total = sum(widths)
     if total < LEAST * len(widths) * 2:
         return list(widths)

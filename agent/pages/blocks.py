@@ -145,11 +145,12 @@ class Column:
 class Table:
     """A table. ``search`` is the label of its search box, "" if it has none. ``foot`` says what the table leaves out.
 
-    ``searched`` are the cells of further rows, which the page shows only if they match the search. Such a row may have
-    fewer cells than there are columns. A row may also have hidden text, which the search finds and the page does not
-    show. In ``searched``, the cells beyond the last column are hidden text. ``also`` has the hidden text of each of the
-    ``rows``. ``marks`` are hidden texts that many of the ``searched`` rows share; ``marked`` has for each ``searched``
-    row the index of its text in ``marks``.
+    ``rows`` are visible without a search. ``searched`` are further rows, which the page shows only if they match the
+    search. Such a row may have fewer cells than there are columns.
+
+    A row may also have hidden text, which the search finds and the page does not show. For ``rows``, the hidden texts
+    are in ``also``. For a row of ``searched``, the cells beyond the last column are hidden text. If many ``searched``
+    rows share a hidden text, it is in ``marks`` only once, and ``marked`` has its index in ``marks`` for each such row.
 
     ``listed`` is the heading of one column, or "". Below the table, the page lists the cells of this column for all
     rows that match the search, so that the operator can copy the list.

@@ -15,5 +15,5 @@ UNKNOWN_USE = frozenset(
     }
 )  # fmt: skip
 
-#: Findings about compute nodes and providers without a host.
+#: Findings about compute nodes and providers that no host has.
 ORPHANS = frozenset({"compute-node-orphaned", "provider-orphaned"})

@@ -1,4 +1,6 @@
-"""Write amounts for a page, by one rule: sizes in GiB, from 8192 GiB on in TiB, less than 1 GiB in MiB. Pure: no I/O.
+"""Write amounts for a page. Pure: no I/O.
+
+One rule decides the unit of a size: MiB below 1 GiB, GiB up to 8192 GiB, and TiB from 8192 GiB on.
 
 A size has at most one decimal. RAM (MEMORY_MB counts MiB) and disk (DISK_GB counts GiB) are sizes; every other class
 counts things, and the name of the class is the unit.

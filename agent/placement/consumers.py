@@ -4,10 +4,13 @@ A record takes one request. It contains the consumer's project, type and allocat
 providers. The consumer's allocations on this host's tree are known without the record.
 
 The agent does not read every unknown record at once. Otherwise a host with a thousand consumers would send a thousand
-requests after each restart, and so would every host of a fleet. The records of three kinds of consumers are read at
-once: consumers that looked wrong in the last audit (suspects), consumers named by findings, and consumers that are new
-or changed since the last read. The last kind costs at most one request for each allocation that nova writes. All other
-consumers are unchanged, so each read of the tree includes the records of only a few of them, in rotation.
+requests after each restart, and so would every host of a fleet. The agent reads three kinds of records at once:
+
+- of consumers that looked wrong in the last audit (suspects)
+- of consumers that findings name
+- of consumers that are new or changed since the last read; these cost at most one request for each write by nova
+
+All other consumers are unchanged, so their records can wait: each read of the tree reads a few of them, in rotation.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from agent.ports import AllocationWriter, ViewRequest
 
 #: The type of the tree's providers, each with its allocations.
 Held = tuple[tuple[Provider, tuple[Allocation, ...]], ...]
-#: The type of a sorted list of (uuid, generation): the tree's providers on which one consumer has allocations.
+#: The tree's providers on which one consumer has allocations, as sorted pairs of uuid and generation.
 _Holders = tuple[tuple[str, int | None], ...]
 
 
@@ -42,8 +45,9 @@ class _Known:
 class Consumers:
     """The result of one read of the tree's consumers; the caller passes it to the next read as ``last``.
 
-    ``reads`` counts the tree reads from 1. ``generations`` has every consumer of the tree, ``known`` the consumers
-    whose record was read, ``awaited`` the new or changed consumers whose record is still to be read.
+    ``reads`` is the number of tree reads so far. ``generations`` maps each consumer of the tree to its generation.
+    ``known`` has the records that were read. ``awaited`` has the new or changed consumers whose current
+    records were not read yet.
     """
 
     reads: int = 0
@@ -64,11 +68,12 @@ NO_CONSUMERS = Consumers()
 def read_consumers(source: AllocationWriter, last: Consumers, held: Held, request: ViewRequest) -> Consumers:
     """Return the consumers' records: old records that are still current, and those read now. Raises PlacementError.
 
-    An unchanged consumer generation does not prove that a record is current. A consumer that lost its last allocation
-    and got a new one may have a generation that was seen before. But the new allocation raised the generation of a
-    provider of the tree. So if a finding names a consumer, the consumer's record is read again as soon as the
-    generation of one of its providers changes, and not before. A finding that stays for days therefore costs no
-    requests.
+    An unchanged consumer generation does not prove that a record is current. Placement deletes a consumer that loses
+    its last allocation. If the consumer gets a new allocation, its generations start again and may repeat an old one.
+    But each new allocation raises the generation of its provider.
+
+    So if a finding names a consumer, the consumer's record is read again when the generation of one of its providers
+    has changed, and not before. A finding that stays for days therefore costs no requests while nothing changes.
     """
     reads = last.reads + 1
     generations = _generations(held)
@@ -129,10 +134,10 @@ def _at_once(
 def _in_turn(
     request: ViewRequest, generations: Mapping[str, int], current: Mapping[str, _Known], chosen: frozenset[str]
 ) -> Iterable[str]:
-    """Return the consumers that are next in rotation, except ``chosen``: at most ``request.unsuspicious_reads``.
+    """Return the consumers that are next in rotation: at most ``request.unsuspicious_reads``, and none of ``chosen``.
 
-    First come consumers without a current record, the highest generation first (each write of a consumer's allocations,
-    for example a move, raises its generation). Then come the consumers whose record was read longest ago.
+    First come consumers without a current record. Among them, the consumer with the highest generation comes first: its
+    allocations were written most often, for example by moves. Then come the consumers whose record is the oldest.
     """
     if not request.unsuspicious_reads:
         return ()

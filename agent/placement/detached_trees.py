@@ -26,9 +26,9 @@ class BesideReader:
     def read(self, view: PlacementView, uuids: Iterable[str]) -> PlacementView:
         """Return ``view`` with its field ``beside`` filled.
 
-        ``beside`` has the trees of those providers of ``uuids`` that are not in the tree of ``view``. All allocations
-        are read, none come from the cache. Raises PlacementError; GenerationConflict if providers were deleted during
-        two attempts to read them.
+        ``uuids`` are the agent's own providers. ``beside`` gets one tree for each of them that is not in the tree of
+        ``view``. All allocations are read, none come from the cache. Raises PlacementError; GenerationConflict if
+        providers were deleted during two attempts to read them.
         """
         missing = sorted(frozenset(uuids) - {provider.uuid for provider in view.providers})
         self._readers = {uuid: self._readers.get(uuid) or TreeReader(self._client) for uuid in missing}

@@ -1,7 +1,9 @@
 """Parse Placement's answers into values: usages, provider summaries, names of resource classes.
 
-As in agent/placement/wire.py, the parsers skip nothing, and raise PlacementUnavailable for any unexpected shape. A
-summary's ``capacity`` is (total − reserved) × ratio, rounded down, so no inventory can be computed from a summary.
+As in agent/placement/wire.py, the parsers skip nothing, and raise PlacementUnavailable for any unexpected shape.
+
+A provider summary has no inventories, only a ``capacity``: (total − reserved) × ratio, rounded down. The agent cannot
+compute total, reserved and ratio from this one number, so it reads only the used amounts from a summary.
 """
 
 from __future__ import annotations

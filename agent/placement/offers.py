@@ -2,15 +2,15 @@
 
 The audit has already read this host's tree; for that tree this module reads only the providers that share with it.
 
-For the whole cloud this module reads as little as the request needs, with requests that cover all providers at once:
-the providers with a requested trait, the providers in a requested aggregate, and the used amounts (the summaries of
-allocation candidates for one unit of a class). Only the inventory takes one request per provider, and only for
-providers that have a requested class.
+For the whole cloud this module reads as little as the request needs. Three kinds of requests cover all providers at
+once: the providers with a requested trait; the providers in a requested aggregate; and the used amounts, which are in
+the summaries of allocation candidates for one unit of a class. Only the inventory takes one request per provider, and
+only for providers that have a requested class.
 
-The result for the whole cloud is therefore incomplete: of a provider's traits and aggregates it has those that the
-request names, the aggregates of sharing providers, and the trait MISC_SHARES_VIA_AGGREGATE. Placement's summaries
-omit a tree without free capacity for one unit of the requested class. The agent reads the providers of such a tree one
-by one.
+So the result for the whole cloud is incomplete: it does not contain all traits and aggregates of a provider. It
+contains only those that the request names, the aggregates of sharing providers, and the trait
+MISC_SHARES_VIA_AGGREGATE. Placement's summaries omit a tree without free capacity for one unit of the requested class.
+The agent reads the providers of such a tree one by one.
 
 If there are too many providers, some trees are not read. The result names these trees but contains none of them.
 """
@@ -32,7 +32,8 @@ from agent.placement.offer_wire import Amounts
 from agent.placement.provider_requests import aggregates, inventories, listed, none_if_gone, part_path, traits
 from agent.placement.sharing import SHARES, sharing_providers
 
-#: A class that all hosts have; most hosts have free capacity for one more unit of this class.
+#: A class that all hosts have. One request for one unit of this class returns the used amounts of most hosts, because
+#: most hosts have capacity for one more unit.
 EVERY_HOST_HAS = "VCPU"
 #: Limit of requests for single providers in one read of the cloud; a server answers about a hundred per second.
 MOST_READS = 5000
@@ -189,7 +190,7 @@ def _used(client: PlacementClient, uuid: str) -> Amounts:
 
 
 def _bearers(client: PlacementClient, key: str, names: Iterable[str]) -> dict[str, frozenset[str]]:
-    """Return, by provider uuid, which of ``names`` (traits or aggregates) the provider has; one request per name."""
+    """Return {provider uuid: the traits or aggregates in ``names`` that it has}. Sends one request for each name."""
     found: dict[str, set[str]] = defaultdict(set)
     for name in sorted(names):
         for provider in listed(client, WHOLE_CLOUD, **{key: name}):

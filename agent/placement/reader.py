@@ -149,7 +149,7 @@ class TreeReader:
             )
 
     def _shared(self, reading: _TreeReading, request: ViewRequest) -> tuple[SharingProvider, ...] | None:
-        """Return the providers that share with the tree; None if the audit did not request them.
+        """Return the sharing providers of the tree; None if the audit did not request them.
 
         If the tree is in no aggregate, this takes no request.
         """
@@ -159,7 +159,7 @@ class TreeReader:
         return self._sharing.read((known.provider for known in reading.providers), known, request)
 
     def _unlisted(self, reading: _TreeReading, request: ViewRequest) -> tuple[UnlistedUsage, ...]:
-        """Return the usage that Placement counts although its list of allocations does not show it.
+        """Return the unlisted usage: Placement counts it, but no allocation in Placement's list explains it.
 
         The first audit, each full read and each command compare all providers. Other audits compare only the providers
         for which the last complete comparison found such usage.
@@ -208,7 +208,7 @@ def _tree(
     last: Iterable[_Known],
     fresh_allocations: bool,  # noqa: FBT001 - the request's own field
 ) -> tuple[list[_Known], bool]:
-    """Return the providers in the order of the list, and whether all their allocations are current (not cached)."""
+    """Return the providers in the order of the list, and whether no allocations are taken from the cache."""
     known = {before.provider.uuid: before for before in last}
     providers, fresh, entries = [], True, 0
     for provider in tree:
@@ -218,7 +218,8 @@ def _tree(
         elif before.allocations and fresh_allocations:
             providers.append(_read_allocations_again(client, provider, before))
         else:
-            # A new allocation would raise the generation, so a provider that had no allocation still has none.
+            # The generation is unchanged, and a new allocation would have raised it. So a provider that had no
+            # allocations still has none, and its cached state is current.
             providers.append(_renamed(before, provider))
             fresh = fresh and not before.allocations
         entries += providers[-1].entries

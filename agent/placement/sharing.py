@@ -24,9 +24,11 @@ from agent.placement.provider_requests import allocations, listed, none_if_gone
 from agent.ports import ViewRequest
 
 SHARES = "MISC_SHARES_VIA_AGGREGATE"
-# The most aggregates in one URL, because a proxy in front of Placement may reject a long URL. nova uses the same limit.
+# One URL names at most this number of aggregates: a proxy in front of Placement may reject a long URL. nova uses the
+# same limit.
 AGGREGATES_AT_ONCE = 200
-# Limit of allocations on one sharing provider. ``read`` drops most of them after parsing the JSON.
+# If a sharing provider has more allocations than this, its list counts as too large. From a smaller list, ``read``
+# keeps only the allocations of this host's consumers and of the window.
 MOST_SHARED = 100_000
 
 
@@ -90,9 +92,9 @@ def window(
 ) -> tuple[frozenset[str], str]:
     """Return at most ``most`` consumers of ``holders``, and the value of ``after`` for the next call.
 
-    The ``suspects`` of the last audit are taken first. The other consumers are taken in the order of their uuids,
-    beginning above ``after``; the lowest uuid follows the highest. The returned ``after`` is the last uuid taken in
-    this order, or the old ``after`` if none was taken.
+    The ``suspects`` of the last audit are taken first. The other consumers are taken in rotation: in the order of their
+    uuids, from the first uuid above ``after``, and after the highest uuid again from the lowest. The returned ``after``
+    is the last uuid taken in the rotation, or the old ``after`` if none was taken.
     """
     first = sorted(holders & suspects)[:most]
     rest = sorted(holders - suspects)

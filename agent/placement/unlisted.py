@@ -3,9 +3,9 @@
 For the usage, Placement sums the rows of allocations. For the list, Placement joins the rows with their consumers. A
 row whose consumer record is missing is in the sum but not in the list (16.0.0, objects/usage.py and allocation.py).
 
-The list must be read before the sum. A consumer that leaves between the two requests changes no generation and makes
-the sum smaller. A consumer that arrives in between raises the generation. So with equal generations a sum larger than
-the list cannot be a race. With different generations the module reports nothing.
+The list must be read before the sum, so that a change between the two requests cannot look like this fault. A consumer
+that leaves in between changes no generation, but only makes the sum smaller. A consumer that arrives in between makes
+the sum larger, but raises the generation. If the two answers have different generations, the module reports nothing.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _of(client: PlacementClient, provider: Provider, held: Iterable[Allocation])
 
 
 def difference(provider_uuid: str, used: Amounts, held: Iterable[Allocation]) -> Iterator[UnlistedUsage]:
-    """Yield, for each class, by how much the used amount exceeds the listed allocations."""
+    """Yield one UnlistedUsage for each class of which Placement counts more than the listed allocations add up to."""
     listed: dict[str, int] = defaultdict(int)
     for allocation in held:
         listed[allocation.resource_class] += allocation.amount

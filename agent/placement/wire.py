@@ -191,9 +191,9 @@ def render_provider(write: CreateProvider) -> dict[str, object]:
 
 
 def render_move(write: MoveProvider) -> dict[str, object]:
-    """Return the body of ``PUT /resource_providers/{uuid}`` (1.14), which replaces the name too.
+    """Return the body of ``PUT /resource_providers/{uuid}`` (1.14).
 
-    A null parent means no parent (1.37).
+    This request also replaces the name, so the body repeats it. A null parent makes the provider a root (1.37).
     """
     return {"name": write.name, "parent_provider_uuid": write.parent_uuid}
 
@@ -221,7 +221,7 @@ def parse_allocations(body: object, provider_uuid: str, most: int) -> Allocation
 def parse_consumer(body: object, consumer_uuid: str, written: Written | None = None) -> ConsumerRecord:
     """Parse ``GET /allocations/{consumer}`` (1.28; 1.38: with the type); ``written`` is from the answer's headers.
 
-    For a consumer that does not exist, Placement answers 200 without allocations.
+    If the consumer does not exist, Placement answers 200 without allocations; the record then has no generation.
     """
     found = _object(body, "consumer")
     providers = _mapping(found, "allocations")
@@ -243,8 +243,7 @@ def parse_consumer(body: object, consumer_uuid: str, written: Written | None = N
             for resource_class, amount in _amounts(_object(providers[provider], "allocation"))
         ),
         consumer_type=_consumer_type(found) if providers else None,
-        # For a consumer without allocations, Placement sends the present time as Last-Modified, which is no time of a
-        # write.
+        # Without allocations there is no time of a write: Placement then sends the present time as Last-Modified.
         written=written if providers else None,
     )
 
@@ -382,7 +381,8 @@ def _number(found: Mapping[str, object], key: str, default: int | None = None) -
 
 
 def _odd(what: str, why: str, value: object) -> PlacementUnavailable:
-    # The type of the value is enough to find the fault, and an answer may be megabytes long.
+    # The error does not contain the whole value, which may be megabytes long. The value's type suffices to find out
+    # what is wrong with the answer.
     return PlacementUnavailable(f"answer not understood: {what} {why}: {_shape(value)}")
 
 

@@ -51,7 +51,7 @@ CUSTOM = "CUSTOM_"
 UNKNOWN_CLASS = re.compile(r"No such resource class \S*CUSTOM_")
 UNKNOWN_TRAIT = "No such trait"
 NO_PARENT = "parent provider UUID does not exist"
-# Placement's texts for rejecting a move because the tree has changed since the plan (16.0.0,
+# If the tree has changed since the plan, Placement rejects a move with one of these texts (16.0.0,
 # objects/resource_provider.py).
 TREE_CHANGED = re.compile(f"{NO_PARENT}|creating loop in the provider tree|(re|un)-parenting a provider")
 REFUSALS = (PlacementRejected, InventoryInUse, ProviderInUse, DuplicateName, ProviderElsewhere)
@@ -85,7 +85,7 @@ class _Course:
         """Record a write that Placement rejects now, and will reject in every audit until an operator intervenes."""
         self.refused.append(RefusedWrite(write=write, error=error))
         if isinstance(write, MoveProvider):
-            return  # The provider's other writes are also right if the provider was not moved.
+            return  # The provider's other writes do not depend on the move, so they are not skipped.
         self._skip(write)
 
     def _skip(self, write: Write) -> None:
@@ -138,12 +138,15 @@ class TreeWriter:
         try:
             course.done.append(self._carry_out(write, course))
         except REFUSALS as error:
-            if error.status is None:  # Placement did not get this write: the client knew that the server is too old
+            if error.status is None:  # The client did not send this write, because the server is too old for it.
                 raise
             course.refuse(write, error)
 
     def _carry_out(self, write: Write, course: _Course) -> Write:
-        """Send one write and return what was sent; ``course.generations`` then has the provider's new generation."""
+        """Send one write and return it as it was sent: without traits that Placement does not know.
+
+        ``course.generations`` then has the provider's new generation.
+        """
         uuid = write.provider_uuid
         match write:
             case CreateProvider():
@@ -172,10 +175,11 @@ class TreeWriter:
         return sent
 
     def _learn_unknown(self, write: PutTraits, course: _Course, error: PlacementRejected) -> None:
-        """Record the write's standard traits that Placement does not know; the plan's later writes omit these traits.
+        """Find the traits of the write that Placement does not know, and record the standard traits among them.
 
-        Raises GenerationConflict if Placement does not know a custom trait, or knows all traits of the write by now.
-        The agent compares the write with Placement's list of traits, because the text of the error may be cut off.
+        The plan's later writes omit the recorded traits. Raises GenerationConflict if Placement does not know a custom
+        trait, or knows all traits of the write by now: then the next attempt may succeed. The error's text names the
+        unknown traits, but may be cut off. So the agent compares the write with Placement's list of traits.
         """
         missing = frozenset(write.traits) - self._client.get("/traits", MINIMUM, wire.parse_trait_names)
         standard = {name for name in missing if not name.startswith(CUSTOM)}
@@ -192,8 +196,9 @@ class TreeWriter:
                 raise conflict("the provider was deleted since it was read", error) from error
             if not UNKNOWN_CLASS.search(error.message):
                 raise
-            # Another client deleted a custom class, or two threads of Placement refreshed its cache of class names at
-            # once (its attribute_cache.py; seen with 16 writers). The next attempt creates all custom names again.
+            # Placement does not know the class. Either another client deleted a custom class, or two threads of
+            # Placement refreshed its cache of class names at once (its attribute_cache.py; seen with 16 writers). In
+            # both cases the next attempt creates all custom names again.
             self._ensured = frozenset()
             raise conflict("Placement does not know a custom class or trait of this write yet", error) from error
 
@@ -231,8 +236,8 @@ class TreeWriter:
 
         The error is DuplicateName if only the name is taken. Otherwise a provider with the uuid exists. The error is
         GenerationConflict if the plan creates a root, or if this provider is already below its planned parent. It is
-        ProviderElsewhere if this provider is anywhere else. If name and uuid are taken, Placement's database decides
-        which of them the text of the answer names.
+        ProviderElsewhere if this provider is anywhere else. The text of Placement's answer cannot decide this: if name
+        and uuid are both taken, it names only one of them, and which one depends on Placement's database.
         """
         tree = {provider.uuid: provider for provider in listed(self._client, in_tree=write.provider_uuid)}
         if not tree:
@@ -247,7 +252,8 @@ class TreeWriter:
         """Move the provider below its new parent.
 
         Raises GenerationConflict if the provider was renamed, or if the tree has changed since the plan. The request
-        replaces the name as well, and no generation guards name or parent. So the name is read right before the write.
+        replaces the name as well, and Placement checks no generation for name and parent. So the agent reads the name
+        right before the write, and does not move a renamed provider.
         """
         path = provider_path(write.provider_uuid)
         version = REPARENTING if self._client.maximum() >= REPARENTING else MINIMUM

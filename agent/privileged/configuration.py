@@ -18,7 +18,8 @@ def configured(files: Sequence[str], folders: Sequence[str]) -> tuple[Scope, str
     Raises Untrusted if users other than root may write a configuration file, or if libvirt's URI leads to another host
     or program; ConfigError if the configuration is wrong.
     """
-    # Check before parsing: a file that other users may write must not even name further files to read.
+    # Check the files before they are parsed: a configuration file can name further files to read, and a file that other
+    # users may write must not decide what the probe reads.
     check_files(find_files(files, folders).paths)
     loaded = load(files, folders)
     check_files(loaded.nova_files)

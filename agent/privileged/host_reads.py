@@ -41,8 +41,8 @@ def file_systems(paths: tuple[str, ...]) -> Answer:
 def images(scope: HostScope) -> Answer:
     """Return the disk files of all guests, and nova's image folder.
 
-    If libvirt does not answer, the folder is measured all the same, and the returned Answer says why it has no disk
-    files.
+    If libvirt does not answer, the guests' disk files are not known. The returned Answer then has only the folder, and
+    says why the disk files are missing.
     """
     disks: frozenset[GuestFile] = frozenset()
     unread = ""

@@ -93,11 +93,12 @@ def _refused(why: str) -> Answer:
 
 
 def _answer(connection: socket.socket, files: Sequence[str], folders: Sequence[str]) -> Answer:
-    # The line is received before the caller is checked, because the kernel resets a connection that is closed with
-    # unread input, and the caller would then lose the reason of a refusal. The line is parsed only after the check.
+    # Receive the line first, and check the caller after that: if this process closed the connection with unread input,
+    # the kernel would reset the connection, and the caller would never see why it was refused. The line is parsed only
+    # after the check.
     line = _request_line(connection)
-    # Allow the longest time: on a busy host, reading the configuration may take longer than ASKING_S, and the request's
-    # deadline is not known yet.
+    # Set SIGALRM to the longest deadline, because the request's own deadline is not known yet. ASKING_S would be too
+    # short: on a busy host, reading the configuration may take longer.
     signal.setitimer(signal.ITIMER_REAL, LONGEST_DEADLINE_S)
     from agent.privileged.configuration import configured
 

@@ -81,8 +81,8 @@ def _ndctl(scope: Scope, runner: Runner, deadline: Deadline) -> Completed:
 
 def _file_systems(scope: Scope) -> Answer:
     _require(scope.file_systems, "no file system for the guests' disks")
-    # This import and those below are inside functions: they import libvirt, which the verbs of lvm2 do not need, and
-    # each request is a new process that would import it again.
+    # This import and those below are inside functions, because they import libvirt. Each request is a new process, and
+    # a process for a verb of lvm2 needs no libvirt.
     from agent.privileged.host_reads import file_systems
 
     return file_systems(scope.file_systems)

@@ -96,8 +96,9 @@ def companion(snapshot: Snapshot, settings: Settings, written: Books) -> Placing
     changed = [cause for cause in OWN_CAUSES if wanted[cause] != recorded[cause]]
     takers = [c for c in changed if any(n > recorded[c].get(key, 0) for key, n in wanted[c].items())]
     givers = [cause for cause in changed if cause not in takers]
-    # If the capacity suffices, the consumers that get more are written first, so that no use is uncounted in between.
-    # Otherwise the consumers that get less are written first, because the others need the freed capacity.
+    # If the capacity suffices, the consumers that get more are written first: then all use is counted also between two
+    # writes. Otherwise the consumers that get less are written first, because the others need the capacity that they
+    # free.
     ordered = takers + givers if _has_room_for_both(view, recorded, wanted) else givers + takers
     return Placing(
         writes=tuple(_put(view, cause, wanted[cause]) for cause in ordered),
@@ -110,8 +111,8 @@ def released(snapshot: Snapshot, settings: Settings, wanted: DesiredTree) -> tup
     """Return the writes that remove the allocations of the agent's own consumers, in role owner.
 
     These writes must follow the write of the inventory whose ``reserved`` counts the same use. If the agent cannot now
-    decide the inventory or the ``reserved`` of a class, a consumer with allocations of that class keeps them all:
-    counting use twice for a while is less wrong than not counting the use.
+    decide the inventory or the ``reserved`` of a class, a consumer with allocations of that class keeps all its
+    allocations. Its use may then be counted twice for a while, but that is less wrong than not counting it.
     """
     view = snapshot.placement.value
     if view is None or view.root is None:
@@ -178,13 +179,14 @@ def _fit(snapshot: Snapshot, settings: Settings, name: str, claims: list[Claim])
 
 
 def demand(claims: Iterable[Claim], inventory: Inventory) -> int:
-    """Return the units to allocate, so that as much capacity stays free as if ``reserve.py`` reserved the use.
+    """Return the number of units to allocate for this use. It leaves as much capacity free as ``reserve.py`` would.
 
     The sum is rounded once. At a ratio of 0, which Placement accepts, the class has no capacity and the result is 0.
     """
     if inventory.allocation_ratio <= 0:
         return 0
-    # str() yields the ratio as it is written: 1.1 in binary floating point is a little more than 1.1.
+    # str() yields the ratio as it is written. In binary floating point, 1.1 is a little more than 1.1, so rounding up
+    # could add a unit too many.
     return _units(claims, Fraction(str(inventory.allocation_ratio)))
 
 
@@ -198,7 +200,8 @@ def _units(claims: Iterable[Claim], ratio: Fraction) -> int:
 def shares(claims: Iterable[Claim], inventory: Inventory) -> dict[Cause, int]:
     """Return the units to allocate for each cause, in multiples of step_size.
 
-    The running total is rounded up after each cause, not each amount by itself.
+    The running total is rounded up after each cause, and the cause gets the difference to the total before. If each
+    amount were rounded up by itself, the sum would be too high.
     """
     by_cause: dict[Cause, list[Claim]] = defaultdict(list)
     for claim in claims:
@@ -225,7 +228,8 @@ def cut(wanted: Mapping[Cause, int], inventory: Inventory, used_by_others: int) 
     placed: dict[Cause, int] = {}
     for cause, amount in wanted.items():
         room = max(min(inventory.max_unit, free), 0) // step * step
-        # An amount below min_unit becomes min_unit: too little free capacity is safe, too much overloads the host.
+        # An amount below min_unit becomes min_unit. To allocate too much is safe, because it only leaves less capacity
+        # free. To allocate too little would let nova overload the host.
         asked = min(max(amount, least) if amount else 0, room)
         placed[cause] = asked if asked >= least else 0
         free -= placed[cause]
@@ -239,7 +243,7 @@ def _up(amount: int, step: int) -> int:
 def _used_by_others(view: PlacementView, name: str) -> int:
     """Return the used amount of the class on the root, without the agent's own consumers.
 
-    Placement, too, does not count a consumer's old allocations as used when it checks the consumer's new allocations.
+    Placement does the same: when it checks a consumer's new allocations, it does not count the old ones as used.
     """
     own = {own_consumer_uuid(view.root_uuid, cause) for cause in OWN_CAUSES}
     here = (a for a in view.allocations if a.provider_uuid == view.root_uuid and a.resource_class == name)

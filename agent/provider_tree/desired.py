@@ -78,9 +78,10 @@ def _root(snapshot: Snapshot, settings: Settings, written: Books, root_uuid: str
 
 
 def _owned_classes(snapshot: Snapshot, settings: Settings, wanted: Iterable[Inventory]) -> frozenset[str]:
-    """Return the classes that the agent decides on the root.
+    """Return the classes whose inventories on the root the agent decides.
 
-    These are the classes of agent/resources, and child providers' classes that an older nova-compute put on the root.
+    These are the classes of agent/resources. An older nova-compute may also have put a class on the root that now
+    belongs on a child provider: then the agent decides this class too.
     """
     known = {i.resource_class for i in wanted} | _observed_classes(snapshot.observed_root)
     moved = frozenset().union(*(f.root_classes for f in NESTED_FAMILIES if can_decide(f, snapshot, settings)))
@@ -92,9 +93,10 @@ def _observed_classes(provider: Provider | None) -> frozenset[str]:
 
 
 def classes_of(resource: Resource, snapshot: Snapshot) -> list[str]:
-    """Return the classes that ``resource`` always decides, and those of its classes that the root has now.
+    """Return the names of the classes that ``resource`` (a module of agent/resources) decides.
 
-    If there is no such class, return the resource's name.
+    These are its constant classes, and any class on the root now that ``resource`` owns. If there is no such class,
+    return the resource's name.
     """
     observed = _observed_classes(snapshot.observed_root)
     return sorted(resource.classes | {name for name in observed if resource.owns(name)}) or [resource.name]
@@ -108,9 +110,9 @@ def _frozen_because(part: Resource | NestedFamily, snapshot: Snapshot, settings:
 
 
 def can_decide(family: NestedFamily, snapshot: Snapshot, settings: Settings) -> bool:
-    """Whether a family (kind of child providers) is configured and its facts are known.
+    """Return whether a family (kind of child providers) is configured and its facts are known.
 
-    The result may be True although allocations of the family's classes are still on the root.
+    The function does not check whether allocations of the family's classes are still on the root (see ``_not_moved``).
     """
     return family.is_configured(settings) and _frozen_because(family, snapshot, settings) is None
 
@@ -153,8 +155,8 @@ def _known(observed: Mapping[str, Provider], settings: Settings) -> frozenset[st
 def _not_moved(family: NestedFamily, snapshot: Snapshot) -> str | None:
     """Return why the agent must not publish this family (kind of child providers) yet; None if it may.
 
-    While a class of the children still has allocations on the root, the root and the children would both offer the
-    class.
+    While a class of the children still has allocations on the root, Placement keeps the root's inventory of this class.
+    If the children offered the class too, it would be offered twice.
     """
     left = still_on_root(family, snapshot)
     return f"the root provider still has allocations of {', '.join(left)} (reshape-needed)" if left else None
@@ -183,7 +185,8 @@ def _reserved(
     resource: Resource, inventory: Inventory, snapshot: Snapshot, settings: Settings, written: Books
 ) -> tuple[Inventory, ReserveTerms]:
     own = resource.own_reserve(snapshot, settings)
-    # Role companion allocates unmanaged use (provider_tree/companion.py); reserving that use would subtract it twice.
+    # In role companion, unmanaged use is already allocated to the agent's own consumers (provider_tree/companion.py).
+    # If it were reserved too, the scheduler would subtract it twice.
     unmanaged = () if settings.role is Role.COMPANION else written.unmanaged.claims
     wanted, terms = raised(inventory, own, unmanaged, settings)
     if is_reserve_known(resource, snapshot, settings):

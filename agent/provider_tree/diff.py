@@ -30,7 +30,7 @@ from agent.provider_tree.tree_moves import Place, Places, depth, places
 
 
 def diff(wanted: DesiredTree, view: PlacementView, unknown_traits: frozenset[str] = frozenset()) -> Plan:
-    """Return the plan, with the generation of each existing provider that the plan writes.
+    """Return the plan. For each existing provider that it writes, the plan has the generation that the agent read.
 
     ``unknown_traits`` are traits that this Placement does not know: it rejects any set that contains one of them.
     """
@@ -60,7 +60,11 @@ def _frozen_families(wanted: DesiredTree) -> list[HeldBack]:
 
 
 def _deletes(wanted: DesiredTree, view: PlacementView, placed: Places, held: list[HeldBack]) -> list[Write]:
-    """Return the deletes, decided for the tree after all other writes, so that a child that moves away blocks none."""
+    """Return the deletes of obsolete providers.
+
+    The deletes are the last writes, so the parents of all providers are those after the other writes. A child that
+    moves to another parent therefore does not prevent the delete of its old parent.
+    """
     writes: list[Write] = []
     parents, known = dict(placed.parents), view.known
     names = {p.uuid: p.name for p in wanted.providers} | {p.uuid: p.name for p in known.values()}
@@ -120,7 +124,8 @@ def _writes(provider: DesiredProvider, place: Place, used: frozenset[str], held:
     traits = (before.traits - provider.traits_unwanted) | provider.traits_wanted
     if traits != before.traits:
         writes.append(PutTraits(provider_uuid=uuid, traits=tuple(sorted(traits))))
-    # Aggregates come last: they make a sharing provider usable, and by then its inventories and traits are right.
+    # Aggregates are written last. As soon as a sharing provider has its aggregates, other hosts can use the provider,
+    # and by then its inventories and traits must be right.
     aggregates = (before.aggregates - provider.aggregates_unwanted) | provider.aggregates_wanted
     if aggregates != before.aggregates:
         writes.append(PutAggregates(provider_uuid=uuid, aggregates=tuple(sorted(aggregates))))
@@ -139,8 +144,8 @@ def _inventories(
     for inventory in before:
         name = inventory.resource_class
         if name in decided and provider.inventory(name) is None and name in used:
-            # Keep the class in the PUT. Without it, Placement would reject the PUT (409 placement.inventory.inuse) in
-            # every audit.
+            # The class is in use, so Placement would reject a PUT that leaves the class out (409
+            # placement.inventory.inuse), again in every audit. So the PUT keeps the class.
             after[name] = inventory
             why = "the class must be removed, but has allocations"
             held.append(HeldBack(provider_uuid=provider.uuid, what=name, why=why))

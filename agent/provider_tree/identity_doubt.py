@@ -1,13 +1,14 @@
 """Decide whether the agent's identity agrees with libvirt, the cloud's state and Placement.
 
-If a provider or a compute node row with this host's uuid has another name or another host, the agent writes nothing. If
-a row has this host's node name and another uuid, the agent reports the row and does not write the compute node record.
-The agent still writes to Placement, because a ``compute_id`` file counts more than the row. If nova made guests on this
-host, but the database has neither a service nor a compute node of this host, the agent writes nothing: the database is
-another cloud's or is old.
-
 If a host was renamed, cloned or reinstalled, or ``[DEFAULT] host`` is misspelt, uuid and name do not belong together.
 nova-compute then refuses to start; the agent continues to audit and reports a finding (scenario 92).
+
+- A provider has this host's uuid and another name, or a compute node row has this host's uuid and another host: the
+  agent writes nothing.
+- A compute node row has this host's node name and another uuid: the agent reports the row and does not write the
+  compute node record. It still writes to Placement, because the uuid in a ``compute_id`` file counts more than the row.
+- Nova made guests on this host, but the database has neither a service nor a compute node of this host: the agent
+  writes nothing, because the database is another cloud's or is old.
 """
 
 from __future__ import annotations
@@ -42,10 +43,10 @@ def doubts(
 
 
 def guests_of_an_unknown_host(state: NovaState, host: HostFacts) -> int:
-    """Return how many guests made by nova are on the host, if the database has neither service nor node of the host.
+    """Return the number of nova's guests on the host if the database does not know the host, else 0.
 
-    The number is 0 if the database knows the host. If there are such guests, nova-compute refuses to start, because the
-    database belongs to another cloud or is empty.
+    The database knows the host if it has a service or a compute node of the host. If it has neither and nova's guests
+    are there, the database belongs to another cloud or is empty. nova-compute then refuses to start.
     """
     is_known = state.service is not None or any(node.host == state.host for node in state.nodes)
     if not state.kind.has_cloud or is_known:

@@ -58,7 +58,7 @@ def with_provider_files(
 
 
 def _is_wanted(addition: Addition, known: Mapping[str, DesiredProvider]) -> bool:
-    """Whether the agent wants the class or trait even without a file; then a change of the files does not remove it."""
+    """Whether the agent itself wants the class or trait, so that it stays when no file names it any more."""
     provider = known.get(addition.provider_uuid)
     if provider is None:
         return False
@@ -100,9 +100,10 @@ def _without(target: DesiredProvider, retired: Iterable[Addition]) -> DesiredPro
 
 
 def _spared(target: DesiredProvider, remembered: Iterable[Addition]) -> DesiredProvider:
-    """Return the provider, changed so that the agent neither adds nor removes the classes and traits of ``remembered``.
+    """Return the provider, changed so that the agent leaves the classes and traits in ``remembered`` as they are.
 
-    provider.yaml files added them in earlier audits. Now this provider's entries contradict each other or the agent.
+    provider.yaml files added these classes and traits in earlier audits. The provider's entries now contradict each
+    other or the agent, so the agent neither adds nor removes anything that they name.
     """
     return dataclasses.replace(
         target,

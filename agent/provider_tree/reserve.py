@@ -43,7 +43,10 @@ def raised(
 
 
 def not_below(inventory: Inventory, terms: ReserveTerms, observed: Inventory | None) -> tuple[Inventory, ReserveTerms]:
-    """Return the inventory with at least the ``reserved`` that Placement has now, because unmanaged use is unknown."""
+    """Return the inventory and its terms, with ``reserved`` at least as high as Placement has it now.
+
+    This is for a time when unmanaged use is unknown: ``reserved`` must not become smaller then.
+    """
     kept = min(observed.reserved, inventory.total) if observed else 0
     if kept <= inventory.reserved:
         return inventory, terms
@@ -62,12 +65,16 @@ def _reserve(claims: list[Claim], inventory: Inventory) -> int:
         return bytes_to_gib_ceil(sum(claim.size_bytes or 0 for claim in claims))
     if inventory.allocation_ratio <= 0:
         return 0  # Placement accepts a ratio of 0: the class then has no capacity that could be reserved.
-    # str() yields the ratio as it is written: 21 / 1.4 is 15, but a little more in binary floating point.
+    # str() yields the ratio as it is written, so 21 / 1.4 is exactly 15. In binary floating point the result is a
+    # little more than 15, and ceil() would make 16 of it.
     return math.ceil(sum(claim.amount for claim in claims) / Fraction(str(inventory.allocation_ratio)))
 
 
 def _split(claims: list[Claim], inventory: Inventory, amount: int) -> list[tuple[str, int]]:
-    """Split ``amount``, a rounded sum, into one whole number for each cause; ``stocktake explain`` shows the terms."""
+    """Return one whole number for each cause. The numbers add up exactly to ``amount``, the rounded sum of all claims.
+
+    ``stocktake explain`` shows these numbers as the terms of ``reserved``.
+    """
     causes = sorted({claim.cause for claim in claims}, key=lambda cause: cause.value)
     shares: list[tuple[str, int]] = []
     so_far: list[Claim] = []

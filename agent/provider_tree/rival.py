@@ -23,8 +23,8 @@ from agent.model.placement import Inventory, Provider
 from agent.model.settings import Role, Settings
 
 MAX_STRIKES = 2
-# The fraction of service_down_time for which nova-compute must be silent. Two audits scheduled a minute apart may run
-# 59.8 s apart: without the tolerance, only the third audit would prove that nova-compute was silent for a minute.
+# nova-compute counts as silent after this fraction of service_down_time. Without this tolerance (service_down_time: a
+# minute), two audits that run 59.8 s apart would not suffice, and the agent would wait for a third audit.
 ENOUGH = 0.95
 
 
@@ -32,8 +32,8 @@ ENOUGH = 0.95
 class Rival:
     """Why the agent does not write the root, and what the operator can do about it.
 
-    ``overwrote``: whether the reason is that another writer changed what this agent wrote. Only the process that made
-    the write can see this change. ``kind`` is WAIT if ``remedy`` needs no action of the operator.
+    ``overwrote``: whether the reason is that another writer changed what this agent wrote. Only the process that wrote
+    remembers its write, so only this process can notice the change. ``kind`` is WAIT if the operator need not act.
     """
 
     why: str
@@ -108,8 +108,9 @@ def _not_proven_gone(settings: Settings) -> Rival:
 def silence(before: Silence | None, root: Provider | None, state: NovaState | None, at: int) -> Silence | None:
     """Return since when nova-compute has shown no sign of life: its heartbeat and the root's generation did not change.
 
-    None if the provider has no trait of nova-compute. After a failed read ``before`` is returned, because the next read
-    sees every change in between. ``at`` is the time of this audit's read, in seconds since the machine's start.
+    None if the provider has no trait of nova-compute. If this audit could not read the provider or nova's state, the
+    function returns ``before``: the next successful read compares with ``before``, so it misses no change. ``at`` is
+    the time of this audit's read, in seconds since the machine's start.
     """
     if root is None or state is None:
         return before
@@ -134,9 +135,10 @@ def alive_since(before: int | None, state: NovaState | None, settings: Settings,
 
 
 def _returned(settings: Settings) -> Rival:
-    """Return the reason and remedy for a root with both owner traits: nova-compute wrote the root after the agent did.
+    """Return the reason and remedy for a root that has both owner traits, the agent's and nova-compute's.
 
-    The agent waits ``service_down_time`` for a sign of life of nova-compute.
+    Both traits mean that nova-compute wrote the root after the agent. The agent waits for ``service_down_time``, and
+    takes the root back if nova-compute shows no sign of life in that time.
     """
     return Rival(
         why=f"nova-compute put {RIVAL} back on this agent's provider: nova-compute has started again, even if its "
@@ -209,12 +211,13 @@ def judged(written: WrittenProvider | None, root: Provider | None, wanted: Desir
     """Return ``written`` with the number of strikes: audits in a row that found the agent's inventory overwritten.
 
     A change by another writer is a strike only if it contradicts what the agent wants now. A ratio that an operator
-    sets through the API is kept and is not a strike. At MAX_STRIKES the count stays until a restart or SIGHUP: another
-    writer that pauses may continue.
+    sets through the API is kept and is not a strike. Once the count is MAX_STRIKES, only a restart or SIGHUP resets it:
+    an audit without a new change proves nothing, because the other writer may only pause.
     """
     if written is None or written.strikes >= MAX_STRIKES:
         return written
-    # Another client deleted the root. That is no strike. When the agent creates the root again, the count begins at 0.
+    # Another client deleted the root. A deletion does not count as a strike, and a root that the agent creates again
+    # starts with 0 strikes.
     if root is None:
         return None
     frozen = frozenset(f.name for f in wanted.frozen)

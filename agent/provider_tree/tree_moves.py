@@ -24,8 +24,9 @@ _Parents = Mapping[str, str | None]
 class Place:
     """How one wanted provider gets below its wanted parent.
 
-    ``write`` is None if the provider is there already, or if it cannot be moved or created; ``held_back`` then says why
-    it cannot. ``observed`` is None if the provider does not exist yet.
+    ``write`` moves or creates the provider. It is None if the provider is below its parent already. It is also None if
+    the provider cannot be moved or created: ``held_back`` then says why. ``observed`` is None if the provider does not
+    exist yet.
     """
 
     provider: DesiredProvider

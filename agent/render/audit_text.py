@@ -42,7 +42,7 @@ def _how_to_write(audit: Document) -> Iterator[Block]:
 def head_lines(audit: Document, now: str) -> Iterator[Line]:
     """Yield the lines about outcome, counts, unknown facts, role, writes and sources, then the notes.
 
-    ``now`` (ISO 8601) is the moment at which the lines state the ages of the facts.
+    The lines about unknown facts say how old the last known facts are at the moment ``now`` (ISO 8601).
     """
     yield line(
         f"audit of {audit['node'] or audit['host']} at {audit['started_at']}: ",
@@ -69,7 +69,7 @@ def simulated_lines(audit: Document) -> Iterator[Block]:
 
 
 def _outcome(audit: Document) -> tuple[str | Span, ...]:
-    """Return the outcome and the counts of findings; only the counts if the outcome is ``findings``."""
+    """Return the outcome and the counts of findings, without the outcome ``findings``, which the counts make clear."""
     counts = counted(audit["findings"])
     if audit["outcome"] == Outcome.FINDINGS.value and audit["findings"]:
         return (counts,)
@@ -79,7 +79,7 @@ def _outcome(audit: Document) -> tuple[str | Span, ...]:
 def _cost(audit: Document) -> str:
     """Return the audit's duration and its number of requests to Placement, as text.
 
-    The report of an older agent does not have the number of tried requests.
+    The report of an older agent does not say how many requests were tried. The text then has the answered requests.
     """
     cost = audit["placement"]
     asked, tried = cost["requests"], cost.get("tried", 0)
@@ -158,9 +158,9 @@ def gone_lines(audit: Document) -> Iterator[Block]:
 
 
 def _ended_by(gone: Document) -> str:
-    """Return the reason for which the finding ended.
+    """Return the reason why the finding ended, in one word.
 
-    For the reason ``several`` (changes) the result is ``gone``, because ``words`` then lists these changes.
+    If several changes ended the finding, the word is ``gone``: the text ``words``, which follows, lists the changes.
     """
     return "gone" if gone["reason"] == GoneReason.SEVERAL.value else str(gone["reason"])
 

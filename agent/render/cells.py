@@ -13,7 +13,7 @@ from agent.render.layout import Column, Grid, Kind
 from agent.text.amounts import number_text
 from agent.text.wording import printable
 
-#: What a table shows in place of a value that is not known. A cell is empty if there is no value.
+#: A table shows this text for a value that is not known. For a value that is known to be absent, the cell is empty.
 NOT_KNOWN = "-"
 
 

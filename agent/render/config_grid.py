@@ -38,5 +38,6 @@ def config_grid(
 def _value(value: str | None, in_effect: str | None) -> str:
     if value is None:
         return UNSET if in_effect is None else f"(unset; in effect: {in_effect})"
-    # oslo prints lists without blanks. A blank after each comma lets a line end there.
+    # oslo prints a list without blanks, so a long list could not be wrapped. With a blank after each comma, a line may
+    # end there.
     return value.replace(",", ", ") if "," in value and " " not in value else value

@@ -138,9 +138,9 @@ def remedy_document(remedy: Remedy) -> Document:
 
 
 def gone_document(gone: GoneFinding) -> Document:
-    """Return one finding that is gone, with the reason.
+    """Return one finding that is gone, with the reason why it is gone.
 
-    If a repair ended the finding: also the repair's journal entry and actor.
+    If a repair ended the finding, ``entry_id`` and ``actor`` name the repair's journal entry and who made the repair.
     """
     finding = gone.seen.finding
     return {
@@ -177,8 +177,8 @@ def claim_document(claim: Claim) -> Document:
 def plan_document(plan: Plan, traits: Iterable[TraitRow] = ()) -> Document:
     """Return the writes in execution order with their digest, and the writes held back (``held_back``).
 
-    ``traits`` are the trait rows of the report. Each write of traits lists all traits of the provider; its ``added``
-    and ``removed`` list the difference from the traits that Placement records.
+    ``traits`` are the trait rows of the report. Each write of traits lists all traits that the provider will have. The
+    keys ``added`` and ``removed`` of the write list only what differs from the traits that Placement records now.
     """
     recorded: dict[str, set[str]] = defaultdict(set)
     for row in traits:
@@ -197,14 +197,14 @@ def plan_document(plan: Plan, traits: Iterable[TraitRow] = ()) -> Document:
 
 
 def ledger_rows(report: AuditReport) -> list[Document]:
-    """Return one row per consumer, class and provider; an amount that nova, the host or Placement lacks is null."""
+    """Return one row per consumer, class and provider, with the amount of nova, host and Placement; null for none."""
     return [_ledger_row(row) for row in report.ledger]
 
 
 def inventory_rows(rows: Iterable[InventoryRow]) -> list[Document]:
-    """Return one row per wanted or recorded inventory, with ``used`` and ``free`` from the recorded allocations.
+    """Return one row for each inventory that the agent wants or that Placement records.
 
-    The keys ``recorded_*`` have the inventory that Placement records.
+    ``recorded_*`` are Placement's inventory; ``used`` and ``free`` are computed from Placement's allocations.
     """
     return [_inventory_row(row) for row in rows]
 
@@ -267,10 +267,10 @@ def report_to_json(report: AuditReport) -> str:
 
 
 def report_parts(report: AuditReport, agent_version: str = "") -> Iterator[str]:
-    """Yield the report file's text in parts: thousands of findings would take 50 MiB more memory as one text.
+    """Yield the text of the report file in parts, because one text with thousands of findings takes 50 MiB more memory.
 
-    The daemon's file also has ``agent_version``, for the page of the fleet. Raises ValueError on a number that is not
-    finite.
+    The daemon's report file also contains ``agent_version``, which the fleet's page shows. Raises ValueError on a
+    number that is not finite.
     """
     of_the_agent = {"agent_version": agent_version} if agent_version else {}
     before = _text({"schema_version": SCHEMA_VERSION, **of_the_agent, "audit": _audit_document(report, [])})
@@ -297,7 +297,7 @@ def _cell_usage(usage: CellUsage) -> Document:
 
 
 def _saved_ledger_rows(rows: Iterable[LedgerRow]) -> list[Document]:
-    """Return the ledger rows for the report file, from which a command can compute the host's sums again."""
+    """Return the ledger rows for the report file; two more keys let a command compute the host's sums from the rows."""
     return [_ledger_row(row) | {"outside_tree": row.outside_tree, "settling": row.settling} for row in rows]
 
 

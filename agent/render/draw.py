@@ -29,8 +29,8 @@ _GLUED = re.compile(
     |\b\d+\ [A-Za-z][A-Za-z0-9_]*\b""",
     re.VERBOSE,
 )
-# The character that replaces each blank inside a phrase that _GLUED matches while the line is wrapped. In all other
-# texts ``printable`` escapes this character.
+# While a line is wrapped, this character stands for each blank inside a phrase that _GLUED matches, so that the line
+# does not break there. No text has this character itself, because ``printable`` escapes it.
 _GLUE = "\ue000"
 _STYLES = {
     Tone.PLAIN: "",
@@ -141,8 +141,8 @@ class _Pen:
 
     def _shown(self, text: Text) -> Iterator[str]:
         if not self._look.colour:
-            # rich would return the same text, but takes ten times as long, and an audit of a host with many leaks has
-            # thousands of lines.
+            # Without colours, rich would return the same text. rich is not used here, because it takes ten times as
+            # long, and an audit of a host with many leaks has thousands of lines.
             yield text.plain.replace(_GLUE, " ").rstrip(" ")
             return
         text.rstrip()
@@ -153,8 +153,8 @@ class _Pen:
 
 def _cell(column: Column, cell: str) -> Text:
     style = _STYLES[tone_of(cell)] if column.toned else ""
-    # With this overflow, a word that is longer than its column is shown whole. The overflow is set on the text, because
-    # as an argument of ``wrap`` it would stop all wrapping.
+    # overflow="ignore" shows a word whole even if it is longer than its column. The text carries the setting, because
+    # ``wrap`` with the argument overflow="ignore" would not wrap at all.
     return Text.assemble((_glued(cell), style), overflow="ignore")
 
 

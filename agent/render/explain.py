@@ -36,7 +36,7 @@ _STORAGE = {"DISK_GB": (LVM, FILESYSTEM)}
 # verdict, because the cause says more.
 _PLAIN = frozenset({Verdict.AGREED, Verdict.RESERVED, Verdict.UNMANAGED})
 _WITH_CAUSE = frozenset({Verdict.SETTLING, Verdict.UNKNOWN})
-# The books (lists of amounts) that the agent has only for classes that a module of agent/resources computes.
+# The agent computes these two books only for classes of which a module of agent/resources computes the amounts.
 _KEPT_BY_OWNER = frozenset({"promised", "held"})
 _CLASS_NAME = re.compile(r"\w+\Z", re.ASCII)
 
@@ -55,7 +55,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exact:
-    """The rows with a known size: ``size_bytes`` is their exact sum, ``amount`` the sum of their rounded-up amounts."""
+    """Two sums over the rows with a known size: ``size_bytes`` in bytes, ``amount`` with each row's size rounded up."""
 
     amount: int
     size_bytes: int
@@ -236,7 +236,10 @@ def known_classes(report: AuditReport) -> frozenset[str]:
 
 
 def is_class_name(text: str, report: AuditReport) -> bool:
-    """Return whether ``text`` can be a class name: only letters, digits and "_", and no consumer's uuid or key."""
+    """Return whether ``text`` can be a class name.
+
+    A class name has only letters, digits and "_". A text that is the uuid or key of a consumer is no class name.
+    """
     if any(text in (row.consumer_key, row.consumer_uuid) for row in report.ledger):
         return False
     return bool(_CLASS_NAME.match(text)) and canonical(text) == text
@@ -272,7 +275,7 @@ def unread(report: AuditReport) -> tuple[str, ...]:
 def unread_books(report: AuditReport, *resource_classes: str) -> Unread:
     """Return the sources that could not be read, for each book that is unknown or incomplete for these classes.
 
-    A consumer without an amount in such a book may still have an amount in the source that could not be read.
+    In such a book, "no amount" does not mean 0: the source that could not be read may have an amount of the consumer.
     """
     missing = {book: _missing(book, report, resource_classes) for book in BOOKS}
     return {book: sources for book, sources in missing.items() if sources}
@@ -298,12 +301,12 @@ def _is_about_class(seen: SeenFinding, resource_class: str) -> bool:
 def _is_about_consumer(seen: SeenFinding, consumer: str, own: Mapping[str, str]) -> bool:
     """Return whether the finding concerns the consumer.
 
-    ``own`` maps the ids of findings about this consumer to codes.
+    ``own`` has the findings that are directly about this consumer: {finding id: finding code}.
     """
     finding = seen.finding
     if finding.code == "over-capacity" and finding.resource_class is not None:
-        # The evidence of such a finding lists every consumer of the class, but the finding concerns only consumers with
-        # a finding that causes it.
+        # The evidence of over-capacity lists every consumer of the class. But over-capacity concerns only those
+        # consumers that have a finding of their own (such as a leak) that causes the over-capacity.
         return any(root in own for root in seen.caused_by) or (
             not seen.caused_by and any(code in LEAKING for code in own.values())
         )
@@ -332,9 +335,9 @@ def _exact(rows: Iterable[LedgerRow]) -> Exact | None:
 
 
 def _parts(book: str, rows: Iterable[LedgerRow], not_counted: str | None) -> tuple[Part, ...]:
-    """Return one part for each reason: first the reasons of _PLAIN verdicts, then all others.
+    """Return one part for each reason.
 
-    Within these two groups, the largest amount is first.
+    The reasons of _PLAIN verdicts come first, then all others. Each of the two groups begins with the largest amount.
     """
     grouped: dict[tuple[bool, str], list[tuple[str, int]]] = defaultdict(list)
     for row in rows:

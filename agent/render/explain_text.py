@@ -119,9 +119,10 @@ def _wrong(explanation: ClassExplanation) -> str:
 
 
 def _exactly(book: Book) -> str:
-    """Return a text with the exact size, which may be below the amount, because each consumer's amount is rounded up.
+    """Return a text with the exact size of the book's amount.
 
-    Ten small volumes that take 3 GiB together count as 10 GiB. If only some rows have a size, the text names their sum.
+    Each consumer's amount is rounded up to whole GiB, so the exact size may be smaller: ten small volumes that take
+    3 GiB together count as 10 GiB. If only some rows have a size, the text names the amount of these rows.
     """
     exact: Exact | None = book.exact
     if exact is None:
@@ -159,7 +160,10 @@ def _evacuated(name: str, evacuated: Evacuated) -> str:
 
 
 def evacuation_text(note: EvacuationNote, size: str = "") -> str:
-    """Return the line ``evacuation UUID of instance UUID (8 VCPU) to HOST is done``; ``size`` is " (8 VCPU)"."""
+    """Return the line ``evacuation UUID of instance UUID (8 VCPU) to HOST is done``.
+
+    ``size`` is the part " (8 VCPU)" of the line; without ``size``, the line has no such part.
+    """
     return (
         f"evacuation {note.migration_uuid} of instance {note.instance_uuid}{size} to {note.dest_host} is {note.status}"
     )
@@ -297,7 +301,10 @@ def _consumer_row(explanation: ConsumerExplanation, row: LedgerRow) -> tuple[str
 
 
 def _meanings(explanation: ConsumerExplanation) -> Iterator[str]:
-    """Yield what each verdict of the table means, each meaning once."""
+    """Yield one line for each verdict in the table, with the verdict's meaning. Yield equal lines only once.
+
+    More lines name the books that could not be read completely, and the sources that were not read.
+    """
     rows = explanation.scope.ledger
     yield from dict.fromkeys(
         f"{verdict_word(row)}: {meaning(row, explanation.not_counted.get(row.resource_class))}" for row in rows

@@ -78,7 +78,11 @@ def _rows(explanation: ClassExplanation, book: Book) -> list[LedgerRow]:
 
 
 def _users_of(explanation: ClassExplanation, book: Book) -> tuple[_Cells, ...]:
-    """Return a row for each consumer whose books differ, and one row for all others with the same cause and verdict."""
+    """Return the rows of the table.
+
+    Consumers with the same cause and verdict share one row if the verdict is in ``_TOGETHER``, or if they are more than
+    ``FEW``. Every other consumer has a row of its own.
+    """
     grouped: dict[tuple[bool, str, Verdict], list[LedgerRow]] = defaultdict(list)
     for row in _rows(explanation, book):
         grouped[row.verdict in _TOGETHER, row.cause, row.verdict].append(row)
@@ -106,7 +110,8 @@ def _who(rows: Sequence[LedgerRow]) -> str:
         named = first.consumer_name and first.consumer_name != first.consumer_key
         return f"{first.consumer_name} {first.consumer_key}" if named else first.consumer_key
     what = f"{len(rows)} {_PLURALS.get(first.cause, first.cause)}"
-    # A list of many uuids would make the amounts hard to find; ``-v`` and ``stocktake ledger`` list the uuids.
+    # uuids are not listed, because a list of many uuids would make the amounts hard to find. ``-v`` and
+    # ``stocktake ledger`` list them.
     names = sorted(row.consumer_name or row.consumer_key for row in rows if row.consumer_name or not row.consumer_uuid)
     return what if first.cause == "instance" or len(names) < len(rows) else f"{what}: {some_of(names)}"
 
@@ -125,7 +130,7 @@ def _why(row: LedgerRow, explanation: ClassExplanation) -> str:
 
 
 def _hosts(explanation: ClassExplanation) -> Mapping[str, str]:
-    """Return the present host of each instance that moved away, from evacuations and from findings."""
+    """Return the present host of each instance that moved away. Evacuations and findings name these hosts."""
     evacuated = {each.note.instance_uuid: each.note.dest_host for each in explanation.evacuations}
     facts = ((seen.finding.consumer_uuid, dict(seen.finding.facts)) for seen in explanation.scope.findings)
     return evacuated | {uuid: str(each["instance_host"]) for uuid, each in facts if uuid and each.get("instance_host")}

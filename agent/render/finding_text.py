@@ -20,7 +20,7 @@ from agent.render.reading_order import in_reading_order
 from agent.text.amounts import age_text
 from agent.text.wording import alike
 
-#: The number of an id's digits that texts show. Every command accepts these digits in place of the whole id.
+#: Texts shorten a finding's id to this number of digits. Every command accepts the short id in place of the whole id.
 ID_DIGITS = 8
 # Codes of findings whose actual value an operator can judge only beside the expected value.
 _OF_TWO_VALUES = frozenset(
@@ -111,8 +111,9 @@ def finding_block(
     yield from _known(finding)
     yield from _no_repair(finding)
     for remedy in _remedies(finding):
-        # Only a change by hand gets its first line too: it says on which condition the operator may run the command.
-        # Any other remedy gets only its last line.
+        # A remedy has a line that explains it and a line to copy. The explanation is shown only for a change by hand,
+        # because it says on which condition the operator may run the command. Of any other remedy, only the last line
+        # is shown.
         yield from _what_to_do(remedy)[0 if _is_by_hand(remedy) else -1 :]
     yield from _after_a_hand_repair(finding)
     yield copyable("docs", f"stocktake explain {finding['code']}")
@@ -202,7 +203,10 @@ def _since(finding: Document) -> str:
 
 
 def unknown_lines(findings: Iterable[Document], now: str) -> Iterator[Line]:
-    """Yield a line for each set of unread sources: the number of findings that need them, the last check, the codes."""
+    """Yield a line for each set of unread sources, about the findings that are unknown because of these sources.
+
+    The line has the number of these findings, the time since their last check, and their codes.
+    """
     by_source: dict[tuple[str, ...], list[Document]] = {}
     for finding in findings:
         if state_of(finding) == FindingState.UNKNOWN.value:
@@ -218,7 +222,10 @@ def unknown_lines(findings: Iterable[Document], now: str) -> Iterator[Line]:
 
 
 def counted(findings: Sequence[Document]) -> str:
-    """Return ``5 findings, 3 causes`` (no other finding causes those 3); ``5 findings`` if all of them are causes."""
+    """Return ``5 findings, 3 causes``, or only ``5 findings`` if all of them are causes.
+
+    A cause is a finding that no other finding causes.
+    """
     causes = sum(not finding.get("caused_by") for finding in findings)
     found = f"{len(findings)} {'finding' if len(findings) == 1 else 'findings'}"
     return found if causes == len(findings) else f"{found}, {causes} {'cause' if causes == 1 else 'causes'}"

@@ -12,7 +12,7 @@ from agent.render.documents import Document
 from agent.render.layout import Column, Grid, Kind, Line, line
 from agent.text.amounts import beside_its_class, number_text
 
-#: The fields of an inventory that the agent decides.
+#: The agent decides these fields of an inventory.
 FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
 ABSENT, UNWANTED, UNKNOWN = "absent", "unwanted", "unknown"
 _WHERE = (
@@ -99,7 +99,10 @@ def _diff(row: Document) -> tuple[str, ...]:
 
 
 def _changes(row: Document) -> Iterator[str]:
-    """Yield each field that differs; if Placement does not have the inventory, yield the wanted values."""
+    """Yield a text for each field that differs: the field's name, its recorded value and its wanted value.
+
+    If Placement does not have the inventory, yield the wanted value of each field.
+    """
     name, differs = str(row["resource_class"]), row["differs"]
     for field in FIELDS:
         there, here = row[f"recorded_{field}"], row[field]

@@ -22,8 +22,8 @@ _COLUMNS = (
 )
 _LEAVE_OUT = ("consumer_uuid", "code", "actor", "at")
 _MINUTE = len("2026-11-21T12:00")
-# The number of digits of an entry's id that the table shows, and that ``stocktake undo`` accepts. The other formats
-# have the whole id.
+# The table shortens an entry's id to this number of digits, and ``stocktake undo`` accepts the short id. The other
+# formats have the whole id.
 _DIGITS = 8
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from agent.model.finding import FindingState, Severity
 from agent.model.report import Outcome, Verdict
 
-# The width of the label that begins a finding's lines: the label is right-aligned, a colon and a blank follow.
+# The lines of a finding begin with a label of this width. The label is right-aligned; a colon and a blank follow it.
 LABEL_WIDTH = 5
 MARGIN = LABEL_WIDTH + 2
 
@@ -129,8 +129,8 @@ class Column:
 
     ``toned``: the cells are words that get a colour by their meaning (Tone).
 
-    If the column would become narrower than ``readable``, the table leaves out another column instead; 0 means the
-    usual width for the kind.
+    ``readable`` is the least width at which the column is readable; 0 means the usual width for the kind. If the column
+    would become narrower, the table leaves out another column instead.
     """
 
     name: str

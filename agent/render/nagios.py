@@ -17,14 +17,14 @@ from agent.render.status import LastReport
 OK, WARNING, CRITICAL, UNKNOWN = 0, 1, 2, 3
 _WORDS = {OK: "OK", WARNING: "WARNING", CRITICAL: "CRITICAL", UNKNOWN: "UNKNOWN"}
 _BROKEN = frozenset({Outcome.REFUSED, Outcome.CRASHED})
-#: The assumed audit interval in seconds for judging the report's age if no timer triggers audits.
+#: A report is old after some audit intervals. If no timer triggers audits, this interval in seconds is assumed.
 _WITHOUT_TIMER_S = 60.0
 _MOST_CODES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgeLimits:
-    """The numbers of audit intervals without a new report after which the state is WARNING, and then CRITICAL."""
+    """The age of the last report, in audit intervals, above which the state is WARNING, and then CRITICAL."""
 
     warning: float = 3.0
     critical: float = 10.0

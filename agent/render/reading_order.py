@@ -44,7 +44,10 @@ def names_in(ledger: Iterable[LedgerRow]) -> dict[str, str]:
 
 
 def names_of(report: AuditReport) -> dict[str, str]:
-    """Return {uuid: name} of all consumers, also of consumers that the ledger of a partial audit lacks."""
+    """Return {uuid: name} of all consumers that the report names.
+
+    The ledger of a partial audit lacks some of them, so the report's names and the findings' evidence are used too.
+    """
     claims = (claim for seen in report.findings for claim in seen.finding.evidence)
     in_evidence = {claim.consumer.uuid: claim.consumer.name for claim in claims if claim.consumer.uuid}
     listed = {named.uuid: named.name for named in report.names}

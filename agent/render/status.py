@@ -104,9 +104,9 @@ def last_report(report: Document, path: str, now: str, interval_s: float | None)
 
 
 def _without_rows(report: Document) -> Document:
-    """Return the report without its rows.
+    """Return the report without its rows, so that an invalid number in a row does not make the whole report invalid.
 
-    The rows are checked one by one, so that an invalid number removes only its own row.
+    ``_rows`` checks the rows one by one and leaves out the invalid ones.
     """
     rest = {name: value for name, value in report.items() if not isinstance(value, list)}
     return {**rest, "audit": {name: value for name, value in report["audit"].items() if name != "findings"}}
@@ -133,7 +133,8 @@ def _rows(name: str, rows: object, show: Callable[[Document], object]) -> Rows[D
 
 def _check_finding(finding: Document, now: str) -> None:
     _check_texts(finding, _TEXTS, _TEXTS_OR_NULL)
-    # Printing and sorting call these functions later; an invalid finding must raise an error already here.
+    # The output calls these functions later. They are called here to raise the error of an invalid finding now, while
+    # the finding can still be left out.
     tuple(finding_block(finding, names_in_evidence([finding]), now))
     tuple(unknown_lines([finding], now))
     in_reading_order([finding], {})

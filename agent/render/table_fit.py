@@ -30,7 +30,7 @@ _FLEXIBLE = (Kind.NAME, Kind.TEXT, Kind.CUT)
 
 # A function that returns how many terminal columns a text takes.
 Measure = Callable[[str], int]
-# A function that returns the parts of a text between which a line may be wrapped.
+# A function that splits a text into parts. A line may be wrapped between two parts.
 Words = Callable[[str], Sequence[str]]
 
 
@@ -46,7 +46,11 @@ class Fitted:
 
 @dataclass(frozen=True, slots=True)
 class _Wish:
-    """The widths of one column: the least possible, a readable one, and the widths of its longest word and cell."""
+    """Four widths of one column, from narrow to wide.
+
+    ``least``: the least possible width. ``readable``: the least width at which the column is readable. ``whole``: wide
+    enough for the longest word. ``natural``: wide enough for the longest cell.
+    """
 
     least: int
     readable: int

@@ -1,4 +1,4 @@
-"""allocation-differs: allocate to an instance of this host the amounts of its own flavor (scenario 159).
+"""allocation-differs: set the allocation of an instance on this host to the amounts of its flavor (scenario 159).
 
 Only an operator starts this repair: a wrong amount can be a decision that the agent does not know. The repair changes
 VCPU, PCPU, MEMORY_MB and DISK_GB on this host's root provider. All other allocations of the consumer stay, because
@@ -79,7 +79,11 @@ def _moves(state: NovaState, instance: Instance) -> bool:
 
 
 def _not_only_here(scene: Scene, record: ConsumerRecord) -> str | None:
-    """Return a reason to decline (no project or user, or another provider has a class of the flavor), else None."""
+    """Return the reason to decline, None if there is none.
+
+    The reason is that Placement reports no project or user for the consumer, or that another provider also serves a
+    class of the flavor.
+    """
     elsewhere = sorted(
         {
             a.provider_uuid

@@ -75,7 +75,11 @@ def _unfit(instance: Instance) -> str | None:
 
 
 def _unclear(scene: Scene, rows: tuple[Row, ...]) -> str | None:
-    """Return a reason to decline; None if Placement lacks every promised amount and the root offers every class."""
+    """Return a reason to decline, or None. The repair may allocate only if three conditions hold.
+
+    Placement has none of the instance's promised amounts, none of them belongs on a child provider, and the root
+    provider offers every class.
+    """
     others = [row for row in scene.rows if row.key == rows[0].key and row not in rows]
     if others:
         return f"the instance's verdict for {', '.join(row.resource_class for row in others)} is not allocation-missing"

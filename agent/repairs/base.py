@@ -37,15 +37,19 @@ AT_REST = frozenset({"active", "stopped", "paused", "suspended", "shelved", "res
 class Scene:
     """All facts of one run of heal: an audit's facts, rows and findings, and what heal read after the audit.
 
-    ``identity`` is the root provider's uuid that the audit used, ``persisted`` the uuid in the host's files now (None
-    if no file contains a uuid). ``records`` are whole consumer records that heal read after the audit. ``now`` is ISO
-    8601 UTC. ``has_moved`` is True if the generation of a provider of this host's tree has changed since the audit;
-    heal compares the generations after the read of the records. ``read_ago_s`` is the time in seconds from the start of
-    the audit to the end of these reads. ``undone`` are the repairs that the daemon must not repeat, because an operator
-    undid them; if an operator requests the repair, ``undone`` is empty. ``nova_alive_s`` is the time in seconds for
-    which audits in a row have found nova-compute of this host alive; None if nova-compute is not alive. ``migrations``
-    maps the uuids of instances to all their migrations between any hosts, which heal reads in role companion for the
-    instances of the records; None if this read failed.
+    - ``identity``: the root provider's uuid that the audit used.
+    - ``persisted``: the uuid that is in the host's files now; None if no file contains a uuid.
+    - ``records``: whole consumer records, which heal read after the audit.
+    - ``now``: the time as ISO 8601 UTC.
+    - ``has_moved``: whether a provider of this host's tree has another generation than in the audit. Heal reads the
+      generations after the records.
+    - ``read_ago_s``: the seconds from the start of the audit to the end of heal's reads.
+    - ``undone``: the repairs that the daemon must not repeat, because an operator undid them. Empty if an operator
+      requests the repair.
+    - ``nova_alive_s``: for how many seconds all audits have found this host's nova-compute alive; None if it is not
+      alive.
+    - ``migrations``: all migrations of an instance between any hosts, by the instance's uuid; None if the read failed.
+      Heal reads them only in role companion, and only for the instances in ``records``.
     """
 
     snapshot: Snapshot
@@ -118,7 +122,10 @@ class StartedBy(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
-    """The repair of findings of one code. ``needs``: the sources on which the verdict behind such a finding depends."""
+    """Repairs all findings that have the finding code ``code``, one consumer at a time.
+
+    ``needs``: the sources from which the audit derives the verdict that leads to such a finding.
+    """
 
     code: str
     beside_nova: BesideNova

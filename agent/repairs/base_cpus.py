@@ -1,8 +1,11 @@
 """For repairs that allocate VCPU or PCPU: decide whether it is certain which class the instance needs. Pure: no I/O.
 
-The agent decides by the flavor and by its own ``cpu_dedicated_set``. But the scheduler also reads the image's property
-hw_cpu_policy (nova/scheduler/utils.py:ResourceRequest), and beside a running nova-compute, nova-compute's configuration
-decides what the host offers. A wrong class would let Placement offer the guest's dedicated CPUs to a second guest.
+The agent derives the class from the flavor and from its own ``cpu_dedicated_set``. This may be wrong for two reasons:
+
+- The scheduler also reads the image's property hw_cpu_policy (nova/scheduler/utils.py:ResourceRequest).
+- If nova-compute runs on the host, nova-compute's configuration decides what the host offers.
+
+If a repair allocated the wrong class, Placement could offer the guest's dedicated CPUs to a second guest.
 """
 
 from __future__ import annotations
@@ -19,10 +22,10 @@ _PINNED = frozenset({"dedicated", "mixed"})
 
 
 def cpus_unclear(scene: Scene, instance: Instance, rows: Iterable[Row]) -> str | None:
-    """Return why the instance's ledger rows may name the wrong CPU class; None if two other sources confirm the class.
+    """Return why the instance's ledger rows may name the wrong CPU class; None if the class is confirmed.
 
-    These sources are nova's NUMA cells of the instance and the provider's inventory. ``guest_differs`` checks a third
-    source, libvirt.
+    Nova's NUMA cells of the instance must confirm the class. In role companion, the provider's inventory must confirm
+    that the host has dedicated CPUs or has none. ``guest_differs`` checks libvirt too.
     """
     promised = {row.resource_class for row in rows if row.promised}
     if not _CPUS & promised:
@@ -43,7 +46,7 @@ def cpus_unclear(scene: Scene, instance: Instance, rows: Iterable[Row]) -> str |
 
 
 def guest_differs(rows: Iterable[Row]) -> str | None:
-    """Return why libvirt does not confirm the promised CPUs of these rows; None if libvirt confirms them."""
+    """Return a reason if the guest in libvirt does not have the promised number of CPUs of a class, else None."""
     wrong = sorted(row.resource_class for row in rows if row.resource_class in _CPUS and row.held != row.promised)
     return f"the guest in libvirt does not have the flavor's {', '.join(wrong)}" if wrong else None
 

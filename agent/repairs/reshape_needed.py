@@ -128,7 +128,10 @@ def _change(move: _Move, record: ConsumerRecord | None, consumer_uuid: str) -> C
 
 
 def _overfull(move: _Move, changes: list[ConsumerChange]) -> str | None:
-    """Return why Placement would reject the reshape (too much allocated on a child); None if Placement would accept."""
+    """Return a sentence about a child on which the reshape would allocate more than Placement permits.
+
+    Return None if there is no such child, so that Placement would accept the reshape.
+    """
     view = move.scene.view
     moved = {change.before.consumer_uuid for change in changes}
     for target in move.targets.values():

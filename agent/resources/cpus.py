@@ -28,7 +28,11 @@ class CpuResource(Resource):
 
 
 def shared_cpus(host: HostFacts, settings: Settings) -> frozenset[int]:
-    """Return the CPUs offered as VCPU: the shared set; none if only a dedicated set exists; else all online CPUs."""
+    """Return the CPUs offered as VCPU.
+
+    These are the CPUs of the configured shared set. Without a shared set, these are all online CPUs, but none if a
+    dedicated set is configured.
+    """
     configured = settings.vcpu_pin_set or settings.cpu_shared_set
     if configured is not None:
         return frozenset(configured)

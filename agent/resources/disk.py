@@ -55,16 +55,19 @@ class Disk(Resource):
         }[counted]
 
     def inventory(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[ProviderKey, Inventory], ...]:
-        """Return DISK_GB: the store's size in whole GiB, with the sum of ``own_reserve`` as ``reserved``."""
+        """Return the inventory of DISK_GB.
+
+        The total is the store's size in whole GiB, and ``reserved`` is the sum of ``own_reserve``.
+        """
         total = bytes_to_gib_floor(_size_bytes(snapshot, settings) or 0)
         own = self.own_reserve(snapshot, settings)
         return on_root(whole("DISK_GB", total, own, ratio(settings.disk_ratio, snapshot, "DISK_GB")))
 
     def own_reserve(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[str, int], ...]:
-        """Return the terms of the reserve, each rounded up to GiB: ``reserved_host_disk_mb`` and the image cache.
+        """Return the parts of ``reserved``, each rounded up to GiB: ``reserved_host_disk_mb`` and the image cache.
 
-        As in nova, an option decides whether the image cache counts, whatever the images_type. A cache that could not
-        be measured adds 0, but the agent does not lower ``reserved`` then (``reserve_needs``).
+        As in nova, only an option decides whether the image cache counts, whatever the images_type. If the cache could
+        not be measured, it counts as 0 here, but the agent then does not lower ``reserved`` (``reserve_needs``).
         """
         own = ("reserved_host_disk_mb", mib_to_gib_ceil(settings.reserved_host_disk_mib))
         if not settings.reserve_image_cache:
@@ -92,7 +95,7 @@ class Disk(Resource):
         return _guest_claims(owned, snapshot) + tuple(map(unmanaged_claim, unmanaged))
 
     def promised(self, occupancies: Iterable[Occupancy], settings: Settings) -> tuple[Claim, ...]:  # noqa: ARG002
-        """Return the disk sizes of the flavors, with 0 for a root disk on a block storage volume."""
+        """Return the disk sizes that the flavors request. A root disk on a block storage volume counts as 0."""
         return promised_of("DISK_GB", occupancies)
 
 
@@ -125,7 +128,10 @@ def _guest_claims(owned: Iterable[OwnedVolume], snapshot: Snapshot) -> tuple[Cla
 
 
 def unmanaged_claim(owned: OwnedVolume) -> Claim:
-    """Return the claim of an unmanaged volume: its bytes, minus the free space of a thin pool, which guests can get."""
+    """Return the claim of an unmanaged volume.
+
+    The claim of a thin pool leaves out the pool's free space, because guests can still get this space.
+    """
     path, size_bytes = owned.volume.path, owned.bytes_taken - owned.free_bytes
     return Claim(
         consumer=Consumer(key=path, kind="volume", name=path),

@@ -9,7 +9,10 @@ from agent.resources.volumes import VolumeOwners
 
 
 def guests_of(snapshot: Snapshot) -> VolumeOwners:
-    """Return the possible owners of volumes. Without a cloud, each domain counts as the instance with its uuid."""
+    """Return the possible owners of volumes.
+
+    If the state source knows no cloud, each domain of libvirt counts as an instance with the domain's uuid.
+    """
     state, host = snapshot.nova.value, snapshot.host.value
     domains = host.domains if host else ()
     if state is None:

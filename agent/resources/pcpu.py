@@ -20,17 +20,17 @@ class Pcpu(cpus.CpuResource):
     classes = frozenset({"PCPU"})
 
     def inventory(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[ProviderKey, Inventory], ...]:  # noqa: ARG002
-        """Return PCPU: the number of CPUs in ``[compute] cpu_dedicated_set``."""
+        """Return the inventory of PCPU. Its total is the number of CPUs in ``[compute] cpu_dedicated_set``."""
         return on_root(whole("PCPU", len(cpus.dedicated_cpus(settings)), (), 1.0))
 
     def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:
-        """Return the number of vCPUs of each defined guest that is pinned to dedicated CPUs."""
+        """Return, for each defined guest that is pinned to dedicated CPUs, the number of its vCPUs."""
         host = snapshot.host.value
         guests = () if host is None else (d for d in host.domains if cpus.is_pinned(d, settings))
         return held_of_guests("PCPU", ((domain, domain.vcpus) for domain in guests))
 
     def promised(self, occupancies: Iterable[Occupancy], settings: Settings) -> tuple[Claim, ...]:
-        """Return the PCPU that flavors request.
+        """Return, for each instance whose flavor requests PCPU, the requested amount.
 
         If ``cpu_dedicated_set`` is not set, the result is empty, because vcpu.py then counts these CPUs as VCPU.
         """

@@ -50,7 +50,7 @@ class Pmem(Resource):
         return tuple(entry for name, total in sorted(totals.items()) for entry in on_root(whole(name, total, (), 1.0)))
 
     def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:  # noqa: ARG002
-        """Return (): the agent does not read the namespaces of a guest from the guest's XML."""
+        """Return no claim, because the agent does not read from a guest's XML which namespaces the guest uses."""
         return ()
 
     def promised(self, occupancies: Iterable[Occupancy], settings: Settings) -> tuple[Claim, ...]:  # noqa: ARG002

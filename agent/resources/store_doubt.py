@@ -41,8 +41,8 @@ from agent.model.snapshot import FILESYSTEM, IMAGES, LVM, Snapshot
 from agent.model.units import bytes_to_gib_floor
 from agent.resources.volumes import device_paths
 
-# The limit in percent up to which a change of a store's size does not count: file system tables or thin pool metadata
-# may have caused it.
+# A store counts as unchanged if its size changed by at most this many percent: file system tables or thin pool metadata
+# may have caused such a change.
 TOLERANCE_PERCENT = 1
 # Names of errno values which mean that the file does not exist, or that its store is not mounted.
 _NOT_THERE = frozenset({"ENOENT", "ENOTDIR", "ESTALE", "EIO", "ENOTCONN", "ENODEV", "ENXIO", "EHOSTDOWN"})
@@ -153,7 +153,10 @@ def _is_news(before: StoreMark, now: StoreMark) -> bool:
 
 
 def likeness(before: StoreMark, now: StoreMark) -> Likeness:
-    """Compare two stores: by UUID if both have one, else by ``_place`` if both are file systems, else return SAME."""
+    """Compare two stores: by UUID if both have a UUID, or by ``_place`` if both are file systems.
+
+    If neither comparison is possible, return SAME.
+    """
     if before.uuid is not None and now.uuid is not None:
         return Likeness.SAME if before.uuid == now.uuid else Likeness.ANOTHER
     if before.filesystem is None or now.filesystem is None:
@@ -262,6 +265,9 @@ def _wanted(domains: Iterable[Domain], settings: Settings) -> frozenset[str]:
 
 
 def _is_in(device: str, group: str) -> bool:
-    """Return whether a device path names a volume of that group; device-mapper doubles the hyphens within names."""
+    """Return whether a device path names a volume of that group.
+
+    Below /dev/mapper, one hyphen separates the group from the volume, and hyphens within the names are doubled.
+    """
     mapped = f"/dev/mapper/{group.replace('-', '--')}-"
     return device.startswith(f"/dev/{group}/") or (device.startswith(mapped) and device[len(mapped) :][:1] != "-")

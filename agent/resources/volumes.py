@@ -91,7 +91,7 @@ _SPLIT = _Owner(OwnerKind.THIN_POOL)
 def owners(snapshot: Snapshot, guests: VolumeOwners) -> tuple[OwnedVolume, ...]:
     """Return one OwnedVolume for every volume of the snapshot, also for hidden volumes, sorted by group and name.
 
-    The sum of ``bytes_taken`` is the sum of the volumes' ``extent_bytes``.
+    No byte is lost or counted twice: ``bytes_taken`` and the volumes' ``extent_bytes`` have the same sum.
     """
     users = _users(guests.domains) if snapshot.host.ok else None
     return _owners(snapshot.stored.volumes, guests.instance_uuids if guests.state_known else None, users)
@@ -141,8 +141,8 @@ def _share_out(
     room: dict[str, int] = {}
     for volume in volumes:
         if volume.path in split:
-            # If some of the pool's data lies on a volume of another owner (if lvm2 allows that), that owner's bytes
-            # include this data. So only the bytes in ``taken`` can be divided.
+            # Some of the pool's data may lie on a volume that belongs to another owner, if lvm2 allows that. Such data
+            # counts for that owner, not for the pool. So at most the pool's bytes in ``taken`` are divided.
             room[volume.path] = min(volume.size_bytes, taken[volume.path])
         elif (pool := _pool(volume)) in split:
             volumes_in[pool].append(volume)
@@ -200,7 +200,10 @@ def _users(domains: tuple[Domain, ...]) -> dict[str, str]:
 
 
 def device_paths(volume: Volume) -> tuple[str, str]:
-    """Return lvm2's two paths of the volume's device. A guest's disk with any other link as its path does not match."""
+    """Return the two paths that lvm2 gives to the volume's device.
+
+    If a guest's XML names the device by any other link, the agent does not recognize the volume as the guest's disk.
+    """
     mapped = "-".join(part.replace("-", "--") for part in (volume.group, volume.name))
     return f"/dev/{volume.path}", f"/dev/mapper/{mapped}"
 
@@ -213,7 +216,11 @@ def _served(volumes: tuple[Volume, ...], claimed: Mapping[str, _Owner], split: f
 
 
 def _target(volume: Volume, split: frozenset[str]) -> str | None:
-    """Return the path of the volume's parent, else of its origin, else of its pool; None for a pool in ``split``."""
+    """Return the path of the volume that may include this volume's bytes: its parent, its origin or its pool.
+
+    Return None if there is no such volume, or if it would be a pool in ``split``, because each volume in such a pool
+    has bytes of its own. For a pool in ``split`` itself, return None too.
+    """
     if volume.path in split:
         return None
     if volume.hidden or volume.origin is not None:
@@ -234,7 +241,7 @@ def _pool(volume: Volume) -> str | None:
 
 
 def _follow(path: str, step: Mapping[str, str], claimed: Mapping[str, _Owner]) -> str:
-    """Follow ``step`` from ``path`` to the first volume in ``claimed`` or without a next step; return its path.
+    """Go from ``path`` along ``step`` until a volume is in ``claimed`` or has no next step; return this volume's path.
 
     If the steps form a cycle, return ``path``.
     """

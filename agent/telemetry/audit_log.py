@@ -2,8 +2,8 @@
 
 The log reports changes, not states. A finding that stays the same is not logged again (finding_changes.py decides). A
 condition that ends and begins repeatedly is counted, and logged again only at its 1st, 2nd, 4th, … beginning. Once per
-summary interval, one line reports counts. The three lines of nova-compute that operators grep for keep their text and
-fields.
+summary interval, one line reports counts. Three lines have the same text and fields as lines of nova-compute, because
+operators search logs for these lines.
 
 The module keeps no state: the caller passes a frozen LogState (what was logged so far) and gets the next LogState.
 """

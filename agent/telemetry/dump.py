@@ -40,7 +40,7 @@ class Condition:
 
 
 def fields_of(condition: Condition) -> dict[str, Any]:
-    """Return the fields of the log line that says where the report of SIGUSR2 is."""
+    """Return the fields of a log line. SIGUSR2 makes the daemon write a report, and this line says where it is."""
     report = condition.report
     return {
         "waiting": condition.waiting,

@@ -21,8 +21,9 @@ _TAKEN = {*vars(levels.makeLogRecord({})), "message", "asctime", "extra"}
 class Line:
     """One log record: an event with values as fields.
 
-    ``chosen_level`` is the level of this record if the event has no constant level. ``words``: if the text of the event
-    has ``%(name)s`` placeholders (the events in nova's wording), the values for them; None for any other event.
+    ``chosen_level`` is the level of this record if the event has no constant level. ``words`` has the values for the
+    ``%(name)s`` placeholders in the event's text. Only the events in nova's wording have placeholders; for any other
+    event ``words`` is None.
     """
 
     event: Event

@@ -32,10 +32,10 @@ class Varies(enum.Enum):
     """What decides the level of an event whose level is not constant.
 
     - SEVERITY: the finding's severity; at most WARNING while the finding is not confirmed.
-    - LOSS: the loss of a source. WARNING; but ERROR for the line that first reports that the finding about the source
-      has become an error, or that Placement refused the credentials.
+    - LOSS: how serious the loss of a source is. Usually WARNING. ERROR for the line that first reports that the finding
+      about the source has become an error, or that Placement refused the credentials.
     - OUTCOME: INFO for clean and findings, WARNING for partial and refused, ERROR for unreadable and crashed.
-    - ROLE: WARNING; INFO in role observer, which never writes.
+    - ROLE: INFO in role observer, which never writes; WARNING in every other role.
     """
 
     SEVERITY = "severity"
@@ -89,7 +89,7 @@ FIRST_AUDIT_DONE: Final = Event("first audit done", INFO, Logger.AUDIT)
 OUTCOME_CHANGED: Final = Event("outcome changed", Varies.OUTCOME, Logger.AUDIT)
 SUMMARY: Final = Event("summary", INFO, Logger.AUDIT)
 
-# The texts of nova-compute's log lines, word for word; the values are % arguments.
+# These texts are those of nova-compute's log lines, word for word. The logging module inserts the values with %.
 HYPERVISOR_VIEW: Final = Event(
     "Hypervisor/Node resource view: name=%(node)s free_ram=%(free_ram)sMB free_disk=%(free_disk)sGB"
     " free_vcpus=%(free_vcpus)s pci_devices=%(pci_devices)s",

@@ -51,7 +51,7 @@ class ReportedFinding:
     """A finding as last reported.
 
     ``reported_at`` is the time of the last report in monotonic seconds; for ``gap_s`` seconds after that time no change
-    is reported. ``quiet``: this appearance was not reported, because the finding had appeared too often.
+    is reported. ``quiet``: the finding has appeared again, but this was not reported, because it appears too often.
     """
 
     seen: SeenFinding
@@ -81,7 +81,7 @@ def changes(
         old = known.pop(gone.seen.finding.id, None)
         if old is not None and not old.quiet:
             reported.append(FindingChange(change=Change.GONE, seen=old.seen, gone=gone))
-    # The findings left in ``known`` were neither found nor checked, so they are not gone.
+    # The findings left in ``known`` were not found, but the report does not say that they are gone. So they stay.
     return known | after, tuple(reported)
 
 
@@ -123,7 +123,8 @@ def _change(old: ReportedFinding, seen: SeenFinding) -> Change | None:
     if old.quiet:
         return Change.APPEARED
     was, now_is = old.seen.finding, seen.finding
-    # An older version of the agent saved findings without their texts; such a finding has no text to compare.
+    # An older version of the agent saved findings without their texts. Such a finding (it has a ``saved_id``) has no
+    # text to compare.
     is_told = not was.saved_id
     if is_told and (was.expected, was.actual, was.severity) != (now_is.expected, now_is.actual, now_is.severity):
         return Change.CHANGED

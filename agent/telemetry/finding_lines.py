@@ -89,9 +89,10 @@ def finding_fields(seen: SeenFinding, subject: str | None) -> dict[str, Any]:
 def unknown_lines(
     before: Unknown, report: AuditReport, spells: Counter[str]
 ) -> tuple[dict[str, frozenset[str]], tuple[Line, ...]]:
-    """Return, by the name of each unreadable source, the ids of the findings that are unknown because of it.
+    """Return the unknown findings and the lines to log.
 
-    Also return the lines to log: one if a source has become unreadable and hides findings, one if it was read again.
+    The first value maps the name of each unreadable source to the ids of the findings that are unknown because of it.
+    A line is logged if a source has become unreadable and hides findings, and another line if it was read again.
     """
     if report.outcome in OUTCOMES_WITHOUT_FINDINGS:
         return dict(before), ()
@@ -128,7 +129,10 @@ def counts(findings: Iterable[SeenFinding]) -> dict[str, int]:
 
 
 def _repeats_the_source(change: FindingChange, before: Mapping[str, ReportedFinding]) -> bool:
-    """Return whether only the error text of an unreadable source changed: the lines about the source report this."""
+    """Return whether the finding says that a source is unreadable, and only the error text changed.
+
+    The log lines about the source already have the new error text, so a line about the finding would repeat it.
+    """
     old = before.get(change.seen.finding.id)
     return (
         change.change is Change.CHANGED

@@ -76,10 +76,10 @@ def written(report: AuditReport) -> tuple[Line, ...]:
 
 
 def held_back_lines(before: tuple[HeldBack, ...], report: AuditReport, spells: Counter[str]) -> tuple[Line, ...]:
-    """Return one line for each reason why this audit, unlike the audit before, held back some writes.
+    """Return lines about the writes that this audit held back and the audit before did not: one line for each reason.
 
-    The line names all writes with this reason: while a source is lost, there may be many. The line has
-    ``provider_uuid`` only if all these writes are to the same provider.
+    A line names all writes with its reason. One lost source is the reason for many writes, so there are fewer lines
+    than writes. The line has ``provider_uuid`` only if all its writes are to the same provider.
     """
     new = sorted((held for held in report.plan.held_back if held not in before), key=lambda held: held.why)
     level = levels.INFO if report.role == OBSERVER else levels.WARNING

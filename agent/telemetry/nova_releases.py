@@ -20,8 +20,8 @@ _RELEASES: tuple[tuple[int, str], ...] = (
     (74, "OpenStack 2026.2"),
 )
 _NEWER = "newer than OpenStack 2026.2, not tested"
-# From this service version on, nova's database has the indexes of migration ab450ba04102. The agent's statements work
-# without these indexes.
+# From this service version on, the table of migrations in nova's database has more indexes (``_INDEXES``; nova's schema
+# change ab450ba04102 adds them). The agent's statements work without these indexes.
 _INDEXES_SINCE = 74
 _INDEXES = "indexes of migrations by source and by destination (OpenStack 2026.2)"
 

@@ -14,8 +14,8 @@ from agent.telemetry.event_log import Line
 from agent.telemetry.finding_changes import begins, worth_reporting
 
 SOURCE_UNAVAILABLE = "source-unavailable"
-# The codes of findings about a source. The ``subject`` of such a finding is the source's name; its fact ``frozen`` says
-# what the agent leaves unchanged because of the source.
+# The codes of findings about a source. The ``subject`` of such a finding is the source's name. Its fact ``frozen`` says
+# what the agent leaves unchanged as long as it has no current data from the source.
 _ABOUT_A_SOURCE = frozenset({SOURCE_UNAVAILABLE, "source-stale"})
 
 

@@ -16,9 +16,10 @@ _VAGUE = frozenset({"", "unknown"})
 
 
 def subjects_of(report: AuditReport, before: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the subject of each finding of the report, also of findings that are gone, by the finding's id.
+    """Return {id of a finding: its subject} for the current findings of the report and the findings that are gone.
 
-    ``before`` has the subjects of earlier audits, because this audit may not know the consumer of a gone finding.
+    ``before`` has the subjects of earlier audits. If this audit does not know the name of a finding's consumer, for
+    example because the consumer is gone, the earlier subject is used.
     """
     findings = [seen.finding for seen in (*report.findings, *(gone.seen for gone in report.gone))]
     if not findings:

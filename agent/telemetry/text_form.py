@@ -32,19 +32,21 @@ _EXPENDABLE = ("caused_by", "expected", "actual", "error", "reason", "subject")
 _WHOLE = frozenset(
     {"finding_id", "consumer_uuid", "provider_uuid", "entry_id", "first_seen_at", "audit", "undo", "fix"}
 )
-# The list of changed options has a limit of its own in bytes, enough for about ten options.
+# The field ``changed`` lists changed options. Its value may have this many bytes instead of VALUE_BYTES, enough for
+# about ten options.
 _WIDE = {"changed": 700}
-# The field of the first name is left out if the line has the field of the second name, which says the same.
+# Pairs of fields that say the same. The first field is left out of a line that has the second field.
 _REPEATED = {"remedy": "fix", "problems": "error"}
-# The limits in bytes for one value that are tried in this order until the line is short enough.
+# If the line is too long, each value is cut to the first of these limits (in bytes), then to the second, and so on,
+# until the line is short enough.
 _TIGHTER = (240, 180, 120, 90, 60, 40)
 
 _BARE = re.compile(r"[^\s\"=]+\Z")
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
-# If a value ends with one of these, this end is never cut off: a uuid, or a response's HTTP status and request id.
+# The end of a value that is never cut off: a uuid, or the HTTP status and the request id of a response.
 _END = re.compile(rf"\s*({_UUID.pattern}|\(HTTP \d+\)(?: \[req-[\w-]{{1,60}}\])?)\s*\Z", re.IGNORECASE)
-# The size in bytes of a blank in quotation marks. To measure a character in quotation marks, the module puts a blank
-# before it, because a value with a blank always gets quotation marks, and subtracts this size.
+# The size in bytes of a blank in quotation marks. Many characters alone would get no quotation marks, but a value with
+# a blank always gets them. So ``_shown_bytes`` measures the character with a blank before it, and subtracts this size.
 _QUOTED_BLANK = 3
 _MARK = "\N{HORIZONTAL ELLIPSIS} (+{})"
 
@@ -119,9 +121,9 @@ def size_bytes(text: str) -> int:
 
 
 def _whole_words(text: str, room: int) -> int:
-    """Return how many characters of the text fit into ``room`` bytes if no uuid and no word is split.
+    """Return how many characters of the text fit into ``room`` bytes. No uuid is split.
 
-    A long word is split if more than half of the room would stay empty otherwise.
+    A word is split only if a cut before the word would leave more than half of the room empty.
     """
     count = used = 0
     for character in text[: max(room, 0)]:

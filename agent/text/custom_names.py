@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 
 NAME_LIMIT = 255
-# Placement's pattern ends in $, which in Python also matches before a final newline; fullmatch accepts no newline.
+# Placement's pattern ends in $. In Python, $ also matches before a final newline, so the agent uses ``fullmatch``,
+# which does not accept a newline.
 _CUSTOM = re.compile(r"CUSTOM_[A-Z0-9_]+")
 
 

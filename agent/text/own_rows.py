@@ -28,9 +28,9 @@ Json = Any
 # digits, and the whole file would be unreadable.
 _MOST_DIGITS = 19
 _UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|\+00:00)", re.ASCII)
-# The largest number of problems that a text describes one by one.
+# A message about invalid rows describes at most this number of problems one by one.
 _NAMED = 5
-# The largest number of characters that a text shows of an invalid value.
+# A message shows at most this number of characters of an invalid value.
 _SHOWN = 60
 # The maximum number of nested levels. The agent's own documents have at most ten; copying or printing a document of 500
 # levels exhausts the stack.
@@ -217,6 +217,7 @@ def _shown(value: Json) -> str:
     try:
         text = json.dumps(value)
     except RecursionError:
-        # json.dumps may run here with less stack left than json.loads had when it read the value.
+        # json.dumps needs stack for each nested level. Less stack may be left here than when json.loads read the
+        # value, so json.dumps may fail on a value that json.loads could read.
         return TOO_DEEP
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -20,9 +20,9 @@ _URL_CREDENTIALS = re.compile(r"//[^/@\s]*@")
 _TOKENS = re.compile(r"gAAAAA[\w-]{20,}(?:=|%3D)*|eyJ[\w-]{10,500}\.[\w-]{10,}\.[\w-]{10,}")
 # Matches the HTML escapes of a quotation mark.
 _QUOTE = r"&(?:quot|\#34|\#39|\#x2[27]);"
-# Matches "name: value", "name=value" and the JSON form, also inside HTML, inside a JSON string, or both. The pattern
-# does not begin with a repetition such as \w*. Otherwise the regular expression would search from each character of a
-# word to the end of the word, which takes too long if the text is one word of a megabyte.
+# Matches "name: value", "name=value" and the JSON form, also inside HTML, inside a JSON string, or both.
+# The pattern must not begin with a repetition such as \w*. With \w*, the search would begin anew at each character of a
+# word, and each time run to the end of the word. For one word of a megabyte, this takes too long.
 # A quoted value ends at its closing quote, or at the end of a truncated text. An unquoted value ends with the word.
 _NAMED = re.compile(
     rf"""(?isx)

@@ -16,7 +16,8 @@ from agent.text.redact import blotted
 _GONE = "***@"
 # Matches a URL's login: from "//" to the last "@" before the next "//", because a password may contain "/" and "@".
 _LOGIN = re.compile(r"(?<=//)(?:(?!//)\S)*@")
-# Matches user:password@ without "//" before it; "(?!/)" keeps the scheme of "http:/user:password@host" unmatched.
+# Matches user:password@ without "//" before it. "(?!/)" prevents that "http" is taken for the user in
+# "http:/user:password@host".
 _BARE_LOGIN = re.compile(r"[^\s/,]+:(?!/)(?:(?!//)\S)*@")
 
 
@@ -46,7 +47,7 @@ def bare(url: str) -> str:
 
 
 def without_login(text: str) -> str:
-    """Return ``text`` with ``***`` in place of the user and password of each URL, and of other credentials."""
+    """Return ``text`` with ``***`` in place of each URL's user and password, and in place of other credentials."""
     if "@" in text:
         text = _BARE_LOGIN.sub(_GONE, _LOGIN.sub(_GONE, text))
     return blotted(text) if "//" in text else text

@@ -80,14 +80,15 @@ def some_of(names: Sequence[str], most: int = NAMED) -> str:
 def alike(items: Iterable[T], likeness: Callable[[T], Hashable]) -> tuple[tuple[T, ...], ...]:
     """Return the items in tuples: if more than ``FEW`` items have the same ``likeness``, they share one tuple.
 
-    Every other item has a tuple of its own. A tuple has the position of its first member.
+    Every other item has a tuple of its own. Each tuple stands where its first member stood among the items.
     """
     grouped: dict[Hashable, list[T]] = defaultdict(list)
     keyed = [(likeness(item), item) for item in items]
     for key, item in keyed:
         grouped[key].append(item)
     together = {key: tuple(members) for key, members in grouped.items() if len(members) > FEW}
-    # pop() returns the whole group at its first member, and an empty tuple at each further member.
+    # At the first member of a group, pop() returns the whole group. At each further member it returns an empty tuple,
+    # which the last line leaves out.
     grouped_once = (together.pop(key, ()) if len(grouped[key]) > FEW else (item,) for key, item in keyed)
     return tuple(members for members in grouped_once if members)
 

@@ -7,5 +7,6 @@ the hosts of a fleet do not act together.
 
 No function of this package sleeps, reads a clock or draws a random number: callers pass times and random numbers as
 arguments. The deadline of a read is in agent/ports.py, and agent/deadlines enforces deadlines on calls that cannot be
-cancelled. Each module that waits defines its first and longest wait; backoff.py defines those after a conflict.
+cancelled. Each module that waits defines the length of its own waits. Only the waits after a conflict are defined here,
+in backoff.py.
 """

@@ -6,9 +6,9 @@ multiple of the round's duration, because a fixed cap is too short for a slow se
 a full request and delays valid PUTs: with 64 writers and short waits, a slow Placement acknowledged one PUT in three.
 
 Writers that write at fixed times collide with the same writers each time. So a periodic audit that had a conflict
-measures the time from the moment when it could have begun its first round to the start of its last round. Later
-periodic audits delay their first write by that time. So the writers of one provider come to take turns without any
-communication. Pure: random numbers are arguments.
+measures how late its last round began, compared with a first round without any delay. Later periodic audits delay their
+first write by this time, and so they meet the moment at which the provider was free. After some audits the writers of
+one provider take turns, although they do not communicate. Pure: random numbers are arguments.
 """
 
 from __future__ import annotations

@@ -27,9 +27,10 @@ class Turn(enum.Enum):
 
 
 def turn(root_uuid: str, audit: int, every: int) -> Turn:
-    """Return what the ``audit``-th audit since the agent's start reads again; ``every`` is ``full_read_every``.
+    """Return what an audit reads again. ``audit`` is the audit's number since the agent's start.
 
-    Of ``every`` consecutive audits, one reads ALLOCATIONS or EVERYTHING; of ``10 * every``, one reads EVERYTHING.
+    ``every`` is the option ``full_read_every``. One of ``every`` consecutive audits reads ALLOCATIONS or EVERYTHING.
+    One of ``10 * every`` consecutive audits reads EVERYTHING.
     """
     position = (audit + _offset(root_uuid, every)) % (every * EVERYTHING_AFTER)
     if position == 0:
@@ -47,7 +48,7 @@ def overdue(its: Turn, audits_since: int, every: int) -> Turn:
 
 
 def audits_to_turn(root_uuid: str, audit: int, every: int) -> int:
-    """Return the number of audits, 1 to ``every``, from the ``audit``-th audit to the next scheduled read."""
+    """Return after how many audits the next scheduled read follows audit number ``audit``: 1 to ``every``."""
     return every - (audit + _offset(root_uuid, every)) % every
 
 

@@ -12,7 +12,10 @@ REQUEST_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Histogram:
-    """The number of values in each bucket (not cumulative; the last is above all ``bounds``), and the values' sum."""
+    """The number of values in each bucket, and the sum of all values.
+
+    The numbers are not cumulative. The last bucket has the values above all ``bounds``.
+    """
 
     bounds: tuple[float, ...]
     counts: tuple[int, ...] = ()

@@ -1,8 +1,8 @@
 """Traits of the root provider that the agent decides, one family of traits per module.
 
 A family is a pure function, ``wish``, from a snapshot and the settings to a Wish: the traits to set and those to clear.
-The agent does not change a trait that is in neither set, so a family without facts changes nothing. ``BUILTIN``
-lists the families; agent/provider_tree/desired.py merges their wishes.
+The agent does not change a trait that is in neither set. So a family whose facts could not be read returns an empty
+Wish and changes nothing. ``BUILTIN`` lists the families; agent/provider_tree/desired.py merges their wishes.
 
 Begin with base.py (``Wish``), then read sound.py, a short family. versions.py compares the versions
 of libvirt and the hypervisor. To add a family, add a module here and a line in ``BUILTIN``.

@@ -67,7 +67,10 @@ def host_emulators(snapshot: Snapshot) -> tuple[DomainCapabilities, ...] | None:
 
 
 def wish_of_emulators(answers: Mapping[str, bool], snapshot: Snapshot) -> Wish:
-    """Return what ``wish_of`` returns, but clear nothing while a machine type that may have the feature is unknown."""
+    """Return what ``wish_of`` returns, but clear no trait while the answer about a machine type is missing.
+
+    The machine type may have the feature, and then the trait would be right.
+    """
     wish = wish_of(answers)
     answer = capabilities(snapshot)
     missing = answer is not None and any(one.part in OF_EMULATORS for one in answer.missing)

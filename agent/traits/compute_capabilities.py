@@ -50,7 +50,7 @@ def _secure_boot(snapshot: Snapshot) -> Wish:
 
 def _by_version(host: HostFacts) -> dict[str, bool]:
     # libvirt's capabilities do not list the two modes of <maxphysaddr>, emulate and passthrough. libvirt 8.7.0 added
-    # both modes.
+    # both modes, so libvirt's version decides.
     maxphysaddr = at_least(host, libvirt=(8, 7, 0), driver="QEMU")
     with_hypervisor = (
         {"COMPUTE_STORAGE_VIRTIO_FS": at_least(host, libvirt=(8, 0, 0), qemu=(6, 2, 0))}

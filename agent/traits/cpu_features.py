@@ -60,12 +60,13 @@ def wish(snapshot: Snapshot, settings: Settings) -> Wish:
 
 def _guest_features(answer: Capabilities, settings: Settings) -> frozenset[str] | None:
     cpu, wanted = answer.host_cpu, settings.guest_cpu
-    # If the host's architecture is unknown, so is the default CPU model of its guests.
+    # The host's architecture decides the guests' default CPU model. Without the architecture, the features are unknown.
     if not takes_a_model(settings.virt_type) or not cpu.arch:
         return None
     models = models_of(wanted, cpu.arch, settings.virt_type)
     if wanted.mode == "none":
-        # nova writes no <cpu> element, so guests have the emulator's default model without ``cpu_model_extra_flags``.
+        # With this mode nova writes no <cpu> element. So guests have the emulator's default model, and the flags of
+        # ``cpu_model_extra_flags`` have no effect.
         return _of_models(models, answer)
     if wanted.mode == "custom":
         return _with_flags(_of_models(models, answer), wanted) if models else None
@@ -87,8 +88,8 @@ def _of_models(models: Iterable[str], answer: Capabilities) -> frozenset[str] | 
 def _with_flags(features: frozenset[str] | None, wanted: GuestCpu) -> frozenset[str] | None:
     """Return the features with the flags of ``[libvirt] cpu_model_extra_flags`` added or, after a minus, removed.
 
-    nova-compute counts ``-avx2`` like ``+avx2``. The agent removes avx2, because a guest that is started without
-    a flag cannot have the flag.
+    nova-compute treats ``-avx2`` like ``+avx2`` when it sets traits. The agent removes avx2 instead, because a guest
+    that is started without the flag cannot use it.
     """
     if features is None:
         return None

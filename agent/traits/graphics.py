@@ -1,6 +1,7 @@
 """COMPUTE_GRAPHICS_MODEL_*: the video cards that an emulator on this host offers for any machine type.
 
-libvirt calls the absence of a card ``none``. The agent handles ``none`` like any other model.
+libvirt calls the absence of a card ``none``. The agent handles ``none`` like any other model, because ``none`` has a
+trait too (COMPUTE_GRAPHICS_MODEL_NONE).
 """
 
 from __future__ import annotations

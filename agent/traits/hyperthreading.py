@@ -13,9 +13,9 @@ from agent.traits.base import Wish, wish_of
 
 
 def wish(snapshot: Snapshot, settings: Settings) -> Wish:
-    """Set or clear the trait; do not change it if the host's CPUs are unknown or dedicated CPUs are switched off.
+    """Set the trait if two CPUs share a core, else clear it; do not change it if the host's CPUs are unknown.
 
-    If CPUs are switched off, the trait is still set if two other CPUs share a core.
+    While dedicated CPUs are switched off, the trait may be set but is not cleared: a switched-off CPU may share a core.
     """
     host = snapshot.host.value
     if host is None or host.capabilities is None or not host.cells:

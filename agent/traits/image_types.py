@@ -12,7 +12,7 @@ from agent.traits.base import Wish, wish_of
 
 
 def wish(snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG001
-    """Set or clear the trait of each format."""
+    """Return the Wish that sets or clears the trait of each format."""
     # A logical volume or an RBD image contains raw bytes, so qcow2 works only if nova converts the image to raw.
     converted = settings.force_raw_images or settings.images_type not in ("lvm", "rbd")
     accepted = {kind: True for kind in ("aki", "ami", "ari", "iso", "raw")}

@@ -55,7 +55,10 @@ def models(host: HostFacts, settings: Settings) -> tuple[EncryptionModel, ...]:
 
 
 def unknown_because(host: HostFacts, settings: Settings) -> str | None:
-    """Return why the kinds are unknown, else None. libvirt's data matters only if SEV or TDX may be possible."""
+    """Return why it is unknown which kinds guests can have; None if it is known.
+
+    libvirt's missing data is a reason only if the kernel or the configuration allows SEV or TDX.
+    """
     return _sev_unknown_because(host) or _tdx_unknown_because(host, settings)
 
 
@@ -78,7 +81,10 @@ def _tdx_unknown_because(host: HostFacts, settings: Settings) -> str | None:
 
 
 def _guests_unknown_because(host: HostFacts, having: Sequence[DomainCapabilities]) -> str | None:
-    """Return why it is unknown whether guests can be encrypted; ``having``: the machine types with this encryption."""
+    """Return why libvirt does not tell whether guests can have one kind of encryption; None if it does.
+
+    ``having`` are the machine types for which libvirt reports this kind.
+    """
     capabilities = host.capabilities
     if capabilities is None:
         return "libvirt has not reported its capabilities yet"

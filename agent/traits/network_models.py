@@ -21,7 +21,10 @@ _IGB = "COMPUTE_NET_VIF_MODEL_IGB"
 
 
 def wish(snapshot: Snapshot, settings: Settings) -> Wish:
-    """Set or clear each trait; but on kvm and qemu do not change igb's trait while QEMU's version is unknown."""
+    """Set or clear each trait, with one exception.
+
+    On kvm and qemu, igb's trait stays as it is while QEMU's version is unknown.
+    """
     supported = _MODELS.get(settings.virt_type, frozenset())
     answers = {f"COMPUTE_NET_VIF_MODEL_{model.upper()}": model in supported for model in _ALL}
     answers["COMPUTE_NET_VIRTIO_PACKED"] = True  # every supported QEMU has packed virtqueues

@@ -1,7 +1,8 @@
 """COMPUTE_NODE, and the trait that names the root provider's owner.
 
-This family always asks to clear OWNER_NOVA, but the agent does so only in a takeover that the operator requested. In
-any other case the check for another writer (provider_tree/rival.py) stops all writes to a provider with OWNER_NOVA.
+In every audit this family asks to clear OWNER_NOVA. The agent clears the trait only in a takeover that the operator
+requested. In any other case the check for another writer (provider_tree/rival.py) stops all writes to a provider with
+OWNER_NOVA, so the trait stays.
 """
 
 from __future__ import annotations
@@ -15,5 +16,5 @@ from agent.traits.base import Wish
 
 
 def wish(snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG001
-    """Ask to set COMPUTE_NODE and the agent's own owner trait, and to clear OWNER_NOVA; in every audit."""
+    """In every audit, ask to set COMPUTE_NODE and the agent's own owner trait, and to clear OWNER_NOVA."""
     return Wish(wanted=frozenset({os_traits.COMPUTE_NODE, AGENT_OWNER}), unwanted=frozenset({RIVAL}))

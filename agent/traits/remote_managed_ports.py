@@ -26,7 +26,8 @@ def wish(snapshot: Snapshot, settings: Settings) -> Wish:
     offered = any(_is_remote(match.spec) for match in matched(host.devices.pci, settings.pci.specs))
     if not offered and host.devices.odd:
         return Wish()
-    # nova finds the device's card by the card's serial number, which libvirt reports since version 7.9.0.
+    # nova needs the serial number of the card that a device belongs to. libvirt reports this number only since version
+    # 7.9.0, so with an older libvirt the trait is cleared.
     return wish_of({_TRAIT: offered and at_least(host, libvirt=(7, 9, 0))})
 
 

@@ -14,7 +14,11 @@ _ALWAYS = ("AC97", "ES1370", "ICH6", "ICH9", "PCSPK", "SB16", "USB")
 
 
 def wish(snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG001
-    """Always set the seven traits that every QEMU has; set or clear virtio's only if QEMU's version is known."""
+    """Return the traits of the sound cards.
+
+    The traits of the seven cards that every QEMU has are always set. The trait of the card virtio is set or cleared
+    only if QEMU's version is known.
+    """
     answers = {f"COMPUTE_SOUND_MODEL_{model}": True for model in _ALWAYS}
     host = snapshot.host.value
     if host is not None and hypervisor_known(host):

@@ -1,9 +1,10 @@
 """COMPUTE_SECURITY_TPM_*: emulated TPMs, if ``[libvirt] swtpm_enabled`` is on.
 
-The emulator decides the models and versions: a model or version counts if one machine type of the host's architecture
-has it. nova-compute instead uses the first machine type of a set whose order changes with each start. A backend other
-than ``emulator`` is a TPM of the host, which no guest gets. ``[libvirt] supported_tpm_secret_security`` lists the ways
-to keep a TPM's secret; the agent sets their traits and never clears them.
+The emulator decides which models and versions a guest can have. The agent sets the trait of a model or version if at
+least one machine type of the host's architecture has this model or version. nova-compute looks at one machine type
+only, and may choose another one at each start. A backend other than ``emulator`` is a TPM of the host, which nova
+gives to no guest. ``[libvirt] supported_tpm_secret_security`` lists the ways to keep a TPM's secret; the agent sets
+their traits and never clears them.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def wish(snapshot: Snapshot, settings: Settings) -> Wish:
 
 def _answers(asked: tuple[DomainCapabilities, ...]) -> dict[str, bool]:
     emulating = [one for one in asked if "emulator" in one.tpm_backends]
-    # A libvirt too old to list TPM versions (``tpm_versions`` is None) supports both versions.
+    # ``tpm_versions`` is None if libvirt is too old to list TPM versions. Such a libvirt supports both versions.
     return {trait: any(model in one.tpm_models for one in emulating) for trait, model in _MODELS.items()} | {
         trait: any(one.tpm_versions is None or version in one.tpm_versions for one in emulating)
         for trait, version in _VERSIONS.items()

@@ -1,7 +1,8 @@
 """Decide whether libvirt and the hypervisor are new enough for a feature that no capability document lists.
 
 Versions are integers, major × 1,000,000 + minor × 1,000 + micro, as libvirt reports them. The hypervisor's version is
-0 while libvirt has not reported it. ``at_least`` only compares, so check ``hypervisor_known`` first.
+0 while libvirt has not reported it, and ``at_least`` takes this 0 for an old version. So call ``hypervisor_known``
+before ``at_least``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """COMPUTE_VIOMMU_MODEL_*: the virtual IOMMUs that a guest can have.
 
-libvirt does not list virtual IOMMUs. Every supported QEMU has the IOMMU model of its architecture, so the trait only
-requires an emulator of that architecture on this host.
+libvirt does not list virtual IOMMUs. Every supported QEMU has the IOMMU model of its architecture, so the trait of that
+model is set if this host has an emulator of the architecture.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _OF_ARCHITECTURE = {"aarch64": "COMPUTE_VIOMMU_MODEL_SMMUV3", "x86_64": "COMPUTE
 
 
 def wish(snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG001
-    """Always set AUTO (nova chooses the model). Set or clear each other trait, unless it depends on an unknown fact."""
+    """Always set AUTO (nova chooses the model). Set or clear the other traits; change none whose facts are unknown."""
     answers = {"COMPUTE_VIOMMU_MODEL_AUTO": True}
     host = snapshot.host.value
     if host is not None:

@@ -1,8 +1,8 @@
 """Decide whether Placement would offer each tree for a request, and if not, which constraint refuses the tree first.
 
-The module follows ``GET /allocation_candidates`` of Placement 16.0.0 at microversion 1.39, on SQLite or PostgreSQL,
-for each tree separately. A defect of Placement, or another database, can change the result; the answer describes such
-cases as caveats. Pure: no I/O.
+The module makes the same decisions as ``GET /allocation_candidates`` of Placement 16.0.0 at microversion 1.39 with
+SQLite or PostgreSQL, but for each tree separately. Placement may decide differently with another database, or because
+of a defect; for such a case the answer has a caveat. Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -51,10 +51,11 @@ def _answer(request: ResourceRequest, tree: OfferedTree) -> TreeAnswer:
 
 
 def _obstacles(request: ResourceRequest, tree: OfferedTree) -> tuple[Obstacle, ...]:
-    """Return the obstacles of the root and of each single group; if there are none, those of all groups together.
+    """Return the obstacles that the request has in this tree.
 
-    If the root or a group has obstacles, the result also contains the required traits that no provider has, because
-    these traits would still be missing after all other changes.
+    First, the root and each group are judged on their own. If they have obstacles, the result also contains the
+    required traits that no provider has, because these traits would still be missing after all other changes. If they
+    have no obstacle, all groups are judged together.
     """
     found = root_obstacles(request.root_required, request.root_forbidden, tree)
     by_group = [slots_of(group, tree) for group in request.groups]

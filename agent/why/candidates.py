@@ -83,7 +83,11 @@ def is_served(group: RequestGroup, amounts: Amounts, offered: OfferedProvider, t
 
 
 def refusals(group: RequestGroup, amounts: Amounts, offered: OfferedProvider, tree: OfferedTree) -> Iterator[Refusal]:
-    """Yield all constraints that refuse the provider. Required traits are checked only for a granular group."""
+    """Yield all constraints that refuse the provider.
+
+    Required traits are checked only for a granular group. In the unnumbered group, several providers together may have
+    the required traits, so a single provider without them is not refused.
+    """
     for name, amount in amounts:
         inventory = offered.provider.inventory(name)
         for constraint in not_granted(inventory, offered.used_of(name), amount):
@@ -95,7 +99,7 @@ def refusals(group: RequestGroup, amounts: Amounts, offered: OfferedProvider, tr
 
 
 def not_granted(inventory: Inventory | None, used: int, amount: int) -> Iterator[Constraint]:
-    """Yield the constraints of an inventory that refuse an amount; RESOURCE_CLASS if there is no inventory."""
+    """Yield each constraint of the inventory that refuses the amount. Without an inventory, yield RESOURCE_CLASS."""
     if inventory is None:
         yield Constraint.RESOURCE_CLASS
         return
@@ -105,7 +109,7 @@ def not_granted(inventory: Inventory | None, used: int, amount: int) -> Iterator
         yield Constraint.MAX_UNIT
     if amount % inventory.step_size:
         yield Constraint.STEP_SIZE
-    # ``capacity`` stays a float, because Placement also compares used + amount with a float.
+    # ``capacity`` is not rounded to an integer, because Placement also compares used + amount with a float.
     if used + amount > inventory.capacity:
         yield Constraint.CAPACITY
 
@@ -140,7 +144,7 @@ def _is_in_tree(group: RequestGroup, offered: OfferedProvider, tree: OfferedTree
 
 
 def _is_member(group: RequestGroup, offered: OfferedProvider) -> bool:
-    """Whether the provider itself, whatever its root, is in an aggregate of each set that the group names."""
+    """Whether the provider is in an aggregate of each set that the group names. The root's aggregates do not count."""
     return all(offered.provider.aggregates & choice for choice in group.member_of)
 
 
@@ -149,7 +153,8 @@ def judged_for_membership(
 ) -> tuple[OfferedProvider, ...]:
     """Return the providers to check against ``member_of``: at least one of them must be in the required aggregates.
 
-    They are ``offered`` and, in the unnumbered group, the tree's root, unless ``offered`` is a sharing provider.
+    One of them is ``offered``. For the unnumbered group the tree's root is checked too, unless ``offered`` is a sharing
+    provider.
     """
     return (offered, tree.root) if not group.suffix and tree.owns(offered) else (offered,)
 
@@ -159,6 +164,7 @@ def judged_for_forbidden(
 ) -> tuple[OfferedProvider, ...]:
     """Return the providers to check for forbidden aggregates: none of them may be in such an aggregate.
 
-    They are ``offered`` and, in the unnumbered group, the tree's root, even if ``offered`` is a sharing provider.
+    One of them is ``offered``. For the unnumbered group the tree's root is checked too, even if ``offered`` is a
+    sharing provider.
     """
     return (offered,) if group.suffix else (offered, tree.root)

@@ -25,7 +25,8 @@ def single(ratio: float) -> float:
 def in_single_precision(tree: OfferedTree) -> OfferedTree | None:
     """Return the tree with the allocation ratios as MySQL stores them.
 
-    Return None if these ratios reduce no capacity by a whole unit: the result of the search is then the same.
+    Return None if every capacity, rounded down to whole units, stays the same with these ratios. A second search in the
+    returned tree would then find the same result, so the caller can omit it.
     """
     if not any(_loses(offered) for offered in tree.reach):
         return None
@@ -47,8 +48,9 @@ def _with_single_ratios(offered: OfferedProvider) -> OfferedProvider:
 def is_kept_for_one_tree(slots: tuple[Slot, ...], tree: OfferedTree) -> bool:
     """Whether only sharing providers satisfy the unnumbered group, and the request has other groups too.
 
-    Then the unnumbered group has equal candidates in all trees. Placement keeps only one of several equal candidates
-    before Placement checks the other groups, so the response may contain only one of the trees.
+    If so, Placement may offer only one of the trees that fit. The candidates of the unnumbered group then contain only
+    sharing providers, so they are equal in all trees. Placement keeps only one of several equal candidates, before it
+    checks the other groups.
     """
     unnumbered = [slot for slot in slots if not slot.is_granular]
     return 0 < len(unnumbered) < len(slots) and not any(tree.owns(o) for slot in unnumbered for o in slot.domain)

@@ -40,7 +40,7 @@ _ASK = "; to check everything, run stocktake why --query with the request from n
 
 
 def cells_and_page(flavor: Flavor) -> tuple[int | None, int | str | None]:
-    """Return the flavor's number of NUMA cells and page size (KiB or LARGE); a value that is not requested is None.
+    """Return (number of NUMA cells, page size in KiB or LARGE); None for each that the flavor does not request.
 
     Without hw:numa_nodes, a flavor with pinned CPUs or a page size requests one cell (nova's numa_get_constraints).
     The page sizes ``small`` and ``any`` accept all pages, so their result is None.

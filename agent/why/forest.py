@@ -1,7 +1,7 @@
 """Find, for each tree, the providers that may satisfy a request: its own providers and those that share with the tree.
 
-A sharing provider (MISC_SHARES_VIA_AGGREGATE) shares with every tree that has any provider, not necessarily the root,
-in one of the sharing provider's aggregates. Pure: no I/O.
+A sharing provider (MISC_SHARES_VIA_AGGREGATE) is in aggregates. It shares with a tree if any provider of the tree, not
+necessarily the root, is in one of these aggregates. Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ SHARES = "MISC_SHARES_VIA_AGGREGATE"
 class OfferedTree:
     """One tree: its ``own`` providers, parents first, and the ``shared`` providers, which belong to other trees.
 
-    ``root_of`` and ``parent_of`` map the uuid of each offered provider, of any tree, to its root's and parent's uuid.
+    ``root_of`` maps a provider's uuid to its root's uuid, ``parent_of`` to its parent's uuid. Both have the offered
+    providers of all trees.
     """
 
     root: OfferedProvider

@@ -4,9 +4,9 @@ Placement counts such capacity as used or reserved, but nova gave it to no insta
 in Placement is larger than its instance's flavor, or has no instance. Or a guest or volume unknown to nova uses the
 host, and the agent reports this use to Placement: in ``reserved`` or as an allocation of the agent's own consumers.
 
-A row of the report's ledger says how much of one class one consumer takes. If the row's verdict is the code of a
-finding, the row's amount is added only to that finding. A finding that sums up others (over-capacity) has no consumer,
-so no amount is added to it. Pure: no I/O.
+Each row of the report's ledger says how much of one resource class one consumer takes. Several findings may be about
+this consumer. If a finding's code equals the row's verdict, the row's amount counts only for this code. A finding that
+sums up others (over-capacity) has no consumer, so no amount counts for it. Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from agent.why.report import HoldingFinding
 
 
 def holding(report: AuditReport, own: TreeAnswer | None, repairable: Set[str]) -> tuple[HoldingFinding, ...]:
-    """Return the findings about taken capacity of this host's tree ``own``, one entry for each finding code, sorted.
+    """Return one entry for each code of the findings about taken capacity in this host's tree ``own``, sorted by code.
 
     The result is empty if the first obstacle of the tree is not CAPACITY. ``repairable`` are the codes of findings that
     heal can repair.
@@ -50,7 +50,7 @@ def _of_code(
         amount=sum(_unpromised(row, kept) for row in rows.values()),
         findings=len(findings),
         confirmed=all(seen.confirmed for seen in findings.values()),
-        # heal does not remove allocations on a provider that shares with this host.
+        # heal removes no allocation on a sharing provider, so it repairs nothing if all rows are outside the tree.
         healable=code in repairable and not all(row.outside_tree for row in rows.values()),
     )
 
@@ -66,7 +66,7 @@ def _is_there(row: LedgerRow, obstacle: Obstacle) -> bool:
 
 
 def _kept_back(rows: Iterable[LedgerRow], inventory: Iterable[InventoryRow]) -> frozenset[tuple[str, str]]:
-    """Return (class, cause) for each use unknown to nova that the agent reports to Placement.
+    """Return the uses that nova does not know and that the agent reports to Placement, each as (class, cause).
 
     The agent reports such a use as a part of ``reserved``, or as an allocation of one of its own consumers.
     """

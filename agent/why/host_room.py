@@ -62,9 +62,10 @@ def guest_shape(request: ResourceRequest, cells: int | None, page: int | str | N
 
 
 def rooms_of(report: AuditReport, root: Provider | None) -> tuple[CellRoom, ...] | None:
-    """Return the free resources of the NUMA cells in the audit's report, by the allocation ratios of provider ``root``.
+    """Return the free resources of each NUMA cell.
 
-    Return None if the cells, their usage or the ratios are not known; () if the host has no NUMA topology for nova.
+    The cells and their usage come from the audit's report. The allocation ratios come from the provider ``root``.
+    Return None if the cells, their usage or the provider is not known; () if nova has no NUMA topology for this host.
     """
     seen = report.resource_view
     if seen is None or (seen.cells is None and any("numa_topology" in line for line in seen.unknown)):
@@ -124,7 +125,7 @@ def host_obstacles(shape: GuestShape, rooms: Sequence[CellRoom]) -> tuple[Obstac
 
 
 def host_notes(shape: GuestShape, rooms: Sequence[CellRoom]) -> tuple[str, ...]:
-    """Return notes on the host's NUMA cells; () if there are no cells, or if the guest would use no cell."""
+    """Return notes on the host's NUMA cells; () if there are no cells, or if the guest needs no CPU and no memory."""
     if not rooms or not any(amount for amount, _ in _amounts(shape)):
         return ()
     one = dataclasses.replace(shape, cells=1, page=None)
@@ -160,14 +161,17 @@ def _amounts(shape: GuestShape) -> tuple[tuple[int, str], ...]:
 def _takes(shape: GuestShape, room: CellRoom, count: int) -> bool:
     most = _memory_room(shape, room)
     has_memory = most is None or shape.memory_mib // count <= most
-    # ``room.cpus`` is negative if the usage exceeds the capacity. max() makes it 0, because a guest with only pinned
-    # CPUs needs 0 of these CPUs and may still fit.
+    # ``room.cpus`` (floating CPUs) is negative if the usage exceeds the capacity. max() makes it 0: a guest with only
+    # pinned CPUs needs 0 floating CPUs, so it may still fit.
     has_cpus = shape.cpus // count <= max(room.cpus, 0) and shape.pinned // count <= room.pinnable
     return has_memory and has_cpus and _takes_pages(shape, room, count)
 
 
 def _memory_room(shape: GuestShape, room: CellRoom) -> int | None:
-    """Return the most MiB that a guest cell may have in this host cell; None if only the free pages are a limit."""
+    """Return how many MiB a guest cell may have at most in this host cell.
+
+    Return None for a guest with a page size and only pinned CPUs: only the number of free pages limits its memory.
+    """
     limits = []
     if shape.page is None:
         limits.append(room.memory_pinned_mib if shape.pinned else room.memory_mib)
@@ -254,7 +258,7 @@ def _short_of_pages(shape: GuestShape, rooms: Sequence[CellRoom], count: int) ->
 
 
 def _no_topology(shape: GuestShape) -> Obstacle:
-    # If the guest requests a page size but no cells, the obstacle is about the pages.
+    # A guest with a page size but no cells lacks pages and not cells, so the obstacle names the pages.
     if shape.cells is None and shape.page is not None:
         return Obstacle(
             constraint=Constraint.HUGE_PAGES,

@@ -33,7 +33,10 @@ _RATIO_STEPS = 10_000
 
 
 def inventory_obstacle(refusal: Refusal, inventory: Inventory, suffix: str) -> Obstacle:
-    """Return the obstacle for a refusal by MIN_UNIT, MAX_UNIT, STEP_SIZE or CAPACITY of the inventory."""
+    """Return the obstacle: why the inventory refuses the amount, and what would help.
+
+    The constraint of the refusal is MIN_UNIT, MAX_UNIT, STEP_SIZE or CAPACITY.
+    """
     provider = refusal.offered.provider
     used = refusal.offered.used_of(refusal.resource_class)
     available, words = _numbers(refusal, inventory, used)
@@ -104,7 +107,10 @@ def _amounts_to_ask(refusal: Refusal, inventory: Inventory, used: int) -> Iterat
 
 
 def _two_changes(refusal: Refusal, inventory: Inventory, used: int) -> str:
-    """Return the text of a double change (request another amount, and free capacity); "" if no amount would do."""
+    """Return a text that proposes two changes together: ask for another amount, and free capacity.
+
+    Return "" if no amount would be granted even on an unused provider.
+    """
     amount = next(_amounts_to_ask(refusal, inventory, used=0), None)
     if amount is None:
         return ""
@@ -163,16 +169,16 @@ def _change_words(remedy: Remedy, refusal: Refusal, inventory: Inventory) -> str
 
 
 def _if_own(resource_class: str) -> str:
-    """Return the nova option to lower, and a warning about the part of ``reserved`` that the agent itself adds."""
-    # The agent adds to ``reserved`` what guests and volumes unknown to nova use. A lower option does not remove that
-    # part.
+    """Return the text in brackets after "lower the reserved amount": the nova option, if any, and a warning."""
+    # The warning is necessary because the agent itself adds a part to ``reserved``: what guests and volumes unknown to
+    # nova use. A lower option does not remove this part.
     option = _RESERVED_OPTIONS.get(resource_class)
     named = f"option {option}; " if option else ""
     return f" ({named}the next audit again adds what the agent reserves, see stocktake explain {resource_class})"
 
 
 def _why_less(refusal: Refusal, inventory: Inventory, amount: int) -> str:
-    """Return why the amount to ask for is not larger, if max_unit limits the amount; else ""."""
+    """Return in brackets why the suggested amount is not larger; "" unless max_unit is the limit."""
     room = left(inventory, refusal.offered.used_of(refusal.resource_class))
     if refusal.constraint is Constraint.CAPACITY and amount == inventory.max_unit < min(refusal.amount, room):
         return " (more capacity is free, but max_unit allows no more in one request)"

@@ -1,8 +1,9 @@
-"""Find the rules about several groups together that refuse a request although each group alone has a provider.
+"""Find the rules that refuse a request although each of its groups alone has a provider.
 
-First, the module repeats the search several times, each time without one of the rules. If the request then fits, the
-module reports the omitted rule. If the request never fits, the module reports each rule that refuses the request on its
-own. If there is no such rule either, the module reports all rules. Pure: no I/O.
+Such a rule is about several groups together. First, the module repeats the search once for each rule, without this
+rule. If the request then fits, the module reports the omitted rule. If the request never fits, the module searches with
+a single rule at a time, and reports each rule that alone refuses the request. If there is no such rule either, the
+module reports all rules. Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def _undecided(slots: tuple[Slot, ...]) -> Obstacle:
 
 
 def _sums(problem: Problem, _tree: OfferedTree) -> Iterator[Obstacle]:
-    """Yield an obstacle for each class of which all groups together request too much.
+    """Yield an obstacle for each class with too large a sum: each group alone could get its amount, but not all groups.
 
     If no single class is the reason, yield an obstacle for each class that several groups request.
     """
@@ -121,9 +122,9 @@ def _sum_of(problem: Problem, resource_class: str) -> Obstacle:
 
 
 def _free(givers: list[OfferedProvider], resource_class: str, asked: int) -> Iterator[Remedy]:
-    """Yield the remedy to free capacity of the class on the only possible provider: the amount that is missing there.
+    """Yield the remedy to free the missing amount of the class on the only possible provider.
 
-    Yield nothing if less than the missing amount is in use, or if ``asked`` exceeds max_unit.
+    Yield nothing if this cannot help: less than the missing amount is in use, or ``asked`` exceeds max_unit.
     """
     short = asked - _left(givers[0], resource_class)
     inventory = givers[0].provider.inventory(resource_class)

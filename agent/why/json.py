@@ -68,8 +68,8 @@ def _group(group: RequestGroup) -> Document:
 def _tree(report: WhyReport, tree: TreeAnswer) -> Document:
     """Return the answer of one tree.
 
-    ``fits`` says whether Placement would offer the tree. ``refused_by_host`` says whether the NUMA cells or pages of
-    this host, which Placement does not know, refuse the guest although ``fits`` is true.
+    ``fits`` says whether Placement would offer the tree. Placement knows nothing of NUMA cells and pages, so this host
+    may refuse a guest although Placement offers the tree. ``refused_by_host`` says whether this is so.
     """
     return {
         "root_uuid": tree.root_uuid,

@@ -1,7 +1,8 @@
 """Describe why no provider of a tree can satisfy a request group: the constraints that refuse the nearest provider.
 
-The nearest provider is the one that the fewest constraints refuse. But a provider that lacks a requested class, or that
-is outside the tree that ``in_tree`` names, comes after every provider with neither of these obstacles. Pure: no I/O.
+The nearest provider is the one that the fewest constraints refuse. But two obstacles weigh more than all others: the
+provider lacks a requested class, or the provider is outside the tree that ``in_tree`` names. A provider with one of
+these obstacles is the nearest only if every provider has one. Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from agent.why.forest import OfferedTree
 from agent.why.inventory import inventory_obstacle, left
 from agent.why.model import Constraint, Obstacle, Remedy, RemedyKind
 
-# While the compute service is disabled, nova sets this trait again, so removing the trait does not help.
+# For this trait the advice is to enable the service. To remove the trait would not help, because nova sets the trait
+# again while the service is disabled.
 _ENABLE = {"COMPUTE_STATUS_DISABLED": "enable the compute service of {name} (openstack compute service set --enable)"}
 _FAR = {Constraint.RESOURCE_CLASS: 100, Constraint.IN_TREE: 50}
 
@@ -39,9 +41,9 @@ def group_obstacles(group: RequestGroup, tree: OfferedTree) -> tuple[Obstacle, .
 
 
 def unprovided_traits(group: RequestGroup, tree: OfferedTree) -> tuple[Obstacle, ...]:
-    """Return obstacles for required traits of the unnumbered group that no possible provider in this tree has.
+    """Return an obstacle for each trait that the unnumbered group requires, but no possible provider of this tree has.
 
-    Possible providers are all that have a requested class, even if they are full, forbidden or outside ``in_tree``.
+    A provider is possible if it has a requested class, even if it is full, forbidden or outside ``in_tree``.
     These obstacles remain after a change that removes another obstacle, unless that change adds a sharing provider with
     the traits.
     """
@@ -113,7 +115,10 @@ def _one_provider(group: RequestGroup, refused: list[list[Refusal]], nearest: li
 
 
 def root_obstacles(required: frozenset[str], forbidden: frozenset[str], tree: OfferedTree) -> tuple[Obstacle, ...]:
-    """Return the obstacles of the root provider that follow from the query parameter ``root_required``."""
+    """Return the obstacles of the root provider: each required trait that it lacks, each forbidden trait that it has.
+
+    The query parameter ``root_required`` names both kinds of traits.
+    """
     traits = tree.root.provider.traits
     missing = [trait_missing(Constraint.ROOT_TRAIT, "", tree.root, frozenset({t})) for t in sorted(required - traits)]
     present = [_trait_present(Constraint.ROOT_TRAIT, "", tree.root, trait) for trait in sorted(forbidden & traits)]
@@ -123,8 +128,9 @@ def root_obstacles(required: frozenset[str], forbidden: frozenset[str], tree: Of
 def _obstacles_of(refusal: Refusal, group: RequestGroup, tree: OfferedTree) -> Iterator[Obstacle]:
     """Yield the obstacles for a refusal.
 
-    A refusal by traits or aggregates yields one obstacle for each missing set or forbidden name; any other refusal
-    yields exactly one.
+    A refusal by required traits or aggregates yields an obstacle for each required set of which the provider has no
+    member. A refusal by forbidden traits or aggregates yields an obstacle for each of them that the provider has. Any
+    other refusal yields exactly one obstacle.
     """
     offered = refusal.offered
     if refusal.inventory is not None:
@@ -194,8 +200,8 @@ def _if_standard(traits: Iterable[str], words: str) -> str:
 
 def _aggregates_missing(group: RequestGroup, offered: OfferedProvider, tree: OfferedTree) -> Iterator[Obstacle]:
     """Yield an obstacle for each required set of aggregates if the provider is in no aggregate of the set."""
-    # In the unnumbered group, it is enough if the root is in an aggregate of each set, instead of the provider. The
-    # obstacles are then about the provider or the root, whichever lacks fewer sets.
+    # For the unnumbered group, Placement also accepts a provider if the root, instead of the provider, is in an
+    # aggregate of each set. The obstacles are then about the one of the two that lacks fewer sets.
     judged = min(judged_for_membership(group, offered, tree), key=lambda o: len(_sets_missing(group, o)))
     name = judged.provider.name
     for choice in _sets_missing(group, judged):

@@ -37,7 +37,7 @@ _NO_MATTER = ("limit",)
 _KEY = re.compile(r"(resources|required|member_of|in_tree)([a-zA-Z0-9_-]{1,64})?")
 _LIMIT = re.compile(r"[1-9][0-9]*")
 _NAME = re.compile(r"[A-Z0-9_]{1,255}")
-# The characters that end a URL in a log: a quote, or the blank before "HTTP/1.1" or any other text.
+# A URL in a log ends before one of these characters: a quote, or a blank, after which "HTTP/1.1" or other text follows.
 _AFTER_URL = re.compile(r"[ '\"]")
 
 
@@ -214,7 +214,8 @@ def _amounts(text: str) -> tuple[tuple[str, int], ...]:
 def _amount(resource_class: str, text: str) -> int:
     if not (text.isascii() and text.isdecimal()):
         raise UsageError(f"{resource_class}={text}: the amount must be a whole number between 1 and {MOST}")
-    # int() raises an error for a number of thousands of digits, which the text may contain.
+    # The text may have thousands of digits, for which int() raises an error. So a text of 20 digits or more counts as
+    # too large without int().
     amount = int(text) if len(text) < 20 else MOST + 1
     if not 1 <= amount <= MOST:
         raise UsageError(f"{resource_class}={text[:20]}: the amount must be between 1 and {MOST}")
@@ -295,7 +296,10 @@ def _once(pairs: Pairs, key: str) -> str | None:
 
 
 def _refuse_odd(request: ResourceRequest) -> None:
-    """Raise UsageError if Placement answers 400 although each key alone is valid (lib.py of Placement 16.0.0)."""
+    """Raise UsageError if each key alone is valid, but Placement answers 400 because of the keys together.
+
+    The rules are those in lib.py of Placement 16.0.0.
+    """
     by_suffix = {group.suffix: group for group in request.groups}
     if not any(group.resources for group in request.groups):
         raise UsageError("nothing is asked for: no group has resources")

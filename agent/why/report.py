@@ -30,7 +30,7 @@ class CellRoom:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoldingFinding:
-    """The findings with one code that explain why this host has too little of the resource class of the first obstacle.
+    """The findings with one code that explain why this host has too little of the class that the first obstacle names.
 
     ``amount``, in the unit of the class: what Placement counts as taken although nova gave it to no instance.
     ``findings``: the number of findings. ``confirmed``: whether all of them are confirmed. ``healable``: whether
@@ -90,7 +90,7 @@ class WhyReport:
         return tuple(tree for tree in self.answer.trees if tree.fits and not self.is_refused_by_host(tree))
 
     def is_refused_by_host(self, tree: TreeAnswer) -> bool:
-        """Return whether this is the tree of this host and Placement would offer it, but the host refuses the guest."""
+        """Return whether the tree is this host's, and Placement would offer it, but the host refuses the guest."""
         return tree.fits and tree.root_uuid == self.provider_uuid and bool(self.answer.host_obstacles)
 
     @property

@@ -45,10 +45,10 @@ class SearchResult(enum.Enum):
 class Problem:
     """The slots of a request in one tree, and the rules that the slots must respect together.
 
-    ``required``: sets of traits; the providers of the unnumbered group must together have at least one trait of each
-    set.
-    ``same_subtree``: sets of group suffixes; one provider of the groups in a set must have the others in its subtree.
-    ``parent_of``: by the uuid of each offered provider, the uuid of its parent.
+    ``required``: sets of traits. For each set, some provider of the unnumbered group must have one of the set's traits.
+    ``same_subtree``: sets of group suffixes. A set names groups, and one provider of these groups must have the other
+    providers of these groups in its subtree.
+    ``parent_of`` maps the uuid of each offered provider to the uuid of its parent.
     """
 
     slots: tuple[Slot, ...]
@@ -229,7 +229,11 @@ class _Walk:
         )
 
     def _may_be_rooted(self, suffixes: frozenset[str]) -> bool:
-        """Whether one chosen or possible provider of the groups has all the groups' chosen providers in its subtree."""
+        """Whether the groups with these suffixes can still respect same_subtree.
+
+        They can if one provider has all providers that are already chosen for these groups in its subtree. This one
+        provider must itself be chosen or still possible for one of these groups.
+        """
         served = zip(self._slots, self._chosen, strict=False)
         chosen = {offered.provider.uuid for slot, offered in served if slot.group.suffix in suffixes}
         if not chosen:
@@ -248,9 +252,9 @@ def _rooms(offered: OfferedProvider, contested: Sequence[str]) -> list[int]:
 
 
 def _least_to_come(slots: Sequence[Slot], contested: Sequence[str]) -> list[list[int]]:
-    """Return a list whose item N has, for each class, the least amount that a slot after the first N slots requests.
+    """Return, at index N, the smallest request for each class among the slots that come after the first N slots.
 
-    The amount is 0 if none of these slots requests the class.
+    A slot that does not request the class is ignored. If no such slot requests the class, the number is 0.
     """
     return [
         [min((s.asked[name] for s in slots[depth:] if name in s.asked), default=0) for name in contested]

@@ -1,7 +1,7 @@
 """Write an answer to "No valid host" as text: request, first obstacle, the change that would help, other obstacles.
 
-For the whole cloud, the text counts the hosts by their first obstacle and names the hosts that are nearest to fitting,
-because in a table of a thousand hosts the operator would miss the one host that lacks a single trait. Pure: no I/O.
+For the whole cloud, the text counts the hosts by their first obstacle, and names only the hosts that lack least. In a
+table of a thousand hosts the operator would miss the one host that lacks a single trait. Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _texts(report: WhyReport) -> Iterator[str]:
 
 
 def _cells_text(report: WhyReport) -> str:
-    """Return the demands that Placement does not know, as text: ``; in 2 NUMA cells, on pages of 2048 KiB``."""
+    """Return, as text, what nova checks and Placement does not: ``; in 2 NUMA cells, on pages of 2048 KiB``."""
     count, page = report.numa_nodes, report.page_size
     parts = [f"in {count} NUMA cell{'' if count == 1 else 's'}"] if count else []
     parts += [f"on {page} pages" if isinstance(page, str) else f"on pages of {page} KiB"] if page else []
@@ -125,7 +125,7 @@ def _cloud(report: WhyReport) -> Iterator[str]:
 
 
 def _by_constraint(refused: Iterable[TreeAnswer]) -> list[tuple[str, list[str]]]:
-    """Return (constraint, names of the trees whose first obstacle it is), the most frequent constraint first."""
+    """Group the trees' names by the constraint of each tree's first obstacle; the most frequent constraint first."""
     found: dict[str, list[str]] = defaultdict(list)
     for tree in refused:
         found[tree.obstacles[0].constraint.value].append(tree.root_name)

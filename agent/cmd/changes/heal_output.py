@@ -24,9 +24,10 @@ def heal_document(run: HealRun) -> Document:
 
     ``actions`` are in execution order, each of the ``refusals`` names its guard, and ``results`` are the outcomes of
     the actions that were carried out. ``unread`` are the sources that could not be read; the plan leaves out findings
-    that need these sources. ``undecided`` is true if, because of ``unread``, the run cannot tell whether the approved
-    plan is still current. ``nothing_because`` is one sentence if the plan changes nothing. ``command`` carries out the
-    plan. One run makes few changes: ``repeat`` is the command for the remaining findings, null if none remain.
+    that need these sources. ``undecided`` is true if these sources prevent the run from finding out whether the
+    approved plan is still current. ``nothing_because`` says in one sentence why the plan changes nothing. ``command``
+    carries out the plan. The number of changes of one run is limited: ``repeat`` is the command for the findings that
+    remain for a later run, null if none remain.
     """
     plan = run.plan
     return {
@@ -72,7 +73,7 @@ def nothing_because(refusals: Sequence[HealRefusal], min_age_s: float) -> str:
 
 
 def try_again_s(refusals: Iterable[HealRefusal]) -> int | None:
-    """Return the seconds until the last wait of known length ends; None if no wait has a known length."""
+    """Return the longest ``wait_s`` of the refusals that end by themselves; None if none of them has a ``wait_s``."""
     known = [refusal.wait_s for refusal in refusals if refusal.waits and refusal.wait_s is not None]
     return math.ceil(max(known)) if known else None
 

@@ -39,7 +39,7 @@ from agent.repairs import BY_CODE, DAEMON_CODES
 from agent.timing.backoff import wait_s
 from agent.usage_error import UsageError
 
-# The longest wait of a run that makes changes (agent/healing/recheck.py), as the command describes it to the operator.
+# What a run that makes changes may have to wait for longest (agent/healing/recheck.py), in words for the operator.
 _HEARTBEAT = "a new heartbeat of a nova service (it proves that nova's rows are newer than the plan)"
 # The sources that at least one repair needs.
 _NEEDED = frozenset(source for repair in BY_CODE.values() for source in repair.needs)
@@ -47,10 +47,11 @@ _NEEDED = frozenset(source for repair in BY_CODE.values() for source in repair.n
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ordered:
-    """The operator's request: the digest of the approved plan, and findings' ids (whole, or their first characters).
+    """The operator's request: which findings to repair, and the ``digest`` of the plan that the operator approved.
 
-    Without ids, the operator requests all findings with one of the ``codes``; without codes, all findings that the
-    daemon may repair by itself.
+    With ``ids`` (whole ids, or their first characters), the operator requests these findings. Without ids, the request
+    is for all findings with one of the ``codes``. Without ids and codes, it is for all findings that the daemon may
+    repair by itself.
     """
 
     ids: frozenset[str]
@@ -59,7 +60,7 @@ class Ordered:
 
     @property
     def wanted_codes(self) -> frozenset[str]:
-        """The codes of the requested findings if the operator names no finding."""
+        """If the operator names no finding by its id, all findings with one of these codes are requested."""
         return self.codes or DAEMON_CODES
 
 
@@ -145,8 +146,8 @@ def _prepare(loaded: Loaded, ordered: Ordered) -> None:
 def _audited(task: AuditTask, ordered: Ordered) -> AuditResult:
     """Run audits until every requested finding is confirmed, but not more audits than a confirmation needs.
 
-    In role companion, the guard ``allocation-steady`` needs STEADY_AUDITS audits. The report names the findings that
-    ended in these audits, because this run saves the history and no later command would name them.
+    In role companion, the guard ``allocation-steady`` needs STEADY_AUDITS audits. The report names each finding that
+    ended in one of these audits. No later command could name it, because this run saves the history without it.
     """
     gone: tuple[GoneFinding, ...] = ()
     memory, steady = AuditMemory(), STEADY_AUDITS if task.settings.role is Role.COMPANION else 0
@@ -183,8 +184,8 @@ def _remember(task: AuditTask, result: AuditResult) -> None:
         return
     try:
         with task.parts.lock.hold():
-            # Save this run's findings, and keep the findings that the daemon has saved since this run began: do not
-            # replace the whole history.
+            # The daemon may have saved findings since this run began. So this run adds its findings to the stored
+            # history, and does not replace the whole history.
             stored = task.parts.history.load()
             own = merged(seen, stored, result.memory.ended)
             task.parts.history.save(dataclasses.replace(own, added=stored.added, left=stored.left))

@@ -99,7 +99,10 @@ def _whom(about: Document, scenery: Scenery) -> str:
 
 
 def _counting(finding: Document, now: str) -> str:
-    """Return ``, of which 38 s count for heal`` if only a part of the finding's age counts for ``min_age``, else ""."""
+    """Return ``, of which 38 s count for heal``, to append to the finding's age; "" if the whole age counts.
+
+    Only the time since ``stands_since`` counts for the option ``min_age``; the finding itself may be older.
+    """
     counts = seconds_between(finding.get("stands_since"), now)
     age = seconds_between(finding["first_seen_at"], now)
     if counts is None or age is None or age - counts < 1:

@@ -43,7 +43,7 @@ class Failure:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The lines for stderr: the problems, then the message unless it only repeats the problems."""
+        """The lines for stderr: the problems, then the message, unless the message only repeats the problems."""
         return self.problems if self.message == "; ".join(self.problems) else (*self.problems, self.message)
 
 

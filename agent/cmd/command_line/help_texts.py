@@ -249,7 +249,10 @@ def epilog_of(name: str) -> str | None:
 
 
 def exits_of(name: str) -> list[tuple[int, str]]:
-    """Return (exit code, meaning) of the command, with the codes that mean the same in every command, sorted."""
+    """Return the exit codes of the command, sorted, as pairs of code and meaning.
+
+    The codes that mean the same in every command are included.
+    """
     return _every_exit(HELP_TEXTS[name])
 
 

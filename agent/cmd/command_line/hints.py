@@ -1,4 +1,7 @@
-"""Suggest another command if the typed command does not accept a word of the operator but the other would. Pure."""
+"""Suggest the command that the operator probably meant. Pure: no I/O.
+
+The typed command does not accept one of the operator's words, and the suggested command does.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Parse a command line with argparse; a mistake raises UsageError, whose message suggests the most similar option.
 
-argparse itself would print a usage text to stderr and exit with code 2, which in this program means a partial audit.
-cliff's own parser would add a text about plug-ins to each help.
+argparse itself would print a usage text to stderr and exit with code 2. In this program, code 2 means a partial audit.
+cliff's own parser is not used, because it would add a text about plug-ins to each help.
 """
 
 from __future__ import annotations
@@ -53,7 +53,10 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
 
 
 class ParserOwner(Command):
-    """Makes a command's parser. A class of a command names this base class last: cliff's base classes add options."""
+    """Base class that makes a command's parser.
+
+    A command's class lists this base class after cliff's base classes, which add options to the parser made here.
+    """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return a parser with the command's description, examples and exit codes, but without its arguments."""

@@ -36,8 +36,8 @@ TEXT = "text"
 JSON = "json"
 TABLE = "table"
 VALUE = "value"
-# The formats that scripts read line by line. These formats cannot express null or a list. This module escapes the
-# values for these formats; cliff escapes them for the other formats.
+# Scripts read these formats line by line. The formats cannot express null or a list, and cliff does not escape values
+# for them. So this module converts the values to texts and escapes them.
 FLAT = ("csv", VALUE)
 Row = Sequence[Any]
 
@@ -139,7 +139,8 @@ class ListCommand(BaseCommand, Lister, DisplayCommandBase, ParserOwner):  # type
     """
 
     COLUMNS: tuple[str, ...] = ()
-    #: The column of each heading. The table for people shows headings instead of column names; ``-c`` accepts both.
+    #: Maps a heading to the name of its column, for columns whose heading in the table is not their name. The operator
+    #: may use either of them with ``-c``.
     HEADINGS: Mapping[str, str] = MappingProxyType({})
 
     def _load_formatter_plugins(self) -> Any:  # noqa: ANN401 - stands for stevedore's manager
@@ -213,7 +214,7 @@ class ListCommand(BaseCommand, Lister, DisplayCommandBase, ParserOwner):  # type
         parsed_args.sort_columns = [self._column(name, columns) for name in parsed_args.sort_columns]
 
     def _headings_of(self, parsed_args: argparse.Namespace) -> dict[str, str]:
-        """Return {column: heading} for columns that the operator named by a heading; the table prints that heading."""
+        """Return {column: heading} for each column that ``-c`` names by its heading; the table prints this heading."""
         columns = self.columns(parsed_args)
         named = {typed: self._column(typed, columns) for typed in parsed_args.columns}
         return {

@@ -143,7 +143,8 @@ class Demo(DocumentCommand):
 def _shown(command: Demo, *, keep: bool, form: str, page: str | None) -> DemoRun:
     """Build the cloud, run the agent and print the stories; return the results of the run.
 
-    Before a signal can end the demo, each part of the cloud is registered in ``standing``, which removes it at the end.
+    While a part of the cloud is created, a signal is deferred until the part is registered in ``standing``. At the end
+    ``standing`` removes all registered parts.
     """
     from agent.cmd.demo_run import run
     from agent.demo import cloud
@@ -165,8 +166,8 @@ def _shown(command: Demo, *, keep: bool, form: str, page: str | None) -> DemoRun
                 _answer(command, ran, form, _commands(built))
                 _say_how_to_go_on(built)
         if keep:
-            # With --keep, cancel the clean-up only after the text is printed: without this text, the operator would not
-            # know how to remove the cloud.
+            # With --keep, the cloud stays, so cancel the clean-up. The text that says how to remove the cloud has been
+            # printed by now. If the text cannot be printed, the clean-up still removes the cloud.
             standing.pop_all()
     if not keep:
         progress("done")

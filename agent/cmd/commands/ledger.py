@@ -106,7 +106,7 @@ class Ledger(ReportingCommand, ListCommand):
 
 
 def _unread(report: AuditReport, resource_class: str | None) -> tuple[str, ...]:
-    """Return the unread sources that the requested rows need; rows of one class need fewer sources than all rows."""
+    """Return the sources that the requested rows need and that could not be read; one class needs fewer sources."""
     from agent.render.explain import unread, unread_books
 
     if resource_class is None:

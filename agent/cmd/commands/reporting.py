@@ -64,7 +64,10 @@ class ReportingCommand(BaseCommand):
         return super().produce_output(parsed_args, *listing)  # type: ignore[misc]  # of a list command
 
     def run(self, parsed_args: argparse.Namespace) -> int:
-        """Print the answer and return the exit code; 0 and 3 become 2 if the daemon's report is old or incomplete."""
+        """Print the answer and return the exit code.
+
+        If the answer is from a daemon's report that is old or incomplete, the code is 2 instead of 0 or 3.
+        """
         from agent.exit_codes import first_of
 
         code = int(super().run(parsed_args))

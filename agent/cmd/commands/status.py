@@ -81,5 +81,5 @@ def _code(outcome: Outcome, *, partial: bool) -> int:
     from agent.exit_codes import BUG, PARTIAL, REFUSED, TEMPORARY, code_of
 
     code = code_of(outcome)
-    # A stale report or an unreadable row counts like an unread source: the answer is partial.
+    # A stale report or an unreadable row makes the answer partial, as a source that could not be read does.
     return PARTIAL if partial and code not in (BUG, REFUSED, TEMPORARY) else code

@@ -15,8 +15,8 @@ COLUMNS = ("store", "owner_kind", "owner", "what", "size_bytes", "source", "stor
 def storage_listing(report: AuditReport, owner: str | None) -> Listing:
     """Return the rows of all owners, or only the rows of ``owner`` if ``owner`` is not None.
 
-    Raises UsageError if every source was read and ``owner`` owns no storage, NoDocument (exit code 2) if a source was
-    not read.
+    If ``owner`` owns no storage, the function raises UsageError. But if a source was not read, ``owner`` may own
+    storage there, so the function raises NoDocument (exit code 2) instead.
     """
     from agent.render.documents import storage_rows
     from agent.render.storage_grid import storage_foot, storage_grid

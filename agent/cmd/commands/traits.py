@@ -20,7 +20,10 @@ class Traits(ReportingCommand, ListCommand):
     )
 
     def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing, int]:
-        """Return the list of traits and the exit code. If Placement could not be read, --diff lists no rows."""
+        """Return the list of traits and the exit code.
+
+        --diff compares with Placement. If Placement could not be read, --diff therefore lists no rows.
+        """
         from agent.exit_codes import CLEAN, FINDINGS, answer_code, first_of
         from agent.model.snapshot import LIBVIRT, PLACEMENT
         from agent.render.documents import trait_rows

@@ -63,7 +63,7 @@ class ProgramWords:
 
     @property
     def second_words(self) -> dict[str, tuple[tuple[str, str], ...]]:
-        """The commands of two words: {first word: pairs (second word, the command's summary)}."""
+        """The commands that have two words. Maps each first word to pairs: (second word, the command's summary)."""
         pairs = [(each.name.partition(" "), each.summary) for each in self.commands if " " in each.name]
         firsts = dict.fromkeys(first for (first, _, _), _ in pairs)
         return {word: tuple((second, text) for (first, _, second), text in pairs if first == word) for word in firsts}
@@ -74,7 +74,7 @@ _FOLDERS = frozenset({"DIR"})
 
 
 def options_of(parser: argparse.ArgumentParser, codes: tuple[str, ...]) -> tuple[OptionWords, ...]:
-    """Return the parser's options. ``codes`` are the finding codes, which complete an argument named CODE."""
+    """Return the parser's options. ``codes`` are the finding codes: the words that may follow an option with CODE."""
     return tuple(_option(action, codes) for action in parser._actions if action.option_strings)
 
 

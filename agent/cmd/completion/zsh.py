@@ -66,8 +66,8 @@ def _next_word(pattern: str, following: Iterable[tuple[str, str]]) -> Iterator[s
 def _command(command: CommandWords) -> Iterator[str]:
     yield f"    ({_single(command.name)})"
     specs = [spec for option in command.options for spec in _specs(option)]
-    # zsh also counts the command's own words as arguments. If the operands are unknown, their list is "()", for which
-    # zsh offers nothing and prints no message.
+    # The rest pattern "*:" is always there, because zsh also counts the command's own words as arguments. If the
+    # operands are unknown, the list is "()": zsh then offers nothing and prints no message.
     operands = dict.fromkeys(part for word in command.operands for part in word.split())
     specs.append(_single(f"*: :({' '.join(operands)})"))
     yield " ".join(("      _arguments -S $always", *specs, ";;"))

@@ -20,7 +20,7 @@ from agent.telemetry.text_form import message
 
 DEV_LOG = "/dev/log"
 IDENTIFIER = "stocktake"
-#: The longest wait in seconds for a syslog server that does not read.
+#: The longest wait in seconds for a syslog server that does not read its socket.
 SEND_S = 1.0
 # The kinds of journal entries that ``stocktake adopt`` writes (agent/healing/identity_journal.py).
 _ADOPTED = frozenset({"compute-id-file", "provider-name", "record", "store"})

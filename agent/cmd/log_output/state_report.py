@@ -1,9 +1,9 @@
 """Write the report that SIGUSR2 causes: package, threads, processes, configuration, and what the daemon is doing.
 
 oslo.reports makes the report, as for other OpenStack services. The library takes 21 MiB and 0.2 s, so it is imported
-when the signal comes. The library's signal handler is not used: it interrupts the main thread at any instruction, so
-its work could deadlock with that thread. The library's section on the configuration is not used either, because that
-section shows the logins in URLs.
+when the signal comes. The library's signal handler is not used, because it interrupts the main thread at any
+instruction. If the main thread then has a lock that the handler needs, the handler waits forever. The library's section
+on the configuration is not used either, because that section shows the logins in URLs.
 """
 
 from __future__ import annotations
@@ -85,7 +85,10 @@ def _constant(body: str) -> Callable[[], str]:
 
 
 def _processes() -> Any:  # noqa: ANN401 - a model of oslo.reports
-    """Return this process and its children; a sentence instead if a child ends while the library reads its data."""
+    """Return the section about this process and its children.
+
+    If a child ends while the library reads its data, return a sentence instead.
+    """
     from oslo_reports.generators import process
 
     try:
@@ -95,7 +98,10 @@ def _processes() -> Any:  # noqa: ANN401 - a model of oslo.reports
 
 
 def _threads() -> str:
-    """Return each thread's name and stack, one line a frame: the line of source code, but no variable's value."""
+    """Return each thread's name and stack.
+
+    Each frame of a stack is one line, with the line of source code but without the values of variables.
+    """
     from oslo_reports.generators import threading as stacks
 
     names = {thread.ident: thread.name for thread in threading.enumerate()}

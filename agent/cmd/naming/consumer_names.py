@@ -50,7 +50,10 @@ def known_names(report: AuditReport) -> frozenset[str]:
 
 
 def _by_key(report: AuditReport, typed: str) -> tuple[str, ...]:
-    """Return the consumer whose key is ``typed``, else the owners of the volume that ``typed`` names; () if none."""
+    """Return ``typed`` itself if a consumer has it as its key, else the owners of the logical volume ``typed``.
+
+    Return () if there is neither such a consumer nor such a volume.
+    """
     if any(row.consumer_key == typed for row in report.ledger):
         return (typed,)
     owners = {row.owner for row in report.storage if row.source == f"{_LVM}{typed}"}

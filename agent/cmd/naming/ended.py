@@ -10,9 +10,9 @@ from agent.model.finding import GoneFinding
 
 
 def ended_words(typed: str, gone: Iterable[GoneFinding], entries: Iterable[Entry]) -> str | None:
-    """Return one sentence about the finding whose id begins with ``typed``.
+    """Return one sentence about the end of a finding. ``typed`` is the beginning of the finding's id.
 
-    Returns None if this command's audits did not see the finding end, and no journal entry repaired it.
+    Returns None if the journal has no repair of the finding and ``gone`` does not contain the finding.
     """
     if not could_be_beginning(typed):
         return None

@@ -1,6 +1,6 @@
 """Explain a finding code: print its runbook from agent/runbooks, or else the docstring of the finding's own module.
 
-The command then needs neither a configuration nor root, so an operator can read the page on any machine.
+For this the command needs no configuration and no root rights, so an operator can read the page on any machine.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ def _files() -> tuple[Traversable, ...]:
 
 
 def _page_of_rule(code: str) -> str | None:
-    """Return a short page made from the code's rule and from the docstring of the module with the code's name."""
+    """Return a short page for a code without a runbook; None if no rule has this code.
+
+    The page has the docstring of the module that is named after the code, and facts from the code's rule.
+    """
     from agent.findings import BUILTIN
 
     rule = next((rule for rule in BUILTIN if rule.code == code), None)

@@ -90,9 +90,9 @@ def _finding(report: AuditReport, what: str) -> SeenFinding | None:
 
 def _consumer(report: AuditReport, what: str) -> str:
     consumer = consumer_of(report, what)
-    # A uuid, or a name that was translated to a uuid, can only mean a consumer. If a source could not be read, any
-    # name may mean a consumer of that source. In these cases ``require_consumer`` raises the error if there is no
-    # such consumer.
+    # If ``what`` is a uuid, or a name that ``consumer_of`` translated to a uuid, it can only name a consumer. If a
+    # source could not be read, any name may be that of a consumer which only this source knows. In these cases
+    # ``require_consumer`` raises the error if there is no such consumer.
     if unread(report) or consumer != what or could_be_beginning(what) or _is_known(report, consumer):
         return require_consumer(report, consumer)
     words = {name.lower(): name for name in (*known_classes(report), *known_codes(), *known_names(report))}

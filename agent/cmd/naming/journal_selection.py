@@ -29,7 +29,7 @@ def selected(entries: tuple[Entry, ...], asked: Selection) -> tuple[Entry, ...]:
 
 
 def named_in(entries: tuple[Entry, ...], name: str) -> frozenset[str]:
-    """Return the uuids of the consumers with this name: the reason in an entry contains ``instance UUID (NAME)``."""
+    """Return the uuids of the consumers with this name. An entry's reason names its consumer as ``UUID (NAME)``."""
     return frozenset(
         entry.change.consumer_uuid
         for entry in entries

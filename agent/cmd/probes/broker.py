@@ -29,8 +29,8 @@ def _broker(options: BusOptions, _deadline: Deadline) -> str:
     try:
         reach(bus)
     except Exception as error:
-        # oslo.messaging also raises exceptions of other libraries. ``Complaints`` turns them into errors without the
-        # password.
+        # Catch everything, because oslo.messaging also raises exceptions of other libraries. Their texts may contain
+        # the broker's password; ``Complaints`` makes an error without the password.
         raise Complaints(options, TOPIC).undelivered(error) from error
     finally:
         bus.close()

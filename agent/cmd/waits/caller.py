@@ -9,9 +9,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-#: The most seconds that a command waits before its next request while Placement is overloaded. The daemon may wait
-#: longer, because no operator waits for the daemon. A command may continue after such a short pause, because one
-#: command adds little load.
+#: The maximum pause in seconds before a command's next request while Placement is overloaded. The pause is short,
+#: because an operator waits for the command and one command adds little load. The daemon may pause longer, because
+#: no operator waits for the daemon.
 PAUSE_OF_A_COMMAND_S = 5.0
 DAEMON_PROGRAM = "stocktake-agent"
 

@@ -81,7 +81,10 @@ class Progress:
 
     @contextlib.contextmanager
     def waiting(self, what: str, at_most_s: float) -> Iterator[None]:
-        """Show in the block, after two seconds, that the command waits for ``what``, at most ``at_most_s`` seconds."""
+        """Show, while the block runs, that the command waits for ``what`` for at most ``at_most_s`` seconds.
+
+        Nothing is shown if the block ends within two seconds.
+        """
         now = self._monotonic()
         with self._lock:
             before, self._wait = self._wait, Wait(what, now, now + at_most_s)
@@ -137,7 +140,10 @@ class Progress:
 
 @contextlib.contextmanager
 def waits_shown(options: argparse.Namespace) -> Iterator[Watch]:
-    """Yield a function. Its result, a context manager, shows one wait on stderr, or nothing if --quiet was passed."""
+    """Yield a function that returns a context manager, which shows one wait on stderr while its block runs.
+
+    If --quiet was passed, the context manager shows nothing.
+    """
     progress = Progress(sys.stderr, form_for(options, sys.stderr))
     try:
         yield progress.waiting

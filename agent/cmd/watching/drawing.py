@@ -26,7 +26,7 @@ from agent.render.layout import Line, Span, Tone
 USUAL_STRIP = 80
 #: The most problems (unreachable brokers, unread host lists) that the head names. The head only counts the others.
 MOST_PROBLEMS = 3
-#: The most columns that the filter's text takes in the last line of the screen, which explains the keys.
+#: The last line of the screen explains the keys and shows the filter's text in at most this number of columns.
 MOST_FILTER = 24
 #: The number of table rows that stay visible if the screen is too low for the whole head.
 LEAST_ROWS = 3
@@ -117,7 +117,8 @@ def _table(view: FleetView, rows: Sequence[HostRow], width: int | None, selected
         mark = ">" if selected is not None and number == selected + 1 else " " * margin
         texts = [_padded(getattr(each, name), widths[name], right=name in _RIGHT) for name in columns]
         sev, rest = texts[0], (" " * GAP).join(("", *texts[1:])).rstrip()
-        # The line is cut only if the terminal is too narrow even for the columns that the table always shows.
+        # ``columns_for`` leaves out columns if the terminal is narrow, but some columns are always shown. The line is
+        # cut only if even these columns are too wide.
         rest = _fit(rest, None if room is None else room - len(sev))
         yield Line((Span(mark), Span(sev, TONES[row.condition] if row else Tone.PLAIN), Span(rest)))
 

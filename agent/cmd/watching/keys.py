@@ -45,7 +45,10 @@ def keys_in(data: bytes) -> tuple[list[str], bytes]:
 
 
 def rest_key(rest: bytes) -> list[str]:
-    """Return the keys for bytes after which no more bytes came: a single ESC byte is the Escape key, else no key."""
+    """Return the keys for an unfinished sequence that never continued.
+
+    A single ESC byte is the Escape key. For any other bytes, return no key.
+    """
     return [ESCAPE] if rest == _ESC else []
 
 

@@ -24,7 +24,7 @@ from agent.render.layout import Look
 
 #: The wait ends when no further host has answered for this many seconds.
 SETTLED_S = 2.0
-#: Seconds to wait for the lists of expected hosts after the last answer.
+#: After the agents' last answer, the command waits at most this many seconds for the lists of expected hosts.
 LISTS_S = 25.0
 _LOOK_S = 0.1
 _STDOUT = "-"
@@ -50,8 +50,9 @@ class Round:
 def one_round(watched: Watched, wanted: Round, out: TextIO) -> int:
     """Wait for the answers, print, and return the exit code.
 
-    75: a broker is unreachable. 2: no agent answered, or ``fail_on`` has ``never`` (expected hosts that never sent a
-    message) and a list of expected hosts could not be read. 3: a condition of ``fail_on`` holds.
+    75: a broker is unreachable. 2: no agent answered. 3: a condition of ``fail_on`` holds. The code is also 2 if
+    ``fail_on`` has ``never`` (an expected host has never sent a message), but a list of expected hosts could not be
+    read.
     """
     _wait_for_answers(watched, wanted.timeout_s)
     with wanted.waiting("the list of expected hosts", LISTS_S):

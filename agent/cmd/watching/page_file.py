@@ -12,8 +12,8 @@ from agent.cmd.watching.setup import Watched
 from agent.errors import SourceUnavailable
 from agent.fleet.view import FleetView
 
-#: The seconds from one page to the next. The first page is written at the start, before any host has answered, so the
-#: second page follows after SOON_S.
+#: The seconds from one page to the next. The first page is written at the start, when no host has answered yet, so it
+#: says little. The second page therefore follows sooner: after SOON_S.
 EVERY_S = 60.0
 SOON_S = 10.0
 
@@ -31,10 +31,11 @@ def write_view(file: str, view: FleetView) -> None:
 
 @contextlib.contextmanager
 def page_kept(file: str | None, watched: Watched) -> Iterator[None]:
-    """Write the page again and again during the block, and once at its end. If ``file`` is None, write no page.
+    """Write the page again and again during the ``with`` block, and once at the end of the block.
 
-    Raises SourceUnavailable if the first page cannot be written. A later failure is printed to stderr at the end of the
-    block, because the code in the block may use the whole terminal.
+    If ``file`` is None, no page is written. Raises SourceUnavailable if the first page cannot be written. If a later
+    page cannot be written, the error is printed to stderr only at the end of the block, because the code in the block
+    may draw on the whole terminal.
     """
     if file is None:
         yield

@@ -75,7 +75,8 @@ def run(wanted: Wanted, out: TextIO) -> int:
 _PRINTERS: Mapping[str, Callable[[TextIO], Printer]] = MappingProxyType(
     {"table": Lines, "json": JsonLines, "csv": CsvLines}
 )
-#: Receivers that print nothing when a message arrives: the screen, or the output of --once, shows all hosts.
+#: Receivers for the screen and for --once. They print nothing when a message arrives, because both outputs show all
+#: hosts together.
 _QUIET = Receivers(listen=lambda _cell: None, complain=None, told=None)
 
 

@@ -25,7 +25,7 @@ NOVA, NOBODY = "nova", "none"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """A cell that the operator named on the command line: its name ("" if it is the only one), its configuration."""
+    """A cell that the operator named on the command line. ``name`` is "" if it is the only cell."""
 
     name: str
     loaded: Loaded
@@ -33,10 +33,11 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receivers:
-    """Functions that ``watch`` calls. ``listen`` takes a cell's name and returns the receiver of its valid messages.
+    """Functions that ``watch`` calls.
 
-    ``complain`` gets a sentence about each sender of unreadable messages, ``told`` a sentence about each change of a
-    broker (unreachable, reachable again).
+    ``listen`` takes a cell's name and returns the function that receives the valid messages of this cell. ``complain``
+    gets a sentence about each sender of unreadable messages. ``told`` gets a sentence when a broker becomes unreachable
+    or reachable again.
     """
 
     listen: Callable[[str], Listen | None]

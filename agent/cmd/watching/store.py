@@ -9,11 +9,11 @@ from typing import Any
 from agent.errors import SourceInconsistent
 from agent.fleet.host import HostSeen, host_seen, sender_of
 
-#: The maximum number of hosts of one cell. No real cell has more hosts; more host names come from a client that invents
-#: them.
+#: The maximum number of hosts of one cell. No real cell has more hosts. So if more host names arrive, some client
+#: invents names.
 MOST_HOSTS = 30_000
-#: The maximum number of senders of unreadable messages that the store remembers. Also the maximum number of hosts that
-#: the store counts as left out.
+#: The store remembers at most this many senders of unreadable messages. It also counts at most this many hosts as left
+#: out.
 MOST_ODD = 1000
 
 #: A function that gets each valid message, and the HostSeen that was read from the message.
@@ -71,8 +71,8 @@ class HostStore:
                 if len(self._left_out) < MOST_ODD:
                     self._left_out.add(seen.host)
                 return None
-            # Two threads may handle two messages of one host at the same time: keep the message that was received
-            # later.
+            # Two threads may handle two messages of one host at the same time, and the older one may come here last.
+            # Keep the message that was received later.
             if before is None or before.received_at <= received_at:
                 self._hosts[seen.host] = seen.after(before)
         return seen

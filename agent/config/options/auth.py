@@ -19,9 +19,11 @@ from agent.config.options import placement
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthOptions:
-    """The options of the auth plugin. ``options``: auth_type and the plugin's options, each with its group.
+    """The options that the auth plugin reads.
 
-    ``unchecked``: the group in which any option name is accepted, because its auth_type is unset or unknown.
+    ``options``: pairs of a group and an option: ``auth_type``, and the options of the plugin that it names.
+    ``unchecked``: the group in which the agent accepts any option name, because ``auth_type`` is unset or names no
+    installed plugin, so the plugin's option names are not known.
     """
 
     options: tuple[tuple[str, cfg.Opt], ...]

@@ -58,7 +58,7 @@ def parse_device_specs(texts: Sequence[str]) -> tuple[DeviceSpec, ...]:
 
 
 def _entries(text: str, problems: list[str]) -> list[tuple[str, dict[str, object]]]:
-    """Parse one value of ``device_spec``; return (the entry's JSON text for messages, its fields) for each entry."""
+    """Parse one value of ``device_spec``. Return a pair for each entry: its JSON text, for messages, and its fields."""
     try:
         decoded = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -189,9 +189,10 @@ def _whole(name: str, value: object) -> str:
     flags = _FLAGS.match(text)
     if flags is None:
         return f"(?:{text}).*"
-    # Since Python 3.11, a global flag such as (?i) is an error unless it is at the start of the expression. Therefore
-    # (?i)TEXT becomes the group (?i:TEXT). With the flag x, TEXT may end in a comment. The newline ends the comment,
-    # which would otherwise hide the closing bracket of the group.
+    # Since Python 3.11, a global flag such as (?i) is an error unless it is at the start of the expression. In a group
+    # it would not be at the start, so (?i)TEXT becomes the group with a flag of its own: (?i:TEXT).
+    # With the flag x, TEXT may end in a comment, and the comment would hide the closing bracket of the group. So a
+    # newline is added, which ends the comment.
     end = "\n" if "x" in flags[1] else ""
     return f"(?{flags[1]}:{text[flags.end() :]}{end}).*"
 

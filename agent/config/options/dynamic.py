@@ -28,7 +28,7 @@ class Family(NamedTuple):
 
 MDEV = Family(devices.type_group(""), devices.GROUP, "enabled_mdev_types")
 PHYSNETS = Family(neutron.physnet_group(""), neutron.GROUP, "physnets")
-# The last family is [vgpu_TYPE], the deprecated name of [mdev_TYPE].
+# [vgpu_TYPE] is the deprecated name of [mdev_TYPE], so its groups depend on the same option.
 FAMILIES = (MDEV, PHYSNETS, MDEV._replace(prefix="vgpu_"))
 
 
@@ -67,7 +67,7 @@ def _in_force(own: Book, nova_conf: Book, family: Family) -> Sequence[str]:
             try:
                 named: list[str] = book.read(family.group, opt)
             except ConfigError:
-                # load.py reads this option again together with all others, and then reports the error.
+                # The error is not reported here: load.py reads all options later, this one too, and reports all errors.
                 return ()
             return named
     return ()

@@ -9,8 +9,8 @@ from agent.errors import ConfigError
 from agent.model.heal import HealSettings
 
 GROUP = "heal"
-# The seconds between two audits of nova-compute if update_resources_interval is 0: nova/compute/manager.py then uses
-# oslo.service's default.
+# If update_resources_interval is 0, nova-compute audits its resources at this interval in seconds: the default of
+# oslo.service, which nova/compute/manager.py then uses.
 _NOVA_DEFAULT_S = 60.0
 _NOVA_AUDITS = 3
 
@@ -76,8 +76,8 @@ def heal_settings(loaded: Loaded) -> HealSettings:
 
 def _check_codes(loaded: Loaded) -> None:
     if loaded.origin(GROUP, "codes") == DEFAULT_ORIGIN:
-        # Import the repairs only if a file sets the codes: a daemon that does not heal must not keep the repairs in
-        # memory.
+        # If no file sets the codes, there is nothing to check. Return before the repairs are imported, because a daemon
+        # that does not heal must not keep the repairs in memory.
         return
     from agent.repairs import BY_CODE, DAEMON_CODES
 

@@ -1,4 +1,7 @@
-"""[healthcheck]: where the daemon answers health checks; not read from nova.conf, which is for nova-compute."""
+"""[healthcheck]: where the daemon answers health checks.
+
+The agent does not read this group from nova.conf, because nova.conf is for nova-compute.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,8 @@ def health_options_from(loaded: Loaded) -> HealthOptions:
 def addresses(loaded: Loaded, group: str) -> tuple[Address, ...]:
     """Return the addresses in the group's option ``uri``. Raises ConfigError that names each invalid address."""
     found, problems = [], []
-    # A relative run_dir is a problem of its own, which agent_options_from reports.
+    # If run_dir is a relative path, agent_options_from reports it. An address below such a run_dir is skipped here, so
+    # that the same mistake is not reported twice.
     of_run_dir = f"unix://{loaded.value('agent', 'run_dir')}/"
     for uri in loaded.value(group, "uri"):
         if uri.startswith(of_run_dir) and not of_run_dir.startswith("unix:///"):

@@ -1,4 +1,4 @@
-"""[lvm]: the volume groups to audit; only the volume group of the guests' disks can change DISK_GB."""
+"""[lvm]: the volume groups to audit. Only the volume group with the guests' disks has an influence on DISK_GB."""
 
 from __future__ import annotations
 

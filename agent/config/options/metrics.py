@@ -1,4 +1,4 @@
-"""[metrics]: where Prometheus reads metrics; no option comes from nova.conf, whose [metrics] is the scheduler's."""
+"""[metrics]: where Prometheus reads metrics. nova.conf's [metrics] is not used: it belongs to nova-scheduler."""
 
 from __future__ import annotations
 

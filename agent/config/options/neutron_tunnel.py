@@ -1,4 +1,4 @@
-"""[neutron_tunnel]: the NUMA cells near tunnelled networks; name and meaning are those of nova.conf."""
+"""[neutron_tunnel]: the NUMA cells near tunnelled networks. The group has the same name and meaning in nova.conf."""
 
 from __future__ import annotations
 

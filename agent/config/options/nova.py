@@ -23,9 +23,9 @@ OPTS: list[tuple[str, list[cfg.Opt]]] = [
 
 INSTANCES_PATH = "$state_path/instances"
 
-# The options, as (group, option), that nova-compute does not read at every start. nova-compute therefore starts even if
-# the value of such an option is malformed. nova-compute reads num_intel_tdx_guests only if libvirt offers TDX, the
-# ratios only to create a compute node record, and the database URL never.
+# Options that nova-compute does not read at every start, as (group, option). So nova-compute starts even if the value
+# of such an option is malformed. It reads num_intel_tdx_guests only if libvirt offers TDX, the ratios only to create a
+# compute node record, and the database URL never.
 READ_AT_NEED = frozenset(
     (
         ("libvirt", "num_intel_tdx_guests"),
@@ -35,5 +35,5 @@ READ_AT_NEED = frozenset(
         ("database", "connection"),
     )
 )
-# Values of [libvirt] images_type with which nova-compute reads [DEFAULT] force_raw_images at its start.
+# If [libvirt] images_type has one of these values, nova-compute reads [DEFAULT] force_raw_images at its start.
 RAW_ONLY = ("lvm", "rbd")

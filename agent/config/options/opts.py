@@ -51,7 +51,8 @@ def logging_opts() -> list[cfg.Opt]:
     option is malformed, oslo.config ends the process with status 1 and does not raise an error.
     """
     (point,) = importlib.metadata.entry_points(group="oslo.config.opts", name="oslo.log")
-    # fatal_deprecations configures a helper for deprecations in other projects; Stocktake does not read it.
+    # fatal_deprecations is left out, because it has no effect in Stocktake: only oslo.log's helper that reports
+    # deprecated features reads the option, and Stocktake does not use this helper.
     return [opt for _, opts in point.load()() for opt in opts if opt.dest != "fatal_deprecations"]
 
 

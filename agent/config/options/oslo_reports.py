@@ -1,4 +1,4 @@
-"""[oslo_reports]: where the agent writes its report on SIGUSR2; oslo.reports' own group, never read from nova.conf."""
+"""[oslo_reports]: where the agent writes its report on SIGUSR2. The agent does not read this group from nova.conf."""
 
 from __future__ import annotations
 

@@ -11,9 +11,9 @@ from oslo_config import cfg
 
 GROUP = "placement"
 
-# Default values of keystoneauth's options, where they differ from keystoneauth's own defaults. service_type and
-# valid_interfaces have the same defaults as in nova. keystoneauth has no default for the time-out, so a call could
-# hang, and none for the numbers of retries. Only GET requests are retried: the client never sends a write twice.
+# Stocktake's defaults for some of keystoneauth's options. service_type and valid_interfaces have nova's defaults.
+# Without a default for the time-out, a call could hang; keystoneauth itself has no default for the time-out and for the
+# numbers of retries. Retries apply only to GET requests: the client never sends a write twice.
 DEFAULTS = {
     "service_type": "placement",
     "valid_interfaces": ["internal", "public"],

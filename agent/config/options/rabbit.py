@@ -23,7 +23,8 @@ from agent.config.loaded import Loaded
 from agent.errors import ConfigError
 
 GROUP = "oslo_messaging_rabbit"
-# The valid URL schemes: the names of oslo.messaging's RabbitMQ driver. A kombu transport may follow after "+".
+# The valid URL schemes: the names of oslo.messaging's RabbitMQ driver. The name of a kombu transport may follow, as in
+# "kombu+memory".
 SCHEMES = ("rabbit", "kombu")
 _LAST_PORT = 65535
 _ESCAPED = "characters such as / ? # , in a password must be percent-encoded"

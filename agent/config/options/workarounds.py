@@ -1,4 +1,4 @@
-"""[workarounds]: nova's workaround that changes an inventory; name and meaning are those of nova.conf."""
+"""[workarounds]: the one workaround of nova that changes an inventory. Its name and meaning are as in nova.conf."""
 
 from __future__ import annotations
 

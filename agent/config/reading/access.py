@@ -27,7 +27,10 @@ Reader = Callable[[Loaded], T]
 
 
 def source_access(loaded: Loaded, uri: Reader[str], ceph: Reader[CephAccess | None]) -> SourceAccess:
-    """Return how an operator reaches the sources. ``uri`` and ``ceph`` read libvirt's URI and the access to Ceph."""
+    """Return how an operator reaches the sources.
+
+    Two functions read parts of the configuration: ``uri`` returns libvirt's URI, ``ceph`` how Ceph is reached.
+    """
     section = _value(loaded, "placement", "auth_section") or "placement"
     override = _value(loaded, "placement", "endpoint_override") or _value(loaded, section, "endpoint")
     state = _known(state_options_from, loaded)

@@ -105,6 +105,9 @@ def _digits(found: re.Match[str]) -> str:
 
 
 def _excluded_digits(found: re.Match[str]) -> str:
-    """Return the number in plain digits, at most HIGHEST_CPU, because no host has a CPU with a higher number."""
+    """Return an excluded number in plain digits.
+
+    A higher number than HIGHEST_CPU becomes HIGHEST_CPU, because no host has a CPU with a higher number.
+    """
     digits = _digits(found)
     return str(min(int(digits), HIGHEST_CPU)) if digits.isdecimal() else digits

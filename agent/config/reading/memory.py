@@ -78,7 +78,7 @@ def huge_page_notices(loaded: Loaded) -> Iterator[str]:
 
 
 def _pages_of(loaded: Loaded, text: str) -> ReservedPages | None:
-    """Parse an entry of reserved_huge_pages; None for an entry of nova.conf that applies to no page."""
+    """Parse an entry of reserved_huge_pages. Return None if it is nova.conf's and names pages that no host has."""
     return parse_novas_pages(text) if is_novas(loaded, _HUGE_PAGES) else parse_reserved_pages(text)
 
 

@@ -95,7 +95,7 @@ class _Document:
     lines: Mapping[tuple[str | int, ...], int]
 
     def at(self, *where: str | int) -> str:
-        """Return ``file:line`` of the part at this path, or of the nearest part that encloses the path."""
+        """Return ``file:line`` of the part at the path ``where``; if it has no line, of the nearest part around it."""
         known = next((where[:n] for n in range(len(where), 0, -1) if where[:n] in self.lines), ())
         return f"{self.path}:{self.lines.get(known, 1)}"
 
@@ -178,8 +178,8 @@ def _places(path: str, node: Any, where: tuple[str | int, ...] = ()) -> Iterator
                 raise ConfigError(f"{path}:{line}: {key.value} is named twice in one mapping")
             seen.add(key.value)
             yield from _places(path, value, (*where, key.value))
-            # Yield the key's line last: the caller's dict keeps the last line of a part, and operators search for the
-            # key.
+            # Messages should name the key's line and not the value's, because operators search for the key. So yield
+            # the key's line last: the caller's dict keeps the last line of each part.
             yield (*where, key.value), line
 
 

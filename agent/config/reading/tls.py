@@ -22,7 +22,10 @@ def tls_files(loaded: Loaded) -> None:
 
 
 def cafile_notices(loaded: Loaded) -> Iterator[str]:
-    """Yield a notice if nova.conf names a CA file that does not exist; only an https URL needs the file."""
+    """Yield a notice if nova.conf names a CA file that does not exist.
+
+    This is not an error, because only an https URL needs the file.
+    """
     path = loaded.value(*_CAFILE)
     if path and not os.path.exists(path):
         problem = f"{loaded.quote(*_CAFILE)}: there is no such file"

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 class HostCpu:
     """The host's CPU: ``<cpu>`` in libvirt's host capabilities.
 
-    ``features`` are the host's features together with those of its CPU model (baselineCPU). ``features`` is None if
-    libvirt reports no model and no features. ``maxphysaddr`` is (mode, bits or None), None if libvirt reports none.
+    ``features`` are the features that libvirt lists for the host, and those that the host's CPU model implies (libvirt
+    expands the model by baselineCPU). ``features`` is None if libvirt reports neither a model nor features.
+    ``maxphysaddr`` is (mode, bits) from libvirt's element of this name, in which bits may be None; None without this
+    element.
     """
 
     arch: str
@@ -97,7 +99,8 @@ class MissingPart:
     """A part of the capabilities that could not be read, with libvirt's reason.
 
     ``detail`` is the CPU model for MODEL_FEATURES, the architecture (and machine type) for MACHINE, else "".
-    ``passing``: whether the next read may succeed. False if libvirt itself refused the request.
+    ``passing`` is True if the problem may end by itself, so that the next read may succeed. It is False if libvirt
+    itself refused the request.
     """
 
     part: Part
@@ -115,9 +118,10 @@ class MissingPart:
 class Capabilities:
     """All capabilities of one libvirt connection.
 
-    ``domain`` is sorted by architecture and machine, None if libvirt's driver has no getDomainCapabilities. As in nova,
-    an architecture whose emulator libvirt cannot run is left out of ``domain`` and of ``missing``. ``model_features``
-    are (CPU model, its features) for the models of guests with ``cpu_mode`` custom or none.
+    ``domain`` is sorted by architecture and machine type; None if libvirt's driver has no getDomainCapabilities. If
+    libvirt cannot run the emulator of an architecture, neither ``domain`` nor ``missing`` contains the architecture, as
+    in nova. ``model_features`` has pairs of a CPU model and its features. The agent reads these pairs only for the
+    models that nova gives to guests with ``cpu_mode`` custom or none.
     """
 
     host_cpu: HostCpu

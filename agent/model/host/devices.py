@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class PciKind(enum.Enum):
     """The values of nova's ``dev_type``.
 
-    In order: a device without virtual functions, a physical function, a virtual function, a vDPA device.
+    PCI: a device without virtual functions. PF: a physical function. VF: a virtual function. VDPA: a vDPA device.
     """
 
     PCI = "type-PCI"

@@ -11,8 +11,8 @@ from agent.model.host.capabilities import Capabilities
 from agent.model.host.devices import Devices
 from agent.model.nova import Flavor
 
-#: A key in the metadata of fields that comparisons of facts must ignore. Before the facts of two audits are compared,
-#: the value at this key replaces the field's own value in both.
+#: A key in the metadata of a field that a comparison of two audits' facts must ignore. Before the comparison, the field
+#: gets the value at this key in both audits' facts, so the field is equal in both.
 BLANK = "blank"
 #: Metadata of a field from which the three books are computed: if its value changes, the audit computes the books
 #: again.
@@ -20,7 +20,7 @@ COUNTED: Mapping[str, object] = MappingProxyType({"counted": True})
 
 
 def blanked(value: object) -> Mapping[str, object]:
-    """Return metadata for a field that the books do not need: comparisons of facts use ``value`` for the field."""
+    """Return metadata for a field that the books do not need. A comparison of facts replaces the field by ``value``."""
     return MappingProxyType({BLANK: value})
 
 

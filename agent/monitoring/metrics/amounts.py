@@ -62,7 +62,8 @@ def differs(report: AuditReport, before: Samples) -> Samples | None:
     kept = {sample.labels: sample.value for sample in before.get("resource_differs", ())}
     rows = [(row, shown) for row in report.inventory if (shown := row.wanted or row.recorded) is not None]
     # All child providers of the host share one value for each class. If one of their inventories is undecided, this
-    # value must stay as in the earlier audit. Therefore the loop handles undecided inventories last.
+    # value must stay as in the earlier audit. The loop handles undecided inventories last, so that the earlier value
+    # overwrites the value of the decided inventories.
     for row, shown in sorted(rows, key=lambda pair: not pair[0].is_decided):
         labels = (_hostname(report), _kind(report, row), shown.resource_class)
         is_other = row.wanted is not None and row.wanted != row.recorded
@@ -110,8 +111,8 @@ def book(report: AuditReport, name: str, before: Samples) -> Samples | None:
         return None
     rows = list(_in_tree(report))
     if name == "held":
-        # The amount of a ledger row with the verdict RESERVED comes from the configuration, so the row does not show
-        # that a source reports the class's use.
+        # ``seen`` has the classes whose use a source reports. A row with the verdict RESERVED does not count, because
+        # its amount comes from the configuration, not from a source.
         seen = {row.resource_class for row in rows if row.held is not None and row.verdict is not Verdict.RESERVED}
         rows = [row for row in rows if row.resource_class in seen | _OF_GUESTS]
     sums: dict[str, float] = defaultdict(float)
@@ -169,8 +170,8 @@ def unmanaged(report: AuditReport) -> Samples | None:
 def stores(report: AuditReport, before: Samples) -> Samples | None:
     """Return the size of each store and its bytes by kind of owner.
 
-    None if no store was read, or if the owners are unknown because the cloud's state or libvirt was not read. While the
-    source of a store cannot be read, the store keeps its values.
+    None if no store was read. Also None if the cloud's state or libvirt was not read, because the owners are then
+    unknown. If only the source of one store cannot be read, this store keeps its values of the earlier audit.
     """
     if not report.storage or not (was_read(report, LIBVIRT) and was_read(report, STATE)):
         return None

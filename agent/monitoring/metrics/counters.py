@@ -1,4 +1,4 @@
-"""Metrics that only grow: counts of audits, requests, conflicts, writes, changed findings and changes by heal.
+"""Metrics that only grow: the numbers of audits, conflicts, writes, source errors, changes of findings and repairs.
 
 If a metric's labels have a fixed list of values, a series exists from the start for every combination of these values,
 with the value 0. So an alert rule needs no ``absent()``.
@@ -36,7 +36,11 @@ _REASON_BY_START = {"look-again": "look_again", "libvirt": "event", "signal": "s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counters:
-    """Counts by metric and labels, the durations of audits, and the (number, total seconds) of reads by source."""
+    """The values of all counters.
+
+    ``sums``: each count, by metric and labels. ``audits``: the durations of the audits. ``reads``: for each source, the
+    number of reads and their total duration in seconds.
+    """
 
     sums: Mapping[Key, float] = field(default_factory=dict)
     audits: Histogram = field(default_factory=lambda: Histogram(bounds=AUDIT_BUCKETS))

@@ -33,8 +33,8 @@ class MetricsControl:
 
     The agent calls ``running_s`` at each scrape, the other functions after an audit or a reload.
 
-    ``interval_s`` returns the audit interval (None: no periodic audits), ``bus`` the message bus's counts (None: no
-    bus).
+    ``interval_s`` returns the audit interval, or None if there are no periodic audits. ``bus`` returns the message
+    bus's counts, or None if the agent uses no bus.
     """
 
     requests: Callable[[], RequestCounts]

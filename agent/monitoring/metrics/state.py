@@ -25,7 +25,8 @@ from agent.timing.instants import seconds_of
 
 _FIRST_CLASSES = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")
 _MOST_CODES = 10
-#: For each metric with a limit: (position of the label, maximum number of different values of this label).
+#: For each metric with limited series: the position of the label that is limited, and how many different values the
+#: label may have.
 _CAPS: Mapping[str, tuple[int, int]] = {
     **{
         f"resource_{name}": (2, 8)

@@ -74,7 +74,7 @@ def of_now(running_s: float, *, as_openmetrics: bool) -> bytes:
 
 
 def joined(fixed: bytes, now: bytes, *, as_openmetrics: bool) -> bytes:
-    """Return ``fixed`` and ``now`` as one text; OpenMetrics allows only one end mark."""
+    """Return ``fixed`` and ``now`` as one text. OpenMetrics allows only one end mark, so ``fixed`` loses its mark."""
     return (fixed.removesuffix(b"# EOF\n") if as_openmetrics else fixed) + now
 
 

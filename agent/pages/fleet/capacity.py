@@ -18,7 +18,7 @@ from agent.pages.page import Section
 from agent.pages.shapes import WIDTH, Box, label, rectangle, rule, text_width
 from agent.pages.sizes import beside_its_class, listed
 
-#: The maximum number of classes in the picture, and in the table of its numbers.
+#: The picture shows at most MOST_PICTURED classes; the table with the picture's numbers lists at most MOST_LISTED.
 MOST_PICTURED = 8
 MOST_LISTED = 60
 _LEFT, _RIGHT = 92.0, 770.0
@@ -130,7 +130,10 @@ def _bar(name: str, bar: _Bar, top: float, per_unit: float) -> Iterator[Shape]:
 
 
 def _widths(exact: Sequence[float]) -> list[float]:
-    """Return the widths of a bar's parts: each part is visible, and the widest part makes room for the small parts."""
+    """Return the widths of a bar's parts.
+
+    A part that would be too narrow to see gets the width _LEAST. The widest part becomes narrower by what this adds.
+    """
     widths = [max(_LEAST, width) for width in exact]
     if widths:
         widest = widths.index(max(widths))
@@ -162,7 +165,10 @@ def _table(sums: Sequence[ClassSums], lacking: int) -> Table:
 
 
 def _cells(each: ClassSums, lacking: int) -> tuple[Cell, ...]:
-    """Return the cells of a class; ``lacking`` hosts have no known inventory, so each class may be there too."""
+    """Return the cells of a class. ``lacking`` is the number of hosts without a known inventory.
+
+    Such a host may offer any class, so these hosts count as unknown in the row of every class.
+    """
     name = each.resource_class
     numbers = (each.capacity, each.used, each.wasted)
     ratios = sorted(each.ratios)

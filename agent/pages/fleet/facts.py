@@ -38,7 +38,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeSeen:
-    """The findings of one code on one host. ``severity`` is that of the most severe finding.
+    """The findings with one code on one host. ``severity`` is the highest severity of these findings.
 
     ``began`` is when the oldest of these faults began according to nova's database (ISO 8601), "" if the database does
     not say.
@@ -98,11 +98,14 @@ class Stranger:
 class HostDetails:
     """The facts of a report that an agent's message on the bus does not contain.
 
-    ``strangers`` are only the largest strangers of the host; ``strangers_left_out`` is the number of the smaller
-    strangers, and ``stranger_bytes`` the bytes of all strangers by kind of owner. ``stores_unread`` are the storage
-    sources that the audit could not read. ``rows_left_out`` is the number of the report's rows that this program cannot
-    read. ``codes`` has every code of the host's findings; ``newest`` are only the newest findings, and ``largest`` only
-    the consumers with the most VCPU.
+    ``strangers``: the host's largest strangers (see Stranger).
+    ``strangers_left_out``: the number of the other, smaller strangers.
+    ``stranger_bytes``: the bytes of all strangers, by kind of owner.
+    ``stores_unread``: the storage sources that the audit could not read.
+    ``rows_left_out``: how many rows of the report this program could not read.
+    ``codes``: an entry for every code that the host's findings have.
+    ``newest``: only the newest findings.
+    ``largest``: only the consumers with the most VCPU.
     """
 
     provider_uuid: str | None = None

@@ -88,7 +88,10 @@ def first_steps(facts: FleetFacts, places: Mapping[tuple[str, str], str]) -> tup
 
 
 def severities(facts: FleetFacts) -> Mapping[str, str]:
-    """Return the most severe known severity of each code. A message names only the severity of its worst finding."""
+    """Return the most severe known severity of each code.
+
+    A host's message names only the severity of its worst finding. Other severities come from the details of the host.
+    """
     found: dict[str, str] = {}
     for row in facts.view.rows:
         details = facts.details_of(row)
@@ -113,7 +116,8 @@ def _of_codes(rows: Sequence[HostRow], facts: FleetFacts) -> Iterator[_Step]:
         at_fault = _at_fault(code, affected, rows, facts)
         if severity == Severity.INFO.value or not at_fault:
             continue
-        # An agent with role observer repairs nothing: prefer a host where heal works to a more harmful host.
+        # Begin with a host on which heal works, even if another host does more harm: an agent with role observer
+        # repairs nothing.
         first = next((row for row in at_fault if _heals(code, row)), at_fault[0])
         yield _Step(
             (_ORDER[severity], places[first.key]),
@@ -147,10 +151,11 @@ def _causes(row: HostRow) -> Sequence[tuple[str, int]]:
 
 
 def _at_fault(code: str, affected: Sequence[HostRow], rows: Sequence[HostRow], facts: FleetFacts) -> Sequence[HostRow]:
-    """Return the hosts on which a repair of the finding helps.
+    """Return the hosts on which a repair of the finding helps: usually all affected hosts.
 
-    For consumers with allocations on several hosts, these are the hosts where the consumers do not run. A host is left
-    out if another finding there reports the consumer's allocation as wasted: then the operator repairs that finding.
+    A finding about consumers with allocations on several hosts is repaired on the hosts where the consumers do not run.
+    Such a host is left out if another finding there reports the allocation as wasted, because then the operator repairs
+    that other finding.
     """
     shared = shared_of(facts) if code == SPREAD_CODE else []
     if not shared or not all(each.home for each in shared):

@@ -22,7 +22,8 @@ from agent.pages.fleet.worst import places
 from agent.pages.page import Section
 from agent.pages.shapes import WIDTH, number
 
-#: The width of a square and its gap in units, the number of squares in a row, and the maximum number in the map.
+#: SIDE: the width of a square with its gap, in units of the picture. A_ROW: the number of squares in a row. MOST: the
+#: maximum number of squares in the map.
 SIDE = 15.0
 A_ROW = 64
 MOST = 10_000
@@ -56,7 +57,8 @@ def _picture(rows: Sequence[HostRow], facts: FleetFacts) -> Picture:
         height=number_of_rows(len(shown)) * SIDE,
         shapes=(Shape(tag="defs", children=tuple(_pattern(each) for each in used)), *shapes),
         table=_table(used, facts),
-        # Links are not allowed inside an element with the ARIA role ``img``.
+        # A square can be a link, and links are not allowed inside an element with the ARIA role ``img``. So the role is
+        # ``group``.
         role="group",
     )
 

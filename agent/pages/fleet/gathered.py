@@ -38,7 +38,8 @@ class Folder:
 def gathered(files: Iterable[tuple[str, Document | SourceError]], folder: Folder) -> FleetFacts:
     """Return the facts of all reports.
 
-    The page shows the state at the time of the newest audit, but not later than ``folder.made``.
+    The page shows the state at the time of the newest audit. If that time is after ``folder.made`` (a wrong clock), the
+    page shows the state at ``folder.made``.
 
     ``files`` has the name of each file, and its document or the error of reading the file.
     """

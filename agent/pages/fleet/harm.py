@@ -19,7 +19,7 @@ IN_WORDS = (
     "by harm and not by state: first what is sold twice, even with warnings only, then errors and what is "
     "wasted (the most VCPU, then PCPU, RAM and disk first), then hosts that are not known, then warnings"
 )
-#: Conditions of a host of which nothing, or not everything, is known.
+#: The conditions of hosts whose state is unknown or only partly known.
 NOT_KNOWN = frozenset({Condition.NEVER, Condition.SILENT, Condition.UNREADABLE, Condition.PARTIAL})
 _BAD = frozenset({Condition.ERROR, Condition.CRASHED, Condition.REFUSED})
 _CALM = frozenset({Condition.CLEAN, Condition.AWAITED})
@@ -33,7 +33,8 @@ def by_harm(rows: Iterable[HostRow]) -> list[HostRow]:
 def is_calm(row: HostRow) -> bool:
     """Return whether the host needs no attention.
 
-    The host is clean, or its first message is not yet overdue, and nothing on it is sold twice or wasted.
+    This is so if two conditions hold. The host is clean, or its first message is not overdue yet. No amount of the host
+    is sold twice or wasted.
     """
     return row.condition in _CALM and not sold_twice_of(row) and not wasted_of(row)
 
@@ -76,7 +77,7 @@ def _place(row: HostRow) -> tuple[Any, ...]:
         group = 2
     else:
         group = 3
-    # Hosts with equal amounts are in the order of their names, so that every table has one order.
+    # Sort hosts with equal amounts by name only, and not by condition, so that all tables of the page have this order.
     has_amounts = bool(sold or wasted)
     urgency = (0, 0, 0.0) if has_amounts else (RANKS[row.condition], -_errors(row), -(row.for_s or 0.0))
     return group, *most_first(sold), *most_first(wasted), *urgency, row.host, row.cell

@@ -72,7 +72,7 @@ def orphans(facts: FleetFacts) -> Section:
 
 
 def _held(orphan: Orphan) -> str:
-    """Return the orphan's allocations as text, ``?`` for a compute node: only its provider can have allocations."""
+    """Return the orphan's allocations as text; ``?`` for a compute node, because only its provider can have any."""
     if orphan.holds:
         return orphan.holds
     return "nothing" if orphan.code == _PROVIDER else UNKNOWN

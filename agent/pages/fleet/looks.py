@@ -1,4 +1,4 @@
-"""How the page of the fleet shows the condition of a host: word, meaning of the colour, glyph.
+"""How the page of the fleet shows the condition of a host: with a word, a colour and a character.
 
 Pure: the module uses no clock, file, socket or log.
 """
@@ -59,7 +59,8 @@ EXPLAINED = MappingProxyType(
         Condition.CLEAN: "no findings",
     }
 )
-#: These characters are not drawn: the colour of the square alone shows that a host is clean or awaited.
+#: The characters of GLYPHS that the map does not draw. They stand for a clean host and an awaited host, which the
+#: colour of the square alone shows.
 NO_GLYPH = frozenset({" ", "."})
 
 

@@ -39,10 +39,10 @@ _WORDS = frozenset({"host", "state", _FIRST_SEEN, _BEGAN_HEADING})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Loss:
-    """What one of the two tables shows: the amounts of the hosts that are sold twice, or those that are wasted.
+    """What one of the two tables shows: either the amounts that are sold twice, or the amounts that are wasted.
 
-    ``name``: "sold twice" or "wasted". ``codes``: the codes of the findings about such amounts. ``of`` returns these
-    amounts of a host by class; ``is_known`` returns whether a host's message has these amounts.
+    ``name``: "sold twice" or "wasted". ``codes``: the codes of the findings about such amounts. The function ``of``
+    returns a host's amounts by class. The function ``is_known`` returns whether a host's message has these amounts.
     """
 
     id: str
@@ -84,12 +84,12 @@ def wasted(facts: FleetFacts) -> Section:
 
 
 def unknown_of(facts: FleetFacts, is_known: Callable[[HostSeen], bool]) -> int:
-    """Return the number of hosts for which ``is_known`` is False, or of which nothing is known."""
+    """Return the number of hosts about which nothing is known, or for which ``is_known`` returns False."""
     return sum(row.seen is None or not is_known(row.seen) for row in facts.view.rows)
 
 
 def sold_twice_unknown(facts: FleetFacts) -> int:
-    """Return the number of hosts of which it is not known what is sold twice."""
+    """Return the number of hosts whose amounts sold twice are not known."""
     return sum(map(lacks_sold_twice, facts.view.rows))
 
 
@@ -103,7 +103,7 @@ def _section(facts: FleetFacts, loss: _Loss) -> Section:
 
 
 def _block(facts: FleetFacts, loss: _Loss) -> Block:
-    # The sort is stable: hosts with equal amounts have the order of the table of the worst hosts.
+    # Python's sort is stable. So hosts with equal amounts keep the order of ``by_harm``: the worst host comes first.
     rows = sorted(filter(loss.of, by_harm(facts.view.rows)), key=lambda row: most_first(loss.of(row)))
     unknown = hosts_and_files(unknown_of(facts, loss.is_known), facts)
     rest = f" Unknown for {unknown}." if unknown else ""

@@ -15,7 +15,7 @@ from agent.pages.fleet.facts import FleetFacts
 from agent.pages.fleet.wording import MOST_NAME, hosts
 from agent.pages.page import Section
 
-#: Each of the largest groups has a column of its own, up to this number; all other groups share one column.
+#: The maximum number of columns for groups. If there are more groups, the smaller groups share the last column.
 MOST_GROUPS = 14
 MOST_CODES = 60
 NONE = "\u00b7"

@@ -48,7 +48,7 @@ SECTIONS = (
 
 
 def _later(facts: FleetFacts) -> str:
-    """Return a text that says how much older the state is than the page; "" for less than a minute."""
+    """The page may be made later than the state that it shows. Return a text with the difference; "" below a minute."""
     seconds = age_s(facts.at.isoformat(), facts.made)
     return f", {age_text(seconds)} later than the state" if seconds is not None and seconds >= 60 else ""
 

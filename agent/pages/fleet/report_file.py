@@ -32,7 +32,7 @@ from agent.text.wording import printable
 
 Document = Mapping[str, Any]
 
-#: The kinds of owners that do not belong to the cloud.
+#: The values of ``owner_kind``, in a report's storage rows, of volumes and files that do not belong to the cloud.
 STRANGE_KINDS = frozenset({"leftover", "orphaned", "foreign", "unknown"})
 SPREAD_CODE = "consumer-on-several-providers"
 #: The maximum length of each of these lists of one host: consumers, orphans, and volumes and files that do not belong
@@ -43,12 +43,12 @@ MOST_NEWEST = 12
 MOST_LARGEST = 10
 #: The maximum number of characters of a text from a report; longer texts are cut.
 MOST_TEXT = 300
-#: The audit interval in seconds that is assumed for all reports. With this value, a host counts as silent if its report
-#: is 15 minutes older than the newest report. A shorter time would be wrong, because the report files of a fleet are
-#: rarely gathered within one minute.
+#: The audit interval in seconds that the page assumes for every host. A host counts as silent if its report is three
+#: such intervals (15 minutes) older than the newest report. With a shorter interval, hosts would count as silent that
+#: are not, because an operator rarely gathers the report files of all hosts within one minute.
 INTERVAL_S = 300.0
-#: Pairs of a class and a fact's name. In a finding about an orphaned compute node, the fact with this name has the
-#: amount of the class from the compute node row.
+#: Pairs (resource class, fact name) for findings about orphaned compute nodes. The fact with this name is the amount of
+#: the class that the compute node's row in nova's database states.
 _OF_ROW = (("VCPU", "vcpus"), ("MEMORY_MB", "memory_mib"), ("DISK_GB", "local_gib"))
 _SEVERITIES = tuple(Severity)
 _STORE_SOURCES = (LVM, FILESYSTEM, IMAGES, CEPH)
@@ -94,7 +94,7 @@ def _host_report(document: Document) -> HostReport:
 
 
 def _is_outside_of_the_cloud(row: Mapping[str, Any]) -> bool:
-    """Return whether the row is about use that the cloud does not know, or about the agent's own allocations."""
+    """Return whether the ledger row is about an amount unknown to the cloud, or about the agent's own allocations."""
     return row.get("cause") in UNMANAGED or row.get("consumer_kind") == OWN_KIND
 
 
@@ -204,7 +204,7 @@ def _orphan(seen: SeenFinding) -> Orphan:
 
 
 def _offers(known: Mapping[str, object]) -> str:
-    """Return as text what the orphan claims to have, by the finding's facts: an inventory, or a node's resources."""
+    """Return as text what the finding's facts state: the resources of a compute node, or a provider's inventory."""
     row = {name: known.get(key) for name, key in _OF_ROW}
     found = {name: value for name, value in row.items() if isinstance(value, int) and value > 0}
     return ", ".join(listed(found)) or by_the_rule(str(known.get("inventory") or ""))

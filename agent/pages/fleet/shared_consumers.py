@@ -31,10 +31,10 @@ _WORDS = frozenset({"uuid", "lives on", "first seen (UTC)"})
 class Shared:
     """One consumer with allocations on several hosts.
 
-    ``home`` is the host on which the cloud has the instance, DELETED if the cloud has deleted it, "" if no report says
-    so or the reports contradict each other. ``recorded`` has the consumer's allocations by host, or by the text
-    ``provider UUID`` if no report tells the provider's host. ``wasted_by`` has the hosts that count the allocations on
-    them as wasted, each with the code of the finding.
+    ``home`` is the host on which the instance is according to nova's database. It is DELETED if nova has deleted the
+    instance, and "" if the reports do not name a host or name different hosts. ``recorded`` has the consumer's
+    allocations by host, or by the text ``provider UUID`` if no report tells the provider's host. Some hosts report the
+    consumer's allocations on themselves as wasted: ``wasted_by`` maps each such host to the code of its finding.
     """
 
     uuid: str
@@ -56,7 +56,10 @@ def shared_consumers(facts: FleetFacts) -> Section:
 
 
 def shared_of(facts: FleetFacts) -> list[Shared]:
-    """Return the consumers on several hosts, the oldest finding first; [] if the page is made from messages."""
+    """Return the consumers on several hosts, the oldest finding first.
+
+    A page made from the agents' messages, without report files, has no such details: the result is then [].
+    """
     found: dict[str, list[tuple[str, Spread]]] = defaultdict(list)
     for host, details in sorted((facts.details or {}).items()):
         for spread in details.spread:
@@ -67,9 +70,10 @@ def shared_of(facts: FleetFacts) -> list[Shared]:
 
 
 def homes_of(facts: FleetFacts) -> Mapping[str, str]:
-    """Return the hosts that are not at fault: all their errors are about consumers that live on them.
+    """Return the hosts that have errors but are not at fault, each with a text for the table of the worst hosts.
 
-    The result maps each of these hosts to a text for the table of the worst hosts.
+    A host is not at fault if all its errors are about consumers that are rightly on this host: other hosts then have
+    the surplus allocations.
     """
     living: dict[str, list[Shared]] = defaultdict(list)
     for each in shared_of(facts):
@@ -87,9 +91,10 @@ def _not_here(found: Sequence[Shared]) -> str:
 
 
 def not_in_wasted(facts: FleetFacts) -> tuple[int, Counter[str]]:
-    """Return the surplus allocations that no host counts as wasted: the number of their consumers, and their sum.
+    """Return (number of consumers, sum by class) of the surplus allocations that no host counts as wasted.
 
-    Surplus is what a consumer has on other hosts than its own. Consumers whose own host is not known are left out.
+    An allocation is surplus if it is on another host than the consumer's home. Consumers without a known home are left
+    out.
     """
     number, sums = 0, Counter[str]()
     for each in shared_of(facts):
@@ -216,5 +221,5 @@ def _recorded(reported: Sequence[tuple[str, Spread]], named: Mapping[str | None,
     found: dict[str, Counts] = {}
     for _, spread in reported:
         found.update({named.get(other, f"provider {other}"): counts for other, counts in spread.elsewhere})
-    # What a host's own report says about the host replaces what other hosts' reports say about it.
+    # Several reports may state the allocations on one host. Here the report of that host itself replaces the others.
     return found | {host: spread.amounts for host, spread in reported}

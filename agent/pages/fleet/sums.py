@@ -1,7 +1,8 @@
 """Sum all hosts' amounts by resource class: capacity, recorded, wasted, not recorded, free now and after heal.
 
-A host whose numbers are not known is left out of the sum and counted in ``not_known``. All amounts are of the hosts'
-root providers: the agents' messages do not say whether two child providers can serve one request together.
+A host whose numbers are not known is left out of the sum and counted in ``not_known``. The sums contain only root
+providers. Child providers are left out, because the agents' messages do not say whether two child providers can serve
+one request together.
 
 Pure: the module uses no clock, file, socket or log.
 """
@@ -22,11 +23,11 @@ class ClassSums:
 
     ``total`` and ``reserved`` are as in the inventories, ``ratios`` the hosts' different allocation ratios, and
     ``capacity`` is the sum of (total - reserved) x ratio. ``used`` is what Placement counts as allocated, ``wasted``
-    the leaked part of ``used``, ``missing`` what the cloud promised and Placement does not count. ``free`` is what the
-    scheduler can still allocate; a host over its capacity adds 0. ``over`` is the number of such hosts, ``excess`` the
-    amount by which they exceed their capacity. ``free_after`` is ``free`` as it would be without the wasted amounts and
-    with the ``missing`` ones recorded. ``not_known`` is the number of hosts that have the class and whose numbers are
-    not known.
+    the leaked part of ``used``, ``missing`` what the cloud uses although Placement does not count it. ``free`` is what
+    the scheduler can still allocate; a host over its capacity adds 0. ``over`` is the number of hosts over their
+    capacity, ``excess`` the amount by which these hosts exceed it. ``free_after`` is what ``free`` will be after a heal
+    that removes the ``wasted`` amounts and records the ``missing`` amounts. ``not_known`` is the number of hosts that
+    have the class and whose numbers are not known.
     """
 
     resource_class: str

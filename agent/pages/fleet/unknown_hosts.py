@@ -69,7 +69,7 @@ def _table(rows: Sequence[HostRow], facts: FleetFacts) -> Table:
 
 
 def _in_sums(row: HostRow) -> str:
-    """Return which numbers of the host the sums contain: none, those of its last report, or those that are known."""
+    """Return a text that says which of the host's numbers are in the sums: none, all, or all except unknown ones."""
     if row.seen is None:
         return "none"
     known = (("wasted", row.seen.leaked), ("sold twice", row.seen.missing and row.seen.uncovered))

@@ -34,7 +34,7 @@ _NOT_KNOWN = "?"
 _MOST_FREE = 6
 _NO_HOSTS = "there are no hosts"
 _NAMES = {"MEMORY_MB": "RAM", "DISK_GB": "disk"}
-#: The order of the states below the number of the figure Hosts, such as ``5 clean + 2 error``.
+#: The figure Hosts has a line such as ``5 clean + 2 error`` below its number. The line names the states in this order.
 _BY_STATE = (Condition.CLEAN, *(each for each in reversed(Condition) if each is not Condition.CLEAN))
 _FINDINGS = (Condition.ERROR, Condition.UNRATED, Condition.WARNING, Condition.INFO)
 
@@ -105,7 +105,8 @@ class _Sum:
     """The wasted amounts of the fleet, or the amounts that are sold twice.
 
     ``found`` has the amounts of each host. ``codes`` are the codes of the findings about these amounts. ``unknown`` is
-    the number of hosts whose amounts are not known. It does not count files that are not a report.
+    the number of hosts whose amounts are not known. Files that are no reports are counted apart, by
+    ``hosts_and_files``.
     """
 
     name: str
@@ -183,7 +184,10 @@ def _or_nothing(sums: Counter[str]) -> str:
 
 
 def _twice(each: _Sum, facts: FleetFacts) -> Iterator[str]:
-    """Yield a line about consumers that have allocations on a second host, if no host counts these as wasted."""
+    """Yield a line about allocations on a second host that are not in the sum ``Wasted``.
+
+    These are allocations of a consumer that has allocations on another host too, and no host counts them as wasted.
+    """
     if each.codes != LEAKING:
         return
     number, sums = not_in_wasted(facts)
@@ -227,8 +231,9 @@ def _hosts(facts: FleetFacts) -> Figure:
 
 def _unknown(facts: FleetFacts) -> Figure:
     counts = facts.view.counts
-    # A host has only its most urgent condition: with an error, the condition ERROR, even if a source could not be read.
-    # Therefore the hosts that could not read a source are not counted by their condition.
+    # ``condition`` is only the most urgent of a host's conditions. A host that has an error and could not read a source
+    # has the condition ERROR. So the condition does not show all hosts that could not read a source: ``lacks_a_source``
+    # finds them.
     unread = [row for row in facts.view.rows if row.condition is not Condition.SILENT and lacks_a_source(row)]
     kinds = (
         (counts[Condition.NEVER], "never seen"),
@@ -247,7 +252,7 @@ def _unknown(facts: FleetFacts) -> Figure:
 
 
 def _also_counted(unread: Sequence[HostRow]) -> str:
-    """Return a text with the states under which the figure Hosts counts these hosts; "" if there are no such hosts."""
+    """Return a text that says in which states the figure Hosts counts these hosts; "" if there are no such hosts."""
     states = Counter(WORDS[row.condition] for row in unread)
     named = ", ".join(f"{number} {word}" for word, number in sorted(states.items()))
     return f"; the figure Hosts counts the hosts that could not read every source as: {named}" if named else ""

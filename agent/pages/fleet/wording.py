@@ -30,7 +30,8 @@ def hosts(number: int) -> str:
 def hosts_and_files(number: int, facts: FleetFacts) -> str:
     """Return ``11 hosts``, ``11 hosts and 1 file that is not a report``; "" if both numbers are 0.
 
-    Such a file may be of a host that is counted already, so files are never added to the hosts.
+    The number of files is never added to the number of hosts, because such a file may belong to a host that is already
+    counted.
     """
     files = len(facts.unreadable)
     of_files = f"{counted(files, 'file that is', 'files that are')} not {'a report' if files == 1 else 'reports'}"
@@ -65,7 +66,10 @@ def stamp_of(text: str, now: datetime.datetime) -> str:
 
 
 def since(row: HostRow, facts: FleetFacts) -> str:
-    """Return as text when the host's oldest finding was first seen; for a silent host, the time of its last message."""
+    """Return a text with the time at which an audit first saw the host's oldest finding.
+
+    For a silent host, the time is that of its last message.
+    """
     if row.condition is Condition.NEVER:
         return "not known"
     if row.for_s is None:
@@ -75,14 +79,17 @@ def since(row: HostRow, facts: FleetFacts) -> str:
 
 
 def oldest(row: HostRow) -> Mapping[str, str]:
-    """Return for each code when the host's oldest finding was first seen (ISO 8601); {} if the message does not say."""
+    """Return code -> the time (ISO 8601) at which an audit first saw the host's oldest finding with this code.
+
+    Return {} if the host's message has no such times.
+    """
     return dict((row.seen.oldest_by_code if row.seen else None) or ())
 
 
 def since_codes(row: HostRow, codes: Iterable[str], facts: FleetFacts) -> str:
-    """Return as text when an audit first saw the host's oldest finding with one of these codes.
+    """Return a text with the time at which an audit first saw the host's oldest finding with one of these codes.
 
-    If the host's message does not say, return what ``since`` returns: the time of the oldest finding with any code.
+    If the host's message has no such time, return what ``since`` returns: the time of the oldest finding of any code.
     """
     times = oldest(row)
     known = [times[code] for code in codes if code in times]
@@ -90,13 +97,19 @@ def since_codes(row: HostRow, codes: Iterable[str], facts: FleetFacts) -> str:
 
 
 def began_codes(row: HostRow, codes: Iterable[str], facts: FleetFacts) -> str:
-    """Return as text when the oldest fault with one of these codes began, ``?`` if nova's database does not say."""
+    """Return a text with the time at which the oldest fault with one of these codes began.
+
+    The time comes from nova's database; the text is ``?`` if the database has no such time.
+    """
     times = began_by_code(row, facts)
     return stamp_of(min((times[code] for code in codes if code in times), default=""), facts.at)
 
 
 def began_by_code(row: HostRow, facts: FleetFacts) -> Mapping[str, str]:
-    """Return for each code when the oldest fault began according to nova's database (ISO 8601); {} if not known."""
+    """Return code -> the time (ISO 8601) at which the oldest fault with this code began, by nova's database.
+
+    A code without a known time is left out.
+    """
     details = facts.details_of(row)
     return {each.code: each.began for each in details.codes if each.began} if details else {}
 

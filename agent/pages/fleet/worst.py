@@ -1,4 +1,4 @@
-"""Section with two tables, of what to do first and of the most harmful hosts, and with a search that finds every host.
+"""Section with two tables and a search: what to do first, and the most harmful hosts. The search finds every host.
 
 Pure: the module uses no clock, file, socket or log.
 """
@@ -49,7 +49,10 @@ def places(facts: FleetFacts) -> Mapping[tuple[str, str], str]:
 
 
 def _troubled(facts: FleetFacts, homes: Mapping[str, str]) -> list[HostRow]:
-    """Return the hosts that are not clean, the most harmful first; ``homes``, the hosts not at fault, are the last."""
+    """Return the hosts that are not clean, the most harmful first.
+
+    The hosts in ``homes`` are not at fault (a consumer that lives there is also recorded elsewhere), so they come last.
+    """
     rows = (row for row in by_harm(facts.view.rows) if not is_calm(row))
     return sorted(rows, key=lambda row: row.host in homes)
 
@@ -83,7 +86,7 @@ def _table(rows: Sequence[HostRow], facts: FleetFacts) -> Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Made:
-    """The values from which rows are made. ``headings`` are the table's, ``homes`` is the result of ``homes_of``."""
+    """What the functions that make rows need: ``headings`` of the table, and ``homes``, the result of ``homes_of``."""
 
     facts: FleetFacts
     headings: Sequence[str]
@@ -91,9 +94,10 @@ class _Made:
 
 
 def _foot(troubled: int, calm: int, left_out: int) -> str:
-    """Return a sentence about the hosts that the table does not show: ``troubled`` hosts and ``calm`` hosts.
+    """Return a sentence about the hosts that the table does not show.
 
-    ``left_out`` is the number of hosts among them that the search does not find either.
+    All arguments are numbers of such hosts: ``troubled`` of them are not clean, ``calm`` have no problem, and the
+    search does not find ``left_out`` of them either.
     """
     parts = [f"{counted(troubled, 'more host', 'more hosts')} that are not clean"] if troubled else []
     parts += [f"{counted(calm, 'host', 'hosts')} without a problem"] if calm else []

@@ -50,14 +50,15 @@ def amounts_of_finding(report: AuditReport, seen: SeenFinding) -> dict[str, int]
     for claim in claims:
         sums = by_system[claim.source.system]
         sums[claim.resource_class] = sums.get(claim.resource_class, 0) + claim.amount
-    # The evidence may have the same use twice, as claims of two books. So take the amounts of one book: the largest.
+    # Two books may claim the same use, so that the evidence has it twice. So return the amounts of only one book: the
+    # book with the largest amounts.
     return _largest(by_system.values()) or _in_ledger(report, seen)
 
 
 def impact_of(report: AuditReport, group: Sequence[SeenFinding]) -> str:
-    """Return a sentence about what the amounts of these findings mean.
+    """Return a sentence that says what the amounts of the findings in ``group`` mean for the host.
 
-    All findings have one code. "" if no amount is known.
+    All findings in ``group`` have the same code. Return "" if no amount is known.
     """
     sums: dict[str, int] = defaultdict(int)
     for seen in group:
@@ -80,7 +81,7 @@ def impact_of(report: AuditReport, group: Sequence[SeenFinding]) -> str:
 
 
 def _cover(report: AuditReport, sums: Mapping[str, int]) -> str:
-    """Return a sentence that says how much of the host's use that the cloud does not know is sold twice.
+    """Return a sentence about the use of this host that the cloud does not know: how much of it is sold twice.
 
     The sentence is only about the classes in ``sums``.
     """

@@ -149,9 +149,10 @@ def _class_of(row: InventoryRow) -> str:
 
 
 def _offered(rows: Sequence[InventoryRow], amount_of: Callable[[Inventory], int]) -> float | None:
-    """Return the sum of ``amount_of`` x ratio over the inventories; None if there are no ``rows``.
+    """Return a sum over all inventories, in which each amount is multiplied by its ratio; None without ``rows``.
 
-    Each row counts with the recorded inventory, or with the wanted inventory if Placement has none.
+    ``amount_of`` returns the amount of an inventory, such as its total. The inventory of a row is the one that
+    Placement records, or the wanted inventory if Placement has none.
     """
     return sum(amount_of(each) * each.allocation_ratio for each in _shown(rows)) if rows else None
 
@@ -185,10 +186,11 @@ def _book(
 
 
 def _reserves(book: str, offers: Iterable[InventoryRow]) -> Iterable[tuple[str, float]]:
-    """Yield the book's reserve as pairs: the name of the part (RESERVE or UNMANAGED), and the amount x ratio.
+    """Yield the parts of the book's reserve: pairs of a name (RESERVE or UNMANAGED) and an amount x ratio.
 
-    In the promised and the held book, the reserve is what the operator configured for the host itself. In the recorded
-    book, the reserve is what Placement has as ``reserved``: for the host, and for use that the cloud does not know.
+    The promised and the held book have only what the operator configured for the host itself (RESERVE). The recorded
+    book has what Placement records as ``reserved``: first the part for the host itself, and the rest as the part for
+    use that the cloud does not know (UNMANAGED).
     """
     for offer in offers:
         shown = offer.recorded or offer.wanted
@@ -213,8 +215,8 @@ def _parts(row: LedgerRow, book: str, ratio: float) -> Iterable[tuple[str, float
         # Leave out the ledger's reserve rows: ``_reserves`` already counts the reserve, multiplied by the ratio.
         return ()
     if book == "held" and row.size_bytes is not None and _part_of(row) == UNMANAGED:
-        # An allocation ratio does not apply to the bytes of a volume. Placement must reserve 1 GiB for each GiB of the
-        # volume, which reduces the capacity by 1 GiB x ratio.
+        # An allocation ratio does not apply to the bytes of a volume: Placement must reserve 1 GiB for each GiB of the
+        # volume, and each reserved GiB reduces the capacity by 1 GiB x ratio. So the bar shows the size x ratio.
         return ((WRONG if row.verdict in _WRONG else UNMANAGED, row.size_bytes / (1 << 30) * ratio),)
     excess = max(0, amount - (row.promised or 0)) if book == "recorded" else 0
     if row.verdict is Verdict.ALLOCATION_DIFFERS and excess:

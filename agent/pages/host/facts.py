@@ -38,7 +38,7 @@ class Change:
 
     @property
     def kind(self) -> str:
-        """``undo``, ``adopt`` or ``heal``."""
+        """What made the change: ``undo``, ``adopt`` or ``heal``."""
         return "undo" if self.undoes else "adopt" if self.is_adoption else "heal"
 
 
@@ -90,7 +90,7 @@ class HostFacts:
 
     @property
     def later_changes(self) -> tuple[Change, ...]:
-        """The changes that were made after the audit began: no number of the page contains them."""
+        """The changes that were made after the audit began. The page's numbers do not include these changes."""
         return tuple(change for change in self.changes or () if self.is_later(change))
 
     def is_later(self, change: Change) -> bool:
@@ -98,5 +98,5 @@ class HostFacts:
         return (age_s(self.report.started_at, change.at) or 0.0) > 0
 
     def missing(self, *names: str) -> tuple[str, ...]:
-        """Return the names of the given sources that the audit could not read."""
+        """Return those of ``names`` whose sources the audit could not read."""
         return tuple(source.name for source in self.unread_sources if source.name in names)

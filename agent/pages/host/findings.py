@@ -1,4 +1,6 @@
-"""Section 2, the findings: a block for each finding that no other finding causes, with commands to copy.
+"""Section 2, the findings: a block for each group of similar findings, with commands to copy.
+
+A finding that is only the result of another finding has no block of its own.
 
 Pure: the module uses no clock, file, socket or log.
 """
@@ -48,9 +50,9 @@ def findings(facts: HostFacts) -> Section:
 
 
 def groups_of(facts: HostFacts) -> list[list[SeenFinding]]:
-    """Return the findings that no other finding causes, in groups of similar findings.
+    """Return the findings in groups of similar findings, one group for each block of the section.
 
-    The section shows one block for each group.
+    A finding that another finding causes is left out.
     """
     return [list(group) for group in alike(causes_of(facts.report.findings, names_of(facts.report)), _likeness)]
 

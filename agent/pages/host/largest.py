@@ -23,7 +23,8 @@ CPUS = ("VCPU", "PCPU")
 class _Owner(NamedTuple):
     """A consumer and its amounts by class.
 
-    ``recorded`` are the amounts in Placement. ``most`` has the largest of the promised, held and recorded amounts.
+    ``recorded`` are the amounts in Placement. ``most`` has, for each class, the largest of three amounts: promised by
+    nova, held on the host, and recorded in Placement.
     """
 
     uuid: str

@@ -49,7 +49,7 @@ class Loss:
 
     @property
     def is_none(self) -> bool:
-        """Whether it is known that nothing is lost: no amount of any class, and no bytes."""
+        """Whether nothing is lost, and the audit could read enough to know this."""
         return self.is_known and not self.amounts and not self.size_bytes
 
 
@@ -97,10 +97,10 @@ def losses_of(report: AuditReport) -> Losses:
 
 
 def amounts_of(report: AuditReport, codes: frozenset[str], book: str) -> dict[str, int]:
-    """Return amounts by class: what one book has for the consumers of the findings with these codes.
+    """Return sums by class: what the book ``book`` has for all consumers of findings with one of these codes.
 
-    If the ledger has no amount of a consumer because the source of the book was not read, the amount comes from the
-    finding's evidence, which is from the last check.
+    If the audit could not read the source of the book, the ledger lacks the consumer's amounts. Then they come from the
+    evidence of the finding, which is from the last check.
     """
     rows: dict[str, list[LedgerRow]] = defaultdict(list)
     for row in report.ledger:

@@ -31,7 +31,7 @@ KINDS = (
     ("unknown", Meaning.WRONG),
     (FREE, Meaning.FREE),
 )
-#: The kind of owner for the bytes of a store that no row of the report covers: the owner of these bytes is not known.
+#: The kind of owner for a store's remaining bytes: no row of the report is about them, so their owner is not known.
 UNACCOUNTED = "unaccounted"
 _MEANINGS = dict(KINDS)
 

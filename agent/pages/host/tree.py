@@ -1,4 +1,6 @@
-"""The providers of the host's tree: the host's own provider first, each followed by its children by name. Pure: no I/O.
+"""The providers of the host's tree, for the page: each provider stands before its children. Pure: no I/O.
+
+The host's own provider is the first. Children of the same parent are sorted by name.
 
 The report of an older agent does not name parents; every other provider then counts as a child of the host's own
 provider.
@@ -18,8 +20,8 @@ from agent.pages.tables import NOT_KNOWN
 class Node:
     """One provider. ``depth`` is 0 for the root. ``parent`` is the uuid of the parent, "" for the root.
 
-    ``classes`` has the texts (class, used, total) for each class, ``terms`` the texts (reserved, ratio, capacity).
-    ``differs`` says how the provider differs from what the agent wants.
+    ``classes`` and ``terms`` have one tuple of texts for each resource class: (class, used, total) in ``classes``,
+    (reserved, ratio, capacity) in ``terms``. ``differs`` says how the provider differs from what the agent wants.
 
     ``is_unread``: Placement was not read, so nothing was compared.
     """
@@ -88,7 +90,8 @@ def _ordered(report: AuditReport, names: dict[str, str]) -> list[tuple[str, str,
         new = [child for child in children[uuid] if child not in seen]
         seen.update(new)
         waiting += [(child, uuid, depth + 1) for child in reversed(new)]
-    # Providers that are each other's ancestors (a loop) belong to no tree; the page still shows them.
+    # In a faulty report, providers can be each other's ancestors (a loop). The walk from the root does not find these
+    # providers, so they are added here as children of the root.
     return [*found, *((uuid, root, 1) for uuid in sorted(names) if uuid not in seen)]
 
 

@@ -74,7 +74,8 @@ def client_from_conf(
 
 
 def _build(conf: cfg.ConfigOpts, group: str, transport: HTTPAdapter | None, http: PacedSession) -> PlacementClient:
-    # Register auth_type again, now that the files are read: ``auth_section`` may move auth_type to another group.
+    # The value of ``auth_section`` may name another group for auth_type. The value is known only now that the files are
+    # read, so register auth_type again.
     ks.register_auth_conf_options(conf, group)
     auth = ks.load_auth_from_conf_options(conf, group)
     if auth is None:
@@ -86,8 +87,8 @@ def _build(conf: cfg.ConfigOpts, group: str, transport: HTTPAdapter | None, http
     if problems := (*_wrong_urls(conf, group, auth), *_missing(conf, group, auth), *_wrong_tls(conf, group, auth)):
         raise ConfigError(*problems)
     if options.insecure:
-        # Suppress urllib3's warning, which comes at each request and would fill the daemon's log and a command's
-        # screen.
+        # With ``insecure``, urllib3 warns at each request. Suppress the warning, because it would fill the daemon's
+        # log and a command's screen.
         warnings.filterwarnings("ignore", message="Unverified HTTPS request")
     # keystoneauth has these two options since 5.14 (OpenStack 2026.1).
     tls = {name: options[name] for name in ("tls_ciphers", "tls_min_version") if name in options}

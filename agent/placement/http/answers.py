@@ -45,8 +45,7 @@ if TYPE_CHECKING:
     import requests
 
 QUOTED_CHARACTERS = 300
-# How many characters of another program's text are read to make a quotation. The rest is not read, because a page may
-# be large.
+# ``quoted`` reads only this many characters of another program's text, because a page may be large.
 _READ_CHARACTERS = 20 * QUOTED_CHARACTERS
 _BLANKS = " \t\r\n"
 _CREDENTIAL_HEADERS = ("X-Auth-Token", "Authorization")
@@ -60,8 +59,8 @@ _PORTS = {"http": 80, "https": 443}
 # Placement or a proxy answered.
 _NOT_THERE = frozenset({404, 405, 410})
 
-# Matches the part of urllib3's error text that is left out. This part precedes the reason, which the length limit of a
-# quotation could otherwise cut off.
+# Matches the start of urllib3's error text, which the agent leaves out. The reason comes after this start. With the
+# start, a quotation could reach its maximum length before the reason.
 _AGAIN = re.compile(r"HTTPS?Connection(Pool)?\([^)]*\): (Max retries exceeded with url: \S+ )?")
 
 CONFLICTS: dict[str, type[PlacementError]] = {
@@ -87,9 +86,10 @@ _DENIED = (kx.AuthPluginException, kx.AuthorizationFailure, kx.MissingAuthMethod
 
 
 class TokenMoved(kx.ClientException):
-    """Keystone redirects to a ``location`` that must not get the password, or for the ``asked``-th time in a row.
+    """The session does not follow Keystone's redirect to ``location``.
 
-    The session follows only a few redirects in a row (REDIRECTS in session.py).
+    Either this location must not get the password, or Keystone redirected too often: ``asked`` times in a row, and the
+    session follows only a few redirects in a row (REDIRECTS in session.py).
     """
 
     def __init__(self, url: str, location: str, asked: int = 1) -> None:
@@ -205,7 +205,8 @@ def failure(request: str, error: kx.ClientException) -> PlacementError:
     if isinstance(error, _DENIED):
         return PlacementDenied(message)
     large = getattr(error, "original", None)
-    # AnswerTooLarge is for Placement's answers only, not for a token that is too large.
+    # AnswerTooLarge is for Placement's answers only. If Keystone's token is too large, the error is
+    # PlacementUnavailable.
     if isinstance(large, TooLarge) and large.bound is not TOKEN:
         return AnswerTooLarge(message)
     return PlacementUnavailable(message)
@@ -259,10 +260,10 @@ def written_of(modified: str | None, date: str | None) -> Written | None:
 
 
 def onward(status: int, url: str, location: str | None) -> str | None:
-    """Return the redirect target in the answer to ``url``; None if the client must not follow it or it is missing.
+    """Return the redirect target in the answer to ``url``; None if there is no target, or none that is allowed.
 
-    The client follows redirects to the same host, for example from http to https at a proxy, but never from https to
-    http. So the token is sent to no other host, and never in clear text after https.
+    A redirect to the same host is allowed, for example from http to https at a proxy. A redirect from https to http is
+    not. So the client sends the token to no other host, and never in clear text after https.
     """
     if status not in _REDIRECTS or not location:
         return None
@@ -309,9 +310,9 @@ def quoted(text: str, secrets: Iterable[str] = ()) -> str:
     """Return another program's text in a form for the log: on one line, without credentials, of limited length."""
     known, read = tuple(secrets), text[:_READ_CHARACTERS]
     if len(text) > len(read):
-        # ``read`` may end with half a secret, which ``blotted`` would not recognize. No secret contains a blank, so cut
-        # off all characters after the last blank. Cut off at most six times the length of the longest secret: HTML may
-        # escape one character of a secret as six characters.
+        # ``read`` may end in the middle of a secret, and ``blotted`` recognizes only a whole secret. So cut the end
+        # off: all characters after the last blank, because no secret contains a blank. A longer end than the longest
+        # secret need not be cut off. In HTML a secret may be six times as long, with each character escaped.
         longest = 6 * max(map(len, known), default=0)
         read = read[: max(len(read) - longest, *map(read.rfind, _BLANKS), 0)]
     plain = blotted(" ".join(read.split()), known)

@@ -18,12 +18,13 @@ MIB = 2**20
 #: a repeated letter reaches 1,000.
 MOST_TIMES_PACKED = 100
 
-# The bytes of memory for which each character counts. A colon stands for one entry of a dictionary. The number for the
-# colon includes free slots: right after a dictionary's table has grown, the table has room for four times as many
-# entries as it contains.
+# The bytes of memory that each of these characters may cause. A colon stands for one entry of a dictionary. Its number
+# is large, because an entry may come with three free slots: right after a dictionary's table has grown, the table has
+# room for four times as many entries as it contains.
 _PRICES = ((b"{", 64), (b"[", 96), (b":", 120), (b",", 40), (b'"', 32))
-# The most bytes that a character of a Python string takes: a string stores all its characters as wide as its widest
-# one. json.loads may store a string with escapes twice while it decodes the string.
+# A character of a Python string takes at most this number of bytes. A string stores all its characters as wide as its
+# widest character, so one such character is enough. json.loads may store a string with escapes twice while it decodes
+# the string.
 _WIDEST = 4
 
 
@@ -59,8 +60,8 @@ TOKEN = Bound(
     most_memory_bytes=40 * MIB,
     remedy=f"{_FOREIGN} at [placement] auth_url",
 )
-#: The limit for requests that only a command sends: 840 bytes for each provider, so 72 MiB for 10,000 hosts with eight
-#: child providers each.
+#: The limit for requests that only a command sends. An answer takes 840 bytes for each provider, which is 72 MiB for
+#: 10,000 hosts with eight child providers each. So the limit suffices for a larger cloud.
 WHOLE_CLOUD = Bound(
     subject="the whole cloud",
     most_bytes=256 * MIB,

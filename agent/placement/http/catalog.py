@@ -46,8 +46,8 @@ class CatalogAdapter(Adapter):
         except kx.EndpointNotFound as error:
             catalog = self._catalog()
             if catalog is None:
-                # The session raises EndpointNotFound also for a URL without a host. Without a token
-                # no request can go to Placement, so the wrong URL is that of the token request.
+                # The session raises EndpointNotFound also for a URL without a host. The agent has no token yet, so the
+                # failed request was not a request to Placement. It was the token request, and its URL is wrong.
                 message = f"no token from Keystone at {self._keystone()}: the URL of the token request is not valid"
                 raise kx.DiscoveryFailure(message) from error
             raise kx.EndpointNotFound(self._missing(catalog)) from error

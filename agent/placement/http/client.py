@@ -40,7 +40,7 @@ from agent.text.urls import without_login
 
 if TYPE_CHECKING:
     from keystoneauth1.adapter import Adapter
-    from requests import Response  # ``requests.Response`` would clash with PlacementClient.requests
+    from requests import Response  # not ``import requests``: PlacementClient has a property ``requests``
 
 T = TypeVar("T")
 Json = Mapping[str, object]
@@ -133,10 +133,10 @@ class PlacementClient:
 
     @contextmanager
     def global_request_id(self, request_id: str | None = None) -> Iterator[str]:
-        """Send ``request_id`` with each request of the block.
+        """Send ``request_id`` with each request of the block, so that all requests of one audit have the same id.
 
-        Without an argument, send the id of the enclosing block; if there is none, a new id (req-<uuid>). So all
-        requests of one audit have the same id.
+        Without an argument, the id of the enclosing block is sent. If there is no enclosing block, a new id
+        (req-<uuid>) is sent.
         """
         before = self._request_id
         if before is None:
@@ -149,8 +149,8 @@ class PlacementClient:
             self._request_id = before
 
     def get(self, path: str, microversion: Microversion, parse: Callable[[object], T], bound: Bound = OWN) -> T:
-        """Send a GET; return what ``parse`` makes of the answer; ``bound`` limits its size. Raises PlacementError."""
-        self.maximum()  # outside the block below: this may read the root document, to which ``bound`` must not apply
+        """Send a GET; return what ``parse`` makes of the answer. ``bound`` limits its size. Raises PlacementError."""
+        self.maximum()  # before the block: maximum() may read the root document, and ``bound`` is not for that document
         with transport.bounded(bound):
             return self._parsed("GET", path, microversion, None, parse)
 
@@ -205,8 +205,9 @@ class PlacementClient:
             try:
                 response = self._asked(method, path, microversion, json)
             except PlacementError:
-                # The time of a write without an answer does not count towards the limit (UnansweredTime): the caller
-                # must be able to send another request, to check whether Placement carried out the write.
+                # If a write gets no answer, its time does not count towards the limit (UnansweredTime). Otherwise the
+                # limit could stop the next request, with which the caller checks whether Placement carried out the
+                # write.
                 if method == "GET":
                     self._session.time.lost()
                 raise
@@ -235,7 +236,8 @@ class PlacementClient:
         except kx.ClientException as error:
             self._unsent += self._session.sent == sent
             if isinstance(error, kx.EndpointNotFound):
-                # keystoneauth caches the catalog as long as the token. Drop both: the operator may correct the catalog.
+                # The catalog has no suitable endpoint. keystoneauth caches the catalog as long as the token. So drop
+                # both, because the operator may correct the catalog.
                 self._adapter.invalidate()
             headers = getattr(getattr(error, "response", None), "headers", None) or {}
             raise self._held_by(answers.failure(f"{method} {path}", error), headers) from error
@@ -297,7 +299,10 @@ class PlacementClient:
         raise self._of_endpoint(held)
 
     def _held_by(self, error: PlacementError, headers: Mapping[str, str]) -> PlacementError:
-        """Return ``error``; after a usable Retry-After, an error that names the time until which nothing is sent."""
+        """Return the error to raise: ``error`` itself, unless the answer has a usable Retry-After.
+
+        After a usable Retry-After, nothing is sent for that time, and the returned error names its end.
+        """
         self._of_endpoint(error)
         asked = _asked_s(headers)
         if not asked or error.status is None or (error.status != 429 and error.status < 500):
@@ -329,7 +334,7 @@ def _parsed(reply: Reply, parse: Callable[[object], T]) -> T:
     except PlacementUnavailable as error:
         message = error.message if error.status is not None else f"{request}: {error.message}"
         kind = type(error)
-    # A traceback keeps the variables of every function that the error passed. So a new error is raised here: the new
-    # error keeps neither the answer's text nor the parsed JSON in memory.
+    # The error from ``parse`` has a traceback, which keeps the variables of every function that the error passed. These
+    # variables contain the answer's text and the parsed JSON. So a new error is raised here, which keeps neither.
     del reply
     raise kind(message, status=status, request_id=request_id)

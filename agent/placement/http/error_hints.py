@@ -27,8 +27,8 @@ _TLS: Final = (
     ("CERTIFICATE_REQUIRED", _CLIENT_CERTIFICATE),
     ("HANDSHAKE_FAILURE", _CLIENT_CERTIFICATE),
     ("ALERT_UNKNOWN_CA", "the server does not trust this host's client certificate: check [placement] certfile"),
-    # In TLS 1.3 a server demands a client certificate only after its own part of the handshake. A client that is still
-    # writing then gets this error.
+    # In TLS 1.3 the client's handshake is complete before the server checks the client certificate. A server that
+    # misses the certificate then closes the connection. The client sees this error if it is still writing.
     ("EOF occurred in violation of protocol", f"the connection was broken off; perhaps {_CLIENT_CERTIFICATE}"),
     ("WRONG_VERSION_NUMBER", "the server does not speak TLS: check whether the URL must begin with http://"),
     ("RECORD_LAYER_FAILURE", "the server does not speak TLS: check whether the URL must begin with http://"),

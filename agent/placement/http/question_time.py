@@ -31,7 +31,7 @@ T = TypeVar("T")
 class QuestionTime:
     """Limits the time of one client's questions. A separate thread sends the requests. Not thread-safe.
 
-    ``unanswered`` limits the total time of all questions without an answer (see ``lost``).
+    ``unanswered`` adds up the time of all questions that got no answer (see ``lost``), and limits the sum.
     """
 
     def __init__(self, unanswered: UnansweredTime) -> None:
@@ -87,7 +87,7 @@ class QuestionTime:
         self._thread = ReaderThread(PLACEMENT)
 
     def lost(self) -> None:
-        """Count the time of the running question as unanswered time: from its first request on, without the pauses."""
+        """Count the running question as unanswered: add the time since its first request, without the pauses."""
         if self._deadline is not None:
             self._unanswered.used(time.monotonic() - self._began)
 

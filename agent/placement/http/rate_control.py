@@ -21,9 +21,9 @@ from dataclasses import dataclass, replace
 PATIENCE = 10.0
 #: The spread (upper limit of the random pause) after the first refusal (429, 503, …), in seconds.
 FIRST_SPREAD_S = 4.0
-#: The number of refusals in a row after which the server counts as down, not as overloaded. That many refusals are all
-#: tries of one read. Pauses stay short then: the audit has other sources to read, and the worker retries failed audits
-#: less often (agent/daemon/worker.py).
+#: After this number of refusals in a row (all tries of one read), the server counts as down, not as overloaded. Then
+#: the pauses stay short, because the audit has other sources to read, and because the worker retries failed audits less
+#: often (agent/daemon/worker.py).
 AWAY = 3
 AWAY_SPREAD_S = 10.0
 #: The smallest spread in seconds if no answer came. This spread is small, because a request to a server that is down
@@ -34,12 +34,12 @@ GROWTH = 2.0
 #: Factor by which a good answer reduces the spread. Growth and reduction balance at six to seven good answers per
 #: refusal (0.9 ** 6.6 = 1 / 2).
 SHRINK = 0.9
-#: The limit for the sum of one audit's pauses, in seconds. Without this limit, a host with many providers, whose first
-#: read takes nearly a hundred requests, would publish its inventory far too late if the server is slow and not
-#: overloaded. Half of this value is too little for a fleet whose start takes the server six minutes
+#: The maximum sum of one audit's pauses, in seconds. The limit is for a host with many providers, whose first read
+#: takes nearly a hundred requests: if the server is slow but not overloaded, the host would otherwise publish its
+#: inventory far too late. Half of this value is too little for a fleet whose start takes the server six minutes
 #: (tests/rigs/fleet_model.py).
 PAUSES_OF_AN_AUDIT_S = 600.0
-# The spread in seconds below which there is no pause, because such a pause would be too short to matter.
+# A spread below this number of seconds counts as 0, because the pauses would be too short to matter.
 _NO_SPREAD_S = 0.01
 # The statuses by which a proxy or Placement says that it has no capacity. A 500 is a failure, not a lack of capacity.
 _PUSHED_BACK = frozenset({429, 502, 503, 504})
@@ -82,7 +82,9 @@ class Pace:
 
 
 def after_answer(pace: Pace, answer: Answer, manners: Manners, random01: float) -> Pace:
-    """Return the new Pace after ``answer``. ``random01`` in [0, 1) is the jitter: a pause is uniform over [0, spread).
+    """Return the new Pace after ``answer``.
+
+    The next pause is ``random01``, a random number in [0, 1), times the spread.
 
     No pause is longer than ``manners.longest_s``, so that the watchdog does not take a sleeping thread for a hung
     thread.
@@ -93,7 +95,7 @@ def after_answer(pace: Pace, answer: Answer, manners: Manners, random01: float) 
     pushed_s = min(manners.longest_s, _pushed_s(pace, answer.status))
     spread_s = max(pushed_s, _late_s(best_s, answer, manners))
     longest_s = min(manners.longest_s, AWAY_SPREAD_S if answer.status is None or refusals >= AWAY else math.inf)
-    # A write is sent even during a pause. After the write, the rest of that pause is added to the new pause.
+    # A write does not wait for the end of a pause. The rest of that pause is added to the pause after the write.
     owed_until = max(pace.quiet_until, answer.at) + min(spread_s, longest_s) * random01
     return Pace(
         best_s=best_s,
@@ -105,7 +107,10 @@ def after_answer(pace: Pace, answer: Answer, manners: Manners, random01: float) 
 
 
 def delay_s(pace: Pace, now: float) -> float:
-    """Return how many seconds a read must wait: 0 while the server keeps up, or if PAUSES_OF_AN_AUDIT_S are used up."""
+    """Return how many seconds a read must wait; 0 while the server keeps up.
+
+    The result is also 0 if this audit has already paused for PAUSES_OF_AN_AUDIT_S seconds.
+    """
     return max(0.0, min(pace.quiet_until - now, PAUSES_OF_AN_AUDIT_S - pace.paused_s))
 
 
@@ -120,11 +125,11 @@ def of_a_new_audit(pace: Pace) -> Pace:
 
 
 def _late_s(best_s: float, answer: Answer, manners: Manners) -> float:
-    """Return the spread (upper limit of the random pause) that this answer causes if it is late; 0 if it is not.
+    """Return the spread (upper limit of the random pause) for a late answer; 0 if the answer is not late.
 
-    The mean pause is half the spread. The usual time is that of the quickest answer so far, so a server that is always
-    slow does not count as overloaded. The usual time is at most ``slow_s``: an agent that started while the server was
-    overloaded saw no quick answer.
+    The mean pause is half the spread. An answer is late if it takes ``slow_s`` longer than usual. Usual is the time of
+    the quickest answer so far, so that a server that is always slow does not count as overloaded. But usual is at most
+    ``slow_s``, because an agent that started while the server was overloaded saw no quick answer.
     """
     usual_s = min(best_s, manners.slow_s)
     return 2 * PATIENCE * max(0.0, answer.latency_s - usual_s - manners.slow_s)

@@ -16,7 +16,8 @@ from agent.timing.backoff import grown_s
 
 #: The longest time for which the client obeys a Retry-After, because a misconfigured proxy may request hours.
 HOLD_CAP_S = 600.0
-#: A whole fleet may get the same Retry-After, so each host waits up to a quarter longer than requested.
+#: Each host waits up to a quarter longer than requested, by a random part. A whole fleet may get the same Retry-After,
+#: and without this spread all hosts would send again at the same moment.
 HOLD_SPREAD = 0.25
 #: The limit in seconds for all waits before repeated GETs in one audit. If a Retry-After requests more seconds than are
 #: left, the GET fails.
@@ -30,8 +31,8 @@ _DELAY = re.compile(r"[0-9]{1,9}")
 def asked_s(retry_after: str | None, date: str | None, now: datetime.datetime) -> float | None:
     """Return the seconds that ``Retry-After`` requests, never negative; None if the header is missing or unreadable.
 
-    ``date`` is the answer's Date header. ``now`` is the time of this host's clock, with a time zone; it is used if
-    there is no Date header. Source: RFC 9110, 10.2.3: a number of seconds or an HTTP date.
+    The header has a number of seconds or an HTTP date (RFC 9110, 10.2.3). An HTTP date is compared with ``date``, the
+    answer's Date header, or with ``now``, the time of this host's clock with a time zone, if there is no Date header.
     """
     text = (retry_after or "").strip()
     if _DELAY.fullmatch(text):
@@ -48,7 +49,10 @@ def hold_s(asked: float, random01: float) -> float:
 
 
 def wait_s(asked: float | None, repeat: int, fixed_s: float | None) -> float:
-    """Return the wait before repetition ``repeat``: ``asked`` (Retry-After), else ``fixed_s``, else 0.5, 1, 2 … s."""
+    """Return the seconds to wait before a request is repeated; ``repeat`` is the number of the repetition.
+
+    The result is ``asked`` (from Retry-After) if it is not None, else ``fixed_s`` if set, else 0.5, 1, 2 … seconds.
+    """
     return asked if asked is not None else fixed_s or grown_s(FIRST_WAIT_S, LAST_WAIT_S, repeat - 1)
 
 
@@ -57,5 +61,6 @@ def _http_date(text: str) -> datetime.datetime | None:
         then = email.utils.parsedate_to_datetime(text)
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
-    # Python returns a naive time for "-0000" and for a date without a zone; an HTTP date is always UTC.
+    # For "-0000" and for a date without a zone, Python returns a time without a zone. Add UTC, because an HTTP date is
+    # always in UTC.
     return then if then.tzinfo else then.replace(tzinfo=datetime.UTC)

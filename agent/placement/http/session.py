@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 # The largest number of redirects that one request to Keystone, or to Placement (client.py), follows.
 REDIRECTS = 3
-# All statuses that keystoneauth would follow. 300 is not among them: Keystone's root document has that status.
+# All statuses that keystoneauth follows as redirects. 300 is not among them, because Keystone sends its root document
+# with that status, and this document is no redirect.
 _REDIRECTED = frozenset({301, 302, 303, 305, 307, 308})
 # The exceptions that keystoneauth raises on unexpected JSON.
 _NOT_UNDERSTOOD = (AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
@@ -72,8 +73,8 @@ class TokenSession(Session):
         try:
             yield
         except (kx.DiscoveryFailure, kx.NotFound):
-            # NotFound is caught too: if the version document was wrong, keystoneauth may request the token from a wrong
-            # URL.
+            # NotFound too may come from a wrong version document: keystoneauth may have taken a wrong URL for the token
+            # request from it. So the cached document is dropped.
             self._drop(auth)
             raise
         except _NOT_UNDERSTOOD as error:

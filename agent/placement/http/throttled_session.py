@@ -25,11 +25,11 @@ from agent.text.urls import origin
 # The time limit of one question (token, request, answer and retries together), as a multiple of the request's time-out.
 # A time-out alone is not a limit, because the library ``requests`` restarts the time-out with each received byte.
 TIMEOUTS_A_QUESTION = 3
-# The name of the header that every request to Placement has, and no request to Keystone.
+# Every request to Placement has this header, and no token request to Keystone has it. So the header tells them apart.
 MICROVERSION_HEADER = "OpenStack-API-Version"
 
-#: A function that returns the context in which a request waits for its answer. The arguments are the server in words,
-#: and the maximum number of seconds that the request waits.
+#: A function that returns a context manager; the session enters the context manager while a request waits for its
+#: answer. The arguments are a text that names the server, and the maximum number of seconds of the wait.
 Watch = Callable[[str, float], AbstractContextManager[object]]
 
 
@@ -49,9 +49,9 @@ class PacedSession(requests.Session):
 
     ``wait`` sleeps for the passed seconds, or less if a stop is requested. ``monotonic`` is the clock that measures
     answers. ``sent`` counts the requests to Placement, repeated requests included; ``sent_to`` is the URL of the last
-    such request. ``sent_at`` is when the last request was sent or ended, token requests included, in monotonic seconds.
-    ``unanswered`` limits the time of requests without an answer; each request waits for its answer within a context
-    that ``watch`` makes. ``counts`` are for the metrics.
+    such request. ``sent_at`` is when the last request (to Placement or Keystone) was sent or ended, in monotonic
+    seconds. ``unanswered`` limits the time of requests without an answer. While a request waits for its answer, a
+    context manager from ``watch`` is active. ``counts`` are for the metrics.
     """
 
     def __init__(
@@ -129,8 +129,8 @@ class PacedSession(requests.Session):
             with self._watch(_place(request), self.time.left_s(bound_s)):
                 return self.time.sent(lambda: self._sent(request, options), bound_s)
         finally:
-            # Set the time again after the request has ended: the health check counts the seconds since ``sent_at``, and
-            # must not take the pause before the next request for a late answer.
+            # Set the time again after the request has ended, because the health check counts the seconds since
+            # ``sent_at``. Otherwise a pause before the next request would look like a late answer to this one.
             self.sent_at = time.monotonic()
 
     def _sent(self, request: requests.PreparedRequest, options: Mapping[str, Any]) -> requests.Response:
@@ -151,7 +151,11 @@ class PacedSession(requests.Session):
             raise requests.RequestException(f"the target of a redirect is not a URL: {error}") from error
 
     def get_redirect_target(self, resp: requests.Response) -> str | None:
-        """Return the target as ``requests`` does. If the Location header is not UTF-8, also close the connection."""
+        """Return the target of the redirect as ``requests`` does.
+
+        If the Location header is not UTF-8, ``requests`` raises ValueError and leaves the connection open. This method
+        closes the connection and raises the same error.
+        """
         try:
             return super().get_redirect_target(resp)
         except ValueError:

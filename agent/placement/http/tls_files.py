@@ -11,15 +11,15 @@ import ssl
 from collections.abc import Iterator
 from pathlib import Path
 
-# The password that OpenSSL gets for a key. OpenSSL must not ask for a password on a service's terminal, so the key must
-# be readable without a password.
+# The password that OpenSSL gets for every key. Without any password, OpenSSL would ask for one on the service's
+# terminal. With the empty password, loading an encrypted key fails instead.
 _NO_PASSWORD = ""
 
 
 def tls_problems(cafile: str | None, certfile: str | None, keyfile: str | None) -> Iterator[str]:
     """Yield one sentence for each TLS option that cannot work. The caller adds the name of the configuration group.
 
-    A key without a certificate has no effect (agent/config/reading/tls.py).
+    A key without a certificate has no effect (agent/config/reading/tls.py), so it is not checked.
     """
     if cafile and (problem := _cafile_problem(cafile)):
         yield f"cafile = {cafile}: {problem}"

@@ -2,8 +2,8 @@
 
 The time-out of ``requests`` restarts with every byte that arrives, in the headers as well as in the body. So a server
 that sends a byte now and then could delay an audit for ever. With this adapter each read of the socket waits at most
-for the rest of the total time. The same applies to each connection attempt, because urllib3 would give every address of
-a host the whole time-out.
+for the rest of the total time. Each attempt to connect also gets only the rest of the total time; without this adapter,
+urllib3 would give the whole time-out to every address of a host.
 
 This module cannot stop a slow name look-up. Instead, agent/placement/http/question_time.py stops waiting for the
 look-up. If the resolver answers after the total time, nothing is sent, because no caller waits for Placement's answer
@@ -50,7 +50,7 @@ class TooLarge(requests.RequestException):
 
 @contextlib.contextmanager
 def within(seconds: float | None) -> Iterator[None]:
-    """In the block, all sending and reading of this thread may take ``seconds`` in total; None means no limit."""
+    """Limit the time that this thread's requests in the block take in total to ``seconds``; None means no limit."""
     token = _ends_at.set(None if seconds is None else time.monotonic() + seconds)
     try:
         yield
@@ -60,7 +60,7 @@ def within(seconds: float | None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def bounded(bound: Bound) -> Iterator[None]:
-    """Limit the size of every answer to this thread's requests in the block; outside of a block ``OWN`` applies."""
+    """Limit the size of each answer that this thread gets in the block. Outside of any block the limit is ``OWN``."""
     token = _bound.set(bound)
     try:
         yield
@@ -150,7 +150,7 @@ class _BoundedConnect:
             raise failed
         finally:
             self._dns_host, self.timeout = host, patience_s
-            del failed  # The error's traceback refers to this frame: break the reference cycle.
+            del failed  # The error's traceback refers to this frame, and the frame to the error: break the cycle.
 
     def _addresses(self, host: str) -> list[str]:
         """Resolve ``host`` and return its addresses in the resolver's order; IPv6 addresses only if this host has IPv6.
@@ -211,7 +211,10 @@ class _BoundedBody:
             yield piece
 
     def read(self, *_args: Any, **_options: Any) -> bytes:  # noqa: ANN401 - as urllib3 has it
-        """Return no bytes and close the connection: ``requests`` calls this only to discard a bad redirect's body."""
+        """Close the connection and return no bytes.
+
+        ``requests`` calls this method only to discard the body of a redirect after it failed to read the body.
+        """
         self._raw.close()
         return b""
 
@@ -244,7 +247,8 @@ def _bounded(pools: dict[str, Any]) -> dict[str, Any]:
 def _bounded_pool(pool: Any) -> Any:  # noqa: ANN401 - urllib3's pool classes, one for each scheme
     if issubclass(pool.ConnectionCls.response_class, _BoundedResponse):
         return pool
-    # _BoundedConnect does not fit a SOCKS connection, which has its own ``_new_conn``: the SOCKS proxy looks up names.
+    # _BoundedConnect does not fit a SOCKS connection. Such a connection has its own ``_new_conn``, because the SOCKS
+    # proxy, and not this host, looks up names.
     is_plain = pool.ConnectionCls._new_conn.__module__ == "urllib3.connection"
     bounds = (_BoundedConnect, _BoundedSends) if is_plain else (_BoundedSends,)
     bases = (*bounds, pool.ConnectionCls)

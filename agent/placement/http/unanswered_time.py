@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import math
 
-# If no more than this many seconds are left, no request is sent, because it could only fail. Such a small rest remains
-# if a time-out ended a little early.
+# If no more than this many seconds are left, no further request is sent, because it could only fail. Such a small rest
+# remains if an earlier request timed out a little too early.
 _TOO_SHORT_S = 0.25
 
 
 class UnansweredTime:
-    """The total time that requests without an answer may take; without a limit, each request has only its time-out."""
+    """The time that all requests without an answer may take together.
+
+    If there is no limit, only the time-out of each single request applies.
+    """
 
     def __init__(self, limit_s: float = math.inf) -> None:
         self.limit_s = limit_s

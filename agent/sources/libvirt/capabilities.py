@@ -34,8 +34,8 @@ from agent.sources.libvirt.capability_questions import DomainAnswer, GuestChoice
 from agent.sources.libvirt.domain_answers import DomainAsker, ask_libvirt, is_denied, reason
 from agent.sources.libvirt.domain_capabilities_xml import parse_domain_capabilities
 
-# The libvirt drivers that are known to lack getDomainCapabilities; the agent does not query them. A query would need a
-# second connection, for which the test driver reads the file of a test:///path again: 1 s for 1000 guests.
+# These libvirt drivers lack getDomainCapabilities, so the agent does not call it. To find this out, the agent would
+# need a second connection, for which the test driver reads the file of a test:///path again: 1 s for 1000 guests.
 _WITHOUT_DOMAIN_CAPABILITIES = frozenset({"TEST"})
 # libvirt's errors for an architecture, machine or domain type that the emulator does not support (such as KVM for a
 # foreign CPU). Any other error may be temporary, such as a QEMU that cannot be started.
@@ -117,7 +117,8 @@ def _host_cpu(document: ET.Element, asker: Asker, missing: _Missing) -> HostCpu:
     cpu = missing.ask(Part.HOST_CPU, lambda: host_cpu(document))
     if cpu is None:
         return HostCpu(arch="")
-    # Do not ask for aarch64: there, baselineCPU returns no features at all.
+    # On aarch64, baselineCPU returns no features at all. So the agent does not call it and keeps the features of the
+    # document.
     if cpu.model is None or cpu.arch == "aarch64":
         return cpu
     return replace(cpu, features=missing.ask(Part.HOST_FEATURES, lambda: _host_features(document, cpu, asker)))
@@ -185,7 +186,10 @@ def _domain(kinds: tuple[Guest, ...], asker: Asker, missing: _Missing) -> tuple[
 
 
 def _parsed(answers: tuple[DomainAnswer, ...], missing: _Missing) -> tuple[DomainCapabilities, ...] | None:
-    """Return the parsed domain capabilities, sorted; None if the driver lacks the call or libvirt denies the call."""
+    """Return the parsed domain capabilities, sorted.
+
+    Return None if the driver lacks getDomainCapabilities, or if libvirt denies the call.
+    """
     found = []
     for answer in answers:
         arch, machine = answer.question.arch, answer.question.machine

@@ -1,9 +1,9 @@
 """Parse the host's CPU and guest types from ``virConnectGetCapabilities``, and build the arguments of baselineCPU.
 
-``<host><cpu>`` names a model and lists only the features beyond that model. libvirt's call baselineCPU returns all
-features; some of their names differ from the kernel's. A ``<domain>`` with children has its own emulator and machine
-types. For a ``<domain>`` without children, the emulator and machine types in its parent, ``<arch>``, apply.
-Pure: no I/O.
+``<host><cpu>`` names a model and lists only the features that the model does not have. libvirt's call baselineCPU
+returns all features of the CPU, some under other names than the kernel's. A ``<domain>`` with children has its own
+emulator and machine types. A ``<domain>`` without children uses the emulator and machine types of its parent
+``<arch>``. Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ class GuestDomain:
     """The emulator that runs guests of one domain type, and the aliases of its machine types.
 
     ``aliases`` are pairs of an alias and its machine type, in the order of the document. ``type`` is the domain type,
-    such as kvm. It is None only in ``Guest.default``, and there only if every ``<domain>`` has an emulator of its own.
+    such as kvm. Only the ``type`` of ``Guest.default`` may be None: if every ``<domain>`` has an emulator of its own,
+    the document names no domain type for the default.
     """
 
     type: str | None
@@ -34,7 +35,11 @@ class GuestDomain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guest:
-    """One ``<guest>``. ``domains`` are in the document's order; ``default`` is for all other domain types."""
+    """One ``<guest>`` of the capabilities.
+
+    ``domains`` are the domain types with an emulator of their own, in the document's order. ``default`` is the emulator
+    for all other domain types.
+    """
 
     arch: str
     os_type: str
@@ -91,7 +96,7 @@ def canonical_arch(text: str) -> str:
 
 
 def host_question(capabilities: ET.Element) -> str:
-    """Return the XML that asks baselineCPU for the host's features: the host's ``<cpu>``. Raises SourceInconsistent."""
+    """Return the argument of baselineCPU for the host's features: the host's ``<cpu>``. Raises SourceInconsistent."""
     return ET.tostring(_host_cpu_element(capabilities), encoding="unicode")
 
 

@@ -56,8 +56,8 @@ def _opened(uri: str, opener: Callable[[str], libvirt.virConnect]) -> libvirt.vi
     silence()
     _check_test_file(uri)
     connection = opener(uri)
-    # Keep-alive is not available with the test driver, or without the event loop. Then only the deadline of the waiting
-    # caller limits a call.
+    # Keep-alive is not available with the test driver, or without the event loop. Then nothing detects a libvirtd that
+    # hangs, except the deadline of the caller that waits for the call.
     with contextlib.suppress(libvirt.libvirtError):
         connection.setKeepAlive(_KEEPALIVE_INTERVAL_S, _KEEPALIVE_COUNT)
     return connection
@@ -86,7 +86,7 @@ def close_quietly(connection: libvirt.virConnect) -> None:
 
 
 def is_alive(connection: libvirt.virConnect) -> bool:
-    """Return whether the connection's socket is open, as far as this process knows; send no message."""
+    """Return whether the connection's socket is open. No message is sent: the answer is what this process knows."""
     try:
         return bool(connection.isAlive())
     except libvirt.libvirtError:

@@ -1,8 +1,8 @@
 """Parse what one emulator offers on one machine type, from ``virConnectGetDomainCapabilities``.
 
-Like nova, this module collects the values of all enums ``bus`` and ``modelType`` anywhere in the document (so the enum
-of ``redirdev`` adds usb to the buses). It ignores an element tpm, launchSecurity, sev or tdx without supported="yes".
-Pure: no I/O.
+Like nova, this module collects the values of every enum ``bus`` or ``modelType``, whatever element the enum is in. For
+example, ``redirdev`` has an enum ``bus`` with the value usb, so usb is among the buses. The module ignores an element
+tpm, launchSecurity, sev or tdx unless it has supported="yes". Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from agent.sources.libvirt.xml_values import document, number, text_of
 
 
 def parse_domain_capabilities(xml: str, asked: Iterable[str]) -> DomainCapabilities:
-    """Parse the capabilities of a machine type, whose name and aliases are ``asked``. Raises SourceInconsistent."""
+    """Parse the capabilities of a machine type. ``asked`` are its name and aliases. Raises SourceInconsistent."""
     where = "domain capabilities"
     root = document(xml, "domainCapabilities", where)
     arch = text_of(root, "arch", where)

@@ -1,9 +1,11 @@
 """Trigger audits when libvirt's events arrive, over a separate connection that this module reopens when needed.
 
 Two threads do the work. One runs libvirt's event loop. The other opens the connection, registers the callbacks and
-waits until the connection dies. If libvirtd hangs while the second thread calls open(), only that thread is stuck, and
-stop() abandons that thread (a daemon thread). libvirt may run callbacks in any thread that reads from the socket, so a
-callback only notes which domain or device changed, and triggers an audit.
+waits until the connection dies. If libvirtd hangs during the opening, only this second thread is stuck. It is a daemon
+thread, so stop() need not wait for it.
+
+libvirt may run a callback in any thread that reads from the socket. So a callback does no slow work: it only notes
+which domain or device changed, and triggers an audit.
 
 The agent takes no facts from an event: the audit reads all facts. Events are lost while the connection is down. So
 every new connection triggers an audit, and that audit reads every domain again.
@@ -67,7 +69,7 @@ class LinkState(enum.Enum):
 
 
 class DomainListener(Protocol):
-    """The receiver of all events, which decides what to read again (LibvirtHost)."""
+    """The object that is told of all events. LibvirtHost implements it, and decides what to read again."""
 
     def domain_changed(self, domain_uuid: str) -> None:
         """Note that an event named this domain, which must be read again."""
@@ -272,7 +274,7 @@ class LibvirtEvents:
 
 
 def _take_down(link: _Link) -> None:
-    """Deregister all callbacks, then close: the binding keeps a connection open while it has callbacks."""
+    """Deregister all callbacks, then close the connection: the binding keeps it open while it has callbacks."""
     for deregister in (*link.deregister, link.connection.unregisterCloseCallback):
         with contextlib.suppress(libvirt.libvirtError):
             deregister()

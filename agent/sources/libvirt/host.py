@@ -154,7 +154,7 @@ class LibvirtHost:
         self._devices.changed(name)
 
     def events_up(self) -> None:
-        """Trust cached domains: events arrive from now on. Any thread may call this."""
+        """Trust cached domains, because events arrive from now on. Any thread may call this."""
         self._cache.trust()
 
     def events_down(self) -> None:
@@ -300,8 +300,9 @@ class LibvirtHost:
 def test_driver_node(connection: libvirt.virConnect, host: str) -> _Node:
     """Return the node of libvirt's test driver: ``host`` is its name, and all CPUs in the driver's XML are online.
 
-    The driver's getCPUMap always returns 8 CPUs, 3 of them online, whatever the XML says, and its getHostname returns
-    the real machine's name. getInfo returns the XML's number of CPUs. Raises libvirt.libvirtError.
+    Two of the driver's answers are useless here: getCPUMap always returns 8 CPUs, 3 of them online, whatever the XML
+    says, and getHostname returns the real machine's name. Only getInfo returns the XML's number of CPUs. Raises
+    libvirt.libvirtError.
     """
     return _Node(hostname=host, online=(True,) * int(connection.getInfo()[2]), simulated=SIMULATED)
 

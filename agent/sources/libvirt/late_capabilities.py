@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 
 class LateAnswers:
-    """The EventSource of libvirt's late answers. Any thread may call ``report``."""
+    """The EventSource that requests an audit when an answer of libvirt comes late. Any thread may call ``report``."""
 
     def __init__(self) -> None:
         self._gate = threading.Lock()
@@ -28,7 +28,7 @@ class LateAnswers:
             self._notify = None
 
     def report(self, reason: str) -> None:
-        """Trigger an audit. Do nothing before start() (a command never calls start()) and after stop()."""
+        """Trigger an audit, but only between start() and stop(). A command never calls start(), so it triggers none."""
         with self._gate:
             if self._notify is not None:
                 self._notify(reason)

@@ -153,7 +153,7 @@ def _network(capability: ET.Element | None, where: str) -> NetworkDevice | None:
 def _mdev_types(root: ET.Element, where: str) -> tuple[MdevType, ...] | None:
     """Return the types of mediated devices that the device can create; None if it can create none.
 
-    The depth of ``mdev_types`` in the XML varies.
+    The capability ``mdev_types`` is at different depths in the XML of different devices: it is searched at any depth.
     """
     found = root.find(".//capability[@type='mdev_types']")
     if found is None:

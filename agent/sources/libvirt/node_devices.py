@@ -42,7 +42,8 @@ def _networks(nodes: Iterable[NodeDevice]) -> dict[str, NetworkDevice]:
     If a parent has several (switch ports), return the device with the shortest name; of equally short names, the first.
     """
     named = [(node.network.interface, node.parent, node.network) for node in nodes if node.network and node.parent]
-    # The dictionary keeps the last device of each parent, so sort in reverse.
+    # In the dictionary, a later device of the same parent replaces an earlier one. The order is reversed, so that the
+    # device with the shortest name comes last and stays.
     named.sort(key=lambda each: (len(each[0]), each[0]), reverse=True)
     return {parent: network for _, parent, network in named}
 

@@ -54,7 +54,7 @@ def _domains(connection: libvirt.virConnect) -> Iterator[Domain]:
     """Yield the defined domains. A domain that vanishes or cannot be parsed is left out, as in the agent's own read."""
     for handle in connection.listAllDomains():
         try:
-            # Pass any state: this function uses only the disks of the parsed domain.
+            # The caller needs only the disks of the domain, so the state passed here does not matter.
             yield parse_domain(handle.XMLDesc(0), DomainState.NO_STATE)
         except SourceError:
             continue

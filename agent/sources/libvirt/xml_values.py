@@ -1,8 +1,9 @@
 """Provide the functions that all parsers of libvirt's XML use: parse a document; get a child, a text or a number.
 
 Every attribute is a string, and any part may be missing. If a part cannot be parsed, these functions raise
-SourceInconsistent, which names the part; they raise no other exception, whatever the text. A document with a
-DOCTYPE is refused before it is parsed, because only a DOCTYPE can declare entities. Pure: no I/O.
+SourceInconsistent, which names the part. They raise no other exception, even if the text is not XML. A document with a
+DOCTYPE is refused before it is parsed: a DOCTYPE can declare entities, and entities can make the parsed text huge.
+Pure: no I/O.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """List the tables and columns of nova's cell database that the agent reads.
 
-The agent gives the rows that it gets from nova-conductor the same column names. Pure: no I/O.
+Rows that the agent reads from nova-conductor instead of the database get the same column names. Pure: no I/O.
 """
 
 from __future__ import annotations

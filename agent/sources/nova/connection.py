@@ -1,9 +1,9 @@
-"""Provide a PyMySQL connection that limits every read from the socket to the deadline, also before the login.
+"""Provide a PyMySQL connection on which every read from the socket ends at the deadline, during the login too.
 
 PyMySQL's own time-outs do not suffice: each time-out applies to one connect to one address, or to one piece of data.
-Two waits stay unlimited even with this class. The look-up of the server's name takes as long as the host's resolver
-takes. If the server has several addresses, each connect may use the whole time-out. In both cases NovaSql stops waiting
-for its thread at the deadline.
+This class does not limit two other waits. The look-up of the server's name takes as long as the host's resolver takes.
+If the server has several addresses, each connect may use the whole time-out. In both cases NovaSql stops waiting for
+its thread at the deadline.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ class BoundedConnection(Connection):
 
     @_rfile.setter
     def _rfile(self, stream: io.BufferedReader | None) -> None:
-        # PyMySQL sets this attribute first for the plain socket and again for the TLS socket: limit the reads of both.
+        # PyMySQL sets this attribute twice: first to a stream of the plain socket, later to a stream of the TLS socket.
+        # Limit the reads of both streams.
         if stream is not None:
             stream = io.BufferedReader(BoundedReads(stream.detach(), self._sock, self._left_s))
         self._stream = stream

@@ -46,8 +46,8 @@ RECYCLE_S = 280
 NO_CONVERSATION = (OSError, struct.error, ValueError, TypeError, LookupError, AssertionError, RuntimeError)
 
 
-# The part of the statement ``_PULSE`` that selects the plausible heartbeats of undeleted services. The pulse is
-# the two newest of these heartbeats. Each conductor, scheduler and nova-compute writes a heartbeat every
+# A part of the SQL statement ``_PULSE``: it selects the plausible heartbeats of undeleted services. The pulse is the
+# two newest of these heartbeats. Each conductor, scheduler and nova-compute writes a heartbeat every
 # ``report_interval``, so the newest heartbeats show how old the rows are. A heartbeat a minute ahead of the database's
 # clock is not plausible: a service with a wrong clock wrote the heartbeat, perhaps long ago.
 _TRUE = "FROM services WHERE deleted = 0 AND last_seen_up < {ahead}"

@@ -1,10 +1,11 @@
 """Turn rows into the result of a light read, for the sources ``sql`` and ``conductor``. Pure: no I/O.
 
 A light read only finds out whether nova's rows have changed since the last full read. For this it compares signs: a
-sign is a small value that differs if rows have changed. A sign may contain the newest ``updated_at`` of some rows. Such
-a sign proves that no row has changed only if that time is 20 seconds old or more: it is then called settled. Times have
-whole seconds, and each of nova's services uses its own clock. So a row that changes later might otherwise get the same
-time or an older one.
+sign is a small value that differs if rows have changed. A sign may contain the newest ``updated_at`` of some rows.
+
+Such a sign can miss a change while its time is young. Times have whole seconds, and each of nova's services uses its
+own clock, so a row that changes a moment later may get the same time or an older one. Once the time is 20 seconds old,
+every later change gets a newer time. The sign is then called settled: an equal sign proves that no row has changed.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from agent.model.nova import LightState, Pulse, StateSign
 from agent.sources.nova.documents import Cells, Row
 from agent.sources.nova.rows import only_service
 
-# The assumed greatest difference between the clocks of nova's services. If the clocks differ by a minute, nova marks
-# services as down.
+# The greatest difference between the clocks of nova's services that the agent expects. A much larger difference cannot
+# last unnoticed: if clocks differ by a minute, nova marks services as down.
 CLOCKS_DIFFER_BY = datetime.timedelta(seconds=20)
 # The columns of a service row that change only if an operator or a restart of the service changes them. The heartbeat
 # is not among them.
@@ -40,9 +41,9 @@ def light_state(host: str, services: tuple[Row, ...], pulse: Pulse, now: object,
 
 
 def is_settled(newest: datetime.datetime | None, pulse: Pulse) -> bool:
-    """Return whether any row that is saved from now on must get a newer time than ``newest``.
+    """Return whether every row that is saved from now on certainly gets an ``updated_at`` later than ``newest``.
 
-    ``newest`` is the newest ``updated_at`` of some rows.
+    ``newest`` is the newest ``updated_at`` of the rows that were read; None if no row has such a time.
     """
     if newest is None:
         return True

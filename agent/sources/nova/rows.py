@@ -66,7 +66,10 @@ class GuestRows:
 
 
 def about_guests(rows: CellRows) -> CellRows:
-    """Return only the rows that ``guests_from_rows`` reads; the other rows change with every heartbeat."""
+    """Return only the rows that ``guests_from_rows`` reads, so that a cache can compare them with the last read.
+
+    All other rows change with every heartbeat, so the cache would never find equal rows.
+    """
     return replace(rows, now=None, heartbeats=(), pulse_at=None, services=(), nodes=())
 
 
@@ -108,7 +111,10 @@ def pulse_from(clock: object, heartbeats: Iterable[object]) -> Pulse:
 def true_heartbeats(
     now: datetime.datetime | None, heartbeats: Iterable[datetime.datetime | None]
 ) -> tuple[datetime.datetime, ...]:
-    """Return the heartbeats, newest first. Leave out a heartbeat a minute or more after ``now``: its clock is wrong."""
+    """Return the heartbeats, newest first.
+
+    A heartbeat that is a minute or more later than ``now`` is left out, because the clock of its service is wrong.
+    """
     seen = sorted((moment for moment in heartbeats if moment is not None), reverse=True)
     return tuple(moment for moment in seen if now is None or moment < now + A_MINUTE)
 
@@ -116,7 +122,8 @@ def true_heartbeats(
 def decisive_heartbeat(now: datetime.datetime | None, true: tuple[datetime.datetime, ...]) -> datetime.datetime | None:
     """Return the second newest heartbeat if it is less than a minute old, else the newest (None if there is none).
 
-    If the clock of one service is fast, the newest heartbeat would make an old copy of the database look recent.
+    The newest heartbeat alone can mislead: if the clock of its service is fast, this heartbeat makes an old copy of the
+    database look recent. The second newest heartbeat is from another service.
     """
     if len(true) > 1 and now is not None and now - true[1] < A_MINUTE:
         return true[1]

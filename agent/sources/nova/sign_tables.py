@@ -34,7 +34,7 @@ _OF_INSTANCES = (*INSTANCES.c, *EXTRA.c)
 
 @functools.lru_cache(maxsize=4)
 def signs_of(host: str) -> CompoundSelect[*tuple[object, ...]]:
-    """Select (name, number of rows, checksum) of each set of rows about a host."""
+    """Return the statement that yields (name, number of rows, checksum) for each set of rows about a host."""
     disks = DISKS.join(INSTANCES, INSTANCES.c.uuid == DISKS.c.instance_uuid)
     devices = PCI.join(NODES, NODES.c.id == PCI.c.compute_node_id)
     return union_all(
@@ -48,17 +48,17 @@ def signs_of(host: str) -> CompoundSelect[*tuple[object, ...]]:
 
 
 def sign_of_instances(uuids: Iterable[str]) -> Query:
-    """Select the number and the checksum of the rows of the instances with these uuids, deleted instances included."""
+    """Return the statement that counts these instances' rows and computes their checksum, also of deleted instances."""
     return _sign("other instances", _OF_INSTANCES, _WITH_EXTRA, INSTANCES.c.uuid.in_(list(uuids)))
 
 
 def sign_of_boot_disks(uuids: Iterable[str]) -> Query:
-    """Select the number and the checksum of the boot disk rows of the instances with these uuids."""
+    """Return the statement that counts the boot disk rows of these instances and computes their checksum."""
     return _sign("other boot disks", DISKS.c, DISKS, DISKS.c.instance_uuid.in_(list(uuids)), DISKS.c.boot_index == 0)
 
 
 def sign_of_migrations(uuids: Iterable[str]) -> Query:
-    """Select the number and the checksum of the rows of the migrations with these uuids, in any status."""
+    """Return the statement that counts these migrations' rows and computes their checksum, whatever their status."""
     return _sign("other migrations", MIGRATIONS.c, MIGRATIONS, MIGRATIONS.c.uuid.in_(list(uuids)))
 
 

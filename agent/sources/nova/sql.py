@@ -207,7 +207,7 @@ class _Statements:
         return tuple(dict(zip(columns, row, strict=True)) for row in result)
 
     def signs(self, statement: Executable) -> tuple[tuple[str, object], ...]:
-        """Return (name, (number of rows, checksum)) of each set of rows that a statement of sign_tables selects."""
+        """Run a statement of sign_tables. Return (name, (number of rows, checksum)) of each set that it selects."""
         return tuple((str(name), (int(count), int(checksum))) for name, count, checksum in self._result(statement))
 
     def named(self, statement: Callable[[Iterable[str]], Query], uuids: Set[str]) -> tuple[Row, ...]:
@@ -241,7 +241,7 @@ def _cell_rows(statements: _Statements, database: CellDatabase, wanted: _Wanted)
 def _signs_elsewhere(
     statements: _Statements, last: NovaState, consumers: frozenset[str]
 ) -> tuple[tuple[str, object], ...]:
-    """Return names with (number of rows, checksum) of the rows that a full read selects by uuid instead of by host.
+    """Return (name, (number of rows, checksum)) of each set of rows that a full read selects by uuid, not by host.
 
     These are the rows of migrations, of instances that are not on this host, and of the boot disks of these instances.
     """

@@ -58,7 +58,10 @@ def nodes_of(host: str) -> Query:
 
 
 def node_named(uuid: str) -> Query:
-    """Select the compute node with a uuid, for any host, deleted or not; nova never reuses a uuid."""
+    """Select the compute node with this uuid, whatever its host, and even if it is deleted.
+
+    There is at most one such row, because nova never reuses a uuid.
+    """
     return select(NODES).where(NODES.c.uuid == uuid)
 
 
@@ -99,7 +102,8 @@ def migrations_named(uuids: Iterable[str]) -> Query:
 def migrations_of_instances(uuids: Iterable[str]) -> Query:
     """Select all undeleted migrations of the instances with these uuids, in any status.
 
-    nova's index begins with ``deleted``: without the condition on this column the database would read the whole table.
+    The condition on ``deleted`` is necessary for the speed: nova's index begins with this column, and without the
+    condition the database would read the whole table.
     """
     return select(MIGRATIONS).where(MIGRATIONS.c.deleted == 0, MIGRATIONS.c.instance_uuid.in_(list(uuids)))
 

@@ -26,7 +26,8 @@ class ProbeDomainAsker:
         Raises SourceUnavailable if the probe gives no usable answer, leaves out a question, or has another
         ``virt_type`` in its configuration.
         """
-        # libvirt may probe every QEMU before it answers, so allow the probe the longest time.
+        # Before libvirt answers, it may probe every QEMU binary of the host, which takes long. So stocktake-probe gets
+        # the longest deadline.
         document = ask_facts(self.path, LIBVIRT, Verb.DOMAIN_CAPABILITIES, Deadline.after(LONGEST_DEADLINE_S))
         try:
             answers = answers_of(document, questions, virt_type)

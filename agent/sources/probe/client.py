@@ -85,8 +85,8 @@ def _connected(path: str, deadline: Deadline) -> Iterator[socket.socket]:
         try:
             connection.connect(path)
         except BlockingIOError:
-            # If the socket's queue of connections is full, connect() with a time-out fails at once. Report a time-out
-            # instead.
+            # If the socket's queue of connections is full, connect() on a socket with a time-out does not wait, but
+            # raises BlockingIOError at once. The caller gets the same error as after a wait.
             raise TimeoutError from None
         yield connection
 

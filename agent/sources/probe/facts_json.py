@@ -56,7 +56,7 @@ def measured_of(document: dict[str, Any]) -> Measured:
 
 
 def answers_object(virt_type: str, answers: Sequence[DomainAnswer]) -> dict[str, Any]:
-    """Return the JSON object of libvirt's answers about the domain capabilities of a domain type."""
+    """Return libvirt's answers as a JSON object. The answers are domain capabilities for ``virt_type``."""
     found = tuple(
         _Answer(
             emulator=one.question.emulator,
@@ -76,7 +76,8 @@ def answers_of(
 ) -> tuple[DomainAnswer, ...]:
     """Return the answers in an object that the probe sent, in the order of ``questions``. Raises BadMessage.
 
-    After an error that every further question would get too, the probe sends no more answers.
+    The result may be shorter than ``questions``: if libvirt's error would be the same for every further question, the
+    probe asks no more questions.
     """
     sent = _value(_Answers, document)
     if sent.virt_type != virt_type:
@@ -100,7 +101,10 @@ def _value(kind: type[T], document: Any) -> T:  # noqa: ANN401 - JSON of any kin
 
 
 def _typed(hint: Any, value: Any) -> Any:  # noqa: ANN401
-    """Return ``value`` as the type ``hint``, which is the annotation of a dataclass field. Raises BadMessage."""
+    """Check that ``value`` has the type ``hint``, the annotation of a dataclass field, and return it as this type.
+
+    Raises BadMessage.
+    """
     if dataclasses.is_dataclass(hint):
         return _value(hint, value)  # type: ignore[arg-type]
     if isinstance(hint, types.UnionType):

@@ -65,8 +65,8 @@ def taken_bytes(status: os.stat_result) -> int:
 
 
 def _reason(error: OSError, path: str) -> str:
-    # If the error is about another path than ``path``, that path comes from the image's header, and the guest may have
-    # written any bytes there: escape them as repr() does.
+    # An error about another path is about a path in the image's header. The guest may have written any bytes into the
+    # header, so the text escapes this path as repr() does.
     where = f" ({repr(error.filename)[1:-1]})" if isinstance(error.filename, str) and error.filename != path else ""
     return f"{error.strerror or error}{where}"
 

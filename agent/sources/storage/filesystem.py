@@ -70,8 +70,8 @@ def measure_identified(path: str) -> FileSystem:
 
     Sizes and identity come from one descriptor, so they are about one file system even after an unmount in between.
     """
-    # An automount point has no size until its file system is mounted. statvfs triggers the mount; open with O_PATH does
-    # not.
+    # This call only triggers a mount: an automount point has no size until its file system is mounted. The open below
+    # does not trigger the mount, because it uses O_PATH.
     os.statvfs(path)
     descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:

@@ -36,7 +36,7 @@ class ImageMeter(Protocol):
         ...
 
     def still_fails(self, file: DiskFile, go_to: Callable[[str], None], /) -> bool:
-        """Return whether a file that could not be measured certainly still has the same problem."""
+        """Return whether a file that could not be measured still has the same problem; False if that is not certain."""
         ...
 
     def changed_ns(self, path: str) -> object:

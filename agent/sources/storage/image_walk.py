@@ -31,8 +31,8 @@ MAX_ENTRIES = 100_000
 class _Folder:
     """A folder that the walk enters. The bytes of the folder's entries are added to the row with the path ``row``.
 
-    Exceptions: a cached image has a row of its own. If ``has_rows``, a guest's disk in this folder has a row of its own
-    too.
+    There are two exceptions, which have rows of their own: cached images and, if ``has_rows`` is True, guests' disks in
+    this folder.
     """
 
     path: str

@@ -24,16 +24,19 @@ from agent.model.host.storage import GuestFile, StorageFacts
 from agent.ports import Deadline
 from agent.sources.storage.image_meter import ImageFolders, ImageMeter, OwnMeter
 
-# The age in seconds at which the source measures again, because a growing file does not change its folder's
-# modification time. A measurement takes 50 µs per file. Only one of the sizes affects Placement: from the size of the
-# image cache the agent computes a reserve in GiB. nova checks this cache only every 40 minutes, so this age is short
-# enough.
+# A measurement of this age, in seconds, is made again even if the folders' modification times are the same, because a
+# growing file does not change its folder's modification time. A measurement takes 50 µs per file.
+# The age is short enough: only one size affects Placement, namely the size of the image cache (the agent computes a
+# reserve in GiB from it), and nova checks this cache only every 40 minutes.
 MAX_AGE_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Measurement:
-    """A measurement, valid only for these disks and while the folders' modification times are those in ``changed``."""
+    """A measurement of the files ``disks``. ``changed`` has the modification times of the two folders at that time.
+
+    If the disks or these times are different now, the measurement is no longer valid.
+    """
 
     disks: frozenset[GuestFile]
     changed: tuple[object, object]
@@ -106,7 +109,11 @@ class Images:
         return _Measurement(disks=disks, changed=changed, taken_at=self._monotonic(), facts=facts)
 
     def _problems_stand(self, facts: StorageFacts) -> bool:
-        """Return whether every part was read, and each file that could not be measured still has the same problem."""
+        """Return whether a new measurement would have the same problems as ``facts``.
+
+        False if a part could not be read: a new measurement may succeed. If only files could not be measured, True if
+        each of them still has the same problem.
+        """
         if facts.unread:
             return False
         return all(self._meter.still_fails(file, self._go_to) for file in facts.disk_files if file.problem)

@@ -24,11 +24,11 @@ from agent.model.host.storage import StorageFacts, VolumeGroup
 from agent.ports import Deadline
 from agent.sources.storage import lvm_json
 
-# The largest number of times that one read runs vgs and lvs. If a volume changes in between, the two reports do
-# not add up, and the source runs both commands again.
+# One read runs the pair vgs and lvs at most this number of times. If a volume changes between the two commands, their
+# reports contradict each other, and the source runs both commands again.
 READS = 3
-# The largest number of runs of a command that a signal ends: vgs has died of SIGSEGV, and the next run worked (bug
-# 1931710).
+# A command that a signal ended is run again, up to this number of runs in all. vgs has died of SIGSEGV, and the next
+# run worked (bug 1931710).
 RUNS = 2
 # The seconds to wait after SIGKILL: a child that has not ended by then hangs in the kernel on a dead device.
 _REAP_S = 1.0
@@ -78,8 +78,8 @@ class Command:
             return runner.run(self.argv, limit.left_s())
         except TimeoutError as error:
             last_line = f"; the last line on stderr: {error}" if str(error) else ""
-            # Name the time limit of the whole read: the time left for this command would make the message differ in
-            # each audit.
+            # The message names the time limit of the whole read. The time left for this command differs in each audit,
+            # and a message with it would differ too.
             why = f"{self.name} did not answer within {limit.allowed_s:.1f} s and was killed{last_line}"
             raise SourceUnavailable(self.source, why) from error
         except FileNotFoundError as error:
@@ -163,7 +163,7 @@ def volumes_command(groups: tuple[str, ...]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Lvm:
-    """The StorageSource of the volume groups in ``groups``; without groups, wiring.py creates no Lvm."""
+    """Reads the volume groups in ``groups`` (a StorageSource). If no group is configured, there is no such object."""
 
     groups: tuple[str, ...]
     deadline_s: float

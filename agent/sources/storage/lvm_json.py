@@ -2,9 +2,9 @@
 
 Every value in a report is a string. The name of a hidden volume is in brackets. A volume has one row per segment.
 
-The parser counts extents by ``seg_le_ranges``, which lists the areas of a segment, and ignores the layout (stripes,
-legs, pools). The extents of an area on a physical volume are counted for the segment's volume. An area on another
-volume of the group is not counted, because its extents are counted for that other volume. So each extent counts once.
+The parser counts extents by the column ``seg_le_ranges``, which lists the areas of a segment. An area is either on a
+physical volume or on another volume of the group. Only areas on physical volumes are counted, each for the volume that
+the segment belongs to. So each extent counts once, whatever the layout (stripes, legs, pools).
 """
 
 from __future__ import annotations
@@ -214,12 +214,12 @@ class _Parents:
             self._users[name].add(name.removesuffix("_imeta"))
 
     def of(self, name: str) -> str | None:
-        """Return the parent of the hidden volume ``name``, by the first of four rules that finds one, or None.
+        """Return the parent of the hidden volume ``name``, or None. The first of four rules with a result decides.
 
-        The rules in order: the parent that lvm2 reports; a volume with data on ``name``; a volume that refers to
-        ``name``; a pool, if ``name`` is a spare. The second rule comes before the third, because snapshots of a cached
-        thin volume also refer to ``name``. If a rule finds several volumes (after pvmove, or several pools that share
-        a spare), return the first by name.
+        The parent is the volume that lvm2 reports as such; else a volume with data on ``name``; else a volume that
+        refers to ``name``; else a pool, if ``name`` is a spare. References come after data, because snapshots of a
+        cached thin volume refer to ``name`` too, without being its parent. If a rule finds several volumes (after
+        pvmove, or several pools that share a spare), return the first by name.
         """
         if parent := self._named.get(name):
             return parent
@@ -231,7 +231,8 @@ class _Parents:
     def origin_of(self, name: str) -> str | None:
         """Return the volume of which ``name`` is a snapshot, or None.
 
-        For a cached volume, lvm2 reports the volume's own hidden part as the origin; such an origin does not count.
+        For a cached volume, lvm2 reports a hidden part of this volume as the origin. The result is then None, because
+        a cached volume is no snapshot of its own part.
         """
         origin = self._origins[name]
         is_part = origin.startswith("[") and self.of(_bare(origin)) == name

@@ -23,7 +23,8 @@ BY_UUID = Path("/dev/disk/by-uuid")
 # (PrivateDevices=) does not hide the files.
 UDEV_DATA = Path("/run/udev/data")
 BTRFS = Path("/sys/fs/btrfs")
-# The types of file systems that store their UUID in the superblock; tmpfs and overlay create a new UUID at each mount.
+# The types of file systems that store their UUID in the superblock, so that the UUID stays the same. Other types, for
+# example tmpfs and overlay, create a new UUID at each mount.
 _WITH_UUID = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "bcachefs"})
 # An ioctl of linux/fs.h since Linux 6.9. Its result is one byte with the length and sixteen bytes with the UUID.
 _FS_IOC_GETFSUUID = 0x80111500
@@ -64,7 +65,7 @@ def _mount_id(descriptor: int) -> str:
 
 
 def _mount(mountinfo: Path, field: int, word: str) -> list[str]:
-    """Return, split into words, the first line of mountinfo (proc(5)) with ``word`` in column ``field``; [] if none."""
+    """Return the words of mountinfo's first line (proc(5)) that has ``word`` in column ``field``; [] if none has."""
     split = (line.split(" ") for line in mountinfo.read_text("utf-8", "surrogateescape").splitlines())
     return next((words for words in split if words[field : field + 1] == [word] and "-" in words), [])
 
@@ -80,7 +81,10 @@ def _uuid(path: str, descriptor: int, kind: str, device: str) -> str | None:
 
 
 def _of_kernel(path: str, descriptor: int) -> str | None:
-    """Return the UUID that Linux 6.9 or newer reports. An O_PATH descriptor allows no ioctl: open the path again."""
+    """Return the UUID that the kernel (Linux 6.9 or newer) reports.
+
+    The function opens the path again, because ``descriptor`` is an O_PATH descriptor, which allows no ioctl.
+    """
     try:
         opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
@@ -111,9 +115,10 @@ def _of_udev_data(path: Path) -> str | None:
 
 
 def _of_btrfs(device: str) -> str | None:
-    """Return the UUID of the btrfs on ``device``: the folder /sys/fs/btrfs/UUID/devices lists the devices of a btrfs.
+    """Return the UUID of the btrfs on ``device``, whose folder /sys/fs/btrfs/UUID/devices lists ``device``.
 
-    A btrfs has a device number of its own, not its disk's number, so none of udev's links matches the btrfs.
+    udev's links do not lead to the UUID: a btrfs has a device number of its own, not its disk's number, so no link
+    matches the btrfs.
     """
     member = os.path.basename(os.path.realpath(device))
     return next((name for name in _names(BTRFS) if (BTRFS / name / "devices" / member).exists()), None)

@@ -23,8 +23,8 @@ _DATA_FILE_NAME = 0x44415441
 _MAX_BYTES = (1 << 63) - 1
 
 _PLOOP_BYTES = 64
-# The first bytes (magic) of the two ploop formats. The value masks the field with the number of sectors: the field has
-# 32 or 64 bits.
+# The first bytes (magic) of the two ploop formats -> a mask for the number of sectors. In the first format this number
+# has only 32 bits, in the second format 64 bits.
 _PLOOP_MAGICS = {b"WithoutFreeSpace": (1 << 32) - 1, b"WithouFreSpacExt": (1 << 64) - 1}
 _SECTOR = 512
 
@@ -75,7 +75,10 @@ def parse_ploop(head: bytes) -> int:
 
 
 def _data_file(head: bytes, at: int) -> str:
-    """Return the data file's name from the header extensions, which are padded to 8 bytes and end with type 0."""
+    """Return the data file's name, which is in one of the header extensions from the offset ``at`` on.
+
+    Each extension is padded to a multiple of 8 bytes. An extension of type 0 ends the list.
+    """
     while (kind := _big(head, at, 4)) != 0:
         length = _big(head, at + 4, 4)
         start = at + 8

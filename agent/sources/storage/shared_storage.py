@@ -1,9 +1,9 @@
 """Detect whether other hosts may store guests in ``instances_path``.
 
-A folder without a guest on this host is not a leftover if other hosts store guests there. One of two signs is enough:
-several hosts can mount the file system, or several hosts ran nova's image cache in the last day. nova writes the time
-of each host's last run into the file ``compute_nodes`` in the folder. The absence of both signs proves nothing, so an
-operator must check before removing anything.
+If other hosts store guests there too, a folder without a guest on this host may belong to a guest on another host, so
+it is not a leftover. One of two signs is enough: several hosts can mount the file system, or several hosts ran nova's
+image cache in the last day. nova writes the time of each host's last run into the file ``compute_nodes`` in the folder.
+The absence of both signs proves nothing, so an operator must check before removing anything.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from pathlib import Path
 from agent.sources.storage.mounts import MOUNTS, filesystem_type
 from agent.text.numbers import finite
 
-# A day in seconds. As in nova.virt.storage_users, a host whose last image cache run is more than a day ago does not
-# count.
+# A day in seconds. A host does not count if its last image cache run is more than a day ago. nova has the same limit
+# (nova.virt.storage_users).
 _DAY_S = 86400.0
 _REGISTER = "compute_nodes"
 _REGISTER_MAX_BYTES = 1 << 20

@@ -54,7 +54,8 @@ def _boxes(nodes: Sequence[Node], columns: int) -> dict[str, Box]:
     bottoms = [_EDGE] * columns
     for node in nodes:
         column = min(node.depth, columns - 1)
-        # A later box must not be beside an earlier subtree, or lines would cross boxes.
+        # The box goes below everything drawn so far in its own column and in the columns to the right. If it were
+        # beside an earlier subtree, the lines to its children would cross the boxes of that subtree.
         top = max(bottoms[column:])
         parent = found.get(node.parent)
         top = max(top, parent.top if parent else _EDGE)
@@ -94,7 +95,7 @@ def _drawn(node: Node, box: Box) -> Iterator[Shape]:
     yield outline(box, "thick" if node.differs else "thin")
     for place, text in enumerate(_texts(node)):
         look = "strong" if place == 0 else ""
-        # Bold text is wider than the estimate for plain text.
+        # The first text is bold. ``fitted`` estimates the width of plain text, so bold text gets less room.
         room = (box.width - 24) * (0.92 if place == 0 else 1.0)
         yield label(fitted(text, room), box.left + 12, box.top + _PAD + 12 + place * _LINE, look=look)
 
