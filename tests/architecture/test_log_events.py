@@ -7,7 +7,7 @@ from tests.rigs.source_tree import agent_modules, parse
 METHODS = {"debug", "info", "warning", "error", "exception", "critical", "log"}
 
 
-def test_no_log_event_is_logged_by_calling_a_logger_method_directly():
+def test_log_events_are_never_passed_directly_to_a_logger_method():
     direct = []
     for name, path in agent_modules().items():
         for node in ast.walk(parse(path)):

@@ -124,7 +124,7 @@ def writes(host: AgentHost, door: Gateway) -> list[str]:
     return door.writes[before:]
 
 
-def test_the_companion_role_allocates_the_resources_of_guests_unknown_to_nova(placement, host, door):
+def test_in_role_companion_the_agent_allocates_for_guests_unknown_to_nova(placement, host, door):
     before = placement.inventories(host.provider_uuid), placement.traits(host.provider_uuid)
     guests(host, ghost=(2, 512), other=(1, 256))
     assert host.agent("--once").code == 3
@@ -137,7 +137,7 @@ def test_the_companion_role_allocates_the_resources_of_guests_unknown_to_nova(pl
     assert door.writes == [f"PUT /allocations/{own(host)}"]
 
 
-def test_the_companion_role_adjusts_its_allocation_if_unknown_guests_change(placement, host, door):
+def test_in_role_companion_the_allocation_follows_changes_of_unknown_guests(placement, host, door):
     steps = [
         ({"a": (1, 128)}, {"VCPU": 1, "MEMORY_MB": 128}),
         ({"a": (1, 128), "b": (4, 1024)}, {"VCPU": 5, "MEMORY_MB": 1152}),
@@ -155,7 +155,7 @@ def test_the_companion_role_adjusts_its_allocation_if_unknown_guests_change(plac
     assert record["consumer_type"] == OWN_TYPE
 
 
-def test_the_companion_role_recreates_its_deleted_allocation(placement, host, door):
+def test_in_role_companion_the_agent_recreates_its_deleted_allocation(placement, host, door):
     guests(host, ghost=(2, 512))
     host.agent("--once")
     placement.release(own(host))
@@ -174,7 +174,7 @@ def at_our_first_put(door: Gateway, host: AgentHost, act) -> None:
     door.before = before
 
 
-def test_the_companion_role_allocates_less_if_instances_took_capacity_meanwhile(placement, host, door):
+def test_in_role_companion_the_agent_allocates_less_if_instances_took_capacity(placement, host, door):
     """Of 8 x 4 = 32 VCPU, instances take 30 between the agent's read and its write; 2 are left for the guest's 3."""
     guests(host, ghost=(3, 512))
     at_our_first_put(door, host, lambda: _schedule(placement, host, VCPU=6, times=5))
@@ -186,7 +186,7 @@ def test_the_companion_role_allocates_less_if_instances_took_capacity_meanwhile(
     assert "1 VCPU could not be allocated" in told(host, "unmanaged-use-unplaced")["VCPU"]["actual"]
 
 
-def test_the_companion_role_does_not_retry_a_409_with_an_undefined_error_code(placement, host, door):
+def test_in_role_companion_a_409_with_an_undefined_error_code_is_not_retried(placement, host, door):
     guests(host, ghost=(3, 512))
     body = b'{"errors": [{"status": 409, "title": "x", "detail": "VCPU is full", "code": "placement.undefined_code"}]}'
     door.before = lambda asked: Answer(status=409, body=body) if asked.is_write else None
@@ -203,7 +203,7 @@ def _schedule(placement: Rest, host: AgentHost, times: int = 1, **amounts: int) 
     return [placement.allocate({host.provider_uuid: amounts}) for _ in range(times)]
 
 
-def test_a_companion_write_conflicts_with_an_earlier_write_of_another_agent(placement, host, door):
+def test_a_write_in_role_companion_conflicts_if_another_agent_wrote_earlier(placement, host, door):
     """The other agent's record of the consumer is newer than the record that this agent read."""
     guests(host, ghost=(3, 512))
 
@@ -223,7 +223,7 @@ def test_a_companion_write_conflicts_with_an_earlier_write_of_another_agent(plac
     assert held(placement, host) == {"VCPU": 3, "MEMORY_MB": 512}
 
 
-def test_an_audit_reads_placement_again_if_its_companion_allocation_was_deleted(placement, host):
+def test_an_audit_reads_placement_again_if_the_agents_allocation_was_deleted(placement, host):
     """DELETE raises no provider's generation, so the audit rests on an old read; the conflict makes it read again."""
     guests(host, ghost=(2, 512))
     # With a short cycle the fourth audit may be the host's turn to read the allocations anyway.
@@ -241,7 +241,7 @@ def test_an_audit_reads_placement_again_if_its_companion_allocation_was_deleted(
     assert held(placement, host) == {}
 
 
-def test_if_no_vcpu_is_free_the_companion_role_still_allocates_memory_mb(placement, host, door):
+def test_in_role_companion_memory_mb_is_allocated_even_if_no_vcpu_is_free(placement, host, door):
     for _ in range(4):
         _schedule(placement, host, VCPU=8)
     guests(host, ghost=(3, 512))
@@ -268,7 +268,7 @@ def test_if_no_vcpu_is_free_the_companion_role_still_allocates_memory_mb(placeme
     ],
     ids=str,
 )
-def test_the_allocation_of_a_companion_obeys_min_unit_max_unit_and_step_size(placement, host, door, limits, expected):
+def test_allocations_in_role_companion_obey_min_unit_max_unit_and_step_size(placement, host, door, limits, expected):
     changed = NOVAS["VCPU"] | {"max_unit": 16} | limits
     placement.set_inventories(host.provider_uuid, NOVAS | {"VCPU": changed})
     guests(host, ghost=(5, 512))
@@ -278,7 +278,7 @@ def test_the_allocation_of_a_companion_obeys_min_unit_max_unit_and_step_size(pla
     assert ("VCPU" in told(host, "unmanaged-use-unplaced")) == (expected.get("VCPU", 0) < 5)
 
 
-def test_the_companion_role_keeps_its_allocation_if_the_database_is_unreadable(placement, host, door):
+def test_in_role_companion_the_allocation_stays_if_the_database_is_unreadable(placement, host, door):
     guests(host, ghost=(2, 512))
     host.agent("--once")
     guests(host)
@@ -290,7 +290,7 @@ def test_the_companion_role_keeps_its_allocation_if_the_database_is_unreadable(p
     assert held(placement, host) == {}
 
 
-def test_the_companion_role_keeps_its_allocation_if_libvirt_is_unreadable(placement, host, door):
+def test_in_role_companion_the_allocation_stays_if_libvirt_is_unreadable(placement, host, door):
     guests(host, ghost=(2, 512))
     host.agent("--once")
     (host.folder / "node.xml").write_text("<node>")
@@ -298,7 +298,7 @@ def test_the_companion_role_keeps_its_allocation_if_libvirt_is_unreadable(placem
     assert held(placement, host) == {"VCPU": 2, "MEMORY_MB": 512}
 
 
-def test_the_companion_role_writes_nothing_if_placement_lacks_microversion_1_38(placement, host, door):
+def test_in_role_companion_nothing_is_written_below_microversion_1_38(placement, host, door):
     root = {"versions": [{"id": "v1.0", "min_version": "1.0", "max_version": "1.37", "status": "CURRENT"}]}
     door.before = lambda asked: Answer(status=200, body=json.dumps(root).encode()) if asked.path == "/" else None
     guests(host, ghost=(2, 512))
@@ -309,7 +309,7 @@ def test_the_companion_role_writes_nothing_if_placement_lacks_microversion_1_38(
     assert all("1.38" in f["actual"] for f in found.values())
 
 
-def test_the_companion_role_does_not_create_a_missing_provider(placement, host, door):
+def test_in_role_companion_the_agent_does_not_create_a_missing_provider(placement, host, door):
     placement.delete_provider(host.provider_uuid)
     guests(host, ghost=(2, 512))
     host.agent("--once")
@@ -342,7 +342,7 @@ def writes_of_the_takeover(host: AgentHost, door: Gateway) -> list[str]:
     return until(lambda: writes(host, door), 60, "the takeover")
 
 
-def test_a_takeover_raises_reserved_before_it_deletes_the_companion_allocation(placement, host, door):
+def test_role_owner_raises_reserved_before_deleting_role_companions_allocation(placement, host, door):
     """The test asks Placement for candidates, as the scheduler does, before and after each of the agent's writes."""
     guests(host, ghost=(4, 512))
     host.agent("--once")
@@ -368,7 +368,7 @@ def test_a_takeover_raises_reserved_before_it_deletes_the_companion_allocation(p
 
 
 @pytest.mark.parametrize("answer", [400, 503])
-def test_role_owner_keeps_the_companions_allocation_until_inventory_is_written(placement, host, door, answer):
+def test_role_owner_keeps_role_companions_allocation_until_inventory_is_written(placement, host, door, answer):
     guests(host, ghost=(4, 512))
     host.agent("--once")
     _owner(host)
@@ -381,7 +381,7 @@ def test_role_owner_keeps_the_companions_allocation_until_inventory_is_written(p
     assert held(placement, host) == {}
 
 
-def test_the_owner_role_keeps_the_companion_allocation_if_the_database_is_down(placement, host, door):
+def test_role_owner_keeps_role_companions_allocation_if_the_database_is_down(placement, host, door):
     guests(host, ghost=(4, 512))
     host.agent("--once")
     _owner(host)
@@ -396,7 +396,7 @@ def test_the_owner_role_keeps_the_companion_allocation_if_the_database_is_down(p
 
 
 @pytest.mark.root
-def test_the_companion_role_allocates_disk_gb_while_unknown_lvm_volumes_exist(placement, host, door, tmp_path):
+def test_in_role_companion_disk_gb_is_allocated_while_unknown_lvm_volumes_exist(placement, host, door, tmp_path):
     """A companion counts a volume that the operator made by hand, on a real volume group."""
     rig = make_group(tmp_path, f"vg{host.provider_uuid[:8]}", 6 * GIB)
     try:

@@ -137,7 +137,7 @@ def _kind(line: str) -> str:
     return f"{method} {path.partition('?')[0].rpartition('/')[2] or '/'} {status}"
 
 
-def test_an_unchanged_host_causes_equal_request_counts_for_10_and_1000_guests(tmp_path, placement):
+def test_audits_of_unchanged_hosts_send_equal_requests_for_10_and_1000_guests(tmp_path, placement):
     """Compare two rounds of ``full_read_every`` audits; the two audits of the start are not compared."""
     uuid = new_uuid()
     asked = {}
@@ -190,7 +190,7 @@ def test_s149_the_next_audit_fully_reads_a_provider_that_another_client_changed(
     assert report.outcome.value == "clean"
 
 
-def test_an_audit_corrects_inventory_that_a_restored_database_made_outdated(tmp_path, placement):
+def test_an_audit_corrects_an_old_inventory_that_a_restored_database_contains(tmp_path, placement):
     """A restore leaves an older inventory under the same generation: only a read of everything shows that."""
     changes = {"placement": {"full_read_every": 1}}
     with quiet_host(tmp_path / "host", placement, 2, changes=changes) as made:
@@ -255,7 +255,7 @@ def spread_out(placement: Rest, made: Quiet) -> str:
     return placement.allocate({made.host.provider_uuid: HELD, elsewhere: HELD}, consumer)
 
 
-def test_two_audits_report_and_confirm_usage_that_has_no_consumer_record(tmp_path, placement):
+def test_usage_without_a_consumer_record_is_confirmed_by_the_second_audit(tmp_path, placement):
     """A consumer's record is missing and its allocations are not, as in a database that was never migrated."""
     with quiet_host(tmp_path / "host", placement, 3, changes={"placement": {"full_read_every": 1}}) as made:
         made.audits(2)
@@ -364,7 +364,7 @@ def zombies(report: AuditReport) -> set[str | None]:
     return {s.finding.consumer_uuid for s in report.findings if s.finding.code == "consumer-on-several-providers"}
 
 
-def test_an_unreadable_nova_database_causes_no_extra_reads_of_allocations(tmp_path, placement):
+def test_allocations_are_not_read_more_often_if_the_nova_database_is_unreadable(tmp_path, placement):
     """While the database is away, no host reads all its consumers' records: a whole fleet would do so in vain."""
     with quiet_host(tmp_path / "host", placement, 30) as made:
         made.audits(1)

@@ -70,7 +70,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pathlib.Path]:
 
 
 @pytest.mark.parametrize(("world", "medium", "width"), CASES, ids=str)
-def test_the_fleet_page_loads_no_other_file_and_no_text_overlaps_or_is_cut(started, files, world, medium, width):
+def test_the_fleet_page_is_a_single_file_and_its_texts_do_not_overlap(started, files, world, medium, width):
     rules = browser.WCAG if IS_ALL or width == 1280 or world != "800" else ()
     shot = browser.screenshot_file(f"fleet-{world}-{medium}-{width}")
     look = browser.seen(started, files[world], medium, width, shot, rules)
@@ -107,11 +107,11 @@ def test_the_search_of_the_fleet_page_finds_hosts_that_are_not_in_the_table(star
         assert page.locator("#worst-hosts caption").inner_text().startswith(f"Search: {said}")
         page.fill("#find-worst-hosts", "")
         assert rows.count() == 50
-        assert page.locator("#worst-hosts caption").inner_text().startswith("50 of")
+        assert page.locator("#worst-hosts caption").inner_text().startswith("123 hosts are not clean, 50 shown")
     assert (look.messages, look.reports) == ([], [])
 
 
-def test_the_search_prints_the_names_of_all_matching_hosts_in_a_text_to_copy(started, files):
+def test_the_fleet_page_search_lists_all_matching_host_names_as_text_to_copy(started, files):
     look = browser.Look()
     with browser.opened(started, files["800"], look) as page:
         listed = page.locator("#list-worst-hosts")
@@ -125,7 +125,7 @@ def test_the_search_prints_the_names_of_all_matching_hosts_in_a_text_to_copy(sta
     assert (look.messages, look.reports) == ([], [])
 
 
-def test_a_link_to_a_row_that_the_search_hides_shows_the_row(started, files):
+def test_a_click_on_a_link_to_a_host_clears_a_search_that_hides_its_row(started, files):
     look = browser.Look()
     with browser.opened(started, files["800"], look) as page:
         page.fill("#find-worst-hosts", "no-such-host")

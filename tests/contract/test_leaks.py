@@ -85,7 +85,7 @@ def test_an_allocation_that_resembles_a_leak_is_never_reported_as_a_leak(
     assert about(codes_by_consumer(reports), consumers) == set()
 
 
-def test_on_a_host_with_leaks_and_valid_lookalikes_only_the_leaks_are_reported(tmp_path: Path, placement: Rest, engine):
+def test_audits_report_all_leaks_but_no_allocation_that_only_resembles_a_leak(tmp_path: Path, placement: Rest, engine):
     cases = (*LEAKS, *LOOK_ALIKES)
     with leak_cloud(tmp_path, placement, engine, tuple(guest for case in cases for guest in case.guests)) as cloud:
         planted = {case.name: case.plant(cloud, case.name) for case in cases}
@@ -112,7 +112,7 @@ def test_the_first_audit_reports_a_guest_of_a_deleted_instance(tmp_path: Path, p
         assert told[cloud.consumer("left")] == {"guest-running-deleted"}
 
 
-def test_a_full_read_finds_a_leak_on_a_sharing_provider_until_its_removal(tmp_path: Path, placement: Rest, engine):
+def test_a_leak_on_a_sharing_provider_is_reported_until_it_is_removed(tmp_path: Path, placement: Rest, engine):
     with leak_cloud(tmp_path, placement, engine, ()) as cloud:
         alive = cloud.allocate(cloud.instance("shared"), {cloud.nfs: {"DISK_GB": 1}})
         assert "allocation-leaked" not in codes_by_consumer([cloud.audit(), cloud.audit()])[alive]

@@ -96,7 +96,7 @@ class TestInProcess:
         assert set(listener.told[1:]) == {domain.UUIDString()}
         connection.close()
 
-    def test_a_missing_node_file_of_the_test_driver_is_logged_only_once(self, watch, tmp_path, capfd, caplog):
+    def test_a_missing_xml_file_of_the_libvirt_test_driver_is_logged_only_once(self, watch, tmp_path, capfd, caplog):
         path = tmp_path / "node.xml"
         source, _reasons, listener = watch(f"test://{path}")
         until(lambda: source.state is LinkState.DOWN and caplog.records, LONG_S, "the first failure")
@@ -189,7 +189,7 @@ class TestPrivateLibvirtd:
             daemon.start()
             seen(reasons, CONNECTED)
 
-    def test_a_hanging_libvirt_open_delays_neither_start_nor_stop_of_event_source(self, watch):
+    def test_the_event_source_starts_and_stops_quickly_while_libvirt_open_hangs(self, watch):
         with private_libvirtd() as daemon:
             daemon.freeze()
             started = time.monotonic()

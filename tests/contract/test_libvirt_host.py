@@ -112,7 +112,7 @@ class TestTestDriver:
             id=0, name="m1", vcpus=4, memory_mib=4096, root_gib=10, ephemeral_gib=0, swap_mib=0
         )
 
-    def test_host_facts_name_the_values_that_the_libvirt_test_driver_simulates(self, node_file, host_at):
+    def test_host_facts_list_what_the_libvirt_test_driver_only_simulates(self, node_file, host_at):
         simulated = read(host_at(f"test://{node_file}")).simulated
         assert [sentence.split(":")[0] for sentence in simulated] == ["CPUs", "node name", "guests"]
 
@@ -214,7 +214,7 @@ class TestPrivateLibvirtd:
             assert [d.name for d in read(source).domains] == ["test"]
             connection.close()
 
-    def test_a_domain_event_makes_the_next_read_include_that_domain(self, host_at):
+    def test_after_a_domain_event_the_next_read_includes_the_domain(self, host_at):
         with private_libvirtd() as daemon:
             source = host_at(daemon.uri)
             connection = libvirt.open(daemon.uri)

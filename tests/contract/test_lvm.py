@@ -314,7 +314,7 @@ def test_a_failed_creation_of_a_test_volume_group_leaves_no_files_or_devices(tmp
 
 
 @root
-def test_a_test_volume_group_is_hidden_from_lvm_with_another_system_id(
+def test_lvm_with_another_system_id_does_not_list_the_test_volume_group(
     tmp_path: pathlib.Path, group: VolumeGroupRig
 ) -> None:
     ours = rigs.view(tmp_path / "host", group)

@@ -42,7 +42,7 @@ def test_promtool_accepts_the_alert_rules():
     assert (code, "31 rules found" in text) == (0, True), text
 
 
-def test_each_alert_rule_has_promtool_tests_of_firing_and_of_staying_silent():
+def test_for_each_alert_rule_promtool_tests_when_it_fires_and_when_it_is_silent():
     files = ("stocktake.test.yaml", "stocktake-day.test.yaml")
     code, text = said("promtool", "test", "rules", *files)
     assert (code, text.count("SUCCESS")) == (0, len(files)), text
@@ -194,7 +194,7 @@ def test_in_a_real_prometheus_no_alert_rule_fires_for_a_healthy_agent(scraped):
     assert [labels for labels in firing if labels.get("instance") == scraped.healthy] == []
 
 
-def test_the_tool_runbook_base_makes_alerts_link_to_runbooks_at_the_given_url(tmp_path):
+def test_tool_runbook_base_makes_each_alert_link_to_its_runbook_at_a_given_url(tmp_path):
     rules = tmp_path / "rules.yaml"
     rules.write_text(RULES.read_text())
     code, text = said(ROOT / "tools/runbook-base", "https://wiki.example.org/stocktake/", rules, "--suffix", ".html")

@@ -496,7 +496,7 @@ def test_heal_detects_a_reshape_that_completes_while_heal_checks_the_result(card
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
 
-def test_a_reshape_has_result_unknown_if_the_response_and_the_recheck_fail(cards):
+def test_the_result_of_a_reshape_is_unknown_if_response_and_recheck_both_fail(cards):
     cards.scheduled()
     lost = []
 
@@ -647,7 +647,7 @@ def test_heal_reports_an_emptied_child_provider_that_cannot_be_removed(cards):
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
 
-def test_a_reshape_is_refused_if_a_provider_elsewhere_has_the_name_of_a_child(cards):
+def test_a_reshape_is_refused_if_another_tree_has_a_provider_with_a_childs_name(cards):
     cards.scheduled()
     cards.rest.make_provider(f"{cards.agent.name}_{GPU_07}")
     healed, _ = carried_out(cards, lambda _request: None)

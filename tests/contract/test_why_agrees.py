@@ -207,7 +207,7 @@ def test_placement_offers_at_most_one_of_several_hosts_that_share_a_disk(rest: R
     assert sum(tree.fits for tree in why(request, world).trees) == len(hosts)
 
 
-def test_placement_answers_500_if_a_child_in_another_tree_is_a_sharing_provider(rest: Rest):
+def test_placement_answers_500_if_a_sharing_provider_is_a_child_in_another_tree(rest: Rest):
     """Placement answers 500 if a tree may take from a child of another tree that is itself no candidate."""
     shared = {"aggregates": frozenset({AGGREGATE})}
     host, other = _stocked(new_uuid(), {"VCPU": 4}, **shared), _stocked(new_uuid(), {})

@@ -348,7 +348,7 @@ def test_the_daemon_has_no_child_process_and_loads_no_eventlet(agent):
     assert "greenlet" not in mapped
 
 
-def test_a_sigterm_is_recognized_as_a_stop_request_but_a_sighup_is_not():
+def test_only_a_sigterm_and_not_a_sighup_counts_as_a_request_to_stop():
     inbox = queue.SimpleQueue()
     assert not stop_asked(inbox)
     inbox.put(signal.SIGHUP)

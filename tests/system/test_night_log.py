@@ -274,7 +274,7 @@ def test_the_log_answers_each_question_in_a_list_of_operator_questions(night, pa
     assert night.line(pattern)
 
 
-def test_every_log_line_of_the_daemon_has_the_priority_of_its_level(night):
+def test_every_log_line_of_the_daemon_starts_with_the_priority_of_its_log_level(night):
     for line in night.lines:
         assert re.match("<[2-7]>", line), line
         level = re.match(r"<(\d)>\S+ \S+ \d+ (DEBUG|INFO|WARNING|ERROR|CRITICAL) ", line)

@@ -78,7 +78,7 @@ def units(tmp_path) -> pathlib.Path:
 
 
 @NEEDS_ANALYZE
-def test_systemd_analyze_gives_the_unprivileged_agent_an_exposure_up_to_1_5(units):
+def test_systemd_analyze_rates_the_exposure_of_the_agent_at_most_1_5(units):
     assert exposure(units, UNIT.name) <= 1.5
 
 
@@ -130,7 +130,7 @@ def test_the_timeouts_in_the_systemd_unit_exceed_the_timeouts_of_the_agent(servi
     assert int(service["WatchdogSec"]) >= 10
 
 
-def test_the_unit_neither_requires_libvirt_nor_restarts_on_exit_codes_5_and_78(service):
+def test_the_unit_does_not_require_libvirt_or_restart_on_exit_codes_5_and_78(service):
     text = UNIT.read_text()
     assert "Requires=" not in text
     assert "BindsTo=" not in text

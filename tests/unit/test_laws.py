@@ -153,7 +153,7 @@ def test_law_1_child_providers_have_unique_names_and_the_owner_trait(world):
 
 
 @given(worlds())
-def test_law_1_no_class_is_published_on_the_root_and_on_child_providers_at_once(world):
+def test_law_1_a_class_is_published_either_on_the_root_or_on_child_providers(world):
     """While the root holds a family's class in use, the children of that family are not published."""
     decision, before = decision_of(world), seen(world.facts)
     then = after(world, decision)

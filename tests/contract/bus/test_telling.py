@@ -227,7 +227,7 @@ def test_a_request_to_all_agents_times_out_if_the_broker_is_frozen(broker, monke
         assert time.monotonic() - began < HANGS_S / 2
 
 
-def test_a_message_for_a_frozen_broker_is_sent_after_the_broker_resumes(broker, host):
+def test_a_message_that_a_frozen_broker_did_not_take_is_sent_when_it_resumes(broker, host):
     with listener(broker.url) as watcher, agent(broker.url, host) as told:
         told.audited(REPORT)
         heard(watcher)

@@ -196,7 +196,7 @@ def test_escape_sequences_in_names_do_not_reach_the_terminal(broker, folder):
 
 
 @pytest.mark.parametrize("variable", ["NO_COLOR", "TERM"])
-def test_watch_has_no_colours_on_a_dumb_terminal_or_with_variable_no_color(broker, folder, variable):
+def test_watch_has_no_colours_if_variable_no_color_is_set_or_term_is_dumb(broker, folder, variable):
     value = {"NO_COLOR": "1", "TERM": "dumb"}[variable]
     documents = [broken("compute-1")]
     with (
@@ -242,7 +242,7 @@ ONCE = [
     ("fail_on", "code"),
     [(None, 0), ("error,silent", 0), ("error,never", 3)],
 )
-def test_watch_with_option_once_exits_3_only_if_a_fail_on_condition_is_met(broker, folder, fail_on, code):
+def test_watch_once_exits_3_only_if_a_condition_of_option_fail_on_is_met(broker, folder, fail_on, code):
     expected = str(listed(folder, "compute-1", "compute-4"))
     more = () if fail_on is None else ("--fail-on", fail_on)
     with synthetic_fleet(broker.url, ONCE):

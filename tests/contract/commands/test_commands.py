@@ -149,7 +149,7 @@ def test_the_findings_command_exits_2_if_a_source_could_not_be_read(own_host):
     assert (code, listed(rows)) == (2, ["source-unavailable"])
 
 
-def test_the_findings_command_exits_127_for_an_unknown_code_and_suggests_a_code(host):
+def test_findings_exits_127_for_an_unknown_finding_code_and_suggests_another(host):
     ended = host.run("findings", "--code", "allocation-leak")
     assert (ended.code, ended.stdout) == (127, "")
     assert ended.stderr.endswith("unknown finding code allocation-leak: did you mean allocation-leaked?\n")
@@ -191,7 +191,7 @@ def by_class(rows, resource_class):
     return {row["consumer_uuid"]: row for row in rows if row["resource_class"] == resource_class}
 
 
-def test_ledger_json_has_the_keys_promised_and_held_and_recorded_and_verdict(host):
+def test_each_row_of_ledger_json_has_promised_and_held_and_recorded_and_verdict(host):
     code, rows = host.json("ledger")
     assert code == 0
     assert list(rows[0])[: len(LEDGER_KEYS)] == LEDGER_KEYS
@@ -247,7 +247,7 @@ def test_a_narrow_ledger_table_leaves_out_columns_and_breaks_no_word(host):
     assert host.evacuated[:8] in chosen
 
 
-def test_option_only_differing_of_the_ledger_hides_and_counts_agreeing_rows(host):
+def test_ledger_with_only_differing_hides_agreeing_rows_and_prints_their_number(host):
     code, rows = host.json("ledger", "--only-differing")
     assert code == 0
     assert {row["verdict"] for row in rows} == {"allocation-leaked", "allocation-stale-move", "guest-unknown"}
@@ -358,7 +358,7 @@ def test_inventory_with_option_diff_shows_wanted_values_and_placement_values(hos
     assert "2147483647 -> 16" in ended.stdout
 
 
-def test_the_traits_command_shows_owners_and_option_diff_hides_operator_traits(own_host, rest):
+def test_traits_shows_who_owns_a_trait_and_with_option_diff_no_operator_traits(own_host, rest):
     rest.set_traits(own_host.agent.provider_uuid, "CUSTOM_GOLD")
     code, rows = own_host.json("traits")
     assert code == 0
@@ -425,7 +425,7 @@ def children(own_host, rest) -> SmallHost:
     return own_host
 
 
-def test_for_child_providers_the_ledger_shows_only_the_amounts_in_placement(children):
+def test_the_ledger_shows_only_what_placement_records_for_child_providers(children):
     guest = children.running[0]
     said = children.run("ledger").stdout.splitlines()
     assert "total VGPU: promised not counted, held not counted, recorded 2" in said
@@ -521,7 +521,7 @@ def test_the_ledger_shows_amounts_in_placement_as_unknown_if_placement_is_down(o
     assert sum(line.startswith("- means not known: placement: ") for line in said) == 1
 
 
-def test_the_text_of_an_empty_ledger_mentions_that_a_source_could_not_be_read(own_host):
+def test_an_empty_ledger_table_ends_with_a_hint_if_a_source_is_unreadable(own_host):
     ended = own_host.run("ledger", "--resource-class", "VGPU")
     assert ended.stdout.strip().endswith("no consumer has a promised, held or recorded amount")
     own_host.agent.configure(AWAY["placement"])
@@ -531,7 +531,7 @@ def test_the_text_of_an_empty_ledger_mentions_that_a_source_could_not_be_read(ow
     )
 
 
-def test_explain_of_a_consumer_found_in_no_source_names_the_unreadable_source(own_host):
+def test_explain_of_an_unknown_consumer_names_the_source_that_was_not_read(own_host):
     own_host.agent.configure(AWAY["placement"])
     ended = own_host.run("explain", own_host.evacuated)
     assert ended.code == 2

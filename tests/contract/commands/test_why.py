@@ -220,7 +220,7 @@ def test_the_why_command_exits_3_if_the_only_host_searched_lacks_numa_cells(host
     assert (code, document["fits"], document["cloud"]["fits"]) == (3, False, 0)
 
 
-def test_the_why_command_exits_75_without_a_database_and_compute_id_file(tmp_path, rest):
+def test_the_why_command_exits_75_if_database_and_compute_id_file_are_missing(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.run("audit", "--publish")
     own.agent.configure({"state": {"connection": f"sqlite:///{tmp_path}/nowhere/cell.sqlite"}})
@@ -342,7 +342,7 @@ def test_the_why_command_says_a_numa_request_fits_if_numa_cells_cannot_be_read(t
     assert any("NUMA" in line for line in document["unknown"])
 
 
-def test_a_request_that_does_not_forbid_the_disabled_trait_fits_a_disabled_host(tmp_path, rest):
+def test_a_request_fits_a_disabled_host_unless_it_forbids_the_disabled_trait(tmp_path, rest):
     own, disabled = small_host(tmp_path, rest), "COMPUTE_STATUS_DISABLED"
     own.run("audit", "--publish")
     rest.set_traits(own.agent.provider_uuid, *rest.traits(own.agent.provider_uuid), disabled)

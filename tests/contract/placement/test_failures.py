@@ -622,7 +622,7 @@ def storm(waiting: AuditQueue, seconds: float) -> None:
         pause.wait(0.005)
 
 
-def test_many_libvirt_events_in_a_placement_outage_cause_few_placement_requests(rest, gate, one):
+def test_few_requests_are_sent_for_many_libvirt_events_in_a_placement_outage(rest, gate, one):
     """During 8 s of events and 503 answers without Retry-After, the client sends little more than the retries do."""
     gate.before = lambda asked: page(503) if not asked.is_write else None
     with working(one) as (waiting, reports):
@@ -883,7 +883,7 @@ def asks_for_versions(url: str, folder: Path) -> PlacementClient:
     return client_of(folder, "unused", **options, password="hunter2-secret", project_id="p", **QUICK)
 
 
-def test_after_a_redirected_version_request_the_token_is_requested_at_auth_url(identity, tmp_path):
+def test_the_token_request_goes_to_auth_url_even_after_a_redirect_of_discovery(identity, tmp_path):
     """The client follows the redirect without a secret; the password goes to auth_url, whichever host answered."""
     door, keystone = identity
     with gateway() as public:

@@ -159,7 +159,7 @@ def test_failed_keystone_requests_cause_no_pause_in_the_client(gate, waits):
     assert waits.seconds == []
 
 
-def test_the_pause_before_the_next_read_is_reduced_by_the_time_already_passed(gate, paced, waits):
+def test_the_pause_before_a_read_is_shorter_if_part_of_it_has_already_passed(gate, paced, waits):
     client = paced(gate.url)
     look(client)
     gate.after = waits.late("GET")

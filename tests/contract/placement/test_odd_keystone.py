@@ -98,7 +98,7 @@ def client_before(keystone: Keystone, folder: Path) -> PlacementClient:
         "too-deep",
     ],
 )
-def test_requests_fail_until_keystone_stops_sending_malformed_responses(rest, tmp_path, method, odd):
+def test_requests_fail_only_while_keystone_sends_malformed_responses(rest, tmp_path, method, odd):
     keystone = Keystone(rest.server.url)
     client = client_before(keystone, tmp_path)
     keystone.odd[method] = odd
@@ -110,7 +110,7 @@ def test_requests_fail_until_keystone_stops_sending_malformed_responses(rest, tm
     assert "HW_CPU_X86_AVX2" in client.get("/traits", MINIMUM, wire.parse_trait_names)
 
 
-def test_an_error_names_the_placement_url_once_the_keystone_catalog_was_read(rest, tmp_path):
+def test_an_error_names_the_placement_url_after_the_keystone_catalog_was_read(rest, tmp_path):
     keystone = Keystone(rest.server.url)
     client = client_before(keystone, tmp_path)
     keystone.odd["POST"] = told(503, {"errors": ["no upstream"]})

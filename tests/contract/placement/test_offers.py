@@ -150,7 +150,7 @@ def test_a_read_of_all_hosts_sends_a_limited_number_of_placement_requests(rest, 
     )
 
 
-def test_a_query_for_a_resource_class_that_no_host_has_reads_few_inventories(rest, client, cloud):
+def test_few_inventories_are_read_if_no_host_has_the_requested_resource_class(rest, client, cloud):
     assert cloud
     client.maximum()
     with rest.watched() as seen, client.global_request_id():

@@ -86,7 +86,7 @@ def test_s137_a_new_root_provider_gets_inventory_and_traits_without_a_reread(res
     assert rest.inventories(uuid)["VCPU"]["total"] == 8
 
 
-def test_s138_a_provider_created_by_another_client_gets_inventory_in_the_retry(rest, tmp_path):
+def test_s138_the_retry_sets_inventory_on_a_root_that_another_client_created(rest, tmp_path):
     tree = DesiredTree(providers=(wanted(new_uuid(), None, VCPU),))
     uuid = tree.root.uuid
     meanwhile = Meanwhile(lambda: rest.make_provider(uuid=uuid, name=f"host-{uuid}"))
@@ -195,7 +195,7 @@ def test_the_writer_creates_a_sharing_provider_as_a_second_root_provider(rest, c
     assert brought_about(client, tree)[1].done == ()
 
 
-def test_the_writer_searches_placement_for_a_second_root_before_creation(rest, client):
+def test_a_second_root_is_not_created_before_placement_was_searched_for_it(rest, client):
     root, disk = rest.make_provider(), new_uuid()
     tree = DesiredTree(providers=(wanted(root), wanted(disk, None, DISK)))
     plan = diff(tree, TreeReader(client).view(looking_at(root)))

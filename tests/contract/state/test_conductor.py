@@ -129,7 +129,7 @@ def test_conductor_and_sql_return_the_same_migrations_of_an_instance(filled, sou
     assert found.pulse.heartbeat is not None
 
 
-def test_a_conductor_read_is_timestamped_with_the_clock_of_the_agent_in_utc(filled, source):
+def test_the_timestamp_of_a_conductor_read_is_taken_from_the_clock_of_the_agent(filled, source):
     before = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
     now = read(source).now
 
@@ -242,7 +242,7 @@ def test_only_the_newest_hundred_finished_evacuations_are_read(filled, source):
         ("numa_topology", "{cut off"),
     ],
 )
-def test_a_broken_json_document_makes_only_its_own_instance_unreadable(filled, source, column, text):
+def test_broken_json_in_one_instance_leaves_the_other_instances_readable(filled, source, column, text):
     whole = read(source, world().consumers)
     with filled.engine.begin() as connection:
         cell.set_columns(connection, "instance_extra", {"instance_uuid": uuid(1)}, **{column: text})
@@ -293,7 +293,7 @@ def test_the_error_for_a_too_new_object_names_both_object_versions(filled):
     assert all(part in message for part in ("InstanceList 2.99", MANIFEST["InstanceList"], "upgrade"))
 
 
-def test_conductor_sends_nova_objects_in_the_older_version_that_was_requested(filled):
+def test_conductor_sends_objects_in_an_older_version_if_the_agent_requests_it(filled):
     older = {**MANIFEST, "InstanceList": "2.5", "Instance": "2.6", "MigrationList": "1.4", "Migration": "1.5"}
     with client_of(filled.bus(), older) as client:
         state = read(ConductorState(client), world().consumers)
@@ -312,7 +312,7 @@ def test_instance_objects_without_the_field_hidden_are_unreadable(filled):
     assert all("the Instance lacks hidden" in instance.problem for instance in state.instances)
 
 
-def test_a_child_object_of_a_newer_minor_version_than_requested_is_accepted(filled):
+def test_a_child_object_is_accepted_in_a_newer_minor_version_than_requested(filled):
     with client_of(filled.bus(), {**MANIFEST, "Instance": "2.1", "Flavor": "1.0"}) as client:
         answer = client.class_action("InstanceList", "get_by_host", [HOST], {}, Deadline.after(30))
         state = read(ConductorState(client), world().consumers)

@@ -215,7 +215,7 @@ def test_heal_keeps_the_allocation_of_an_unshelved_instance_on_a_stale_replica(w
     assert world.held(uuid) == HELD
 
 
-def test_heal_waits_for_newer_rows_and_refuses_to_repair_a_changed_consumer(world):
+def test_heal_waits_for_newer_rows_and_refuses_repair_if_the_consumer_changed(world):
     """The replica is a few seconds behind, so it counts as current; it catches up while heal waits."""
     uuid = world.shelved()
     with daemon(world, clock=clock_with(world.servers.applies)) as audits:
@@ -312,7 +312,7 @@ LATE: dict[str, Callable[[World], None]] = {
 
 
 @pytest.mark.parametrize("how", LATE)
-def test_a_lagging_replica_causes_no_takeover_from_a_live_nova_compute(compute, how):
+def test_the_agent_writes_nothing_while_nova_compute_lives_and_the_replica_lags(compute, how):
     is_old = how == "stopped 15 minutes ago"
     LATE[how](compute)
     generation = compute.rest.generation(compute.root)

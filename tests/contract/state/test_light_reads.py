@@ -187,7 +187,7 @@ def test_a_lightweight_conductor_read_makes_four_calls_for_any_instance_count(fi
 
 
 @pytest.mark.parametrize(("age_s", "asks"), [(5, False), (40, True), (-30, True)], ids=["recent", "old", "ahead"])
-def test_a_light_read_requests_more_heartbeats_if_that_of_nova_compute_is_old(filled, client, conductor, age_s, asks):
+def test_a_light_read_reads_further_heartbeats_if_that_of_nova_compute_is_old(filled, client, conductor, age_s, asks):
     last = full(conductor)
     with filled.engine.begin() as connection:
         report_of_compute(connection, age_s)
@@ -199,7 +199,7 @@ def test_a_light_read_requests_more_heartbeats_if_that_of_nova_compute_is_old(fi
     assert found.service.last_seen_up is not None
 
 
-def test_row_digests_are_final_only_some_time_after_the_newest_row_was_saved(filled, conductor):
+def test_row_digests_are_provisional_if_a_row_was_saved_seconds_ago(filled, conductor):
     last = full(conductor)
 
     def settled_after(seconds):

@@ -222,7 +222,7 @@ def test_s68_the_second_audit_deletes_an_orphaned_node_and_its_empty_provider(wo
     assert (writes(third), third["outcome"]) == ([], "clean")
 
 
-def test_stale_database_rows_cause_no_node_deletion_and_no_node_record_write(world):
+def test_no_node_is_deleted_or_rewritten_while_the_database_rows_are_stale(world):
     """Since the old rows were read, the row and its provider may have become another host's."""
     old = world.node(20, f"old-{world.agent.name}")
     world.add(old)

@@ -108,7 +108,7 @@ def test_the_unchanged_rest_of_an_old_move_does_not_cause_a_full_read_of_nova(la
     assert judge(last) == ("", False)
 
 
-def test_a_digest_that_the_earlier_read_did_not_contain_is_not_a_change():
+def test_a_digest_counts_as_changed_only_if_the_earlier_read_contained_it():
     more = StateSign(parts=(*SIGN.parts, ("other instances 0", (1, 2))))
     assert more.changed_since(SIGN) == ()
 
@@ -152,7 +152,7 @@ def seen(found, *, confirmed=True):
     return SeenFinding(finding=found, confirmed=confirmed, first_seen_at="")
 
 
-def test_an_audit_that_would_write_or_change_findings_reads_nova_in_full():
+def test_nova_is_read_in_full_before_an_audit_writes_or_changes_findings():
     known = finding()
     sighting = Sighting(id=known.id, code=known.code, first_seen_at="", last_seen_at="", times=2, evidence_digest="")
     memory = AuditMemory(history=History(sightings=(sighting,)))

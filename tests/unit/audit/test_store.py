@@ -40,11 +40,11 @@ def after_audit(
     return written(folder)
 
 
-def test_an_audit_does_not_overwrite_a_store_that_was_confirmed_meanwhile(tmp_path):
+def test_an_audit_keeps_a_store_that_was_confirmed_during_the_audit(tmp_path):
     assert after_audit(tmp_path, before=OLD, meanwhile=NEW, measured_gib=300) == StoreRecord(mark=NEW)
 
 
-def test_an_audit_does_not_restore_a_confirmation_that_was_undone_meanwhile(tmp_path):
+def test_an_audit_does_not_bring_back_a_confirmation_that_was_undone_during_it(tmp_path):
     assert after_audit(tmp_path, before=NEW, meanwhile=None, measured_gib=251) == StoreRecord(mark=None)
 
 

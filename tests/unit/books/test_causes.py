@@ -68,7 +68,7 @@ def crowd(leaked: int, rightful: int):
 
 
 @pytest.mark.parametrize(("leaked", "rightful", "is_symptom"), [(3, 4, True), (2, 4, True), (1, 6, False)])
-def test_over_capacity_is_a_symptom_of_a_leak_at_least_as_large_as_the_excess(leaked, rightful, is_symptom):
+def test_a_leak_causes_over_capacity_if_it_is_at_least_as_large_as_the_excess(leaked, rightful, is_symptom):
     found = caused(crowd(leaked, rightful), ONE_TO_ONE)
     (over,), (leak,) = found["over-capacity"], found["allocation-leaked"]
     assert over.caused_by == ((leak.finding.id,) if is_symptom else ())
@@ -99,7 +99,7 @@ def test_reserved_use_of_an_unknown_guest_can_cause_an_over_capacity_finding(pol
     assert over.caused_by == ((guest.finding.id,) if is_symptom else ())
 
 
-def test_unmanaged_use_without_allocation_is_a_symptom_of_an_unknown_guest():
+def test_an_unknown_guest_is_the_cause_of_each_unmanaged_use_unplaced_finding():
     root = facts.root(facts.inventory("VCPU", 4, allocation_ratio=1.0))
     world = facts.snapshot(
         libvirt=facts.host(facts.domain("stranger", vcpus=6)),
@@ -111,7 +111,7 @@ def test_unmanaged_use_without_allocation_is_a_symptom_of_an_unknown_guest():
     assert set(guest.symptoms) == {one.finding.id for one in found["unmanaged-use-unplaced"]}
 
 
-def test_unlisted_usage_is_not_the_cause_of_over_capacity_on_another_provider():
+def test_unlisted_usage_causes_over_capacity_only_on_the_same_provider():
     hidden = plain("usage-unlisted", provider_uuid="p", resource_class="VCPU", facts=(("unlisted", 4),))
     excess = (("missing", 3.0), ("allocation_ratio", 1.0))
     here = plain("over-capacity", provider_uuid="p", resource_class="VCPU", facts=excess)
@@ -134,7 +134,7 @@ def test_the_first_cause_in_a_chain_lists_all_later_findings_as_symptoms():
     assert [one.caused_by for one in alone] == [(), (conflict.id,)]
 
 
-def test_a_refused_write_is_not_attributed_to_a_name_conflict_elsewhere():
+def test_a_name_conflict_of_one_provider_does_not_cause_a_refusal_for_another():
     conflict = plain("provider-name-conflict", provider_uuid="other", facts=(("provider_name", "cmp1"),))
     refused = plain("write-refused", provider_uuid="child", facts=(("provider_name", "cmp1_gpu"),))
     assert all(not one.caused_by for one in with_causes((seen(conflict), seen(refused))))

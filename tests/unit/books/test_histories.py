@@ -33,7 +33,7 @@ def test_audit_counts_of_a_finding_are_merged_only_if_the_evidence_is_equal():
     assert (found.times, found.evidence_digest) == (1, "d")
 
 
-def test_a_merge_sets_audit_count_0_for_a_finding_unchecked_by_the_newer_audit():
+def test_after_a_merge_a_finding_unchecked_by_the_newer_audit_has_audit_count_0():
     newer = history(one(times=0, unknown_because=("placement",)), read_until=160)
     older = history(one(times=2, confirmed=True))
     for found in (merged(newer, older), merged(older, newer)):
@@ -41,32 +41,32 @@ def test_a_merge_sets_audit_count_0_for_a_finding_unchecked_by_the_newer_audit()
         assert (sighting.times, sighting.confirmed, sighting.unknown_because) == (0, True, ("placement",))
 
 
-def test_a_merge_drops_a_finding_that_an_audit_of_this_process_has_ended():
+def test_a_merge_drops_a_finding_that_has_ended_in_an_audit_of_this_process():
     ours, theirs = history(one("a")), history(one("b"), one("c"))
     assert [s.id for s in merged(ours, theirs).sightings] == ["a", "b", "c"]
     assert [s.id for s in merged(ours, theirs, frozenset({"b"})).sightings] == ["a", "c"]
 
 
-def test_a_merge_resets_the_audit_count_of_a_finding_missing_in_a_newer_history():
+def test_a_merge_sets_count_0_for_a_finding_that_the_newer_history_lacks():
     ours = history(one(times=2, counted_at=100, confirmed=True))
     (found,) = merged(ours, history(read_until=160)).sightings
     assert (found.times, found.confirmed) == (0, True)
 
 
-def test_a_merge_keeps_the_count_of_a_finding_that_the_other_history_predates():
+def test_a_merge_keeps_the_count_of_a_finding_newer_than_the_other_history():
     ours = history(one(times=1, counted_at=100))
     assert merged(ours, history(read_until=40)) == ours
     theirs = history(one(times=1, counted_at=160), read_until=160)
     assert merged(history(), theirs).sightings == theirs.sightings
 
 
-def test_a_merge_resets_the_count_of_a_confirmed_finding_that_one_history_lacks():
+def test_a_merge_sets_count_0_for_a_confirmed_finding_that_one_history_lacks():
     long = history(one(times=2, counted_at=160, confirmed=True), read_until=160)
     for found in (merged(long, history()), merged(history(), long)):
         assert [(s.times, s.confirmed) for s in found.sightings] == [(0, True)]
 
 
-def test_a_finding_missing_in_a_later_audit_of_this_process_has_audit_count_0():
+def test_a_finding_of_another_process_has_count_0_if_a_later_own_audit_lacks_it():
     theirs = history(one(times=1, counted_at=100))
     (found,) = merged(history(read_until=160), theirs).sightings
     assert found.times == 0
@@ -80,7 +80,7 @@ def test_a_merge_ignores_audit_counts_from_before_a_reboot():
     assert merged(ours, dataclasses.replace(history(read_until=900), boot="earlier")) == ours
 
 
-def test_a_merge_does_not_add_audit_counts_of_two_separate_appearances():
+def test_after_a_merge_a_finding_that_reappeared_has_only_the_newer_audit_count():
     older = history(one(first_seen_at=T1, last_seen_at=T2, times=3, counted_at=90, stands_since=T1))
     newer = history(one(first_seen_at=T1, last_seen_at=T4, times=1, counted_at=160, stands_since=T4), read_until=160)
     for found in (merged(newer, older), merged(older, newer)):

@@ -127,7 +127,7 @@ def test_amounts_of_an_unreadable_source_are_absent_and_marked_as_unknown(lost, 
     assert empty.claims == ()
 
 
-def test_if_the_node_name_is_unknown_nova_amounts_are_absent_and_marked_unknown():
+def test_amounts_from_nova_are_marked_unknown_if_the_node_name_is_unknown():
     kept = written(WORLD, node=None)
     assert kept.promised.claims == ()
     assert not kept.state_known
@@ -136,7 +136,7 @@ def test_if_the_node_name_is_unknown_nova_amounts_are_absent_and_marked_unknown(
 METADATA = Flavor(id=0, name="m1", vcpus=2, memory_mib=256, root_gib=5, ephemeral_gib=1, swap_mib=512)
 
 
-def test_without_nova_data_the_expected_amounts_of_instances_come_from_libvirt():
+def test_expected_amounts_of_instances_come_from_libvirt_if_nova_is_not_read():
     guests = host(domain("i1"), domain("i2", nova_flavor=METADATA, managed_by_nova=True))
     kept = written(snapshot(nova=state(kind=StateKind.NONE), libvirt=guests))
     assert lines(kept.promised) == {
@@ -184,7 +184,7 @@ def test_the_root_provider_and_a_child_provider_have_different_ledger_keys():
     assert provider_key(view(), uuid("child")) == ("provider", uuid("child"))
 
 
-def test_an_allocation_on_a_child_provider_has_the_key_of_that_provider():
+def test_an_allocation_on_a_child_provider_is_recorded_under_that_child():
     on_child = tuple(dataclasses.replace(a, provider_uuid=uuid("child")) for a in allocations(I1, VGPU=1))
     kept = written(snapshot(placement=view(on_child)))
     assert [c.provider_key for c in kept.recorded.claims] == [("provider", uuid("child"))]

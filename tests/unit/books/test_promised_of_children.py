@@ -76,7 +76,7 @@ def test_an_instance_with_memory_encryption_needs_one_encryption_context():
     assert (found.promised, found.recorded) == (1, 1)
 
 
-def test_an_allocated_vgpu_that_the_flavor_does_not_request_has_verdict_unknown():
+def test_an_allocated_vgpu_that_the_flavor_lacks_has_verdict_unknown():
     found = rows(instance(), on(IN_06, "i1", "VGPU", 1))["VGPU"]
     assert (found.promised, found.verdict) == (None, Verdict.UNKNOWN)
 
@@ -97,7 +97,7 @@ def test_an_allocation_of_another_consumer_does_not_affect_the_vgpu_comparison()
     assert (found["VGPU"].promised, found["VGPU"].verdict) == (1, Verdict.AGREED)
 
 
-def test_the_expected_usage_of_an_incoming_live_migration_includes_the_vgpu():
+def test_an_incoming_live_migration_with_a_vgpu_counts_the_vgpu_as_expected():
     there = dataclasses.replace(
         asking(resources__VGPU="1"), host="cmp2", node="cmp2.example.org", task_state="migrating"
     )

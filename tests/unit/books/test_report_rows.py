@@ -64,7 +64,7 @@ def test_the_first_ledger_rows_show_what_is_reserved_for_the_host():
     assert (rows[2].size_bytes, rows[2].consumer_uuid) == (2684354560, None)
 
 
-def test_a_same_host_resize_of_an_instance_has_one_ledger_row_for_each_class():
+def test_an_instance_in_a_same_host_resize_has_one_ledger_row_for_each_class():
     nova = state(
         instance(task_state="resize_prep", old_flavor=FLAVOR_A, new_flavor=FLAVOR_B),
         migrations=(migration(dest_host="cmp1", dest_node=NODE),),
@@ -89,7 +89,7 @@ def inventories(world, chosen=None):
     return {(r.wanted or r.recorded).resource_class: r for r in rows}
 
 
-def test_an_inventory_row_shows_wanted_and_recorded_and_used_and_free_amounts():
+def test_an_inventory_row_shows_the_wanted_recorded_used_and_free_amounts():
     held = root(inventory("CUSTOM_X", 7), inventory("PCPU", 2), inventory("VCPU", 9, allocation_ratio=2.0))
     world = snapshot(placement=view(allocations(I1, VCPU=10), provider=held))
     rows = inventories(world, settings(reserved_host_cpus=1))
@@ -102,7 +102,7 @@ def test_an_inventory_row_shows_wanted_and_recorded_and_used_and_free_amounts():
     assert (rows["MEMORY_MB"].wanted, rows["MEMORY_MB"].recorded) == (inventory("MEMORY_MB", 512), None)
 
 
-def test_the_wanted_inventory_is_the_placement_inventory_if_libvirt_is_unread():
+def test_if_libvirt_is_unread_the_wanted_inventory_equals_that_in_placement():
     held = inventory("VCPU", 9, allocation_ratio=2.0)
     rows = inventories(snapshot(placement=view(provider=root(held)), lost=[LIBVIRT]))
     assert rows["VCPU"].wanted == rows["VCPU"].recorded == held
@@ -140,7 +140,7 @@ def test_a_trait_row_shows_the_owner_of_the_trait():
     assert {(r.provider, r.provider_uuid) for r in rows} == {(NODE, ROOT_UUID)}
 
 
-def test_evacuation_notes_contain_only_the_newest_evacuation_of_each_instance():
+def test_only_the_newest_evacuation_of_an_instance_has_an_evacuation_note():
     old = migration(1, kind="evacuation", status="completed")
     new = migration(2, kind="evacuation", status="done")
     lost = migration(3, "i9", kind="evacuation", status="done", uuid=None, dest_host=None)
@@ -172,7 +172,7 @@ def test_every_verdict_is_unknown_if_nova_could_not_be_read():
     assert {r.promised for r in ledger(world)} == {None}
 
 
-def test_an_inventory_row_is_marked_undecided_if_a_needed_source_is_unread():
+def test_an_inventory_row_is_marked_undecided_if_its_source_could_not_be_read():
     world = snapshot(placement=view(provider=root(inventory("VCPU", 8), inventory("DISK_GB", 20))), lvm=group(20))
     chosen = lvm_settings()
 

@@ -72,6 +72,6 @@ def test_a_row_with_verdict_agreed_names_no_unfinished_operation():
     assert reasons(state(instance(updated_at=long_ago), now=NOW)) == {(Verdict.AGREED, "")}
 
 
-def test_no_row_names_an_unfinished_operation_of_nova_while_nova_is_unread():
+def test_rows_name_an_unfinished_operation_only_if_the_nova_database_was_read():
     rows = decided(without(world(state(instance(task_state="migrating"))), STATE)).ledger
     assert {row.settling for row in rows} == {""}

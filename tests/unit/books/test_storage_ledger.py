@@ -170,7 +170,7 @@ def test_a_thin_volume_counts_its_full_size_if_pool_usage_is_unknown() -> None:
     [(50.0, {HERE: 15, "before": 1, OTHER: 4, "free": 20}), (47.5, {HERE: 15, OTHER: 4, "free": 21})],
     ids=["the rest is its own", "no rest: all it has it shares"],
 )
-def test_bytes_that_no_active_thin_volume_uses_belong_to_the_inactive_volumes(
+def test_thin_pool_bytes_unused_by_active_volumes_belong_to_inactive_volumes(
     percent: float, shares: dict[str, int]
 ) -> None:
     snap = thin("before", 10, origin=f"{HERE}_disk")
@@ -181,7 +181,7 @@ def test_bytes_that_no_active_thin_volume_uses_belong_to_the_inactive_volumes(
     assert {names[what]: size for _, _, what, size in found if what in names} == shares
 
 
-def test_used_bytes_of_a_thin_pool_without_a_volume_are_assigned_to_the_pool() -> None:
+def test_used_bytes_of_a_thin_pool_that_has_no_volumes_belong_to_the_pool() -> None:
     found = rows_of(*pool(40), pools=fill(40, 25.0))
     assert found[:2] == [
         ("foreign", "vg0/tpool", "free space in thin pool tpool", 30),

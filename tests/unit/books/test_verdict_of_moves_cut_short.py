@@ -20,7 +20,7 @@ def verdicts(world):
 
 
 @pytest.mark.parametrize("status", ["failed", "reverted", "cancelled"])
-def test_a_failed_move_has_verdict_unknown_if_its_instance_has_no_allocation(status):
+def test_the_allocation_of_a_failed_move_is_unknown_if_the_instance_has_none(status):
     """The rollback never returned the allocation: if heal removed it, the guest's room would be offered again."""
     cut_short = dataclasses.replace(MOVE, status=status)
     found = verdicts(
@@ -29,7 +29,7 @@ def test_a_failed_move_has_verdict_unknown_if_its_instance_has_no_allocation(sta
     assert found == {uuid("i1"): Verdict.ALLOCATION_MISSING, MOVE.uuid: Verdict.UNKNOWN}
 
 
-def test_a_failed_move_allocation_is_stale_if_the_instance_also_has_allocations():
+def test_the_allocation_of_a_failed_move_is_stale_if_the_instance_has_its_own():
     own = allocations(uuid("i1"), **AMOUNTS)
     world = snapshot(
         nova=state(instance(), migrations=(MOVE,)), libvirt=host(domain()), placement=view(own, OF_THE_MOVE)
@@ -37,7 +37,7 @@ def test_a_failed_move_allocation_is_stale_if_the_instance_also_has_allocations(
     assert verdicts(world) == {uuid("i1"): Verdict.AGREED, MOVE.uuid: Verdict.ALLOCATION_STALE_MOVE}
 
 
-def test_a_failed_move_allocation_is_stale_if_the_instance_is_on_another_host():
+def test_the_allocation_of_a_failed_move_is_stale_if_the_instance_is_elsewhere():
     away = instance(host="cmp2", node="cmp2.example.org")
     world = snapshot(nova=state(away, migrations=(MOVE,)), placement=view(OF_THE_MOVE))
     assert verdicts(world) == {MOVE.uuid: Verdict.ALLOCATION_STALE_MOVE}

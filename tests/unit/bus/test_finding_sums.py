@@ -58,7 +58,7 @@ def test_unknown_findings_are_counted_by_code_with_the_oldest_check_time():
     assert found["confirmed"] == {"allocation-leaked": 2}
 
 
-def test_a_symptom_is_not_counted_as_a_cause_in_the_sums_by_code():
+def test_causes_by_code_counts_a_root_finding_but_not_its_symptom():
     root = seen("allocation-stale-move")
     symptom = seen("over-capacity", caused_by=(root.finding.id,))
     found = sums(root, symptom)
@@ -77,7 +77,7 @@ def test_leaked_amounts_are_the_sums_of_placement_amounts_in_leak_findings():
     assert found["missing"] == {}
 
 
-def test_an_expected_amount_without_an_allocation_is_counted_as_missing():
+def test_the_expected_amount_of_a_missing_allocation_is_counted_as_missing():
     evidence = (claim("VCPU", 4, PROMISED), claim("VCPU", 4, HELD))
     found = sums(seen("allocation-missing", evidence=evidence))
     assert (found["missing"], found["leaked"]) == ({"VCPU": 4}, {})
@@ -88,7 +88,7 @@ def test_an_amount_that_appears_in_two_findings_is_counted_once():
     assert sums(seen(evidence=evidence), seen(subject="again", evidence=evidence))["leaked"] == {"VCPU": 8}
 
 
-def test_without_findings_leaked_amounts_are_null_if_a_source_was_not_read():
+def test_leaked_amounts_are_null_if_a_source_was_not_read_and_no_finding_exists():
     found = sums(books_read=False)
     assert (found["leaked"], found["missing"]) == (None, None)
 
@@ -120,7 +120,7 @@ def test_a_symptom_is_never_the_worst_finding_while_its_cause_is_reported():
     assert sums(root, symptom)["worst"]["code"] == "guest-unknown"
 
 
-def test_the_headline_of_the_worst_finding_defaults_to_the_actual_value():
+def test_a_worst_finding_without_a_headline_has_its_actual_value_as_headline():
     assert sums(seen())["worst"]["headline"] == "8 VCPU"
     assert len(sums(seen(actual="x" * 9000))["worst"]["headline"]) == 160
 

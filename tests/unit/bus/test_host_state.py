@@ -78,7 +78,7 @@ FOREIGN_CLASS = (*SAME, replace(SAME[0], wanted=None))
         ({"inventory": SAME, "sources": sources("libvirt")}, False),
     ],
 )
-def test_field_published_says_whether_placement_has_the_inventory_of_this_agent(changes, published):
+def test_published_is_true_only_if_placement_has_the_inventory_of_this_agent(changes, published):
     """A quiet owner has nothing to write, but it is not a dry run."""
     well = {"sources": sources(), "error": None, "published": False}
     assert host_state(replace(REPORT, **{**well, **changes}), SENDING)["published"] is published
@@ -97,7 +97,7 @@ def test_used_and_free_are_null_if_the_usage_of_a_resource_class_is_unknown():
     assert (resource(REPORT, "DISK_GB")["used"], resource(REPORT, "DISK_GB")["free"]) == (None, None)
 
 
-def test_ledger_amounts_are_summed_by_cause_and_a_sum_of_no_amounts_is_null():
+def test_host_state_sums_ledger_amounts_by_cause_and_shows_null_if_none_exists():
     rows = (
         row("a", "instance", promised=4, held=4, recorded=4),
         row("b", "instance", promised=2, held=0),
@@ -181,7 +181,7 @@ def test_host_state_shows_the_worst_finding_and_severities_and_held_back_writes(
     assert document["leaked"] is None
 
 
-def test_the_leaked_amounts_are_null_and_not_empty_if_libvirt_was_not_read():
+def test_leaked_amounts_are_null_if_libvirt_was_not_read():
     def leaked(*unread):
         one = REPORT.sources[0]
         read = [replace(one, name=name, ok=name not in unread) for name in ("placement", "state", "libvirt")]
@@ -210,7 +210,7 @@ def test_host_state_has_the_number_of_findings_that_wait_for_the_heal_command(he
     assert host_state(replace(REPORT, heal=heal), SENDING)["heal"] == expected
 
 
-def test_a_large_host_state_omits_child_resources_and_counts_the_omitted_ones():
+def test_a_large_host_state_omits_some_child_resources_and_shows_how_many():
     child = replace(REPORT.inventory[1], provider="c" * 200, provider_uuid="child")
     large = replace(REPORT, inventory=(*(child,) * 1000, *REPORT.inventory), error="x" * 100_000)
     document = host_state(large, SENDING)

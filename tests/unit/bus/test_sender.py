@@ -76,7 +76,7 @@ def types(channel: Channel) -> list[str]:
     return [notice.event_type for notice in channel.sent]
 
 
-def test_an_unchanged_host_state_is_not_sent_again_with_each_new_notice():
+def test_new_notices_are_sent_without_repeating_an_unchanged_host_state():
     fleet, notices = Channel(), Channel()
     with sending(fleet, notices) as sender:
         sender.publish(REPORT, APPEARED)
@@ -86,7 +86,7 @@ def test_an_unchanged_host_state_is_not_sent_again_with_each_new_notice():
     assert [state["outcome"] for state in fleet.sent] == ["findings"]
 
 
-def test_between_intervals_the_sender_publishes_only_a_changed_host_state():
+def test_before_the_interval_ends_only_a_changed_host_state_is_sent():
     fleet = Channel()
     with sending(fleet, None) as sender:
         sender.publish(REPORT, ())

@@ -83,7 +83,7 @@ def test_the_journal_command_lists_only_the_entries_that_its_filters_match(
 
 
 @pytest.mark.parametrize("form", [(), ("-f", "value"), ("-f", "csv")])
-def test_table_and_value_and_csv_formats_show_undone_entries_with_result_undone(
+def test_an_undone_entry_has_result_undone_in_formats_table_value_and_csv(
     config_file: str, form: tuple[str, ...]
 ) -> None:
     listed = stocktake_here("--config-file", config_file, "journal", *form, "-c", "ENTRY", "-c", "RESULT")

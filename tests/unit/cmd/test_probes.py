@@ -92,7 +92,7 @@ def folders(tmp_path: Path, state_dir: Path) -> Answer:
     return answers(tuple(folder_probes(load_ours(tmp_path, text))))[0]
 
 
-def test_the_probe_accepts_a_folder_that_can_be_created_and_does_not_create_it(tmp_path: Path):
+def test_the_probe_accepts_a_missing_folder_without_creating_it(tmp_path: Path):
     assert folders(tmp_path, tmp_path).words.startswith(f"{tmp_path} can be written, ")
     missing = tmp_path / "a" / "b"
     assert folders(tmp_path, missing).words.startswith(f"{missing} does not exist yet, ")

@@ -120,7 +120,7 @@ def test_the_sigusr2_report_goes_to_stderr_if_its_file_cannot_be_written(tmp_pat
     assert record.error == f"{tmp_path}/absent: No such file or directory"
 
 
-def test_an_ended_child_process_does_not_stop_the_sigusr2_report():
+def test_a_zombie_child_process_does_not_prevent_the_sigusr2_report():
     """psutil raises for a zombie among the children of the process."""
     child = subprocess.Popen(["true"])
     until(lambda: "Z" in Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[0], 30, "a zombie")

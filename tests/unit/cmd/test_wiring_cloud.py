@@ -84,7 +84,7 @@ class _Counting(Loaded):
         return Loaded.value(self, group, option)
 
 
-def test_the_agent_reads_only_option_role_to_write_the_notes_of_an_audit(tmp_path):
+def test_writing_the_notes_of_an_audit_reads_only_option_role(tmp_path):
     loaded = load_ours(tmp_path, f"{ALONE}[libvirt]\nconnection_uri = test:///default\n")
     counting = _Counting(**{each.name: getattr(loaded, each.name) for each in dataclasses.fields(loaded)})
     with wire(counting) as wired:

@@ -92,7 +92,7 @@ def test_a_conductor_request_has_an_object_and_a_method_and_an_admin_context(mon
     assert (ctxt["read_deleted"], ctxt["is_admin"], ctxt["roles"]) == ("only", True, [])
 
 
-def test_the_client_requests_a_backport_if_an_object_has_a_newer_major_version(monkeypatch):
+def test_the_client_requests_an_older_version_of_an_object_that_is_too_new(monkeypatch):
     endpoint = Conductor(of_version("3.0"), of_version("2.8"))
     with serving(endpoint, monkeypatch) as client:
         assert ask(client) == of_version("2.8")

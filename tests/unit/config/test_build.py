@@ -187,7 +187,7 @@ def test_all_configuration_problems_are_reported_in_one_error(tmp_path):
     assert caught.value.problems == check(loaded)
 
 
-def test_an_initial_cpu_ratio_of_0_in_nova_conf_means_the_default_with_a_notice(tmp_path):
+def test_initial_cpu_allocation_ratio_0_in_nova_conf_means_4_0_with_a_notice(tmp_path):
     loaded = load_beside_nova(tmp_path, "", "[DEFAULT]\ninitial_cpu_allocation_ratio = 0\n")
     assert settings_from(loaded).cpu_ratio == RatioPolicy(configured=None, initial=4.0)
     assert [note for note in notices(loaded) if "initial_cpu_allocation_ratio = 0" in note]
@@ -276,7 +276,7 @@ def test_the_error_for_an_unparsable_nova_conf_value_names_nova_conf(tmp_path):
     assert second.startswith(f"{tmp_path}/stocktake.conf: [lvm] volume_groups = -: ")
 
 
-def test_configuration_notices_are_returned_despite_an_unparsable_value(tmp_path):
+def test_configuration_notices_are_returned_even_if_a_value_cannot_be_parsed(tmp_path):
     text = "[DEFAULT]\nvcpu_pin_set = 0-7\nreserved_host_memory_mb = x\n[libvirt]\nfile_backed_memory = 1\n"
     (notice,) = notices(survey([write(tmp_path, "stocktake.conf", ALONE + text)]))
     assert "deprecated" in notice

@@ -101,7 +101,7 @@ def test_an_empty_option_does_not_override_an_earlier_value_in_the_same_file(tmp
     assert loaded.value("agent", "confirm_audits") == 4
 
 
-def test_the_empty_one_of_the_options_cpu_model_and_cpu_models_is_ignored(tmp_path):
+def test_if_either_cpu_model_or_cpu_models_is_empty_the_other_one_is_used(tmp_path):
     loaded = load_ours(tmp_path, ALONE + "[libvirt]\ncpu_mode = custom\ncpu_models = Nehalem\ncpu_model =\n")
     assert loaded.listed("libvirt", "cpu_models") == ("Nehalem",)
     reversed_names = load_ours(tmp_path, ALONE + "[libvirt]\ncpu_mode = custom\ncpu_models =\ncpu_model = Nehalem\n")

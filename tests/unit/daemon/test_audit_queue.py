@@ -144,7 +144,7 @@ def test_the_audit_queue_limits_the_number_and_length_of_audit_reasons(queue, cl
     assert max(map(len, taken)) <= 250
 
 
-def test_changed_delays_of_the_audit_queue_apply_to_requests_that_already_wait(queue, clock):
+def test_new_delays_of_the_audit_queue_also_apply_to_requests_already_in_it(queue, clock):
     queue.request("domain: started")
     queue.pace(Pacing(settle_s=30.0, cap_s=60.0))
     clock.now += 29
@@ -223,7 +223,7 @@ def test_a_request_by_an_operator_is_due_at_once_even_if_the_queue_is_on_hold(qu
     assert queue.take(0) == ("domain: started", "interval", "start-up")
 
 
-def test_after_release_a_queue_delays_event_audits_and_not_interval_audits(queue, clock):
+def test_a_released_queue_delays_audits_for_events_but_not_interval_audits(queue, clock):
     queue.hold()
     queue.release("start-up")
     assert queue.take(0) == ("start-up",)
@@ -235,7 +235,7 @@ def test_after_release_a_queue_delays_event_audits_and_not_interval_audits(queue
     assert queue.take(0) == ("interval",)
 
 
-def test_rpc_requests_soon_after_an_rpc_audit_wait_and_share_one_audit(queue, clock):
+def test_rpc_requests_within_10_s_of_an_rpc_audit_are_delayed_and_share_one(queue, clock):
     assert queue.request_by_peer("rpc") == 0.0
     assert queue.take(0) == ("rpc",)
     clock.now += 3
@@ -246,7 +246,7 @@ def test_rpc_requests_soon_after_an_rpc_audit_wait_and_share_one_audit(queue, cl
     assert queue.take(0) is None
 
 
-def test_an_audit_for_another_reason_also_answers_a_waiting_rpc_request(queue, clock):
+def test_a_waiting_rpc_request_joins_the_next_audit_whatever_its_reason(queue, clock):
     queue.request_by_peer("rpc")
     queue.take(0)
     queue.request_by_peer("rpc")
@@ -267,7 +267,7 @@ def test_a_shorter_interval_between_rpc_audits_also_applies_to_waiting_requests(
     assert queue.take(0) == ("rpc",)
 
 
-def test_an_rpc_request_that_comes_after_the_queue_is_closed_gets_no_start_time(queue):
+def test_an_rpc_request_to_a_closed_queue_receives_no_start_time(queue):
     queue.request_by_peer("rpc")
     queue.close()
     assert queue.waiting == ()

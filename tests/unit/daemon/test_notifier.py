@@ -40,7 +40,7 @@ def test_systemd_notify_variables_are_read_and_removed_from_the_environment():
         {"WATCHDOG_USEC": "1000000", "WATCHDOG_PID": "8"},
     ],
 )
-def test_a_watchdog_variable_that_is_invalid_or_of_another_process_is_ignored(environment):
+def test_a_watchdog_variable_is_ignored_if_it_is_invalid_or_for_another_process(environment):
     assert notifier_from(environment, 7) == Notifier(None, None)
 
 

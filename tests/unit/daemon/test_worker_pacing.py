@@ -48,7 +48,7 @@ def test_the_delay_before_a_retry_varies_randomly():
 
 
 @given(AUDITS)
-def test_an_audit_that_failed_or_asks_for_another_audit_schedules_a_follow_up(audits):
+def test_a_follow_up_is_scheduled_if_an_audit_failed_or_asks_for_another_one(audits):
     state = FollowUp()
     for number, (failed, audit_again) in enumerate(audits):
         now = float(number)
@@ -125,7 +125,7 @@ def test_a_follow_up_audit_is_never_scheduled_before_the_earliest_allowed_time(f
     assert after.at is None or after.at >= 100.0 + hold_s
 
 
-def test_audit_requests_are_gathered_longer_while_placement_is_unavailable():
+def test_audit_requests_are_collected_for_longer_if_placement_is_unavailable():
     usual = Pacing()
     waits = [gathering(usual, failures, OUT).cap_s for failures in range(10)]
     assert waits == [1.0, 1.0, 2.0, 4.0, 8.0, 16.0, GATHER_CAP_S, GATHER_CAP_S, GATHER_CAP_S, GATHER_CAP_S]
@@ -143,5 +143,5 @@ def test_audit_requests_are_gathered_longer_while_placement_is_unavailable():
     ],
     ids=["another source", "not asked, identity unknown", "a write", "a bug"],
 )
-def test_only_a_placement_outage_lengthens_the_gathering_of_audit_requests(report):
+def test_only_a_placement_outage_extends_the_time_to_collect_audit_requests(report):
     assert gathering(Pacing(), 9, report) == Pacing()

@@ -36,7 +36,7 @@ GONE = snapshot(placement=HELD)
 THERE = snapshot(placement=HELD, lvm=group(6, volume("by-hand", 3)))
 
 
-def test_the_owner_role_reports_companion_allocations_even_if_the_volume_exists():
+def test_an_agent_in_role_owner_reports_allocations_written_in_role_companion():
     for world in (GONE, THERE):
         (found,) = findings(world, CODE, lvm_settings())
         assert (found.provider_uuid, found.consumer_uuid) == (ROOT_UUID, VOLUMES)
@@ -48,7 +48,7 @@ def test_the_owner_role_reports_companion_allocations_even_if_the_volume_exists(
         assert found.rests_on_recorded
 
 
-def test_the_observer_role_reports_a_companion_allocation_if_its_volume_is_gone():
+def test_in_role_observer_an_allocation_for_a_volume_that_is_gone_is_reported():
     (found,) = findings(GONE, CODE, OBSERVER)
     assert "there is no foreign-volume use on this host" in found.expected
 
@@ -59,7 +59,7 @@ def recorded(name, consumer_type):
 
 
 @pytest.mark.parametrize("role", Role)
-def test_every_role_reports_a_companion_allocation_from_an_earlier_host_uuid(role):
+def test_allocations_written_by_the_agent_under_an_old_host_uuid_are_reported(role):
     (found,) = findings(recorded("old", "STOCKTAKE_UNMANAGED"), CODE, settings(role=role))
     assert found.consumer_uuid == uuid("old")
     assert f"allocation delete {uuid('old')}" in found.remedy

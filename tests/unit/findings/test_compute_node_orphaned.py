@@ -99,7 +99,7 @@ def commands(found):
     return [remedy.command for remedy in found.remedies]
 
 
-def test_the_finding_states_that_the_database_and_placement_do_not_use_the_node():
+def test_the_finding_says_that_no_instance_and_no_allocation_uses_the_node():
     found = told(DetachedTree(uuid=ROW.uuid))
     assert found.known == (
         f"the database has no instance of host cmp1 on node {NAME}",
@@ -108,7 +108,7 @@ def test_the_finding_states_that_the_database_and_placement_do_not_use_the_node(
     assert not any("provider" in (command or "") for command in commands(found))
 
 
-def test_the_finding_lists_what_each_consumer_has_on_the_orphaned_node():
+def test_the_finding_lists_the_resources_of_each_consumer_on_the_orphaned_node():
     held = [dataclasses.replace(each, provider_uuid=ROW.uuid) for each in allocations(uuid("i1"), VCPU=4, DISK_GB=40)]
     found = told(tree(ORPHAN, *held, inventories=(inventory("VCPU", 8),)))
     assert found.known[1:] == (
@@ -134,7 +134,7 @@ def test_the_finding_has_no_delete_command_while_an_instance_is_on_the_node():
     assert "do not delete the row" in found.remedy
 
 
-def test_the_evidence_digest_does_not_depend_on_the_placement_data_of_the_node():
+def test_placement_data_of_the_node_does_not_change_the_evidence_digest():
     one, other = told(DetachedTree(uuid=ROW.uuid)), told(tree(ORPHAN))
     assert one.known != other.known
     assert evidence_digest(one) == evidence_digest(other)

@@ -81,13 +81,13 @@ def test_a_guest_that_is_not_an_instance_of_this_host_is_reported(world):
     ],
     ids=["reserve", "report", "ignore"],
 )
-def test_option_unknown_guests_says_whether_use_is_reserved_reported_or_ignored(policy, told, reserved):
+def test_option_unknown_guests_makes_their_use_reserved_or_reported_or_ignored(policy, told, reserved):
     chosen = settings(unknown_guests=policy)
     assert len(findings(WORLD, CODE, chosen)) == told
     assert reserves(decided(WORLD, chosen)) == reserved
 
 
-def test_resources_that_placement_allocates_to_the_guest_are_not_also_reserved():
+def test_reserved_omits_the_resources_that_placement_allocates_to_the_guest():
     world = snapshot(libvirt=host(STRANGER), placement=view(allocations(S, VCPU=2)))
     (found,) = findings(world, CODE)
     assert proof(found) == [("libvirt", "MEMORY_MB", 300), ("libvirt", "VCPU", 2), ("placement", "VCPU", 2)]

@@ -52,7 +52,7 @@ def test_after_the_image_store_has_changed_the_agent_does_not_update_disk_gb():
         assert [i.total for i in getattr(write, "inventories", ()) if i.resource_class == "DISK_GB"] in ([], [300])
 
 
-def test_if_no_earlier_store_is_known_the_finding_names_a_missing_guest_disk():
+def test_a_missing_guest_disk_is_reported_if_the_earlier_store_is_unknown():
     world = store(snapshot(placement=HELD, libvirt=host(guest())), on_root(251), before=None, missing=(DISK,))
     (found,) = findings(world, CODE)
     assert "300 GiB of DISK_GB" in found.expected

@@ -32,6 +32,6 @@ def test_a_thin_pool_is_not_reported_if_volumes_fit_or_lvm_could_not_be_read(qui
     assert findings(quiet, CODE, lvm_settings()) == ()
 
 
-def test_the_finding_names_no_resource_class_if_disk_gb_does_not_count_the_pool() -> None:
+def test_the_finding_has_no_resource_class_if_the_pool_is_outside_disk_gb() -> None:
     (found,) = findings(pool_world(40, 30), CODE, settings(volume_groups=("vg0",)))
     assert found.resource_class is None

@@ -65,7 +65,7 @@ UNPLACED = {
 
 
 @pytest.mark.parametrize(("there", "expected"), UNPLACED.values(), ids=UNPLACED.keys())
-def test_unmanaged_use_without_an_allocation_is_reported_whatever_the_reason(there, expected):
+def test_every_reason_for_unallocated_unmanaged_use_leads_to_a_finding(there, expected):
     assert {f.resource_class: f.actual.partition(" could")[0] for f in findings(there, CODE, BESIDE)} == expected
 
 
@@ -100,5 +100,5 @@ def test_a_resource_class_is_not_reported_if_data_about_it_could_not_be_read(los
     assert ("VCPU" in classes) == (lost == LVM)
 
 
-def test_unallocated_unmanaged_use_is_not_also_reported_as_over_capacity():
+def test_unmanaged_use_without_an_allocation_causes_no_over_capacity_finding():
     assert "over-capacity" not in {f.code for f in decided(world(), BESIDE).findings}

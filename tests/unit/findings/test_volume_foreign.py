@@ -66,7 +66,7 @@ def test_the_finding_names_the_volume_and_its_exact_size(world):
     [(UnmanagedPolicy.RESERVE, 1, 3), (UnmanagedPolicy.REPORT, 1, 0), (UnmanagedPolicy.IGNORE, 0, 0)],
     ids=["reserve", "report", "ignore"],
 )
-def test_option_foreign_volumes_says_whether_a_volume_is_reported_and_reserved(policy, told, reserved):
+def test_option_foreign_volumes_decides_if_a_volume_is_reported_and_reserved(policy, told, reserved):
     chosen = lvm_settings(foreign_volumes=policy)
     found = findings(WORLD, CODE, chosen)
     assert len(found) == told
@@ -76,7 +76,7 @@ def test_option_foreign_volumes_says_whether_a_volume_is_reported_and_reserved(p
     assert reserves(decided(WORLD, chosen))["DISK_GB"] == reserved
 
 
-def test_with_foreign_volumes_report_the_finding_does_not_speak_of_a_reserve():
+def test_the_finding_mentions_no_reserve_if_option_foreign_volumes_is_report():
     (found,) = findings(WORLD, CODE, lvm_settings(foreign_volumes=UnmanagedPolicy.REPORT))
     assert found.actual == "volume vg0/by-hand takes 2.5 GiB (2684354560 bytes, counted in DISK_GB)"
     assert "reserve" not in found.remedy
@@ -87,7 +87,7 @@ def test_with_foreign_volumes_report_the_finding_does_not_speak_of_a_reserve():
     [settings(volume_groups=("vg1",)), lvm_settings(volume_groups=("vg0", "vg1"))],
     ids=["guests' disks are files", "another group than the guests'"],
 )
-def test_a_volume_that_disk_gb_does_not_count_is_reported_but_not_reserved(chosen):
+def test_a_volume_outside_disk_gb_is_reported_but_not_reserved(chosen):
     groups = StorageFacts(
         groups=(*group(20).groups, *group(9, name="vg1").groups), volumes=(volume("x", 1, in_group="vg1"),)
     )
@@ -123,7 +123,7 @@ def test_no_finding_if_a_volume_may_have_an_owner_or_takes_no_space(world):
     assert findings(world, CODE, lvm_settings()) == ()
 
 
-def test_a_volume_without_a_nova_style_name_is_reported_even_if_nova_is_unread():
+def test_a_volume_with_a_name_unlike_nova_is_reported_even_if_nova_is_unread():
     assert len(findings(without(WORLD, STATE), CODE, lvm_settings())) == 1
 
 

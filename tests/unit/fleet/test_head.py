@@ -9,12 +9,12 @@ from agent.fleet.view import Away, ExpectedHosts
 from tests.rigs.fleet_hosts import AT, broken, cell, clean, expected, seen, view
 
 
-def test_the_title_has_the_number_of_expected_hosts_that_sent_a_message():
+def test_the_title_shows_how_many_expected_hosts_have_sent_a_message():
     found = view(cell(seen(clean("a")), seen(clean("b"), age_s=999), name="cell-2", expected=expected("a", "b", "c")))
     assert title(found) == "Stocktake fleet  cell-2  2 of 3 expected  2026-11-22 03:11:07 UTC"
 
 
-def test_the_title_has_the_number_of_hosts_outside_the_expected_host_list():
+def test_the_title_shows_how_many_hosts_are_absent_from_the_expected_host_list():
     found = view(cell(seen(clean("a")), seen(clean("b")), expected=expected("a")))
     assert "1 of 1 expected, 1 not expected" in title(found)
 

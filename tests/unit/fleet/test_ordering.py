@@ -52,7 +52,7 @@ def test_hosts_can_be_sorted_by_name_or_finding_age_or_leaked_or_free_amount(sor
 
 
 @pytest.mark.parametrize("sort", ["leaked", "free"])
-def test_hosts_with_unknown_amounts_come_last_if_hosts_are_sorted_by_an_amount(sort):
+def test_hosts_with_unknown_amounts_are_last_in_a_sort_by_amount(sort):
     assert "never-1" in names(sort=sort)[-3:]
 
 

@@ -33,7 +33,7 @@ def test_each_host_condition_has_its_own_character_in_the_overview_line():
 @pytest.mark.parametrize(
     ("cells", "line"), [(9, ".-+##!!?x"), (8, "-##?x"), (5, "-##?x"), (3, "+#x"), (1, "x"), (0, "x")]
 )
-def test_a_character_for_several_hosts_shows_the_worst_condition_among_them(cells, line):
+def test_a_character_that_stands_for_several_hosts_shows_their_worst_condition(cells, line):
     assert shown(MIXED, cells) == line
 
 

@@ -39,7 +39,7 @@ def test_a_wide_table_shows_every_leaked_resource_class():
 @pytest.mark.parametrize(
     ("leaked", "text"), [(None, "?"), ({}, "-"), ({"VCPU": 0}, "-"), ({"MEMORY_MB": 1}, "<0.1 GiB RAM")]
 )
-def test_unknown_leaked_amounts_are_not_shown_as_no_leak(leaked, text):
+def test_the_table_distinguishes_unknown_leaked_amounts_from_no_leak(leaked, text):
     assert cells(clean(leaked=leaked)).leaked == text
 
 
@@ -56,7 +56,7 @@ def test_free_amounts_are_rounded_down_and_unknown_free_amounts_are_marked(resou
     assert cells(clean(resources=resources)).free == text
 
 
-def test_a_host_that_sent_nothing_shows_the_time_from_which_it_was_expected():
+def test_the_row_of_a_host_without_a_message_shows_since_when_it_is_expected():
     (row,) = view(cell(expected=expected("compute-0801"))).rows
     found = cells_of(row, AT, 80)
     assert (found.sev, found.for_s, found.leaked, found.free) == ("NEVER", "-", "-", "?")
@@ -73,7 +73,7 @@ def test_a_silent_host_shows_the_time_and_the_content_of_its_last_message():
     assert what(broken(), 367).endswith("; before: allocation-leaked: billing: deleted, and 8 VCPU are counted")
 
 
-def test_a_host_row_shows_the_time_from_which_its_findings_are_unknown():
+def test_a_host_row_shows_since_when_its_findings_are_unknown():
     known = {"unknown_since": "2026-11-22T03:05:00.000Z"}
     assert what(broken(number=3, unknown={"allocation-leaked": 3}, **known)).startswith(
         "allocation-leaked x3, not known since 03:05: "

@@ -54,7 +54,7 @@ def test_heal_of_a_finding_that_is_a_symptom_repairs_the_cause_of_the_symptom(sc
     assert plan.refusals == ()
 
 
-def test_a_plan_that_repairs_a_cause_lists_no_refusal_for_unconfirmed_symptoms(scene):
+def test_a_plan_that_repairs_a_cause_leaves_out_its_unconfirmed_symptoms(scene):
     later = tuple(dataclasses.replace(s, times=0) if s.caused_by else s for s in scene.findings)
     plan = planned(dataclasses.replace(scene, findings=later))
     assert [action.code for action in plan.actions] == [STALE]
@@ -68,7 +68,7 @@ def test_an_unconfirmed_cause_is_refused_and_its_symptom_is_not_listed(scene):
     assert [(refusal.code, refusal.guard) for refusal in plan.refusals] == [(STALE, "confirmed")]
 
 
-def test_the_digest_of_a_plan_is_the_same_whether_or_not_symptoms_are_known(scene):
+def test_the_plan_digest_is_the_same_with_and_without_known_symptoms(scene):
     alone = dataclasses.replace(scene, findings=tuple(s for s in scene.findings if s.finding.code == STALE))
     assert planned(alone).actions[0].also_ends == ()
     assert planned(alone).digest == planned(scene).digest
@@ -80,7 +80,7 @@ def test_the_daemon_repairs_a_symptom_if_it_may_not_repair_the_cause(scene):
     assert plan.actions[0].also_ends == ()
 
 
-def test_a_plan_that_repairs_one_of_several_causes_does_not_end_the_symptom(scene):
+def test_a_symptom_with_several_causes_does_not_end_if_only_one_is_repaired(scene):
     stale, several = (next(s for s in scene.findings if s.finding.code == code) for code in (STALE, SEVERAL))
     unplanned = dataclasses.replace(several, caused_by=(*several.caused_by, "another cause"))
     plan = heal_plan(dataclasses.replace(scene, findings=(stale, unplanned)), (stale,))

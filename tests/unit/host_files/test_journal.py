@@ -99,7 +99,7 @@ def test_a_journal_entry_with_two_outcomes_is_read_with_the_last_outcome(journal
     assert [(e.result, e.words) for e in journal.read().entries] == [(Result.DONE, "it was done")]
 
 
-def test_a_journal_entry_lists_the_undo_entries_that_were_not_refused(journal):
+def test_a_refused_undo_is_not_listed_in_the_entry_that_it_would_have_undone(journal):
     first = journal.begin(CHANGE)
     refused = journal.begin(Change(kind="allocations", why="undo", before=1, after=2, undoes=first))
     journal.end(refused, Result.REFUSED, "no room")
@@ -217,7 +217,7 @@ def _lines(count: int) -> bytes:
 
 
 @given(cut=st.integers(0, len(_lines(4))))
-def test_every_complete_line_of_a_journal_that_was_cut_at_any_byte_is_read(cut):
+def test_every_complete_line_is_read_if_the_journal_is_cut_off_at_any_byte(cut):
     content = _lines(4)[:cut]
     found = parsed(content)
     # A line that lacks only its line end is complete.
@@ -230,7 +230,7 @@ def test_every_complete_line_of_a_journal_that_was_cut_at_any_byte_is_read(cut):
 
 
 @given(where=st.integers(0, 8), noise=st.binary(max_size=60).filter(lambda b: b"\n" not in b))
-def test_random_bytes_between_the_lines_of_a_journal_hide_no_entry(where, noise):
+def test_all_journal_entries_are_read_even_if_random_bytes_are_between_lines(where, noise):
     lines = _lines(4).splitlines(keepends=True)
     content = b"".join((*lines[:where], noise + b"\n", *lines[where:]))
     assert [(e.id, e.result) for e in parsed(content).entries] == [(f"e{n}", Result.DONE) for n in range(4)]
@@ -238,7 +238,7 @@ def test_random_bytes_between_the_lines_of_a_journal_hide_no_entry(where, noise)
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.binary(max_size=300))
-def test_a_new_entry_is_read_back_whatever_the_journal_contained_before(tmp_path, content):
+def test_a_new_journal_entry_is_readable_whatever_bytes_the_file_had_before(tmp_path, content):
     path = tmp_path / "journal.jsonl"
     path.write_bytes(content)
     path.chmod(0o600)

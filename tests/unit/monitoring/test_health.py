@@ -45,7 +45,7 @@ def test_the_health_document_names_the_provider_and_the_host():
     assert found["notes"] == {"host": "compute-17", "hostname": "compute-17.example.org"}
 
 
-def test_before_the_first_audit_only_the_check_of_the_audit_loop_exists():
+def test_before_the_first_audit_the_audit_loop_check_is_the_only_check():
     assert checks(HealthState()) == ("pass", {"audit_loop": "pass"})
 
 
@@ -93,12 +93,12 @@ def test_the_message_bus_check_warns_and_later_fails_while_the_broker_is_lost(fa
         (Loop(is_alive=False, running_s=1.0), "fail"),
     ],
 )
-def test_the_audit_loop_check_warns_in_a_long_audit_and_fails_for_a_dead_loop(loop, status):
+def test_the_audit_loop_check_warns_in_a_long_audit_and_fails_if_the_loop_died(loop, status):
     overall, found = checks(after(report()), loop=loop)
     assert (overall, found["audit_loop"]) == (status, status)
 
 
-def test_a_check_without_a_recent_result_and_the_overall_status_are_warnings():
+def test_a_check_without_a_recent_result_warns_and_so_does_the_overall_status():
     state = after(report())
     assert checks(state, now=300.0, expire_s=300.0)[0] == "pass"
     overall, found = checks(state, now=300.1, expire_s=300.0)
@@ -106,7 +106,7 @@ def test_a_check_without_a_recent_result_and_the_overall_status_are_warnings():
     assert checks(state, now=1e9, expire_s=None)[0] == "pass"
 
 
-def test_a_reload_clears_the_checks_but_not_the_count_of_lost_reads():
+def test_a_reload_removes_source_checks_but_keeps_the_count_of_failed_reads():
     gone = report(source("placement", ok=False))
     state = without_checks(after(gone, gone))
     assert checks(state) == ("pass", {"audit_loop": "pass"})

@@ -80,7 +80,7 @@ LEFT = {
 
 
 @pytest.mark.parametrize(("placement", "expected"), LEFT.values(), ids=LEFT.keys())
-def test_vgpu_counts_as_used_on_the_root_only_if_offered_and_allocated_there(placement, expected):
+def test_vgpu_counts_as_used_on_the_root_if_offered_and_allocated_there(placement, expected):
     assert still_on_root(MediatedDevices(), snapshot(placement=placement)) == expected
 
 
@@ -101,7 +101,7 @@ def test_no_two_child_provider_modules_have_the_same_name_or_resource_class():
 
 
 @pytest.mark.parametrize("family", BUILTIN, ids=lambda family: family.name)
-def test_no_module_of_child_providers_publishes_or_withdraws_the_root_provider(family):
+def test_child_provider_modules_never_publish_or_withdraw_the_root_provider(family):
     world = snapshot(libvirt=CARDS)
     keys = {one.key for one in family.providers(world, ONE_TYPE)} | family.withdrawn(world, ONE_TYPE)
     assert ROOT not in keys

@@ -106,13 +106,13 @@ def test_s121_a_device_with_a_physical_network_is_not_published():
     assert pci_providers(decided(world(*VFS), chosen)) == {PF: {VF_CLASS: 4}}
 
 
-def test_s122_the_provider_of_a_free_device_without_a_spec_entry_is_deleted():
+def test_s122_a_pci_provider_is_deleted_if_device_spec_lacks_its_free_device():
     there = tree(child(GPU, inventory(T4, 1)))
     decision = decided(world(device(GPU), placement=there), pci_settings())
     assert writes(decision, GPU) == [DeleteProvider(provider_uuid=uuid(f"child-{GPU}"))]
 
 
-def test_s123_a_device_without_a_spec_entry_keeps_its_provider_until_freed():
+def test_s123_a_device_that_device_spec_lacks_keeps_its_provider_until_freed():
     there = tree(child(GPU, inventory(T4, 1), traits=frozenset({MANAGED, OURS, "CUSTOM_X"})))
     used = dataclasses.replace(there, allocations=(held(GPU, T4),))
     decision = decided(world(device(GPU), placement=used), pci_settings())
@@ -122,7 +122,7 @@ def test_s123_a_device_without_a_spec_entry_keeps_its_provider_until_freed():
     assert writes(freed, GPU) == [DeleteProvider(provider_uuid=uuid(f"child-{GPU}"))]
 
 
-def test_s123_without_a_spec_entry_the_total_falls_to_the_allocated_amount():
+def test_s123_if_device_spec_lacks_a_device_the_total_falls_to_the_allocated():
     there = tree(child(PF, inventory(VF_CLASS, 4, reserved=2)), allocations=(held(PF, VF_CLASS),))
     decision = decided(world(*VFS, placement=there), pci_settings())
     assert writes(decision, PF) == [
@@ -166,7 +166,7 @@ def test_s127_a_one_time_use_device_becomes_reserved_with_its_first_allocation(b
     assert len(writes(decision, GPU)) == (before != reserved)
 
 
-def test_s127_a_used_one_time_use_device_stays_reserved_after_a_change_of_class():
+def test_s127_a_used_one_time_use_device_stays_reserved_if_its_class_changes():
     there = child(GPU, inventory("CUSTOM_OLD", 1, reserved=1), traits=ONCE_TRAITS)
     decision = decided(world(device(GPU), placement=tree(there)), ONCE)
     assert provider(decision, GPU).inventories == (inventory(T4, 1, reserved=1),)
@@ -187,7 +187,7 @@ def test_ratio_min_unit_and_step_size_of_a_pci_inventory_are_reset_to_defaults()
     )
 
 
-def test_s128_an_allocated_pf_keeps_its_class_if_the_spec_now_selects_a_vf():
+def test_s128_an_allocated_pf_keeps_its_class_if_device_spec_now_selects_a_vf():
     there = tree(child(PF, inventory("CUSTOM_PCI_8086_1563", 1)), allocations=(held(PF, "CUSTOM_PCI_8086_1563"),))
     chosen = pci_settings({"address": VFS[1].address}, {"vendor_id": "10de"})
     decision = decided(world(*VFS, device(GPU), placement=there), chosen)
@@ -197,13 +197,13 @@ def test_s128_an_allocated_pf_keeps_its_class_if_the_spec_now_selects_a_vf():
     assert "provider has allocations of CUSTOM_PCI_8086_1563, but" in found.actual
 
 
-def test_s128b_an_allocated_device_without_a_spec_entry_keeps_its_inventory():
+def test_s128b_an_allocated_device_that_device_spec_lacks_keeps_its_inventory():
     """nova-compute forgets the device once its guest is gone; the agent keeps it while the allocation exists."""
     there = tree(child(GPU, inventory(T4, 1)), allocations=(held(GPU, T4, consumer="gone"),))
     assert writes(decided(world(device(GPU), placement=there), pci_settings()), GPU) == []
 
 
-def test_s128c_the_provider_of_an_allocated_lost_device_keeps_its_total():
+def test_s128c_a_pci_provider_keeps_its_total_if_its_allocated_device_is_lost():
     there = tree(child(GPU, inventory(T4, 1)), allocations=(held(GPU, T4),))
     decision = decided(world(placement=there), ALL_T4)
     assert (pci_providers(decision), writes(decision, GPU)) == ({GPU: {T4: 1}}, [])
@@ -290,7 +290,7 @@ def test_a_device_spec_conflict_stops_only_updates_of_the_affected_provider(devi
     assert dict(found.facts)["device_provider_uuid"] == uuid(f"child-{PF}")
 
 
-def test_a_vf_with_an_unknown_parent_stops_updates_of_its_possible_providers():
+def test_if_the_parent_of_a_vf_is_unknown_its_possible_providers_are_unchanged():
     lonely = dataclasses.replace(VFS[1], parent_address=None)
     gone, other = child("0000:99:00.0", inventory("CUSTOM_Y", 1)), child(PF, inventory(VF_CLASS, 4))
     chosen = pci_settings({"product_id": "1515"}, {"vendor_id": "10de"})
@@ -366,7 +366,7 @@ def licensed(there, *allocations, devices=(), **tags):
     return decided(world(*devices, placement=tree(there, allocations=allocations)), chosen)
 
 
-def test_a_class_from_a_provider_yaml_file_is_not_mistaken_for_the_device_class():
+def test_a_class_from_provider_yaml_is_not_taken_for_the_class_of_the_device():
     there = child(GPU, LICENSE, inventory(T4, 1))
     used = licensed(there, held(GPU, "CUSTOM_LICENSE", 3), devices=(device(GPU),))
     assert (writes(used, GPU), pci_providers(used)) == ([], {GPU: {"CUSTOM_LICENSE": 5, T4: 1}})

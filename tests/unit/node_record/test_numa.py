@@ -129,11 +129,11 @@ def test_a_numa_cell_has_a_socket_only_if_all_online_cpus_share_that_socket():
         ("s390x", "QEMU", False),
     ],
 )
-def test_numa_cells_are_recorded_only_for_some_architectures_and_drivers(arch, driver, has):
+def test_numa_cells_are_recorded_only_for_supported_architectures_and_drivers(arch, driver, has):
     facts = dataclasses.replace(FOUR_CELLS, driver=driver, capabilities=capable(arch))
     assert (numa_cells(facts, settings()) is not None) is has
 
 
-def test_no_numa_cells_are_recorded_if_libvirt_reports_no_cells_or_capabilities():
+def test_numa_cells_are_not_recorded_if_libvirt_omits_cells_or_capabilities():
     assert numa_cells(dataclasses.replace(FOUR_CELLS, cells=()), settings()) is None
     assert numa_cells(dataclasses.replace(FOUR_CELLS, capabilities=None), settings()) is None

@@ -91,7 +91,7 @@ def test_s61_a_record_of_another_host_with_the_uuid_of_this_node_blocks_writes()
     assert found.actual == f"compute node row 1 has uuid {ROOT_UUID} and belongs to host cmp2"
 
 
-def test_s62_a_record_of_this_node_with_another_uuid_blocks_only_record_writes():
+def test_s62_a_record_with_this_name_and_another_uuid_blocks_only_record_writes():
     other = node(7, uuid=uuid("other"))
     world = snapshot(nova=conductor(nodes=(other,)), libvirt=about(), placement=view(provider=root()))
     plan = decision(world).plan
@@ -104,7 +104,7 @@ def test_s62_a_record_of_this_node_with_another_uuid_blocks_only_record_writes()
     assert uuid("other") in found.actual
 
 
-def test_no_second_record_is_created_if_the_existing_record_was_not_fully_read():
+def test_a_node_record_that_was_only_partly_read_is_not_created_again():
     plan = decision(snapshot(nova=conductor(nodes=(node(7),)), libvirt=about())).plan
     assert plan.records == ()
     assert [h.why for h in plan.held_back] == ["row 7 has this host's uuid, but the record was not read in full"]
@@ -285,7 +285,7 @@ def test_in_roles_companion_and_observer_no_compute_node_record_is_written(chose
 
 
 @pytest.mark.parametrize("kind", [StateKind.SQL, StateKind.NONE])
-def test_no_record_write_is_planned_with_state_source_sql_or_none(kind):
+def test_with_state_source_sql_or_none_the_plan_writes_no_node_record(kind):
     world = snapshot(nova=conductor(kind=kind), libvirt=about())
     plan = decision(world).plan
     assert plan.records == ()
@@ -318,7 +318,7 @@ def test_another_provider_with_the_node_name_blocks_all_writes():
         (Role.COMPANION, StateKind.CONDUCTOR, "not written in role companion"),
     ],
 )
-def test_a_note_states_for_each_role_and_source_whether_a_record_is_written(role, kind, said):
+def test_a_note_says_if_a_record_is_written_for_each_role_and_state_source(role, kind, said):
     assert said in record_note(settings(role=role), conductor(kind=kind))
 
 

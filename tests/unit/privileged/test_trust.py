@@ -55,7 +55,7 @@ def test_a_link_to_a_configuration_in_a_folder_that_others_may_write_is_refused(
         check_files([str(folder / "link.conf")])
 
 
-def test_root_may_use_the_probe_although_the_configured_user_does_not_exist() -> None:
+def test_root_may_use_the_probe_even_if_the_configured_user_does_not_exist() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         check_peer(ours, "no-such-user")

@@ -95,7 +95,7 @@ def world(**changes):
     return snapshot(**{**usual, **changes})
 
 
-def test_role_companion_writes_separate_consumers_for_volumes_and_for_guests():
+def test_in_role_companion_volumes_and_guests_have_separate_consumers():
     plan = decided(world(), BESIDE).plan
     assert plan.writes == ()
     assert held(plan, VOLUME) == {"DISK_GB": 3}
@@ -108,7 +108,7 @@ def test_role_companion_writes_separate_consumers_for_volumes_and_for_guests():
 
 
 @pytest.mark.parametrize("nova", [ALIVE, state(service=service())], ids=["alive", "dead"])
-def test_role_companion_writes_no_provider_and_reports_no_rival_writer(nova):
+def test_in_role_companion_no_provider_is_written_and_no_rival_writer_reported(nova):
     decision = decided(world(nova=nova), BESIDE)
     assert (decision.plan.writes, decision.rival) == ((), None)
     assert [f.code for f in decision.findings if f.code == "rival-writer"] == []
@@ -123,13 +123,13 @@ def test_a_second_audit_in_role_companion_writes_nothing_to_placement():
     assert [f.code for f in again.findings if f.code in ("consumer-unknown", "over-capacity")] == []
 
 
-def test_an_allocation_is_changed_with_the_consumer_generation_that_was_read():
+def test_an_allocation_write_sends_the_consumer_generation_that_was_read():
     recorded = view(ours(VOLUME, DISK_GB=7), provider=NOVA)
     (write,) = decided(world(placement=recorded, libvirt=host()), BESIDE).plan.allocations
     assert ([a.amount for a in write.allocations], write.consumer_generation) == ([3], 1)
 
 
-def test_role_companion_empties_a_consumer_whose_guest_or_volume_is_gone():
+def test_in_role_companion_a_consumer_is_emptied_if_its_guest_or_volume_is_gone():
     recorded = view(ours(VOLUME, DISK_GB=3), ours(GUEST, VCPU=2, MEMORY_MB=512), provider=NOVA)
     plan = decided(world(placement=recorded, libvirt=host(), lvm=group(20)), BESIDE).plan
     assert held(plan, VOLUME) == held(plan, GUEST) == {}
@@ -145,7 +145,7 @@ def test_role_companion_empties_a_consumer_whose_guest_or_volume_is_gone():
         (PLACEMENT, True, True),
     ],
 )
-def test_role_companion_keeps_a_consumer_whose_source_could_not_be_read(lost, kept_volume, kept_guest):
+def test_in_role_companion_a_consumer_stays_if_its_source_could_not_be_read(lost, kept_volume, kept_guest):
     recorded = view(ours(VOLUME, DISK_GB=7), ours(GUEST, VCPU=4, MEMORY_MB=1024), provider=NOVA)
     gone = world(placement=recorded, libvirt=host(), lvm=group(20))
     assert held(decided(gone, BESIDE).plan, VOLUME) == held(decided(gone, BESIDE).plan, GUEST) == {}
@@ -169,7 +169,7 @@ def test_volume_allocations_are_removed_unless_foreign_volumes_is_reserve(policy
     assert (held(plan, VOLUME), held(plan, GUEST)) == ({}, {"VCPU": 2, "MEMORY_MB": 512})
 
 
-def test_role_companion_writes_no_allocation_for_a_guest_with_an_allocation():
+def test_in_role_companion_a_guest_that_has_an_allocation_gets_no_second_one():
     counted = view(allocations(uuid("ghost"), VCPU=2, MEMORY_MB=512), provider=NOVA)
     assert held(decided(world(placement=counted), BESIDE).plan, GUEST) is None
 
@@ -186,7 +186,7 @@ NOTHING_WRITTEN = {
 
 
 @pytest.mark.parametrize(("placement", "why"), NOTHING_WRITTEN.values(), ids=NOTHING_WRITTEN.keys())
-def test_role_companion_writes_nothing_without_provider_or_microversion_1_38(placement, why):
+def test_in_role_companion_writes_need_a_provider_and_microversion_1_38(placement, why):
     plan = decided(world(placement=placement), BESIDE).plan
     assert plan.is_empty
     assert [why in h.why for h in plan.held_back] == [True]
@@ -354,7 +354,7 @@ def test_roles_companion_and_owner_leave_the_same_capacity_to_instances(found, r
 
 
 @given(inventories(), DISK_CLAIMS, st.randoms(use_true_random=False))
-def test_the_amount_of_a_cause_does_not_depend_on_the_order_of_claims(there, claims, shuffler: random.Random):
+def test_the_order_of_claims_does_not_change_the_amount_of_each_cause(there, claims, shuffler: random.Random):
     shuffled = list(claims)
     shuffler.shuffle(shuffled)
     assert shares(shuffled, there) == shares(claims, there)
@@ -392,14 +392,14 @@ DEAD = state(service=service())
 PLACED = view(ours(VOLUME, DISK_GB=3), ours(GUEST, VCPU=2, MEMORY_MB=512), provider=NOVA)
 
 
-def test_role_owner_increases_reserved_and_empties_the_companion_consumers():
+def test_in_role_owner_reserved_grows_and_role_companions_consumers_are_emptied():
     plan = decided(world(placement=PLACED, nova=DEAD), OWNER).plan
     (put,) = [w for w in plan.writes if type(w).__name__ == "PutInventories"]
     assert {i.resource_class: i.reserved for i in put.inventories}["DISK_GB"] == 3
     assert held(plan, VOLUME) == held(plan, GUEST) == {}
 
 
-def test_role_owner_keeps_the_companion_consumers_while_nova_compute_is_running():
+def test_in_role_owner_consumers_of_role_companion_stay_while_nova_compute_runs():
     plan = decided(world(placement=PLACED, nova=ALIVE), OWNER).plan
     assert (plan.writes, plan.allocations) == ((), ())
 
@@ -407,7 +407,7 @@ def test_role_owner_keeps_the_companion_consumers_while_nova_compute_is_running(
 @pytest.mark.parametrize(
     ("lost", "volume_goes", "guest_goes"), [(LVM, None, {}), (LIBVIRT, None, None), (STATE, None, None)]
 )
-def test_role_owner_keeps_a_companion_consumer_whose_source_cannot_be_read(lost, volume_goes, guest_goes):
+def test_in_role_owner_a_consumer_of_role_companion_stays_if_its_source_is_lost(lost, volume_goes, guest_goes):
     plan = decided(without(world(placement=PLACED, nova=DEAD), lost), OWNER).plan
     assert (held(plan, VOLUME), held(plan, GUEST)) == (volume_goes, guest_goes)
 

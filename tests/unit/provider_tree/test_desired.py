@@ -193,11 +193,11 @@ DOUBTS = {
 
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), DOUBTS.values(), ids=DOUBTS.keys())
-def test_reserved_is_not_reduced_if_a_source_that_it_depends_on_is_incomplete(world, chosen, expected):
+def test_reserved_is_not_reduced_while_one_of_its_sources_is_incomplete(world, chosen, expected):
     assert reserves(decided(world, chosen)) == expected
 
 
-def test_the_part_of_reserved_kept_from_placements_value_is_listed_separately():
+def test_the_part_of_reserved_that_was_kept_from_placement_is_a_separate_item():
     wanted = wanted_root(decided(snapshot(placement=HELD, lost=[STATE]), settings(reserved_host_cpus=1)))
     assert wanted.reserves[-1] == ReserveTerms(
         resource_class="VCPU", terms=(("reserved_host_cpus", 1), ("kept-from-placement", 2))
@@ -210,7 +210,7 @@ def test_the_wanted_root_provider_has_no_name_if_the_node_name_is_unknown():
     assert {i.resource_class for i in wanted_root(decision).inventories} == {"DISK_GB"}
 
 
-def test_neither_a_tree_nor_a_write_is_planned_for_a_host_without_a_root_uuid():
+def test_nothing_is_planned_for_a_host_whose_root_provider_uuid_is_unknown():
     decision = decide(snapshot(nova=state(instance())), settings(), Subject(root_uuid=None, node=NODE), None)
     assert decision.tree is None
     assert decision.plan.writes == ()
@@ -228,7 +228,7 @@ CARDS_AND_SEV = dataclasses.replace(
 )
 
 
-def test_s94_a_host_without_any_resources_has_only_a_root_without_inventories():
+def test_s94_the_tree_of_a_host_without_resources_is_a_root_without_inventories():
     """Totals of 0 are left out, since Placement refuses them."""
     empty = encrypting(x86(machine(sev=SevLimits(max_guests=0, max_es_guests=0))), sev="Y", sev_es="Y")
     nothing = dataclasses.replace(
@@ -259,7 +259,7 @@ def test_resources_of_guests_unknown_to_nova_are_reserved_only_on_the_root():
     assert {i.reserved for provider in tree.providers[1:] for i in provider.inventories} == {0}
 
 
-def test_unreadable_mdev_devices_do_not_stop_updates_of_other_child_providers():
+def test_other_child_providers_are_updated_even_if_mdev_devices_are_unreadable():
     devices_lost = dataclasses.replace(CARDS_AND_SEV, devices=None, devices_unknown_because="a device vanished")
     tree = tree_of(snapshot(libvirt=devices_lost), BOTH)
     assert list(below(tree)) == ["amd_sev"]
@@ -280,7 +280,7 @@ def test_the_provider_tree_has_no_children_while_the_node_name_is_unknown():
     assert decision.tree.obsolete == ()
 
 
-def test_a_takeover_of_a_child_provider_from_nova_keeps_traits_of_operators():
+def test_traits_from_operators_stay_if_the_agent_takes_over_a_child_provider():
     theirs = child("amd_sev", traits=frozenset({"OWNER_NOVA", "CUSTOM_RACK_7", "HW_CPU_X86_AMD_SEV"}))
     decision = decided(snapshot(libvirt=CARDS_AND_SEV, placement=standing(theirs)))
     (put,) = [w for w in decision.plan.writes if isinstance(w, PutTraits) and w.provider_uuid == theirs.uuid]

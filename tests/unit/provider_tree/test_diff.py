@@ -197,7 +197,7 @@ def test_a_provider_of_another_owner_in_the_tree_is_not_changed():
     assert diff(tree(wanted(VCPU)), observed).writes == ()
 
 
-def test_two_plans_have_the_same_digest_only_if_they_are_equal():
+def test_equal_plans_have_equal_digests_and_different_plans_different_digests():
     one, same = (diff(tree(wanted(MEMORY, VCPU)), held(VCPU)) for _ in range(2))
     other = diff(tree(wanted(dataclasses.replace(MEMORY, reserved=1), VCPU)), held(VCPU))
     assert one.digest == same.digest

@@ -63,7 +63,7 @@ def test_s129_an_entry_for_this_root_replaces_the_entry_for_all_nodes():
     assert "CUSTOM_T" in tree(world(), every).root.traits_wanted
 
 
-def test_a_provider_yaml_entry_matches_the_root_by_name_before_the_root_exists():
+def test_an_entry_that_names_the_root_applies_even_before_the_root_exists():
     named = entry(inventory("CUSTOM_B", 5), name=NODE)
     assert custom(tree(snapshot(placement=view(providers=())), named).root) == {"CUSTOM_B": 5}
 
@@ -80,7 +80,7 @@ def test_s130_entries_by_uuid_and_by_name_for_the_same_provider_conflict():
     }
 
 
-def test_s132_an_entry_that_contains_a_class_managed_by_the_agent_is_a_conflict():
+def test_s132_an_entry_with_a_class_that_the_agent_manages_is_a_conflict():
     # The reader refuses standard classes in a file. This entry bypasses the reader and stands for a child's class.
     taken = entry(inventory("VCPU", 99), uuid=ROOT_UUID)
     (found,) = findings(world(), "provider-config-conflict", settings(provider_entries=(taken,)))
@@ -88,7 +88,7 @@ def test_s132_an_entry_that_contains_a_class_managed_by_the_agent_is_a_conflict(
     assert wanted_root(decided(world(), settings(provider_entries=(taken,)))).inventory("VCPU").total == 4
 
 
-def test_s135_an_entry_does_not_conflict_with_a_class_from_that_same_entry():
+def test_s135_a_class_that_an_entry_added_does_not_conflict_with_that_entry():
     added = entry(inventory("CUSTOM_A", 100), traits={"CUSTOM_T"}, uuid=CHILD.uuid)
     there = world(OURS, CHILD)
     plan = decided(there, settings(provider_entries=(added,))).plan
@@ -115,7 +115,7 @@ def test_s136_an_entry_is_reported_as_unmatched_until_its_provider_exists(who):
     assert custom(tree(world(OURS, there), waiting).providers[-1]) == {"CUSTOM_A": 1}
 
 
-def test_no_entry_is_reported_as_unmatched_while_placement_is_unreadable():
+def test_unmatched_entries_are_not_reported_while_placement_is_unreadable():
     waiting = entry(inventory("CUSTOM_A", 1), name="nobody")
     unread = snapshot(lost=("placement",))
     assert findings(unread, "provider-config-unmatched", settings(provider_entries=(waiting,))) == ()
@@ -150,7 +150,7 @@ def test_the_removal_of_an_entry_removes_only_values_that_the_entry_added():
     assert after().plan.writes == ()
 
 
-def test_a_value_added_by_an_entry_is_remembered_while_placement_has_the_value():
+def test_a_value_from_an_entry_is_remembered_until_placement_lacks_the_value():
     assert after(A, T).tree.added == (A, T)
     assert after(A, T, there=OURS).tree.added == ()
     named = entry(inventory("CUSTOM_A", 9), uuid=COMPUTE_NODE)
@@ -168,7 +168,7 @@ def test_contradicting_entries_do_not_remove_values_that_were_added_earlier():
     assert after(A, T, entries=both).plan.writes == ()
 
 
-def test_only_the_class_of_a_removed_entry_is_removed_from_a_provider_of_nova():
+def test_removing_an_entry_removes_only_its_class_from_a_provider_of_nova():
     gone = Addition(CHILD.uuid, Added.RESOURCE_CLASS, "CUSTOM_A")
     extended = dataclasses.replace(CHILD, inventories=(inventory("CUSTOM_A", 1), inventory("VGPU", 2)))
     snap = snapshot(placement=view(providers=(OURS, extended)))
@@ -206,7 +206,7 @@ def of_gpu(decision):
     return [write for write in decision.plan.writes if write.provider_uuid == GPU.uuid]
 
 
-def test_a_value_added_by_an_entry_is_forgotten_once_the_agent_itself_wants_it():
+def test_a_value_added_by_an_entry_is_forgotten_if_the_agent_wants_it_too():
     assert on_gpu(CARD, was=(GPU_CLASS,)).tree.added == ()
     assert on_gpu(UNKNOWN, was=(GPU_CLASS,)).tree.added == (GPU_CLASS,), "not known now whether it wants it"
     owned = entry(traits={"CUSTOM_OWNER_STOCKTAKE", "CUSTOM_T"}, uuid=GPU.uuid)
@@ -224,7 +224,7 @@ def test_a_value_added_by_an_entry_is_forgotten_once_the_agent_itself_wants_it()
     ],
     ids=["nothing named", "its own class", "another class", "two entries"],
 )
-def test_provider_yaml_changes_no_gpu_provider_whose_card_libvirt_does_not_list(facts, entries):
+def test_provider_yaml_skips_a_gpu_provider_if_libvirt_does_not_list_its_card(facts, entries):
     there = dataclasses.replace(GPU, traits=GPU.traits | {"CUSTOM_T"})
     found = on_gpu(facts, *entries, there=there, was=(GPU_CLASS, GPU_TRAIT))
     assert of_gpu(found) == []
@@ -232,7 +232,7 @@ def test_provider_yaml_changes_no_gpu_provider_whose_card_libvirt_does_not_list(
     assert not [f.code for f in found.findings if f.code.startswith("provider-config")]
 
 
-def test_provider_yaml_changes_no_pci_provider_whose_device_specs_conflict():
+def test_provider_yaml_skips_a_pci_provider_if_its_device_specs_conflict():
     there = pci.child("0000:82:00.0", inventory("CUSTOM_PCI_8086_1515", 2))
     chosen = pci.pci_settings(
         {"vendor_id": "8086"}, provider_entries=(entry(inventory("CUSTOM_PCI_8086_1515", 1), uuid=there.uuid),)

@@ -57,7 +57,7 @@ def test_the_rival_writer_nova_compute_is_detected_by_its_trait_and_heartbeat(tr
 
 @pytest.mark.parametrize("traits", [NOVA, NOVA | OURS], ids=["a takeover", "it came back"])
 @pytest.mark.parametrize(("silent_for_s", "may_write"), [(0, False), (56, False), (57, True), (60, True)])
-def test_a_takeover_waits_until_no_heartbeat_was_seen_for_57_seconds(traits, silent_for_s, may_write):
+def test_the_agent_replaces_nova_compute_only_after_57_s_without_a_heartbeat(traits, silent_for_s, may_write):
     # nova-compute sets its trait seconds before its first heartbeat (measured): the service row is from its last run.
     rival = rival_of(root(traits=traits), DEAD, settings(takeover=True), None, silent_for_s)
     assert (rival is None) is may_write
@@ -90,7 +90,7 @@ def test_a_heartbeat_or_a_changed_generation_restarts_the_wait_for_a_takeover(th
     assert silence(BEFORE, there, known, 130) == after
 
 
-def test_without_a_root_provider_only_a_running_nova_compute_is_a_rival_writer():
+def test_a_host_without_a_root_provider_has_a_rival_only_if_nova_compute_runs():
     assert rival_of(None, None, settings(), written(strikes=2)) is None
     assert rival_of(None, DEAD, settings(), None) is None
     assert rival_of(None, ALIVE, settings(), None) is not None
@@ -164,7 +164,7 @@ def test_the_message_about_a_rival_writer_shows_the_inventory_written_and_found(
     )
 
 
-def test_a_rival_writer_is_still_reported_after_its_change_is_reverted():
+def test_a_change_by_a_rival_writer_is_reported_even_if_it_is_gone_by_now():
     rival = rival_of(root(VCPU, traits=OURS), state(), settings(), written(strikes=2))
     assert rival is not None
     assert rival.why.endswith("the change is gone now")
@@ -184,7 +184,7 @@ RATIOS = {
 
 
 @pytest.mark.parametrize(("there", "ratio"), RATIOS.values(), ids=RATIOS.keys())
-def test_a_ratio_of_another_writer_is_not_kept_if_total_or_max_unit_changed_too(there, ratio):
+def test_a_ratio_of_another_writer_is_lost_if_total_or_max_unit_changed_with_it(there, ratio):
     (read,) = without_foreign_ratios(root(there), written()).inventories
     assert read == dataclasses.replace(there, allocation_ratio=ratio)
 

@@ -32,7 +32,7 @@ def test_an_audit_moves_a_misplaced_child_provider_of_the_agent_below_the_root()
     ]
 
 
-def test_before_microversion_1_37_a_provider_move_is_held_back_with_a_reason():
+def test_without_microversion_1_37_a_provider_move_is_withheld_with_the_reason():
     decision = decision_with(OTHER, astray(), reparents=False)
     assert moves(decision) == []
     (held,) = [held for held in decision.plan.held_back if held.what == "new parent"]

@@ -55,7 +55,7 @@ def test_the_line_of_a_source_shows_no_heartbeat_age_if_the_report_has_none():
     assert source(behind_s=...).endswith(": old")
 
 
-def test_the_line_of_a_source_names_the_unread_source_that_prevented_the_read():
+def test_the_line_of_a_source_that_was_not_read_shows_the_reason():
     assert source(asked=False, not_asked_because="libvirt is unread") == "state not asked: libvirt is unread"
 
 

@@ -208,7 +208,7 @@ def test_explain_verbose_shows_the_source_of_each_amount_of_demo_story_1():
 
 @pytest.mark.parametrize("detail", Detail)
 @pytest.mark.parametrize("width", [60, 80, 120, None])
-def test_no_line_of_explain_has_two_uuids(detail, width):
+def test_a_line_printed_by_explain_contains_at_most_one_uuid(detail, width):
     for found in (explain_class(STORY_1, "VCPU"), explain_consumer(STORY_1, MOVED)):
         assert [line for line in shown(explanation_blocks(found, detail), width) if len(UUID.findall(line)) > 1] == []
 
@@ -301,7 +301,7 @@ def test_recorded_and_free_amounts_are_unknown_if_placement_could_not_be_read():
     assert document(found)["books"]["recorded"]["amount"] is None
 
 
-def test_the_promised_amount_is_unknown_without_libvirt_and_ledger_rows():
+def test_the_promised_amount_is_unknown_if_libvirt_and_ledger_rows_are_missing():
     # Without the node's name or the database, the agent cannot know the promised amount here either.
     found = explain_class(report(sources=(source("placement"), source("state"), source("libvirt", "down"))), "VCPU")
     assert [book.amount for book in found.books] == [0, None, None]
@@ -329,7 +329,7 @@ def test_held_disk_of_a_consumer_is_shown_as_not_known_if_lvm_was_not_read():
     assert [each["unread_books"] for each in document(found)["rows"]] == [{"held": ["lvm"]}, {}]
 
 
-def test_promised_is_shown_as_not_known_only_if_every_row_lacks_that_amount():
+def test_the_promised_amount_is_shown_unless_every_row_lacks_it():
     sources = (source("placement"), source("state"), source("libvirt", "down"))
     ledger = (row(GUESTS[0], (None, None, 4)), row(GUESTS[1], (4, None, 4)))
     not_known = "- in promised: not known, because sources were not read (libvirt)"
@@ -376,7 +376,7 @@ def test_explain_shows_the_exact_bytes_beside_the_sum_of_rounded_amounts_in_gib(
     assert (book["amount"], book["rounded_up"], book["size_bytes"]) == (10, 10, 10 * mib_300)
 
 
-def test_the_exact_sum_in_bytes_leaves_out_rows_without_an_exact_size():
+def test_only_rows_with_an_exact_size_are_in_the_exact_sum_in_bytes():
     reserve = row("reserved_host_disk_mb", (None, 4, None), Verdict.RESERVED, "host-reserved", resource_class="DISK_GB")
     promise = row(GUESTS[0], (20, None, 20), resource_class="DISK_GB", size_bytes=7)
     found = explain_class(report(ledger=(reserve, disk_row("vg0/v", 1, size_bytes=5), promise)), "DISK_GB")

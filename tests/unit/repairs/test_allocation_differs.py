@@ -69,7 +69,7 @@ def test_the_repair_declines_if_the_vcpus_in_libvirt_differ_from_the_flavor():
     assert "the guest in libvirt does not have the flavor's VCPU" in declined(again)
 
 
-def test_role_companion_declines_if_nova_and_agent_disagree_on_dedicated_cpus():
+def test_in_role_companion_heal_declines_if_nova_disagrees_on_dedicated_cpus():
     made = scene({**RIGHT, "VCPU": 3}, role=Role.COMPANION)
     root = facts.root(*(facts.inventory(name, 100) for name in ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")))
     view = dataclasses.replace(made.snapshot.placement.value, providers=(root,))

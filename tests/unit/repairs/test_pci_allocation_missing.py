@@ -91,7 +91,7 @@ def test_s125_heal_reduces_an_allocation_to_the_devices_that_the_guest_has():
     assert amounts(action) == of(*FLAVOR) | {(uuid(f"child-{PF}"), VF_CLASS): 1}
 
 
-def test_heal_keeps_allocations_on_providers_whose_device_the_guest_lacks():
+def test_heal_keeps_allocations_for_devices_that_the_guest_does_not_have():
     action = healed(scene(FIRST, mine=(*FLAVOR, held(GPU, T4))))
     assert amounts(action) == of(*FLAVOR, held(GPU, T4)) | {(uuid(f"child-{PF}"), VF_CLASS): 1}
 

@@ -52,7 +52,7 @@ def world(*held: Any, instances: Any = (), **parts: Any) -> Snapshot:
     return facts.snapshot(placement=view_of(*(r for r in held if r.allocations)), nova=state, **parts)
 
 
-def test_every_builtin_repair_except_allocation_differs_is_valid_in_heal_codes(tmp_path):
+def test_option_heal_codes_accepts_every_builtin_repair_but_allocation_differs(tmp_path):
     codes = sorted({repair.code for repair in BUILTIN} - {"allocation-differs"})
     assert heal_settings(load_ours(tmp_path, f"{ALONE}[heal]\ncodes = {', '.join(codes)}\n")).codes == tuple(codes)
     with pytest.raises(ConfigError, match=f"valid codes: {', '.join(codes)}$"):
@@ -64,12 +64,12 @@ def test_option_heal_codes_rejects_allocation_differs(tmp_path):
         heal_settings(load_ours(tmp_path, f"{ALONE}[heal]\ncodes = allocation-leaked, allocation-differs\n"))
 
 
-def test_the_default_of_option_heal_codes_has_only_codes_of_daemon_repairs(tmp_path):
+def test_option_heal_codes_contains_only_codes_of_daemon_repairs_by_default(tmp_path):
     assert set(heal_settings(load_ours(tmp_path, ALONE)).codes) <= DAEMON_CODES
 
 
 @pytest.mark.parametrize(("interval", "seconds"), [("0", 180.0), ("20", 60.0), ("-1", 0.0)])
-def test_the_time_of_three_nova_audits_depends_on_update_resources_interval(tmp_path, interval, seconds):
+def test_update_resources_interval_decides_how_long_three_nova_audits_take(tmp_path, interval, seconds):
     loaded = load_ours(tmp_path, f"[DEFAULT]\nupdate_resources_interval = {interval}\n{ALONE}")
     assert heal_settings(loaded).nova_audits_s == seconds
 
@@ -89,7 +89,7 @@ def test_heal_keeps_allocations_of_a_leaked_consumer_on_other_provider_trees():
     assert written(action) == [(OTHER, "VCPU", 1)]
 
 
-def test_an_allocation_is_no_leak_if_its_deleted_instance_is_hidden():
+def test_an_allocation_of_a_hidden_deleted_instance_is_not_treated_as_a_leak():
     held = record("gone", here={"VCPU": 1})
     scene = scene_of(world(held, instances=[facts.instance("gone", deleted=True, hidden=True)]), held)
     assert plan_of(scene) == HealPlan()
@@ -107,7 +107,7 @@ def test_two_findings_about_a_moved_instance_lead_to_one_heal_action():
 
 
 @pytest.mark.parametrize("below", [True, False], ids=["on its child", "on its root"])
-def test_heal_keeps_allocations_on_a_provider_of_another_host_below_this_root(below):
+def test_heal_keeps_allocations_on_a_provider_of_another_host_in_this_tree(below):
     """For Placement the tree is this host's; but the instances' allocations there belong to the other host."""
     held = record("away", there={"VCPU": 1})
     node = facts.root(uuid=facts.uuid("node") if below else OTHER, name="cmp2", parent_uuid=facts.ROOT_UUID)
@@ -130,7 +130,7 @@ def test_heal_keeps_allocations_on_a_provider_of_another_host_below_this_root(be
         ({"host": "cmp2", "deleted": True}, "not certain on which host the instance is: the instance is deleted"),
     ],
 )
-def test_heal_keeps_allocations_on_two_hosts_if_the_instance_may_be_here(changes, words):
+def test_heal_keeps_allocations_on_two_hosts_if_the_instance_may_be_on_this_one(changes, words):
     held = record("z", here={"VCPU": 1}, there={"VCPU": 1})
     scene = scene_of(world(held, instances=[facts.instance("z", **changes)]), held)
     assert words in declined(scene, "consumer-on-several-providers", held)
@@ -209,13 +209,13 @@ def test_s162_heal_corrects_project_and_user_and_keeps_the_allocations():
     assert (action.write.project_id, action.write.user_id) == ("theirs", "who")
 
 
-def test_s162_heal_declines_a_finding_about_a_project_that_is_now_correct():
+def test_s162_heal_declines_if_the_project_of_a_consumer_is_already_correct():
     held = record("i1", here={"VCPU": 1})
     scene = scene_of(world(held, instances=[facts.instance("i1")]), held)
     assert "by now" in declined(scene, "consumer-project-differs", held)
 
 
-def test_heal_refuses_to_change_a_consumer_of_the_agent_itself():
+def test_heal_refuses_to_change_a_consumer_that_the_agent_created():
     """If heal removed it while ``reserved`` cannot count the same use, its room would be offered: see released()."""
     own = own_consumer_uuid(facts.ROOT_UUID, Cause.FOREIGN_VOLUME)
     held = dataclasses.replace(record("x", here={"DISK_GB": 3}), consumer_uuid=own, consumer_type=OWN_TYPE)
@@ -227,7 +227,7 @@ def test_heal_refuses_to_change_a_consumer_of_the_agent_itself():
     assert (plan.actions, [refusal.guard for refusal in plan.refusals]) == ((), ["repairable"])
 
 
-def test_heal_reads_no_consumer_whose_finding_is_too_recent():
+def test_heal_does_not_read_a_consumer_if_its_finding_is_too_recent():
     snapshot, _ = leaks("gone")
     scene = scene_of(snapshot)
     asked = asked_for(scene.findings, frozenset(BY_CODE), frozenset())

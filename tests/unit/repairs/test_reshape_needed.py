@@ -183,7 +183,7 @@ def test_a_reshape_that_would_exceed_the_capacity_of_a_child_is_declined():
     )
 
 
-def test_a_reshape_is_declined_if_another_heal_run_already_moved_the_amounts():
+def test_a_reshape_is_declined_if_its_amounts_were_already_moved():
     scene = gpu_scene()
     there = (on(CHILD_06, "i1", "VGPU", 1), on(CHILD_07, "i1", "VGPU", 1))
     moved = dataclasses.replace(scene.records[0], generation=2, allocations=(*allocations(uuid("i1"), VCPU=1), *there))
@@ -196,7 +196,7 @@ def test_a_reshape_is_declined_if_a_mediated_device_could_not_be_read():
     assert "the agent cannot read these mediated devices" in declined(gpu_scene(libvirt=odd))
 
 
-def test_a_reshape_needs_all_its_consumer_records_even_beyond_the_read_limit():
+def test_a_reshape_reads_all_its_consumers_beyond_the_limit_or_is_declined():
     scene = gpu_scene()
     asked = asked_for(scene.findings, frozenset(BY_CODE), frozenset())
     assert candidates(scene, asked, 1) == tuple(sorted((uuid("i1"), uuid("i2"))))
@@ -242,7 +242,7 @@ def test_s107_an_encryption_context_moves_to_sev_even_if_sev_es_is_also_offered(
     assert set(offered(action)) == {NODE, f"{NODE}_amd_sev", f"{NODE}_amd_sev_es"}
 
 
-def test_s107_a_reshape_is_declined_if_sev_is_off_or_a_guest_has_two_contexts():
+def test_s107_a_reshape_is_declined_if_sev_is_off_or_a_guest_has_2_sev_contexts():
     assert "AMD SEV, which this host does not offer to guests" in declined(sev_scene("a", sev="N"))
     assert "has 2 MEM_ENCRYPTION_CONTEXT on the root" in declined(sev_scene("a", amount=2))
 
@@ -262,7 +262,7 @@ def summed(held: tuple[Allocation, ...]) -> Counter[str]:
 
 
 @given(used=GUESTS, wrong=st.integers(0, 2))
-def test_a_reshape_changes_nothing_or_keeps_the_total_amounts_of_each_consumer(used, wrong):
+def test_a_reshape_keeps_the_total_of_each_consumer_or_changes_nothing(used, wrong):
     """heal never invents an amount that the devices do not explain."""
     first = min(used)
     amounts = {name: max(1, len(used[name]) + (wrong if name == first else 0)) for name in sorted(used)}

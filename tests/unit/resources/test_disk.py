@@ -180,7 +180,7 @@ def test_reserved_disk_is_not_reduced_while_the_image_cache_size_is_unknown(unre
     assert reserves(decided(with_cache(world, 0), CACHED))["DISK_GB"] == 0
 
 
-def test_disk_gb_requires_only_the_source_that_measures_its_store():
+def test_disk_gb_needs_only_the_source_that_reads_the_size_of_its_disk_store():
     assert Disk().needs(settings()) == {FILESYSTEM}
     assert Disk().needs(lvm_settings()) == {LVM}
     assert Disk().needs(RBD) == {CEPH}
@@ -252,7 +252,7 @@ def test_each_claim_on_disk_names_the_owner_of_the_volumes_and_the_exact_bytes()
     }
 
 
-def test_a_volume_that_a_guest_unknown_to_nova_uses_is_claimed_by_the_guest():
+def test_a_volume_is_claimed_by_its_guest_even_if_nova_does_not_know_the_guest():
     used = GuestDisk(target="vda", kind="block", source="/dev/vg0/by-hand")
     world = snapshot(libvirt=host(domain("stranger", disks=(used,))), lvm=group(20, BY_HAND))
     (claim,) = Disk().held(world, lvm_settings())
@@ -299,7 +299,7 @@ def test_s99_a_sharing_provider_does_not_replace_the_local_disk_inventory():
     assert disk_of(world, settings()) == (inventory("DISK_GB", 200), None)
 
 
-def test_an_unreadable_ceph_cluster_stops_no_updates_except_those_of_disk_gb():
+def test_if_ceph_cannot_be_read_the_agent_still_publishes_memory_mb():
     world = ceph(100 * GIB)
     lost = dataclasses.replace(world, storage=(*world.storage[:-1], failed(CEPH)))
     assert disk_of(lost, RBD) == (None, "ceph could not be read")

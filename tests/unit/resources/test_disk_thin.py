@@ -31,7 +31,7 @@ def reserved(world: Snapshot, **changes: object) -> int:
     return reserves(decided(world, lvm_settings(**changes)))["DISK_GB"]
 
 
-def test_in_a_thin_pool_of_instance_disks_only_the_metadata_is_reserved() -> None:
+def test_only_the_metadata_of_a_thin_pool_with_instance_disks_is_reserved() -> None:
     world = with_cloud(pool_world(20, 10), "i0", "i1")
     assert held(world) == {
         (uuid("i0"), Cause.INSTANCE): 20 * GIB,
@@ -56,11 +56,11 @@ def test_an_empty_thin_pool_is_reserved_in_full() -> None:
 
 
 @pytest.mark.parametrize("policy", [UnmanagedPolicy.REPORT, UnmanagedPolicy.IGNORE])
-def test_nothing_is_reserved_for_a_thin_pool_unless_foreign_volumes_is_reserve(policy: UnmanagedPolicy) -> None:
+def test_a_thin_pool_is_reserved_only_if_option_foreign_volumes_is_reserve(policy: UnmanagedPolicy) -> None:
     assert reserved(with_cloud(pool_world(20, 10), "i0"), foreign_volumes=policy) == 0
 
 
-def test_writing_data_to_a_thin_pool_does_not_change_the_disk_of_any_guest() -> None:
+def test_the_fill_level_of_a_thin_pool_does_not_change_the_disk_of_any_guest() -> None:
     still, moved = (pool_world(20, 10, data=percent, metadata=percent) for percent in (1.0, 79.0))
     assert held(with_cloud(still, "i0")) == held(with_cloud(moved, "i0"))
     assert facts_of_books(still) == facts_of_books(moved)

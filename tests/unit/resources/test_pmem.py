@@ -103,7 +103,7 @@ FROZEN = {
 
 
 @pytest.mark.parametrize(("world", "why"), FROZEN.values(), ids=FROZEN.keys())
-def test_an_unknown_number_of_namespaces_stops_updates_of_the_pmem_classes(world, why):
+def test_pmem_classes_are_not_updated_if_the_number_of_namespaces_is_unknown(world, why):
     decision = decided(world, LABELS)
     frozen = {f.name: f.why for f in wanted_root(decision).frozen}
     assert frozen == {BIG: why, SMALL: why}

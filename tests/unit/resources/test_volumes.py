@@ -176,7 +176,7 @@ def pool_with(name: str, *inside: str, guests: VolumeOwners = GUESTS) -> Said:
         ("tpool", (f"{GONE}_disk",), (OwnerKind.ORPHANED, GONE)),
     ],
 )
-def test_a_thin_pool_of_cinder_or_without_instance_disks_has_a_single_owner(
+def test_a_thin_pool_has_one_owner_if_it_is_cinders_or_has_no_instance_disk(
     name: str, inside: tuple[str, ...], owner: tuple[OwnerKind, str | None]
 ) -> None:
     rows = pool_with(name, *inside)
@@ -249,11 +249,11 @@ def test_a_vdo_pool_belongs_to_the_instance_whose_disk_it_contains() -> None:
     assert shares(vdo, volume("vpool", 50, segment_type="vdo-pool")) == {"vpool": (OwnerKind.INSTANCE, 50, 0)}
 
 
-def test_an_unknown_volume_in_an_unknown_thin_pool_is_counted_with_the_pool() -> None:
+def test_an_unknown_volume_is_counted_with_its_thin_pool_if_that_is_unknown_too() -> None:
     assert pool_with("tpool", "x")["x"] == (OwnerKind.PART, None, 0, "vg0/tpool")
 
 
-def test_a_thin_pool_with_a_volume_of_unknown_owner_has_an_unknown_owner_itself() -> None:
+def test_the_owner_of_a_thin_pool_is_unknown_if_an_owner_inside_is_unknown() -> None:
     guests = VolumeOwners(instance_uuids=frozenset(), state_known=False, domains=())
     assert pool_with("tpool", f"{HERE}_disk", "x", guests=guests)["tpool"][0] is OwnerKind.UNKNOWN
 
@@ -317,7 +317,7 @@ def test_the_owners_of_volumes_do_not_depend_on_the_order_of_the_volumes(
 
 
 @given(worlds, guests)
-def test_an_lvm_subvolume_is_never_counted_with_a_volume_that_is_itself_a_part(
+def test_the_volume_that_a_subvolume_is_counted_with_is_no_part_of_another(
     found: list[Volume], who: VolumeOwners
 ) -> None:
     rows = {row.volume.path: row for row in owners(snapshot(*found), who)}

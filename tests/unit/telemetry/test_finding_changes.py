@@ -39,7 +39,7 @@ def found(*seen: SeenFinding, **changes: object) -> AuditReport:
     return replace(EMPTY, findings=seen, **changes)
 
 
-def test_no_change_of_a_finding_is_reported_while_it_cannot_be_checked():
+def test_changes_of_a_finding_are_not_reported_while_it_cannot_be_checked():
     reader = Reader()
     assert [reader.audit(found(one)) for one in (SEEN, CONFIRMED, UNKNOWN, UNKNOWN)] == [
         ["appeared"], ["confirmed"], [], [],
@@ -56,7 +56,7 @@ def test_a_missing_finding_is_logged_as_gone_only_if_the_report_gives_a_reason()
     assert reader.audit(replace(EMPTY, gone=(GONE,))) == ["gone"]
 
 
-def test_after_a_restart_only_changes_since_the_last_process_are_reported():
+def test_after_a_restart_only_changes_since_the_last_run_are_reported():
     other = replace(LEAK, subject="another")
     new, worse = replace(SEEN, finding=other), replace(CONFIRMED, finding=replace(LEAK, actual="16 VCPU"))
     for now, expected in (
@@ -70,7 +70,7 @@ def test_after_a_restart_only_changes_since_the_last_process_are_reported():
     assert Reader().audit(found(CONFIRMED, first=True, remembered=(SEEN,))) == ["confirmed"]
 
 
-def test_a_confirmation_is_not_reported_again_after_a_source_was_lost():
+def test_a_finding_is_reported_as_confirmed_only_once_even_if_a_source_is_lost():
     reader = Reader()
     worse = replace(LEAK, actual="16 VCPU")
     told = [

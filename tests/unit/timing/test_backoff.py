@@ -16,7 +16,7 @@ def test_the_wait_after_a_write_conflict_is_between_zero_and_five_seconds(confli
 
 
 @given(st.integers(1, 100), DRAWS, ROUNDS)
-def test_the_wait_is_not_shorter_after_more_conflicts_or_a_longer_write_attempt(conflict, random01, round_s):
+def test_another_conflict_or_a_longer_write_attempt_never_shortens_the_wait(conflict, random01, round_s):
     assert wait_s(conflict, random01, round_s) <= wait_s(conflict + 1, random01, round_s)
     assert wait_s(conflict, random01, round_s) <= wait_s(conflict, random01, round_s + 0.1)
 
@@ -35,12 +35,12 @@ def test_the_wait_after_a_conflict_is_a_random_part_of_the_maximum_wait():
     assert wait_s(2, 0.5) == 0.1
 
 
-def test_a_conflict_determines_the_write_delay_of_the_next_periodic_audit():
+def test_periodic_audits_delay_their_writes_only_after_a_write_conflict():
     assert hold_s(0.0, 0, 0.1, 0.5) == 0.0
     assert hold_s(0.0, 1, 3.7, 0.5) == 3.7
 
 
-def test_the_write_delay_of_periodic_audits_is_kept_until_the_next_conflict():
+def test_periodic_audits_keep_their_write_delay_until_the_next_write_conflict():
     assert hold_s(1.6, 0, 1.6, 0.25) == 1.6
     assert hold_s(1.6, 3, 4.4, 0.25) == 4.4
 

@@ -10,7 +10,7 @@ from agent.traits.base import Wish, known, merged, wish_of
 NAMES = ("COMPUTE_NODE", "HW_CPU_X86_AVX", "COMPUTE_SOUND_MODEL_VIRTIO", "COMPUTE_NO_SUCH_THING", "CUSTOM_X")
 
 
-def test_a_trait_name_that_os_traits_does_not_have_is_neither_set_nor_cleared():
+def test_a_trait_that_is_missing_in_os_traits_is_left_as_it_is():
     answers = {"COMPUTE_NODE": True, "HW_CPU_X86_AVX": False, "COMPUTE_NO_SUCH_THING": True, "HW_NOT_THAT": False}
     assert wish_of(answers) == Wish(wanted=frozenset({"COMPUTE_NODE"}), unwanted=frozenset({"HW_CPU_X86_AVX"}))
     assert known(NAMES) == frozenset(NAMES[:3])

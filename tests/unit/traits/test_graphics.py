@@ -39,6 +39,6 @@ def test_graphics_traits_are_unchanged_if_libvirt_capabilities_are_unknown(facts
     assert graphics.wish(facts, settings()) == Wish()
 
 
-def test_no_graphics_trait_is_removed_if_a_capability_answer_is_unreadable():
+def test_an_unreadable_capability_answer_removes_no_graphics_trait():
     told = graphics.wish(world(capable(cards("vga"), missing=(UNREADABLE,))), settings())
     assert told == Wish(wanted=traits({"VGA"}))

@@ -47,13 +47,13 @@ def test_the_igb_network_trait_needs_libvirt_9_3_and_qemu_8_or_later(libvirt, qe
     assert ("IGB" in wanted, "IGB" in unwanted) == (there, not there)
 
 
-def test_only_the_igb_network_trait_stays_unchanged_if_versions_are_unknown():
+def test_with_unknown_versions_every_network_trait_is_decided_except_igb():
     assert models("kvm") == (KVM, {"LAN9118"})
     assert models("kvm", capabilities=capable(), qemu=0) == (KVM, {"LAN9118"})
     assert models("lxc") == (set(), ALL)
 
 
-def test_network_traits_except_igb_are_decided_even_if_libvirt_is_unreadable():
+def test_without_libvirt_data_every_network_trait_is_decided_except_igb():
     told = network_models.wish(snapshot(lost=[LIBVIRT]), settings())
     assert told.wanted == {PREFIX + name for name in KVM} | {PACKED}
     assert told.unwanted == {PREFIX + "LAN9118"}

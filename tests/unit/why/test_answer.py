@@ -90,7 +90,7 @@ def test_freeing_capacity_is_not_advised_if_the_request_exceeds_max_unit():
     assert room.change == "ask for at most 12 VCPU in one request"
 
 
-def test_asking_for_less_and_freeing_capacity_are_advised_together_if_needed():
+def test_the_advice_is_to_ask_for_less_and_to_free_capacity_if_both_are_needed():
     cpus = stock("VCPU", 48, min_unit=4, max_unit=48, allocation_ratio=4.0)
     unit, room = asked([of("host", cpus, used=(("VCPU", 190),))], group(VCPU=64)).obstacles
     both = "ask for at most 48 VCPU in one request{}, and free 46 VCPU on host: neither change alone is enough"
@@ -98,7 +98,7 @@ def test_asking_for_less_and_freeing_capacity_are_advised_together_if_needed():
     assert (room.change, unit.remedies, room.remedies) == (both.format(""), (), ())
 
 
-def test_a_reason_is_given_if_the_advised_amount_is_below_the_free_amount():
+def test_the_advice_gives_a_reason_if_max_unit_allows_less_than_is_free():
     cpus = stock("VCPU", 24, max_unit=24, allocation_ratio=2.0)
     _, room = asked([of("host", cpus, used=(("VCPU", 20),))], group(VCPU=30)).obstacles
     assert "has 28: " in room.words
@@ -210,7 +210,7 @@ def test_the_advice_to_add_a_trait_does_not_depend_on_the_free_capacity():
     )  # fmt: skip
 
 
-def test_a_trait_obstacle_names_providers_that_have_the_trait_but_not_the_class():
+def test_the_obstacle_of_a_missing_trait_names_the_providers_that_have_it():
     missing = asked([HOST, *PF], group(VF=5, required=["CUSTOM_A"])).obstacles[-1]
     assert missing.words == (
         "none of the providers that have a requested class (pf0, pf1) has trait CUSTOM_A; "
@@ -226,7 +226,7 @@ def test_adding_a_required_trait_that_is_also_forbidden_is_not_advised():
     assert (missing.constraint, missing.change) == (Constraint.REQUIRED_TRAIT, "add trait CUSTOM_Z to pf1")
 
 
-def test_a_trait_obstacle_is_not_listed_if_another_change_may_be_sufficient():
+def test_a_missing_trait_is_not_reported_if_another_change_may_be_sufficient():
     """A full provider or one outside in_tree may bring the trait; if none has the class, none can get the trait."""
     assert refused([HOST, *PF], group(VCPU=64, VF=5, required=["NET_B"])) == [Constraint.MAX_UNIT, Constraint.CAPACITY]
     assert refused([HOST, NFS], group(VCPU=1, DISK_GB=10, in_tree="host", required=[SHARES])) == [Constraint.IN_TREE]
@@ -311,7 +311,7 @@ def test_a_group_without_resources_and_without_a_required_trait_is_refused():
     assert refused([HOST, *PF], *forbidding, **wanted) == [Constraint.ONE_PROVIDER]
 
 
-def test_aggregates_of_the_root_apply_to_children_only_in_the_unnumbered_group():
+def test_children_inherit_aggregates_of_the_root_only_in_the_unnumbered_group():
     assert asked([HOST, *PF], group(VF=1, member_of=["agg"])).fits
     assert refused([HOST, *PF], group("1", VF=1, member_of=["agg"])) == [Constraint.MEMBER_OF]
     assert refused([HOST, *PF], group(VF=1, forbidden_aggregates=["agg"])) == [Constraint.FORBIDDEN_AGGREGATE]
@@ -328,7 +328,7 @@ def test_one_provider_must_meet_all_of_several_member_of_conditions():
 NFS = of("nfs", stock("DISK_GB", 100), traits=[SHARES], aggregates=["agg"])
 
 
-def test_a_sharing_provider_serves_a_tree_with_any_aggregate_in_common():
+def test_a_sharing_provider_serves_a_tree_if_both_have_a_common_aggregate():
     disk = group(VCPU=1, DISK_GB=10)
     assert asked([HOST, NFS], disk).fits
     outside = of("host", CPUS)
@@ -390,7 +390,7 @@ def test_an_obstacle_names_the_provider_with_the_smallest_shortage():
     assert asked([HOST, *least_short], group("1", VF=4)).obstacles[0].provider_uuid == "f1"
 
 
-def test_trees_that_fit_come_first_and_refused_trees_are_sorted_by_shortage():
+def test_trees_that_fit_are_listed_first_and_refused_trees_follow_by_shortage():
     world = OfferedProviders(
         providers=(of("a", MEMORY), of("b", CPUS, stock("MEMORY_MB", 8), aggregates=["x"]), of("c", CPUS, MEMORY))
     )

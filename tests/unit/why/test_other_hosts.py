@@ -35,7 +35,7 @@ def trees(wanted: int, *hosts: OfferedProvider, own: str | None = "here-uuid") -
 NOT_CHECKED = 'run "stocktake why" on there: its allocations are not checked from here'
 
 
-def test_no_higher_ratio_is_advised_for_another_host_but_its_effect_is_shown():
+def test_for_another_host_a_higher_ratio_is_not_advised_but_its_effect_is_shown():
     found = trees(8, host("here", 37), host("there", 37))
     (there,) = found["there"].obstacles
     assert (
@@ -62,7 +62,7 @@ def test_a_smaller_request_is_not_advised_for_a_host_without_free_capacity():
     assert there.change == f"8 VCPU would be free with a ratio of 6; {NOT_CHECKED}"
 
 
-def test_only_the_advice_for_capacity_obstacles_differs_for_other_hosts():
+def test_other_hosts_get_different_advice_only_for_capacity_obstacles():
     found = trees(10, host("there", 0), host("small", 0, max_unit=4))
     assert found["there"].fits
     (small,) = found["small"].obstacles

@@ -53,7 +53,7 @@ def test_the_lines_of_the_why_text_are_wrapped_to_the_terminal_width():
     assert any(line.startswith("      word") for line in text)
 
 
-def test_the_why_text_lists_further_obstacles_and_notes_and_unread_sources():
+def test_the_why_text_also_shows_further_obstacles_notes_and_unread_sources():
     # 256 x 4 capacity, all but 60 reserved: one request may ask for the amount, but the room does not exist.
     report = asked(
         offered(1, max_unit=32, reserved=40),
@@ -81,7 +81,7 @@ def test_the_why_text_counts_trees_by_first_obstacle_and_lists_nearest_trees():
     assert len(told) == 4 + 2 * 5
 
 
-def test_unread_trees_lead_to_exit_code_2_unless_another_tree_fits():
+def test_the_exit_code_is_2_if_trees_were_not_read_and_all_read_trees_refuse():
     report = asked(offered(1), is_whole=True, unread=("host-7", "host-8"))
     assert "  2 trees were not read, so each may fit or not: host-7, host-8" in lines(report, WIDE)
     assert (report.fits, code_of(report)) == (False, 2)
@@ -118,7 +118,7 @@ def test_a_request_that_this_host_refuses_fits_only_if_another_host_is_offered(o
     assert lines(report, WIDE)[1] == "host-1: Placement offers it, but this host refuses it"
 
 
-def test_a_host_that_refuses_the_request_does_not_count_as_a_tree_that_fits():
+def test_a_tree_that_fits_in_placement_is_not_counted_if_this_host_refuses_it():
     roomy = (offered(1, total=96, max_unit=96), offered(2, total=96, max_unit=96), offered(3))
     report = refused_here(asked(*roomy, is_whole=True))
     text = lines(report, WIDE)
@@ -167,7 +167,7 @@ def test_findings_that_use_up_capacity_are_printed_below_the_first_obstacle():
     assert document(asked(offered(1)))["host"]["findings"] == []
 
 
-def test_a_fit_is_shown_as_unknown_if_placement_lacks_the_provider_of_the_host():
+def test_the_why_text_says_not_known_if_placement_has_no_provider_of_this_host():
     report = WhyReport(node="host-1", provider_uuid="x", answer=why(SIXTY_FOUR, OfferedProviders(providers=())))
     said = lines(report, WIDE)
     assert "host-1: not known whether the request fits, because Placement has no provider of this host" in said

@@ -54,7 +54,7 @@ def test_heal_prints_a_reason_and_no_digest_if_the_repair_plan_is_now_empty() ->
     ]
 
 
-def test_a_heal_plan_lists_changes_first_then_waiting_and_then_refused_findings() -> None:
+def test_a_heal_plan_lists_changes_then_waiting_findings_then_refused_findings() -> None:
     waits = {**ACTION, "guard": "max-percent", "why": "this run has changed 1 of 10", "waits": True, "wait_s": None}
     refused = {**ACTION, "guard": "role", "why": "role observer changes nothing", "waits": False, "wait_s": None}
     command = "stocktake heal --plan 4d1b0c9a7e55 --yes"
@@ -103,7 +103,7 @@ def test_a_heal_plan_without_changes_states_the_reason_and_when_to_try_again(
     assert nothing_because(refusals, 300.0) == words
 
 
-def test_heal_advises_to_try_again_after_the_longest_known_waiting_time() -> None:
+def test_heal_says_to_try_again_when_the_longest_known_wait_is_over() -> None:
     assert try_again_s([young(10), young(115.2), refusal("confirmed", waits=True)]) == 116
     assert try_again_s([refusal("confirmed", waits=True), refusal(wait_s=7.0)]) is None
 
@@ -116,7 +116,7 @@ def test_a_finding_less_than_one_second_old_is_shown_as_new(now: str, age: str) 
     assert f"  confirmed, {age}  [87897f25]" in printed(document(ACTION), scenery)[1]
 
 
-def test_a_heal_plan_line_shows_which_part_of_the_age_of_a_finding_counts() -> None:
+def test_a_heal_plan_line_shows_the_age_of_a_finding_and_how_much_of_it_counts() -> None:
     finding = {"state": "confirmed", "confirmed": True, "first_seen_at": "2026-11-21T10:00:00.000Z",
                "stands_since": "2026-11-21T10:05:22.000Z", "consumer_uuid": "6f0d", "id": "1"}  # fmt: skip
     scenery = Scenery(findings={ACTION["finding_id"]: finding}, now="2026-11-21T10:06:00.000Z")
@@ -134,7 +134,7 @@ def test_findings_that_wait_for_the_same_reason_share_one_entry_of_the_plan() ->
     assert [line for line in said if line.startswith("        [")] == [f"        [{n}0000000] c{n}" for n in range(6)]
 
 
-def test_after_the_plan_heal_prints_the_command_for_the_remaining_findings() -> None:
+def test_heal_prints_the_command_to_run_next_for_the_remaining_findings() -> None:
     said = printed(document(ACTION, command="stocktake heal --plan 4d1b --yes", repeat="stocktake heal --code X"))
     assert said[-4:] == [
         "to carry out the plan:",

@@ -77,7 +77,7 @@ def test_a_wait_without_a_limit_shows_no_remaining_time(lines):
         assert lines.after(3.0) == "stocktake: waiting for libvirt (qemu:///system); Ctrl-C ends\n"
 
 
-def test_repeated_waits_for_the_same_source_are_one_line_in_a_file(lines):
+def test_repeated_waits_for_one_source_print_only_one_line_if_output_is_a_file(lines):
     for source in (PLACEMENT, PLACEMENT, "libvirt"):
         with lines.progress.waiting(source, 30.0):
             lines.after(AFTER_S)

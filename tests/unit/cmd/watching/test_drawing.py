@@ -121,7 +121,7 @@ HOSTILE = st.fixed_dictionaries(
 
 
 @given(HOSTILE, st.sampled_from(SIZES), st.sampled_from([None, 0]))
-def test_no_message_puts_a_control_character_or_a_long_line_on_the_screen(changes, size, detail_top):
+def test_control_characters_and_long_lines_of_a_message_stay_off_the_screen(changes, size, detail_top):
     try:
         host = seen(broken(**{**changes, "host": changes["host"]}))
     except SourceInconsistent:

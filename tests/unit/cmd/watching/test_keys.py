@@ -28,7 +28,7 @@ def test_bytes_from_the_terminal_are_converted_to_names_of_keys(data, keys):
 
 
 @pytest.mark.parametrize("rest", [b"\x1b", b"\x1b[", b"\x1b[1", b"\x1bO", "é".encode()[:1]])
-def test_an_incomplete_escape_sequence_yields_no_key_until_its_last_byte_comes(rest):
+def test_an_incomplete_escape_sequence_is_kept_until_its_last_byte_arrives(rest):
     assert keys_in(b"s" + rest) == (["s"], rest)
 
 

@@ -56,7 +56,7 @@ ADDRESSES = {
 
 
 @pytest.mark.parametrize(("text", "yes", "no", "single"), [(k, *v) for k, v in ADDRESSES.items()], ids=ADDRESSES)
-def test_an_omitted_part_or_a_star_in_an_address_string_matches_any_value(text, yes, no, single):
+def test_an_address_part_that_is_a_star_or_is_omitted_matches_any_value(text, yes, no, single):
     spec = one(address=text)
     assert [matches(spec, address) for address in yes] == [True] * len(yes)
     assert [matches(spec, address) for address in no] == [False] * len(no)

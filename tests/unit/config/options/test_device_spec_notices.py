@@ -76,7 +76,7 @@ def test_a_misspelt_device_spec_key_is_reported_with_the_nearest_valid_key(name,
 
 
 @pytest.mark.parametrize("name", ["x-rack", "x-owner", "comment", "location", "slot_label", "", "ü"])
-def test_a_device_spec_key_that_is_unlike_every_key_of_nova_causes_no_notice(name):
+def test_a_notice_about_an_unknown_device_spec_key_needs_a_similar_nova_key(name):
     assert list(oddities(one(vendor_id="10de", **{name: "1"}))) == []
 
 
@@ -102,6 +102,6 @@ def test_an_earlier_device_spec_with_an_equal_filter_is_recognised():
 
 
 @given(st.dictionaries(st.text(max_size=12).filter(lambda name: name not in NOVA | {"devname": 1}), st.text()))
-def test_notices_about_random_device_spec_tags_are_never_blank(tags):
+def test_every_notice_about_random_device_spec_tags_begins_with_visible_text(tags):
     for odd in oddities(one(**tags)):
         assert odd.split(": ")[0].strip()

@@ -106,7 +106,7 @@ ENTRIES = st.builds("node:{},size:{}{},count:{}".format, st.text(), st.integers(
 
 
 @given(st.text() | ENTRIES)
-def test_random_text_in_reserved_huge_pages_raises_no_error_except_valueerror(text):
+def test_random_text_in_reserved_huge_pages_is_accepted_or_raises_valueerror(text):
     with contextlib.suppress(ValueError):
         assert parse_reserved_pages(text).size_kib > 0
 
@@ -128,7 +128,7 @@ def test_file_backed_memory_is_accepted_with_a_ram_allocation_ratio_of_one(tmp_p
     assert file_backed_memory_mib(load_ours(tmp_path, ALONE)) == 0
 
 
-def test_file_backed_memory_without_reserved_host_memory_causes_no_notice(tmp_path):
+def test_file_backed_memory_is_accepted_silently_if_reserved_host_memory_is_0(tmp_path):
     text = BACKED + "[DEFAULT]\nram_allocation_ratio = 1.0\nreserved_host_memory_mb = 0\n"
     assert list(memory_notices(load_ours(tmp_path, ALONE + text))) == []
 

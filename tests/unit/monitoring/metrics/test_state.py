@@ -97,7 +97,7 @@ def test_amount_metrics_keep_their_last_values_while_the_source_is_unread():
     assert now['stocktake_source_errors_total{reason="timeout",source="placement"}'] == 1.0
 
 
-def test_metric_resource_differs_keeps_its_value_if_the_difference_is_undecided():
+def test_metric_resource_differs_keeps_its_value_while_it_cannot_be_computed():
     inventory = tuple(replace(row, wanted=row.recorded, is_decided=False) for row in WHOLE.inventory if row.recorded)
     disk = replace(WHOLE.inventory[0], wanted=replace(VCPU, total=1), recorded=VCPU)
     labels = {"hostname": "compute-17.example.org", "provider_kind": "root", "resourcetype": "VCPU"}
@@ -260,7 +260,7 @@ def crowded():
     return replace(WHOLE, inventory=rows, storage=storage, thin_pools=pools)
 
 
-def test_classes_and_stores_and_pools_beyond_the_limits_have_no_series():
+def test_the_numbers_of_classes_stores_and_pools_with_metric_series_are_limited():
     state = after(crowded())
     classes = {sample.labels[2] for sample in state.gauges["resource_inventory"]}
     assert {"VCPU", "DISK_GB"} < classes

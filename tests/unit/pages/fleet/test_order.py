@@ -51,7 +51,7 @@ def test_each_host_has_a_visible_or_searchable_row_in_the_table_of_worst_hosts()
     assert table.search == "Find a host, a code, a state, a version or a role in all 302 hosts"
 
 
-def test_the_table_of_worst_hosts_says_how_many_hosts_its_search_omits(monkeypatch):
+def test_the_worst_hosts_table_says_how_many_hosts_its_search_leaves_out(monkeypatch):
     monkeypatch.setattr(worst, "MOST_SEARCHED", 2_000)
     facts = facts_of(fleet.documents(300))
     table = tables(fleet_page(facts))["worst-hosts"]
@@ -68,7 +68,7 @@ def test_the_sold_twice_table_lists_every_host_with_resources_sold_twice():
     assert len(selling) == 16
 
 
-def test_the_time_beside_a_loss_is_the_start_time_of_the_causing_finding():
+def test_the_time_beside_a_loss_is_the_time_when_the_finding_behind_it_began():
     leak, older = fleet.leaked(1, since=fleet.ago(hours=3, minutes=9)), fleet.orphan(1)
     page = tables(fleet_page(facts_of([report_document(fleet.report(1, leak, older))])))
     (row,) = page["wasted-hosts"].rows
@@ -122,7 +122,7 @@ def figure(page, name):
     return next(each for each in page.sections[0].blocks[0].figures if each.name == name)
 
 
-def test_the_date_beside_the_host_with_the_most_waste_is_the_date_of_that_host():
+def test_the_age_shown_with_the_most_wasteful_host_is_of_its_own_finding():
     much = fleet.report(1, *(fleet.leaked(1, n, since=fleet.ago(hours=3, minutes=9)) for n in range(3)))
     old = fleet.report(2, fleet.leaked(2, since=fleet.ago(days=4, minutes=9)))
     most, oldest = figure(fleet_page(facts_of(map(report_document, (much, old)))), "Wasted").lines[:2]
@@ -132,7 +132,7 @@ def test_the_date_beside_the_host_with_the_most_waste_is_the_date_of_that_host()
     assert oldest.endswith("(age 4 d)")
 
 
-def test_hosts_with_equal_losses_are_in_the_same_order_in_each_table():
+def test_hosts_with_equal_losses_have_the_same_order_in_every_table():
     facts = facts_of(fleet.documents(300))
     page = tables(fleet_page(facts))
     places = {row.host: place for place, row in enumerate(by_harm(facts.view.rows))}
@@ -159,7 +159,7 @@ def test_the_table_of_agent_versions_names_the_hosts_of_each_version():
     assert [name for name, kind in kinds.items() if kind == "0.0.7 companion"] == [fleet.name(12)]
 
 
-def test_expected_hosts_without_a_report_are_unknown_but_bad_files_are_no_hosts():
+def test_an_expected_host_without_a_report_is_unknown_and_a_bad_file_is_no_host():
     documents = [report_document(fleet.report(1)), report_document(fleet.unread(3)), {"schema_version": 7}]
     page = fleet_page(facts_of(documents, [fleet.name(1), fleet.name(5)]))
     text = rendered(page)
@@ -220,7 +220,7 @@ def test_a_consumer_on_two_hosts_is_repaired_on_the_host_without_the_instance():
     assert "Free after heal does not yet contain 4 VCPU that 1 consumer has on a second host." in rendered(page)
 
 
-def test_the_first_step_for_a_stale_move_also_ends_findings_caused_by_the_move():
+def test_the_steps_list_the_findings_that_go_away_when_a_stale_move_is_repaired():
     stale = dataclasses.replace(fleet.leaked(40), finding=dataclasses.replace(
         fleet.leaked(40).finding, code="allocation-stale-move", consumer_uuid="c"
     ))  # fmt: skip
@@ -283,7 +283,7 @@ def test_the_times_when_a_loss_began_and_was_first_seen_are_separate_columns():
     assert row[headings.index("first seen (UTC)")].text == "2026-11-21 08:11 (age 18 h)"
 
 
-def test_the_parts_of_a_capacity_bar_are_all_visible_and_end_at_their_sum():
+def test_each_part_of_a_capacity_bar_is_visible_and_the_total_width_is_exact():
     exact = [500.0, 0.2, 100.0, 0.5]
     widths = capacity._widths(exact)
     assert min(widths) >= 3

@@ -87,7 +87,7 @@ def test_every_host_is_counted_in_exactly_one_state_on_the_page(made):
     assert facts.view.counts[Condition.NEVER] == 12 - len(made)
 
 
-def test_the_heading_has_the_number_of_hosts_whose_state_is_not_known():
+def test_the_heading_counts_the_hosts_whose_state_is_unknown():
     leaks = fleet.report(1, fleet.leaked(1))
     facts = facts_of(leaks, fleet.report(2), fleet.unread(3), expected=5, more=(BROKEN,))
     assert headline(facts) == (
@@ -108,7 +108,7 @@ def test_the_heading_has_the_number_of_hosts_whose_state_is_not_known():
         ),
     ],
 )
-def test_the_heading_claims_nothing_is_wasted_only_for_hosts_that_were_read(made, words):
+def test_the_heading_says_nothing_is_wasted_only_about_hosts_that_were_read(made, words):
     assert headline(facts_of(*made)) == words
 
 
@@ -126,7 +126,7 @@ def test_a_host_whose_report_is_17_minutes_older_than_the_newest_is_silent():
     assert {row.host for row in facts.view.rows if row.condition is Condition.SILENT} == {fleet.name(2)}
 
 
-def test_a_report_with_a_time_in_the_future_makes_no_other_host_silent():
+def test_hosts_are_not_silent_because_another_report_has_a_future_time():
     ahead = fleet.report(2, started_at=fleet.iso(MADE + datetime.timedelta(days=9)))
     facts = facts_of(fleet.report(1), ahead)
     assert {row.condition for row in facts.view.rows} == {Condition.CLEAN}
@@ -139,7 +139,7 @@ def test_a_consumer_with_allocations_on_two_hosts_has_one_row_with_both_hosts():
     assert f'<td class="word ">{fleet.name(2)}</td><td>{fleet.name(1)}: 4 VCPU</td>' in page.replace("\n", "")
 
 
-def test_a_host_over_its_capacity_does_not_reduce_the_free_sum_of_the_fleet():
+def test_an_overfull_host_does_not_reduce_the_free_sum_of_other_hosts():
     over = fleet.report(1, *(fleet.leaked(1, number) for number in range(15)))
     (vcpu, *_) = class_sums(facts_of(over, fleet.report(2)).view.rows)
     used = [85 + 15 * 8, 86]

@@ -40,7 +40,7 @@ def test_held_and_recorded_sums_are_equal_if_reserved_covers_all_unmanaged_use()
     )
 
 
-def test_the_held_amount_exceeds_the_recorded_amount_by_the_unreserved_use():
+def test_the_held_sum_exceeds_the_recorded_sum_by_the_use_that_is_not_reserved():
     _, held, recorded = sums(books(INSTANCE, VOLUME, reserved=0))
     assert held - recorded == 120
 
@@ -64,7 +64,7 @@ def test_reserved_is_multiplied_by_the_allocation_ratio_like_the_capacity():
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1.5, 4.0])
-def test_volumes_unknown_to_nova_and_their_reserve_are_equal_at_any_ratio(ratio):
+def test_held_and_recorded_sums_are_equal_at_any_ratio_if_volumes_are_reserved(ratio):
     _, held, recorded = sums(books(INSTANCE, VOLUME, reserved=120, ratio=ratio, terms=(("foreign-volume", 120),)))
     assert held == recorded
 

@@ -67,7 +67,7 @@ def test_the_capacity_picture_marks_only_the_excess_of_an_allocation_as_wrong():
     assert {part.name: part.amount for part in recorded.parts if part.amount} == {"instances": 4, "wrong": 2}
 
 
-def test_the_capacity_picture_draws_amounts_of_an_unread_source_hatched():
+def test_the_capacity_picture_hatches_the_bars_of_a_source_that_was_not_read():
     picture = capacity_picture(class_books(facts(UNREAD)))
     assert looks(picture).count("unread") == 4
     assert texts(picture).count("?") == 4
@@ -75,7 +75,7 @@ def test_the_capacity_picture_draws_amounts_of_an_unread_source_hatched():
     assert all(row[2:-4] == ["?"] * (len(row) - 6) and row[-1] == "" for row in recorded)
 
 
-def test_the_capacity_picture_labels_uncounted_amounts_as_not_counted():
+def test_the_capacity_picture_marks_amounts_that_the_agent_does_not_count():
     vgpu = class_books(facts())[-1]
     assert [book.not_counted for book in vgpu.books] == [True, True, False]
     assert texts(capacity_picture([vgpu])).count("not counted") == 2
@@ -171,7 +171,7 @@ def test_the_tree_picture_draws_the_root_first_and_outlines_differing_providers(
     assert_inside(picture)
 
 
-def test_the_tree_picture_marks_no_provider_as_differing_if_placement_is_unread():
+def test_the_tree_picture_marks_no_difference_if_placement_could_not_be_read():
     nodes = nodes_of(UNREAD)
     assert not any(node.differs for node in nodes)
     assert "Placement was not read" in tree_picture(nodes).conclusion
@@ -220,14 +220,14 @@ def test_the_tree_picture_draws_every_provider_even_if_parents_are_wrong(parents
 # Time line
 
 
-def test_the_timeline_draws_a_dashed_bar_after_the_last_check_of_a_finding():
+def test_the_timeline_bar_of_a_finding_that_can_no_longer_be_checked_is_dashed():
     unknown = timeline_picture(UNREAD.findings[:1], (), {}, NOW)
     assert looks(unknown)[1:3] == ["wrong", "dashed"]
     known = timeline_picture(SCREEN.findings[:1], (), {}, NOW)
     assert "dashed" not in looks(known)
 
 
-def test_the_timeline_marks_a_change_with_the_first_digits_of_the_journal_entry():
+def test_the_timeline_labels_a_change_with_the_first_digits_of_its_journal_id():
     picture = timeline_picture(SCREEN.findings, CHANGES, {}, NOW)
     assert texts(picture)[:3] == ["▲ 9a11", "▼ 9b22", "◆ 77aa"]
     assert_inside(picture)
@@ -248,7 +248,7 @@ def test_the_timeline_shows_at_most_40_findings():
 
 
 @pytest.mark.parametrize("text", ["", "not a time", "2999-01-01T00:00:00Z"])
-def test_the_timeline_accepts_an_invalid_time_and_a_time_in_the_future(text: str):
+def test_the_timeline_can_be_drawn_with_invalid_times_and_times_in_the_future(text: str):
     odd = dataclasses.replace(SCREEN.findings[0], first_seen_at=text, last_seen_at=text)
     assert_inside(timeline_picture([odd], (dataclasses.replace(CHANGES[0], at=text),), {}, NOW))
 
@@ -291,7 +291,7 @@ def test_the_numa_picture_shows_no_cells_if_the_topology_has_an_unknown_form(top
     assert cells_of(facts(view={**VIEW, "numa_topology": topology})) == ()
 
 
-def test_pci_pools_are_read_from_the_resource_view_and_unknown_without_the_view():
+def test_pci_pools_come_from_the_resource_view_and_are_unknown_if_it_is_missing():
     (pool,) = pools_of(facts())
     assert (pool.address, pool.ids, pool.kind, pool.cell, pool.count) == (
         "0000:81:00.0",
@@ -344,7 +344,7 @@ def test_a_hostile_name_stays_inside_the_picture(name: str):
     assert WIDTH == 960
 
 
-def test_the_capacity_picture_shows_no_free_amount_of_a_class_not_in_placement():
+def test_a_class_missing_in_placement_has_no_free_amount_in_capacity_pictures():
     disk = next(each for each in class_books(facts()) if each.resource_class == "DISK_GB")
     assert (disk.capacity, disk.free, disk.is_offered) == (280, None, False)
     assert "free" not in conclusion(disk)

@@ -22,7 +22,7 @@ def test_the_first_sentence_of_the_page_has_causes_and_amounts_and_data_age():
     )
 
 
-def test_a_host_without_problems_has_three_numbers_without_a_warning_colour():
+def test_the_three_numbers_of_a_host_without_problems_have_no_warning_colour():
     calm = dataclasses.replace(SCREEN, findings=(), ledger=())
     sentence, figures, free = blocks_of(calm)
     assert free.text.startswith("Free for the scheduler now: 192 VCPU, ")
@@ -49,7 +49,7 @@ def test_an_amount_that_depends_on_an_unread_source_is_shown_as_a_question_mark(
     )
 
 
-def test_no_amount_is_shown_as_zero_if_no_source_was_read():
+def test_amounts_are_question_marks_and_never_zero_if_no_source_was_read():
     sentence, figures, _, *notes = blocks_of(dead())
     assert {each.amounts for each in figures.figures} == {("?",)}
     assert len(notes) == 4
@@ -97,7 +97,7 @@ def test_the_page_says_that_a_change_after_the_audit_is_not_in_the_numbers():
     assert [row[5].text for row in table.rows] == ["no: later", "yes"]
 
 
-def test_the_first_command_shown_for_a_cause_deletes_no_volume():
+def test_no_command_in_the_list_of_causes_removes_a_volume():
     *_, table = blocks_of(SCREEN)
     commands = [row[-1].text for row in table.rows]
     assert commands[0].startswith("stocktake heal --finding ")
@@ -110,7 +110,7 @@ def test_each_cause_in_the_list_links_to_the_block_of_its_finding():
     assert {row[1].href for row in table.rows} == blocks
 
 
-def test_the_start_of_a_fault_is_shown_beside_the_time_of_the_first_audit():
+def test_the_page_shows_when_a_fault_began_and_when_an_audit_first_saw_it():
     seen = SCREEN.findings[0]
     began = dataclasses.replace(seen.finding, began_at="2026-11-20T03:12:00Z", began_because="the instance was deleted")
     report = dataclasses.replace(SCREEN, findings=(dataclasses.replace(seen, finding=began),))

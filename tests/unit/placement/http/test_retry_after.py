@@ -48,7 +48,7 @@ def test_a_date_in_retry_after_is_compared_with_the_date_header_of_the_server():
 
 
 @given(st.floats(0, 1e9), st.floats(0, 1, exclude_max=True))
-def test_a_wait_lasts_at_least_the_retry_after_time_but_never_over_a_maximum(asked, random01):
+def test_a_wait_is_as_long_as_retry_after_or_longer_up_to_a_maximum(asked, random01):
     held = hold_s(asked, random01)
     assert min(asked, HOLD_CAP_S) <= held <= min(HOLD_CAP_S, asked * (1 + HOLD_SPREAD))
 
@@ -57,7 +57,7 @@ def test_the_wait_that_retry_after_demands_is_lengthened_by_random_jitter():
     assert len({hold_s(30, number / 100) for number in range(100)}) == 100
 
 
-def test_a_retry_waits_for_retry_after_or_the_configured_delay_or_a_back_off():
+def test_without_retry_after_a_retry_waits_the_configured_delay_or_a_back_off():
     assert wait_s(7.0, 1, 0.1) == 7.0
     assert wait_s(0.0, 2, 0.1) == 0.0
     assert [wait_s(None, repeat, 0.1) for repeat in (1, 2)] == [0.1, 0.1]

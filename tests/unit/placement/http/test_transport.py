@@ -121,7 +121,7 @@ def test_the_connection_of_an_oversized_response_is_closed(session, framing):
     assert raised.traceback, "what holds the connection is not closed by having been forgotten"
 
 
-def test_the_body_of_a_redirect_that_is_not_valid_gzip_is_not_read_to_the_end(session):
+def test_reading_a_redirect_body_stops_early_if_the_body_is_invalid_gzip(session):
     """requests discards the body of a redirect, and reads it for that purpose."""
     head = b"HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Encoding: gzip\r\nContent-Length: 1000000000\r\n\r\n"
     listener, url, refused = streaming(head)
@@ -143,7 +143,7 @@ def test_the_innermost_of_several_nested_time_limits_applies():
 
 
 @pytest.mark.parametrize("framing", list(Framing))
-def test_the_decompression_limit_is_relative_to_the_received_compressed_size(session, framing):
+def test_a_response_is_refused_if_it_unpacks_to_more_than_100_times_its_size(session, framing):
     """Half a MiB that is packed into 512 bytes is refused; 200 kB packed into 100 kB are accepted."""
     gzip = (("Content-Encoding", "gzip"),)
     noise = random.Random(7).randbytes(100_000).hex().encode()

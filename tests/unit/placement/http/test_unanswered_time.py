@@ -23,7 +23,7 @@ def test_all_unanswered_requests_together_have_one_time_limit(used, left, is_ove
     assert QuestionTime(unanswered).left_s(60.0) == pytest.approx(left, abs=1.0)
 
 
-def test_the_time_left_of_an_exceeded_limit_is_zero_and_never_negative():
+def test_after_an_exceeded_time_limit_the_remaining_time_is_zero():
     unanswered = UnansweredTime(30.0)
     unanswered.used(31.0)
     assert (unanswered.left_s, unanswered.is_over) == (0.0, True)
@@ -38,7 +38,7 @@ def test_an_answered_request_takes_no_time_from_the_shared_time_limit():
     asked.close()
 
 
-def test_an_unanswered_request_uses_up_the_shared_limit_but_its_pauses_do_not():
+def test_an_unanswered_request_uses_the_shared_time_limit_but_its_pauses_do_not():
     unanswered = UnansweredTime(30.0)
     asked = QuestionTime(unanswered)
     with asked.question():

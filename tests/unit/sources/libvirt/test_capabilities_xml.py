@@ -103,11 +103,11 @@ def test_a_domain_type_without_an_emulator_has_the_emulator_of_the_guest():
     assert guest.domain_for("hvf") == beside
 
 
-def test_the_query_about_the_host_cpu_contains_the_unchanged_cpu_element():
+def test_the_query_about_the_host_cpu_is_the_cpu_element_of_the_capabilities():
     assert ET.canonicalize(host_question(root("s390x"))) in ET.canonicalize(document("capabilities", "s390x"))
 
 
-def test_the_query_about_a_cpu_model_is_the_hosts_cpu_xml_with_that_model():
+def test_the_query_about_a_cpu_model_has_that_model_and_the_vendor_of_the_host():
     question = ET.fromstring(model_question(root("x86_64_two_sockets"), "EPYC"))
     assert [child.tag for child in question] == ["arch", "model", "vendor", "topology", "maxphysaddr"]
     assert (question.findtext("arch"), question.findtext("model"), question.findtext("vendor")) == (
@@ -124,7 +124,7 @@ def test_building_the_cpu_model_query_does_not_modify_the_capabilities():
     assert ET.tostring(whole) == before
 
 
-def test_disabled_features_of_an_expanded_cpu_are_omitted():
+def test_disabled_features_in_the_expanded_cpu_from_libvirt_are_left_out():
     answer = expanded_cpu()
     features = expanded_features(answer)
     assert len(features) == answer.count("<feature policy='require'")

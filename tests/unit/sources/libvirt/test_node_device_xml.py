@@ -44,11 +44,11 @@ def test_a_virtual_function_refers_to_its_physical_function_by_address():
     assert function.card_serial == "VF3-OWN"
 
 
-def test_the_card_serial_comes_only_from_vpd_fields_that_are_marked_readonly():
+def test_the_card_serial_is_ignored_if_the_vpd_fields_are_writable():
     assert parse_node_device(PF.replace("access='readonly'", "access='readwrite'")).pci.card_serial is None
 
 
-def test_a_recorded_pci_function_and_network_device_are_parsed():
+def test_xml_of_a_pci_function_and_a_network_device_from_libvirt_is_parsed():
     function = read("pci_0000_00_03_0").pci
     assert (function.address, function.vendor_id, function.product_id) == ("0000:00:03.0", "1af4", "1041")
     assert read("net_eth0_52_54_00_00_00_01") == NodeDevice(
@@ -90,7 +90,7 @@ def test_an_mdev_parent_is_derived_from_the_pci_parent_address():
     )
 
 
-def test_an_mdev_without_a_pci_parent_has_the_parent_name_that_libvirt_reports():
+def test_an_mdev_below_a_non_pci_device_keeps_the_parent_name_of_libvirt():
     xml = MDEV.replace("<parent>computer<", "<parent>mtty_mtty<").replace("0000:06:00.0", "mtty")
     assert parse_node_device(xml).mdev.parent == "mtty_mtty"
 
@@ -131,7 +131,7 @@ def test_an_mdev_type_without_available_instances_is_rejected():
 
 
 @given(damaged(documents("node_devices").values()))
-def test_a_damaged_device_is_either_parsed_or_rejected_as_inconsistent(xml):
+def test_damaged_device_xml_is_either_parsed_or_rejected_as_inconsistent(xml):
     assert (refusal(parse_node_device, xml) or "device").startswith("device")
 
 

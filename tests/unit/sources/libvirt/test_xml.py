@@ -66,7 +66,7 @@ def test_metadata_of_another_application_is_not_read_as_metadata_of_nova():
     assert (domain.managed_by_nova, domain.nova_flavor) == (False, None)
 
 
-def test_a_domain_is_managed_by_nova_even_if_its_nova_metadata_has_no_flavor():
+def test_a_domain_with_nova_metadata_but_no_flavor_counts_as_managed_by_nova():
     metadata = "<metadata><n:instance xmlns:n='http://openstack.org/xmlns/libvirt/nova/1.1'/></metadata>"
     domain = parse(domain_xml("a", metadata=metadata))
     assert (domain.managed_by_nova, domain.nova_flavor) == (True, None)
@@ -226,7 +226,7 @@ def test_a_non_hexadecimal_pci_address_is_rejected():
         parse(domain_xml("gpu", disks=(f"<hostdev type='pci'><source>{PCI.replace('0x81', 'x')}</source></hostdev>",)))
 
 
-def test_the_balloon_size_in_the_xml_is_used_as_memory_of_a_running_guest():
+def test_the_memory_of_a_running_guest_is_its_balloon_size_if_the_xml_has_one():
     plain = domain_xml("b", memory_mib=2048)
     assert parse(plain).running_memory_mib == 2048
     small = plain.replace("<memory", "<currentMemory unit='MiB'>512</currentMemory><memory", 1)

@@ -16,7 +16,7 @@ def test_the_cached_instances_are_used_if_only_service_and_node_rows_changed():
     assert last.parsed(dataclasses.replace(ROWS, now=None, services=(), nodes=())) is first
 
 
-def test_the_cached_instances_are_not_used_if_the_migration_rows_changed():
+def test_the_instances_are_parsed_again_if_the_migration_rows_changed():
     last = LastGuests()
     first = last.parsed(ROWS)
     assert last.parsed(dataclasses.replace(ROWS, migrations=())) != first

@@ -50,11 +50,11 @@ def test_libvirt_answers_read_from_json_are_in_the_order_of_the_questions():
     assert answers_of(document, (Q35, PC), "kvm") == (ANSWERS[1], ANSWERS[0])
 
 
-def test_a_question_that_libvirt_did_not_answer_is_left_out():
+def test_a_question_without_an_answer_from_libvirt_is_omitted_from_the_result():
     assert answers_of(through_json(answers_object("kvm", ANSWERS[:1])), (PC, Q35), "kvm") == ANSWERS[:1]
 
 
-def test_answers_about_a_virt_type_that_is_not_configured_are_rejected():
+def test_libvirt_answers_for_a_virt_type_other_than_the_configured_are_rejected():
     with pytest.raises(BadMessage, match="the probe's configuration has another virt_type, 'qemu'"):
         answers_of(through_json(answers_object("qemu", ANSWERS)), (PC, Q35), "kvm")
 

@@ -50,7 +50,7 @@ def test_a_probe_answer_encoded_as_a_line_is_decoded_unchanged(answer: Answer) -
 
 
 @given(st.binary() | st.binary().map(lambda raw: raw + b"\n") | JSON.map(lambda doc: json.dumps(doc).encode() + b"\n"))
-def test_random_bytes_as_a_request_raise_no_error_except_badmessage(line: bytes) -> None:
+def test_random_bytes_as_a_request_are_rejected_with_badmessage(line: bytes) -> None:
     with pytest.raises(BadMessage):
         parse_request(line)
 
@@ -59,7 +59,7 @@ KINDS = st.dictionaries(st.sampled_from([kind.value for kind in Kind]), JSON, ma
 
 
 @given(st.binary() | (JSON | KINDS).map(lambda doc: json.dumps(doc).encode() + b"\n"))
-def test_random_bytes_as_an_answer_raise_no_error_except_badmessage(line: bytes) -> None:
+def test_random_bytes_as_an_answer_are_decoded_or_raise_badmessage(line: bytes) -> None:
     try:
         answer = parse_answer(line)
     except BadMessage:

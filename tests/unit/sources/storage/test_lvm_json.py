@@ -207,7 +207,7 @@ def test_a_report_with_its_rows_reversed_returns_the_same_volumes() -> None:
     assert turned == volumes_of("every_kind")
 
 
-def test_reports_of_groups_and_volumes_are_refused_if_their_sizes_contradict() -> None:
+def test_lvm_reports_are_rejected_if_volume_sizes_contradict_the_group_size() -> None:
     with pytest.raises(ReportsDiffer, match=r"'vg0': its volumes take 0 bytes and 29360128 are free"):
         parse_storage(report("lv"), (GROUP,))
 

@@ -42,7 +42,7 @@ def test_a_folder_is_identified_by_the_mount_at_or_above_the_folder(tmp_path: Pa
 
 
 @needs_mounts
-def test_of_two_stacked_mounts_the_upper_mount_is_measured(tmp_path: Path, mounts: Mounts):
+def test_if_two_mounts_cover_one_folder_the_upper_mount_is_measured(tmp_path: Path, mounts: Mounts):
     mounts.tmpfs(tmp_path / "m", 3)
     mounts.tmpfs(tmp_path / "m", 5)
     assert measure_identified(str(tmp_path / "m")).size_bytes == 5 << 30
