@@ -8,12 +8,14 @@ same types that the agent's reader of nova's database returns, so a test can com
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import functools
 import importlib.resources
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import Any
 
 import sqlalchemy
@@ -50,6 +52,17 @@ def tables() -> MetaData:
         for index in table["indexes"]:
             _index(made, index)
     return metadata
+
+
+@contextlib.contextmanager
+def writing(file: Path) -> Iterator[Connection]:
+    """Open the cell database in this SQLite file to change rows; commit at the end of the block."""
+    engine = sqlalchemy.create_engine(f"sqlite:///{file}")
+    try:
+        with engine.begin() as connection:
+            yield connection
+    finally:
+        engine.dispose()
 
 
 def create_tables(engine: Engine) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import urllib.parse
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -165,7 +165,7 @@ min_age = 0
 
 
 def _fill_cell(cloud: DemoCloud, script: Script) -> None:
-    with writing(cloud) as connection:
+    with cell.writing(cloud.cell_file) as connection:
         cell.create_tables(connection)  # type: ignore[arg-type]
         cell.add_heartbeat(connection)
         for number, host in enumerate(script.hosts, start=1):
@@ -173,17 +173,6 @@ def _fill_cell(cloud: DemoCloud, script: Script) -> None:
             for guest in host.guests:
                 cell.add_instance(connection, instance_row(guest, host.name))
         script.rows(connection)
-
-
-@contextlib.contextmanager
-def writing(cloud: DemoCloud) -> Iterator[sqlalchemy.Connection]:
-    """Open the cell database to write as nova does; commit at the end of the block."""
-    engine = sqlalchemy.create_engine(f"sqlite:///{cloud.cell_file}")
-    try:
-        with engine.begin() as connection:
-            yield connection
-    finally:
-        engine.dispose()
 
 
 def node_row(number: int, uuid: str, host: HostCast, hostname: str) -> ComputeNode:

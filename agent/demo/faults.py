@@ -17,7 +17,7 @@ import sqlalchemy
 
 from agent.demo import cast, cell
 from agent.demo.cast import SMALL, Guest, HostCast
-from agent.demo.cloud import DemoCloud, allocate, amounts, instance_row, node_row, placement_answer, writing
+from agent.demo.cloud import DemoCloud, allocate, amounts, instance_row, node_row, placement_answer
 from agent.model.nova import Migration
 from agent.model.units import GIB, MIB
 
@@ -58,7 +58,7 @@ def plant(cloud: DemoCloud, count: int, draw: random.Random) -> tuple[str, ...]:
     chosen = draw.sample(sorted(FAULTS), count)
     here, there = cloud.hosts
     now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None, microsecond=0)
-    with writing(cloud) as connection:
+    with cell.writing(cloud.cell_file) as connection:
         for number, code in enumerate(chosen):
             ground = Ground(
                 cloud=cloud,

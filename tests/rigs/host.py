@@ -129,15 +129,9 @@ class AgentHost:
             },
         }
 
-    @contextlib.contextmanager
-    def rows(self) -> Iterator[sqlalchemy.Connection]:
+    def rows(self) -> contextlib.AbstractContextManager[sqlalchemy.Connection]:
         """Open the cell database to change rows; commit at the end of the block."""
-        engine = sqlalchemy.create_engine(f"sqlite:///{self.cell_path}")
-        try:
-            with engine.begin() as connection:
-                yield connection
-        finally:
-            engine.dispose()
+        return cell.writing(self.cell_path)
 
     def make_cell(self, *instances: Instance) -> sqlalchemy.Engine:
         """Return the engine of a cell with this host's node record and these instances; the caller disposes of it."""

@@ -51,7 +51,8 @@ class _Bar(NamedTuple):
 def capacity(facts: FleetFacts) -> Section:
     """Return the section."""
     sums = class_sums(facts.view.rows)
-    unknown = hosts_and_files(without_amounts(facts.view.rows), facts)
+    lacking = without_amounts(facts.view.rows)
+    unknown = hosts_and_files(lacking, facts)
     texts = [f"No sum contains the inventory of {unknown}, because that inventory is not known."] if unknown else []
     if silent := facts.view.counts[Condition.SILENT]:
         texts.append(f"The sums contain the last numbers of {counted(silent, 'silent host', 'silent hosts')}.")
@@ -63,7 +64,7 @@ def capacity(facts: FleetFacts) -> Section:
     if not sums:
         return Section(id="capacity", heading=HEADING, blocks=(Paragraph(text=rest or "There is no inventory."),))
     intro = (Paragraph(text=_AFTER_HEAL), *((Paragraph(text=rest),) if rest else ()))
-    return Section(id="capacity", heading=HEADING, blocks=(*intro, _picture(sums, without_amounts(facts.view.rows))))
+    return Section(id="capacity", heading=HEADING, blocks=(*intro, _picture(sums, lacking)))
 
 
 def _picture(sums: Sequence[ClassSums], lacking: int) -> Picture:

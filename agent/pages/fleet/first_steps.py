@@ -15,10 +15,10 @@ from agent.fleet.conditions import Condition
 from agent.fleet.details import commands, is_code
 from agent.fleet.view import HostRow
 from agent.model.finding import Severity
-from agent.pages.blocks import Cell, Column, Meaning, Table
+from agent.pages.blocks import Cell, Column, Table
 from agent.pages.fleet.facts import FleetFacts
 from agent.pages.fleet.harm import by_harm
-from agent.pages.fleet.looks import state_cell
+from agent.pages.fleet.looks import SEVERITIES, severity_cell, state_cell
 from agent.pages.fleet.report_file import SPREAD_CODE
 from agent.pages.fleet.shared_consumers import shared_of
 from agent.pages.fleet.wording import host_cell, hosts, name
@@ -29,7 +29,6 @@ from agent.repairs import BY_CODE
 MOST_STEPS = 30
 #: The roles in which heal repairs findings.
 HEALERS = frozenset({"owner", "companion"})
-_MEANINGS = {"error": Meaning.WRONG, "warning": Meaning.FOREIGN, "info": Meaning.RESERVED}
 #: The place of each severity in the table; "" stands for a severity that no message or report names.
 _ORDER = {name: place for place, name in enumerate(("error", "", "warning", "info"))}
 _ABSENT = (Condition.NEVER, Condition.SILENT, Condition.CRASHED, Condition.UNREADABLE)
@@ -98,7 +97,7 @@ def severities(facts: FleetFacts) -> Mapping[str, str]:
         pairs = [(each.code, each.severity) for each in details.codes] if details else []
         pairs += [(row.seen.worst.code, row.seen.worst.severity)] if row.seen and row.seen.worst else []
         for code, severity in pairs:
-            if severity in _MEANINGS and _ORDER[severity] <= _ORDER[found.get(code, "info")]:
+            if severity in SEVERITIES and _ORDER[severity] <= _ORDER[found.get(code, "info")]:
                 found[code] = severity
     return found
 
@@ -121,7 +120,7 @@ def _of_codes(rows: Sequence[HostRow], facts: FleetFacts) -> Iterator[_Step]:
         first = next((row for row in at_fault if _heals(code, row)), at_fault[0])
         yield _Step(
             (_ORDER[severity], places[first.key]),
-            Cell(text=severity or "not known", meaning=_MEANINGS.get(severity, Meaning.UNREAD)),
+            severity_cell(severity),
             code,
             at_fault,
             first,

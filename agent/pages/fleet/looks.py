@@ -69,6 +69,15 @@ def glyph(condition: Condition) -> str:
     return "" if GLYPHS[condition] in NO_GLYPH else GLYPHS[condition]
 
 
+#: The colour of each severity of a finding.
+SEVERITIES = MappingProxyType({"error": Meaning.WRONG, "warning": Meaning.FOREIGN, "info": Meaning.RESERVED})
+
+
+def severity_cell(severity: str) -> Cell:
+    """Return the cell of a table that names the severity; "" stands for a severity that is not known."""
+    return Cell(text=severity or "not known", meaning=SEVERITIES.get(severity, Meaning.UNREAD))
+
+
 def state_cell(condition: Condition) -> Cell:
     """Return the cell of a table that names the condition."""
     return Cell(text=WORDS[condition], meaning=MEANINGS[condition])

@@ -85,17 +85,21 @@ def wasted(facts: FleetFacts) -> Section:
 
 def unknown_of(facts: FleetFacts, is_known: Callable[[HostSeen], bool]) -> int:
     """Return the number of hosts about which nothing is known, or for which ``is_known`` returns False."""
-    return sum(row.seen is None or not is_known(row.seen) for row in facts.view.rows)
+    return sum(_lacks(row, is_known) for row in facts.view.rows)
 
 
 def sold_twice_unknown(facts: FleetFacts) -> int:
     """Return the number of hosts whose amounts sold twice are not known."""
-    return sum(map(lacks_sold_twice, facts.view.rows))
+    return unknown_of(facts, _SOLD_TWICE.is_known)
 
 
 def lacks_sold_twice(row: HostRow) -> bool:
     """Return whether the host's amounts sold twice are not known."""
-    return row.seen is None or not _SOLD_TWICE.is_known(row.seen)
+    return _lacks(row, _SOLD_TWICE.is_known)
+
+
+def _lacks(row: HostRow, is_known: Callable[[HostSeen], bool]) -> bool:
+    return row.seen is None or not is_known(row.seen)
 
 
 def _section(facts: FleetFacts, loss: _Loss) -> Section:

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agent.pages.blocks import Block, Cell, Column, Meaning, Paragraph, Table
+from agent.pages.blocks import Block, Cell, Column, Paragraph, Table
 from agent.pages.fleet.facts import FleetFacts, NewFinding
 from agent.pages.fleet.first_steps import severities
+from agent.pages.fleet.looks import severity_cell
 from agent.pages.fleet.wording import marked_names, oldest, stamp_of
 from agent.pages.page import Section
 from agent.pages.tables import cut
 
 MOST_LISTED = 12
 _HEADING = "What changed last"
-_MEANINGS = {"error": Meaning.WRONG, "warning": Meaning.FOREIGN, "info": Meaning.RESERVED}
 _OF_REPORTS = (
     "These are the newest findings of all hosts. Reports do not contain repairs: heal, undo and adopt are in the "
     "section Journal of each host's own page (stocktake report --html FILE on that host)."
@@ -64,7 +64,7 @@ def _table(found: list[tuple[str, NewFinding]], facts: FleetFacts) -> Table:
             (
                 Cell(text=stamp_of(each.first_seen, facts.at)),
                 Cell(text=names.get(host, host)),
-                Cell(text=each.severity or "not known", meaning=_MEANINGS.get(each.severity, Meaning.UNREAD)),
+                severity_cell(each.severity),
                 Cell(text=each.code),
                 *(() if is_short else (Cell(text=cut(each.headline)),)),
             )
