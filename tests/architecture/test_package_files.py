@@ -70,7 +70,7 @@ def test_every_file_that_the_debian_package_installs_exists():
     assert [name for name in taken if not glob.glob(str(ROOT / name))] == []
 
 
-def test_the_package_installs_a_configuration_with_role_observer():
+def test_the_packaged_configuration_file_sets_the_agent_role_to_observer():
     options = [line for line in (PACKAGING / "stocktake.conf").read_text().splitlines() if line and line[0] != "#"]
     assert options == ["[agent]", "role = observer"]
 

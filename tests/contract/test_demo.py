@@ -113,7 +113,7 @@ def test_in_demo_story_5_leaked_allocations_make_free_vcpu_and_disk_gb_negative(
     assert [row["promised"] for row in incoming] == [8]
 
 
-def test_the_demo_explains_why_no_demo_host_has_role_companion(document):
+def test_the_demo_explains_why_its_agents_have_role_owner_and_not_companion(document):
     (said,) = [line for line in document["simulated"] if line.startswith("nova-compute: ")]
     assert "both agents have role owner" in said
     assert "Beside a running nova-compute the role is companion" in said
@@ -231,7 +231,7 @@ def _changes(practice, number, heal):
 
 
 @pytest.mark.root
-def test_printed_commands_repair_practice_faults_that_heal_does_not_repair(practice):
+def test_commands_that_audit_prints_repair_the_faults_that_heal_leaves_alone(practice):
     said = on_host(practice, 1, "stocktake audit")
     commands = re.findall("^ hand: ((?:lvremove|python3|rm) .*)$", said, re.MULTILINE)
     assert len(commands) == 4
@@ -247,7 +247,7 @@ def test_printed_commands_repair_practice_faults_that_heal_does_not_repair(pract
 
 
 @pytest.mark.root
-def test_demo_with_option_end_and_no_folder_removes_none_of_several_clouds(practice):
+def test_demo_end_without_a_folder_removes_nothing_if_two_clouds_are_kept(practice):
     document, folder = practice
     copy = folder / "stocktake-demo-another"
     copy.mkdir()
@@ -266,7 +266,7 @@ def test_demo_with_option_end_and_no_folder_removes_none_of_several_clouds(pract
     assert Path(document["folder"]).exists()
 
 
-def test_with_option_keep_the_demo_json_has_a_full_path_command_for_each_story(tmp_path):
+def test_demo_keep_gives_each_story_in_the_json_a_command_with_its_full_path(tmp_path):
     done = run(tmp_path, "--keep", "-f", "json")
     try:
         asks = [story["ask"] for story in json.loads(done.stdout)["stories"]]

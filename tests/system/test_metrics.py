@@ -93,7 +93,7 @@ def test_an_invalid_metrics_option_ends_the_agent_with_exit_code_78(agent, line,
 
 
 @needs_mounts
-def test_node_exporter_gets_the_last_metrics_file_if_the_file_system_is_full(agent):
+def test_node_exporter_reads_the_last_complete_metrics_file_if_the_disk_is_full(agent):
     """The daemon logs the failure, and node_exporter serves the last complete file without a scrape error."""
     mounts = Mounts()
     folder, full = agent.folder / "node", agent.folder / "node" / "full"

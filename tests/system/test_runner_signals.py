@@ -129,7 +129,7 @@ def test_the_daemon_sends_no_ready_to_systemd_before_the_first_audit_ends(daemon
     daemon.until_told("READY=1")
 
 
-def test_the_daemon_sends_ready_after_a_timeout_if_the_first_audit_is_slow(daemon):
+def test_the_daemon_sends_ready_after_a_timeout_while_the_first_audit_runs(daemon):
     daemon.start("audit start-up", audit_s=ENDLESS_S, ready_after_s=0.5)
     daemon.until_told("READY=1\nSTATUS=first audit runs")
     assert "report clean" not in daemon.lines
@@ -177,7 +177,7 @@ def test_the_daemon_exits_with_1_if_its_stop_exceeds_the_timeout(daemon):
     assert "agent stop incomplete" in daemon.log()
 
 
-def test_during_a_slow_stop_sigint_ends_the_daemon_but_another_sigterm_does_not(daemon):
+def test_a_slow_stop_ignores_a_second_sigterm_but_sigint_ends_the_daemon(daemon):
     daemon.start("audit start-up", audit_s=ENDLESS_S, deaf=True, graceful_s=ENDLESS_S)
     daemon.send(signal.SIGTERM)
     daemon.until_line("events stopped")

@@ -34,7 +34,7 @@ def test_a_device_spec_entry_whose_devices_match_earlier_entries_is_reported():
     assert dict(found.facts)["devices_taken"] == 12
 
 
-def test_each_unmatched_entry_has_its_own_finding_even_if_pci_reporting_is_off():
+def test_two_unmatched_entries_give_two_findings_even_if_pci_reporting_is_off():
     chosen = pci_settings({"vendor_id": "1234"}, {"vendor_id": "1234"}, report=False)
     first, second = findings(world(device(GPU)), CODE, chosen)
     assert first.id != second.id
@@ -50,5 +50,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("facts", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_each_entry_has_a_device_or_a_device_cannot_be_read(facts, chosen):
+def test_no_finding_if_all_entries_match_devices_or_a_device_cannot_be_read(facts, chosen):
     assert findings(facts, CODE, chosen) == ()

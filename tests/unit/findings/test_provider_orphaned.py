@@ -68,5 +68,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_provider_is_empty_or_missing_or_was_not_read(world):
+def test_no_orphan_is_reported_if_the_provider_is_empty_missing_or_unread(world):
     assert findings(world, CODE) == ()

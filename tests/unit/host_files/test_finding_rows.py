@@ -73,7 +73,7 @@ def test_a_saved_finding_keeps_20_pieces_of_evidence_and_the_original_digest():
     assert (len(found.finding.evidence), found.evidence_digest, found.id) == (20, "d", finding.id)
 
 
-def test_above_a_limit_only_the_worst_and_oldest_findings_keep_their_texts(monkeypatch):
+def test_if_many_findings_are_saved_only_the_worst_and_oldest_keep_their_texts(monkeypatch):
     monkeypatch.setattr(finding_rows, "MOST_TEXTS", 2)
     error = dataclasses.replace(FINDING, severity=Severity.ERROR, subject="error")
     old, new = (dataclasses.replace(FINDING, subject=name) for name in ("old", "new"))

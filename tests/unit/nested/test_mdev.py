@@ -127,7 +127,7 @@ LEFT_ALONE = {
 
 
 @pytest.mark.parametrize(("libvirt", "chosen"), LEFT_ALONE.values(), ids=LEFT_ALONE.keys())
-def test_a_gone_or_disabled_or_unreadable_card_keeps_its_provider_unchanged(libvirt, chosen):
+def test_the_provider_of_a_removed_disabled_or_unreadable_card_is_unchanged(libvirt, chosen):
     old = child(GPU_06, inventory("VGPU", 4), traits=frozenset())
     tree = tree_of(snapshot(libvirt=libvirt, placement=standing(old)), chosen)
     assert GPU_06 not in below(tree)
@@ -162,7 +162,7 @@ def test_unreadable_devices_stop_updates_of_the_mdev_providers(libvirt, lost, wh
     assert ("mdev providers", why) in {(held.what, held.why) for held in decided(world, ONE_TYPE).plan.held_back}
 
 
-def test_an_existing_child_provider_keeps_its_uuid_but_not_obsolete_classes():
+def test_the_agent_keeps_the_uuid_of_a_card_provider_and_removes_old_classes():
     old = child(GPU_06, inventory("CUSTOM_OLD", 4), inventory("VGPU", 1))
     tree = tree_of(snapshot(libvirt=CARDS, placement=standing(old)), ONE_TYPE)
     found = below(tree)[GPU_06]
@@ -179,7 +179,7 @@ def test_an_obsolete_mdev_provider_with_allocations_is_not_deleted():
     assert (old.uuid, why) in {(h.provider_uuid, h.why) for h in plan.held_back}
 
 
-def test_s106_no_mdev_provider_is_published_while_vgpu_is_allocated_on_the_root():
+def test_s106_no_mdev_provider_is_published_while_the_root_has_vgpu_allocations():
     """Unlike nova-compute, the agent reports a finding and goes on; an audit itself never moves the allocation."""
     world = snapshot(
         libvirt=CARDS,
@@ -229,7 +229,7 @@ def test_no_mdev_provider_is_added_or_withdrawn_if_libvirt_cannot_be_read():
     assert family.withdrawn(blind, ONE_TYPE) == frozenset()
 
 
-def test_a_child_provider_whose_name_has_another_prefix_is_unchanged():
+def test_the_agent_leaves_a_child_provider_with_another_name_prefix_unchanged():
     """A tree may have a child with another prefix (an operator's own): only ``<node>_<name>`` is the agent's."""
     other = dataclasses.replace(child(GPU_06), name=f"other_{GPU_06}", uuid=uuid("other"))
     tree = tree_of(snapshot(libvirt=CARDS, placement=standing(other)), CAPPED)

@@ -51,7 +51,7 @@ def test_a_report_is_stale_after_three_audit_intervals(now, interval_s, stale):
     assert any("is stocktake-agent running?" in line for line in status_lines(found)) is stale
 
 
-def test_the_status_document_adds_age_interval_and_free_amounts_to_the_audit():
+def test_the_status_document_contains_the_audit_its_age_and_the_free_amounts():
     found = status_document(told())
     assert found["schema_version"] == 1
     assert (found["outcome"], found["age_s"], found["interval_s"]) == ("findings", 120.0, 60.0)
@@ -74,7 +74,7 @@ def test_the_status_text_explains_a_negative_free_amount():
     assert free_rows(status_lines(told(report))) == [[name, "VCPU", "-43", "73"], explained]
 
 
-def test_the_status_text_groups_equal_providers_and_lists_others_separately():
+def test_the_status_text_shows_providers_with_equal_amounts_in_one_row():
     report = copy.deepcopy(DOCUMENT)
     row = {**report["inventory"][0], "resource_class": "CUSTOM_PCI", "free": 1.0, "used": 0}
     used = {**row, "provider": "dev-7", "free": 0.0, "used": 1}

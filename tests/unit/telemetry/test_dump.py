@@ -26,7 +26,7 @@ def test_the_sigusr2_report_shows_code_state_and_age_of_a_finding():
     assert found["Live findings"] == f"error allocation-stale-move unknown, 240 s old, id {finding.finding.id}"
 
 
-def test_a_finding_without_a_valid_start_time_is_reported_as_of_unknown_age():
+def test_the_sigusr2_report_shows_an_unknown_age_if_the_start_time_is_invalid():
     finding = replace(seen(leak()), first_seen_at="long ago")
     assert "of unknown age" in told(Condition(waiting=(), report=report_of(finding)))["Live findings"]
 
@@ -70,7 +70,7 @@ def test_a_control_character_in_an_error_is_escaped_in_the_sigusr2_report():
     assert "\x1b" not in told(Condition(waiting=(), report=report))["Last audit"]
 
 
-def test_the_log_line_of_a_sigusr2_report_names_the_last_audit_and_wait_reasons():
+def test_the_log_line_for_sigusr2_contains_the_last_audit_id_and_wait_reasons():
     report = report_of(seen(leak()))
     fields = fields_of(Condition(waiting=("interval",), report=report))
     assert (fields["waiting"], fields["last_audit_id"]) == (("interval",), report.audit_id)
