@@ -45,14 +45,20 @@ def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def messages(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Yield all texts that are not docstrings; {…} stands for an inserted value."""
+    """Yield all texts that are neither docstrings nor regular expressions; {…} stands for an inserted value."""
+    compiled = [
+        node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "re.compile"
+    ]
+    patterns = {id(value) for call in compiled for value in ast.walk(call)}
     inner = {id(value) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for value in ast.walk(node)}
     silent = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
             parts = (part.value if isinstance(part, ast.Constant) else "{…}" for part in node.values)
             yield node.lineno, "".join(map(str, parts))
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inner | silent:
+        elif (
+            isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inner | silent | patterns
+        ):
             yield node.lineno, node.value
 
 
