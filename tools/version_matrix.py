@@ -87,7 +87,7 @@ COLUMNS = (
             "tests/contract/test_reshape.py::test_heal_reports_that_placement_allows_a_reshape_only_to_role_service",
             "tests/contract/test_reshape.py::test_a_reshape_that_exceeds_capacity_is_refused_and_moves_nothing",
             "tests/contract/test_reshape.py::test_s107_heal_moves_mem_encryption_allocations_to_the_sev_child_provider",
-            "tests/contract/test_reshape.py::test_s125_heal_adds_missing_pci_devices_to_the_allocations_of_a_guest",
+            "tests/contract/test_reshape.py::test_s125_the_heal_command_adds_a_missing_pci_device_to_an_allocation",
             "tests/contract/test_pci_in_placement.py",
         ),
     ),

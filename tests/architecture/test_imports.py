@@ -151,7 +151,8 @@ def test_a_pure_module_has_no_global_statement(module: str):
     assert states == []
 
 
-def test_the_audit_package_imports_agent_ports_but_no_module_of_agent_sources():
+def test_no_module_of_the_audit_package_imports_the_agent_sources_package():
+    """The audit package imports the interfaces in ``agent.ports`` instead."""
     pipeline = [name for name in MODULES if _within(name, ("agent.audit",))]
     edges = ("agent.sources", "agent.ports")
     seen = {name for module in pipeline for _, name in imports(MODULES[module]) if _within(name, edges)}

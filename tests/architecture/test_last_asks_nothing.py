@@ -54,13 +54,15 @@ def asking(modules: set[str]) -> set[str]:
     return {module for module in modules if module.startswith(ASKING)}
 
 
-def test_commands_run_with_option_last_import_no_module_that_reads_a_source():
+def test_printing_the_last_report_imports_no_code_that_asks_nova_or_libvirt():
+    """``status`` and ``--last`` print the report that the daemon saved; no import of theirs reads a source."""
     reached = reached_from("agent.cmd.daemon_report")
     assert {"agent.host_files.reports", "agent.host_files.saved_report", "agent.config.load"} <= reached
     assert asking(reached) == set()
 
 
-def test_the_import_search_finds_the_source_modules_of_the_audit_command():
+def test_the_import_search_finds_modules_that_read_data_for_the_audit_command():
+    """A check of the search that the test above relies on."""
     assert {"agent.audit.run", "agent.cmd.wiring", "agent.sources.storage.images"} <= asking(
         reached_from("agent.cmd.audited")
     )

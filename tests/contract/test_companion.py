@@ -124,7 +124,7 @@ def writes(host: AgentHost, door: Gateway) -> list[str]:
     return door.writes[before:]
 
 
-def test_in_role_companion_the_agent_allocates_for_guests_unknown_to_nova(placement, host, door):
+def test_an_agent_in_role_companion_allocates_for_guests_unknown_to_nova(placement, host, door):
     before = placement.inventories(host.provider_uuid), placement.traits(host.provider_uuid)
     guests(host, ghost=(2, 512), other=(1, 256))
     assert host.agent("--once").code == 3
@@ -137,7 +137,7 @@ def test_in_role_companion_the_agent_allocates_for_guests_unknown_to_nova(placem
     assert door.writes == [f"PUT /allocations/{own(host)}"]
 
 
-def test_in_role_companion_the_allocation_follows_changes_of_unknown_guests(placement, host, door):
+def test_an_agent_in_role_companion_adapts_its_allocation_to_unknown_guests(placement, host, door):
     steps = [
         ({"a": (1, 128)}, {"VCPU": 1, "MEMORY_MB": 128}),
         ({"a": (1, 128), "b": (4, 1024)}, {"VCPU": 5, "MEMORY_MB": 1152}),
@@ -155,7 +155,7 @@ def test_in_role_companion_the_allocation_follows_changes_of_unknown_guests(plac
     assert record["consumer_type"] == OWN_TYPE
 
 
-def test_in_role_companion_the_agent_recreates_its_deleted_allocation(placement, host, door):
+def test_an_agent_in_role_companion_recreates_its_allocation_after_a_deletion(placement, host, door):
     guests(host, ghost=(2, 512))
     host.agent("--once")
     placement.release(own(host))
@@ -174,7 +174,7 @@ def at_our_first_put(door: Gateway, host: AgentHost, act) -> None:
     door.before = before
 
 
-def test_in_role_companion_the_agent_allocates_less_if_instances_took_capacity(placement, host, door):
+def test_an_agent_in_role_companion_allocates_less_if_instances_took_capacity(placement, host, door):
     """Of 8 x 4 = 32 VCPU, instances take 30 between the agent's read and its write; 2 are left for the guest's 3."""
     guests(host, ghost=(3, 512))
     at_our_first_put(door, host, lambda: _schedule(placement, host, VCPU=6, times=5))
@@ -186,7 +186,7 @@ def test_in_role_companion_the_agent_allocates_less_if_instances_took_capacity(p
     assert "1 VCPU could not be allocated" in told(host, "unmanaged-use-unplaced")["VCPU"]["actual"]
 
 
-def test_in_role_companion_a_409_with_an_undefined_error_code_is_not_retried(placement, host, door):
+def test_an_agent_in_role_companion_does_not_retry_an_undefined_409_error(placement, host, door):
     guests(host, ghost=(3, 512))
     body = b'{"errors": [{"status": 409, "title": "x", "detail": "VCPU is full", "code": "placement.undefined_code"}]}'
     door.before = lambda asked: Answer(status=409, body=body) if asked.is_write else None
@@ -241,7 +241,8 @@ def test_an_audit_reads_placement_again_if_the_agents_allocation_was_deleted(pla
     assert held(placement, host) == {}
 
 
-def test_in_role_companion_memory_mb_is_allocated_even_if_no_vcpu_is_free(placement, host, door):
+def test_an_agent_in_role_companion_allocates_memory_even_if_no_vcpu_is_free(placement, host, door):
+    """It allocates what a guest unknown to nova uses."""
     for _ in range(4):
         _schedule(placement, host, VCPU=8)
     guests(host, ghost=(3, 512))
@@ -268,7 +269,8 @@ def test_in_role_companion_memory_mb_is_allocated_even_if_no_vcpu_is_free(placem
     ],
     ids=str,
 )
-def test_allocations_in_role_companion_obey_min_unit_max_unit_and_step_size(placement, host, door, limits, expected):
+def test_an_agent_in_role_companion_allocates_within_the_inventory_limits(placement, host, door, limits, expected):
+    """The limits are ``min_unit``, ``max_unit``, ``step_size`` and the capacity."""
     changed = NOVAS["VCPU"] | {"max_unit": 16} | limits
     placement.set_inventories(host.provider_uuid, NOVAS | {"VCPU": changed})
     guests(host, ghost=(5, 512))
@@ -278,7 +280,7 @@ def test_allocations_in_role_companion_obey_min_unit_max_unit_and_step_size(plac
     assert ("VCPU" in told(host, "unmanaged-use-unplaced")) == (expected.get("VCPU", 0) < 5)
 
 
-def test_in_role_companion_the_allocation_stays_if_the_database_is_unreadable(placement, host, door):
+def test_an_agent_in_role_companion_keeps_its_allocation_without_a_database(placement, host, door):
     guests(host, ghost=(2, 512))
     host.agent("--once")
     guests(host)
@@ -290,7 +292,7 @@ def test_in_role_companion_the_allocation_stays_if_the_database_is_unreadable(pl
     assert held(placement, host) == {}
 
 
-def test_in_role_companion_the_allocation_stays_if_libvirt_is_unreadable(placement, host, door):
+def test_an_agent_in_role_companion_keeps_its_allocation_without_libvirt(placement, host, door):
     guests(host, ghost=(2, 512))
     host.agent("--once")
     (host.folder / "node.xml").write_text("<node>")
@@ -298,7 +300,7 @@ def test_in_role_companion_the_allocation_stays_if_libvirt_is_unreadable(placeme
     assert held(placement, host) == {"VCPU": 2, "MEMORY_MB": 512}
 
 
-def test_in_role_companion_nothing_is_written_below_microversion_1_38(placement, host, door):
+def test_an_agent_in_role_companion_writes_nothing_below_microversion_1_38(placement, host, door):
     root = {"versions": [{"id": "v1.0", "min_version": "1.0", "max_version": "1.37", "status": "CURRENT"}]}
     door.before = lambda asked: Answer(status=200, body=json.dumps(root).encode()) if asked.path == "/" else None
     guests(host, ghost=(2, 512))
@@ -309,7 +311,7 @@ def test_in_role_companion_nothing_is_written_below_microversion_1_38(placement,
     assert all("1.38" in f["actual"] for f in found.values())
 
 
-def test_in_role_companion_the_agent_does_not_create_a_missing_provider(placement, host, door):
+def test_an_agent_in_role_companion_does_not_create_a_missing_provider(placement, host, door):
     placement.delete_provider(host.provider_uuid)
     guests(host, ghost=(2, 512))
     host.agent("--once")
@@ -317,7 +319,7 @@ def test_in_role_companion_the_agent_does_not_create_a_missing_provider(placemen
     assert "nova-compute has not created" in host.report()["audit"]["plan"]["held_back"][0]["why"]
 
 
-def test_report_and_ledger_show_an_allocation_written_in_role_companion(placement, host):
+def test_report_and_ledger_show_what_an_agent_in_role_companion_allocated(placement, host):
     guests(host, ghost=(2, 512))
     host.agent("--once")
     (write,) = host.report()["audit"]["plan"]["writes"]
@@ -342,8 +344,11 @@ def writes_of_the_takeover(host: AgentHost, door: Gateway) -> list[str]:
     return until(lambda: writes(host, door), 60, "the takeover")
 
 
-def test_role_owner_raises_reserved_before_deleting_role_companions_allocation(placement, host, door):
-    """The test asks Placement for candidates, as the scheduler does, before and after each of the agent's writes."""
+def test_an_agent_in_role_owner_reserves_before_it_deletes_its_allocation(placement, host, door):
+    """The agent made the allocation in role companion, for guests unknown to nova.
+
+    The test asks Placement for candidates, as the scheduler does, before and after each of the agent's writes.
+    """
     guests(host, ghost=(4, 512))
     host.agent("--once")
     left = offered(placement, host, "MEMORY_MB")
@@ -368,7 +373,8 @@ def test_role_owner_raises_reserved_before_deleting_role_companions_allocation(p
 
 
 @pytest.mark.parametrize("answer", [400, 503])
-def test_role_owner_keeps_role_companions_allocation_until_inventory_is_written(placement, host, door, answer):
+def test_an_agent_in_role_owner_keeps_its_allocation_if_inventory_is_refused(placement, host, door, answer):
+    """In role companion, the agent allocated the use of guests unknown to nova; an owner reserves it instead."""
     guests(host, ghost=(4, 512))
     host.agent("--once")
     _owner(host)
@@ -381,7 +387,8 @@ def test_role_owner_keeps_role_companions_allocation_until_inventory_is_written(
     assert held(placement, host) == {}
 
 
-def test_role_owner_keeps_role_companions_allocation_if_the_database_is_down(placement, host, door):
+def test_an_agent_in_role_owner_keeps_its_allocation_if_the_database_is_down(placement, host, door):
+    """In role companion, the agent allocated the use of guests unknown to nova; an owner reserves it instead."""
     guests(host, ghost=(4, 512))
     host.agent("--once")
     _owner(host)
@@ -396,7 +403,7 @@ def test_role_owner_keeps_role_companions_allocation_if_the_database_is_down(pla
 
 
 @pytest.mark.root
-def test_in_role_companion_disk_gb_is_allocated_while_unknown_lvm_volumes_exist(placement, host, door, tmp_path):
+def test_an_agent_in_role_companion_allocates_disk_for_unknown_lvm_volumes(placement, host, door, tmp_path):
     """A companion counts a volume that the operator made by hand, on a real volume group."""
     rig = make_group(tmp_path, f"vg{host.provider_uuid[:8]}", 6 * GIB)
     try:

@@ -202,7 +202,7 @@ def test_the_observer_role_reports_no_rival_writer_for_changes_by_other_clients(
     assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 8
 
 
-def test_a_temporary_provider_uuid_of_role_observer_is_never_published(placement, host):
+def test_a_provider_uuid_made_up_in_role_observer_is_never_written_to_placement(placement, host):
     """A reload makes the observer an owner: the agent stores a new identity on disk before its first write."""
     host.provider_uuid = ""
     (host.folder / "compute_id").unlink()

@@ -154,7 +154,7 @@ def test_heal_reads_all_migrations_of_an_instance_even_between_other_hosts(host)
     assert elsewhere.uuid in why
 
 
-def test_heal_leaves_a_leak_alone_during_three_audits_by_nova_compute(host):
+def test_heal_waits_for_three_nova_compute_audits_before_it_removes_a_leak(host):
     host.agent.configure({"DEFAULT": {"update_resources_interval": 60}})
     host.rest.allocate({host.agent.provider_uuid: OF_B}, uuid("gone"))
     host.cell(host.instance("gone", deleted=True, vm_state="deleted"))
@@ -163,7 +163,7 @@ def test_heal_leaves_a_leak_alone_during_three_audits_by_nova_compute(host):
     assert refusal["why"].endswith("and three of nova-compute's audits take 180 s")
 
 
-def test_a_rewritten_allocation_resets_the_audit_count_of_its_finding_to_1(host):
+def test_a_finding_has_audit_count_1_again_after_nova_rewrote_its_allocation(host):
     """Equal amounts, but another generation: nova removed the allocation and set it again, as in a move."""
     here, consumer = host.agent.provider_uuid, uuid("gone")
     host.rest.allocate({here: OF_B}, consumer)

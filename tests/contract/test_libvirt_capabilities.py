@@ -236,7 +236,7 @@ class TestSystemLibvirtd:
         (part,) = found.missing
         assert re.match(r"the call needs a read-write connection, but the agent got none: .*/nowhere/sock", part.why)
 
-    def test_machine_capabilities_are_listed_as_missing_if_no_emulator_can_start(self, system):
+    def test_machine_types_are_listed_as_missing_if_their_emulator_cannot_start(self, system):
         text = re.sub(
             r"<emulator>.*?</emulator>", "<emulator>/nowhere/qemu</emulator>", virsh("capabilities", uri=system.uri)
         )

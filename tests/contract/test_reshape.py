@@ -739,7 +739,7 @@ def hands_out(cards: Cards, *guests: str) -> None:
     cards.agent.configure()
 
 
-def test_s125_heal_adds_missing_pci_devices_to_the_allocations_of_a_guest(cards):
+def test_s125_the_heal_command_adds_a_missing_pci_device_to_an_allocation(cards):
     """No reshape is needed: an audit can publish the device first, so heal changes one consumer only."""
     hands_out(cards, cards.one)
     cards.rest.set_inventories(cards.root, {name: offer for name, offer in OLD.items() if name != "VGPU"})

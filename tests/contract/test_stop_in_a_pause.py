@@ -104,7 +104,7 @@ def test_a_stop_request_ends_the_wait_of_an_audit_early(wired):
     assert ends_early(wired, lambda: wired.parts.clock.wait(PAUSE_S))
 
 
-def test_a_stop_request_ends_the_pause_before_a_read_of_overloaded_placement(placement, wired):
+def test_a_stop_request_shortens_the_pause_that_precedes_a_placement_read(placement, wired):
     """heal reads a consumer before and after its change, and pauses before such a read if Placement is overloaded."""
     root, consumer = placement.make_provider(), placements.new_uuid()
     placement.set_inventories(root, {"VCPU": {"total": 8}})

@@ -296,7 +296,7 @@ def test_watch_prints_a_line_for_each_message_if_its_output_is_a_pipe(host):
     assert all(line.split()[0] == host.name and " vcpu=" in line for line in told)
 
 
-def test_watch_shows_hosts_with_a_nova_service_that_send_no_message(host):
+def test_the_watch_command_lists_silent_hosts_that_have_a_nova_service(host):
     with host.rows() as connection:
         for number, (name, disabled) in enumerate((("cmp-gone", False), ("cmp-disabled", True)), start=9001):
             service = Service(

@@ -91,7 +91,7 @@ def test_the_agent_exits_with_78_if_state_dir_is_a_file(agent):
     assert "Traceback" not in answer.stderr
 
 
-def test_a_run_with_option_once_writes_a_partial_report_if_placement_is_down(agent):
+def test_a_single_audit_writes_a_partial_report_if_placement_is_down(agent):
     answer = agent.once()
     assert answer.returncode == 2
     assert agent.report()["outcome"] == "partial"

@@ -131,7 +131,8 @@ def test_a_new_provider_uuid_is_stored_before_the_first_placement_request(placem
 
 
 @pytest.mark.parametrize("dry", ["observer", "--no-publish"])
-def test_no_compute_id_is_stored_in_role_observer_or_with_option_no_publish(placement, host, dry):
+def test_an_agent_in_role_observer_or_in_a_dry_run_stores_no_compute_id(placement, host, dry):
+    """A dry run is one with ``--no-publish``."""
     arguments = ["--once"]
     if dry == "observer":
         host.configure({"agent": {"role": "observer"}})

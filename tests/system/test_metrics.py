@@ -36,7 +36,7 @@ def value(body, series):
     return float(found[0]) if found else None
 
 
-def test_a_daemon_without_placement_serves_metrics_and_replaces_its_file(agent):
+def test_without_placement_the_daemon_serves_metrics_and_writes_a_metrics_file(agent):
     port, folder = free_port(), agent.folder / "node"
     folder.mkdir()
     file = folder / "stocktake.prom"

@@ -210,7 +210,7 @@ def without_times(value):
     return [without_times(inner) for inner in value] if isinstance(value, list) else value
 
 
-def test_except_for_times_an_agent_without_root_reports_the_same_as_with_root(
+def test_an_agent_without_root_reports_the_same_as_root_apart_from_timestamps(
     own: ProbeSocket, tmp_path, placement, monkeypatch
 ):
     # A file system of its own: the free space of the host's own file system changes all the time.
@@ -235,7 +235,8 @@ def test_except_for_times_an_agent_without_root_reports_the_same_as_with_root(
         assert [pair for pair in zip(ours, roots, strict=True) if pair[0] != pair[1]] == []
 
 
-def test_an_invalid_probe_answer_causes_a_finding_per_source_and_no_write(own: ProbeSocket, tmp_path, placement):
+def test_after_an_invalid_probe_answer_images_and_lvm_are_reported_unavailable(own: ProbeSocket, tmp_path, placement):
+    """The probe is the agent's helper that runs as root. The inventories in Placement stay the same."""
     with contextlib.closing(rigs.make_group(tmp_path, "vg0", 8 << 30)) as group:
         uuid = new_uuid()
         agent = OnceAgent(own, "a", placement.server.url, uuid=uuid, owner=NOBODY, probe=f"probe_socket = {own.path}")
@@ -290,14 +291,16 @@ def test_an_agent_without_privileges_reports_images_that_only_root_may_read(own:
         assert "EACCES" in json.dumps(as_nobody(alone.once, first=creator.once))
 
 
-def test_the_image_read_fails_for_a_disk_that_libvirt_did_not_name_to_the_probe(own: ProbeSocket):
+def test_the_probe_does_not_measure_a_disk_that_libvirt_did_not_list(own: ProbeSocket):
+    """The probe is the helper that runs as root and measures storage for the agent."""
     own.serve()
     disk = GuestFile(path="/srv/guest/disk", format="qcow2")
     with pytest.raises(SourceUnavailable, match="did not measure /srv/guest/disk: libvirt named other disks"):
         ProbeMeter(own.path).measure(frozenset({disk}), lambda _path: None)
 
 
-def test_without_libvirt_the_probe_measures_only_the_instances_folder(own: ProbeSocket):
+def test_if_libvirt_is_down_the_probe_measures_only_the_instances_folder(own: ProbeSocket):
+    """The probe is the helper that runs as root and measures storage for the agent."""
     own.configure(uri="test:///nowhere.xml")
     own.serve()
     assert len(ProbeMeter(own.path).measure(frozenset(), lambda _path: None).image_stores) == 1

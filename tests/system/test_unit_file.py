@@ -89,7 +89,7 @@ def test_systemd_analyze_gives_the_probe_an_exposure_of_at_most_4(units):
 
 @NEEDS_ANALYZE
 @pytest.mark.parametrize("name", ["stocktake-probe@.service", "stocktake-probe.socket", UNIT.name])
-def test_systemd_analyze_accepts_every_line_of_the_units_of_the_probe(units, tmp_path, name):
+def test_systemd_analyze_reports_no_problem_in_the_unit_files_of_stocktake(units, tmp_path, name):
     for path in units.glob("*.service"):
         path.write_text(re.sub(r"/usr/bin/stocktake-\w+", "/bin/true", path.read_text()))
     answer = analyze("verify", "--recursive-errors=no", str(units / name.replace("@.", "@1.")))
@@ -130,7 +130,7 @@ def test_the_timeouts_in_the_systemd_unit_exceed_the_timeouts_of_the_agent(servi
     assert int(service["WatchdogSec"]) >= 10
 
 
-def test_the_unit_does_not_require_libvirt_or_restart_on_exit_codes_5_and_78(service):
+def test_the_service_requires_no_unit_and_is_not_restarted_after_exit_5_or_78(service):
     text = UNIT.read_text()
     assert "Requires=" not in text
     assert "BindsTo=" not in text

@@ -142,7 +142,7 @@ def test_law_1_an_obsolete_provider_is_deleted_unless_it_has_allocations(world):
 
 
 @given(worlds())
-def test_law_1_child_providers_have_unique_names_and_the_owner_trait(world):
+def test_law_1_child_providers_have_unique_names_and_the_trait_of_this_agent(world):
     wanted = children_and_root(decision_of(world))
     assert len({provider.name for provider in wanted}) == len(wanted)
     for provider in wanted[1:]:

@@ -156,7 +156,7 @@ def test_the_why_command_suggests_a_provider_for_a_mistyped_in_tree_uuid(host, r
     assert host.run("why", "--resource", "VCPU=1", "--in-tree", "00000000").code == 127
 
 
-def test_the_why_command_exits_3_for_a_host_outside_the_member_of_aggregate(host, rest):
+def test_the_why_command_exits_3_for_a_host_outside_the_requested_aggregate(host, rest):
     aggregate = new_uuid()
     rest.set_aggregates(rest.make_provider(), aggregate)
     code, document = document_of(host, "--resource", "VCPU=1", "--member-of", aggregate)
@@ -199,7 +199,8 @@ def test_a_host_without_numa_cells_refuses_only_requests_for_numa_cells(host):
     assert document_of(host, "--resource", "VCPU=1")[1]["host"]["obstacles"] == []
 
 
-def test_option_everywhere_of_why_omits_a_host_that_lacks_requested_numa_cells(host, rest):
+def test_the_why_command_refuses_this_host_if_it_lacks_the_requested_numa_cells(host, rest):
+    """With ``--everywhere``, the other hosts that Placement offers still count as fitting."""
     wanted = ("--resource", "VCPU=1", "--numa-nodes", "1", "--everywhere")
     rest.set_inventories(rest.make_provider(), {"VCPU": {"total": 1}})
     code, document = document_of(host, *wanted)
@@ -220,7 +221,7 @@ def test_the_why_command_exits_3_if_the_only_host_searched_lacks_numa_cells(host
     assert (code, document["fits"], document["cloud"]["fits"]) == (3, False, 0)
 
 
-def test_the_why_command_exits_75_if_database_and_compute_id_file_are_missing(tmp_path, rest):
+def test_the_why_command_exits_75_if_it_has_neither_a_database_nor_a_compute_id(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.run("audit", "--publish")
     own.agent.configure({"state": {"connection": f"sqlite:///{tmp_path}/nowhere/cell.sqlite"}})
@@ -326,7 +327,7 @@ def test_the_why_command_sends_two_more_placement_requests_than_an_audit(host, r
     assert len(asked) == len(seen) + 2 + again == ended.document["placement"]["requests"]
 
 
-def test_the_why_command_with_everywhere_has_no_answer_if_placement_is_down(tmp_path, rest):
+def test_a_why_command_about_all_hosts_exits_75_if_placement_is_unreachable(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:9"}})
     ended = own.run("why", "--resource", "VCPU=1", "--everywhere")

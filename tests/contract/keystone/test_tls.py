@@ -116,9 +116,8 @@ def test_with_option_insecure_the_client_skips_certificate_checks_silently(
     assert [str(warning.message) for warning in told] == []
 
 
-def test_an_error_is_raised_if_a_url_has_http_for_https_or_https_for_http(
-    cloud, account, authority, secure, client_with
-):
+def test_a_url_with_the_wrong_scheme_raises_an_error(cloud, account, authority, secure, client_with):
+    """The URL has http where the server speaks TLS, or https where it does not."""
     backwards = cloud.placement.url.replace("http://", "https://")
     options = account.options(cloud.auth_url, endpoint_override=backwards, cafile=authority.path, **QUICK)
     assert "does not speak TLS: check whether the URL must begin with http://" in refused(client_with(**options))

@@ -174,7 +174,7 @@ def test_requests_within_nested_global_request_id_contexts_carry_the_outer_id(re
     assert [line.split()[4] for line in rest.log()[-2:]] == [request_id, request_id]
 
 
-def test_each_global_request_id_context_without_an_explicit_id_gets_a_new_id(rest, client):
+def test_a_new_global_request_id_is_generated_if_the_caller_gives_none(rest, client):
     ids = []
     for _ in range(2):
         with client.global_request_id() as request_id:

@@ -502,7 +502,7 @@ def test_an_audit_with_slow_response_headers_ends_at_the_client_timeout(rest, tm
         assert host.audit().report.outcome is Outcome.CLEAN
 
 
-def test_an_inventory_change_in_an_outage_causes_no_rival_writer_finding(rest, gate, one):
+def test_no_rival_writer_is_reported_if_cpus_change_while_placement_is_down(rest, gate, one):
     """An inventory wanted while Placement was unread was never written, so no other writer can have changed it."""
     for cpus in (8, 12, 16, 20):
         one.cpus = cpus + 1
@@ -541,7 +541,7 @@ def test_https_to_a_plain_http_server_makes_the_audit_partial(gate, tmp_path):
 # Retry-After.
 
 
-def test_a_get_is_repeated_successfully_after_the_retry_after_time(gate, one):
+def test_the_agent_repeats_a_read_after_the_wait_in_the_retry_after_header(gate, one):
     refusals = [page(503, Retry_After="1")]
     gate.before = lambda asked: refusals.pop() if refusals and not asked.is_write else None
     began = time.monotonic()
@@ -896,7 +896,7 @@ def test_the_token_request_goes_to_auth_url_even_after_a_redirect_of_discovery(i
         assert [asked.method for asked in public.seen] == ["GET"]
 
 
-def test_a_token_request_ignores_the_host_in_the_version_document(identity, tmp_path):
+def test_the_token_request_goes_to_auth_url_if_discovery_names_another_host(identity, tmp_path):
     """Usually the document names the public URL; the password goes to the host that was asked for the document."""
     door, keystone = identity
     with gateway() as public:

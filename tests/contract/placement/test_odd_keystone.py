@@ -123,7 +123,7 @@ def test_an_error_names_the_placement_url_after_the_keystone_catalog_was_read(re
     assert after.value.endpoint == rest.server.url
 
 
-def test_a_keystone_version_document_with_a_wrong_url_is_requested_again(rest, tmp_path):
+def test_keystone_is_asked_again_for_its_versions_after_it_gave_a_wrong_url(rest, tmp_path):
     keystone = Keystone(rest.server.url)
     client = client_before(keystone, tmp_path)
     astray = {**version(), "links": [{"rel": "self", "href": f"{KEYSTONE}/elsewhere/v3/"}]}

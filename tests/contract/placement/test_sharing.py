@@ -81,7 +81,8 @@ def test_a_sharing_provider_is_found_through_an_aggregate_of_a_child_provider(re
     assert held_of(reader.view(looking_at(root, shared_reads=500))) == {(nfs, ours, 2)}
 
 
-def test_reading_a_sharing_provider_is_optional_and_takes_two_requests(rest, reader, root, nfs):
+def test_two_more_requests_read_a_sharing_provider_if_shared_reads_is_set(rest, reader, root, nfs):
+    """Without ``shared_reads``, no request about the sharing provider is sent."""
     reader.view(looking_at(root))
     with rest.watched() as seen:
         view = reader.view(looking_at(root))
@@ -116,7 +117,8 @@ def test_successive_reads_together_cover_all_consumers_of_a_sharing_provider(res
     assert frozenset().union(*windows) == consumers
 
 
-def test_each_read_covers_suspicious_consumers_and_the_consumers_of_the_tree(rest, reader, root, nfs):
+def test_each_read_of_a_sharing_provider_covers_the_consumers_of_this_host(rest, reader, root, nfs):
+    """Even with a limit of one, it also covers the one suspect: a consumer that looked wrong in the last audit."""
     suspect, *_rest = [rest.allocate({nfs: {"DISK_GB": 1}}) for _ in range(4)]
     ours = rest.allocate({root: {"VCPU": 1}, nfs: {"DISK_GB": 1}})
     for _ in range(3):

@@ -159,7 +159,7 @@ def test_s147_standard_traits_unknown_to_placement_are_omitted_and_reported(rest
     ]
 
 
-def test_a_generation_conflict_error_lists_standard_traits_unknown_to_placement(rest, writer):
+def test_a_write_of_traits_that_placement_does_not_know_raises_a_conflict(rest, writer):
     """One set has a custom trait that was deleted and a standard trait that Placement never had.
 
     The writer raises a conflict, so that the agent decides again, and remembers the unknown standard trait.
@@ -307,7 +307,7 @@ def test_the_result_of_the_writer_contains_the_number_of_sent_requests(rest, wri
     assert applied.requests == len(seen) == 2
 
 
-def test_another_clients_write_between_two_agent_writes_raises_a_conflict(rest, tmp_path):
+def test_a_conflict_is_raised_if_another_client_wrote_between_two_agent_writes(rest, tmp_path):
     uuid = rest.make_provider()
     foreign = Meanwhile(lambda: rest.set_traits(uuid, "HW_CPU_X86_SSE"))
     writer = scripted(rest, tmp_path, on_write(2, foreign))

@@ -182,7 +182,7 @@ def test_each_field_of_a_compute_node_record_can_be_saved_separately(empty, clie
     assert read.changes(replace(wanted, host=HOST)) == ()
 
 
-def test_saving_only_fields_that_cannot_be_written_sends_no_rpc_call(empty, writer):
+def test_no_rpc_call_is_sent_if_nova_can_save_none_of_the_changed_fields(empty, writer):
     # nova would refuse a save: the row does not exist.
     apply(writer, SaveComputeNode(record=replace(RECORD, id=999, cpu_ratio=None), changed=("uuid", "cpu_ratio")))
 

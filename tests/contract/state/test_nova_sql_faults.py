@@ -190,7 +190,7 @@ def test_a_read_sets_max_statement_time_to_at_most_its_remaining_deadline(source
     assert 0 < float(limit_s) <= 30
 
 
-def test_a_read_is_consistent_if_the_default_isolation_is_read_committed(server, source_of):
+def test_a_read_is_consistent_even_if_the_server_default_is_read_committed(server, source_of):
     server.execute("SET GLOBAL TRANSACTION ISOLATION LEVEL READ COMMITTED")
     source = source_of(server.url("cell"))
     count = "SELECT COUNT(*) FROM instances"

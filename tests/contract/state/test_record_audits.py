@@ -222,7 +222,7 @@ def test_s68_the_second_audit_deletes_an_orphaned_node_and_its_empty_provider(wo
     assert (writes(third), third["outcome"]) == ([], "clean")
 
 
-def test_no_node_is_deleted_or_rewritten_while_the_database_rows_are_stale(world):
+def test_compute_node_rows_stay_unchanged_while_data_from_the_database_is_stale(world):
     """Since the old rows were read, the row and its provider may have become another host's."""
     old = world.node(20, f"old-{world.agent.name}")
     world.add(old)
@@ -304,7 +304,7 @@ def test_an_orphaned_provider_that_another_host_now_uses_is_kept(world):
     assert (audit["outcome"], codes(audit)) == ("clean", set())
 
 
-def test_s61_a_node_row_of_another_host_with_the_uuid_of_this_host_stops_writes(world):
+def test_s61_all_writes_stop_if_the_node_row_with_our_uuid_names_another_host(world):
     world.add(world.node(9, world.agent.name, world.root, host="cmp-other"))
     audit = world.once()
     assert (audit["plan"]["writes"], codes(audit)) == ([], {"identity-changed"})

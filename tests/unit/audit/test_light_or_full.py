@@ -89,7 +89,7 @@ def test_a_detected_change_causes_full_reads_of_nova_in_this_and_the_next_audit(
 
 
 @pytest.mark.parametrize("change", WITHOUT_A_CHANGE.values(), ids=WITHOUT_A_CHANGE)
-def test_a_full_read_that_no_change_caused_is_not_repeated_in_the_next_audit(change):
+def test_a_full_read_without_a_change_in_nova_does_not_cause_another_one(change):
     found = judge(**change)
     assert found.why
     assert not found.saw_change
@@ -108,7 +108,8 @@ def test_the_unchanged_rest_of_an_old_move_does_not_cause_a_full_read_of_nova(la
     assert judge(last) == ("", False)
 
 
-def test_a_digest_counts_as_changed_only_if_the_earlier_read_contained_it():
+def test_nova_data_that_the_last_read_did_not_contain_is_not_called_changed():
+    """There is no earlier digest to which its digest could be compared."""
     more = StateSign(parts=(*SIGN.parts, ("other instances 0", (1, 2))))
     assert more.changed_since(SIGN) == ()
 
@@ -179,7 +180,7 @@ def test_a_row_with_verdict_settling_makes_the_next_audit_read_nova_in_full():
     assert what_rests_on((), rows)
 
 
-def test_the_list_of_findings_independent_of_cloud_data_has_only_existing_codes():
+def test_every_finding_code_listed_as_independent_of_the_cloud_exists():
     assert {rule.code for rule in BUILTIN} >= NOT_ABOUT_THE_CLOUD
 
 

@@ -40,20 +40,21 @@ def after_audit(
     return written(folder)
 
 
-def test_an_audit_keeps_a_store_that_was_confirmed_during_the_audit(tmp_path):
+def test_an_audit_keeps_an_image_store_that_the_operator_confirmed_meanwhile(tmp_path):
     assert after_audit(tmp_path, before=OLD, meanwhile=NEW, measured_gib=300) == StoreRecord(mark=NEW)
 
 
-def test_an_audit_does_not_bring_back_a_confirmation_that_was_undone_during_it(tmp_path):
+def test_an_audit_does_not_save_an_image_store_that_was_withdrawn_meanwhile(tmp_path):
+    """The operator undid the confirmation of the store during the audit."""
     assert after_audit(tmp_path, before=NEW, meanwhile=None, measured_gib=251) == StoreRecord(mark=None)
 
 
-def test_a_store_confirmed_during_an_audit_is_kept_even_if_the_old_store_grew(tmp_path):
+def test_an_audit_keeps_a_new_image_store_even_if_the_old_one_has_grown(tmp_path):
     """The audit noticed that the store has grown; meanwhile the operator confirmed another store."""
     assert after_audit(tmp_path, before=OLD, meanwhile=NEW, measured_gib=400) == StoreRecord(mark=NEW)
 
 
-def test_an_audit_saves_the_new_size_of_a_grown_store_in_the_store_file(tmp_path):
+def test_an_audit_saves_the_new_size_of_an_image_store_that_has_grown(tmp_path):
     StoreFile(str(tmp_path)).put(StoreRecord(mark=OLD))
     task = task_on(tmp_path)
     memory = with_store(task, AuditMemory())

@@ -99,7 +99,8 @@ def test_reserved_use_of_an_unknown_guest_can_cause_an_over_capacity_finding(pol
     assert over.caused_by == ((guest.finding.id,) if is_symptom else ())
 
 
-def test_an_unknown_guest_is_the_cause_of_each_unmanaged_use_unplaced_finding():
+def test_an_unknown_guest_is_the_cause_if_its_use_cannot_be_allocated():
+    """Each finding ``unmanaged-use-unplaced`` names the guest as its cause."""
     root = facts.root(facts.inventory("VCPU", 4, allocation_ratio=1.0))
     world = facts.snapshot(
         libvirt=facts.host(facts.domain("stranger", vcpus=6)),
@@ -152,7 +153,7 @@ def test_a_finding_that_this_audit_could_not_check_can_be_a_cause():
     assert [one.caused_by for one in with_causes((root, several))] == [(), (root.finding.id,)]
 
 
-def test_a_symptom_whose_cause_has_ended_becomes_a_cause_itself():
+def test_a_finding_no_longer_names_a_cause_or_symptom_that_has_ended():
     several = seen(plain("consumer-on-several-providers", consumer_uuid="c"), caused_by=("gone",))
     assert with_causes((several,))[0].caused_by == ()
     other = seen(plain("allocation-leaked", consumer_uuid="another"), symptoms=("gone",))

@@ -108,7 +108,7 @@ def test_a_new_finding_based_on_cached_allocations_waits_for_a_fresh_read():
 
 
 @pytest.mark.parametrize(("finding", "fresh"), [(RECORDED, True), (PLAIN, False)])
-def test_a_finding_that_is_not_waiting_for_fresh_data_requests_no_new_read(finding, fresh):
+def test_a_finding_causes_a_new_read_only_if_it_still_needs_fresh_data(finding, fresh):
     assert not look(History(), finding, fresh=fresh).recheck_recorded
 
 
@@ -125,7 +125,7 @@ def test_the_finding_history_keeps_first_seen_at_and_removes_ended_findings():
     assert [seen.first_seen_at for seen in told.findings] == [FIRST]
 
 
-def test_the_count_of_audits_with_a_finding_stops_at_option_confirm_audits():
+def test_the_audit_count_of_a_finding_never_exceeds_confirm_audits():
     told = after(*[([PLAIN], True)] * 5)
     assert [sighting.times for sighting in told.history.sightings] == [2]
 
@@ -225,7 +225,7 @@ def test_two_audits_confirm_a_finding_only_if_they_are_10_to_180_s_apart(seconds
     assert told == expected
 
 
-def test_after_a_reboot_the_audit_count_of_a_confirmed_finding_restarts_at_1():
+def test_a_confirmed_finding_stays_confirmed_after_a_reboot_with_audit_count_1():
     before = look(look(History(), PLAIN, second=100).history, PLAIN, second=160)
     assert confirmed(before) == [True]
     (after_it,) = look(before.history, PLAIN, second=170, boot="another").findings
@@ -263,6 +263,6 @@ def test_a_finding_that_an_audit_saw_10_to_180_s_ago_is_confirmed_at_once():
         ("allocation-leaked", {"placement", "state"}, Checks(), ()),
     ],
 )
-def test_a_finding_saved_without_text_ends_only_after_a_complete_audit(code, rests_on, checks, because):
+def test_a_finding_saved_without_its_text_ends_only_if_all_its_data_was_read(code, rests_on, checks, because):
     without_text = dataclasses.replace(PLAIN, code=code, rests_on=frozenset(rests_on), saved_id="5f0f")
     assert checks.missing(without_text) == because

@@ -135,7 +135,7 @@ def test_a_source_unavailable_finding_ends_because_the_source_was_read_again():
     assert reason(sighting(lost)) == (GoneReason.SOURCE_BACK, "libvirt was read again")
 
 
-def test_if_the_configuration_changed_the_change_is_the_end_reason_of_a_finding():
+def test_a_configuration_change_is_given_as_the_reason_why_a_finding_ended():
     changed = Reconfigured(AFTER, "the configuration changed: role owner -> observer")
     assert reason(sighting(), reconfigured=changed) == (GoneReason.CONFIGURATION_CHANGED, changed.words)
     earlier = changed._replace(at=SEEN_AT)
@@ -171,14 +171,14 @@ def row(key: str, name: str, recorded: int | None, place: ProviderKey = ROOT) ->
     )
 
 
-def test_the_stored_total_of_a_resource_class_excludes_sharing_providers():
+def test_the_saved_sum_of_placement_allocations_excludes_sharing_providers():
     rows = (row("a", "VCPU", 2), row("b", "VCPU", 3), row("b", "DISK_GB", 9, ProviderKey("shared", "s")))
     found = booked_by(rows)
     assert found["b"] == (Booked("b", "VCPU", None, None, 3), Booked("b", "DISK_GB", None, None, 9, shared=True))
     assert found[ALL] == (Booked(ALL, "VCPU", None, None, 5),)
 
 
-def test_a_finding_without_a_consumer_stores_the_sum_of_its_evidence_amounts():
+def test_a_finding_about_a_resource_class_saves_the_sum_of_its_evidence():
     rows = (row("a", "VCPU", 2), row("b", "VCPU", 3))
     about_a = dataclasses.replace(LEAKED, consumer_uuid="a")
     of_class = dataclasses.replace(LEAKED, consumer_uuid=None, resource_class="VCPU", evidence=rows[0].claims)

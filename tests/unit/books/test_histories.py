@@ -33,7 +33,8 @@ def test_audit_counts_of_a_finding_are_merged_only_if_the_evidence_is_equal():
     assert (found.times, found.evidence_digest) == (1, "d")
 
 
-def test_after_a_merge_a_finding_unchecked_by_the_newer_audit_has_audit_count_0():
+def test_merging_histories_sets_audit_count_0_if_the_newer_audit_was_not_sure():
+    """The newer audit could not check the finding."""
     newer = history(one(times=0, unknown_because=("placement",)), read_until=160)
     older = history(one(times=2, confirmed=True))
     for found in (merged(newer, older), merged(older, newer)):
@@ -41,26 +42,26 @@ def test_after_a_merge_a_finding_unchecked_by_the_newer_audit_has_audit_count_0(
         assert (sighting.times, sighting.confirmed, sighting.unknown_because) == (0, True, ("placement",))
 
 
-def test_a_merge_drops_a_finding_that_has_ended_in_an_audit_of_this_process():
+def test_merging_histories_drops_a_finding_that_ended_in_this_process():
     ours, theirs = history(one("a")), history(one("b"), one("c"))
     assert [s.id for s in merged(ours, theirs).sightings] == ["a", "b", "c"]
     assert [s.id for s in merged(ours, theirs, frozenset({"b"})).sightings] == ["a", "c"]
 
 
-def test_a_merge_sets_count_0_for_a_finding_that_the_newer_history_lacks():
+def test_merging_histories_sets_audit_count_0_if_the_newer_lacks_the_finding():
     ours = history(one(times=2, counted_at=100, confirmed=True))
     (found,) = merged(ours, history(read_until=160)).sightings
     assert (found.times, found.confirmed) == (0, True)
 
 
-def test_a_merge_keeps_the_count_of_a_finding_newer_than_the_other_history():
+def test_a_finding_keeps_its_audit_count_if_it_is_merged_with_an_older_history():
     ours = history(one(times=1, counted_at=100))
     assert merged(ours, history(read_until=40)) == ours
     theirs = history(one(times=1, counted_at=160), read_until=160)
     assert merged(history(), theirs).sightings == theirs.sightings
 
 
-def test_a_merge_sets_count_0_for_a_confirmed_finding_that_one_history_lacks():
+def test_merging_with_an_empty_history_keeps_a_finding_but_sets_audit_count_0():
     long = history(one(times=2, counted_at=160, confirmed=True), read_until=160)
     for found in (merged(long, history()), merged(history(), long)):
         assert [(s.times, s.confirmed) for s in found.sightings] == [(0, True)]
@@ -72,7 +73,7 @@ def test_a_finding_of_another_process_has_count_0_if_a_later_own_audit_lacks_it(
     assert found.times == 0
 
 
-def test_a_merge_ignores_audit_counts_from_before_a_reboot():
+def test_merging_histories_ignores_audit_counts_from_before_a_reboot():
     theirs = dataclasses.replace(history(one(times=1, counted_at=900), read_until=900), boot="earlier")
     (found,) = merged(history(), theirs).sightings
     assert found.times == 0
@@ -80,7 +81,7 @@ def test_a_merge_ignores_audit_counts_from_before_a_reboot():
     assert merged(ours, dataclasses.replace(history(read_until=900), boot="earlier")) == ours
 
 
-def test_after_a_merge_a_finding_that_reappeared_has_only_the_newer_audit_count():
+def test_merging_histories_keeps_the_newer_audit_count_of_a_returned_finding():
     older = history(one(first_seen_at=T1, last_seen_at=T2, times=3, counted_at=90, stands_since=T1))
     newer = history(one(first_seen_at=T1, last_seen_at=T4, times=1, counted_at=160, stands_since=T4), read_until=160)
     for found in (merged(newer, older), merged(older, newer)):
@@ -89,7 +90,7 @@ def test_after_a_merge_a_finding_that_reappeared_has_only_the_newer_audit_count(
         assert (sighting.first_seen_at, sighting.last_seen_at) == (T1, T4)
 
 
-def test_a_merge_takes_the_provider_and_settings_from_this_process():
+def test_merging_histories_takes_provider_and_settings_from_this_process():
     ours = history(root_uuid="ours", settings_digest="ours")
     found = merged(ours, history(read_until=200, root_uuid="theirs", settings_digest="theirs"))
     assert (found.root_uuid, found.settings_digest, found.read_until) == ("ours", "ours", 200)

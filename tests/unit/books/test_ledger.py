@@ -95,7 +95,7 @@ NOT_FOREIGN = {
 
 
 @pytest.mark.parametrize("world", NOT_FOREIGN.values(), ids=NOT_FOREIGN.keys())
-def test_a_guest_that_nova_may_expect_on_this_host_is_not_unmanaged_use(world):
+def test_a_guest_counts_as_an_instance_if_nova_may_expect_it_on_this_host(world):
     kept = written(world)
     assert {c.cause for c in kept.held.claims} == {Cause.INSTANCE}
     assert kept.unmanaged.claims == ()
@@ -148,7 +148,7 @@ def test_expected_amounts_of_instances_come_from_libvirt_if_nova_is_not_read():
     }
 
 
-def test_expected_amounts_are_unknown_if_neither_nova_nor_libvirt_could_be_read():
+def test_expected_allocations_are_unknown_without_data_from_nova_and_libvirt():
     kept = written(snapshot(nova=state(kind=StateKind.NONE), libvirt=host(domain()), lost=[LIBVIRT]))
     assert not kept.state_known
     assert kept.promised.claims == ()
@@ -179,7 +179,7 @@ def test_an_allocation_in_placement_does_not_change_the_digest_of_the_ledger():
     assert written(moved).promised != written(held_by_move).promised
 
 
-def test_the_root_provider_and_a_child_provider_have_different_ledger_keys():
+def test_amounts_of_the_root_and_a_child_provider_have_different_keys():
     assert provider_key(view(), ROOT_UUID) == ("root", "")
     assert provider_key(view(), uuid("child")) == ("provider", uuid("child"))
 

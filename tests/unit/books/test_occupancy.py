@@ -181,7 +181,7 @@ def test_an_unfinished_incoming_migration_adds_the_usage_of_the_new_flavor(statu
         "rebuild_spawning",
     ],
 )
-def test_s34_a_stopped_instance_that_moves_in_adds_the_usage_of_the_new_flavor(task):
+def test_s34_an_incoming_stopped_instance_is_counted_with_its_new_flavor(task):
     world = moving("i1", migration(**INCOMING), **resized(task_state=task, vm_state="stopped"), **AWAY)
     assert promised(world) == B
 

@@ -39,7 +39,8 @@ def ledger(world, chosen=None):
     return decided(world, chosen).ledger
 
 
-def test_the_ledger_has_a_row_for_each_consumer_and_class():
+def test_the_ledger_lists_each_consumer_once_per_resource_class():
+    """The ledger compares nova's database, the host and Placement."""
     rows = ledger(snapshot(**settled_world()))
     assert [(r.consumer_uuid, r.resource_class, r.promised, r.held, r.recorded, r.verdict) for r in rows] == [
         (I1, "DISK_GB", 1, None, 1, Verdict.AGREED),
@@ -89,7 +90,8 @@ def inventories(world, chosen=None):
     return {(r.wanted or r.recorded).resource_class: r for r in rows}
 
 
-def test_an_inventory_row_shows_the_wanted_recorded_used_and_free_amounts():
+def test_an_inventory_row_shows_what_the_agent_wants_and_what_placement_has():
+    """It also shows the used and the free amount."""
     held = root(inventory("CUSTOM_X", 7), inventory("PCPU", 2), inventory("VCPU", 9, allocation_ratio=2.0))
     world = snapshot(placement=view(allocations(I1, VCPU=10), provider=held))
     rows = inventories(world, settings(reserved_host_cpus=1))
@@ -102,7 +104,7 @@ def test_an_inventory_row_shows_the_wanted_recorded_used_and_free_amounts():
     assert (rows["MEMORY_MB"].wanted, rows["MEMORY_MB"].recorded) == (inventory("MEMORY_MB", 512), None)
 
 
-def test_if_libvirt_is_unread_the_wanted_inventory_equals_that_in_placement():
+def test_the_agent_wants_the_inventory_that_placement_has_if_libvirt_is_unread():
     held = inventory("VCPU", 9, allocation_ratio=2.0)
     rows = inventories(snapshot(placement=view(provider=root(held)), lost=[LIBVIRT]))
     assert rows["VCPU"].wanted == rows["VCPU"].recorded == held
@@ -122,7 +124,7 @@ def test_a_provider_row_names_the_parent_that_the_provider_has_in_placement():
     assert set(places) == {ProviderPlace(NODE, ROOT_UUID, None), ProviderPlace("child", I1, ROOT_UUID)}
 
 
-def test_while_placement_is_unread_a_provider_row_shows_the_planned_parent():
+def test_provider_rows_come_from_the_plan_if_placement_cannot_be_read():
     (place,) = provider_places(None, decided(snapshot(lost=[PLACEMENT])).tree)
     assert (place.uuid, place.parent_uuid) == (ROOT_UUID, None)
 

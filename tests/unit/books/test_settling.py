@@ -67,7 +67,7 @@ def test_a_row_with_verdict_settling_names_the_unfinished_operation_of_nova(nova
     assert reasons(nova) == {(Verdict.SETTLING, reason)}
 
 
-def test_a_row_with_verdict_agreed_names_no_unfinished_operation():
+def test_a_row_on_which_all_sources_agree_mentions_no_operation_in_progress():
     long_ago = NOW - datetime.timedelta(hours=1)
     assert reasons(state(instance(updated_at=long_ago), now=NOW)) == {(Verdict.AGREED, "")}
 

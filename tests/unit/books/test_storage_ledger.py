@@ -189,7 +189,7 @@ def test_used_bytes_of_a_thin_pool_that_has_no_volumes_belong_to_the_pool() -> N
     ]
 
 
-def test_extra_copies_of_the_data_in_a_thin_pool_have_a_separate_row() -> None:
+def test_raid_copies_in_a_thin_pool_are_listed_in_a_separate_row() -> None:
     found = rows_of(*pool(40, thin(f"{HERE}_disk", 30), copies=2), pools=fill(40, 0.0, **{f"{HERE}_disk": 0}))
     assert found[:2] == [
         ("thin-pool", "vg0/tpool", "copies or cache of the data in thin pool tpool", 40),
@@ -239,7 +239,7 @@ def test_rows_of_hidden_volumes_name_the_volume_to_which_they_belong() -> None:
     assert said["mirror log m_mlog of m"] == ("vg0/m", 1)
 
 
-def test_the_storage_ledger_is_empty_while_lvm_is_unreadable() -> None:
+def test_the_list_of_storage_use_is_empty_if_lvm_cannot_be_read() -> None:
     assert storage_ledger(without(snapshot(), LVM)) == ()
 
 

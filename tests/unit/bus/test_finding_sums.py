@@ -46,7 +46,8 @@ def test_findings_are_counted_by_severity_and_confirmed_findings_also_by_code():
     assert found["confirmed"] == {"allocation-leaked": 1, "cpu-offline": 1}
 
 
-def test_unknown_findings_are_counted_by_code_with_the_oldest_check_time():
+def test_findings_that_cannot_be_checked_now_are_counted_by_code():
+    """The message also has the oldest time at which one of them was last checked."""
     lost = {"state": FindingState.UNKNOWN, "confirmed": True}
     found = sums(
         seen(subject="a", last_seen_at="2026-11-21T10:00:00.000Z", **lost),
@@ -120,7 +121,8 @@ def test_a_symptom_is_never_the_worst_finding_while_its_cause_is_reported():
     assert sums(root, symptom)["worst"]["code"] == "guest-unknown"
 
 
-def test_a_worst_finding_without_a_headline_has_its_actual_value_as_headline():
+def test_the_worst_finding_has_its_actual_value_as_headline_by_default():
+    """A message has the headline of its worst finding, or else the first 160 characters of ``actual``."""
     assert sums(seen())["worst"]["headline"] == "8 VCPU"
     assert len(sums(seen(actual="x" * 9000))["worst"]["headline"]) == 160
 

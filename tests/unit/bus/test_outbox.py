@@ -57,7 +57,7 @@ def test_two_requests_for_the_host_state_become_a_single_request_in_the_outbox()
     assert [outbox.asked(), outbox.asked()] == [True, False]
 
 
-def test_a_wait_for_the_outbox_ends_when_a_report_arrives_or_the_outbox_closes():
+def test_waiting_for_a_report_ends_when_one_is_put_or_the_outbox_is_closed():
     outbox = Outbox()
     outbox.put(REPORT, ())
     outbox.wait(60.0)

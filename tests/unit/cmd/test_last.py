@@ -63,7 +63,7 @@ def whole(report: AuditReport) -> AuditReport:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_with_option_last_the_first_line_has_the_time_and_age_of_the_report(host, name):
+def test_the_first_line_gives_the_time_and_age_of_the_saved_report(host, name):
     report = host.reported(whole(REPORT))
     done = host.run(*COMMANDS[name])
     first = done.stdout.splitlines()[0]
@@ -78,7 +78,7 @@ def document(host: Host, *arguments: str) -> Any:
     return host.run(*arguments, "-f", "json").document
 
 
-def test_with_option_last_the_json_output_is_the_last_audit_of_the_daemon(host):
+def test_json_output_equals_the_last_audit_that_the_daemon_saved(host):
     report = host.reported()
     assert document(host, "audit") == audit_document(report)
     assert document(host, "ledger") == ledger_rows(report)
@@ -92,7 +92,7 @@ def test_with_option_last_the_json_output_is_the_last_audit_of_the_daemon(host):
     assert document(host, "explain", LEAKED)["started_at"] == report.started_at
 
 
-def test_with_option_last_the_exit_code_is_2_if_the_daemon_left_a_source_unread(host):
+def test_the_exit_code_is_2_if_the_saved_report_lacks_data_from_a_source(host):
     host.reported()
     done = host.run("ledger")
     assert done.code == 2
@@ -100,7 +100,7 @@ def test_with_option_last_the_exit_code_is_2_if_the_daemon_left_a_source_unread(
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_with_option_last_the_exit_code_is_2_if_the_report_is_too_old(host, name):
+def test_the_exit_code_is_2_if_the_saved_report_is_too_old(host, name):
     host.reported(whole(REPORT), age_s=200.0)
     done = host.run(*COMMANDS[name])
     assert done.code == 2
@@ -109,18 +109,18 @@ def test_with_option_last_the_exit_code_is_2_if_the_report_is_too_old(host, name
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_with_option_last_a_command_exits_75_if_there_is_no_report(host, name):
+def test_a_command_exits_75_if_the_daemon_has_saved_no_report(host, name):
     done = host.run(*COMMANDS[name], "-f", "json")
     assert (done.code, done.document["error"]["kind"]) == (75, "unavailable")
     assert "does not exist, so no daemon has reported since boot" in done.stderr
 
 
-def test_with_option_last_a_command_exits_75_if_the_daemon_could_read_nothing(host):
+def test_a_command_exits_75_if_the_daemon_could_not_read_any_source(host):
     host.reported(dataclasses.replace(REPORT, outcome=Outcome.UNREADABLE))
     assert host.run("ledger").code == 75
 
 
-def test_with_option_last_an_unreadable_row_is_left_out_and_the_exit_code_is_2(host):
+def test_an_unreadable_row_of_the_saved_report_is_left_out_and_causes_exit_2(host):
     host.reported(whole(REPORT))
     path = host.folder / "report.json"
     written = json.loads(path.read_text())
@@ -131,7 +131,7 @@ def test_with_option_last_an_unreadable_row_is_left_out_and_the_exit_code_is_2(h
     assert f"{path}: the answer leaves out an unreadable row: traits[0]: trait is not text" in done.stderr
 
 
-def test_with_option_last_a_line_above_the_table_names_the_report_time(host):
+def test_a_line_above_the_table_gives_the_time_of_the_saved_report(host):
     host.reported(whole(REPORT))
     lines = host.run("traits", "-c", "trait").stdout.splitlines()
     assert lines[0].startswith("from the daemon's report of ")

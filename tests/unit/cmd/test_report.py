@@ -44,7 +44,7 @@ def test_findings_do_not_change_the_exit_code_of_the_report_command(host):
     assert report(host).code == 0
 
 
-def test_with_path_dash_the_report_command_writes_only_the_page_to_stdout(host):
+def test_the_report_command_prints_only_the_html_page_if_the_path_is_a_dash(host):
     host.reported(CALM)
     done = report(host, "-")
     assert done.stdout.startswith("<!doctype html>")
@@ -61,7 +61,8 @@ def test_the_page_replaces_an_older_page_and_no_temporary_file_remains(host):
     assert stat.S_IMODE((host.folder / "page.html").stat().st_mode) == 0o600
 
 
-def test_an_unread_source_is_named_in_the_page_and_causes_exit_code_2(host):
+def test_the_html_report_names_each_source_that_could_not_be_read(host):
+    """The command then exits with 2."""
     host.reported(UNREAD)
     done = report(host)
     assert done.code == 2

@@ -53,7 +53,7 @@ def test_an_owner_without_storage_is_a_usage_error_if_every_source_was_read() ->
         storage_listing(READ, "nobody")
 
 
-def test_the_exit_code_for_an_owner_without_storage_is_2_if_a_source_is_unread() -> None:
+def test_listing_an_unknown_owner_exits_with_2_if_some_storage_was_not_read() -> None:
     with pytest.raises(NoDocument, match="as far as the stores could be read") as raised:
         storage_listing(REPORT, "nobody")
     assert raised.value.failure.code == 2

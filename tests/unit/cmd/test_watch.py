@@ -42,7 +42,7 @@ def test_watch_exits_127_if_the_list_of_expected_hosts_cannot_be_read(tmp_path) 
         assert message in done.stderr
 
 
-def test_watch_with_expected_nova_exits_127_without_a_source_of_nova_data(tmp_path) -> None:
+def test_watch_exits_127_if_nova_must_list_the_hosts_but_is_not_configured(tmp_path) -> None:
     config = tmp_path / "a.conf"
     config.write_text("[DEFAULT]\ntransport_url = rabbit://u:p@127.0.0.1:1/\n[state]\nsource = none\n")
     done = stocktake_here("--config-file", config, "watch", "--expected", "nova")

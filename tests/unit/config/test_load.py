@@ -128,7 +128,7 @@ def test_an_unknown_auth_plugin_is_rejected(tmp_path):
     assert "admin_token" in problem
 
 
-def test_auth_options_are_read_from_the_section_that_auth_section_names(tmp_path):
+def test_the_auth_section_option_says_which_section_has_the_auth_options(tmp_path):
     text = "[agent]\nnova_conf=\n[placement]\nauth_section = cloud\n[cloud]\nauth_type = http_basic\npassword = p\n"
     loaded = load_ours(tmp_path, text)
     assert loaded.value("cloud", "auth_type") == "http_basic"

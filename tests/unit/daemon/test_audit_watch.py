@@ -32,5 +32,5 @@ def test_the_log_line_of_a_long_audit_can_say_that_no_source_is_being_read(caplo
     assert checked(caplog, (150, "")) == [(150, NO_READ)]
 
 
-def test_an_audit_that_ends_in_time_is_not_logged_as_long(caplog):
+def test_an_audit_that_takes_less_than_two_minutes_causes_no_warning(caplog):
     assert checked(caplog, (119.9, "placement"), (0, ""), (60, "placement")) == []

@@ -17,7 +17,7 @@ from agent.render.layout import PLAIN
         (("openstack", "nova-manage"), "each printed `stocktake` command works", "openstack and nova-manage are not "),
     ],
 )
-def test_the_first_text_of_the_demo_names_the_clients_that_are_not_installed(missing, promise, told):
+def test_the_introduction_of_the_demo_names_client_programs_that_are_missing(missing, promise, told):
     document = practice_document(faults=1, seed=1, folder="f", rc={"h": "rc"}, end="e", not_installed=missing)
     said = drawn(practice_blocks(document), PLAIN)
     assert f"then {promise}:" in said

@@ -78,5 +78,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_capabilities_are_complete_or_not_read_or_not_supported(world):
+def test_no_finding_if_the_capabilities_are_complete_or_libvirt_gave_none(world):
     assert findings(world, CODE) == ()

@@ -36,7 +36,7 @@ GONE = snapshot(placement=HELD)
 THERE = snapshot(placement=HELD, lvm=group(6, volume("by-hand", 3)))
 
 
-def test_an_agent_in_role_owner_reports_allocations_written_in_role_companion():
+def test_an_agent_in_role_owner_reports_an_allocation_left_from_role_companion():
     for world in (GONE, THERE):
         (found,) = findings(world, CODE, lvm_settings())
         assert (found.provider_uuid, found.consumer_uuid) == (ROOT_UUID, VOLUMES)
@@ -86,5 +86,6 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_allocation_is_valid_or_unclear_or_not_of_the_agent(world, chosen):
+def test_only_outdated_allocations_made_by_the_agent_are_reported(world, chosen):
+    """Nothing is reported while a source that decides it is unread."""
     assert findings(world, CODE, chosen) == ()

@@ -95,7 +95,7 @@ def test_the_suggested_command_removes_the_allocation_on_the_wrong_host(nova, th
     ],
     ids=["one earlier host", "no migration", "two earlier hosts"],
 )
-def test_the_finding_gives_the_heal_command_to_run_on_the_other_host(moves, where):
+def test_the_finding_says_on_which_host_to_run_heal_for_the_old_allocation(moves, where):
     over = tuple(dataclasses.replace(move, status="completed") for move in moves)
     (found,) = findings(recorded(ZOMBIE, nova=state(instance(), migrations=over)), CODE)
     elsewhere = dataclasses.replace(

@@ -77,7 +77,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_project_is_equal_or_cannot_be_compared(world):
+def test_no_finding_if_the_project_agrees_with_nova_or_cannot_be_compared(world):
     assert findings(world, CODE) == ()
 
 

@@ -81,7 +81,8 @@ def test_a_guest_that_is_not_an_instance_of_this_host_is_reported(world):
     ],
     ids=["reserve", "report", "ignore"],
 )
-def test_option_unknown_guests_makes_their_use_reserved_or_reported_or_ignored(policy, told, reserved):
+def test_the_option_for_unknown_guests_decides_if_their_use_is_reserved(policy, told, reserved):
+    """The option ``unknown_guests`` also decides if they are reported."""
     chosen = settings(unknown_guests=policy)
     assert len(findings(WORLD, CODE, chosen)) == told
     assert reserves(decided(WORLD, chosen)) == reserved

@@ -43,7 +43,7 @@ ANOTHER_UUID = snapshot(nova=state(nodes=(node(uuid=uuid("row")),)))
     ],
     ids=["provider under another name", "row of our uuid under another name", "row of our name with another uuid"],
 )
-def test_s92_a_wrong_name_stops_all_writes_and_a_wrong_uuid_does_not(world, actual, held):
+def test_s92_a_wrong_node_name_stops_all_writes_but_a_wrong_row_uuid_does_not(world, actual, held):
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.actual, found.severity) == (ROOT_UUID, actual, Severity.ERROR)
     assert NODE in found.expected

@@ -99,7 +99,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize("read", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_folder_is_still_needed_or_its_owner_is_unclear(read):
+def test_no_finding_if_the_folder_may_be_in_use_or_its_instance_is_unknown(read):
     assert findings(read, CODE) == ()
 
 

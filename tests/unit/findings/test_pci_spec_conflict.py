@@ -70,7 +70,7 @@ def test_s120_a_vf_whose_physical_function_is_unknown_is_reported():
     )
 
 
-def test_s128_a_changed_class_of_a_provider_with_allocations_is_reported():
+def test_s128_a_changed_resource_class_is_reported_if_the_provider_is_in_use():
     there = tree(child(PF, inventory(CLASS, 1)), allocations=(held(PF, CLASS),))
     (found,) = findings(world(*VFS, placement=there), CODE, pci_settings({"address": FIRST}))
     assert dict(found.facts)["device_provider_uuid"] == uuid(f"child-{PF}")

@@ -68,6 +68,6 @@ def test_no_finding_if_the_class_is_disabled_or_unused_on_the_root_provider(worl
     assert findings(world, "reshape-needed", chosen) == ()
 
 
-def test_a_class_that_needs_a_reshape_is_not_also_reported_as_over_capacity():
+def test_no_over_capacity_finding_for_a_resource_class_that_needs_a_reshape():
     decision = decided(snapshot(libvirt=CARDS, placement=VGPU), ONE_TYPE)
     assert [f.resource_class for f in decision.findings if f.code == "over-capacity"] == []

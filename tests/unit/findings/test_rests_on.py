@@ -38,7 +38,7 @@ TABLE = {
 }  # fmt: skip
 
 
-def test_the_sources_that_each_finding_rule_needs_match_the_reviewed_table():
+def test_each_finding_rule_needs_exactly_the_sources_listed_in_this_file():
     expected = {code: frozenset(sources) for sources, codes in TABLE.items() for code in codes}
     assert {rule.code: rule.rests_on for rule in BUILTIN} == expected
 
@@ -52,7 +52,7 @@ def test_a_finding_depends_at_least_on_the_sources_of_the_rule_that_reports_it()
     assert {f.rests_on for f in found if f.id in pinned} == {frozenset({STATE, LIBVIRT})}
 
 
-def test_a_finding_about_a_store_also_depends_on_the_source_of_that_store():
+def test_a_finding_about_an_image_store_depends_on_the_source_that_read_it():
     found = [f for make in PLANTED["store-changed"] for f in make().decision(Role.OWNER).findings]
     assert {f.rests_on for f in found if f.code == "store-changed"} == {frozenset({PLACEMENT, LIBVIRT, FILESYSTEM})}
 

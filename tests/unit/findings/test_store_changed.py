@@ -30,7 +30,7 @@ HELD = view(provider=root(inventory("DISK_GB", 300)))
 LOST = store(snapshot(placement=HELD), on_root(251), before=mark(300))
 
 
-def test_the_finding_names_the_old_and_new_store_and_the_adopt_command():
+def test_the_finding_names_the_old_and_new_image_store_and_the_adopt_command():
     (found,) = findings(LOST, CODE)
     assert (found.severity, found.provider_uuid, found.resource_class) == (Severity.ERROR, ROOT_UUID, "DISK_GB")
     assert found.subject == INSTANCES
@@ -84,5 +84,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_store_did_not_change_or_cannot_be_compared(world, chosen):
+def test_no_finding_if_the_image_store_is_the_same_or_cannot_be_compared(world, chosen):
     assert findings(world, CODE, chosen) == ()

@@ -15,7 +15,8 @@ def told(*unlisted: UnlistedUsage):
     return list(findings(snapshot(placement=view(HELD, unlisted=unlisted)), CODE))
 
 
-def test_the_finding_names_the_unlisted_amount_and_the_repair_command():
+def test_the_finding_says_how_much_usage_belongs_to_no_listed_consumer():
+    """It also gives the command that repairs it."""
     (found,) = told(HIDDEN)
     assert (found.provider_uuid, found.resource_class, found.severity) == (ROOT_UUID, "VCPU", Severity.WARNING)
     assert dict(found.facts) == {"used": 6, "listed": 2, "unlisted": 4}

@@ -66,7 +66,8 @@ def test_the_finding_names_the_volume_and_its_exact_size(world):
     [(UnmanagedPolicy.RESERVE, 1, 3), (UnmanagedPolicy.REPORT, 1, 0), (UnmanagedPolicy.IGNORE, 0, 0)],
     ids=["reserve", "report", "ignore"],
 )
-def test_option_foreign_volumes_decides_if_a_volume_is_reported_and_reserved(policy, told, reserved):
+def test_the_option_for_foreign_volumes_decides_if_their_size_is_reserved(policy, told, reserved):
+    """The option ``foreign_volumes`` also decides if they are reported."""
     chosen = lvm_settings(foreign_volumes=policy)
     found = findings(WORLD, CODE, chosen)
     assert len(found) == told
@@ -76,7 +77,8 @@ def test_option_foreign_volumes_decides_if_a_volume_is_reported_and_reserved(pol
     assert reserves(decided(WORLD, chosen))["DISK_GB"] == reserved
 
 
-def test_the_finding_mentions_no_reserve_if_option_foreign_volumes_is_report():
+def test_the_finding_does_not_speak_of_reserving_if_volumes_are_only_reported():
+    """The option ``foreign_volumes`` is ``report``."""
     (found,) = findings(WORLD, CODE, lvm_settings(foreign_volumes=UnmanagedPolicy.REPORT))
     assert found.actual == "volume vg0/by-hand takes 2.5 GiB (2684354560 bytes, counted in DISK_GB)"
     assert "reserve" not in found.remedy
@@ -130,7 +132,8 @@ def test_a_volume_with_a_name_unlike_nova_is_reported_even_if_nova_is_unread():
 @pytest.mark.parametrize(
     ("accepted", "told"), [(("vg0/by-hand",), 0), (("vg0/by-*",), 0), (("vg1/by-hand", "by-hand"), 1)]
 )
-def test_a_volume_in_accepted_volumes_is_not_reported_but_stays_reserved(accepted, told):
+def test_an_accepted_volume_is_not_reported_but_its_size_stays_reserved(accepted, told):
+    """The option ``accepted_volumes`` has the volume's name or a pattern that matches it."""
     chosen = lvm_settings(accepted_volumes=accepted)
     assert len(findings(WORLD, CODE, chosen)) == told
     assert reserves(decided(WORLD, chosen))["DISK_GB"] == 3

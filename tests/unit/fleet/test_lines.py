@@ -11,7 +11,7 @@ def test_a_line_of_the_plain_watch_output_shows_each_value_with_its_label():
     )
 
 
-def test_a_line_of_the_plain_watch_output_shows_leaks_and_the_cell():
+def test_a_plain_watch_line_shows_leaked_allocations_and_the_nova_cell():
     document = broken("a", leaked={"VCPU": 8, "MEMORY_MB": 2048}, resources=amounts(3, 1536, 7))
     assert line(seen(document), "cell-2") == (
         "a findings guests=1 vcpu=4/3 memory=4/1536MiB disk=4/7GiB findings=1 lost=- worst=allocation-leaked "
@@ -34,6 +34,6 @@ def test_the_line_for_a_silent_host_shows_the_seconds_since_its_last_message():
     assert missing_line(row) == "a is silent: no message for 190 s, one was due every 60 s"
 
 
-def test_the_line_for_an_expected_host_without_a_message_names_the_cell():
+def test_the_line_for_a_host_that_has_sent_no_message_names_its_nova_cell():
     (row,) = view(cell(expected=expected("a"), name="cell-2")).rows
     assert missing_line(row) == "a has sent no message, but is expected in cell-2"

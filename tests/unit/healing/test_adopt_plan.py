@@ -100,7 +100,7 @@ def test_adopt_renames_no_child_provider_that_the_agent_does_not_own():
     assert names == [(uuid("sev"), f"{NODE}_amd_sev"), (ROOT_UUID, NODE)]
 
 
-def test_adopt_does_not_rename_a_child_that_an_interrupted_run_already_renamed():
+def test_the_adopt_command_skips_a_child_provider_that_already_has_its_new_name():
     done = provider(uuid("sev"), "cmp_1_amd_sev", parent_uuid=ROOT_UUID)
     left = provider(uuid("es"), "cmp_amd_sev_es", parent_uuid=ROOT_UUID)
     plan = adoption(renamed(node="cmp_1", own=tree(provider(name="cmp"), done, left)), settings())
@@ -201,7 +201,8 @@ def test_the_owner_guard_refuses_adopt_if_another_owner_has_the_provider_name():
     assert guards(reinstalled(holder=stranger)) == ["owner"]
 
 
-def test_the_row_guard_refuses_adopt_if_a_second_row_has_this_host_and_node():
+def test_the_adopt_command_is_refused_if_another_row_has_this_host_and_node():
+    """The rows are those of nova's table ``compute_nodes``."""
     given = reinstalled(state=conductor(nodes=(node(4, uuid=NEW),)))
     assert guards(given) == ["row"]
 

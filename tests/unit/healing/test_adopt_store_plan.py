@@ -15,7 +15,7 @@ HELD = view(provider=root(inventory("DISK_GB", 300)))
 LOST = store(snapshot(placement=HELD, libvirt=host(guest())), on_root(251), before=mark(300), missing=(DISK,))
 
 
-def test_the_adopt_plan_for_a_changed_store_records_the_new_store():
+def test_the_adopt_plan_saves_the_new_image_store_in_place_of_the_old_one():
     plan = store_adoption(LOST, settings(), FILE)
     assert plan.steps == (StoreStep(path=FILE, before=mark(300), after=mark(251, OF_ROOT)),)
     assert "after this step, the next audit publishes DISK_GB = 251 in Placement, in place of 300" in plan.notes

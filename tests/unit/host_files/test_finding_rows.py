@@ -106,7 +106,7 @@ def test_a_finding_whose_text_cannot_be_read_is_kept_without_the_text(tmp_path, 
     assert f"the text of finding {FINDING.id} is lost" in warning.error
 
 
-def test_a_row_is_rejected_if_its_text_belongs_to_another_finding(tmp_path):
+def test_a_saved_finding_is_rejected_if_its_text_describes_another_finding(tmp_path):
     other = dataclasses.replace(FINDING, subject="another")
     (row,) = rows_of((sighting(FINDING),))
     (foreign,) = rows_of((sighting(other),))
@@ -117,7 +117,7 @@ def test_a_row_is_rejected_if_its_text_belongs_to_another_finding(tmp_path):
 LOSS = Loss("libvirt", T1, 100, 3, is_error=True)
 
 
-def test_a_history_with_findings_and_losses_is_the_same_after_a_restart(tmp_path):
+def test_saved_findings_and_source_outages_are_the_same_after_a_restart(tmp_path):
     history = History(
         sightings=(sighting(FINDING),),
         boot="this",
@@ -195,7 +195,7 @@ def test_after_a_restart_a_finding_missing_in_the_report_has_audit_count_0(tmp_p
     ("status", "lasts"),
     [({}, True), ({"ok": True, "lost_since": None}, False), ({"lost_since": T2}, False), ({"name": "lvm"}, True)],
 )
-def test_after_a_restart_a_source_loss_that_ended_in_the_report_is_dropped(tmp_path, status, lasts):
+def test_a_saved_source_outage_is_dropped_if_the_last_report_says_it_ended(tmp_path, status, lasts):
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500, losses=(LOSS,))
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     lost = dataclasses.replace(reports.REPORT.sources[0], name="libvirt", ok=False, lost_since=T1, losses=3)

@@ -14,11 +14,11 @@ def journal(folder):
     return FileJournal(str(folder), lambda: "2026-11-25T00:00:00.000Z")
 
 
-def test_a_missing_journal_has_no_changes_and_no_open_entries(tmp_path):
+def test_a_missing_journal_counts_as_an_empty_journal(tmp_path):
     assert JournalTail(str(tmp_path)).read() == JournalCounts()
 
 
-def test_a_change_older_than_the_daemon_is_counted_only_if_it_is_unfinished(tmp_path):
+def test_a_change_from_before_the_daemon_start_is_counted_only_if_unfinished(tmp_path):
     written = journal(tmp_path)
     written.end(written.begin(CHANGE), Result.DONE)
     written.begin(CHANGE)
@@ -39,7 +39,7 @@ def test_each_change_after_the_start_of_the_daemon_is_counted_once(tmp_path):
     assert tail.read() == JournalCounts()
 
 
-def test_new_changes_are_counted_even_if_the_journal_was_replaced_and_damaged(tmp_path):
+def test_new_changes_are_counted_even_in_a_replaced_and_damaged_journal(tmp_path):
     written, tail = journal(tmp_path), JournalTail(str(tmp_path))
     written.begin(CHANGE)
     tail.read()
@@ -60,7 +60,7 @@ def test_a_journal_line_of_json_that_is_nested_too_deeply_is_skipped(tmp_path):
     assert tail.read().new_changes == (("allocation-leaked", "done", 1),)
 
 
-def test_old_outcomes_in_a_journal_restored_from_backup_are_not_counted_as_new(tmp_path):
+def test_earlier_changes_are_not_counted_again_if_a_backup_replaces_the_journal(tmp_path):
     written, tail = journal(tmp_path), JournalTail(str(tmp_path))
     written.end(written.begin(CHANGE), Result.DONE)
     written.begin(CHANGE)
@@ -74,7 +74,7 @@ def test_old_outcomes_in_a_journal_restored_from_backup_are_not_counted_as_new(t
     assert tail.read().new_changes == (("allocation-leaked", "done", 1),)
 
 
-def test_old_outcomes_are_not_new_if_the_journal_was_missing_during_an_audit(tmp_path):
+def test_earlier_changes_are_not_counted_again_if_the_journal_was_missing(tmp_path):
     written, tail = journal(tmp_path), JournalTail(str(tmp_path))
     written.end(written.begin(CHANGE), Result.DONE)
     written.begin(CHANGE)
@@ -85,7 +85,7 @@ def test_old_outcomes_are_not_new_if_the_journal_was_missing_during_an_audit(tmp
     assert tail.read() == JournalCounts(open_entries=1)
 
 
-def test_an_emptied_journal_has_no_open_entries(tmp_path):
+def test_an_emptied_journal_has_no_unfinished_changes(tmp_path):
     written, tail = journal(tmp_path), JournalTail(str(tmp_path))
     written.begin(CHANGE)
     assert tail.read() == JournalCounts(open_entries=1)

@@ -52,7 +52,9 @@ def test_a_module_parameter_is_unreadable_if_no_file_descriptor_is_free(tmp_path
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.ENFILE, errno.EPERM, errno.ENOMEM])
-def test_a_read_error_is_shown_for_module_parameters_and_the_load_is_unknown(tmp_path, monkeypatch, number):
+def test_an_unreadable_kernel_file_gives_an_error_or_an_unknown_value(tmp_path, monkeypatch, number):
+    """Module parameters show the error; TDX capacity, uptime and load average are unknown."""
+
     def read_text(path, **kwargs):
         raise OSError(number, os.strerror(number), str(path))
 

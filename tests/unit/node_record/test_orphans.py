@@ -76,7 +76,7 @@ def test_with_confirm_audits_1_an_orphaned_record_is_deleted_at_once():
     assert after(world_of(tree(OLD)), 0, chosen).records == (DeleteComputeNode(record=OLD),)
 
 
-def test_an_orphaned_row_that_changed_must_be_confirmed_again():
+def test_an_orphaned_compute_node_row_must_be_confirmed_again_after_a_change():
     before = history_after(1, world_of(tree(OLD)))
     changed = dataclasses.replace(ROW, vcpus=5)
     world = world_of(tree(OLD), nodes=(node(1), changed))
@@ -232,6 +232,6 @@ def test_a_deleted_record_is_remembered_as_long_as_its_provider_exists():
     assert left_after((LEFT,), full, deleted=[], removed=frozenset(), root_uuid=ROOT_UUID, taken=taken) == ()
 
 
-def test_an_absent_or_unused_provider_does_not_prevent_deletion_of_an_orphan():
+def test_an_orphaned_node_row_can_be_deleted_if_its_provider_is_unused_or_gone():
     assert obstacle(DetachedTree(uuid=OLD.uuid), "old-name") is None
     assert obstacle(tree(OLD), "old-name") is None

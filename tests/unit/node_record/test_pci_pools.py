@@ -81,7 +81,8 @@ def test_the_pool_of_a_network_device_has_remote_managed_false_by_default(kind):
     assert [dict(pool.tags) for pool in remote] == ([] if kind is PciKind.PF else [{"remote_managed": "true"}])
 
 
-def test_pci_devices_of_different_numa_node_parent_or_type_have_separate_pools():
+def test_pci_devices_with_a_different_numa_node_or_type_have_separate_pools():
+    """So do those with another parent interface."""
     first, *rest = FUNCTIONS[1:]
     mixed = (
         first,

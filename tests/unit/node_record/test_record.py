@@ -292,7 +292,7 @@ def test_with_state_source_sql_or_none_the_plan_writes_no_node_record(kind):
     assert not [h for h in plan.held_back if "record" in h.what]
 
 
-def test_a_running_nova_compute_blocks_all_writes_of_an_agent_in_role_owner():
+def test_an_agent_in_role_owner_writes_nothing_while_nova_compute_is_running():
     alive = seen_long_ago(last_seen_up=conductor().now)
     world = snapshot(nova=with_record(stored(memory_mib=1), service=alive), libvirt=about())
     plan = decision(world).plan
@@ -318,9 +318,10 @@ def test_another_provider_with_the_node_name_blocks_all_writes():
         (Role.COMPANION, StateKind.CONDUCTOR, "not written in role companion"),
     ],
 )
-def test_a_note_says_if_a_record_is_written_for_each_role_and_state_source(role, kind, said):
+def test_the_note_about_the_compute_node_row_says_if_the_agent_writes_it(role, kind, said):
+    """It depends on the role and on the source of nova's state."""
     assert said in record_note(settings(role=role), conductor(kind=kind))
 
 
-def test_the_note_about_the_record_says_that_nova_state_cannot_be_read():
+def test_the_note_about_the_compute_node_row_says_that_nova_is_unreadable():
     assert "while the cloud's state cannot be read" in record_note(settings(), failed(STATE).value)

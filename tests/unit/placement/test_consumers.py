@@ -56,7 +56,7 @@ def test_a_read_of_placement_requests_the_records_of_new_and_changed_consumers()
     assert asked == ["b", "d"]
 
 
-def test_the_records_of_many_new_consumers_are_requested_over_several_reads():
+def test_reading_many_new_consumers_is_spread_over_several_placement_reads():
     nobody, _ = looked(NO_CONSUMERS, {})
     generations = dict.fromkeys("abcde", 1)
     look, asked, turns = nobody, [], []
@@ -67,17 +67,17 @@ def test_the_records_of_many_new_consumers_are_requested_over_several_reads():
     assert (turns, asked) == ([2, 2, 1, 0], ["a", "b", "c", "d", "e"])
 
 
-def test_the_record_of_a_suspicious_consumer_is_requested_first_and_only_once():
+def test_a_consumer_that_may_have_a_wrong_allocation_is_read_first_and_once():
     first, asked = looked(NO_CONSUMERS, dict.fromkeys("abc", 1), suspects=("c", "gone"))
     assert asked == ["c"]
     assert looked(first, dict.fromkeys("abc", 1), suspects=("c",))[1] == []
 
 
-def test_all_consumer_records_are_requested_if_unsuspicious_reads_has_no_limit():
+def test_all_consumer_records_are_requested_if_no_limit_is_set():
     assert looked(NO_CONSUMERS, dict.fromkeys("abc", 1), unsuspicious_reads=None)[1] == ["a", "b", "c"]
 
 
-def test_unsuspicious_consumers_are_read_in_rotation_by_descending_generation():
+def test_ordinary_consumers_are_read_in_turn_with_the_highest_generation_first():
     generations = {"a": 1, "b": 1, "c": 5, "d": 2}
     look, order = NO_CONSUMERS, []
     for _ in range(8):

@@ -216,6 +216,7 @@ def test_microversion_1_9_is_lower_than_1_30():
     assert wire.parse_maximum(root) < wire.Microversion(1, 30)
 
 
-def test_the_wire_module_does_not_import_logging_time_socket_or_requests():
+def test_the_wire_module_imports_nothing_for_logging_or_for_network_access():
+    """It imports none of ``logging``, ``time``, ``socket`` and ``requests``."""
     text = Path(wire.__file__).read_text()
     assert not [name for name in ("import logging", "import time", "import socket", "import requests") if name in text]

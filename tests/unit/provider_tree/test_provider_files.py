@@ -54,7 +54,7 @@ def tree(there, *entries) -> DesiredTree:
     return made
 
 
-def test_s129_an_entry_for_this_root_replaces_the_entry_for_all_nodes():
+def test_s129_a_provider_yaml_entry_for_this_host_replaces_that_for_all_hosts():
     every = entry(inventory("CUSTOM_A", 100), traits={"CUSTOM_T"}, uuid=COMPUTE_NODE)
     ours = entry(inventory("CUSTOM_B", 5), uuid=ROOT_UUID)
     assert custom(tree(world(), every, ours).root) == {"CUSTOM_B": 5}
@@ -121,7 +121,7 @@ def test_unmatched_entries_are_not_reported_while_placement_is_unreadable():
     assert findings(unread, "provider-config-unmatched", settings(provider_entries=(waiting,))) == ()
 
 
-def test_an_entry_for_a_provider_of_another_owner_keeps_existing_inventories():
+def test_a_provider_yaml_entry_keeps_other_inventories_of_a_nova_provider():
     added = tree(world(OURS, CHILD), entry(inventory("CUSTOM_A", 1), uuid=CHILD.uuid))
     plan = diff(added, view(providers=(OURS, CHILD)))
     (put,) = [w for w in plan.writes if isinstance(w, PutInventories) and w.provider_uuid == CHILD.uuid]
@@ -150,7 +150,7 @@ def test_the_removal_of_an_entry_removes_only_values_that_the_entry_added():
     assert after().plan.writes == ()
 
 
-def test_a_value_from_an_entry_is_remembered_until_placement_lacks_the_value():
+def test_the_agent_remembers_a_provider_yaml_value_while_placement_has_it():
     assert after(A, T).tree.added == (A, T)
     assert after(A, T, there=OURS).tree.added == ()
     named = entry(inventory("CUSTOM_A", 9), uuid=COMPUTE_NODE)
@@ -163,12 +163,13 @@ def test_a_value_added_by_one_entry_is_kept_while_any_entry_still_contains_it():
     )
 
 
-def test_contradicting_entries_do_not_remove_values_that_were_added_earlier():
+def test_values_added_earlier_stay_if_two_provider_yaml_entries_conflict():
     both = entry(inventory("CUSTOM_B", 1), uuid=ROOT_UUID), entry(traits={"CUSTOM_U"}, name=NODE)
     assert after(A, T, entries=both).plan.writes == ()
 
 
-def test_removing_an_entry_removes_only_its_class_from_a_provider_of_nova():
+def test_removing_a_provider_yaml_entry_removes_only_its_resource_class():
+    """The provider belongs to nova and keeps its other inventory."""
     gone = Addition(CHILD.uuid, Added.RESOURCE_CLASS, "CUSTOM_A")
     extended = dataclasses.replace(CHILD, inventories=(inventory("CUSTOM_A", 1), inventory("VGPU", 2)))
     snap = snapshot(placement=view(providers=(OURS, extended)))
@@ -206,7 +207,7 @@ def of_gpu(decision):
     return [write for write in decision.plan.writes if write.provider_uuid == GPU.uuid]
 
 
-def test_a_value_added_by_an_entry_is_forgotten_if_the_agent_wants_it_too():
+def test_a_provider_yaml_value_becomes_the_agents_own_if_the_agent_wants_it():
     assert on_gpu(CARD, was=(GPU_CLASS,)).tree.added == ()
     assert on_gpu(UNKNOWN, was=(GPU_CLASS,)).tree.added == (GPU_CLASS,), "not known now whether it wants it"
     owned = entry(traits={"CUSTOM_OWNER_STOCKTAKE", "CUSTOM_T"}, uuid=GPU.uuid)
@@ -224,7 +225,7 @@ def test_a_value_added_by_an_entry_is_forgotten_if_the_agent_wants_it_too():
     ],
     ids=["nothing named", "its own class", "another class", "two entries"],
 )
-def test_provider_yaml_skips_a_gpu_provider_if_libvirt_does_not_list_its_card(facts, entries):
+def test_provider_yaml_is_not_applied_to_a_gpu_that_libvirt_does_not_list(facts, entries):
     there = dataclasses.replace(GPU, traits=GPU.traits | {"CUSTOM_T"})
     found = on_gpu(facts, *entries, there=there, was=(GPU_CLASS, GPU_TRAIT))
     assert of_gpu(found) == []
@@ -232,7 +233,7 @@ def test_provider_yaml_skips_a_gpu_provider_if_libvirt_does_not_list_its_card(fa
     assert not [f.code for f in found.findings if f.code.startswith("provider-config")]
 
 
-def test_provider_yaml_skips_a_pci_provider_if_its_device_specs_conflict():
+def test_provider_yaml_is_not_applied_to_a_pci_device_with_conflicting_specs():
     there = pci.child("0000:82:00.0", inventory("CUSTOM_PCI_8086_1515", 2))
     chosen = pci.pci_settings(
         {"vendor_id": "8086"}, provider_entries=(entry(inventory("CUSTOM_PCI_8086_1515", 1), uuid=there.uuid),)
@@ -262,7 +263,7 @@ ADDED_TO = dataclasses.replace(
 )
 
 
-def test_contradicting_entries_keep_values_that_were_added_to_a_gpu_provider():
+def test_values_added_to_a_gpu_provider_stay_if_provider_yaml_entries_conflict():
     was = (Addition(GPU.uuid, Added.RESOURCE_CLASS, "CUSTOM_A"), GPU_TRAIT)
     found = on_gpu(CARD, *CONTRADICTING, there=ADDED_TO, was=was)
     (put,) = of_gpu(found)
@@ -271,7 +272,7 @@ def test_contradicting_entries_keep_values_that_were_added_to_a_gpu_provider():
     assert [f.code for f in found.findings if f.code.startswith("provider-config")] == ["provider-config-conflict"]
 
 
-def test_contradicting_entries_keep_traits_that_were_added_to_a_pci_provider():
+def test_traits_added_to_a_pci_provider_stay_if_provider_yaml_entries_conflict():
     there = pci.child("0000:81:00.0", inventory("CUSTOM_PCI_10DE_1EB8", 1))
     extended = dataclasses.replace(there, traits=there.traits | {"CUSTOM_T", "CUSTOM_OLD"})
     both = entry(inventory("CUSTOM_A", 5), uuid=there.uuid), entry(traits={"CUSTOM_T"}, name=there.name)

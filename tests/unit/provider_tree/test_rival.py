@@ -164,7 +164,7 @@ def test_the_message_about_a_rival_writer_shows_the_inventory_written_and_found(
     )
 
 
-def test_a_change_by_a_rival_writer_is_reported_even_if_it_is_gone_by_now():
+def test_a_rival_writer_is_reported_even_if_its_change_has_disappeared():
     rival = rival_of(root(VCPU, traits=OURS), state(), settings(), written(strikes=2))
     assert rival is not None
     assert rival.why.endswith("the change is gone now")
@@ -184,7 +184,8 @@ RATIOS = {
 
 
 @pytest.mark.parametrize(("there", "ratio"), RATIOS.values(), ids=RATIOS.keys())
-def test_a_ratio_of_another_writer_is_lost_if_total_or_max_unit_changed_with_it(there, ratio):
+def test_a_foreign_allocation_ratio_is_kept_only_with_an_unchanged_total(there, ratio):
+    """The same holds for ``max_unit``."""
     (read,) = without_foreign_ratios(root(there), written()).inventories
     assert read == dataclasses.replace(there, allocation_ratio=ratio)
 

@@ -43,7 +43,7 @@ def test_the_line_of_a_source_in_the_audit_text_marks_a_lightweight_read():
     assert source(ok=True, read="full") == source(ok=True, read=...) == "read: state 5000 ms"
 
 
-def test_the_line_of_the_state_source_shows_the_age_of_the_newest_heartbeat():
+def test_the_nova_source_line_shows_the_age_of_the_newest_heartbeat():
     assert source(behind_s=70.0).endswith(": old; the newest heartbeat is 70 s old")
 
 
@@ -51,7 +51,7 @@ def test_the_line_of_the_state_source_shows_how_far_ahead_a_future_heartbeat_is(
     assert source(behind_s=-70.0).endswith(": old; the newest heartbeat is 70 s ahead")
 
 
-def test_the_line_of_a_source_shows_no_heartbeat_age_if_the_report_has_none():
+def test_the_nova_source_line_omits_the_heartbeat_age_if_it_is_unknown():
     assert source(behind_s=...).endswith(": old")
 
 
@@ -88,7 +88,7 @@ def test_the_first_lines_count_causes_and_mention_unknown_findings_only_once():
 
 
 @pytest.mark.parametrize("ago", ["2026-11-21T09:58:29.000Z", ""])
-def test_the_first_lines_say_when_unknown_findings_were_last_checked(ago):
+def test_the_first_lines_say_how_long_ago_an_undecided_finding_was_checked(ago):
     unknown = dataclasses.replace(
         FINDING, state=FindingState.UNKNOWN, unknown_because=("lvm", "state"), last_seen_at=ago
     )
@@ -189,7 +189,8 @@ def test_the_audit_text_lists_findings_that_are_gone_with_the_reason():
     assert shown(gone_lines(DOCUMENT)) == []
 
 
-def test_facts_that_were_simulated_are_printed_after_the_findings():
+def test_the_audit_output_lists_simulated_facts_after_the_findings():
+    """libvirt's test driver invents such facts, and the demo uses it."""
     said = shown(audit_blocks({**audit_document(SCREEN), "simulated": ["guests: recorded"]}, {}))
     at = said.index("simulated: guests: recorded")
     assert at > max(number for number, text in enumerate(said) if text.startswith(" docs: "))
@@ -201,7 +202,7 @@ def test_a_finding_that_is_gone_for_several_reasons_is_shown_as_gone():
     assert said[-1].endswith("]: gone: no longer found; before: 4 MiB")
 
 
-def test_the_block_of_a_finding_without_a_repair_ends_with_the_command_audit():
+def test_a_finding_without_automatic_repair_ends_with_the_audit_command():
     by_hand = Remedy(kind=RemedyKind.HAND, words="remove the volume", command="lvremove guests/scratch")
     fix = "  fix: no automatic repair on this host, only by hand"
     assert shown(finding_block(changed(remedies=(by_hand,)), {}, NOW))[2:-1] == [
@@ -361,7 +362,7 @@ def test_the_details_of_a_finding_say_when_the_fault_began_according_to_nova():
     assert since.endswith("; the instance was deleted at 2026-11-20T08:00:00Z")
 
 
-def test_the_heading_of_the_plan_is_all_written_if_all_writes_were_done():
+def test_the_plan_heading_says_all_written_if_all_writes_were_done():
     plan = DOCUMENT["plan"]
     done = shown(plan_lines(plan, len(plan["writes"])))
     assert done[1] == f"plan {plan['digest'][:12]}, all written:"

@@ -39,7 +39,7 @@ def test_a_phrase_that_must_stay_together_is_never_broken_over_two_lines(phrase)
         assert sum(phrase in part for part in text) == 1
 
 
-def test_lines_to_be_copied_are_never_wrapped_and_all_labels_are_aligned():
+def test_commands_for_copying_stay_on_one_line_and_labels_are_aligned():
     assert shown([copyable("fix", "stocktake heal " * 9), labelled("how", "by hand and slowly")], 20) == [
         f"  fix: {'stocktake heal ' * 9}".rstrip(),
         "  how: by hand and",

@@ -265,7 +265,7 @@ def test_explain_shows_a_negative_free_amount_with_its_calculation_and_meaning()
     )
 
 
-def test_explain_lists_the_parts_of_the_reserved_amount_and_the_overflow():
+def test_the_explain_command_lists_parts_of_reserved_and_what_exceeds_the_total():
     disk = Inventory(resource_class="DISK_GB", total=100, reserved=100, max_unit=100)
     terms = (("reserved_host_disk_mb", 20), ("foreign-volume", 90))
     made_of = "20 (reserved_host_disk_mb) + 90 (foreign-volume) - 10 (because reserved cannot exceed the total)"
@@ -376,7 +376,7 @@ def test_explain_shows_the_exact_bytes_beside_the_sum_of_rounded_amounts_in_gib(
     assert (book["amount"], book["rounded_up"], book["size_bytes"]) == (10, 10, 10 * mib_300)
 
 
-def test_only_rows_with_an_exact_size_are_in_the_exact_sum_in_bytes():
+def test_the_sum_in_bytes_contains_only_rows_with_a_known_size_in_bytes():
     reserve = row("reserved_host_disk_mb", (None, 4, None), Verdict.RESERVED, "host-reserved", resource_class="DISK_GB")
     promise = row(GUESTS[0], (20, None, 20), resource_class="DISK_GB", size_bytes=7)
     found = explain_class(report(ledger=(reserve, disk_row("vg0/v", 1, size_bytes=5), promise)), "DISK_GB")
@@ -407,7 +407,7 @@ CHILDREN_SENTENCE = (
 )
 
 
-def test_explain_counts_no_promised_or_held_amount_for_child_providers():
+def test_the_explain_command_shows_only_placement_data_for_child_providers():
     said = text_of(explain_class(WITH_CARD, "VGPU"))
     assert said[:3] == [
         f"VGPU on {NODE}: recorded 2 of 16, promised not counted, held not counted",
@@ -433,7 +433,7 @@ def test_promised_is_counted_on_a_child_provider_if_a_flavor_requests_the_class(
     }
 
 
-def test_a_consumer_of_a_child_provider_has_the_verdict_not_compared():
+def test_a_consumer_of_a_child_provider_is_shown_as_not_compared():
     found = explain_consumer(WITH_CARD, GUESTS[0])
     said = text_of(found)
     assert said[2].split() == ["2", "-", "-", "VGPU", "not-compared", "recorded-only", f"{NODE}_card"]
@@ -487,7 +487,7 @@ def test_explain_groups_equal_child_providers_and_lists_used_ones_separately():
 
 
 @pytest.mark.parametrize("count", [5, 6])
-def test_explain_lists_up_to_five_leaked_consumers_and_counts_more_than_five(count):
+def test_the_explain_command_lists_five_leaked_consumers_but_only_counts_six(count):
     leaked = [f"44444444-0000-4000-8000-00000000000{n}" for n in range(count)]
     rows = tuple(row(key, (None, None, 2), Verdict.ALLOCATION_LEAKED, "recorded-only") for key in leaked)
     said = text_of(explain_class(report(ledger=rows), "VCPU"))
@@ -509,7 +509,7 @@ def test_explain_shows_why_the_inventory_of_a_class_is_not_written():
     assert not any("lvm" in line for line in said)
 
 
-def test_the_json_of_explain_for_a_class_has_the_amounts_and_the_whole_text():
+def test_the_explain_command_gives_json_with_the_amounts_and_the_whole_text():
     found = document(explain_class(STORY_1, "VCPU"))
     assert (found["schema_version"], found["subject"], found["unit"]) == (1, "class", "VCPU")
     assert {name: book["amount"] for name, book in found["books"].items()} == {
@@ -594,7 +594,8 @@ rows = st.lists(
 
 
 @given(rows)
-def test_each_total_is_the_sum_of_its_parts_and_of_the_ledger_rows(found):
+def test_each_total_equals_the_sum_of_its_parts_and_the_sum_of_its_rows(found):
+    """The rows are those of the ledger."""
     explained = explain_class(report(ledger=tuple(found)), "VCPU")
     for book in explained.books:
         there = [getattr(r, book.name) for r in found if getattr(r, book.name) is not None]
@@ -609,7 +610,8 @@ def test_totals_do_not_depend_on_the_order_of_the_ledger_rows(found, random):
     assert totals(report(ledger=tuple(found)), "VCPU") == totals(report(ledger=tuple(shuffled)), "VCPU")
 
 
-def test_a_leak_on_a_sharing_provider_is_explained_but_not_added_to_the_totals():
+def test_a_leaked_allocation_on_a_sharing_provider_is_not_in_the_host_totals():
+    """The explain command shows it for its consumer."""
     on_nfs = {"provider": "nfs", "provider_uuid": "uuid-nfs", "outside_tree": True}
     cause = "recorded-only"
     left = row(GUESTS[0], (None, None, 5), Verdict.ALLOCATION_LEAKED, cause, "DISK_GB", **on_nfs)
@@ -638,7 +640,7 @@ def codes_of(found, consumer=MOVED):
 
 
 @pytest.mark.parametrize(("causes", "shown"), [((STALE.finding.id,), True), ((), True), (("another",), False)])
-def test_explain_of_a_leaked_consumer_shows_an_over_capacity_caused_by_the_leak(causes, shown):
+def test_the_explain_command_names_the_over_capacity_caused_by_a_leak(causes, shown):
     found = codes_of(dataclasses.replace(STORY_1, findings=(STALE, over_capacity(*causes))))
     assert ("over-capacity" in found) == shown
 
@@ -650,7 +652,7 @@ def test_explain_of_a_consumer_without_a_leak_does_not_show_over_capacity():
     assert codes_of(dataclasses.replace(STORY_1, findings=(crowded,)), GUESTS[0]) == []
 
 
-def test_explain_says_what_a_consumer_with_the_verdict_settling_waits_for():
+def test_explain_names_the_operation_in_progress_that_delays_a_verdict():
     moving = row(MOVED, (4, 4, 4), Verdict.SETTLING, settling="live-migration to cmp2 has status running")
     said = text_of(explain_consumer(report(ledger=(moving,)), MOVED))
     assert any("settling: live-migration to cmp2 has status running; the agent draws no conclusion" in t for t in said)

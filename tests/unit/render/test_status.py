@@ -51,7 +51,7 @@ def test_a_report_is_stale_after_three_audit_intervals(now, interval_s, stale):
     assert any("is stocktake-agent running?" in line for line in status_lines(found)) is stale
 
 
-def test_the_status_document_contains_the_audit_its_age_and_the_free_amounts():
+def test_the_status_output_shows_the_last_audit_and_the_free_resources():
     found = status_document(told())
     assert found["schema_version"] == 1
     assert (found["outcome"], found["age_s"], found["interval_s"]) == ("findings", 120.0, 60.0)
@@ -128,7 +128,7 @@ def test_a_malformed_report_raises_source_inconsistent(key, instead):
         told(report)
 
 
-def test_the_status_document_contains_the_resource_view_of_the_report():
+def test_the_status_output_includes_the_resource_totals_of_the_host():
     assert status_document(told())["resource_view"] == DOCUMENT["resource_view"]
     assert status_document(told())["resource_view"]["vcpus"] == 48
 

@@ -56,7 +56,7 @@ def test_a_narrow_table_leaves_out_columns_before_it_wraps_a_text():
     ]
 
 
-def test_a_table_too_wide_for_the_terminal_exceeds_it_and_breaks_no_word():
+def test_words_in_a_table_stay_whole_even_if_it_is_wider_than_the_terminal():
     table = shown([GRID], 20)
     assert table[1] == "billing  95a20332  16384 MiB  allocation-leaked"
 

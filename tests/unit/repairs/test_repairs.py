@@ -59,7 +59,7 @@ def test_option_heal_codes_accepts_every_builtin_repair_but_allocation_differs(t
         heal_settings(load_ours(tmp_path, f"{ALONE}[heal]\ncodes = volume-foreign\n"))
 
 
-def test_option_heal_codes_rejects_allocation_differs(tmp_path):
+def test_the_config_cannot_allow_automatic_repair_of_allocation_differs(tmp_path):
     with pytest.raises(ConfigError, match="only the command stocktake heal repairs allocation-differs; valid codes: "):
         heal_settings(load_ours(tmp_path, f"{ALONE}[heal]\ncodes = allocation-leaked, allocation-differs\n"))
 
@@ -74,7 +74,7 @@ def test_update_resources_interval_decides_how_long_three_nova_audits_take(tmp_p
     assert heal_settings(loaded).nova_audits_s == seconds
 
 
-def test_heal_empties_a_leaked_consumer_with_the_consumer_generation():
+def test_heal_removes_a_leaked_allocation_and_sends_the_consumer_generation():
     snapshot, held = leaks("gone")
     (action,) = plan_of(scene_of(snapshot, *held)).actions
     assert (action.before, action.write.allocations) == (held[0], ())
@@ -89,7 +89,7 @@ def test_heal_keeps_allocations_of_a_leaked_consumer_on_other_provider_trees():
     assert written(action) == [(OTHER, "VCPU", 1)]
 
 
-def test_an_allocation_of_a_hidden_deleted_instance_is_not_treated_as_a_leak():
+def test_heal_keeps_the_allocation_of_a_deleted_instance_with_the_hidden_flag():
     held = record("gone", here={"VCPU": 1})
     scene = scene_of(world(held, instances=[facts.instance("gone", deleted=True, hidden=True)]), held)
     assert plan_of(scene) == HealPlan()
@@ -199,7 +199,7 @@ def test_s161_heal_declines_an_instance_that_has_allocations_on_another_host():
     assert "the instance has 2 VCPU allocated now" in declined(missing(), "allocation-missing", held)
 
 
-def test_s162_heal_corrects_project_and_user_and_keeps_the_allocations():
+def test_s162_the_heal_command_corrects_only_project_and_user_of_a_consumer():
     held = record("i1", here={"VCPU": 1, "MEMORY_MB": 128, "DISK_GB": 1}, there={"CUSTOM_X": 1})
     resting = facts.instance("i1", project_id="theirs", user_id="who")
     scene = scene_of(world(held, instances=[resting], libvirt=facts.host(facts.domain("i1"))), held)

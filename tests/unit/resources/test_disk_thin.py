@@ -56,7 +56,7 @@ def test_an_empty_thin_pool_is_reserved_in_full() -> None:
 
 
 @pytest.mark.parametrize("policy", [UnmanagedPolicy.REPORT, UnmanagedPolicy.IGNORE])
-def test_a_thin_pool_is_reserved_only_if_option_foreign_volumes_is_reserve(policy: UnmanagedPolicy) -> None:
+def test_thin_pool_space_is_reserved_only_if_foreign_volumes_are_reserved(policy: UnmanagedPolicy) -> None:
     assert reserved(with_cloud(pool_world(20, 10), "i0"), foreign_volumes=policy) == 0
 
 
@@ -67,7 +67,7 @@ def test_the_fill_level_of_a_thin_pool_does_not_change_the_disk_of_any_guest() -
     assert volume_group_rows(still) != volume_group_rows(moved)
 
 
-def test_the_raid_copies_of_the_data_of_a_thin_pool_are_reserved() -> None:
+def test_space_for_raid_copies_inside_a_thin_pool_is_reserved() -> None:
     world = with_cloud(pool_world(20, group_gib=111), "i0")
     (lvm, *others) = world.storage
     assert lvm.value is not None

@@ -214,7 +214,7 @@ def test_the_folder_below_a_lost_mount_is_not_remembered_as_the_store(sizes):
 
 
 @given(sizes=st.lists(st.integers(10, 2000), min_size=1, max_size=8))
-def test_a_store_with_all_guest_disks_present_is_published_at_its_measured_size(sizes):
+def test_disk_gb_follows_the_measured_size_if_all_guest_disks_are_present(sizes):
     before = mark(300)
     for size in sizes:
         world = store(ONE, on_disk(size), before=before, present=(DISK,))

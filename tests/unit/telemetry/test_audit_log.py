@@ -85,7 +85,7 @@ def log() -> Log:
     return log
 
 
-def test_the_first_audit_logs_its_outcome_and_the_resource_views_of_nova():
+def test_the_first_audit_logs_its_outcome_and_resource_views_like_nova_compute():
     assert Log().audit(REPORT) == [
         events.OUTCOME_CHANGED,
         events.FIRST_AUDIT_DONE,

@@ -36,7 +36,7 @@ def test_each_log_event_has_the_level_in_the_table_of_levels(event):
     assert levels in ([event.level], [] if event.level == logging.WARNING else None)
 
 
-def test_the_table_of_levels_contains_only_events_that_exist():
+def test_the_table_of_log_levels_contains_only_events_that_exist():
     assert set().union(*LEVELS.values()) <= set(EVENTS)
     assert len(set(EVENTS)) == len(EVENTS)
 

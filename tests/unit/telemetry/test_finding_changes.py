@@ -70,7 +70,7 @@ def test_after_a_restart_only_changes_since_the_last_run_are_reported():
     assert Reader().audit(found(CONFIRMED, first=True, remembered=(SEEN,))) == ["confirmed"]
 
 
-def test_a_finding_is_reported_as_confirmed_only_once_even_if_a_source_is_lost():
+def test_a_confirmed_finding_is_not_logged_again_after_a_source_outage():
     reader = Reader()
     worse = replace(LEAK, actual="16 VCPU")
     told = [

@@ -40,7 +40,7 @@ def test_the_scheduled_reads_of_hosts_started_together_are_spread_over_audits(au
     assert abs(turns[Turn.EVERYTHING] - 20) < 23
 
 
-def test_an_overdue_full_read_replaces_the_next_read_of_allocations():
+def test_an_overdue_full_placement_read_replaces_a_read_of_allocations_only():
     assert overdue(Turn.ALLOCATIONS, 100, 10) is Turn.EVERYTHING
     assert overdue(Turn.ALLOCATIONS, 99, 10) is Turn.ALLOCATIONS
     assert overdue(Turn.NOTHING, 1000, 10) is Turn.NOTHING

@@ -77,7 +77,7 @@ def test_no_trait_is_decided_by_two_trait_families(facts, chosen):
 
 
 @given(worlds, choices)
-def test_a_trait_is_never_both_wanted_and_unwanted_and_has_a_valid_name(facts, chosen):
+def test_no_trait_is_both_wanted_and_unwanted_and_every_name_is_valid(facts, chosen):
     for name, wish in wishes(facts, chosen).items():
         assert not wish.wanted & wish.unwanted, name
         assert all(trait in STANDARD or trait.startswith("CUSTOM_") for trait in wish.wanted | wish.unwanted), name
@@ -132,5 +132,5 @@ def test_no_two_trait_families_have_the_same_name():
     assert len(set(names)) == len(names)
 
 
-def test_the_usual_traits_of_the_test_data_include_the_traits_of_every_host():
+def test_the_expected_traits_of_the_plain_test_host_include_common_traits():
     assert {"COMPUTE_SOUND_MODEL_USB", "COMPUTE_NET_VIRTIO_PACKED", "COMPUTE_IMAGE_TYPE_RAW"} <= usual_traits()

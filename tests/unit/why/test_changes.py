@@ -125,7 +125,7 @@ _BRING_OTHERS = (RemedyKind.ADD_TRAIT, RemedyKind.ADD_AGGREGATE, RemedyKind.REMO
 
 
 @given(st.integers(0, 2**32))
-def test_a_missing_trait_is_an_obstacle_whatever_else_is_changed(seed):
+def test_a_missing_trait_is_an_obstacle_even_after_all_other_changes(seed):
     """``why`` names a missing trait of the unnumbered group only where it still refuses after every other change."""
     for tree, request, world in answers(seed):
         missing = _traits_of_unnumbered(tree)
@@ -166,7 +166,7 @@ def with_in_tree(request: ResourceRequest, suffix: str, uuid: str | None) -> Res
     return dataclasses.replace(request, groups=tuple(groups))
 
 
-def test_the_advice_about_in_tree_removes_the_in_tree_obstacle():
+def test_the_in_tree_obstacle_disappears_if_the_advice_about_it_is_followed():
     """A provider said to be outside the tree is outside; the advised tree, or no in_tree at all, lifts the obstacle."""
     tried = Counter()
     for seed in range(150):
@@ -186,7 +186,7 @@ def test_the_advice_about_in_tree_removes_the_in_tree_obstacle():
 
 
 @given(st.integers(0, 2**32))
-def test_obstacles_are_sorted_by_constraint_and_none_is_listed_twice(seed):
+def test_the_why_answer_sorts_obstacles_by_constraint_without_duplicates(seed):
     order = list(Constraint)
     rng = random.Random(seed)
     world = random_world(rng)

@@ -59,7 +59,7 @@ def test_stale_moves_and_volumes_unknown_to_nova_are_listed_as_capacity_users():
     assert held_by(rows, findings, inventory=(TERMS,)) == (moved, volume)
 
 
-def test_the_amounts_of_findings_of_one_code_are_added_up_over_all_consumers():
+def test_amounts_of_all_consumers_with_the_same_finding_code_are_added_up():
     rows = (row("one", Verdict.ALLOCATION_LEAKED, recorded=3), row("two", Verdict.ALLOCATION_LEAKED, recorded=4))
     (held,) = held_by(rows, [found("allocation-leaked", "one"), found("allocation-leaked", "two")])
     assert (held.amount, held.findings) == (7, 2)
@@ -71,7 +71,7 @@ def test_an_amount_that_has_two_findings_is_counted_once():
     assert amounts((MOVED,), (spread,)) == [("consumer-on-several-providers", 80, True)]
 
 
-def test_only_the_excess_of_a_wrong_allocation_counts_as_used_capacity():
+def test_only_the_excess_of_a_too_large_allocation_explains_a_shortage():
     more = row("web", Verdict.ALLOCATION_DIFFERS, promised=40, held=40, recorded=50)
     less = row("db", Verdict.ALLOCATION_DIFFERS, promised=40, held=40, recorded=30)
     findings = [found("allocation-differs", key, resource_class="DISK_GB") for key in ("web", "db")]
@@ -93,11 +93,11 @@ def test_an_unknown_volume_that_the_companion_allocated_is_counted_once():
 @pytest.mark.parametrize(
     "changes", [{"resource_class": "VCPU"}, {"provider_uuid": "another"}], ids=["class", "provider"]
 )
-def test_a_finding_about_another_resource_class_or_provider_is_not_counted(changes):
+def test_a_finding_about_another_class_or_provider_explains_no_shortage(changes):
     assert amounts((dataclasses.replace(MOVED, **changes),), (found("allocation-stale-move", "moved"),)) == []
 
 
-def test_a_sharing_provider_finding_explains_only_obstacles_of_that_provider():
+def test_findings_about_a_sharing_provider_explain_only_its_own_shortages():
     anywhere = dataclasses.replace(SHORT, provider_uuid=None)
     child = row("child", Verdict.ALLOCATION_LEAKED, recorded=1, provider_uuid="child")
     outside = row("out", Verdict.ALLOCATION_LEAKED, recorded=9, provider_uuid="shared", outside_tree=True)

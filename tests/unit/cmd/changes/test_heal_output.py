@@ -47,7 +47,7 @@ def test_heal_does_nothing_and_prints_the_new_digest_if_the_plan_has_changed() -
     assert last == "nothing done: the plan has changed; the current plan is 4d1b0c9a7e55"
 
 
-def test_heal_prints_a_reason_and_no_digest_if_the_repair_plan_is_now_empty() -> None:
+def test_heal_prints_only_a_reason_if_there_is_nothing_left_to_repair() -> None:
     assert printed(document(stale=True, nothing_because=nothing_because([], 300.0))) == [
         "plan for cmp1: 0 to change, 0 waiting, 0 refused",
         "nothing done: there is nothing to change any more",
@@ -116,14 +116,15 @@ def test_a_finding_less_than_one_second_old_is_shown_as_new(now: str, age: str) 
     assert f"  confirmed, {age}  [87897f25]" in printed(document(ACTION), scenery)[1]
 
 
-def test_a_heal_plan_line_shows_the_age_of_a_finding_and_how_much_of_it_counts() -> None:
+def test_a_heal_plan_shows_which_part_of_the_age_of_a_finding_counts() -> None:
+    """The age counts for heal only since the finding has stood unchanged."""
     finding = {"state": "confirmed", "confirmed": True, "first_seen_at": "2026-11-21T10:00:00.000Z",
                "stands_since": "2026-11-21T10:05:22.000Z", "consumer_uuid": "6f0d", "id": "1"}  # fmt: skip
     scenery = Scenery(findings={ACTION["finding_id"]: finding}, now="2026-11-21T10:06:00.000Z")
     assert "  confirmed, 6 min, of which 38 s count for heal  [87897f25]" in printed(document(ACTION), scenery)[1]
 
 
-def test_findings_that_wait_for_the_same_reason_share_one_entry_of_the_plan() -> None:
+def test_the_plan_lists_findings_together_if_the_same_reason_delays_them() -> None:
     waits = [
         {"finding_id": f"{n}0000000-1", "code": "allocation-leaked", "consumer_uuid": f"c{n}", "guard": "max-percent",
          "why": "this run has changed 1 of 10", "waits": True, "wait_s": None} for n in range(6)

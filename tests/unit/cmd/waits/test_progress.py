@@ -128,7 +128,8 @@ def test_a_command_continues_if_the_output_stream_for_wait_notices_is_closed(lin
         (True, io.StringIO(), Form.NOTHING),
     ],
 )
-def test_waits_are_one_updated_line_on_a_terminal_and_separate_lines_in_a_file(quiet, out, form):
+def test_progress_is_one_updated_line_on_a_terminal_and_many_lines_in_a_file(quiet, out, form):
+    """With ``--quiet``, no progress is printed."""
     assert form_for(argparse.Namespace(quiet=quiet), out) is form
 
 

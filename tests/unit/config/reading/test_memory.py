@@ -43,7 +43,7 @@ def test_s87_a_huge_page_size_without_a_unit_is_in_kib(tmp_path):
         ("1TB", 1 << 30),
     ],
 )
-def test_s87_units_of_huge_page_sizes_are_powers_of_1024(size, kib):
+def test_s87_the_unit_of_a_huge_page_size_is_read_as_a_power_of_1024(size, kib):
     assert parse_reserved_pages(f"node:0,size:{size},count:1").size_kib == kib
 
 

@@ -44,7 +44,7 @@ def test_the_agent_rejects_a_huge_page_entry_that_nova_compute_also_rejects(text
         parse_novas_pages(text)
 
 
-def test_the_agent_ignores_impossible_huge_pages_of_nova_conf_with_a_notice(tmp_path):
+def test_an_impossible_huge_page_size_in_nova_conf_is_ignored_with_a_notice(tmp_path):
     text = "reserved_huge_pages = node:0,size:512B,count:1"
     loaded = load_beside_nova(tmp_path, "", f"[DEFAULT]\n{text}\nreserved_huge_pages = node:0,size:4,count:2\n")
     assert reserved_huge_pages(loaded) == (ReservedPages(cell=0, size_kib=4, count=2),)

@@ -111,7 +111,7 @@ def test_metric_resource_differs_keeps_its_value_while_it_cannot_be_computed():
 
 
 @pytest.mark.parametrize("source", ["state", "libvirt"])
-def test_volumes_do_not_become_unaccounted_while_nova_or_libvirt_is_unread(source):
+def test_volume_metrics_stay_unchanged_while_nova_or_libvirt_is_unreadable(source):
     unknown = tuple(replace(row, owner_kind="unknown", owner="guests/scratch") for row in WHOLE.storage)
     before, now = after(WHOLE), after(WHOLE, replace(WHOLE, sources=sources(source), storage=unknown))
     assert now.groups["stores"] == before.groups["stores"]
@@ -157,7 +157,8 @@ def test_a_resource_class_without_usage_data_has_no_metric_of_used_amounts():
     assert series(after(leaked), "book_amount", book="held", **labels) == 0.0
 
 
-def test_without_nova_data_expected_amounts_are_absent_until_libvirt_is_read():
+def test_metrics_of_expected_amounts_appear_only_after_libvirt_was_read():
+    """Nova's data is missing here, and the values of the last complete read stay."""
     assert WHOLE.nova_versions is None
     labels = {"book": "promised", "hostname": "compute-17.example.org", "resourcetype": "VCPU"}
     recorded = replace(WHOLE.ledger[0], promised=None, held=None, recorded=4)
@@ -260,7 +261,8 @@ def crowded():
     return replace(WHOLE, inventory=rows, storage=storage, thin_pools=pools)
 
 
-def test_the_numbers_of_classes_stores_and_pools_with_metric_series_are_limited():
+def test_the_number_of_resource_classes_and_stores_in_the_metrics_is_limited():
+    """So is the number of thin pools."""
     state = after(crowded())
     classes = {sample.labels[2] for sample in state.gauges["resource_inventory"]}
     assert {"VCPU", "DISK_GB"} < classes

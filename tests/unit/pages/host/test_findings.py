@@ -44,7 +44,7 @@ def test_a_finding_that_was_not_checked_says_which_source_is_missing():
     )
 
 
-def test_many_findings_with_the_same_code_share_one_block_and_one_command():
+def test_findings_with_the_same_code_share_one_page_section_and_heal_command():
     blocks = blocks_of(MANY_LEAKS)
     assert [(block.code, block.who) for block in blocks] == [
         ("allocation-leaked", "7 findings"),
@@ -85,7 +85,7 @@ def test_every_finding_block_of_a_page_has_a_unique_id():
     assert len(set(ids)) == len(ids) == 4
 
 
-def test_a_finding_whose_repair_was_undone_names_the_repair_and_undo_entries():
+def test_a_finding_that_came_back_after_an_undo_shows_both_journal_entries():
     (block,) = [each for each in findings(facts(SCREEN)).blocks if each.code == "allocation-leaked"]
     assert block.history == (
         "A repair of 2026-11-22 03:08:00 UTC (4 min before this page) (entry 9a11aa55) was undone: stocktake undo of "
@@ -118,7 +118,7 @@ def test_the_page_says_that_a_repair_is_later_than_the_audit_on_the_page():
     ],
     ids=lambda each: each.finding.code if not isinstance(each, str) else "",
 )  # fmt: skip
-def test_the_impact_begins_with_the_amounts_of_the_finding(seen, impact):
+def test_the_impact_of_a_finding_begins_with_the_affected_resource_amounts(seen, impact):
     assert impact_of(SCREEN, [seen]) == impact
 
 

@@ -81,14 +81,15 @@ def test_unmanaged_use_above_the_reserved_amount_counts_as_sold_twice(reserved: 
     assert losses_of(report).sold_twice.amounts == ({"VCPU": sold_twice} if sold_twice else {})
 
 
-def test_the_reserve_for_the_host_itself_does_not_cover_unmanaged_use():
+def test_memory_reserved_for_the_host_does_not_offset_guests_unknown_to_nova():
     guest = row("5e0f", "MEMORY_MB", held=4096, cause=Cause.FOREIGN_GUEST.value, verdict=Verdict.UNMANAGED)
     inventory = offer("MEMORY_MB", reserved=4096, ratio=1.0, terms=(("reserved_host_memory_mb", 4096),))
     report = dataclasses.replace(CLEAN, ledger=(guest,), inventory=(inventory,))
     assert losses_of(report).sold_twice.amounts == {"MEMORY_MB": 4096}
 
 
-def test_unmanaged_use_that_the_agent_has_allocated_is_not_sold_twice():
+def test_guest_use_that_the_agent_has_allocated_does_not_count_as_sold_twice():
+    """The guest is unknown to nova and uses 8 VCPU; the agent has allocated 6, so 2 are sold twice."""
     guest = row("5e0f", held=8, cause=Cause.FOREIGN_GUEST.value, verdict=Verdict.UNMANAGED)
     own = row(own_consumer_uuid(HOST, Cause.FOREIGN_GUEST), recorded=6, consumer_kind="stocktake")
     report = dataclasses.replace(CLEAN, ledger=(guest, own), inventory=(offer(),))

@@ -22,7 +22,8 @@ def test_the_first_sentence_of_the_page_has_causes_and_amounts_and_data_age():
     )
 
 
-def test_the_three_numbers_of_a_host_without_problems_have_no_warning_colour():
+def test_the_main_figures_of_a_host_without_problems_have_no_warning_colour():
+    """They tell what is sold twice, wasted and unaccounted."""
     calm = dataclasses.replace(SCREEN, findings=(), ledger=())
     sentence, figures, free = blocks_of(calm)
     assert free.text.startswith("Free for the scheduler now: 192 VCPU, ")
@@ -74,7 +75,8 @@ def test_a_note_says_since_when_and_in_how_many_audits_a_source_was_unreadable()
     )
 
 
-def test_the_list_of_causes_shows_amounts_and_times_and_why_a_cause_is_unknown():
+def test_the_list_of_causes_says_why_a_cause_cannot_be_checked_now():
+    """It also shows amounts and times."""
     *_, table = blocks_of(SCREEN)
     rows = [[cell.text for cell in row] for row in table.rows]
     assert [(row[1], row[3]) for row in rows] == [

@@ -106,7 +106,7 @@ def test_refused_requests_between_successes_lengthen_the_pauses(status, chance):
 
 
 @given(BUSY, st.integers(1, 200))
-def test_any_number_of_consecutive_refusals_adds_at_most_16_s_to_the_pause(status, refusals):
+def test_overload_answers_in_a_row_lengthen_the_pause_by_at_most_16_s(status, refusals):
     """16 s at most, 8 s on average: the effect of three refusals in a row."""
     pace = paced(*(answer(status) for _ in range(refusals)))
     assert pace.pushed_s <= 16.0
@@ -123,7 +123,7 @@ def test_an_unreachable_server_delays_each_read_by_at_most_10_s(answers):
 
 
 @given(BUSY, st.integers(1, 20))
-def test_fast_responses_end_the_pauses_after_refused_requests(status, refusals):
+def test_the_client_stops_pausing_once_placement_answers_fast_again(status, refusals):
     pace = paced(*(answer(status) for _ in range(refusals)))
     for _ in range(100):
         pace = after_answer(pace, answer(at=pace.quiet_until + 0.01), MANNERS, 0.5)

@@ -38,7 +38,7 @@ def test_an_answered_request_takes_no_time_from_the_shared_time_limit():
     asked.close()
 
 
-def test_an_unanswered_request_uses_the_shared_time_limit_but_its_pauses_do_not():
+def test_pauses_do_not_count_against_the_time_limit_for_unanswered_requests():
     unanswered = UnansweredTime(30.0)
     asked = QuestionTime(unanswered)
     with asked.question():

@@ -103,7 +103,7 @@ def test_a_domain_type_without_an_emulator_has_the_emulator_of_the_guest():
     assert guest.domain_for("hvf") == beside
 
 
-def test_the_query_about_the_host_cpu_is_the_cpu_element_of_the_capabilities():
+def test_the_host_cpu_query_sends_the_cpu_element_of_the_capabilities():
     assert ET.canonicalize(host_question(root("s390x"))) in ET.canonicalize(document("capabilities", "s390x"))
 
 
@@ -180,7 +180,7 @@ def test_damaged_capabilities_are_either_parsed_or_rejected_as_inconsistent(xml)
 
 
 @given(damaged([expanded_cpu()]) | st.text(st.characters(exclude_categories=())))
-def test_a_damaged_expanded_cpu_is_either_parsed_or_rejected_as_inconsistent(xml):
+def test_damaged_cpu_xml_is_either_parsed_or_rejected_as_inconsistent(xml):
     assert (refusal(expanded_features, xml) or "answer").startswith("answer")
 
 

@@ -124,7 +124,7 @@ def test_the_parse_error_names_the_invalid_value(old, new, named):
     assert named in raised.value.message
 
 
-def test_an_mdev_type_without_available_instances_is_rejected():
+def test_mdev_type_xml_without_the_available_instances_element_is_rejected():
     xml = document("node_devices", "mtty_mtty").replace("<availableInstances>12</availableInstances>", "")
     with pytest.raises(SourceInconsistent, match="mtty-2: availableInstances"):
         parse_node_device(xml)

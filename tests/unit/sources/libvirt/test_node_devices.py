@@ -67,7 +67,7 @@ def test_a_vdpa_function_has_no_pf_mac_address_and_no_vf_number_and_no_serial():
     assert found("pci_0000_81_00_4", without("vdpa_vdpa0")).kind is PciKind.VF
 
 
-def test_a_vf_has_no_pf_mac_address_and_no_number_if_the_pf_has_no_interface():
+def test_vf_number_and_pf_mac_address_are_unknown_if_the_pf_lacks_an_interface():
     nodes = [node for node in NODES if node.network is None or node.parent != "pci_0000_81_00_0"]
     device = found("pci_0000_81_00_2", nodes)
     assert (device.parent_interface, device.pf_mac_address, device.vf_number) == (None, None, None)
@@ -111,7 +111,7 @@ def test_any_subset_of_the_node_devices_of_libvirt_is_accepted(names):
 
 
 @pytest.mark.parametrize("address", ["0000:81:00.2", "0000:81:00.0"])
-def test_a_vf_keeps_its_parent_address_even_if_the_vf_has_the_same_address(address):
+def test_a_vf_keeps_the_parent_address_in_its_xml_even_if_it_is_its_own(address):
     vf = BY_NAME["pci_0000_81_00_2"]
     odd = replace(vf, pci=replace(vf.pci, physical_function=address))
     device = found(vf.name, [*without(vf.name), odd])

@@ -45,12 +45,12 @@ def test_a_measurement_converted_to_json_and_back_is_unchanged():
     assert measured_of(through_json(measured_object(MEASURED))) == MEASURED
 
 
-def test_libvirt_answers_read_from_json_are_in_the_order_of_the_questions():
+def test_libvirt_answers_from_the_probe_are_in_the_order_of_the_queries():
     document = through_json(answers_object("kvm", ANSWERS))
     assert answers_of(document, (Q35, PC), "kvm") == (ANSWERS[1], ANSWERS[0])
 
 
-def test_a_question_without_an_answer_from_libvirt_is_omitted_from_the_result():
+def test_a_libvirt_query_without_an_answer_is_left_out_of_the_probe_result():
     assert answers_of(through_json(answers_object("kvm", ANSWERS[:1])), (PC, Q35), "kvm") == ANSWERS[:1]
 
 
@@ -72,7 +72,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("breaks", BROKEN.values(), ids=BROKEN)
-def test_a_measurement_with_a_wrong_structure_is_rejected(breaks):
+def test_probe_json_with_an_unexpected_structure_is_rejected(breaks):
     document = copy.deepcopy(through_json(measured_object(MEASURED)))
     breaks(document)
     with pytest.raises(BadMessage):
