@@ -78,5 +78,5 @@ def test_the_search_for_caches_in_source_code_finds_each_kind_of_cache(source: s
 
 
 @pytest.mark.parametrize("source", ["x = {}\ndef f(key):\n    return x[key]", "x = []\ndef f(x):\n    x.append(1)"])
-def test_the_search_for_caches_ignores_constants_and_function_arguments(source: str):
+def test_the_check_for_caches_in_the_code_ignores_constants_and_arguments(source: str):
     assert caches("m", ast.parse(source)) == set()

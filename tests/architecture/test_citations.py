@@ -83,7 +83,8 @@ def test_code_and_documents_cite_no_document_outside_the_repository(path: pathli
     assert OUTSIDE.findall(_prose(path)) == []
 
 
-def test_the_citation_check_detects_missing_files_and_outside_documents(tmp_path: pathlib.Path):
+def test_the_check_of_docstrings_detects_cited_files_that_do_not_exist(tmp_path: pathlib.Path):
+    """It also detects a cited section of a document outside the repository."""
     file = tmp_path / "code.py"
     file.write_text('"""As in agent/stages/heal.py and look.py (design 2.3)."""\n')
     cited = PATH.findall(_prose(file))

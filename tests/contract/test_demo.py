@@ -157,7 +157,7 @@ def copied(line: str) -> str:
     return done.stdout
 
 
-def test_with_option_keep_the_commands_printed_by_the_demo_succeed_in_a_shell(tmp_path):
+def test_commands_that_a_kept_demo_prints_succeed_in_a_shell(tmp_path):
     folder = tmp_path / "with a blank"
     folder.mkdir()
     done = run(folder, "--keep")
@@ -231,7 +231,7 @@ def _changes(practice, number, heal):
 
 
 @pytest.mark.root
-def test_commands_that_audit_prints_repair_the_faults_that_heal_leaves_alone(practice):
+def test_manual_commands_in_the_audit_output_repair_what_heal_does_not_repair(practice):
     said = on_host(practice, 1, "stocktake audit")
     commands = re.findall("^ hand: ((?:lvremove|python3|rm) .*)$", said, re.MULTILINE)
     assert len(commands) == 4
@@ -247,7 +247,8 @@ def test_commands_that_audit_prints_repair_the_faults_that_heal_leaves_alone(pra
 
 
 @pytest.mark.root
-def test_demo_end_without_a_folder_removes_nothing_if_two_clouds_are_kept(practice):
+def test_the_demo_command_removes_no_cloud_if_two_exist_and_none_is_named(practice):
+    """Option `--end` without a folder."""
     document, folder = practice
     copy = folder / "stocktake-demo-another"
     copy.mkdir()
@@ -266,7 +267,7 @@ def test_demo_end_without_a_folder_removes_nothing_if_two_clouds_are_kept(practi
     assert Path(document["folder"]).exists()
 
 
-def test_demo_keep_gives_each_story_in_the_json_a_command_with_its_full_path(tmp_path):
+def test_the_json_of_a_kept_demo_has_a_command_with_an_absolute_path_per_story(tmp_path):
     done = run(tmp_path, "--keep", "-f", "json")
     try:
         asks = [story["ask"] for story in json.loads(done.stdout)["stories"]]

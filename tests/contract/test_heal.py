@@ -180,7 +180,8 @@ def test_heal_removes_allocations_only_from_the_provider_tree_of_this_host(host)
     }
 
 
-def test_without_a_daemon_heal_waits_confirm_spacing_seconds_between_audits(host):
+def test_the_heal_command_waits_for_the_configured_time_between_its_audits(host):
+    """No daemon runs; option confirm_spacing."""
     host.allocate("gone", here=HELD)
     host.agent.configure({"agent": {"confirm_spacing": 2}})
     with host.cell(host.gone("gone")):
@@ -302,7 +303,7 @@ AWAY = {
 
 
 @pytest.mark.parametrize("source", AWAY)
-def test_heal_does_not_reject_a_plan_as_stale_if_a_source_could_not_be_read(host, source):
+def test_if_a_source_cannot_be_read_heal_does_not_call_the_plan_outdated(host, source):
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         plan = host.told("heal")
@@ -574,7 +575,7 @@ def test_heal_result_is_unknown_if_another_client_writes_after_a_lost_response(h
     assert methods[methods.index("PUT") :] == ["PUT", "GET"], "a second look would say the same"
 
 
-def test_undo_is_refused_if_no_writer_of_placement_allocations_is_available(host):
+def test_undo_is_refused_if_the_agent_cannot_write_allocations_to_placement(host):
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")), in_process(host) as (task, plan):
         run_heal(task, plan)
@@ -820,7 +821,7 @@ def test_the_daemon_does_not_repeat_a_repair_that_was_undone(host):
     assert host.allocations(gone)["allocations"] == {}
 
 
-def test_once_nova_compute_is_proved_dead_later_heal_runs_need_no_new_proof(host):
+def test_the_heal_command_needs_proof_that_nova_compute_is_dead_only_once(host):
     """The root has both owners' traits and nova-compute is dead: later runs do not wait for its silence again."""
     host.allocate("gone", here=HELD)
     host.rest.set_traits(host.root, "OWNER_NOVA", "CUSTOM_OWNER_STOCKTAKE", "COMPUTE_NODE")

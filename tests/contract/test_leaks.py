@@ -59,7 +59,7 @@ def all_read(report: AuditReport) -> bool:
 
 
 @pytest.mark.parametrize("case", LEAKS, ids=lambda case: case.name)
-def test_two_audits_report_each_kind_of_leak_with_no_missing_or_extra_finding(
+def test_each_kind_of_leaked_allocation_causes_exactly_the_expected_findings(
     tmp_path: Path, placement: Rest, engine, case: Case
 ):
     with leak_cloud(tmp_path, placement, engine, case.guests) as cloud:
@@ -112,7 +112,7 @@ def test_the_first_audit_reports_a_guest_of_a_deleted_instance(tmp_path: Path, p
         assert told[cloud.consumer("left")] == {"guest-running-deleted"}
 
 
-def test_a_leak_on_a_sharing_provider_is_reported_until_it_is_removed(tmp_path: Path, placement: Rest, engine):
+def test_a_leaked_allocation_on_a_sharing_provider_is_reported_until_removal(tmp_path: Path, placement: Rest, engine):
     with leak_cloud(tmp_path, placement, engine, ()) as cloud:
         alive = cloud.allocate(cloud.instance("shared"), {cloud.nfs: {"DISK_GB": 1}})
         assert "allocation-leaked" not in codes_by_consumer([cloud.audit(), cloud.audit()])[alive]

@@ -269,7 +269,7 @@ class TestSystemLibvirtd:
         assert facts.hostname == system.connection.getHostname()
         assert facts.simulated == ()
 
-    def test_host_capabilities_that_arrive_after_the_read_trigger_an_audit(self, system, host_at):
+    def test_libvirt_capabilities_that_arrive_late_cause_another_audit(self, system, host_at):
         late, reasons = LateAnswers(), []
         late.start(reasons.append)
         source = host_at(system.uri, late=late, capabilities_wait_s=0.0)

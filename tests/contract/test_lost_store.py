@@ -128,7 +128,8 @@ def test_disk_gb_is_unchanged_if_instances_path_and_state_dir_are_unmounted(plac
     assert disk_gb(placement, host) == 300
 
 
-def test_missing_guest_disks_reveal_an_unmounted_store_even_without_state_dir(placement, host, mounts):
+def test_missing_guest_disks_reveal_that_their_file_system_is_not_mounted(placement, host, mounts):
+    """The state directory, with the agent's record of the store, is lost too."""
     state = host.folder / "state"
     mounts.tmpfs(state, 1)
     define(host, "i1")
@@ -143,7 +144,8 @@ def test_missing_guest_disks_reveal_an_unmounted_store_even_without_state_dir(pl
     assert not (state / "store.json").exists()
 
 
-def test_disk_gb_in_placement_reveals_an_unmounted_store_if_no_guest_exists(placement, host, mounts):
+def test_disk_gb_in_placement_reveals_that_the_guest_storage_is_not_mounted(placement, host, mounts):
+    """The host has no guest, and the state directory is lost too."""
     state = host.folder / "state"
     mounts.tmpfs(state, 1)
     once(host)
@@ -213,7 +215,7 @@ def test_a_bind_mount_of_the_same_file_system_causes_no_store_changed_finding(ho
     assert changed(host) == []
 
 
-def test_adopt_store_confirms_a_changed_store_and_undo_reverts_the_confirmation(placement, host, mounts):
+def test_the_adopt_command_accepts_changed_guest_storage_and_undo_reverts_this(placement, host, mounts):
     once(host)
     mounts.unmount(instances(host))
     plan = host.stocktake("adopt", "--store", "-f", "json")
@@ -229,7 +231,8 @@ def test_adopt_store_confirms_a_changed_store_and_undo_reverts_the_confirmation(
     assert len(changed(host)) == 1
 
 
-def test_a_running_daemon_publishes_disk_gb_of_a_store_confirmed_by_adopt(placement, host, mounts):
+def test_a_running_daemon_publishes_disk_gb_after_the_storage_is_accepted(placement, host, mounts):
+    """The operator accepts the changed storage with `stocktake adopt --store`."""
     with host.daemon() as daemon:
         daemon.first_audit()
         mounts.unmount(instances(host))
@@ -241,7 +244,7 @@ def test_a_running_daemon_publishes_disk_gb_of_a_store_confirmed_by_adopt(placem
 
 
 @pytest.mark.parametrize("role", ["observer", "companion"])
-def test_adopt_confirms_a_changed_store_in_role_observer_and_role_companion(placement, host, mounts, role):
+def test_the_adopt_command_accepts_changed_storage_in_roles_other_than_owner(placement, host, mounts, role):
     host.options["agent"] = {"role": role}
     host.configure()
     placement.make_provider(host.name, uuid=host.provider_uuid)

@@ -72,7 +72,7 @@ def test_the_check_for_lost_writes_detects_stale_totals_and_wrong_classes():
     assert len(lost(good | {"VCPU": vcpu | {"reserved": 0}}, said)) == 1
 
 
-def test_a_writer_detects_that_a_resource_class_vanished_or_its_total_shrank():
+def test_a_writer_process_detects_that_an_inventory_vanished_or_shrank():
     watch = Watch("CUSTOM_WRITER_0")
 
     def look(**totals: int) -> list[str]:

@@ -220,7 +220,9 @@ def test_placement_answers_500_if_a_sharing_provider_is_a_child_in_another_tree(
 
 
 @pytest.mark.parametrize(("policy", "offered"), [(None, 1), ("none", 2)])
-def test_placement_omits_a_valid_candidate_if_no_group_policy_is_given(rest: Rest, policy: str | None, offered: int):
+def test_placement_omits_a_valid_candidate_if_the_request_has_no_group_policy(
+    rest: Rest, policy: str | None, offered: int
+):
     """One group asks for two classes and another group for one of them again.
 
     Placement starts its second choice with the sum of its first choice.

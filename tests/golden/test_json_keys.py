@@ -87,7 +87,7 @@ def keys(folder: Path) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("name", json.loads(LIST.read_text()))
-def test_each_reviewed_json_key_is_still_in_the_printed_document(tmp_path, name):
+def test_json_documents_still_contain_each_key_in_the_list_of_guaranteed_keys(tmp_path, name):
     assert set(json.loads(LIST.read_text())[name]) - set(keys(tmp_path)[name]) == set()
 
 

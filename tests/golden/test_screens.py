@@ -141,7 +141,7 @@ CUT = re.compile(r"~|\u2026$")
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", SCREENS)
-def test_a_screen_fits_its_terminal_except_for_commands_to_copy(name: str, width: int) -> None:
+def test_a_screen_fits_the_terminal_width_except_for_commands_that_users_copy(name: str, width: int) -> None:
     wide = [line for line in drawn(SCREENS[name], Look(width=width)).splitlines() if len(line) > width]
     assert [line for line in wide if not line.startswith(TO_COPY)] == []
 

@@ -17,11 +17,12 @@ def _differences(nova: Answer, agent: Answer) -> list[str]:
     return differences(Pair(variant=Variant(number=0, choices=()), nova=nova, agent=agent))
 
 
-def test_reserved_of_nova_above_the_total_counts_as_equal_if_the_ratio_is_0():
+def test_a_reserved_amount_above_the_total_is_tolerated_if_the_ratio_is_0():
+    """nova-compute reserves more than the total; the agent reserves the total."""
     assert _differences(_answer(reserved=64, allocation_ratio=0.0), _answer(reserved=2)) == []
 
 
-def test_in_all_other_cases_a_reserved_unequal_to_that_of_nova_is_a_difference():
+def test_a_different_reserved_amount_in_nova_compute_counts_as_a_difference():
     assert _differences(_answer(reserved=64, allocation_ratio=0.0), _answer(reserved=1)) != []
     assert _differences(_answer(reserved=1, allocation_ratio=0.0), _answer(reserved=2)) != []
     assert _differences(_answer(reserved=1), _answer(reserved=2)) != []

@@ -101,7 +101,8 @@ def shown(broker, folder):
         yield screen
 
 
-def test_watch_shows_broken_and_silent_and_never_seen_hosts_on_its_first_screen(shown):
+def test_the_first_screen_of_the_watch_command_shows_every_host_with_a_problem(shown):
+    """Hosts that were never seen, silent hosts and hosts with an error, in this order."""
     lines = shown.display()
     rows = [line.split() for line in lines if line[1:].startswith(("NEVER", "SILENT", "ERROR"))]
     assert [(row[-len(row)].lstrip(">"), row[1]) for row in rows] == [
@@ -211,7 +212,7 @@ def test_watch_has_no_colours_if_variable_no_color_is_set_or_term_is_dumb(broker
     assert (b"\x1b" in screen.raw) is (variable == "NO_COLOR")  # a dumb terminal gets lines
 
 
-def test_the_audit_key_requests_an_audit_from_the_agent_of_the_selected_host(broker, folder):
+def test_the_key_u_in_the_watch_command_requests_an_audit_of_the_selected_host(broker, folder):
     host = "compute-audit-now"
     report = replace(REPORT, host=host)
     with agent(broker.url, host) as told, bus(broker.url) as opened:
@@ -242,7 +243,8 @@ ONCE = [
     ("fail_on", "code"),
     [(None, 0), ("error,silent", 0), ("error,never", 3)],
 )
-def test_watch_once_exits_3_only_if_a_condition_of_option_fail_on_is_met(broker, folder, fail_on, code):
+def test_the_watch_command_exits_with_3_only_if_a_host_meets_option_fail_on(broker, folder, fail_on, code):
+    """The command runs with `--once`."""
     expected = str(listed(folder, "compute-1", "compute-4"))
     more = () if fail_on is None else ("--fail-on", fail_on)
     with synthetic_fleet(broker.url, ONCE):

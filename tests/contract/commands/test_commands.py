@@ -179,7 +179,8 @@ def test_a_second_run_of_audit_publish_on_an_unchanged_host_writes_nothing(own_h
     assert own_host.json("traits", "--diff") == (0, [])
 
 
-def test_audit_publish_writes_nothing_in_role_observer(own_host, rest):
+def test_if_the_agent_has_role_observer_the_audit_command_does_not_publish(own_host, rest):
+    """Option `--publish` does not change that."""
     own_host.agent.configure({"agent": {"role": "observer"}})
     before = rest.generation(own_host.agent.provider_uuid)
     code, document = own_host.json("audit", "--publish")
@@ -191,7 +192,8 @@ def by_class(rows, resource_class):
     return {row["consumer_uuid"]: row for row in rows if row["resource_class"] == resource_class}
 
 
-def test_each_row_of_ledger_json_has_promised_and_held_and_recorded_and_verdict(host):
+def test_each_json_row_of_the_ledger_has_three_amounts_and_a_verdict(host):
+    """The amounts: promised (nova's database), held (the host) and recorded (Placement)."""
     code, rows = host.json("ledger")
     assert code == 0
     assert list(rows[0])[: len(LEDGER_KEYS)] == LEDGER_KEYS
@@ -247,7 +249,8 @@ def test_a_narrow_ledger_table_leaves_out_columns_and_breaks_no_word(host):
     assert host.evacuated[:8] in chosen
 
 
-def test_ledger_with_only_differing_hides_agreeing_rows_and_prints_their_number(host):
+def test_the_ledger_command_can_hide_agreeing_rows_and_then_prints_their_number(host):
+    """Option `--only-differing`."""
     code, rows = host.json("ledger", "--only-differing")
     assert code == 0
     assert {row["verdict"] for row in rows} == {"allocation-leaked", "allocation-stale-move", "guest-unknown"}
@@ -280,7 +283,8 @@ def test_explain_of_a_resource_class_lists_amounts_and_causes_and_free_capacity(
     assert f"from placement allocations {host.evacuated}" in verbose
 
 
-def test_explain_json_of_a_resource_class_has_amounts_evacuations_and_inventory(host):
+def test_the_explain_command_for_a_resource_class_prints_amounts_and_inventory(host):
+    """Its JSON also lists the evacuations from this host."""
     code, document = host.json("explain", "VCPU")
     assert (code, document["schema_version"], document["resource_class"]) == (0, 1, "VCPU")
     assert {name: book["amount"] for name, book in document["books"].items()} == {
@@ -358,7 +362,8 @@ def test_inventory_with_option_diff_shows_wanted_values_and_placement_values(hos
     assert "2147483647 -> 16" in ended.stdout
 
 
-def test_traits_shows_who_owns_a_trait_and_with_option_diff_no_operator_traits(own_host, rest):
+def test_the_traits_command_shows_the_owner_of_each_trait(own_host, rest):
+    """With `--diff` it omits the traits of the operator."""
     rest.set_traits(own_host.agent.provider_uuid, "CUSTOM_GOLD")
     code, rows = own_host.json("traits")
     assert code == 0
@@ -389,7 +394,8 @@ def test_status_shows_the_last_report_of_the_daemon(own_host):
     assert [own_host.agent.name, "VCPU", "40", "20"] in [line.split() for line in ended.stdout.splitlines()]
 
 
-def test_with_options_once_and_no_publish_the_agent_writes_no_report_file(own_host):
+def test_if_publishing_is_disabled_the_agent_writes_no_report_file(own_host):
+    """The agent runs with `--once --no-publish`."""
     assert own_host.agent.agent("--once", "--no-publish").code == 3
     assert not own_host.agent.report_file.exists()
     assert own_host.agent.agent("--once").code == 3
@@ -425,7 +431,7 @@ def children(own_host, rest) -> SmallHost:
     return own_host
 
 
-def test_the_ledger_shows_only_what_placement_records_for_child_providers(children):
+def test_for_child_providers_the_ledger_shows_only_the_amounts_in_placement(children):
     guest = children.running[0]
     said = children.run("ledger").stdout.splitlines()
     assert "total VGPU: promised not counted, held not counted, recorded 2" in said

@@ -165,7 +165,8 @@ def test_audit_and_findings_exit_5_if_another_service_writes_the_provider(tmp_pa
     assert [world.run(name).code for name in ("audit", "findings", "ledger")] == [5, 5, 0]
 
 
-def test_heal_exits_4_after_a_completed_plan_even_if_other_findings_remain(tmp_path, rest):
+def test_the_heal_command_succeeds_with_code_4_although_other_findings_remain(tmp_path, rest):
+    """Code 4: every step of the plan is done."""
     world = _wrong(tmp_path, rest)
     plan = world.plan("heal", more=OLD)
     assert world.run("heal", "--plan", "0" * 12, "--yes", more=OLD).code == 5
@@ -179,7 +180,7 @@ def test_heal_exits_4_after_a_completed_plan_even_if_other_findings_remain(tmp_p
     assert world.run(*world.plan("heal", more=OLD), more=OLD).code == 0, "a plan without a change"
 
 
-def test_adopt_exits_4_if_every_step_of_the_plan_is_done(tmp_path, rest):
+def test_the_adopt_command_exits_with_code_4_after_it_completed_every_step(tmp_path, rest):
     world = _renamed(tmp_path, rest)
     plan = world.plan("adopt")
     assert world.run("adopt", "--plan", "0" * 12, "--yes").code == 5

@@ -90,7 +90,7 @@ def test_the_version_option_prints_a_version_other_than_0_0_0():
     assert not ended.stdout.startswith("stocktake 0.0.0")
 
 
-def test_the_complete_command_prints_a_valid_bash_completion_script():
+def test_the_command_named_complete_prints_a_valid_bash_completion_script():
     ended = stocktake("complete")
     assert (ended.code, ended.stderr) == (0, "")
     assert "_stocktake" in ended.stdout

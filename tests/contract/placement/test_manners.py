@@ -150,7 +150,7 @@ def test_the_client_pauses_only_briefly_after_a_refused_connection(paced, waits)
     assert waits.seconds == [pytest.approx(number * NO_ANSWER_SPREAD_S * MIDDLE) for number in (1, 2, 3)]
 
 
-def test_failed_keystone_requests_cause_no_pause_in_the_client(gate, waits):
+def test_failed_keystone_requests_do_not_make_the_placement_client_pause(gate, waits):
     gate.before = lambda _asked: Answer(status=503)
     session = waits.session()
     for _ in range(3):
@@ -177,7 +177,8 @@ def test_the_pause_before_a_read_is_shorter_if_part_of_it_has_already_passed(gat
     assert client._session.pace.pushed_s == 0.0
 
 
-def test_options_slow_answer_and_longest_pause_are_passed_to_the_client(rest, tmp_path):
+def test_two_options_for_the_request_pace_are_passed_to_the_placement_client(rest, tmp_path):
+    """Options slow_answer and longest_pause."""
     client = client_of(tmp_path, rest.server.url, slow_answer=0.01, longest_pause=0.2)
     assert client._session._manners == Manners(slow_s=0.01, longest_s=0.2)
 

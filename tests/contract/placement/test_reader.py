@@ -125,7 +125,7 @@ def test_a_read_contains_an_allocation_added_since_the_last_read(rest, reader, r
     )
 
 
-def test_a_read_with_fresh_allocations_rereads_providers_that_had_allocations(rest, reader, root):
+def test_if_allocations_are_reread_providers_that_had_some_are_queried_again(rest, reader, root):
     child = offering_child(rest, root)
     consumers = [rest.allocate({uuid: {"VCPU": 1}}) for uuid in (root, child)]
     reader.view(looking_at(root))
@@ -145,7 +145,7 @@ def offering_child(rest, root):
     return child
 
 
-def test_a_read_with_fresh_allocations_skips_providers_without_allocations(rest, reader, root):
+def test_if_allocations_are_reread_providers_without_allocations_are_skipped(rest, reader, root):
     children = [rest.make_provider(parent=root) for _ in range(60)]
     consumer = rest.allocate({root: {"VCPU": 1}})
     reader.view(looking_at(root))
@@ -245,7 +245,7 @@ def test_only_a_changed_consumer_is_read_again(rest, reader, root):
     assert amounts == {changed: 2, same: 1}
 
 
-def test_if_placement_lacks_the_root_uuid_the_root_is_found_by_its_name(rest, reader):
+def test_if_no_provider_has_the_uuid_of_the_root_the_reader_searches_by_name(rest, reader):
     uuid = new_uuid()
     other = rest.make_provider(name=f"host-{uuid}")
     with rest.watched() as seen:

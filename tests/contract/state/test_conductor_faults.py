@@ -187,7 +187,7 @@ def test_reads_succeed_even_if_agent_and_nova_differ_in_amqp_durable_queues(fill
         assert read(source, 30).service is not None
 
 
-def test_a_read_reports_no_answer_if_no_conductor_listens_on_the_broker(filled, monkeypatch):
+def test_a_read_of_nova_data_fails_if_no_conductor_listens_on_the_broker(filled, monkeypatch):
     monkeypatch.setattr(client_module, "EXCHANGE", "nobody-s")
     with state_of(filled.bus()) as source:
         errors = [failure(source), failure(source)]

@@ -166,7 +166,7 @@ def test_a_refused_write_finding_is_unknown_after_postponed_or_failed_writes(
     assert found.missing(finding_of("write-refused")) == expected
 
 
-def test_a_finding_about_unlisted_usage_is_unknown_if_usages_were_not_read():
+def test_a_finding_about_provider_usage_is_unknown_if_usages_were_not_read():
     unlisted = finding_of("usage-unlisted", rests_on_recorded=False)
     view = dataclasses.replace(facts.view(), usages_are_read=False)
     assert checks(facts.snapshot(placement=view)).missing(unlisted) == (PLACEMENT,)

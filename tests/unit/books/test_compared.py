@@ -77,14 +77,14 @@ def test_a_changed_clock_or_free_space_or_generation_rebuilds_no_comparison(what
 
 
 @pytest.mark.parametrize("what", MATTERS)
-def test_a_changed_allocation_or_instance_or_guest_rebuilds_the_comparison(what):
+def test_a_relevant_change_in_nova_or_host_or_placement_causes_a_new_comparison(what):
     changed = snapshot(**{**WORLD, **MATTERS[what]})
     again = kept(changed, kept(snapshot(**WORLD)))
     assert again == kept(changed)
     assert again.rows != kept(snapshot(**WORLD)).rows
 
 
-def test_each_field_of_hostfacts_states_whether_a_change_rebuilds_a_comparison():
+def test_each_field_of_hostfacts_declares_whether_it_affects_the_comparison():
     silent = [f.name for f in dataclasses.fields(HostFacts) if f.metadata != COUNTED and BLANK not in f.metadata]
     assert silent == []
 
@@ -106,7 +106,7 @@ def test_the_ledger_shows_the_new_name_of_a_renamed_provider():
     assert [row.provider for row in again.ledger if row.provider_uuid == child.uuid] == ["cell0"]
 
 
-def test_the_comparison_is_rebuilt_if_the_root_provider_uuid_changes():
+def test_a_new_root_uuid_causes_a_new_comparison_of_nova_and_host_and_placement():
     first = kept(snapshot(**WORLD))
     again = compared(snapshot(**WORLD), lvm_settings(), Subject(root_uuid=uuid("other"), node=NODE), first)
     assert {row.provider_uuid for row in again.ledger} == {uuid("other")}

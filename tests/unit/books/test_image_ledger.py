@@ -161,7 +161,7 @@ def test_a_shared_disk_file_belongs_to_the_guest_with_the_lowest_uuid():
     assert by_path(image_store_rows(read))[used][1] == min(map(uuid, "abc"))
 
 
-def test_image_cache_rows_are_reduced_if_files_exceed_the_used_store_bytes():
+def test_a_cached_image_row_is_reduced_if_the_files_exceed_the_used_space():
     read = world(
         store(
             (f"{ROOT}/_base/a", 2 * GIB),
@@ -185,7 +185,7 @@ BYTES = st.integers(0, 20 * MIB)
 
 
 @given(st.dictionaries(KINDS, BYTES), BYTES, BYTES, BYTES)
-def test_image_store_rows_are_non_negative_and_sum_to_the_size_of_the_store(files, size, free, available):
+def test_no_image_storage_row_is_negative_and_all_rows_add_up_to_the_total_size(files, size, free, available):
     """This holds whatever changed between the two reads, and whatever statvfs reports."""
     rows = image_store_rows(world(store(*files.items(), size=size, free=free, available=available)))
     assert sum(row.size_bytes for row in rows) == size

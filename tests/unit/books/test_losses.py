@@ -70,7 +70,7 @@ def test_the_loss_of_a_source_stays_an_error_after_a_reboot():
         (facts.settings(images_type="rbd"), CEPH, True),
     ],
 )
-def test_a_lost_source_that_no_write_of_the_agent_needs_never_becomes_an_error(settings, source, is_heavy):
+def test_the_loss_of_a_source_is_an_error_only_if_writes_depend_on_the_source(settings, source, is_heavy):
     failed = (Failed(source, denied=True),)
     _, told = life((0, failed), (200, failed), (400, failed), settings=settings)
     assert told == [[is_heavy]] * 3
@@ -84,7 +84,7 @@ def test_an_audit_that_skips_a_source_does_not_change_the_loss_of_that_source():
     assert losses == (Loss(PLACEMENT, "at 0", 0, 1, is_error=False),)
 
 
-def test_a_finding_about_one_folder_of_a_lost_source_stays_a_warning():
+def test_a_finding_about_a_single_unreadable_folder_stays_a_warning():
     part = dataclasses.replace(LOST, subject="/srv/nova")
     losses = (Loss(LIBVIRT, "at 0", 0, 9, is_error=True),)
     assert [f.severity for f in graded((LOST, part), losses)] == [Severity.ERROR, Severity.WARNING]

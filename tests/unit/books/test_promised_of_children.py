@@ -61,7 +61,7 @@ def test_vgpus_requested_in_several_request_groups_are_added_up(held, recorded, 
     assert (found.promised, found.recorded, found.verdict) == (2, recorded, verdict)
 
 
-def test_a_custom_mdev_class_in_a_flavor_is_compared_with_the_allocation():
+def test_the_custom_mdev_class_of_a_flavor_is_compared_with_placement():
     found = rows(asking(resources__CUSTOM_BIG="1"), on(IN_07, "i1", "CUSTOM_BIG", 1))
     assert {name: (row.promised, row.verdict) for name, row in found.items()} == {"CUSTOM_BIG": (1, Verdict.AGREED)}
 
@@ -91,7 +91,7 @@ def test_s106_a_vgpu_is_expected_on_a_root_provider_that_has_vgpu_inventory():
     assert (found.promised, found.recorded, found.verdict) == (1, 1, Verdict.AGREED)
 
 
-def test_an_allocation_of_another_consumer_does_not_affect_the_vgpu_comparison():
+def test_the_vgpu_comparison_for_an_instance_ignores_allocations_of_others():
     held = (*allocations(uuid("gone"), VGPU=1), on(IN_06, "i1", "VGPU", 1))
     found = rows(asking(resources__VGPU="1"), *held, root_has=[inventory("VGPU", 8)])
     assert (found["VGPU"].promised, found["VGPU"].verdict) == (1, Verdict.AGREED)

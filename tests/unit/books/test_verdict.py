@@ -74,7 +74,7 @@ def test_s43_a_missing_root_provider_yields_no_rows_and_no_findings():
     assert (rows_of(world), told(world)) == ((), [])
 
 
-def test_s44_an_allocation_of_a_tracked_instance_has_verdict_agreed():
+def test_s44_the_allocation_of_an_instance_on_this_host_has_the_verdict_agreed():
     world = recorded(instance(), libvirt=host(domain()))
     assert (verdict_of(world), told(world)) == (Verdict.AGREED, [])
 
@@ -101,7 +101,8 @@ def test_s48_an_allocation_of_an_unknown_consumer_has_verdict_consumer_unknown()
 
 
 @pytest.mark.parametrize("changes", [{"vm_state": "building", "task_state": "scheduling"}, {"vm_state": "building"}])
-def test_s49_an_allocation_of_an_instance_without_a_host_has_verdict_settling(changes):
+def test_s49_the_allocation_of_an_instance_that_has_no_host_yet_is_not_reported(changes):
+    """Its verdict is SETTLING."""
     world = recorded(instance(host=None, node=None, **changes))
     assert (verdict_of(world), told(world)) == (Verdict.SETTLING, [])
 
@@ -251,7 +252,7 @@ def test_sharing_provider_rows_have_verdict_unknown_if_a_source_is_unreadable(lo
     assert {row.verdict for row in rows_of(world)} <= {Verdict.UNKNOWN}
 
 
-def test_after_a_move_a_shared_disk_allocation_is_stale_on_the_source_host():
+def test_after_a_move_the_old_disk_allocation_on_a_sharing_provider_is_stale():
     """A confirmed resize: the migration's consumer still holds the disk."""
     moved = migration(uuid=I1, name="i2", status="confirmed")
     world = snapshot(nova=state(instance("i2", **AWAY), migrations=(moved,)), placement=sharing())

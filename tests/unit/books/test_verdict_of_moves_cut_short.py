@@ -20,7 +20,7 @@ def verdicts(world):
 
 
 @pytest.mark.parametrize("status", ["failed", "reverted", "cancelled"])
-def test_the_allocation_of_a_failed_move_is_unknown_if_the_instance_has_none(status):
+def test_a_failed_migration_that_still_has_an_allocation_has_verdict_unknown(status):
     """The rollback never returned the allocation: if heal removed it, the guest's room would be offered again."""
     cut_short = dataclasses.replace(MOVE, status=status)
     found = verdicts(

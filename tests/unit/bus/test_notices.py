@@ -49,7 +49,7 @@ def test_a_finding_notification_contains_every_field_of_the_finding(change):
         (Severity.ERROR, Change.GONE, "info"),
     ],
 )
-def test_an_ended_finding_has_notification_priority_info_whatever_the_severity(severity, change, priority):
+def test_the_notification_that_a_finding_ended_always_has_priority_info(severity, change, priority):
     seen = SeenFinding(finding=replace(FINDING.finding, severity=severity), confirmed=False, first_seen_at="x")
     assert notices(REPORT, (FindingChange(change=change, seen=seen),))[0].priority == priority
 

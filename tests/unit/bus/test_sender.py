@@ -144,7 +144,7 @@ def test_during_a_broker_outage_no_notice_is_lost_and_few_log_lines_are_written(
     assert told[3:] in ([(events.BROKER_BACK, 0)], [(events.BROKER_STILL_LOST, 8), (events.BROKER_BACK, 0)])
 
 
-def test_a_hanging_channel_does_not_block_the_audit_or_the_stop_of_the_sender():
+def test_a_hanging_notification_does_not_delay_audits_or_the_sender_shutdown():
     notices = Channel()
     notices.gate.clear()
     with sending(None, notices, most=10) as sender:

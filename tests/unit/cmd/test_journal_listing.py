@@ -57,9 +57,10 @@ def test_the_journal_table_fits_80_columns_and_marks_undone_entries(
     assert words == f"{short} (undone by bbbbbbbb) put back"
 
 
-def test_the_journal_in_format_value_is_not_cut_on_a_narrow_terminal(
+def test_the_journal_command_does_not_cut_plain_output_to_the_terminal_width(
     config_file: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The output format is `value`."""
     monkeypatch.setenv("COLUMNS", "20")
     done = stocktake_here("--config-file", config_file, "journal", "-f", "value", "-c", "id", "-c", "why")
     assert done.stdout.splitlines() == [f"aaaaaaaaaaaa {WHY}", "bbbbbbbbbbbb put back"]

@@ -57,7 +57,8 @@ def test_json_and_yaml_show_null_for_an_unknown_value_and_do_not_change_names():
     assert "\x1b" not in text + printed("-f", "json")
 
 
-def test_formats_csv_and_value_show_an_unknown_value_as_an_empty_field():
+def test_csv_and_plain_output_show_an_unknown_value_as_an_empty_field():
+    """The formats are `csv` and `value`."""
     assert list(csv.reader(io.StringIO(printed("-f", "csv")), escapechar="\\"))[1:] == [
         [ROWS[0][0], "4", "True", "a b", "evil\\u001b[2J\\u000aname\\u202e"],
         ["", "", "", "", "x y"],

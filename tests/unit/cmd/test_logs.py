@@ -209,7 +209,7 @@ def test_log_handlers_escape_control_characters_in_every_part_of_a_line(tmp_path
     assert "\\u202e" in text
 
 
-def test_a_parsed_json_log_line_contains_the_original_characters(tmp_path):
+def test_a_json_log_line_can_be_decoded_to_the_logged_text(tmp_path):
     setup_logging(configured(tmp_path, "use_json = true\n"))
     LOG.info("finding appeared", extra={"subject": NASTY})
     (line,) = lines(tmp_path)
@@ -235,7 +235,7 @@ def test_the_log_file_and_stderr_get_the_same_line_and_no_field_appears_twice(tm
     assert lines(tmp_path)[0].count("audit=0b5f") == lines(tmp_path)[0].count("writes=0") == 1
 
 
-def test_a_second_call_of_setup_logging_applies_debug_and_reopens_log_files(tmp_path, root_logger):
+def test_a_second_logging_setup_uses_the_new_log_level_and_reopens_log_files(tmp_path, root_logger):
     setup_logging(configured(tmp_path))
     LOG.debug("unseen")
     first = list(root_logger.handlers)

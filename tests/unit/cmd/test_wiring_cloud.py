@@ -42,7 +42,7 @@ def test_the_configuration_selects_conductor_or_sql_or_no_source_of_nova_data(tm
         assert type(wired.parts.records) is writer
 
 
-def test_the_source_of_nova_data_is_closed_at_the_end_of_the_wire_context(tmp_path):
+def test_the_source_of_nova_data_is_closed_at_the_end_of_the_with_statement(tmp_path):
     with wired_from(tmp_path, "source = conductor", BROKER.format(port=free_port())) as wired:
         state = wired.parts.state
 
@@ -50,7 +50,7 @@ def test_the_source_of_nova_data_is_closed_at_the_end_of_the_wire_context(tmp_pa
         state.read("h", frozenset(), Deadline.after(5))
 
 
-def test_sources_that_did_not_answer_are_remembered_across_audits_of_a_command(tmp_path):
+def test_a_command_remembers_between_its_audits_which_sources_did_not_answer(tmp_path):
     loaded = load_ours(tmp_path, f"{ALONE}[libvirt]\nconnection_uri = test:///default\n")
     with wire(loaded, Caller()) as wired:
         assert wired.parts.late() is wired.parts.late()
@@ -84,7 +84,7 @@ class _Counting(Loaded):
         return Loaded.value(self, group, option)
 
 
-def test_writing_the_notes_of_an_audit_reads_only_option_role(tmp_path):
+def test_the_notes_of_an_audit_depend_on_no_configuration_option_except_role(tmp_path):
     loaded = load_ours(tmp_path, f"{ALONE}[libvirt]\nconnection_uri = test:///default\n")
     counting = _Counting(**{each.name: getattr(loaded, each.name) for each in dataclasses.fields(loaded)})
     with wire(counting) as wired:

@@ -100,7 +100,8 @@ def test_the_object_for_a_known_compute_node_has_id_uuid_host_and_no_changes(rec
     assert primitive["nova_object.changes"] == []
 
 
-def test_pci_pools_are_stored_without_the_key_nova_object_changes():
+def test_pci_pools_are_stored_without_their_list_of_changed_fields():
+    """The list has the key `nova_object.changes`."""
     pool = {**envelope("PciDevicePool", "1.1", {"count": 1}), "nova_object.changes": ["count"]}
     pools = {**envelope("PciDevicePoolList", "1.1", {"objects": [pool]}), "nova_object.changes": ["objects"]}
     record = record_from_fields({**WHOLE, "pci_device_pools": pools})

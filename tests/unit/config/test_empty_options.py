@@ -40,7 +40,8 @@ def expected(cell):
 
 @pytest.mark.parametrize("moment", [START, RELOAD])
 @pytest.mark.parametrize("file", [OURS, NOVAS])
-def test_an_empty_option_causes_a_notice_unless_it_is_required_or_may_be_empty(tmp_path, file, moment):
+def test_an_optional_setting_with_an_empty_value_causes_a_notice(tmp_path, file, moment):
+    """Some options may be empty, and for them there is no notice."""
     table = cells_of_one_file(tmp_path, file, moment)
     assert {(cell.group, cell.option) for cell in table} == set(options_of(file))
     assert len(table) > 100

@@ -223,7 +223,7 @@ def test_a_request_by_an_operator_is_due_at_once_even_if_the_queue_is_on_hold(qu
     assert queue.take(0) == ("domain: started", "interval", "start-up")
 
 
-def test_a_released_queue_delays_audits_for_events_but_not_interval_audits(queue, clock):
+def test_after_the_start_audits_for_events_wait_but_interval_audits_do_not(queue, clock):
     queue.hold()
     queue.release("start-up")
     assert queue.take(0) == ("start-up",)
@@ -235,7 +235,7 @@ def test_a_released_queue_delays_audits_for_events_but_not_interval_audits(queue
     assert queue.take(0) == ("interval",)
 
 
-def test_rpc_requests_within_10_s_of_an_rpc_audit_are_delayed_and_share_one(queue, clock):
+def test_rpc_requests_soon_after_an_rpc_audit_are_delayed_and_cause_one_audit(queue, clock):
     assert queue.request_by_peer("rpc") == 0.0
     assert queue.take(0) == ("rpc",)
     clock.now += 3

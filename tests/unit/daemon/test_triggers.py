@@ -119,7 +119,7 @@ def test_the_interval_trigger_restarts_only_if_the_new_interval_differs(trigger)
     assert trigger._thread is not thread
 
 
-def test_the_interval_trigger_continues_after_an_exception_in_a_request(asked):
+def test_the_interval_trigger_continues_if_an_audit_request_raises_an_exception(asked):
     def fail(reason: str) -> None:
         asked.append(reason)
         raise RuntimeError(reason)

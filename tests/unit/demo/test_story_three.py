@@ -65,7 +65,7 @@ def test_story_3_of_the_demo_quotes_the_max_unit_answer_of_the_why_command():
 @pytest.mark.parametrize(
     "changes", [{"constraint": Constraint.CAPACITY}, {"available": 192}, {"wanted": 65}], ids=["other", "room", "asked"]
 )
-def test_the_demo_marks_story_3_as_not_shown_if_the_limit_or_amount_differs(changes):
+def test_the_demo_marks_story_3_as_not_shown_if_its_result_is_unexpected(changes):
     assert not told(**changes).shown
 
 

@@ -97,7 +97,7 @@ def test_the_host_is_reported_as_over_committed_if_no_allocation_is_leaked():
     assert dict(found.facts)["leaked_consumers"] == 0
 
 
-def test_the_leaked_amount_is_unknown_if_the_nova_state_could_not_be_read():
+def test_the_amount_of_leaked_allocations_is_unknown_without_data_from_nova():
     """An operator who reads "over-committed" would move guests away."""
     crowd = without(WORLD, STATE)
     (found,) = [f for f in findings(crowd, CODE, ONE_TO_ONE) if f.resource_class == "VCPU" and not f.subject]
@@ -175,7 +175,7 @@ def test_the_used_amount_is_reported_even_if_the_nova_state_could_not_be_read():
     assert dict(found.facts)["leaked_consumers"] is None
 
 
-def test_a_class_in_use_that_the_root_provider_no_longer_offers_is_reported():
+def test_a_used_resource_class_is_reported_if_the_host_no_longer_offers_it():
     """With cpu_dedicated_set alone no CPU is shared any more, but a consumer still holds VCPU."""
     held = view(allocations(uuid("i1"), VCPU=1), provider=root(inventory("VCPU", 4)))
     world = snapshot(**settled_world(placement=held))

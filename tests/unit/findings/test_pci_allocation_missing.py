@@ -121,7 +121,7 @@ def test_a_physical_function_without_an_allocation_is_reported():
     assert found.expected.startswith(f"1 {PF_CLASS} on {PF_NAME} for ")
 
 
-def test_the_remedy_names_the_future_uuid_of_a_provider_that_does_not_exist_yet():
+def test_the_remedy_predicts_the_uuid_of_a_provider_that_is_not_created_yet():
     (found,) = findings(taking(GPU, placement=view(FLAVOR)), CODE, ALL)
     assert f"rp={child_uuid(ROOT_UUID, key_of(GPU))},{T4}=1" in found.remedy
     assert GPU_NAME in found.expected
@@ -137,7 +137,7 @@ def test_a_stopped_instance_with_an_unallocated_device_is_reported():
     assert [f.consumer_uuid for f in findings(world, CODE, ALL)] == [I1]
 
 
-def test_the_remedy_does_not_mention_nova_compute_if_the_state_source_is_none():
+def test_without_a_source_of_nova_data_the_remedy_does_not_mention_nova_compute():
     nobody = NovaState(kind=StateKind.NONE, host="cmp1")
     (found,) = findings(taking(GPU, nova=nobody), CODE, ALL)
     assert "nova-compute" not in found.remedy
@@ -150,7 +150,7 @@ def test_s126_an_instance_without_allocations_is_reported_as_allocation_missing(
     assert [f.consumer_uuid for f in findings(world, "allocation-missing", ALL)] == [I1]
 
 
-def test_s126_a_guest_with_an_extra_volume_but_no_allocations_is_not_reported():
+def test_s126_a_guest_without_any_allocation_is_not_reported_for_pci_devices():
     """The books agree on DISK_GB: the instance boots from a volume, so none is promised, but has a local volume."""
     chosen = dataclasses.replace(lvm_settings(), pci=ALL.pci)
     left = group(6, volume(f"{I1}_disk", 1))

@@ -46,7 +46,7 @@ def cleared(*traits):
     return WrittenProvider(provider_uuid=ROOT_UUID, inventories=(), cleared=frozenset(traits))
 
 
-def test_the_owner_role_reports_a_trait_that_reappears_after_its_removal():
+def test_an_agent_in_role_owner_reports_a_trait_that_returns_after_its_removal():
     trait = some_unwanted()
     (found,) = found_in(world(trait), written=cleared(trait))
     assert (found.provider_uuid, found.subject) == (ROOT_UUID, trait)
@@ -66,7 +66,7 @@ def test_the_companion_and_observer_roles_report_an_unwanted_trait(role):
     assert found.actual == "the trait is on the provider"
 
 
-def test_the_owner_role_does_not_report_a_trait_that_the_audit_removes():
+def test_an_agent_in_role_owner_does_not_report_a_trait_that_it_will_remove():
     """When a capability disappears, the audit that notices it removes the trait; the agent reports nothing."""
     trait = some_unwanted()
     assert found_in(world(trait)) == []

@@ -100,5 +100,6 @@ def test_a_resource_class_is_not_reported_if_data_about_it_could_not_be_read(los
     assert ("VCPU" in classes) == (lost == LVM)
 
 
-def test_unmanaged_use_without_an_allocation_causes_no_over_capacity_finding():
+def test_resources_used_outside_nova_cause_no_over_capacity_finding():
+    """They have no allocation in Placement."""
     assert "over-capacity" not in {f.code for f in decided(world(), BESIDE).findings}

@@ -83,7 +83,7 @@ def test_the_details_of_an_unlisted_host_say_that_the_host_is_not_expected():
         (clean(), 0, "stocktake status"),
     ],
 )
-def test_the_first_command_for_a_host_depends_on_the_condition_of_the_host(document, age_s, first):
+def test_the_first_suggested_command_depends_on_the_condition_of_the_host(document, age_s, first):
     assert commands(row(document, age_s, expected=expected("compute-1")))[0] == first
 
 

@@ -30,7 +30,7 @@ def test_the_row_of_a_faulty_host_shows_severity_and_cause_and_age_and_amounts()
     assert found.what == "allocation-leaked x3 (+1): billing: deleted, and 8 VCPU are counted"
 
 
-def test_a_wide_table_shows_every_leaked_resource_class():
+def test_a_wide_terminal_shows_the_leaked_amounts_of_all_resource_classes():
     document = broken(leaked={"MEMORY_MB": 4096, "VCPU": 71, "CUSTOM_FPGA": 1, "DISK_GB": 0})
     assert cells(document, width=160).leaked == "71 VCPU, 4 GiB RAM, 1 CUSTOM_FPGA"
     assert cells(document, width=159).leaked == "71 VCPU"
@@ -132,7 +132,7 @@ WIDTHS = dict(zip(HEAD._fields, (7, 6, 24, 3, 200, 7, 12), strict=True))
         (20, 1, "sev host for_s what leaked"),
     ],
 )
-def test_column_free_is_the_first_column_that_a_narrow_terminal_omits(width, cells_number, columns):
+def test_if_the_terminal_is_narrow_the_column_named_free_is_omitted_first(width, cells_number, columns):
     assert columns_for(width, WIDTHS, cells=cells_number) == tuple(columns.split())
 
 

@@ -14,7 +14,7 @@ def conditions(of) -> dict[str, Condition]:
     return {row.host: row.condition for row in of.rows}
 
 
-def test_an_expected_host_has_condition_never_after_three_intervals_of_silence():
+def test_an_expected_host_is_marked_never_seen_after_three_silent_intervals():
     found = view(cell(seen(clean("a")), expected=expected("a", "b")))
     assert conditions(found) == {"a": Condition.CLEAN, "b": Condition.NEVER}
     assert found.counts[Condition.NEVER] == 1
@@ -30,7 +30,7 @@ def test_an_expected_host_has_condition_awaited_for_about_three_intervals(began_
     assert conditions(view(young))["b"] is condition
 
 
-def test_an_expected_host_has_condition_never_when_the_waiting_time_has_ended():
+def test_an_expected_host_without_a_message_is_marked_never_seen_after_the_wait():
     young = cell(expected=expected("b"), began_at=NOW)
     assert conditions(view(young, waited=True)) == {"b": Condition.NEVER}
 
@@ -81,7 +81,7 @@ def test_hosts_of_the_same_name_in_two_cells_have_two_rows():
     assert [row.key for row in view(one, other).rows] == [("cell-1", "a"), ("cell-2", "a")]
 
 
-def test_an_unseen_host_expected_in_any_cell_has_one_row_without_a_cell():
+def test_a_host_that_was_never_seen_is_listed_once_and_without_a_cell_name():
     one, other = (cell(seen(clean(host)), name=name) for host, name in (("a", "cell-1"), ("b", "cell-2")))
     found = view(one, other, everywhere=expected("a", "b", "c"))
     assert [row.key for row in found.rows] == [("cell-1", "a"), ("cell-2", "b"), ("", "c")]

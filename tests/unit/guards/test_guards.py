@@ -299,7 +299,7 @@ SECONDS |= {"10 s ago": 290.0, "20 s ago": 280.0, "30 s ago": 270.0, "290 s ago"
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_only_a_refusal_that_ends_without_intervention_is_marked_as_a_wait(name, words, case):
+def test_only_a_refusal_that_ends_by_itself_is_marked_as_temporary(name, words, case):
     found = GUARDS[name].waits(case)
     waits = name in WAITING or (name.startswith("nova-") and any(part in words for part in SOMETIMES))
     assert (found is not None) == waits
@@ -350,7 +350,7 @@ def test_a_write_beyond_the_allocation_on_this_host_violates_the_guard_own_part(
     assert refused_by(with_write(case, **change)) == ["own-part"]
 
 
-def test_the_guards_sources_fresh_and_identity_refuse_changes_if_nova_is_unread():
+def test_two_guards_refuse_changes_if_nova_data_could_not_be_read():
     """Without the state, both the finding's facts and the host's identity are unknown: either guard is enough."""
     assert set(refused_by(lost(right(), STATE))) == {"sources-fresh", "identity"}
 
@@ -371,7 +371,7 @@ def test_the_test_cases_contain_a_wrong_change_for_every_guard():
     assert {name for name, _, _ in (*WRONG, *WRONG_BESIDE_NOVA)} | {"own-part"} == set(GUARDS)
 
 
-def test_without_the_guard_minimum_age_a_repair_of_a_new_finding_is_planned(monkeypatch):
+def test_if_the_guard_against_new_findings_is_removed_their_repair_is_planned(monkeypatch):
     """The plan asks every guard: with one guard removed, exactly the wrong change that it prevents goes through."""
     world, held = leaks("gone")
     scene = scene_of(world, *held, now=at(10))

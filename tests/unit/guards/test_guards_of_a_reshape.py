@@ -196,7 +196,7 @@ def test_a_reshape_counts_as_one_change_for_any_number_of_consumers():
     assert [n for n in refused_by(case) if n.startswith("max")] == ["max-consumers", "max-percent"]
 
 
-def test_the_repair_of_a_leak_is_refused_if_a_reshape_changes_the_same_consumer():
+def test_a_leaked_allocation_is_not_repaired_if_a_reshape_changes_its_consumer():
     case = right()
     seen = dataclasses.replace(
         case.seen,
@@ -206,7 +206,7 @@ def test_the_repair_of_a_leak_is_refused_if_a_reshape_changes_the_same_consumer(
     assert GUARDS["one-change"].refuses(leak) == f"this run already changes the consumer, for finding {CODE}"
 
 
-def test_the_test_cases_contain_a_wrong_reshape_for_every_guard():
+def test_for_each_guard_a_test_case_contains_a_reshape_that_must_be_refused():
     asked = {name for name, _, _ in WRONG} | {"sources-fresh", "max-consumers", "max-percent"}
     assert asked | BESIDE_NOVA == set(GUARDS)
 

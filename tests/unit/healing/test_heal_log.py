@@ -75,7 +75,7 @@ def test_a_repair_is_logged_with_old_and_new_allocations_and_the_undo_command():
     assert line.fields["subject"].endswith(CONSUMER)
 
 
-def test_the_log_line_of_a_repair_that_removes_everything_says_no_allocation():
+def test_the_log_line_of_a_repair_that_removes_all_allocations_says_so():
     action = replace(ACTION, write=replace(ACTION.write, allocations=()))
     change = replace(healed(Result.DONE), action=action)
     _, (line,) = heal_log.lines(heal_log.HealLogState(), (), (change,), report_of(LEAK))

@@ -68,13 +68,13 @@ def test_an_unconfirmed_cause_is_refused_and_its_symptom_is_not_listed(scene):
     assert [(refusal.code, refusal.guard) for refusal in plan.refusals] == [(STALE, "confirmed")]
 
 
-def test_the_plan_digest_is_the_same_with_and_without_known_symptoms(scene):
+def test_the_hash_of_a_repair_plan_ignores_findings_that_are_only_symptoms(scene):
     alone = dataclasses.replace(scene, findings=tuple(s for s in scene.findings if s.finding.code == STALE))
     assert planned(alone).actions[0].also_ends == ()
     assert planned(alone).digest == planned(scene).digest
 
 
-def test_the_daemon_repairs_a_symptom_if_it_may_not_repair_the_cause(scene):
+def test_if_the_daemon_is_not_allowed_to_repair_a_cause_it_repairs_the_symptom(scene):
     plan = heal_plan(scene, asked_for(scene.findings, frozenset({COUNTED}), frozenset()))
     assert [action.code for action in plan.actions] == [COUNTED]
     assert plan.actions[0].also_ends == ()
@@ -97,7 +97,7 @@ def test_the_daemon_does_not_repeat_an_undone_repair_for_a_related_finding(scene
     assert (GUARD.refuses(guarded) is not None) == expected
 
 
-def test_the_daemon_does_not_repeat_an_undone_repair_after_the_symptom_ended(scene):
+def test_the_daemon_does_not_repeat_a_repair_that_an_operator_undid(scene):
     """An operator undid the repair of the symptom. Today only the cause is there, so no finding names the symptom."""
     (cause,) = (dataclasses.replace(s, symptoms=()) for s in scene.findings if s.finding.code == STALE)
     undone = Undone(findings=frozenset({"the symptom"}), consumers=frozenset({cause.finding.consumer_uuid or ""}))

@@ -92,7 +92,7 @@ def test_heal_waits_for_a_heartbeat_that_is_newer_than_the_plan(late_s, waited_s
     assert asked.parts.clock.monotonic() == waited_s
 
 
-def test_heal_waits_for_a_second_heartbeat_if_the_first_is_ahead_of_the_clock():
+def test_heal_waits_for_another_nova_heartbeat_if_the_first_lies_in_the_future():
     """The clock of a service is fast and the replica lags: the code must wait for one more report."""
     asked = task(late_s=-20)
     assert proven(asked, state()) == Proven(NOW + datetime.timedelta(seconds=20) + MARGIN)

@@ -150,7 +150,7 @@ def test_after_a_restart_the_agent_still_knows_the_providers_of_deleted_nodes(tm
     "row",
     [1, ["uuid"], ["uuid", 1], ["a", "b", "c"], ["no uuid", "name"], ["../../x", "name"], {"0": LEFT.uuid, "1": "n"}],
 )
-def test_an_invalid_provider_row_is_skipped_and_all_valid_rows_are_loaded(tmp_path, row):
+def test_an_invalid_provider_entry_in_the_findings_file_is_skipped(tmp_path, row):
     (tmp_path / "findings.json").write_text(document([saved(SEEN)], left=[row, list(LEFT)]))
     assert FindingsFile(str(tmp_path)).load() == History(sightings=(SEEN,), left=(LEFT,))
 

@@ -81,7 +81,7 @@ def test_a_folder_named_compute_id_raises_a_configuration_error(files):
         files.find()
 
 
-def test_a_created_identity_is_written_and_found_again(files):
+def test_a_new_host_identity_is_saved_and_can_be_read_again(files):
     created = files.create()
     path = every_path(files)[3]
 
@@ -98,7 +98,7 @@ def test_the_creation_of_an_identity_also_creates_a_missing_state_folder(tmp_pat
     assert files.create().uuid == files.find().uuid
 
 
-def test_the_creation_of_an_identity_uses_an_existing_identity_file_unchanged(files):
+def test_if_a_compute_id_file_exists_the_host_uses_its_uuid_without_changing_it(files):
     path = every_path(files)[3]
     path.write_text(ONE)
 
@@ -206,7 +206,7 @@ NODES = st.builds(
 
 
 @given(st.lists(NODES, max_size=6), st.sampled_from([None, SERVICE]), st.sampled_from(["a", "b"]))
-def test_an_identity_taken_from_nova_is_always_the_uuid_of_the_matching_record(nodes, service, hostname):
+def test_the_host_takes_its_identity_only_from_its_own_compute_node_record(nodes, service, hostname):
     ours = [
         each.uuid for each in nodes if (each.host, each.hypervisor_hostname, each.deleted) == ("cmp1", hostname, False)
     ]

@@ -15,7 +15,7 @@ DISABLED = "COMPUTE_STATUS_DISABLED"
 
 
 @pytest.mark.parametrize(("first", "second"), [(ROOT_UUID, OTHER), (ROOT_UUID, "garbage")])
-def test_s70_different_or_invalid_identity_files_raise_a_configuration_error(tmp_path, first, second):
+def test_s70_identity_files_that_disagree_or_are_invalid_cause_a_config_error(tmp_path, first, second):
     for name, text in (("one", first), ("two", second)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "compute_id").write_text(text)

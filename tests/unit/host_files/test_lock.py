@@ -90,7 +90,7 @@ def test_the_lock_file_is_in_the_second_folder_if_the_first_folder_is_missing(tm
         pass
 
 
-def test_if_the_first_folder_exists_the_lock_file_is_not_in_the_second_folder(tmp_path):
+def test_the_fallback_folder_has_no_lock_file_if_the_preferred_folder_exists(tmp_path):
     (tmp_path / "run").mkdir()
     with FileLock(str(tmp_path / "lock"), str(tmp_path / "run"), wait_s=0.0).hold():
         assert not (tmp_path / "run" / "lock").exists()

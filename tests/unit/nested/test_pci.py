@@ -122,7 +122,7 @@ def test_s123_a_device_that_device_spec_lacks_keeps_its_provider_until_freed():
     assert writes(freed, GPU) == [DeleteProvider(provider_uuid=uuid(f"child-{GPU}"))]
 
 
-def test_s123_if_device_spec_lacks_a_device_the_total_falls_to_the_allocated():
+def test_s123_if_a_device_leaves_device_spec_the_total_falls_to_the_used_amount():
     there = tree(child(PF, inventory(VF_CLASS, 4, reserved=2)), allocations=(held(PF, VF_CLASS),))
     decision = decided(world(*VFS, placement=there), pci_settings())
     assert writes(decision, PF) == [
@@ -179,7 +179,8 @@ def test_a_reserved_value_set_by_an_operator_is_kept_but_not_above_the_total():
     assert provider(fewer, PF).inventories == (inventory(VF_CLASS, 2, reserved=2),)
 
 
-def test_ratio_min_unit_and_step_size_of_a_pci_inventory_are_reset_to_defaults():
+def test_changed_inventory_settings_of_a_pci_device_are_reset_to_the_defaults():
+    """The settings are allocation_ratio, min_unit and step_size."""
     odd = inventory(VF_CLASS, 4, allocation_ratio=2.0, min_unit=2, step_size=2)
     decision = decided(world(*VFS, placement=tree(child(PF, odd))), ALL_VFS)
     assert provider(decision, PF).inventories == (
@@ -316,7 +317,7 @@ def test_live_migratable_yes_requires_a_minimum_libvirt_and_qemu_version(version
 
 
 @pytest.mark.parametrize("there", [tree(), tree(child(GPU, inventory(T4, 1)))], ids=["new", "there"])
-def test_a_live_migratable_device_is_not_updated_while_qemu_version_is_unknown(there):
+def test_a_live_migratable_device_keeps_its_provider_without_a_qemu_version(there):
     """Version 0: libvirt's capabilities are still being read. A wrong trait would stay, as a conflict freezes it."""
     chosen = pci_settings({"vendor_id": "10de", "live_migratable": "yes"}, {"product_id": "1515"})
     decision = decided(world(device(GPU), *VFS, hypervisor_version=0, placement=there), chosen)
@@ -376,7 +377,7 @@ def test_a_class_from_provider_yaml_is_not_taken_for_the_class_of_the_device():
     assert provider(unused, GPU).inventory(T4).reserved == 0
 
 
-def test_an_allocated_class_from_provider_yaml_stays_if_the_device_is_lost():
+def test_if_a_device_vanishes_its_used_custom_resource_class_stays_in_placement():
     gone = licensed(child(GPU, LICENSE, inventory(T4, 1)), held(GPU, "CUSTOM_LICENSE", 3))
     assert writes(gone, GPU) == [PutInventories(provider_uuid=child(GPU).uuid, inventories=(LICENSE,))]
     assert gone.tree.obsolete == ()

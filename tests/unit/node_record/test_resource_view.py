@@ -137,5 +137,5 @@ def test_cpu_and_hypervisor_of_the_node_record_are_read_from_libvirt():
     ],
     ids=["two types", "canonical", "xen of old", "container", "an architecture nova does not know", "a type neither"],
 )
-def test_supported_instances_have_the_names_of_nova_and_omit_unknown_types(kind, expected):
+def test_the_field_supported_instances_uses_nova_names_and_omits_unknown_types(kind, expected):
     assert list(supported_instances((kind, kind))) == expected

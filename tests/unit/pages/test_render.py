@@ -150,7 +150,7 @@ def test_a_page_has_exactly_one_h1_and_a_language_and_no_duplicate_element_id():
     assert len(ids) == len(set(ids))
 
 
-def test_every_label_refers_to_an_element_of_the_page():
+def test_every_label_and_link_on_a_page_refers_to_an_element_of_that_page():
     found = Elements(rendered(page("web-1"))).found
     ids = {each["id"] for _, each in found if "id" in each}
     names = [each.get("aria-labelledby") for _, each in found] + [each.get("for") for _, each in found]

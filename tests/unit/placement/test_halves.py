@@ -21,7 +21,7 @@ def test_no_part_of_a_secret_is_quoted_if_the_quote_ends_within_the_secret():
         assert said.startswith("you sent")
 
 
-def test_the_quote_of_a_heavily_indented_page_begins_with_its_first_line():
+def test_the_excerpt_of_an_indented_error_page_starts_with_its_first_line():
     said = quoted("\n".join(f"{' ' * 100}line {number}" for number in range(100)), ("t" * 2000,))
     assert said.startswith("line 0 line 1 line 2")
 

@@ -92,7 +92,7 @@ def test_the_verb_lvm_volumes_returns_the_exit_code_of_a_failed_vgs() -> None:
 
 
 @pytest.mark.parametrize("verb", [verb for verb in Verb if verb not in ALWAYS])
-def test_a_verb_is_refused_if_the_configuration_does_not_name_its_source(verb: Verb) -> None:
+def test_the_helper_refuses_a_privileged_command_for_an_unconfigured_source(verb: Verb) -> None:
     runner = Recorder()
     with pytest.raises(Untrusted, match="the probe's configuration names no"):
         ask(verb, runner, NOTHING)
@@ -108,7 +108,7 @@ def test_the_probe_answers_that_a_command_timed_out_or_did_not_start() -> None:
     )
 
 
-def test_the_file_systems_verb_returns_a_size_or_an_error_for_each_path() -> None:
+def test_the_privileged_helper_returns_a_size_or_an_error_for_each_file_system() -> None:
     facts = measured_of(json.loads(json.dumps(ask(Verb.FILE_SYSTEMS, Recorder()).content))).facts
     assert [found.path for found in facts.filesystems] == ["/"]
     assert facts.filesystems[0].size_bytes > 0

@@ -115,7 +115,7 @@ def test_in_role_companion_no_provider_is_written_and_no_rival_writer_reported(n
     assert decision.plan.allocations
 
 
-def test_a_second_audit_in_role_companion_writes_nothing_to_placement():
+def test_an_agent_in_role_companion_writes_nothing_in_the_second_audit():
     first = decided(world(), BESIDE).plan
     placed = after(view(provider=NOVA), first.allocations)
     again = decided(world(placement=placed), BESIDE)
@@ -129,7 +129,7 @@ def test_an_allocation_write_sends_the_consumer_generation_that_was_read():
     assert ([a.amount for a in write.allocations], write.consumer_generation) == ([3], 1)
 
 
-def test_in_role_companion_a_consumer_is_emptied_if_its_guest_or_volume_is_gone():
+def test_an_agent_in_role_companion_frees_what_vanished_guests_and_volumes_held():
     recorded = view(ours(VOLUME, DISK_GB=3), ours(GUEST, VCPU=2, MEMORY_MB=512), provider=NOVA)
     plan = decided(world(placement=recorded, libvirt=host(), lvm=group(20)), BESIDE).plan
     assert held(plan, VOLUME) == held(plan, GUEST) == {}
@@ -145,7 +145,7 @@ def test_in_role_companion_a_consumer_is_emptied_if_its_guest_or_volume_is_gone(
         (PLACEMENT, True, True),
     ],
 )
-def test_in_role_companion_a_consumer_stays_if_its_source_could_not_be_read(lost, kept_volume, kept_guest):
+def test_an_agent_in_role_companion_keeps_its_allocations_if_a_source_is_unread(lost, kept_volume, kept_guest):
     recorded = view(ours(VOLUME, DISK_GB=7), ours(GUEST, VCPU=4, MEMORY_MB=1024), provider=NOVA)
     gone = world(placement=recorded, libvirt=host(), lvm=group(20))
     assert held(decided(gone, BESIDE).plan, VOLUME) == held(decided(gone, BESIDE).plan, GUEST) == {}
@@ -162,7 +162,7 @@ def test_role_companion_updates_only_the_classes_whose_source_could_be_read():
 
 
 @pytest.mark.parametrize("policy", [UnmanagedPolicy.REPORT, UnmanagedPolicy.IGNORE])
-def test_volume_allocations_are_removed_unless_foreign_volumes_is_reserve(policy):
+def test_foreign_volumes_lose_their_allocations_if_the_policy_is_not_reserve(policy):
     recorded = view(ours(VOLUME, DISK_GB=3), provider=NOVA)
     chosen = dataclasses.replace(BESIDE, foreign_volumes=policy)
     plan = decided(world(placement=recorded), chosen).plan
@@ -192,7 +192,7 @@ def test_in_role_companion_writes_need_a_provider_and_microversion_1_38(placemen
     assert [why in h.why for h in plan.held_back] == [True]
 
 
-def test_in_role_companion_a_node_record_with_another_name_blocks_all_writes():
+def test_an_agent_in_role_companion_writes_nothing_if_nova_names_another_node():
     other = dataclasses.replace(ALIVE, nodes=(node(hypervisor_hostname="elsewhere"),))
     plan = decided(world(nova=other), BESIDE).plan
     assert plan.is_empty
@@ -204,7 +204,7 @@ def test_role_observer_reports_a_running_nova_compute_as_a_rival_writer():
     assert (decision.plan.is_empty, decision.rival is not None) == (True, True)
 
 
-def test_in_role_companion_reserved_excludes_volumes_unknown_to_nova():
+def test_an_agent_in_role_companion_does_not_reserve_space_for_unknown_volumes():
     assert reserves(decided(world(), lvm_settings()))["DISK_GB"] == 3
     assert reserves(decided(world(), BESIDE))["DISK_GB"] == 0
 
@@ -224,7 +224,7 @@ def test_the_ledger_shows_the_cause_and_the_source_of_companion_consumers():
     assert (of_volumes.held, of_volumes.size_bytes) == (None, 5 * GIB // 2)
 
 
-def test_a_consumer_of_another_service_with_the_same_amount_is_unchanged():
+def test_the_agent_does_not_treat_an_equal_foreign_allocation_as_its_own():
     recorded = view(allocations(uuid("stranger"), DISK_GB=3), provider=NOVA)
     decision = decided(world(placement=recorded), BESIDE)
     (row,) = [r for r in decision.ledger if r.consumer_uuid == uuid("stranger")]
@@ -251,7 +251,7 @@ DEMANDS = {
 
 
 @pytest.mark.parametrize(("there", "claims", "expected"), DEMANDS.values(), ids=DEMANDS.keys())
-def test_disk_claims_are_added_then_multiplied_by_the_ratio_then_rounded_up(there, claims, expected):
+def test_the_sum_of_disk_amounts_is_multiplied_by_the_ratio_and_then_rounded_up(there, claims, expected):
     assert demand(claims, there) == expected
 
 
@@ -282,13 +282,13 @@ def test_consumer_amounts_are_adjusted_to_values_that_placement_accepts(there, u
     assert cut(wanted, there, used) == expected
 
 
-def test_only_the_sum_of_the_disk_claims_is_rounded_up_to_a_step_size_multiple():
+def test_only_the_sum_of_disk_amounts_is_rounded_up_to_a_multiple_of_step_size():
     claims = [claim("DISK_GB", 0, VOLUME, 5 * GIB), claim("DISK_GB", 0, ORPHAN, 2 * GIB)]
     assert shares(claims, inventory("DISK_GB", 20, step_size=4)) == {VOLUME: 8, ORPHAN: 0}
     assert shares(claims, DISK) == {VOLUME: 5, ORPHAN: 2}
 
 
-def test_a_growing_consumer_is_written_before_a_shrinking_consumer_if_both_fit():
+def test_an_increased_allocation_is_written_before_a_reduced_one_if_both_fit():
     """The volume of a deleted instance becomes foreign: for a moment both consumers count it, never neither."""
     recorded = view(ours(Cause.BLOCK_STORAGE, DISK_GB=3), provider=NOVA)
     plan = decided(world(placement=recorded, libvirt=host()), BESIDE).plan
@@ -343,7 +343,7 @@ def test_rounding_up_to_step_size_adds_less_than_one_step(there, claims):
 
 
 @given(st.one_of(st.tuples(st.just("DISK_GB"), DISK_CLAIMS), st.tuples(st.just("VCPU"), GUEST_CLAIMS)), RATIOS)
-def test_roles_companion_and_owner_leave_the_same_capacity_to_instances(found, ratio):
+def test_an_agent_leaves_the_same_capacity_in_role_companion_as_in_role_owner(found, ratio):
     """If there is room, both are equal, except for one unit that each of the two rounds up."""
     name, claims = found
     there = inventory(name, 1000, allocation_ratio=ratio, max_unit=16000)
@@ -354,7 +354,7 @@ def test_roles_companion_and_owner_leave_the_same_capacity_to_instances(found, r
 
 
 @given(inventories(), DISK_CLAIMS, st.randoms(use_true_random=False))
-def test_the_order_of_claims_does_not_change_the_amount_of_each_cause(there, claims, shuffler: random.Random):
+def test_the_order_in_which_amounts_are_listed_does_not_change_the_allocations(there, claims, shuffler: random.Random):
     shuffled = list(claims)
     shuffler.shuffle(shuffled)
     assert shares(shuffled, there) == shares(claims, there)
@@ -364,7 +364,7 @@ SIZES = st.lists(st.integers(1, 40).map(lambda quarters: quarters / 4), max_size
 
 
 @given(SIZES, SIZES, st.integers(0, 19), st.lists(st.integers(1, 5), max_size=3), inventories())
-def test_once_placement_accepted_all_writes_the_next_audit_writes_nothing(before, now, others, guests, disk):
+def test_if_placement_accepts_every_write_the_next_audit_writes_nothing(before, now, others, guests, disk):
     """Whatever the agent's consumers held before and whatever the host holds now: one round of writes, then none."""
     recorded = view(
         allocations(uuid("i1"), DISK_GB=others) if others else (), provider=root(*NOVA.inventories[:2], disk)
@@ -392,14 +392,15 @@ DEAD = state(service=service())
 PLACED = view(ours(VOLUME, DISK_GB=3), ours(GUEST, VCPU=2, MEMORY_MB=512), provider=NOVA)
 
 
-def test_in_role_owner_reserved_grows_and_role_companions_consumers_are_emptied():
+def test_an_agent_in_role_owner_moves_companion_allocations_to_reserved_amounts():
     plan = decided(world(placement=PLACED, nova=DEAD), OWNER).plan
     (put,) = [w for w in plan.writes if type(w).__name__ == "PutInventories"]
     assert {i.resource_class: i.reserved for i in put.inventories}["DISK_GB"] == 3
     assert held(plan, VOLUME) == held(plan, GUEST) == {}
 
 
-def test_in_role_owner_consumers_of_role_companion_stay_while_nova_compute_runs():
+def test_an_agent_in_role_owner_keeps_companion_allocations_beside_nova_compute():
+    """nova-compute still runs on this host."""
     plan = decided(world(placement=PLACED, nova=ALIVE), OWNER).plan
     assert (plan.writes, plan.allocations) == ((), ())
 
@@ -407,10 +408,10 @@ def test_in_role_owner_consumers_of_role_companion_stay_while_nova_compute_runs(
 @pytest.mark.parametrize(
     ("lost", "volume_goes", "guest_goes"), [(LVM, None, {}), (LIBVIRT, None, None), (STATE, None, None)]
 )
-def test_in_role_owner_a_consumer_of_role_companion_stays_if_its_source_is_lost(lost, volume_goes, guest_goes):
+def test_an_agent_in_role_owner_keeps_companion_allocations_of_unread_sources(lost, volume_goes, guest_goes):
     plan = decided(without(world(placement=PLACED, nova=DEAD), lost), OWNER).plan
     assert (held(plan, VOLUME), held(plan, GUEST)) == (volume_goes, guest_goes)
 
 
-def test_role_owner_writes_no_allocations_if_there_are_no_companion_consumers():
+def test_an_agent_in_role_owner_clears_only_allocations_of_role_companion():
     assert decided(world(placement=view(provider=NOVA), nova=DEAD), OWNER).plan.allocations == ()

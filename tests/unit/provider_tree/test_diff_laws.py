@@ -208,7 +208,7 @@ def told(plan: Plan, one: str) -> frozenset[str]:
 
 
 @given(worlds())
-def test_law_1_each_managed_value_becomes_the_wanted_value_or_is_held_back(world):
+def test_law_1_the_plan_sets_each_managed_value_or_says_what_prevents_it(world):
     plan = diff(world.wanted, world.view())
     then = {p.uuid: p for p in carried_out(plan, world)}
     before = {p.uuid: p for p in world.providers}

@@ -26,7 +26,7 @@ def astray():
     return dataclasses.replace(child(GPU_06, inventory("VGPU", 16)), parent_uuid=OTHER.uuid)
 
 
-def test_an_audit_moves_a_misplaced_child_provider_of_the_agent_below_the_root():
+def test_a_child_provider_of_the_agent_with_a_wrong_parent_is_moved_to_the_root():
     assert moves(decision_with(OTHER, astray())) == [
         MoveProvider(provider_uuid=uuid(GPU_06), name=f"{NODE}_{GPU_06}", parent_uuid=ROOT_UUID)
     ]

@@ -128,7 +128,7 @@ def test_the_total_is_null_for_a_class_that_only_placement_has():
     assert (shown["resource_class"], shown["total"], shown["recorded_total"]) == ("VCPU", None, 48)
 
 
-def test_the_evidence_about_a_volume_unknown_to_nova_has_its_exact_byte_size():
+def test_the_evidence_for_an_unknown_volume_contains_the_exact_size_in_bytes():
     (finding,) = audit_document(REPORT)["findings"]
     assert finding["evidence"][0]["size_bytes"] == 8_053_063_680
     assert [claim["provider"] for claim in finding["evidence"]] == ["root", "lvm:other"]

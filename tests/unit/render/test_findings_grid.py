@@ -11,7 +11,7 @@ def commands(seen):
     return row["fix"], row["inspect"], row["hand"]
 
 
-def test_the_fix_column_shows_heal_commands_and_the_hand_column_manual_commands():
+def test_heal_commands_and_manual_commands_appear_in_separate_columns():
     fix, inspect, hand = commands(STALE)
     assert (fix, inspect) == (f"stocktake heal --finding {STALE.finding.id[:8]}", None)
     assert hand.startswith("openstack resource provider allocation unset ")

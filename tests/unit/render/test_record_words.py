@@ -19,7 +19,7 @@ def test_the_kinds_of_compute_node_writes_are_create_save_and_delete():
     assert {kind.__name__ for kind in RECORD_KINDS} == {"CreateComputeNode", "SaveComputeNode", "DeleteComputeNode"}
 
 
-def test_the_json_of_a_record_update_has_the_changed_fields_and_their_values():
+def test_the_json_for_a_changed_node_record_lists_the_changed_fields_and_values():
     assert record_document(SAVE) == {
         "kind": "save-compute-node",
         "provider_uuid": SAVE.record.uuid,
@@ -36,7 +36,7 @@ def test_the_json_of_a_new_compute_node_record_has_all_values_except_the_id():
     assert json.loads(json.dumps(document)) == document
 
 
-def test_the_plan_lists_writes_of_node_records_before_deletes_of_providers():
+def test_the_plan_lists_changes_of_node_records_before_deletions_of_providers():
     document = plan_document(PLAN)
     assert [w["kind"] for w in document["writes"]] == ["save-compute-node", "delete-compute-node", "delete-provider"]
     assert document["digest"] == PLAN.digest
@@ -45,12 +45,12 @@ def test_the_plan_lists_writes_of_node_records_before_deletes_of_providers():
     assert f"delete-compute-node {orphan().uuid}: old-name" in lines
 
 
-def test_the_plan_digest_depends_on_node_record_writes_and_provider_deletes():
+def test_changes_of_node_records_and_deletions_of_providers_alter_the_plan_hash():
     assert Plan().is_empty
     assert not Plan(removals=PLAN.removals).is_empty
     assert len({Plan().digest, Plan(records=PLAN.records).digest, Plan(removals=PLAN.removals).digest}) == 3
 
 
-def test_the_text_of_a_record_write_names_the_node_and_the_changed_fields():
+def test_the_text_about_a_changed_node_record_names_the_node_and_changed_fields():
     assert record_text(SAVE) == f"record {SAVE.record.uuid}: save cmp1.example.org: service_id, vcpus"
     assert record_text(CreateComputeNode(record=created())).endswith(": create cmp1.example.org")

@@ -54,7 +54,7 @@ def test_the_repair_writes_the_flavor_amounts_and_the_consumer_generation():
     assert "1 VCPU instead of 3" in action.why
 
 
-def test_the_repair_declines_if_pinned_cpus_appear_only_in_instance_numa_cells():
+def test_heal_does_not_change_the_cpu_class_if_only_the_image_may_pin_the_cpus():
     """The image's hw_cpu_policy made the scheduler allocate PCPU; the flavor alone asks for VCPU."""
     held = {"PCPU": 1, "MEMORY_MB": 128, "DISK_GB": 1}
     assert "the image may set hw_cpu_policy" in declined(scene(held, numa=PINNED))
@@ -69,7 +69,8 @@ def test_the_repair_declines_if_the_vcpus_in_libvirt_differ_from_the_flavor():
     assert "the guest in libvirt does not have the flavor's VCPU" in declined(again)
 
 
-def test_in_role_companion_heal_declines_if_nova_disagrees_on_dedicated_cpus():
+def test_heal_does_nothing_if_nova_compute_disagrees_about_dedicated_cpus():
+    """This holds in role companion; in role owner heal repairs the allocation."""
     made = scene({**RIGHT, "VCPU": 3}, role=Role.COMPANION)
     root = facts.root(*(facts.inventory(name, 100) for name in ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")))
     view = dataclasses.replace(made.snapshot.placement.value, providers=(root,))
@@ -88,5 +89,6 @@ def test_in_role_companion_heal_declines_if_nova_disagrees_on_dedicated_cpus():
     ],
     ids=["resized", "an old flavor", "a part elsewhere"],
 )
-def test_the_repair_declines_an_instance_that_moves_or_has_other_allocations(changes, words):
+def test_heal_leaves_an_instance_alone_if_nova_may_still_change_or_move_it(changes, words):
+    """Nor does heal change an instance if another provider serves a part of its flavor."""
     assert words in declined(scene({**RIGHT, "VCPU": 3}, **changes))

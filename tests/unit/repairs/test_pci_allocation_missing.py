@@ -76,7 +76,7 @@ def of(*held_here: Allocation) -> dict[tuple[str, str], int]:
     return {(a.provider_uuid, a.resource_class): a.amount for a in (*held_here, ELSEWHERE)}
 
 
-def test_s125_heal_allocates_the_devices_of_a_guest_and_keeps_other_allocations():
+def test_s125_the_repair_allocates_pci_devices_and_keeps_other_allocations():
     action = healed(scene(FIRST, SECOND, GPU))
     assert amounts(action) == of(*FLAVOR) | {
         (uuid(f"child-{PF}"), VF_CLASS): 2,
@@ -96,7 +96,7 @@ def test_heal_keeps_allocations_for_devices_that_the_guest_does_not_have():
     assert amounts(action) == of(*FLAVOR, held(GPU, T4)) | {(uuid(f"child-{PF}"), VF_CLASS): 1}
 
 
-def test_heal_declines_a_device_without_a_provider_or_inventory_in_placement():
+def test_heal_does_not_allocate_a_device_without_a_provider_or_an_inventory():
     assert "yet; the next audit that may write adds it" in declined(scene(GPU, children=()))
     assert "yet; the next audit that may write adds it" in declined(scene(GPU, children=(child(GPU),)))
 

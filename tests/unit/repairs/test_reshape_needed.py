@@ -113,7 +113,7 @@ def test_a_reshape_also_moves_amounts_to_child_providers_that_already_exist():
     assert offered(action)[half.name] == ({"VGPU": 2}, {"VGPU": 9})
 
 
-def test_s156_an_unused_provider_of_a_card_without_capacity_is_deleted():
+def test_s156_an_unused_provider_is_deleted_if_its_gpu_has_no_capacity():
     gone = child("pci_0000_08_00_0", inventory("VGPU", 4))
     below = dataclasses.replace(child("x"), parent_uuid=gone.uuid)
     root = facts.root(inventory("VCPU", 64), inventory("VGPU", 24))
@@ -196,7 +196,8 @@ def test_a_reshape_is_declined_if_a_mediated_device_could_not_be_read():
     assert "the agent cannot read these mediated devices" in declined(gpu_scene(libvirt=odd))
 
 
-def test_a_reshape_reads_all_its_consumers_beyond_the_limit_or_is_declined():
+def test_a_reshape_is_refused_if_the_allocations_of_a_consumer_were_not_read():
+    """All its consumers are read, even beyond the limit on the number of consumers."""
     scene = gpu_scene()
     asked = asked_for(scene.findings, frozenset(BY_CODE), frozenset())
     assert candidates(scene, asked, 1) == tuple(sorted((uuid("i1"), uuid("i2"))))
@@ -242,7 +243,7 @@ def test_s107_an_encryption_context_moves_to_sev_even_if_sev_es_is_also_offered(
     assert set(offered(action)) == {NODE, f"{NODE}_amd_sev", f"{NODE}_amd_sev_es"}
 
 
-def test_s107_a_reshape_is_declined_if_sev_is_off_or_a_guest_has_2_sev_contexts():
+def test_s107_a_reshape_is_refused_if_sev_is_off_or_a_guest_uses_two_contexts():
     assert "AMD SEV, which this host does not offer to guests" in declined(sev_scene("a", sev="N"))
     assert "has 2 MEM_ENCRYPTION_CONTEXT on the root" in declined(sev_scene("a", amount=2))
 
@@ -262,7 +263,7 @@ def summed(held: tuple[Allocation, ...]) -> Counter[str]:
 
 
 @given(used=GUESTS, wrong=st.integers(0, 2))
-def test_a_reshape_keeps_the_total_of_each_consumer_or_changes_nothing(used, wrong):
+def test_a_reshape_preserves_the_allocated_sum_of_each_consumer_or_does_nothing(used, wrong):
     """heal never invents an amount that the devices do not explain."""
     first = min(used)
     amounts = {name: max(1, len(used[name]) + (wrong if name == first else 0)) for name in sorted(used)}

@@ -180,7 +180,7 @@ def test_reserved_disk_is_not_reduced_while_the_image_cache_size_is_unknown(unre
     assert reserves(decided(with_cache(world, 0), CACHED))["DISK_GB"] == 0
 
 
-def test_disk_gb_needs_only_the_source_that_reads_the_size_of_its_disk_store():
+def test_disk_gb_depends_only_on_the_source_that_measures_its_storage():
     assert Disk().needs(settings()) == {FILESYSTEM}
     assert Disk().needs(lvm_settings()) == {LVM}
     assert Disk().needs(RBD) == {CEPH}
@@ -233,7 +233,7 @@ def volume_claim(made: Volume, cause: Cause, amount: int) -> Claim:
     )
 
 
-def test_each_claim_on_disk_names_the_owner_of_the_volumes_and_the_exact_bytes():
+def test_each_amount_of_disk_space_has_an_owner_and_an_exact_size_in_bytes():
     world = snapshot(nova=state(instance()), libvirt=host(domain()), lvm=group(20, BY_HAND, CINDER, LEFT, MINE, SWAP))
     guests = Claim(
         consumer=Consumer(key=uuid("i1"), kind="domain", name="i1", uuid=uuid("i1")),

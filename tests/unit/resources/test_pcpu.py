@@ -64,7 +64,8 @@ def test_the_total_of_pcpu_is_the_number_of_dedicated_cpus(world, options, expec
     assert Pcpu().inventory(world, settings(**options)) == expected
 
 
-def test_s79_offline_dedicated_cpus_stop_pcpu_updates_without_power_management():
+def test_s79_pcpu_stays_unchanged_if_dedicated_cpus_are_offline():
+    """Option cpu_power_management lifts this obstacle."""
     chosen = settings(cpu_dedicated_set=NINE)
     assert Pcpu().obstacle(snapshot(libvirt=OFFLINE), chosen) == (
         "[compute] cpu_dedicated_set names CPUs that are not online: 1-9"

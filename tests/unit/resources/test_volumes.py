@@ -176,7 +176,7 @@ def pool_with(name: str, *inside: str, guests: VolumeOwners = GUESTS) -> Said:
         ("tpool", (f"{GONE}_disk",), (OwnerKind.ORPHANED, GONE)),
     ],
 )
-def test_a_thin_pool_has_one_owner_if_it_is_cinders_or_has_no_instance_disk(
+def test_a_thin_pool_of_cinder_or_without_instance_disks_has_a_single_owner(
     name: str, inside: tuple[str, ...], owner: tuple[OwnerKind, str | None]
 ) -> None:
     rows = pool_with(name, *inside)
@@ -190,7 +190,7 @@ def shares(*found: Volume, guests: VolumeOwners = GUESTS) -> dict[str, tuple[Own
     return {row.volume.name: (row.kind, row.bytes_taken, row.free_bytes) for row in rows if row.bytes_taken}
 
 
-def test_thin_pool_space_beyond_the_full_size_of_instance_disks_is_free() -> None:
+def test_thin_pool_space_is_free_if_fully_grown_instance_disks_do_not_need_it() -> None:
     assert shares(*pool("tpool", 50, thin(f"{HERE}_disk", 20), thin(f"{OTHER}_disk", 5))) == {
         f"{HERE}_disk": (OwnerKind.INSTANCE, 20, 0),
         f"{OTHER}_disk": (OwnerKind.INSTANCE, 5, 0),
@@ -253,12 +253,12 @@ def test_an_unknown_volume_is_counted_with_its_thin_pool_if_that_is_unknown_too(
     assert pool_with("tpool", "x")["x"] == (OwnerKind.PART, None, 0, "vg0/tpool")
 
 
-def test_the_owner_of_a_thin_pool_is_unknown_if_an_owner_inside_is_unknown() -> None:
+def test_a_thin_pool_has_an_unknown_owner_if_one_of_its_volumes_has_one() -> None:
     guests = VolumeOwners(instance_uuids=frozenset(), state_known=False, domains=())
     assert pool_with("tpool", f"{HERE}_disk", "x", guests=guests)["tpool"][0] is OwnerKind.UNKNOWN
 
 
-def test_an_lvm_subvolume_whose_parent_is_missing_counts_as_a_separate_volume() -> None:
+def test_an_internal_lvm_volume_counts_separately_if_its_parent_is_missing() -> None:
     assert said(owners(snapshot(part("lonely_tdata", "lonely")), GUESTS)) == {
         "lonely_tdata": (OwnerKind.FOREIGN, None, 10, None)
     }

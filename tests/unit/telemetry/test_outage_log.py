@@ -112,7 +112,7 @@ def test_a_source_loss_that_becomes_an_error_is_logged_once_at_level_error(day):
     assert set(levels) == {logging.WARNING, logging.ERROR}
 
 
-def test_a_source_that_was_not_read_is_logged_neither_as_lost_nor_as_back(day):
+def test_a_source_that_was_not_asked_is_logged_neither_as_lost_nor_as_recovered(day):
     sources = report_of(lost="placement").sources
     not_asked = tuple(
         type(s)(name=s.name, ok=s.ok, age_s=s.age_s, duration_ms=0, error=None, asked=s.name != "placement")
@@ -124,7 +124,7 @@ def test_a_source_that_was_not_read_is_logged_neither_as_lost_nor_as_back(day):
     assert fields(day.audit(report_of(*LEAKS)), events.SOURCE_BACK)["audits"] == 1
 
 
-def test_findings_that_are_unknown_after_a_loss_are_logged_in_one_line_per_loss(day):
+def test_the_log_has_one_line_about_unknown_findings_for_each_lost_source(day):
     other = seen(leak(7), FindingState.UNKNOWN, "placement")
     logged = [
         *day.audit(report_of(*UNKNOWN, lost="placement")),
@@ -135,7 +135,7 @@ def test_findings_that_are_unknown_after_a_loss_are_logged_in_one_line_per_loss(
     }  # fmt: skip
 
 
-def test_findings_known_again_are_logged_with_the_number_of_ended_findings(day):
+def test_when_findings_are_known_again_the_log_says_how_many_have_ended(day):
     day.audit(report_of(*UNKNOWN, lost="placement"))
     logged = day.audit(report_of(*LEAKS[:2]))
     assert fields(logged, events.FINDINGS_KNOWN_AGAIN) == {"source": "placement", "count": 2, "gone": 1}
@@ -192,7 +192,7 @@ def test_a_finding_is_logged_at_its_severity_but_below_error_until_confirmed(sev
         (Outcome.CRASHED, logging.ERROR),
     ],
 )
-def test_the_log_level_of_a_changed_outcome_depends_on_the_outcome(outcome, level):
+def test_the_log_level_depends_on_the_new_outcome_of_the_audit(outcome, level):
     (line,) = of(Day().audit(report_of(outcome=outcome)), events.OUTCOME_CHANGED)
     assert line.level == level
 
@@ -217,7 +217,7 @@ def test_all_writes_that_one_cause_holds_back_are_logged_in_one_line(day):
     assert line.fields["why"] == "libvirt could not be read"
 
 
-def test_a_write_that_role_observer_holds_back_is_logged_as_info():
+def test_an_agent_in_role_observer_logs_skipped_writes_at_level_info():
     (report,) = outage("libvirt", 1, 60.0)
     observer = type(report)(**{name: getattr(report, name) for name in report.__slots__} | {"role": "observer"})
     (line,) = of(Day().audit(observer), events.WRITE_HELD_BACK)

@@ -23,7 +23,7 @@ def subject(finding=LEAK, **changes):
     return subjects_of(report_of(finding, **changes))[finding.finding.id]
 
 
-def test_a_log_line_names_a_consumer_by_kind_name_and_uuid():
+def test_a_log_line_shows_the_kind_and_the_name_and_the_uuid_of_a_consumer():
     assert subject(ledger=(row("instance", "billing"),)) == f"instance billing {UUID}"
 
 
@@ -39,7 +39,7 @@ def test_the_name_of_a_consumer_is_not_logged_if_it_equals_the_uuid():
     assert subject(ledger=(row("instance", UUID),)) == f"instance {UUID}"
 
 
-def test_a_finding_without_a_consumer_is_logged_with_its_subject_or_provider():
+def test_a_finding_without_a_consumer_is_logged_with_its_source_or_provider():
     assert subject(seen(unavailable("lvm", "no answer"))) == "lvm"
     about_the_root = seen(replace(unavailable("", "no answer")))
     assert subject(about_the_root) == f"provider node-1 {ROOT}"

@@ -23,7 +23,7 @@ def deep(levels: int) -> object:
 
 @pytest.mark.parametrize("row", [{"code": deep(100_000)}, deep(100_000)], ids=["the value", "the row"])
 @pytest.mark.parametrize("read", [lambda row: text_of(row, "code"), lambda row: utc_time_of(row, "code")])
-def test_a_row_of_a_list_that_is_nested_too_deep_is_skipped_and_others_are_kept(row, read):
+def test_a_list_entry_with_too_many_nested_levels_is_skipped_and_others_stay(row, read):
     good = {"code": "2026-11-21T10:00:00.000Z"}
     found = read_rows("sightings", [good, row, good], read)
     assert found.good == (good["code"], good["code"])

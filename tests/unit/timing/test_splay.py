@@ -18,7 +18,7 @@ def test_the_phase_of_a_host_is_not_negative_and_is_below_one(identity, salt):
     assert 0.0 <= phase(identity, salt) < 1.0
 
 
-def test_a_host_has_the_same_phase_in_every_python_process():
+def test_each_python_process_computes_the_same_time_offset_for_a_host():
     script = f"from agent.timing.splay import phase; print(repr(phase({HOSTS[0]!r}, 'interval')))"
     # PYTHONHASHSEED is random unless it is set, so a phase from hash() would differ.
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
@@ -46,7 +46,7 @@ def test_two_phases_differ_even_if_salt_plus_identity_is_the_same_text():
 
 
 @given(st.floats(0, 4e9), st.floats(0.1, 1e5), st.floats(0, 1, exclude_max=True))
-def test_the_wait_until_the_turn_of_a_host_is_at_most_one_period(now, period_s, part):
+def test_a_host_waits_at_most_one_interval_until_its_next_scheduled_time(now, period_s, part):
     assert 0.0 < until_turn(now, period_s, part) <= period_s
 
 

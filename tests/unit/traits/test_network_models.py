@@ -47,7 +47,7 @@ def test_the_igb_network_trait_needs_libvirt_9_3_and_qemu_8_or_later(libvirt, qe
     assert ("IGB" in wanted, "IGB" in unwanted) == (there, not there)
 
 
-def test_with_unknown_versions_every_network_trait_is_decided_except_igb():
+def test_if_software_versions_are_unknown_only_the_igb_trait_stays_undecided():
     assert models("kvm") == (KVM, {"LAN9118"})
     assert models("kvm", capabilities=capable(), qemu=0) == (KVM, {"LAN9118"})
     assert models("lxc") == (set(), ALL)

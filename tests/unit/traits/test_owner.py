@@ -23,7 +23,7 @@ def test_s115_the_owner_trait_of_the_agent_is_wanted_and_owner_nova_is_unwanted(
     )
 
 
-def test_the_owner_traits_are_wanted_even_if_nova_and_libvirt_are_unreadable():
+def test_the_wanted_owner_traits_do_not_depend_on_nova_or_libvirt():
     lost = snapshot(lost=[STATE, LIBVIRT, LVM, FILESYSTEM])
     assert owner.wish(lost, settings()) == owner.wish(snapshot(), settings())
 
@@ -44,7 +44,7 @@ def test_s109_a_trait_that_an_operator_set_is_not_removed():
     assert traits_put(snapshot(placement=without_node)) == [tuple(sorted(ours))]
 
 
-def test_the_trait_owner_nova_is_removed_only_by_a_takeover():
+def test_the_owner_trait_of_nova_is_removed_only_if_option_takeover_is_set():
     novas = view(provider=root(traits=OTHERS | {"COMPUTE_NODE", "OWNER_NOVA", "CUSTOM_X"}))
     world = snapshot(placement=novas, nova=state(service=service()))
     assert traits_put(world) == []

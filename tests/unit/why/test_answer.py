@@ -226,7 +226,7 @@ def test_adding_a_required_trait_that_is_also_forbidden_is_not_advised():
     assert (missing.constraint, missing.change) == (Constraint.REQUIRED_TRAIT, "add trait CUSTOM_Z to pf1")
 
 
-def test_a_missing_trait_is_not_reported_if_another_change_may_be_sufficient():
+def test_a_missing_trait_is_not_blamed_if_another_change_may_admit_the_request():
     """A full provider or one outside in_tree may bring the trait; if none has the class, none can get the trait."""
     assert refused([HOST, *PF], group(VCPU=64, VF=5, required=["NET_B"])) == [Constraint.MAX_UNIT, Constraint.CAPACITY]
     assert refused([HOST, NFS], group(VCPU=1, DISK_GB=10, in_tree="host", required=[SHARES])) == [Constraint.IN_TREE]

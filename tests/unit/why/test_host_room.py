@@ -101,7 +101,7 @@ def test_the_text_of_a_host_obstacle_has_the_singular_for_an_amount_of_1():
     assert cells.words.startswith("each of the guest's 2 NUMA cells needs 64 CPUs, ")
 
 
-def test_the_host_cell_with_second_most_memory_limits_a_guest_of_two_numa_cells():
+def test_a_guest_with_two_numa_cells_must_fit_in_the_second_largest_host_cell():
     (found,) = host_obstacles(shape(2, VCPU=2, MEMORY_MB=24576), rooms(*TWO))
     assert (found.resource_class, found.wanted, found.available) == ("MEMORY_MB", 12288, 8192)
     assert "second most room" in found.words
@@ -114,7 +114,7 @@ def test_the_allocation_ratio_does_not_apply_to_pinned_cpus():
     assert host_obstacles(shape(1, PCPU=2), pinned) == ()
 
 
-def test_an_overcommitted_numa_cell_refuses_vcpus_but_accepts_pinned_cpus():
+def test_a_numa_cell_without_free_shared_cpus_still_accepts_pinned_cpus():
     (room,) = overdrawn = rooms((view_cell(0), usage(0, cpus=40)))
     assert room.cpus == -8
     assert host_obstacles(shape(1, PCPU=4), overdrawn) == ()
@@ -184,7 +184,8 @@ def test_a_note_names_the_freest_numa_cell_and_says_whether_the_guest_would_fit(
     assert host_notes(shape(VCPU=8, MEMORY_MB=1024), rooms(*TWO))[0].endswith("would fit")
 
 
-def test_only_cpu_or_memory_requests_on_a_numa_host_have_notes_on_numa_cells():
+def test_a_request_for_disk_alone_has_no_notes_about_numa_cells():
+    """Neither has any request on a host without NUMA cells."""
     assert host_notes(shape(DISK_GB=10), rooms(*TWO)) == ()
     assert host_notes(shape(VCPU=1), ()) == ()
 
@@ -220,7 +221,7 @@ def test_the_list_of_numa_cells_is_empty_if_the_host_has_no_numa_topology():
     assert rooms_of(audited(None, None), ROOT) == ()
 
 
-def test_a_note_says_that_the_service_is_disabled_unless_the_trait_is_forbidden():
+def test_a_disabled_service_causes_a_note_if_the_request_does_not_exclude_it():
     trait = "COMPUTE_STATUS_DISABLED"
     request = ResourceRequest(groups=(RequestGroup(resources=(("VCPU", 1),)),))
     (note,) = service_notes(frozenset({trait}), request)

@@ -62,7 +62,7 @@ def test_a_smaller_request_is_not_advised_for_a_host_without_free_capacity():
     assert there.change == f"8 VCPU would be free with a ratio of 6; {NOT_CHECKED}"
 
 
-def test_other_hosts_get_different_advice_only_for_capacity_obstacles():
+def test_the_advice_about_max_unit_is_the_same_for_other_hosts():
     found = trees(10, host("there", 0), host("small", 0, max_unit=4))
     assert found["there"].fits
     (small,) = found["small"].obstacles

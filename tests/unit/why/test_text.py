@@ -53,7 +53,7 @@ def test_the_lines_of_the_why_text_are_wrapped_to_the_terminal_width():
     assert any(line.startswith("      word") for line in text)
 
 
-def test_the_why_text_also_shows_further_obstacles_notes_and_unread_sources():
+def test_the_why_command_prints_all_obstacles_and_notes_and_unread_sources():
     # 256 x 4 capacity, all but 60 reserved: one request may ask for the amount, but the room does not exist.
     report = asked(
         offered(1, max_unit=32, reserved=40),
@@ -99,7 +99,8 @@ def test_the_exit_code_is_2_if_trees_were_not_read_and_all_read_trees_refuse():
         (asked(), 3),
     ],
 )
-def test_exit_code_is_0_for_a_fit_3_for_no_fit_and_2_if_a_source_was_not_read(report, code):
+def test_the_why_command_exits_with_0_if_the_request_fits_and_3_if_it_does_not(report, code):
+    """The code is 2 if a source was not read."""
     assert code_of(report) == code
 
 
@@ -112,13 +113,13 @@ def refused_here(report):
     ("others", "is_whole", "code"),
     [((), False, 3), ((), True, 3), ((offered(2, total=96, max_unit=96),), True, 0)],
 )
-def test_a_request_that_this_host_refuses_fits_only_if_another_host_is_offered(others, is_whole, code):
+def test_a_request_that_this_host_refuses_fits_only_if_another_host_has_room(others, is_whole, code):
     report = refused_here(asked(offered(1, total=96, max_unit=96), *others, is_whole=is_whole))
     assert (report.fits, code_of(report)) == (code == 0, code)
     assert lines(report, WIDE)[1] == "host-1: Placement offers it, but this host refuses it"
 
 
-def test_a_tree_that_fits_in_placement_is_not_counted_if_this_host_refuses_it():
+def test_the_why_command_does_not_count_this_host_if_it_refuses_the_request():
     roomy = (offered(1, total=96, max_unit=96), offered(2, total=96, max_unit=96), offered(3))
     report = refused_here(asked(*roomy, is_whole=True))
     text = lines(report, WIDE)
@@ -148,7 +149,7 @@ def test_numa_cells_and_page_size_are_printed_as_part_of_the_request(cells, page
     assert (request["numa_nodes"], request["page_size"]) == (cells, page)
 
 
-def test_findings_that_use_up_capacity_are_printed_below_the_first_obstacle():
+def test_the_why_command_prints_findings_that_explain_missing_capacity():
     leak = HoldingFinding(
         code="allocation-leaked", resource_class="DISK_GB", amount=80, findings=2, confirmed=True, healable=True
     )
@@ -167,7 +168,7 @@ def test_findings_that_use_up_capacity_are_printed_below_the_first_obstacle():
     assert document(asked(offered(1)))["host"]["findings"] == []
 
 
-def test_the_why_text_says_not_known_if_placement_has_no_provider_of_this_host():
+def test_the_why_command_cannot_decide_if_placement_does_not_know_this_host():
     report = WhyReport(node="host-1", provider_uuid="x", answer=why(SIXTY_FOUR, OfferedProviders(providers=())))
     said = lines(report, WIDE)
     assert "host-1: not known whether the request fits, because Placement has no provider of this host" in said

@@ -75,10 +75,10 @@ def test_a_failing_command_without_option_json_leaves_stdout_empty(words, capsys
         ["--fo", "json"],
     ],
 )
-def test_each_spelling_of_the_option_format_json_selects_json_output(words):
+def test_each_spelling_of_option_format_with_value_json_selects_json_output(words):
     assert wants_json(["ledger", *words, "--nonsense"])
 
 
 @pytest.mark.parametrize("words", [["--fit-width", "json"], ["--finding", "json"], ["--f", "json"], ["json"], []])
-def test_the_word_json_after_another_option_does_not_select_json_output(words):
+def test_the_word_json_selects_json_output_only_after_option_format(words):
     assert not wants_json(["ledger", *words])

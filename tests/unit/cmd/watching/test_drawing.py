@@ -121,7 +121,8 @@ HOSTILE = st.fixed_dictionaries(
 
 
 @given(HOSTILE, st.sampled_from(SIZES), st.sampled_from([None, 0]))
-def test_control_characters_and_long_lines_of_a_message_stay_off_the_screen(changes, size, detail_top):
+def test_no_screen_line_has_control_characters_or_is_wider_than_the_terminal(changes, size, detail_top):
+    """Only a line with a command to copy may be wider."""
     try:
         host = seen(broken(**{**changes, "host": changes["host"]}))
     except SourceInconsistent:

@@ -57,7 +57,7 @@ def test_a_nova_conf_group_for_an_unlisted_mdev_type_or_physnet_is_ignored(tmp_p
     assert {group for group, _ in loaded.options if group.startswith("mdev")} == {"mdev_nvidia-35", "mdev_nvidia-36"}
 
 
-def test_the_origin_of_an_mdev_group_option_is_the_file_that_sets_the_option(tmp_path):
+def test_for_each_option_of_an_mdev_type_the_agent_knows_the_file_that_sets_it(tmp_path):
     nova = TYPES + "[mdev_nvidia-35]\nmax_instances = 3\n"
     loaded = load_beside_nova(tmp_path, "[mdev_nvidia-36]\nmax_instances = 4\n", nova)
     rows = {(row.group, row.option): row for row in loaded.rows()}
@@ -78,7 +78,7 @@ def test_a_dollar_reference_in_an_mdev_group_of_nova_conf_is_resolved(tmp_path):
     assert load_beside_nova(tmp_path, "", nova).listed("mdev_a", "device_addresses") == ("0000:06:00.0",)
 
 
-def test_an_unknown_reference_in_enabled_mdev_types_is_reported_only_once(tmp_path):
+def test_an_unknown_variable_in_option_enabled_mdev_types_is_reported_only_once(tmp_path):
     (problem,) = problems_of(tmp_path, "[devices]\nenabled_mdev_types = $nowhere\n")
     assert problem.startswith("[devices] enabled_mdev_types = $nowhere: ")
 

@@ -44,7 +44,7 @@ def test_s80_reserved_host_cpus_and_a_cpu_set_together_are_rejected(tmp_path, op
     assert f"[compute] {option} = 0-3" in problem
 
 
-def test_s80_overlapping_cpu_sets_are_rejected_and_both_files_are_named(tmp_path):
+def test_s80_the_error_about_overlapping_cpu_sets_names_the_file_of_each_set(tmp_path):
     nova = "[compute]\ncpu_shared_set = 0-1\n"
     with pytest.raises(ConfigError) as caught:
         cpu_sets(load_beside_nova(tmp_path, "[compute]\ncpu_dedicated_set = 1-3\n", nova))

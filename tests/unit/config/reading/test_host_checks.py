@@ -35,7 +35,7 @@ def test_the_swtpm_user_is_checked_only_if_swtpm_is_enabled(tmp_path):
 
 
 @pytest.mark.parametrize("address", ["192.0.2.17", "2001:db8::1", "no.address.example"])
-def test_a_my_ip_address_that_no_network_interface_has_causes_a_notice(tmp_path, address):
+def test_a_notice_appears_if_no_network_interface_has_the_address_of_my_ip(tmp_path, address):
     (notice,) = host_notices(loaded_with(tmp_path, f"[DEFAULT]\nmy_ip = {address}\n"))
     assert notice == (
         f"{tmp_path}/stocktake.conf: [DEFAULT] my_ip = {address}: no interface of this machine has this address"

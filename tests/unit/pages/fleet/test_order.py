@@ -31,7 +31,7 @@ def tables(page):
     return {block.id: block for section in page.sections for block in section.blocks if hasattr(block, "rows")}
 
 
-def test_hosts_with_resources_sold_twice_are_listed_before_all_other_hosts():
+def test_hosts_with_double_booked_resources_are_listed_before_all_other_hosts():
     sells, wastes_much = fleet.report(1, fleet.missing(1)), fleet.report(2, *(fleet.leaked(2, n) for n in range(9)))
     stranger = fleet.report(3, fleet.stranger(3), ledger=fleet.strange_rows(3))
     wastes, unread, warns = fleet.report(4, fleet.leaked(4)), fleet.unread(5), fleet.report(6, fleet.orphan(6))
@@ -42,7 +42,7 @@ def test_hosts_with_resources_sold_twice_are_listed_before_all_other_hosts():
     assert [row.host for row in by_harm(facts.view.rows)] == [fleet.name(number) for number in (3, 1, 2, 4, 5, 6, 7)]
 
 
-def test_each_host_has_a_visible_or_searchable_row_in_the_table_of_worst_hosts():
+def test_every_host_is_in_the_table_of_worst_hosts_or_in_its_search_data():
     facts = facts_of(fleet.documents(300), [fleet.name(number) for number in range(1, 303)])
     table = tables(fleet_page(facts))["worst-hosts"]
     place = [column.heading for column in table.columns].index("host")
@@ -51,7 +51,7 @@ def test_each_host_has_a_visible_or_searchable_row_in_the_table_of_worst_hosts()
     assert table.search == "Find a host, a code, a state, a version or a role in all 302 hosts"
 
 
-def test_the_worst_hosts_table_says_how_many_hosts_its_search_leaves_out(monkeypatch):
+def test_the_table_of_worst_hosts_says_how_many_hosts_its_search_cannot_find(monkeypatch):
     monkeypatch.setattr(worst, "MOST_SEARCHED", 2_000)
     facts = facts_of(fleet.documents(300))
     table = tables(fleet_page(facts))["worst-hosts"]
@@ -91,7 +91,7 @@ def test_a_host_whose_state_is_not_known_is_listed_with_the_reason(number, why):
     assert row[2].text.startswith("2026-11-") or number == 801
 
 
-def test_names_from_reports_in_the_searchable_rows_add_no_html_tag_to_the_page():
+def test_a_host_name_with_html_in_the_search_data_adds_no_tag_to_the_page():
     document = report_document(fleet.report(3))
     document["audit"]["host"] = "</script><img src=x onerror=alert(1)>\u202e"
     page = rendered(fleet_page(facts_of([*fleet.documents(1), document])))
@@ -122,7 +122,7 @@ def figure(page, name):
     return next(each for each in page.sections[0].blocks[0].figures if each.name == name)
 
 
-def test_the_age_shown_with_the_most_wasteful_host_is_of_its_own_finding():
+def test_for_the_host_with_most_leaks_the_page_shows_the_age_of_its_findings():
     much = fleet.report(1, *(fleet.leaked(1, n, since=fleet.ago(hours=3, minutes=9)) for n in range(3)))
     old = fleet.report(2, fleet.leaked(2, since=fleet.ago(days=4, minutes=9)))
     most, oldest = figure(fleet_page(facts_of(map(report_document, (much, old)))), "Wasted").lines[:2]
@@ -181,7 +181,7 @@ def steps_of(*reports):
     return [[cell.text for cell in row] for row in table.rows], table.foot
 
 
-def test_the_first_steps_name_a_host_and_commands_for_each_finding_code():
+def test_the_fleet_page_suggests_a_host_and_commands_for_each_finding_code():
     reports = (fleet.report(1, fleet.orphan(1)), fleet.report(2, fleet.leaked(2)), fleet.report(4, fleet.missing(4)))
     steps, _ = steps_of(*reports)
     assert [step[:4] for step in steps] == [
@@ -193,7 +193,8 @@ def test_the_first_steps_name_a_host_and_commands_for_each_finding_code():
     assert steps[2][4] == "stocktake explain provider-orphaned"
 
 
-def test_the_first_step_prefers_a_host_that_can_heal_to_an_observer_host():
+def test_the_first_advice_prefers_a_host_where_heal_is_allowed():
+    """A host in role observer comes second, even if it is worse."""
     worse = fleet.report(1, fleet.leaked(1), fleet.leaked(1, 2), role="observer")
     steps, _ = steps_of(worse, fleet.report(2, fleet.leaked(2), role="owner"))
     assert steps[0][2:4] == ["2", fleet.name(2)]
@@ -220,7 +221,7 @@ def test_a_consumer_on_two_hosts_is_repaired_on_the_host_without_the_instance():
     assert "Free after heal does not yet contain 4 VCPU that 1 consumer has on a second host." in rendered(page)
 
 
-def test_the_steps_list_the_findings_that_go_away_when_a_stale_move_is_repaired():
+def test_the_fleet_page_lists_findings_that_end_with_the_repair_of_their_cause():
     stale = dataclasses.replace(fleet.leaked(40), finding=dataclasses.replace(
         fleet.leaked(40).finding, code="allocation-stale-move", consumer_uuid="c"
     ))  # fmt: skip
@@ -230,7 +231,7 @@ def test_the_steps_list_the_findings_that_go_away_when_a_stale_move_is_repaired(
     assert foot.endswith("go away with them: consumer-on-several-providers.")
 
 
-def test_no_command_on_the_page_contains_an_unsafe_code_or_uuid_from_a_report():
+def test_shell_code_in_a_report_does_not_appear_in_a_command_on_the_fleet_page():
     document = report_document(fleet.report(1, fleet.leaked(1), fleet.spread(1, 2, fleet.uid("x"))))
     document["audit"]["findings"][0]["code"] = "x; reboot"
     document["audit"]["findings"][1]["consumer_uuid"] = "y; reboot"

@@ -30,7 +30,7 @@ def sums(found):
     return [book.total for book in found.books]
 
 
-def test_held_and_recorded_sums_are_equal_if_reserved_covers_all_unmanaged_use():
+def test_if_reserved_covers_use_outside_nova_host_and_placement_sums_are_equal():
     found = books(INSTANCE, VOLUME, reserved=120, terms=(("foreign-volume", 120),))
     assert sums(found) == [160, 280, 280]
     assert (found.whole, found.reserve, found.capacity, found.free) == (400, 120, 280, 120)
@@ -40,12 +40,12 @@ def test_held_and_recorded_sums_are_equal_if_reserved_covers_all_unmanaged_use()
     )
 
 
-def test_the_held_sum_exceeds_the_recorded_sum_by_the_use_that_is_not_reserved():
+def test_the_host_sum_exceeds_the_placement_sum_by_the_use_that_is_not_reserved():
     _, held, recorded = sums(books(INSTANCE, VOLUME, reserved=0))
     assert held - recorded == 120
 
 
-def test_promised_and_held_and_recorded_sums_include_a_configured_reserve():
+def test_a_configured_reserve_counts_in_the_sums_for_nova_host_and_placement():
     found = books(
         ledger_row("i", "web", "MEMORY_MB", (8192, 8192, 8192), Verdict.AGREED),
         ledger_row("reserved_host_memory_mb", "", "MEMORY_MB", (None, 512, None), Verdict.RESERVED),
@@ -69,6 +69,7 @@ def test_held_and_recorded_sums_are_equal_at_any_ratio_if_volumes_are_reserved(r
     assert held == recorded
 
 
-def test_reserved_is_added_to_all_three_sums_if_its_causes_are_unknown():
+def test_a_reserved_amount_without_known_causes_counts_for_nova_and_host_too():
+    """It counts in all three sums: nova's, the host's and Placement's."""
     found = books(INSTANCE, reserved=40)
     assert sums(found) == [200, 200, 200]

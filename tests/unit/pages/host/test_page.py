@@ -52,7 +52,7 @@ def test_a_page_of_1000_guests_and_20000_volumes_stays_within_its_size_limits():
     assert len(Elements(text).found) <= 8_000
 
 
-def test_hostile_names_neither_enlarge_a_page_nor_extend_beyond_a_picture():
+def test_malicious_names_do_not_break_the_layout_or_the_size_of_the_host_page():
     page = host_page(facts(large(300, 500, HOSTILE_NAMES)))
     text = rendered(page)
     assert len(text.encode()) < 1_000_000
@@ -163,7 +163,8 @@ def test_the_provider_tree_shows_the_ratio_and_the_capacity_of_each_class():
     assert rows["MEMORY_MB"] == ["56 GiB", "256 GiB", "0 GiB", "1", "256 GiB"]
 
 
-def test_the_capacity_section_names_classes_whose_usage_differs_from_the_ledger():
+def test_the_capacity_section_lists_resource_classes_with_inconsistent_usage():
+    """Placement's own sum of the usage differs from the ledger."""
     texts = [block.text for block in section(SCREEN, "capacity").blocks if isinstance(block, Note)]
     assert any("VGPU: Placement's own sum of what is used is 3, but" in text for text in texts)
     assert not any(text.startswith("VCPU") for text in texts)

@@ -161,7 +161,7 @@ def test_the_parts_in_the_storage_picture_add_up_to_the_size_of_the_store(parts)
 # Provider tree
 
 
-def test_the_tree_picture_draws_the_root_first_and_outlines_differing_providers():
+def test_the_tree_picture_starts_with_the_root_and_outlines_changed_providers():
     nodes = nodes_of(SCREEN)
     assert [node.name for node in nodes] == ["compute-1", "compute-1_pci_0000_81_00_0"]
     assert nodes[0].differs == "2 classes, 2 traits"

@@ -57,7 +57,8 @@ def test_the_wait_that_retry_after_demands_is_lengthened_by_random_jitter():
     assert len({hold_s(30, number / 100) for number in range(100)}) == 100
 
 
-def test_without_retry_after_a_retry_waits_the_configured_delay_or_a_back_off():
+def test_if_the_retry_after_header_is_missing_the_configured_delay_is_used():
+    """Without a configured delay, each retry waits longer."""
     assert wait_s(7.0, 1, 0.1) == 7.0
     assert wait_s(0.0, 2, 0.1) == 0.0
     assert [wait_s(None, repeat, 0.1) for repeat in (1, 2)] == [0.1, 0.1]

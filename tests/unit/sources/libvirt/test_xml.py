@@ -38,7 +38,7 @@ def parse(xml: str):
     return parse_domain(xml, DomainState.RUNNING)
 
 
-def test_every_domain_field_that_the_ledger_uses_is_parsed():
+def test_the_parser_reads_every_domain_field_that_the_agent_uses():
     domain = parse(WHOLE_DOMAIN)
     assert (domain.uuid, domain.name, domain.state) == (UUID, "web-1", DomainState.RUNNING)
     assert (domain.vcpus, domain.memory_mib, domain.pinned_cpus) == (2, 2048, (0, 4, 6, 7))

@@ -576,7 +576,7 @@ def test_random_rows_are_either_read_or_rejected_as_inconsistent(rows):
 
 
 @given(st.text() | st.from_regex(r'\{"(cur|nova_object\.name|nova_object\.data)": .{0,9}\}') | ANY_JSON.map(json.dumps))
-def test_the_error_for_a_random_document_names_the_source_of_the_document(text):
+def test_a_parse_error_about_random_text_names_the_source_of_the_text(text):
     for parse in (flavors_from_document, context_from_document, numa_from_document):
         with pytest.raises(SourceInconsistent, match="here"):
             parse(text, "here")

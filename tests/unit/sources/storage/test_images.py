@@ -130,7 +130,8 @@ def base_image_removed(source, place):
 
 
 @pytest.mark.parametrize("reason", [other_disks, forgotten, folder_made, folder_renamed, base_image_removed])
-def test_a_changed_folder_or_changed_disks_or_a_call_of_forget_cause_a_new_read(source, place, reason):
+def test_a_changed_folder_or_list_of_disks_causes_a_new_read_of_image_files(source, place, reason):
+    """So does a call of `forget`."""
     for folder in (place, place / "_base"):
         os.utime(folder, (1, 1))  # the clock of file systems ticks in milliseconds: this test is faster
     first = read(source, raw(place / UUID / "disk"))
@@ -397,7 +398,7 @@ def test_a_path_that_is_not_utf_8_is_escaped_by_the_folder_walk(place):
     assert f"{place}/\\xff\\xfe" in walked(place)
 
 
-def test_a_folder_that_cannot_be_listed_is_counted_without_its_contents(place, monkeypatch):
+def test_the_size_of_an_unreadable_folder_excludes_the_size_of_its_files(place, monkeypatch):
     real = os.scandir
 
     def scandir(path):
@@ -474,7 +475,7 @@ def test_an_image_store_is_shared_if_its_file_compute_nodes_names_several_hosts(
 @pytest.mark.parametrize(
     "written", ["", "[]", "null", '{"a": "yesterday", "b": null}', "\xff", "[" * 100000, '{"a": 1.0, "b": 2.0}']
 )
-def test_an_invalid_or_outdated_compute_nodes_file_names_no_hosts(place, written):
+def test_if_the_compute_nodes_file_is_invalid_or_old_no_hosts_are_read_from_it(place, written):
     (place / "compute_nodes").write_text(written, encoding="latin-1")
     assert registered_hosts(str(place), 1e9) == ()
 
