@@ -163,7 +163,7 @@ def test_an_instance_without_an_instance_extra_row_is_unreadable(filled, source)
 
 
 @pytest.mark.parametrize(("image_ref", "volume"), [("", True), (None, True), ("an-image", False)])
-def test_an_instance_without_boot_disk_row_and_without_image_boots_from_volume(filled, source, image_ref, volume):
+def test_an_instance_with_neither_image_nor_disk_record_counts_as_volume_backed(filled, source, image_ref, volume):
     with filled.begin() as connection:
         cell.remove_rows(connection, "block_device_mapping", {"instance_uuid": uuid(1)})
         cell.set_columns(connection, "instances", {"uuid": uuid(1)}, image_ref=image_ref)
