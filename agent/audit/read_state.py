@@ -69,12 +69,12 @@ def _light(task: AuditTask, memory: AuditMemory, last: FullState, consumers: fro
 
 
 def _after_a_failure(task: AuditTask, memory: AuditMemory, light: Reading[LightState], how: StateRead) -> ReadState:
-    """Read in full after a failed light read.
+    """Return a full read after a failed light read (which only shows changes), or the light read's error.
 
-    If the light read timed out or found outdated rows, a full read would hardly succeed either. So the result is then
-    the error of the light read.
+    The result is the error if the light read timed out or found that the source has outdated data: a full read of the
+    same source would probably fail in the same way.
     """
-    how = dataclasses.replace(how, why_full="the light read of nova's rows failed", saw_change=True)
+    how = dataclasses.replace(how, why_full="the check whether nova's rows have changed failed", saw_change=True)
     is_late = light.duration_s >= task.settings.source_deadline_s - JUST_BEFORE_S
     if is_late or isinstance(light.error, SourceStale):
         failed: Reading[NovaState] = Reading(

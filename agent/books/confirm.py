@@ -50,7 +50,7 @@ class AuditReads:
 
     ``generations`` maps consumer uuids to the consumers' generations in Placement. None means that the generations are
     not part of the evidence. With generations, each change of a consumer's generation restarts the count of the
-    consumer's findings, and the count goes up to at least STEADY_AUDITS.
+    consumer's findings. The maximum count is ``most_times``.
     """
 
     now: str
@@ -107,8 +107,8 @@ def confirm(
 ) -> Confirmed:
     """Return the live findings after this audit, with their history.
 
-    ``booked`` is what this audit read in the three books: *promised* (nova's database), *held* (libvirt, storage) and
-    *recorded* (Placement's allocations).
+    ``booked`` has the amounts that this audit read in nova's database (*promised*), in libvirt and the storage (*held*)
+    and in Placement's allocations (*recorded*).
 
     Only a finding that this audit checked and did not find leaves the history.
     """
@@ -149,7 +149,7 @@ def confirm(
 
 
 def seen_of(sighting: Sighting) -> SeenFinding:
-    """Return the finding as reports show it."""
+    """Return the finding with its state (seen, confirmed or unknown), which reports show."""
     known = FindingState.CONFIRMED if sighting.confirmed else FindingState.SEEN
     return SeenFinding(
         finding=finding_of(sighting),
@@ -187,7 +187,7 @@ def confirmed_now(
 ) -> frozenset[tuple[str, str | None]]:
     """Return (code, provider uuid) of the findings that this audit will report as confirmed.
 
-    So this audit may already act on these findings. Findings that rest on allocations (*recorded*) are left out.
+    So this audit may already act on these findings. Findings that compare allocations are left out.
     """
     known = {sighting.id: sighting for sighting in _in_a_row(history, reads)}
     return frozenset(
@@ -199,7 +199,7 @@ def confirmed_now(
 
 
 def _in_a_row(history: History, reads: AuditReads) -> Iterable[Sighting]:
-    """Return the history's sightings. All counts become 0 if this audit does not follow the last one (``follows``)."""
+    """Return the history's sightings. After a reboot or a long time without an audit, all counts become 0."""
     if reads.follows(history):
         return history.sightings
     return (dataclasses.replace(sighting, times=0) for sighting in history.sightings)
@@ -257,9 +257,9 @@ def _unchecked(before: Sighting, because: tuple[str, ...]) -> Sighting:
 
 
 def evidence_digest(finding: Finding, generation: int | None = None) -> str:
-    """Return a digest of everything that the finding says, claims included. Equal evidence has equal digests.
+    """Return a digest of the finding's evidence: its code, texts, amounts and facts.
 
-    ``generation`` is the consumer's generation in Placement, None if the evidence does not include the generation.
+    ``generation`` is the consumer's generation in Placement; None leaves the generation out of the digest.
     """
     parts = (finding.code, finding.expected, finding.actual, finding.evidence, finding.facts)
     body = repr(parts if generation is None else (*parts, generation))

@@ -2,8 +2,7 @@
 
 The daemon and a command may audit at the same time. Both begin with the saved history, and both save a history. The
 merged history has each finding once: with the earliest ``first_seen_at``, the latest ``last_seen_at``, and the larger
-count. A finding's count starts again if an audit of the other process, in between, may not have found the finding.
-Pure.
+count. A finding's count starts again if the finding was perhaps gone in an audit of the other process. Pure.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from agent.model.finding import History, Sighting
 
 
 def merged(ours: History, theirs: History, ended: Set[str] = frozenset()) -> History:
-    """Return ``ours`` with the findings of ``theirs`` added. ``ended``: ids of findings that our audits found gone.
+    """Return ``ours`` with the findings of ``theirs``, except the findings with the ids ``ended``, which are gone.
 
     Everything except the findings and ``read_until`` comes from ``ours``. ``read_until`` comes from the newer history.
     """
@@ -36,10 +35,10 @@ def merged(ours: History, theirs: History, ended: Set[str] = frozenset()) -> His
 
 
 def _alone(sighting: Sighting, other: History) -> Sighting:
-    """Return the record (sighting) of a finding that the history ``other`` lacks. Both histories are of the same boot.
+    """Return the record of a finding that the history ``other`` lacks. Both histories are of the same boot.
 
-    The other process's last audit did not find the finding, so earlier audits must not count any more. The count is
-    kept only if it is 1 and was made after that audit. A higher count becomes 0, because it may include earlier audits.
+    The other process's last audit did not find the finding. So only audits after that one may count. If the count is 1
+    and was made later, it stays. A higher count becomes 0, because some of its audits may be earlier.
     """
     is_later = sighting.times == 1 and sighting.counted_at > (other.read_until or 0)
     return sighting if is_later else _uncounted(sighting)
@@ -50,9 +49,10 @@ def _uncounted(sighting: Sighting) -> Sighting:
 
 
 def _merged(newer: Sighting, older: Sighting) -> Sighting:
-    # The older count may be used only if three conditions hold. The evidence is equal. The newer count is not 0, which
-    # would mean that the newer audit could not check the finding. And the newer count did not begin after the older
-    # record's last sighting: otherwise an audit in between may have found the finding gone.
+    # The older count may be used only under three conditions:
+    # - The evidence is equal.
+    # - The newer audit could check the finding, so the newer count is not 0.
+    # - The two counts overlap in time. Otherwise the finding was perhaps gone between them.
     is_equal = newer.evidence_digest == older.evidence_digest and newer.times > 0
     is_equal = is_equal and newer.stands_since <= older.last_seen_at
     counted = max(newer, older, key=lambda one: (one.times, one.counted_at)) if is_equal else newer

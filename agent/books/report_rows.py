@@ -27,7 +27,7 @@ def reserve_rows(wanted: DesiredTree | None, subject: Subject) -> tuple[LedgerRo
 def ledger_rows(
     rows: tuple[Row, ...], view: PlacementView | None, state: NovaState | None, subject: Subject
 ) -> tuple[LedgerRow, ...]:
-    """Return one row per consumer, class and provider. ``state`` is nova's state, which shows what is in progress."""
+    """Return one row per consumer, class and provider. ``state`` shows which moves and tasks nova has in progress."""
     shared = tuple(sharing.provider for sharing in view.shared) if view else ()
     names = {p.uuid: p.name for p in (*view.providers, *shared)} if view else {}
     return tuple(
@@ -146,7 +146,7 @@ def provider_places(view: PlacementView | None, wanted: DesiredTree | None) -> t
 
 
 def trait_rows(view: PlacementView | None, wanted: DesiredTree | None) -> tuple[TraitRow, ...]:
-    """Return a row for each trait of each provider. The operator owns the traits that the agent does not decide."""
+    """Return a row for each trait of each provider. The owner is "operator" if the agent does not set the trait."""
     return tuple(row for provider in _providers(view, wanted) for row in _trait_rows(provider))
 
 

@@ -24,8 +24,8 @@ from agent.model.snapshot import Snapshot
 from agent.resources import owned
 
 _MOVE_CAUSES = frozenset({Cause.MIGRATION_IN, Cause.REVERT_HOLD, Cause.RESIZE_HERE})
-# Causes that decide the verdict without the amounts: the cloud does not know the use, or Placement lists no consumer
-# for the usage.
+# For these causes the verdict does not depend on the amounts. Either nova does not know who uses the resources, or
+# Placement reports a usage but no consumer.
 _BY_CAUSE = {cause: Verdict.UNMANAGED for cause in UNMANAGED_CAUSES - {Cause.FOREIGN_GUEST}} | {
     Cause.USAGE_UNLISTED: Verdict.USAGE_UNLISTED
 }
@@ -93,9 +93,9 @@ def known_of(snapshot: Snapshot, written: Books, state: NovaState | None) -> Kno
 
 
 def verdict(known: Known, item: ConsumerClass) -> Verdict:
-    """Return the verdict about this consumer and class."""
+    """Return whether nova, host and Placement agree about this consumer and resource class, or how they differ."""
     if item.consumer in known.own_consumers:
-        return Verdict.AGREED  # the agent's consumer represents use unknown to nova; other rows judge that use
+        return Verdict.AGREED  # the agent made this consumer for guests that nova does not know; they have own rows
     if (plain := _BY_CAUSE.get(item.cause)) is not None:
         return plain
     if not known.written.state_known or _is_broken(known, item):
@@ -117,7 +117,7 @@ def _is_broken(known: Known, item: ConsumerClass) -> bool:
 def _expected(known: Known, item: ConsumerClass) -> Verdict:
     """Return the verdict about a consumer to which the cloud promised resources of this host."""
     if item.promised is None and not owned(item.resource_class):
-        return Verdict.UNKNOWN  # nothing to compare: no promise, and no module of agent/resources decides the class
+        return Verdict.UNKNOWN  # nova promised no amount, and the agent computes none for this class
     settling = _is_settling(known.occupancies[item.consumer])
     found = _of_the_settled(known, item, settling=settling)
     # If nova's row just changed, the allocation may be outdated, because the agent read Placement first.

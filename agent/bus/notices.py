@@ -1,4 +1,4 @@
-"""Turn an audit into notifications: one for the audit's end, and one for each change of a finding that the log reports.
+"""Turn an audit into notifications: one for the audit's end, and one for each finding that is new, changed or gone.
 
 The notifications are small on purpose: a client that needs the ledger calls the RPC method ``last_report``. New keys
 may be added; renaming or removing a key needs a new ``SCHEMA_VERSION``. docs/messages.md has examples. Pure.
@@ -19,7 +19,7 @@ SCHEMA_VERSION = 1
 AUDIT_END = "stocktake.audit.end"
 FINDING = "stocktake.finding."
 
-#: The maximum number of claims in a notification's ``evidence``: a finding about 1,000 volumes must fit in a message.
+#: The maximum number of items in a notification's ``evidence``. A finding may be about 1,000 volumes.
 EVIDENCE = 20
 
 INFO = "info"

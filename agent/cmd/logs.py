@@ -122,8 +122,8 @@ class FieldsFormatter(formatters.ContextFormatter):
     def formatException(self, ei: Any, record: stdlib.LogRecord | None = None) -> str:  # noqa: ANN401, N802 - logging's
         """Return the traceback without credentials, with escaped control characters.
 
-        The journald handler calls this method without ``format``. oslo.log 7.1 (OpenStack 2025.1) passes ``record`` by
-        its position, later versions by its name.
+        The journald handler calls only this method, not the method ``format``. oslo.log 7.1 (OpenStack 2025.1) passes
+        ``record`` by its position, later versions by its name.
         """
         return _printable_lines(blotted(super().formatException(ei, record=record)))
 

@@ -1,4 +1,4 @@
-"""Say on stderr which sources an audit could not read. Refuse a report if too many sources could not be read."""
+"""Say on stderr which sources an audit could not read. Fail if the report of such an audit answers nothing."""
 
 from __future__ import annotations
 

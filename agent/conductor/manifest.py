@@ -59,9 +59,9 @@ _NESTED = frozenset({dict, list})
 
 
 def other_major(primitive: object, manifest: Mapping[str, str]) -> str | None:
-    """Return "NAME VERSION" of the first object whose major version is not the manifest's; None if there is none.
+    """Return "NAME VERSION" of the first nova object with another major version than ``manifest`` has; else None.
 
-    The agent does not read objects that the manifest does not name, so the versions of such objects are ignored.
+    ``manifest`` maps object names to versions. Objects without a name in ``manifest`` are ignored: no code reads them.
     """
     for name, version in _versions(primitive):
         known = manifest.get(name)

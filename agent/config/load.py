@@ -43,8 +43,8 @@ def load(config_files: Sequence[str] = (), config_dirs: Sequence[str] = ()) -> L
 def survey(config_files: Sequence[str] = (), config_dirs: Sequence[str] = ()) -> Loaded:
     """Read all files as ``load`` does, but return the problems, so that the caller can report them with other problems.
 
-    Raises ConfigError if a named file is missing or is not a configuration file. Also raises ConfigError
-    if an option that is read from nova.conf only is malformed, unless nova-compute ignores that option.
+    Raises ConfigError if a named file is missing or is not a configuration file. Some options are read only from
+    nova.conf. If one of these options is malformed, ConfigError is raised, unless nova-compute ignores the option.
     """
     found = find_files(config_files, config_dirs)
     files = parse_files(found.paths)
@@ -132,7 +132,7 @@ def _take(
 
 
 def _goes_unread(nova_conf: Book, key: Key) -> bool:
-    """Return whether nova-compute starts without reading this option. Then a malformed value is no reason to stop."""
+    """Return whether nova-compute starts without reading this option. If so, the agent accepts a malformed value."""
     if key != ("DEFAULT", "force_raw_images"):
         return key in nova.READ_AT_NEED
     (images,) = (opt for group, opt in nova_conf.options if (group, opt.dest) == ("libvirt", "images_type"))
@@ -162,9 +162,10 @@ def _take_instances_path(own: Book, nova_conf: Book, unread: dict[Key, str]) -> 
 
 
 def _entry_origins(book: Book) -> dict[Key, tuple[str, ...]]:
-    """Return {option: files} for the multi-valued options that ``book`` sets: one file for each value of the option.
+    """Return, for each multi-valued option, the files that set its values: one file for each value.
 
-    If nova.conf and Stocktake's own files both set an option, only the values in Stocktake's own files apply.
+    ``book`` has the parsed files. If nova.conf and Stocktake's own files both set an option, only the values in
+    Stocktake's own files apply.
     """
     several = ((group, opt) for group, opt in book.options if opt.multi)
     found = {(group, opt.dest): book.files_of_each(group, opt) for group, opt in several}

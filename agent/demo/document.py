@@ -67,7 +67,7 @@ def demo_blocks(ran: DemoRun, commands: Mapping[str, str]) -> Iterator[Block]:
     if not commands:
         yield "the demo's cloud is removed; `stocktake demo --keep` keeps the cloud, to try the commands above"
     shown = sum(story.shown for story in ran.stories)
-    yield f"{shown} of {len(ran.stories)} stories shown"
+    yield f"{shown} of {len(ran.stories)} stories of this demo went as expected"
 
 
 def _host_blocks(run: HostRun) -> Iterator[Block]:

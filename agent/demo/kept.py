@@ -24,7 +24,7 @@ _END_S = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """A kept cloud: its folder, the processes of its Placement and its agents, and the loop devices of its groups."""
+    """A cloud that ``stocktake demo --keep`` left running: its folder, processes, and volume groups' loop devices."""
 
     folder: Path
     pid: int

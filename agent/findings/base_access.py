@@ -20,7 +20,7 @@ _HTTPS = 443
 _PROBE_LOG = "journalctl --no-pager -n 20 -u stocktake-probe.socket -u 'stocktake-probe@*'"
 # The sources that read the folder of the guests' disks.
 _PATHS = frozenset({IMAGES, FILESYSTEM, IMAGE_CACHE})
-# Matches an error about TLS: the words that OpenSSL, the library requests and the agent's own hints use.
+# Matches an error about TLS, from OpenSSL, the Python library "requests" or the agent.
 _TLS = re.compile(r"\bSSL|\bTLS|certificate", re.IGNORECASE)
 
 

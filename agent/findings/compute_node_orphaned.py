@@ -111,8 +111,8 @@ def _remedies(audit: AuditFacts, node: ComputeNode) -> Iterator[Remedy]:
         yield inspect("see the node's provider in Placement", show_provider(node.uuid))
     if _instances(audit, node):
         yield by_hand(
-            "do not delete the row while an instance is on the node: if the host was renamed, give the host its old "
-            "name back, and move these instances away first"
+            "do not delete the row while an instance is on the node. If the host was renamed: give the host its old "
+            "name back, move these instances to another host, and only then rename it"
         )
         return
     if audit.settings.role is Role.OWNER and audit.state is not None and audit.state.kind is StateKind.CONDUCTOR:

@@ -13,9 +13,9 @@ FAIL_ON = ("error", "warning", "partial", "silent", "never", "held-back")
 
 
 def holding(rows: Iterable[HostRow]) -> frozenset[str]:
-    """Return the words of FAIL_ON that are true for at least one host.
+    """Return the conditions of FAIL_ON that hold for at least one host.
 
-    A silent host yields ``silent`` and also the words that its last message yields.
+    For a silent host, ``silent`` holds, and also the conditions that its last message meets.
     """
     held: set[str] = set()
     for row in rows:

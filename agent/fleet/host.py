@@ -1,4 +1,4 @@
-"""Read one message with a host's state: keep the values that a row needs and drop the message. Pure: no I/O.
+"""Read the message with a host's state, and keep the values that ``stocktake watch`` shows. Pure: no I/O.
 
 Any client of the broker may send messages, and so may agents of other versions. A message that is not a host's state
 is rejected as a whole, and control characters in names are escaped. A key that an older agent does not send is None,
@@ -115,7 +115,7 @@ class HostSeen:
 
 
 def host_seen(document: object, received_at: float) -> HostSeen:
-    """Return the values of a message that ``watch`` keeps.
+    """Return those values of a host's message that ``stocktake watch`` shows.
 
     Raises SourceInconsistent if the message is not a host's state.
     """

@@ -42,7 +42,7 @@ class GuardedFinding:
 
     @property
     def age_s(self) -> float:
-        """The age of the finding's present evidence in seconds; negative if the clock was set back."""
+        """Seconds since an audit first saw the finding's current evidence; negative if the clock was set back."""
         since = self.seen.stands_since or self.seen.first_seen_at
         now, first = (datetime.datetime.fromisoformat(text) for text in (self.scene.now, since))
         return (now - first).total_seconds()
@@ -61,17 +61,17 @@ def never(_: GuardedFinding) -> Wait | None:
 
 
 def always(_: GuardedFinding) -> Wait | None:
-    """Return a wait of unknown length: every refusal of this guard ends with one of the next audits or runs."""
+    """Return a wait of unknown length: a later audit or run of heal may pass what this guard refuses now."""
     return Wait()
 
 
 def next_run(heal: HealSettings) -> str:
-    """Return the end of the sentence with which a guard says that this run has reached its limit.
+    """Return a text for repairs beyond the limit of one run of heal.
 
-    The end says when the daemon's next run begins, or that the operator must run ``stocktake heal`` again.
+    The text says when the daemon's next run begins, or that the operator must run ``stocktake heal`` again.
     """
     if heal.interval_s is None:
-        return "run `stocktake heal` again afterwards for the other changes"
+        return "after this run, run `stocktake heal` again for the remaining changes"
     return f"next run in {heal.interval_s:.0f} s"
 
 

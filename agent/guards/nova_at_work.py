@@ -31,9 +31,9 @@ def _waits(guarded: GuardedFinding) -> Wait | None:
 
 
 class _Work(NamedTuple):
-    """Why the guard refuses: what nova does with the instance, or why the agent cannot know what nova does.
+    """Why heal must not repair now: what nova does with the instance, or why the agent does not know what nova does.
 
-    ``wait`` is None if the refusal does not end by itself.
+    ``wait`` is None if the operator must act first.
     """
 
     words: str

@@ -13,7 +13,7 @@ from agent.resources.store_doubt import StoreDoubt, name_of, store_doubt, store_
 
 
 def store_adoption(snapshot: Snapshot, settings: Settings, path: str) -> AdoptPlan:
-    """Return the plan of ``adopt --store``; ``path`` is the file that remembers the store.
+    """Return the plan to save in the file ``path`` which file system or volume group DISK_GB counts.
 
     Pure: equal facts yield plans with equal digests.
     """

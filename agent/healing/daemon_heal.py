@@ -23,7 +23,7 @@ from agent.model.heal import HealNote, HealProgress, Undone
 from agent.model.settings import Settings
 from agent.telemetry.event_log import emit
 
-# A run of heal may have to wait for proof that the state source is current. If the proof does not come in time, the
+# Before a repair, heal may have to wait until nova's rows are known to be up to date. If this wait times out, the
 # daemon does not heal again for this number of seconds.
 PROOF_AGAIN_S = 300.0
 
@@ -54,18 +54,16 @@ class DaemonHeal:
             self._log_state, logged = heal_log.lines(self._log_state, refusals, healed, result.report)
             emit(logged)
             if any(each.outcome.unproven for each in healed):
-                # The wait for the proof blocks the daemon's worker thread. After a wait without proof, the next audits
-                # are therefore not followed by healing until this time.
+                # heal waited in vain until nova's rows were known to be up to date. The wait blocks the daemon's worker
+                # thread, so the daemon does not heal again before this time.
                 self._proof_due_at = task.parts.clock.monotonic() + PROOF_AGAIN_S
         return _with_healed(result, wanted, healed)
 
 
 def may_change(found: Iterable[SeenFinding], settings: Settings) -> bool:
-    """Return whether a finding was seen in enough audits to pass the guard ``confirmed``.
+    """Return whether at least one finding was seen in enough audits to be confirmed.
 
-    If there is none, this guard would refuse every finding, so heal need not read anything.
-
-    If the guard lets no finding pass, heal reads nothing further.
+    Otherwise heal would refuse every finding, so heal need not read anything.
     """
     return any(seen.times >= settings.confirm_audits for seen in found)
 

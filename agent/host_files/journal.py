@@ -25,7 +25,7 @@ from agent.text.own_rows import TOO_DEEP, is_too_deep
 
 FILE = "journal.jsonl"
 SCHEMA_VERSION = 1
-# The file has projects, users and earlier states: only root and the folder's group may read it.
+# The journal has project ids, user ids and earlier allocations. Only root and the folder's group may read the journal.
 MODE = 0o640
 SOURCE = "journal"
 
@@ -68,7 +68,7 @@ class Change:
 class Entry:
     """One change in the journal; ``at`` and ``ended_at`` are ISO 8601 UTC, ``words`` is the outcome's text.
 
-    ``undone_by`` has the ids of the entries that undo this entry, except entries that were refused. ``actor``: who made
+    ``undone_by`` has the ids of the entries that undo this change; refused attempts are left out. ``actor``: who made
     the change, None if an older version of the agent wrote the entry.
     """
 
@@ -223,7 +223,7 @@ def _take_change(found: dict[str, Entry], document: _Document, entry_id: str, at
     texts = [name for name in members if name not in {"before", "after"}]
     is_whole = {"kind", "why", "before", "after"} <= members.keys()
     if not is_whole or not all(isinstance(members[n], str) or (members[n] is None and n in _OPTIONAL) for n in texts):
-        return "the line is an incomplete change"
+        return "the line lacks a part of a change's record"
     found[entry_id] = Entry(id=entry_id, at=at, change=Change(**members), actor=_actor(document.get("actor")))
     return None
 

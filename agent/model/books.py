@@ -12,12 +12,12 @@ from agent.model.provider_config import Addition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Books:
-    """The three books: what the cloud promised, what the host holds, what Placement recorded.
+    """Each consumer's amounts by three sources: nova (``promised``), the host (``held``), Placement (``recorded``).
 
-    ``unmanaged``: those claims in ``held`` that neither the cloud nor Placement knows: the cloud does not know the
-    consumer, and Placement has no allocation. ``occupied``: the instances and moves behind the claims in ``promised``.
+    ``unmanaged``: those amounts in ``held`` whose consumer nova does not know and Placement has no allocation for.
+    ``occupied``: the instances and migrations from which ``promised`` was computed.
     ``state_known``, ``host_known``, ``recorded_known``: whether the source of ``promised``, ``held`` or ``recorded``
-    could be read. If a source could not be read, its book is empty; this does not mean that there are no claims.
+    could be read. If a source could not be read, its list of amounts is empty: the amounts are unknown, not 0.
     """
 
     promised: Ledger

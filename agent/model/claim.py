@@ -1,4 +1,4 @@
-"""A claim: an amount of a resource, the consumer that takes the amount, the cause, and where the agent read this."""
+"""A claim says: this consumer takes this amount of this resource class, for this reason, according to this source."""
 
 from __future__ import annotations
 
@@ -80,13 +80,13 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ledger:
-    """The claims of one book. The claims are sorted, so that two ledgers with the same claims compare as equal."""
+    """What consumers take, according to one source (nova, host or Placement). Sorted, so that equal lists compare equal."""
 
     claims: tuple[Claim, ...] = ()
 
     @classmethod
     def of(cls, claims: Iterable[Claim]) -> Ledger:
-        """Return a ledger of these claims, sorted."""
+        """Sort the claims."""
         return cls(claims=tuple(sorted(claims, key=_claim_order)))
 
     def total(self, resource_class: str) -> int:

@@ -69,7 +69,7 @@ class MdevTypeChoice:
     """One type of ``[devices] enabled_mdev_types``: its parent devices, resource class and maximum number of mdevs."""
 
     type_id: str
-    # The parents: each by its PCI address or, if the parent is not a PCI device, by its name in /sys.
+    # The devices on which mdevs of this type are created: PCI addresses, or names in /sys for other devices.
     addresses: tuple[str, ...] = ()
     resource_class: str = "VGPU"
     max_instances: int | None = None

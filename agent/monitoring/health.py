@@ -111,7 +111,7 @@ def after_audit(state: HealthState, report: AuditReport, moment: Moment) -> Heal
 
 
 def without_checks(state: HealthState) -> HealthState:
-    """Return the state after a reload: without checks, but with each check's number of failed audits in a row."""
+    """Return the state for a reload: check results are dropped, counts of failed audits in a row (``losses``) stay."""
     return replace(state, checks={})
 
 

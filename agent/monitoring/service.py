@@ -45,7 +45,7 @@ class MonitorControl:
 
 
 class Metrics(Protocol):
-    """What the servers need from the daemon's metrics (``MetricsPage``)."""
+    """The interface of the daemon's metrics (``MetricsPage``), which the HTTP servers publish at /metrics."""
 
     def audited(self, report: AuditReport, changed: tuple[FindingChange, ...]) -> None:
         """Update the metrics from an audit's report."""
@@ -58,10 +58,7 @@ class Metrics(Protocol):
 
 
 class Monitor:
-    """The servers and their pages.
-
-    Every address serves the health document, and the addresses ``metrics_at`` also serve /metrics.
-    """
+    """The HTTP servers. Each serves the health document; those at the addresses in ``metrics_at`` also /metrics."""
 
     def __init__(
         self,

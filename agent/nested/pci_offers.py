@@ -88,11 +88,14 @@ class Survey:
 
 
 def offers(devices: Iterable[PciDevice], specs: Sequence[DeviceSpec]) -> Mapping[str, Offer]:
-    """Return the offers by the provider's address, sorted. Virtual functions without a known parent are left out."""
+    """Return, for each provider's PCI address, the devices that the provider counts (an Offer).
+
+    Virtual functions without a known physical function are left out.
+    """
     return {offer.address: offer for offer in _survey(tuple(devices), tuple(specs)).offers}
 
 
-# Cached: in each audit, pci.py and the findings about PCI need the survey of the same devices and specs.
+# Cached, because several callers in each audit pass the same devices and specs.
 @for_equal_arguments
 def _survey(devices: tuple[PciDevice, ...], specs: tuple[DeviceSpec, ...]) -> Survey:
     grouped: dict[str, list[Match]] = defaultdict(list)
@@ -137,7 +140,7 @@ def _conflicts(
         for reason, matches in _contradictions(offer, is_too_old_to_move=is_too_old_to_move)
     ]
     if survey.lonely:
-        found.append(_conflict(None, "a virtual function whose physical function libvirt does not name", survey.lonely))
+        found.append(_conflict(None, "libvirt reports no physical function for a virtual function", survey.lonely))
     found.extend(_remote_parents(devices, specs))
     return tuple(sorted(found, key=lambda conflict: (conflict.address or "", conflict.reason)))
 
@@ -151,15 +154,15 @@ def _contradictions(offer: Offer, *, is_too_old_to_move: bool) -> Iterable[tuple
     elif len(offer.trait_sets) > 1:
         yield "virtual functions of one device differ in traits", offer.matches
     if once := [match for match in children if "one_time_use" in dict(match.spec.tags)]:
-        yield "one_time_use is set (to any value) on a virtual function", once
+        yield "one_time_use must not be set on a virtual function, not even to false", once
     if offer.movable and is_too_old_to_move:
         yield "live_migratable needs libvirt 10.0.0 and QEMU 8.2.2 at least", offer.movable
 
 
 def undecided(host: HostFacts, offered: Mapping[str, Offer]) -> frozenset[str]:
-    """Return the addresses of the offers with live_migratable devices while QEMU's version is unknown, else nothing.
+    """Return the addresses of providers with live_migratable devices if QEMU's version is unknown, else nothing.
 
-    Without the version it cannot be decided whether the tag live_migratable contradicts the host.
+    The version decides whether QEMU can migrate these devices.
     """
     return frozenset(address for address, offer in offered.items() if offer.movable and not host.hypervisor_version)
 

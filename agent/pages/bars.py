@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from agent.pages.blocks import Meaning, Shape
 from agent.pages.shapes import TYPE, Box, fitted, label, plate, rectangle, text_width
 
-#: The least width of a segment, in the units of a picture.
+#: The minimum width of a segment, in SVG units.
 LEAST = 3.0
 #: The height of a bar, and the distance from the top of the bar to the base line of a text in the bar, in units.
 HEIGHT = 22.0

@@ -31,12 +31,12 @@ class Meaning(Enum):
 
     @property
     def glyph(self) -> str:
-        """The character that stands for the meaning where no pattern is visible."""
+        """The character that replaces the colour or pattern, for example in a table cell."""
         return _GLYPHS[self]
 
     @property
     def word(self) -> str:
-        """The word that a legend shows beside the pattern."""
+        """The word for this colour or pattern in the legend of a picture."""
         return _WORDS[self]
 
 
@@ -72,7 +72,7 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """A sentence with a coloured edge and the glyph of its meaning."""
+    """A sentence with a coloured edge and a symbol. ``meaning`` selects both."""
 
     kind: ClassVar[str] = "note"
     text: str
@@ -148,9 +148,10 @@ class Table:
     ``rows`` are visible without a search. ``searched`` are further rows, which the page shows only if they match the
     search. Such a row may have fewer cells than there are columns.
 
-    A row may also have hidden text, which the search finds and the page does not show. For ``rows``, the hidden texts
-    are in ``also``. For a row of ``searched``, the cells beyond the last column are hidden text. If many ``searched``
-    rows share a hidden text, it is in ``marks`` only once, and ``marked`` has its index in ``marks`` for each such row.
+    The search also finds hidden text of a row, which the page does not show:
+    - ``also`` has the hidden text of each row of ``rows``.
+    - In a row of ``searched``, the cells beyond the last column are hidden text.
+    - ``marks`` has hidden texts that many rows of ``searched`` share. ``marked`` has each row's index in ``marks``.
 
     ``listed`` is the heading of one column, or "". Below the table, the page lists the cells of this column for all
     rows that match the search, so that the operator can copy the list.
@@ -184,10 +185,10 @@ class Command:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingBlock:
-    """One finding, or several alike findings: what is wrong, the impact, the commands, and the findings they cause.
+    """One finding, or a group of similar findings: what is wrong, the impact, the commands, and further effects.
 
-    ``members`` has a line for each finding if the block stands for several. ``history`` says which repairs were
-    made, and which of them were undone.
+    ``members`` has a line for each finding of a group. ``history`` says which repairs were made, and which of them were
+    undone. ``also`` names other findings that are effects of this one.
     """
 
     kind: ClassVar[str] = "finding"

@@ -1,4 +1,4 @@
-"""Word a run of ``stocktake heal`` for people: changes, waits and refusals, then the results or the next command."""
+"""The text that ``stocktake heal`` prints: changes, waits and refusals, then the results or the next command."""
 
 from __future__ import annotations
 
@@ -82,7 +82,10 @@ def result_line(result: Document, subject: str) -> str:
 
 
 def _heading(word: str, about: Document, scenery: Scenery) -> Line:
-    """Return an entry's first line, such as ``change CODE NAME UUID confirmed, 4 min [87897f25]``."""
+    """Return the first line about a change, wait or refusal: ``change CODE NAME UUID confirmed, 4 min [87897f25]``.
+
+    ``4 min`` is the finding's age.
+    """
     finding = scenery.findings.get(about["finding_id"])
     state: tuple[str | Span, ...] = ()
     if finding is not None:

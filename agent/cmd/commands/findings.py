@@ -44,7 +44,7 @@ class Findings(ReportingCommand, ListCommand):
             choices=[each.value for each in FindingState],
             help="only findings in this state (repeatable); unknown: a source of the finding was not read",
         ),
-        argument("--confirmed", action="store_true", help="only findings that were confirmed since they appeared"),
+        argument("--confirmed", action="store_true", help="only findings that at least one audit has confirmed"),
         argument(
             "--consumer",
             action="append",

@@ -30,7 +30,7 @@ class ReportingCommand(BaseCommand):
     _is_begun = False
 
     def report_of(self, parsed_args: argparse.Namespace, command: str, publish: Publish | None = None) -> AuditReport:
-        """Return the report of the daemon's last audit with --last, else of an audit that this command runs now.
+        """Run an audit now and return its report; with --last, return the daemon's last report.
 
         The audit of this command writes nothing, unless ``publish`` says otherwise. Raises ConfigError; NoDocument
         (exit code 75) if not enough sources could be read; AgentError (exit code 75) if the daemon has left no report.
@@ -46,7 +46,7 @@ class ReportingCommand(BaseCommand):
         return audited(self.app.options, command, publish or Publish.NEVER)
 
     def audit_document(self, report: AuditReport) -> Document:
-        """Return the JSON document of the audit whose report ``report_of`` has returned."""
+        """Return the audit's JSON document. ``report`` is the result of ``report_of``."""
         from agent.render.documents import audit_document
 
         return audit_document(report) if self._last is None else self._last.audit

@@ -14,7 +14,7 @@ from agent.ports import Deadline
 
 
 def state_probes(loaded: Loaded) -> Iterator[Probe]:
-    """Yield the probe of the state source if the host has a state source."""
+    """Yield a probe of the source of nova's rows (nova-conductor or the database), if one is configured."""
     kind = state_options_from(loaded).kind
     if kind is not StateKind.NONE:
         yield Probe(what=f"state source ({kind.value})", ask=lambda deadline: _state(loaded, deadline))

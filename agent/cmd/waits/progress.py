@@ -28,9 +28,9 @@ _PREFIX = "stocktake: "
 
 
 class Form(enum.Enum):
-    """How the waits are shown."""
+    """How stderr shows that the command waits for a source."""
 
-    ONE_LINE = "one line that is written again and removed, on a terminal"
+    ONE_LINE = "on a terminal: one line that is overwritten, and erased at the end"
     LINES = "one line for each source"
     NOTHING = "nothing"
 
@@ -44,7 +44,10 @@ def form_for(options: argparse.Namespace, out: TextIO) -> Form:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """The source that a command waits for; ``began`` and ``ends`` (math.inf: never) are in monotonic seconds."""
+    """``what`` the command waits for, such as placement, and the wait's start and end in monotonic seconds.
+
+    ``ends`` is math.inf if the wait has no time-out.
+    """
 
     what: str
     began: float
@@ -55,14 +58,14 @@ class Wait:
         return self._sentence(self.what, now)
 
     def line_within(self, width: int, now: float) -> str:
-        """Return the sentence in at most ``width`` columns; if it is too long, leave out the source's address."""
+        """Return the sentence about this wait in at most ``width`` columns, if necessary without the source's URL."""
         sentence = self._sentence(self.what, now)
         return sentence if len(sentence) <= width else self._sentence(self.what.partition(" (")[0], now)[:width]
 
     def _sentence(self, what: str, now: float) -> str:
         left_s = self.ends - now
         at_most = "" if math.isinf(left_s) else f", at most {max(0, math.ceil(left_s))} s more"
-        return f"waiting for {printable(what)}{at_most}; Ctrl-C ends"
+        return f"waiting for {printable(what)}{at_most}; Ctrl-C ends the command"
 
 
 class Progress:
@@ -140,9 +143,9 @@ class Progress:
 
 @contextlib.contextmanager
 def waits_shown(options: argparse.Namespace) -> Iterator[Watch]:
-    """Yield a function that returns a context manager, which shows one wait on stderr while its block runs.
+    """Yield the method ``Progress.waiting``, which shows on stderr that the command waits for a source.
 
-    If --quiet was passed, the context manager shows nothing.
+    With --quiet, the method shows nothing.
     """
     progress = Progress(sys.stderr, form_for(options, sys.stderr))
     try:

@@ -24,7 +24,7 @@ from agent.render.layout import Line, Span, Tone
 
 #: The width in columns of the heat strip (one character for each host) if the width of the output is unknown.
 USUAL_STRIP = 80
-#: The most problems (unreachable brokers, unread host lists) that the head names. The head only counts the others.
+#: The maximum number of problems (such as an unreachable broker) that the screen's head lists. Others are counted.
 MOST_PROBLEMS = 3
 #: The last line of the screen explains the keys and shows the filter's text in at most this number of columns.
 MOST_FILTER = 24
@@ -128,7 +128,11 @@ def _none(view: FleetView, ui: Ui, rows: Sequence[HostRow]) -> Iterator[Line]:
     if rows:
         return
     quiet = sum(view.counts[condition] for condition in QUIET)
-    hidden = f"; press a to show {quiet} clean or awaited hosts" if quiet and not ui.choice.with_quiet else ""
+    hidden = (
+        f"; press a to show {quiet} hosts that are clean or have not reported yet"
+        if quiet and not ui.choice.with_quiet
+        else ""
+    )
     filtered = f" that matches the filter {' '.join(ui.choice.words)}" if ui.choice.words else ""
     yield _plain(f" no host{filtered}{hidden}")
 

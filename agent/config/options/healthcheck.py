@@ -21,8 +21,8 @@ OPTS = [
     cfg.ListOpt(
         "uri",
         default=["unix://${agent.run_dir}/health.sock"],
-        help="Addresses on which the daemon answers GET /health, /livez and /readyz, and on a unix socket also "
-        "/report.json: unix:///PATH or tcp://HOST:PORT. A unix socket has the permissions of the report file. "
+        help="Addresses (unix:///PATH or tcp://HOST:PORT) on which the daemon answers GET /health, /livez and /readyz. "
+        "A unix socket also answers /report.json, and has the permissions of the report file. "
         "Empty: the daemon answers no health checks. A new value needs a restart.",
     ),
     cfg.IntOpt(

@@ -27,9 +27,9 @@ Reader = Callable[[Loaded], T]
 
 
 def source_access(loaded: Loaded, uri: Reader[str], ceph: Reader[CephAccess | None]) -> SourceAccess:
-    """Return how an operator reaches the sources.
+    """Return the addresses and options for an operator's own commands to the sources, such as virsh.
 
-    Two functions read parts of the configuration: ``uri`` returns libvirt's URI, ``ceph`` how Ceph is reached.
+    The arguments ``uri`` and ``ceph`` are functions that read libvirt's URI and the access to Ceph from ``loaded``.
     """
     section = _value(loaded, "placement", "auth_section") or "placement"
     override = _value(loaded, "placement", "endpoint_override") or _value(loaded, section, "endpoint")

@@ -19,8 +19,8 @@ OWNERS = ("user", "host", "deployment")
 def tpm(loaded: Loaded) -> Tpm:
     """Return ``[libvirt] swtpm_enabled`` and ``supported_tpm_secret_security``.
 
-    Raises ConfigError if ``virt_type`` does not support an emulated TPM, or if Stocktake's own files name an unknown
-    owner of secrets.
+    Raises ConfigError if ``virt_type`` does not support an emulated TPM, or if Stocktake's own files set
+    ``supported_tpm_secret_security`` to an unknown value. An unknown value in nova.conf is ignored.
     """
     enabled = loaded.value("libvirt", "swtpm_enabled")
     if enabled and loaded.value("libvirt", "virt_type") not in EMULATED:

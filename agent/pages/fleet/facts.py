@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from agent.fleet.conditions import Counts
 from agent.fleet.view import FleetView, HostRow
 
-#: The value of ``Spread.home`` for an instance that the cloud has deleted.
+#: ``Spread.home`` is the host that runs an instance according to nova. This value means that nova deleted the instance.
 DELETED = "deleted"
 
 
@@ -20,11 +20,11 @@ DELETED = "deleted"
 class Spread:
     """A consumer with allocations on several hosts, as one host's report describes the consumer.
 
-    ``amounts`` are the consumer's allocations on this host, ``elsewhere`` its allocations on each other provider, by
-    the provider's uuid. ``home`` is the host on which the cloud has the instance, DELETED if the cloud has deleted it,
-    "" if the report does not say. ``wasted_by`` is the code of the finding that counts the allocations on this host as
-    wasted, "" if there is no such finding. ``since`` is when an audit first found the allocations on several hosts
-    (ISO 8601).
+    ``amounts`` are the consumer's allocations on this host. ``elsewhere`` has the allocations on other providers, as
+    pairs of a provider's uuid and the amounts. ``home`` is the host on which the cloud has the instance. It is DELETED
+    if the cloud has deleted the instance, and "" if the report does not say. ``wasted_by`` is the code of the finding
+    that counts the allocations on this host as wasted, "" if there is no such finding. ``since`` is when an audit first
+    found the allocations on several hosts (ISO 8601).
     """
 
     consumer_uuid: str
@@ -98,12 +98,12 @@ class Stranger:
 class HostDetails:
     """The facts of a report that an agent's message on the bus does not contain.
 
-    ``strangers``: the host's largest strangers (see Stranger).
-    ``strangers_left_out``: the number of the other, smaller strangers.
-    ``stranger_bytes``: the bytes of all strangers, by kind of owner.
+    ``strangers``: the largest volumes and files that do not belong to the cloud.
+    ``strangers_left_out``: the number of smaller volumes and files of this kind.
+    ``stranger_bytes``: the bytes of all these volumes and files, by kind of owner.
     ``stores_unread``: the storage sources that the audit could not read.
     ``rows_left_out``: how many rows of the report this program could not read.
-    ``codes``: an entry for every code that the host's findings have.
+    ``codes``: the highest severity and the start of the findings with each code.
     ``newest``: only the newest findings.
     ``largest``: only the consumers with the most VCPU.
     """

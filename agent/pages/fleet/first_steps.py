@@ -29,9 +29,11 @@ from agent.repairs import BY_CODE
 MOST_STEPS = 30
 #: The roles in which heal repairs findings.
 HEALERS = frozenset({"owner", "companion"})
-#: The place of each severity in the table; "" stands for a severity that no message or report names.
+#: The order of the severities in the table. "" is the severity of a finding whose severity is not known.
 _ORDER = {name: place for place, name in enumerate(("error", "", "warning", "info"))}
+_COMMANDS = "commands on the first host"
 _ABSENT = (Condition.NEVER, Condition.SILENT, Condition.CRASHED, Condition.UNREADABLE)
+_WHERE = 'only on the hosts in the column "repair" of the table "Consumers on several hosts"'
 _CAPTION = (
     "What to do first: a row for each kind of finding, errors first, and for hosts without current numbers. Run the "
     "commands on the named host, then on the other hosts with this finding. No command changes anything: heal prints a "
@@ -52,12 +54,12 @@ class _Step(NamedTuple):
 
 
 def first_steps(facts: FleetFacts, places: Mapping[tuple[str, str], str]) -> tuple[Table, ...]:
-    """Return the table; () if no host needs attention. ``places`` has the HTML ids of the hosts' rows."""
+    """Return the table of first steps; () if no host needs attention. ``places`` has the HTML ids of the hosts' rows."""
     rows = by_harm(facts.view.rows)
     steps = sorted((*_of_codes(rows, facts), *_of_absent(rows)), key=lambda step: step.places)
     if not steps:
         return ()
-    headings = ("severity", "finding or state", "hosts", "begin with", "commands on that host", "note")
+    headings = ("severity", "finding or state", "hosts", "begin with", _COMMANDS, "note")
     table = Table(
         id="first-steps",
         caption=_CAPTION,
@@ -66,7 +68,7 @@ def first_steps(facts: FleetFacts, places: Mapping[tuple[str, str], str]) -> tup
                 heading=heading,
                 is_number=heading == "hosts",
                 is_word=heading in ("severity", "finding or state", "begin with"),
-                is_command=heading == "commands on that host",
+                is_command=heading == _COMMANDS,
             )
             for heading in headings
         ),
@@ -152,9 +154,9 @@ def _causes(row: HostRow) -> Sequence[tuple[str, int]]:
 def _at_fault(code: str, affected: Sequence[HostRow], rows: Sequence[HostRow], facts: FleetFacts) -> Sequence[HostRow]:
     """Return the hosts on which a repair of the finding helps: usually all affected hosts.
 
-    A finding about consumers with allocations on several hosts is repaired on the hosts where the consumers do not run.
-    Such a host is left out if another finding there reports the allocation as wasted, because then the operator repairs
-    that other finding.
+    The finding SPREAD_CODE is about a consumer with allocations on several hosts. Its repair belongs on the hosts where
+    the consumer does not run. But if such a host has a finding about a wasted allocation of the same consumer, the
+    operator repairs that finding, and the host is left out here.
     """
     shared = shared_of(facts) if code == SPREAD_CODE else []
     if not shared or not all(each.home for each in shared):
@@ -171,7 +173,7 @@ def _note(code: str, rows: Sequence[HostRow]) -> str:
     """Return what the operator must know before heal repairs these hosts; "" if heal repairs them all."""
     if code not in BY_CODE:
         return ""
-    where = ["only on the hosts in the column repair of Consumers on several hosts"] if code == SPREAD_CODE else []
+    where = [_WHERE] if code == SPREAD_CODE else []
     others = Counter(row.seen.role for row in rows if row.seen and row.seen.role not in HEALERS)
     if others:
         found = ", ".join(f"{hosts(number)} with role {name(role)}" for role, number in sorted(others.items()))
@@ -183,7 +185,7 @@ def _note(code: str, rows: Sequence[HostRow]) -> str:
 
 
 def _results(rows: Sequence[HostRow], named: set[str]) -> str:
-    """Return a sentence about the codes that are only results of the findings in the table; "" if there are none."""
+    """Return a sentence that names the findings that the findings in the table cause; "" if there are none."""
     found: Counter[str] = Counter()
     for row in rows:
         if row.seen and row.seen.causes is not None:

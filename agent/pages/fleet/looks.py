@@ -59,13 +59,13 @@ EXPLAINED = MappingProxyType(
         Condition.CLEAN: "no findings",
     }
 )
-#: The characters of GLYPHS that the map does not draw. They stand for a clean host and an awaited host, which the
-#: colour of the square alone shows.
+#: The map draws no character for a clean host, nor for a host whose first message is not due yet. The colour of the
+#: square shows these two conditions.
 NO_GLYPH = frozenset({" ", "."})
 
 
 def glyph(condition: Condition) -> str:
-    """Return the character in a square of the map, "" for a clean or awaited host."""
+    """Return the character in a host's square of the map; "" if the square's colour is enough (NO_GLYPH)."""
     return "" if GLYPHS[condition] in NO_GLYPH else GLYPHS[condition]
 
 
@@ -74,10 +74,10 @@ SEVERITIES = MappingProxyType({"error": Meaning.WRONG, "warning": Meaning.FOREIG
 
 
 def severity_cell(severity: str) -> Cell:
-    """Return the cell of a table that names the severity; "" stands for a severity that is not known."""
+    """Return a table cell with the name and colour of the severity; "" stands for a severity that is not known."""
     return Cell(text=severity or "not known", meaning=SEVERITIES.get(severity, Meaning.UNREAD))
 
 
 def state_cell(condition: Condition) -> Cell:
-    """Return the cell of a table that names the condition."""
+    """Return a table cell with the name and colour of the host's condition."""
     return Cell(text=WORDS[condition], meaning=MEANINGS[condition])

@@ -1,4 +1,6 @@
-"""Sections: hosts whose resources are sold twice, and hosts whose resources are wasted: how much and since when.
+"""Two sections: hosts with amounts that are sold twice, and hosts with wasted amounts. Each has amounts and dates.
+
+Sold twice: in use or promised, but Placement may allocate the amount again. Wasted: allocated, but not in use.
 
 Pure: the module uses no clock, file, socket or log.
 """
@@ -31,8 +33,8 @@ from agent.pages.page import Section
 
 #: The maximum number of hosts in each table. The page's search finds the other hosts.
 MOST_LISTED = 40
-_SEEN = "First seen is when an audit first saw the oldest finding that the row counts.{} Ages are at {} UTC."
-_BEGAN = " Began is when the oldest of these faults began according to nova's database; ? if the database does not say."
+_SEEN = '"First seen" is when an audit first saw the oldest finding of the row.{} Ages are at {} UTC.'
+_BEGAN = ' "Began" is when the oldest of these faults began by nova\'s database; ? if the database does not say.'
 _FIRST_SEEN, _BEGAN_HEADING = "first seen (UTC)", "began (UTC)"
 _WORDS = frozenset({"host", "state", _FIRST_SEEN, _BEGAN_HEADING})
 
@@ -61,7 +63,7 @@ _SOLD_TWICE = _Loss(
     of=sold_twice_of,
     is_known=lambda seen: seen.missing is not None and seen.uncovered is not None,
     codes=MISSING | UNKNOWN_USE,
-    more_columns=("promised, not recorded", "used by what the cloud does not know"),
+    more_columns=("promised, not recorded", "used, but unknown to the cloud"),
 )
 _WASTED = _Loss(
     id="wasted",
@@ -74,7 +76,7 @@ _WASTED = _Loss(
 
 
 def sold_twice(facts: FleetFacts) -> Section:
-    """Return the section of the hosts whose resources are sold twice."""
+    """Return the section of the hosts with amounts that are in use, but that Placement may allocate again."""
     return _section(facts, _SOLD_TWICE)
 
 
@@ -89,12 +91,12 @@ def unknown_of(facts: FleetFacts, is_known: Callable[[HostSeen], bool]) -> int:
 
 
 def sold_twice_unknown(facts: FleetFacts) -> int:
-    """Return the number of hosts whose amounts sold twice are not known."""
+    """Return the number of hosts for which it is unknown how much is sold twice."""
     return unknown_of(facts, _SOLD_TWICE.is_known)
 
 
 def lacks_sold_twice(row: HostRow) -> bool:
-    """Return whether the host's amounts sold twice are not known."""
+    """Return whether it is unknown how much of the host is sold twice."""
     return _lacks(row, _SOLD_TWICE.is_known)
 
 

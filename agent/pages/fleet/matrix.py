@@ -1,4 +1,4 @@
-"""Section: for each finding code, the number of hosts with such findings, by group.
+"""Section: a table with the number of affected hosts for each finding code (rows) and each group of hosts (columns).
 
 Pure: the module uses no clock, file, socket or log.
 """
@@ -20,7 +20,7 @@ MOST_GROUPS = 14
 MOST_CODES = 60
 NONE = "\u00b7"
 _OTHERS = "other groups"
-_HEADING = "Findings by code and group"
+_HEADING = "Findings by code and group of hosts"
 
 
 def matrix(facts: FleetFacts) -> Section:
@@ -40,7 +40,7 @@ def matrix(facts: FleetFacts) -> Section:
 
 
 def group_of(row: HostRow) -> str:
-    """Return the name of the host's group; its cell if the host has no group."""
+    """Return the name of the host's group, or of the host's nova cell if the host has no group."""
     return row.group or row.cell
 
 

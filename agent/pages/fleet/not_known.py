@@ -1,4 +1,4 @@
-"""The last section: what is not known, in sentences.
+"""The last section: sentences about amounts, sources and findings of hosts that are not known.
 
 Pure: the module uses no clock, file, socket or log.
 """

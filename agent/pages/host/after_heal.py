@@ -63,4 +63,4 @@ def after_heal(facts: HostFacts, classes: Sequence[ClassBooks]) -> str:
 
 def _text(name: str, free: float, wasted: dict[str, int], missing: dict[str, int]) -> str:
     after = max(0.0, free + wasted.get(name, 0) - missing.get(name, 0))
-    return f"{name} free {beside_its_class(name, after)} (now {beside_its_class(name, free)})"
+    return f"{name}: {beside_its_class(name, after)} free instead of {beside_its_class(name, free)}"

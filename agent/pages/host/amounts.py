@@ -19,13 +19,13 @@ from agent.text.wording import some_of
 _OTHERS = {
     "consumer-unknown": "For a consumer that the cloud does not know, Placement records",
     "consumer-on-several-providers": "Placement counts the consumer on several hosts; on this host, it counts",
-    "allocation-differs": "The larger of the two amounts is",
-    "guest-missing": "The cloud promised to a guest that is not here",
+    "allocation-differs": "The larger of nova's and Placement's amounts is",
+    "guest-missing": "For a guest that is missing on this host, the cloud promised",
     "over-capacity": "This host is over its capacity by",
 }
 _COUNTED_BY = {
-    "compute-node-orphaned": "Tools that read nova's database count",
-    "provider-orphaned": "The scheduler may count",
+    "compute-node-orphaned": "tools that read nova's database count them",
+    "provider-orphaned": "the scheduler may count them",
 }
 _ROW = (("VCPU", "vcpus"), ("MEMORY_MB", "memory_mib"), ("DISK_GB", "local_gib"))
 
@@ -50,8 +50,8 @@ def amounts_of_finding(report: AuditReport, seen: SeenFinding) -> dict[str, int]
     for claim in claims:
         sums = by_system[claim.source.system]
         sums[claim.resource_class] = sums.get(claim.resource_class, 0) + claim.amount
-    # Two books may claim the same use, so that the evidence has it twice. So return the amounts of only one book: the
-    # book with the largest amounts.
+    # Several systems (nova, libvirt, Placement) may report the same use. To count it only once, return the amounts of
+    # the one system with the largest amounts.
     return _largest(by_system.values()) or _in_ledger(report, seen)
 
 
@@ -74,20 +74,24 @@ def impact_of(report: AuditReport, group: Sequence[SeenFinding]) -> str:
     if code in MISSING:
         return f"{amounts} of this host {are} sold twice."
     if code in UNKNOWN_USE:
-        return f"{amounts} of this host {are} used by what the cloud does not know. {_cover(report, sums)}"
+        return f"{amounts} of this host {are} used, but unknown to the cloud. {_cover(report, sums)}"
     if code in ORPHANS:
-        return f"{_COUNTED_BY[code]} {amounts} that no host has."
+        return f"No host has these {amounts}, but {_COUNTED_BY[code]}."
     return f"{_OTHERS[code]} {amounts}." if code in _OTHERS else ""
 
 
 def _cover(report: AuditReport, sums: Mapping[str, int]) -> str:
-    """Return a sentence about the use of this host that the cloud does not know: how much of it is sold twice.
+    """Return a sentence about use that the cloud does not know: how much of this use Placement may allocate again.
 
     The sentence is only about the classes in ``sums``.
     """
     left = uncovered(report.provider_uuid, report.inventory, report.ledger)
     found = listed({name: amount for name, amount in left.items() if name in sums})
-    return f"Of all such use, {some_of(found)} are sold twice." if found else "Placement reserves or records this use."
+    if not found:
+        return "Placement already reserves or records these amounts."
+    return (
+        f"Of all use that the cloud does not know, {some_of(found)} are sold twice: Placement may allocate them again."
+    )
 
 
 def _largest(sums: Iterable[dict[str, int]]) -> dict[str, int]:

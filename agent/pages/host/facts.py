@@ -44,9 +44,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One option that a file sets; secrets are masked. ``value`` is None if the file leaves the option unset.
+    """One option in a configuration file; secrets are masked. ``value`` is None if the option has no value.
 
-    ``default`` is the value that would apply if no file set the option, None if there is no default.
+    ``default`` is the value that would apply if no file had the option, None if there is no default.
     """
 
     group: str
@@ -98,5 +98,5 @@ class HostFacts:
         return (age_s(self.report.started_at, change.at) or 0.0) > 0
 
     def missing(self, *names: str) -> tuple[str, ...]:
-        """Return those of ``names`` whose sources the audit could not read."""
+        """Return those source names in ``names`` that belong to sources which the audit could not read."""
         return tuple(source.name for source in self.unread_sources if source.name in names)

@@ -26,7 +26,7 @@ def numa(facts: HostFacts) -> Section:
     else:
         blocks.append(Paragraph(text="The host has no NUMA topology that Nova uses."))
     if pools is None:
-        blocks.append(Note(text="PCI devices are not known.", meaning=Meaning.UNREAD))
+        blocks.append(Note(text="PCI devices are not known: the report does not contain them.", meaning=Meaning.UNREAD))
     else:
         blocks.append(_table(pools) if pools else Paragraph(text="No PCI device for guests is free or configured."))
     return Section(id="numa", heading="NUMA, huge pages, PCI", blocks=tuple(blocks))

@@ -45,7 +45,7 @@ def _strangers(rows: tuple[StorageRow, ...]) -> Table | Paragraph:
     more = len(found) - MOST_STRANGERS
     return Table(
         id="strangers",
-        caption="The largest parts of the stores that are not the cloud's",
+        caption="The largest parts of storage that do not belong to the cloud",
         columns=(
             Column(heading="size", is_number=True),
             Column(heading="bytes", is_number=True),

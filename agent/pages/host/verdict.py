@@ -65,7 +65,7 @@ def _lost(source: SourceStatus, now: str) -> str:
 
 
 def sentence(facts: HostFacts, losses: Losses) -> str:
-    """Return the conclusion in one sentence: the number of causes, the three numbers, and the age of the data."""
+    """Return one sentence: the number of causes, what is wasted, sold twice and unaccounted, and the data's age."""
     causes = Counter(seen.finding.severity for seen in facts.report.findings if not seen.caused_by)
     number = causes.total()
     each = ", ".join(_counted(causes[one], one) for one in Severity if causes[one])
@@ -93,7 +93,7 @@ def amounts(loss: Loss) -> tuple[str, ...]:
 
 def _clause(loss: Loss, what: str, none: str) -> str:
     if not loss.is_known:
-        return f"the amount {what} is not known"
+        return f"how much is {what} is not known"
     if loss.is_none:
         return none
     found = amounts(loss)
@@ -114,7 +114,7 @@ def _figures(losses: Losses, facts: HostFacts) -> tuple[Figure, ...]:
         (
             "Sold twice",
             losses.sold_twice,
-            "amounts that instances were promised or use, and that Placement may allocate again",
+            "amounts that are promised or in use, but that Placement may allocate again",
         ),
         ("Wasted", losses.wasted, "amounts that Placement counts as used although nothing uses them"),
         ("Unaccounted", losses.unaccounted, unaccounted),
@@ -131,7 +131,7 @@ def _dates(loss: Loss, now: str) -> Iterator[str]:
         if not times:
             continue
         first, last = with_age(times[0], now), with_age(times[-1], now)
-        both = f"{name}: the oldest cause {first}, the newest {last}"
+        both = f"{name} at different times, from {first} to {last}"
         yield f"{name} {first}" if times[0] == times[-1] else both
 
 

@@ -39,7 +39,8 @@ CASES = {
     "a one-time virtual function": (
         VFS[2:],
         [{"product_id": "1515", "one_time_use": False}],
-        f"one_time_use is set (to any value) on a virtual function: {SECOND}; the provider of {PF} is left as it is",
+        f"one_time_use must not be set on a virtual function, not even to false: {SECOND}; "
+        f"the provider of {PF} is left as it is",
     ),
     "a physical function that is managed from elsewhere": (
         VFS[:1],
@@ -65,7 +66,7 @@ def test_s120_a_vf_whose_physical_function_is_unknown_is_reported():
     (found,) = findings(world(lonely), CODE, pci_settings({"product_id": "1515"}))
     assert found.provider_uuid == ROOT_UUID
     assert found.actual == (
-        f"a virtual function whose physical function libvirt does not name: {FIRST}; "
+        f"libvirt reports no physical function for a virtual function: {FIRST}; "
         "the agent writes no provider of virtual functions and removes no provider of PCI devices"
     )
 

@@ -153,7 +153,7 @@ WRONG: list[tuple[str, str, Callable[[GuardedFinding], GuardedFinding]]] = [
     ),
     (
         "max-percent",
-        r"\(always at least 1\); run `stocktake heal` again afterwards for the other changes",
+        r"\(always at least 1\); after this run, run `stocktake heal` again for the remaining changes",
         lambda c: chosen(with_settings(many(39, c), heal=HealSettings(interval_s=None)), "c1"),
     ),
     ("one-change", "already changes the consumer", lambda c: chosen(many(100, c), "gone")),

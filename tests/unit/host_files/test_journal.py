@@ -164,7 +164,10 @@ def test_a_cut_off_journal_line_is_reported_and_lines_written_later_are_read(jou
             b'{"schema_version": 1, "line": "song", "id": "e7", "at": "x"}',
             "the line is neither a change nor an outcome",
         ),
-        (b'{"schema_version": 1, "line": "change", "id": "e7", "at": "x"}', "the line is an incomplete change"),
+        (
+            b'{"schema_version": 1, "line": "change", "id": "e7", "at": "x"}',
+            "the line lacks a part of a change's record",
+        ),
         (
             b'{"schema_version": 1, "line": "outcome", "id": "e7", "at": "x", "result": "done", "words": ""}',
             "the line is the outcome of a change that is not in the journal: e7",

@@ -82,7 +82,9 @@ def test_the_report_shows_every_text_in_full_if_the_output_has_no_width_limit():
 
 def test_an_empty_table_says_how_to_see_the_clean_hosts():
     quiet = view(cell(seen(clean())))
-    assert " no host; press a to show 1 clean or awaited hosts" in drawn(quiet, Ui(), Size(80, 24))
+    assert " no host; press a to show 1 hosts that are clean or have not reported yet" in drawn(
+        quiet, Ui(), Size(80, 24)
+    )
     filtered = Ui(choice=Choice(words=("x",), with_quiet=True))
     assert " no host that matches the filter x" in drawn(quiet, filtered, Size(80, 24))
 

@@ -113,8 +113,8 @@ def test_the_page_says_that_a_repair_is_later_than_the_audit_on_the_page():
     [
         (STALE, "8 VCPU, 16 GiB RAM of this host are wasted."),
         (LOST, "2 VCPU of this host are sold twice."),
-        (FOREIGN, "120 GiB disk of this host are used by what the cloud does not know. Placement reserves or records "
-                  "this use."),
+        (FOREIGN, "120 GiB disk of this host are used, but unknown to the cloud. Placement already reserves or records "
+                  "these amounts."),
     ],
     ids=lambda each: each.finding.code if not isinstance(each, str) else "",
 )  # fmt: skip
@@ -127,14 +127,18 @@ def test_the_impact_of_a_volume_unknown_to_nova_shows_the_space_sold_twice():
         dataclasses.replace(row, recorded=dataclasses.replace(row.wanted, reserved=20)) for row in SCREEN.inventory
     )
     report = dataclasses.replace(SCREEN, inventory=offers)
-    assert impact_of(report, [FOREIGN]).endswith("Of all such use, 100 GiB disk are sold twice.")
+    assert impact_of(report, [FOREIGN]).endswith(
+        "Of all use that the cloud does not know, 100 GiB disk are sold twice: Placement may allocate them again."
+    )
 
 
 def test_the_impact_of_an_orphaned_compute_node_names_the_amounts_in_its_row():
     facts_of_row = (("vcpus", 48), ("memory_mib", 196_608), ("local_gib", 400))
     finding = dataclasses.replace(FOREIGN.finding, code="compute-node-orphaned", facts=facts_of_row)
     text = impact_of(SCREEN, [dataclasses.replace(FOREIGN, finding=finding)])
-    assert text == "Tools that read nova's database count 48 VCPU, 192 GiB RAM, 400 GiB disk that no host has."
+    assert (
+        text == "No host has these 48 VCPU, 192 GiB RAM, 400 GiB disk, but tools that read nova's database count them."
+    )
 
 
 def test_the_text_of_a_repair_command_says_how_to_apply_the_plan_of_the_repair():

@@ -173,5 +173,5 @@ def test_the_capacity_section_lists_resource_classes_with_inconsistent_usage():
 def test_the_capacity_section_says_how_much_is_free_after_heal():
     texts = [getattr(block, "text", "") for block in section(SCREEN, "capacity").blocks]
     (after,) = [text for text in texts if text.startswith("After heal")]
-    assert "VCPU free 174 (now 164)" in after
+    assert "VCPU: 174 free instead of 164" in after
     assert not any(getattr(block, "text", "").startswith("After heal") for block in section(UNREAD, "capacity").blocks)

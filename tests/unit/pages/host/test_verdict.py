@@ -44,7 +44,7 @@ def test_an_amount_that_depends_on_an_unread_source_is_shown_as_a_question_mark(
     assert isinstance(figures, Figures)
     assert {each.amounts for each in figures.figures} == {("?",)}
     assert all("not known: placement was not read" in each.lines[0] for each in figures.figures)
-    assert "the amount wasted is not known" in sentence.text
+    assert "how much is wasted is not known" in sentence.text
     assert note == Note(
         text="placement was not read: http://placement.example.org: no answer within 30 s", meaning=Meaning.UNREAD
     )
@@ -140,6 +140,6 @@ def test_a_loss_with_two_causes_shows_the_dates_of_the_oldest_and_newest_cause()
     found = tuple(moved if seen is first else seen for seen in SCREEN.findings)
     _, figures, *_ = verdict(facts(dataclasses.replace(SCREEN, findings=found))).blocks
     assert figures.figures[1].lines == (
-        "first seen: the oldest cause 2026-11-20 03:07:00 UTC (2 d before this page), the newest "
+        "first seen at different times, from 2026-11-20 03:07:00 UTC (2 d before this page) to "
         "2026-11-22 03:07:00 UTC (5 min before this page)",
     )
