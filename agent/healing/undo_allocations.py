@@ -43,10 +43,11 @@ def undo_allocations(task: AuditTask, journal: Journal, entry: Entry) -> WriteAt
 def _changed(entry: Entry, after: Document, now: ConsumerRecord, where: str) -> str | None:
     """Return what changed since the entry: the consumer, or where its instance is; None if nothing changed."""
     if not is_as(now, after):
-        return f"consumer {now.consumer_uuid} was changed since the entry was written (generation {now.generation} now)"
+        changed = f"consumer {now.consumer_uuid} was changed since the journal entry was written"
+        return f"{changed} (generation {now.generation} now)"
     was = _member(entry.change.before, "instance")
     if where != was:
-        return f"the cloud says that the instance is {where}; it was {was} when the entry was written"
+        return f"the cloud says that the instance is {where}; it was {was} when the journal entry was written"
     return None
 
 

@@ -79,7 +79,7 @@ def undo_record(task: AuditTask, journal: Journal, entry: Entry) -> WriteAttempt
     if stored is None:
         return refused(f"compute node record {uuid} does not exist, or [state] source cannot write it")
     if fields_of(stored, tuple(after)) != after:
-        return refused(f"the compute node record {stored.uuid} was changed since the entry was written")
+        return refused(f"the compute node record {stored.uuid} was changed since the journal entry was written")
     record = dataclasses.replace(stored, **before)
     write = SaveComputeNode(record=record, changed=record.changes(stored))
     return _back(task, journal, entry, RecordStep(stored=stored, write=write))

@@ -82,10 +82,12 @@ def _of_consumers(old: JournalledReshape, now: _Now) -> str | None:
 def _changed(each: JournalledConsumer, record: ConsumerRecord, now: _Now) -> str | None:
     uuid = record.consumer_uuid
     if not is_as(record, each.after):
-        return f"consumer {uuid} was changed since the entry was written (generation {record.generation} now)"
+        return f"consumer {uuid} was changed since the journal entry was written (generation {record.generation} now)"
     where = now.where(uuid)
     if where != each.instance:
-        return f"the cloud says that instance {uuid} is {where}; it was {each.instance} when the entry was written"
+        return (
+            f"the cloud says that instance {uuid} is {where}; it was {each.instance} when the journal entry was written"
+        )
     return None
 
 

@@ -80,7 +80,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ledger:
-    """What consumers take, according to one source (nova, host or Placement). Sorted, so that equal lists compare equal."""
+    """What consumers take, according to one source (nova, host or Placement). Sorted, so that equals compare equal."""
 
     claims: tuple[Claim, ...] = ()
 

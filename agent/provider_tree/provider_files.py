@@ -2,11 +2,12 @@
 
 - An entry for $COMPUTE_NODE is ignored if another entry names the root itself.
 - A class or trait that an earlier audit wrote for the same entry is not a conflict (scenario 135).
-- An addition that no file names any more is removed. Placement does not record who added a class or trait, so the agent
-  remembers each addition until Placement no longer has it, or until the agent wants it even without a file.
+- A class or trait that no file names any more is removed. Placement does not record who added a class or trait, so the
+  agent remembers what files added. The agent forgets an addition once Placement no longer has it, or once the agent
+  itself wants the class or trait.
 - If the entries of a provider contradict each other or the agent, their additions are neither added nor removed. All
   other entries are applied.
-- If a child provider of the agent cannot be decided now, or must be deleted, nothing is added to it or removed from it.
+- A child provider does not change if a fact about it is unknown now, or if the agent will delete the child provider.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def _additions(uuid: str, entry: ProviderEntry) -> set[Addition]:
 
 
 def _is_there(addition: Addition, view: PlacementView | None) -> bool:
-    """Whether Placement has or may have the addition; as long as this is true, the agent remembers the addition."""
+    """Whether Placement has, or may have, a class or trait that provider.yaml added. If so, the agent remembers it."""
     if view is None:
         return True
     provider = view.provider(addition.provider_uuid)
@@ -102,8 +103,8 @@ def _without(target: DesiredProvider, retired: Iterable[Addition]) -> DesiredPro
 def _spared(target: DesiredProvider, remembered: Iterable[Addition]) -> DesiredProvider:
     """Return the provider, changed so that the agent leaves the classes and traits in ``remembered`` as they are.
 
-    provider.yaml files added these classes and traits in earlier audits. The provider's entries now contradict each
-    other or the agent, so the agent neither adds nor removes anything that they name.
+    Earlier audits added them from provider.yaml. Now the file's entries for this provider contradict each other, or
+    contradict the agent. So the agent waits until an operator corrects the file.
     """
     return dataclasses.replace(
         target,
@@ -151,7 +152,7 @@ def _absent(entry: ProviderEntry) -> EntryProblem:
 
 
 def _foreign(provider: Provider) -> DesiredProvider:
-    """Return another service's provider as a DesiredProvider; the agent decides only what files add to the provider."""
+    """Return another service's provider. The agent changes only what provider.yaml files add to this provider."""
     return DesiredProvider(
         key=ProviderKey("provider", provider.uuid),
         uuid=provider.uuid,

@@ -1,11 +1,11 @@
-"""Decide what ``stocktake explain`` shows: the three books of one class by reason, or all facts about one consumer.
+"""Decide what ``stocktake explain`` shows: the amounts of one class, or all facts about one consumer.
 
 A book is one system's list of amounts: *promised* (nova's database), *held* (libvirt, storage) or *recorded*
-(Placement's allocations). A book whose source could not be read is unknown and has no amount. An unknown book has no
-rows, and an empty book has none either, so only the status of the sources shows whether a book is unknown.
+(Placement's allocations). If the source of a book could not be read, the book is unknown. An unknown book has no rows,
+like an empty book. The status of the source shows the difference.
 
-The agent keeps the promised and the held book only for the classes that a module of agent/resources computes for the
-root provider (``owned``). For any other class these two books have no amount, which does not mean 0.
+The agent computes promised and held amounts only for the classes of the root provider that have a module in
+agent/resources (``owned``). For any other class these two amounts are None, which does not mean 0.
 
 The parts of a book always add up to its amount. explain_text and explain_json render the result. Pure: no I/O.
 """
@@ -28,19 +28,19 @@ from agent.text.wording import MEANINGS, NOT_COMPARED, ON_CHILDREN, UNDECIDED
 
 # The books in the order of the output. The recorded book comes first, because its amount reduces the free capacity.
 BOOKS = ("recorded", "promised", "held")
-# A book is unknown if its source in _SOURCE was not read. The held book of a class is incomplete if its source in
+# Amounts are unknown if their source in _SOURCE was not read. The held amounts of a class are incomplete if a source in
 # _STORAGE was not read.
 _SOURCE = {"recorded": PLACEMENT, "promised": STATE, "held": LIBVIRT}
 _STORAGE = {"DISK_GB": (LVM, FILESYSTEM)}
-# For rows with one of these verdicts, ``Part.reason`` names the cause of the claim (such as ``instance``) and not the
-# verdict, because the cause says more.
+# For rows with one of these verdicts, the output says why the consumer takes the amount (such as ``instance``). For all
+# other rows, the output names the verdict.
 _PLAIN = frozenset({Verdict.AGREED, Verdict.RESERVED, Verdict.UNMANAGED})
 _WITH_CAUSE = frozenset({Verdict.SETTLING, Verdict.UNKNOWN})
-# The agent computes these two books only for classes of which a module of agent/resources computes the amounts.
+# The agent computes these two amounts only for classes that have a module in agent/resources.
 _KEPT_BY_OWNER = frozenset({"promised", "held"})
 _CLASS_NAME = re.compile(r"\w+\Z", re.ASCII)
 
-# Maps a book's name to the names of its unreadable sources. A book whose sources were all read has no key.
+# Maps "promised", "held" or "recorded" to the names of unreadable sources. There is no key if all sources were read.
 Unread = Mapping[str, tuple[str, ...]]
 
 
@@ -63,11 +63,10 @@ class Exact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Book:
-    """One book (promised, held or recorded) of one class.
+    """The amounts of one class by one system: promised (nova), held (this host) or recorded (Placement).
 
-    ``amount`` is None if unknown; ``problems`` are the errors of the book's sources.
-    ``not_counted`` is the reason why the agent does not keep this book for this class. ``exact`` is None if no row has
-    a size.
+    ``amount`` is the sum, None if unknown; ``problems`` are the errors of the sources. ``not_counted`` is why the
+    agent does not compute these amounts. ``exact`` is the sum in bytes, None if no size in bytes is known.
     """
 
     name: str
@@ -80,7 +79,7 @@ class Book:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evacuated:
-    """A finished evacuation of an instance from this host. The evacuation adds nothing to this host's books.
+    """A finished evacuation of an instance from this host. The instance no longer counts on this host.
 
     ``amount`` is how much of the class the instance uses on its new host, None if unknown.
     ``recorded`` is the amount that Placement still records for the instance on this host, None if 0 or unknown.
@@ -110,10 +109,11 @@ class ClassExplanation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerExplanation:
-    """The explanation of one consumer. ``scope`` is the report reduced to the consumer, except for the inventory.
+    """The explanation of one consumer. ``scope`` has the consumer's rows and findings, and the host's whole inventory.
 
-    ``not_counted`` is the result of ``all_uncounted``. ``unread`` maps each class of the consumer's rows to the result
-    of ``unread_books``. ``unread_anywhere`` is the result of ``unread_books`` for all classes together.
+    ``not_counted`` maps a class to the reason why the agent does not compute promised and held amounts of the class.
+    ``unread`` maps each of the consumer's classes to the sources that could not be read, and ``unread_anywhere`` has
+    these sources for all classes.
     """
 
     consumer: str
@@ -162,7 +162,7 @@ def explain_consumer(report: AuditReport, consumer: str, owned: Owned) -> Consum
     notes = tuple(note for note in report.evacuations if wanted in (note.instance_uuid, note.migration_uuid))
     if not (scope.ledger or scope.findings or notes):
         raise LookupError(consumer)
-    # unread_books needs the whole report, because other consumers' rows show whether the promised book is known.
+    # unread_books needs the whole report: if any consumer's row has a promised amount, promised amounts are known.
     return ConsumerExplanation(
         consumer=wanted,
         not_counted=all_uncounted(scope, owned),
@@ -204,7 +204,7 @@ def scope_of_consumer(report: AuditReport, consumer: str) -> AuditReport:
 
 
 def uncounted(report: AuditReport, resource_class: str, owned: Owned) -> str | None:
-    """Return why the agent does not compute promised and held amounts of the class; None if it computes them."""
+    """Return why the agent does not compute how much nova promised and the host uses of the class; else None."""
     if owned(resource_class):
         return None
     children = (row.wanted for row in report.inventory if row.provider_uuid != report.provider_uuid)
@@ -212,13 +212,13 @@ def uncounted(report: AuditReport, resource_class: str, owned: Owned) -> str | N
 
 
 def all_uncounted(report: AuditReport, owned: Owned) -> dict[str, str]:
-    """Return {class: reason} for the classes of the report's ledger for which ``uncounted`` gives a reason."""
+    """Return {class: reason} for the classes whose promised and held amounts the agent does not compute."""
     whys = {name: uncounted(report, name, owned) for name in {row.resource_class for row in report.ledger}}
     return {name: why for name, why in whys.items() if why}
 
 
 def meaning(row: LedgerRow, not_counted: str | None) -> str:
-    """Return what the row's verdict means; ``not_counted`` is the result of ``uncounted`` for the row's class."""
+    """Return a text that explains the row's verdict. ``not_counted``: why the class is not compared, None if it is."""
     if row.verdict is Verdict.SETTLING and row.settling:
         return f"{row.settling}; the agent draws no conclusion before nova has finished"
     return not_counted if not_counted and row.verdict is Verdict.UNKNOWN else MEANINGS[row.verdict]
@@ -238,7 +238,7 @@ def known_classes(report: AuditReport) -> frozenset[str]:
 def is_class_name(text: str, report: AuditReport) -> bool:
     """Return whether ``text`` can be a class name.
 
-    A class name has only letters, digits and "_". A text that is the uuid or key of a consumer is no class name.
+    A class name has only letters, digits and "_". The uuid or name of a consumer in the report is no class name.
     """
     if any(text in (row.consumer_key, row.consumer_uuid) for row in report.ledger):
         return False
@@ -254,7 +254,7 @@ def canonical(consumer: str) -> str:
 
 
 def totals(report: AuditReport, resource_class: str, owned: Owned) -> tuple[Book, ...]:
-    """Return the sums of one class in the three books (promised, held, recorded), as in ``stocktake ledger``."""
+    """Return what nova promised, the host holds and Placement recorded of one class, as in ``stocktake ledger``."""
     # The ledger also has rows of leftover allocations on a sharing provider outside this host's tree. These rows do not
     # count in this host's books.
     rows = tuple(row for row in report.ledger if row.resource_class == resource_class and not row.outside_tree)
@@ -299,14 +299,14 @@ def _is_about_class(seen: SeenFinding, resource_class: str) -> bool:
 
 
 def _is_about_consumer(seen: SeenFinding, consumer: str, own: Mapping[str, str]) -> bool:
-    """Return whether the finding concerns the consumer.
+    """Return whether ``stocktake explain`` shows the finding with this consumer.
 
-    ``own`` has the findings that are directly about this consumer: {finding id: finding code}.
+    ``own`` maps the ids of the consumer's own findings to their codes.
     """
     finding = seen.finding
     if finding.code == "over-capacity" and finding.resource_class is not None:
-        # The evidence of over-capacity lists every consumer of the class. But over-capacity concerns only those
-        # consumers that have a finding of their own (such as a leak) that causes the over-capacity.
+        # The evidence of over-capacity lists every consumer of the class. Show over-capacity only with a consumer that
+        # causes it: the consumer has its own finding, such as a leak.
         return any(root in own for root in seen.caused_by) or (
             not seen.caused_by and any(code in LEAKING for code in own.values())
         )
@@ -329,15 +329,15 @@ def _book(
 
 
 def _exact(rows: Iterable[LedgerRow]) -> Exact | None:
-    """Return the exact size of the held amounts, None if no row has a size. The other books have only whole units."""
+    """Return the sums of the rows with a size in bytes; None if no row has such a size."""
     sized = [(row.held, row.size_bytes) for row in rows if row.held is not None and row.size_bytes is not None]
     return Exact(amount=sum(held for held, _ in sized), size_bytes=sum(size for _, size in sized)) if sized else None
 
 
 def _parts(book: str, rows: Iterable[LedgerRow], not_counted: str | None) -> tuple[Part, ...]:
-    """Return one part for each reason.
+    """Return the sum of the rows' amounts for each reason.
 
-    The reasons of _PLAIN verdicts come first, then all others. Each of the two groups begins with the largest amount.
+    Normal reasons (_PLAIN) come first, then all others. Each of the two groups begins with the largest amount.
     """
     grouped: dict[tuple[bool, str], list[tuple[str, int]]] = defaultdict(list)
     for row in rows:
@@ -371,8 +371,8 @@ def _why_unread(source: SourceStatus) -> str:
 def _is_known(book: str, report: AuditReport) -> bool:
     failed = _errors(report)
     if book == "promised" and LIBVIRT in failed:
-        # The promised book needs libvirt too. Without nova, libvirt's domains define what is promised. With nova,
-        # libvirt names the node, and without the node's name no row of nova can be assigned to this host.
+        # Promised amounts need libvirt too. Without nova as a source, they come from libvirt's domains. With nova, the
+        # agent finds this host's rows by the node's name, which comes from libvirt.
         return STATE not in failed and any(row.promised is not None for row in report.ledger)
     return _SOURCE[book] not in failed
 

@@ -1,8 +1,8 @@
 """Show the rows of ``stocktake ledger`` to people, with the totals of each class below the table. Pure: no I/O.
 
-The books are promised (nova's database), held (libvirt, storage) and recorded (Placement's allocations).
-A cell is empty if the book has no amount for the consumer, and ``-`` if the amount is not known: the source of the book
-could not be read, or the agent does not keep this book for the class.
+Three columns have amounts: PROMISED (by nova's database), HELD (by libvirt and storage), RECORDED (by Placement).
+A cell is empty if the consumer has no such amount. A cell is ``-`` if the amount is not known: its source could not be
+read, or the agent does not compute it for the class.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def is_differing(row: LedgerRow) -> bool:
 
 
 def reading_place(row: LedgerRow) -> tuple[bool, str, str, str]:
-    """Return the sort key of the row in a table for people: rows that differ first, then by name and class."""
+    """Return the row's sort key: rows with a problem first, then by consumer name and class."""
     return (not is_differing(row), row.consumer_name or row.consumer_key, row.consumer_key, row.resource_class)
 
 
 def ledger_grid(report: AuditReport, rows: Sequence[LedgerRow]) -> Grid:
-    """Return the table of these rows of the report."""
+    """Return the table with the ledger rows ``rows`` of the report."""
     not_counted = all_uncounted(report, owned)
     missing = {name: unread_books(report, name) for name in {row.resource_class for row in rows}}
     return Grid(
@@ -64,14 +64,14 @@ def ledger_foot(report: AuditReport, rows: Sequence[LedgerRow]) -> Iterator[Line
     not_counted = all_uncounted(report, owned)
     for why in sorted(set(not_counted.values())):
         yield line(f"{', '.join(sorted(c for c, each in not_counted.items() if each == why))}: {why}", hang=2)
-    yield from (line(f"- means not known: {problem}", hang=2) for problem in unread(report))
+    yield from (line(f'"-" means not known: {problem}', hang=2) for problem in unread(report))
     left = Counter(row.verdict.value for row in report.ledger) - Counter(row.verdict.value for row in rows)
     if left:
         counts = ", ".join(f"{count} {verdict}" for verdict, count in left.most_common())
         yield line(f"{_rows(left.total())} left out: {counts}", hang=2)
     if not classes:
         far = ", as far as the sources could be read" if unread(report) else ""
-        yield line(f"no consumer has a promised, held or recorded amount{far}", hang=2)
+        yield line(f"no consumer has an amount in nova's database, on this host or in Placement{far}", hang=2)
 
 
 def _rows(count: int) -> str:

@@ -139,7 +139,7 @@ def _check_finding(finding: Document, now: str) -> None:
     tuple(unknown_lines([finding], now))
     in_reading_order([finding], {})
     if not all(isinstance(each, str) for key in ("caused_by", "symptoms") for each in finding.get(key, ())):
-        raise TypeError("caused_by and symptoms are lists of ids")
+        raise TypeError("caused_by and symptoms must be lists of ids")
 
 
 def _check_inventory(row: Document) -> None:
@@ -160,7 +160,7 @@ def status_blocks(last: LastReport) -> tuple[Block, ...]:
 
 
 def status_document(last: LastReport) -> Document:
-    """Return the keys of an audit's document, plus the report's age and the free amounts."""
+    """Return the last audit's JSON document, with the report's age and the free amounts added."""
     return {
         **last.audit,
         "schema_version": SCHEMA_VERSION,
@@ -208,12 +208,12 @@ def free_blocks(inventory: Sequence[Document]) -> Iterator[Block]:
 
 
 def _free(rows: tuple[Document, ...]) -> tuple[str, ...]:
-    """Return the cells of one provider, or of several providers with equal amounts."""
+    """Return the texts of one table row, which is about one provider or several providers with equal amounts."""
     first, name = rows[0], str(rows[0]["resource_class"])
     free, used = (NOT_KNOWN if first[key] is None else beside_its_class(name, first[key]) for key in ("free", "used"))
     if len(rows) == 1:
         return (str(first["provider"]), name, free, used)
-    return (f"{len(rows)} equal providers: {some_of([str(row['provider']) for row in rows])}", name, free, used)
+    return (f"each of {len(rows)} providers: {some_of([str(row['provider']) for row in rows])}", name, free, used)
 
 
 def _age_s(started_at: str, now: str) -> float:

@@ -125,8 +125,8 @@ def _kept(grid: Grid, wishes: Sequence[_Wish], room: int) -> list[int]:
 def _widths(columns: Sequence[Column], wishes: Sequence[_Wish], room: int) -> tuple[int, ...]:
     """Return the columns' widths: first the least width, then as much more as fits.
 
-    The remaining room is given out in three rounds: until each column is readable, until no word is broken, until each
-    cell is whole. In each round, names come before texts.
+    The remaining room is given out in three steps. Columns first get a usual width, then the width of their longest
+    word, then the width of their longest cell. In each step, columns of names get room before columns of texts.
     """
     widths = [wish.least for wish in wishes]
     spare = room - _total(widths)
@@ -141,9 +141,10 @@ def _widths(columns: Sequence[Column], wishes: Sequence[_Wish], room: int) -> tu
 
 
 def _cut(cell: str, kind: Kind, width: int, measure: Measure, mark: str) -> str:
-    """Return the cell; ``~`` replaces the middle of a name that is too long, ``mark`` the end of a text (Kind.CUT).
+    """Return the cell, cut if it is too long.
 
-    Of ``GROUP/VOLUME`` the group is cut first.
+    In a name, ``~`` replaces the middle; in ``GROUP/VOLUME`` the group is cut first. In a text (Kind.CUT), ``mark``
+    replaces the end.
     """
     if kind not in (Kind.NAME, Kind.CUT) or measure(cell) <= width:
         return cell

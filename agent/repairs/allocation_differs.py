@@ -70,7 +70,11 @@ def _not_offered(scene: Scene, rows: tuple[Row, ...]) -> str | None:
     root = scene.snapshot.observed_root
     offered = {inventory.resource_class for inventory in root.inventories} if root else set()
     absent = sorted({row.resource_class for row in rows if row.promised} - offered)
-    return f"this host's provider offers no {', '.join(absent)}, so another provider may serve it" if absent else None
+    return (
+        f"this host's provider offers no {', '.join(absent)}, so the allocation may belong to another provider"
+        if absent
+        else None
+    )
 
 
 def _moves(state: NovaState, instance: Instance) -> bool:
@@ -81,8 +85,8 @@ def _moves(state: NovaState, instance: Instance) -> bool:
 def _not_only_here(scene: Scene, record: ConsumerRecord) -> str | None:
     """Return the reason to decline, None if there is none.
 
-    The reason is that Placement reports no project or user for the consumer, or that another provider also serves a
-    class of the flavor.
+    Either Placement reports no project or user for the consumer, or the consumer has a part of the flavor allocated on
+    another provider too.
     """
     elsewhere = sorted(
         {

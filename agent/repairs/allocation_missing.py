@@ -88,7 +88,11 @@ def _unclear(scene: Scene, rows: tuple[Row, ...]) -> str | None:
     root = scene.snapshot.observed_root
     offered = {i.resource_class for i in root.inventories} if root else set()
     absent = sorted({row.resource_class for row in rows if row.promised} - offered)
-    return f"this host's provider offers no {', '.join(absent)}, so another provider may serve it" if absent else None
+    return (
+        f"this host's provider offers no {', '.join(absent)}, so the allocation may belong to another provider"
+        if absent
+        else None
+    )
 
 
 REPAIR = Repair(code="allocation-missing", beside_nova=BesideNova.AGENT, needs=THREE_BOOKS, propose=_propose)

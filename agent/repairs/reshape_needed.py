@@ -1,9 +1,9 @@
 """reshape-needed: move a class and all its consumers from the root to child providers (scenarios 106, 107, 156).
 
-heal makes the whole reshape or none of it. If the child of one consumer is unknown, all consumers stay on the root.
-Otherwise Placement would offer this consumer's amount twice, on the root and on a child. Each consumer's total stays
-the same: the reshape frees nothing and takes nothing. The reshape includes every child of the family that offers the
-class, even a child without consumers, so that an undo reverts everything. The next audit writes the children's traits.
+heal makes the whole reshape or none of it. If the child provider of one consumer is unknown, all consumers stay on the
+root. If only this consumer stayed on the root, the root and a child would both offer its amount. Each consumer's total
+stays the same: the reshape frees nothing and takes nothing. The reshape creates the class on all child providers, also
+on those without consumers, so that one undo reverts everything. The next audit writes the children's traits.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from agent.text.amounts import with_class
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Target:
-    """A child that should offer the class; ``observed`` is None if the child must be created."""
+    """A child provider to which the resource class moves. ``observed`` is None if the child does not exist yet."""
 
     uuid: str
     name: str
@@ -36,7 +36,7 @@ class _Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Move:
-    """The move of a class from ``root`` to the children ``targets``, which belong to ``family`` (see agent/nested)."""
+    """The move of a resource class from the root provider to the child providers ``targets``."""
 
     scene: Scene
     root: Provider
@@ -169,7 +169,7 @@ def _offering(root: Provider, target: _Target) -> ProviderChange:
 
 
 def _withdrawn(move: _Move) -> list[ProviderChange]:
-    """Return the obsolete children of the family that can be deleted: without allocations and without children."""
+    """Return the deletions of obsolete child providers that have no allocations and no children."""
     view, scene = move.scene.view, move.scene
     if view is None:
         return []

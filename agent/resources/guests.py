@@ -1,4 +1,4 @@
-"""Decide which guests the state source expects on this host, and whether the state source could be read."""
+"""Decide which guests should be on this host according to nova's rows, and whether these rows could be read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agent.resources.volumes import VolumeOwners
 def guests_of(snapshot: Snapshot) -> VolumeOwners:
     """Return the possible owners of volumes.
 
-    If the state source knows no cloud, each domain of libvirt counts as an instance with the domain's uuid.
+    Without nova as a source ([state] source = none), each domain of libvirt counts as an instance with the same uuid.
     """
     state, host = snapshot.nova.value, snapshot.host.value
     domains = host.domains if host else ()

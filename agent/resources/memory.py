@@ -23,7 +23,7 @@ class Memory(Resource):
         return frozenset({LIBVIRT})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:  # noqa: ARG002
-        """Return None: if libvirt was read, the total is known."""
+        """Return None: nothing prevents the inventory, because libvirt always reports the memory."""
         return None
 
     def inventory(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[ProviderKey, Inventory], ...]:

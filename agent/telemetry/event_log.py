@@ -22,8 +22,8 @@ class Line:
     """One log record: an event with values as fields.
 
     ``chosen_level`` is the level of this record if the event has no constant level. ``words`` has the values for the
-    ``%(name)s`` placeholders in the event's text. Only the events in nova's wording have placeholders; for any other
-    event ``words`` is None.
+    ``%(name)s`` placeholders in the event's text. Only events that repeat a log message of nova have placeholders; for
+    any other event ``words`` is None.
     """
 
     event: Event
@@ -56,10 +56,10 @@ def emit(lines: tuple[Line, ...], exc_info: BaseException | None = None) -> None
 
 
 def log_event(event: Event, **fields: Any) -> None:  # noqa: ANN401 - a field may have any value
-    """Log an event that has a constant level."""
+    """Log the event. The event must have its own level."""
     emit((Line(event=event, fields=fields),))
 
 
 def log_bug(event: Event, error: BaseException, **fields: Any) -> None:  # noqa: ANN401 - as above
-    """Log an event that has a constant level, with the traceback of ``error``."""
+    """Log the event and the traceback of ``error``. The event must have its own level."""
     emit((Line(event=event, fields=fields),), error)

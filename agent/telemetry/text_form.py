@@ -25,10 +25,10 @@ FIRST = (
     "entry_id", "source", "error", "outcome",
 )  # fmt: skip
 LAST = ("finding_id", "consumer_uuid", "provider_uuid", "first_seen_at", "undo", "fix", "audit")
-# If a line is too long although its values are cut, fields are left out: first those that are neither in FIRST nor in
-# LAST, then the fields in this list, in this order.
+# If a line with cut values is still too long, whole fields are left out: first all fields outside FIRST and LAST, then
+# these fields, in this order.
 _EXPENDABLE = ("caused_by", "expected", "actual", "error", "reason", "subject")
-# Fields whose values are never cut, because an operator copies them. A command is at the end of the line.
+# Fields whose values are never cut, because an operator copies them.
 _WHOLE = frozenset(
     {"finding_id", "consumer_uuid", "provider_uuid", "entry_id", "first_seen_at", "audit", "undo", "fix"}
 )
@@ -43,10 +43,10 @@ _TIGHTER = (240, 180, 120, 90, 60, 40)
 
 _BARE = re.compile(r"[^\s\"=]+\Z")
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
-# The end of a value that is never cut off: a uuid, or the HTTP status and the request id of a response.
+# If a value ends with a uuid, or with the HTTP status and request id of a response, this end is never cut off.
 _END = re.compile(rf"\s*({_UUID.pattern}|\(HTTP \d+\)(?: \[req-[\w-]{{1,60}}\])?)\s*\Z", re.IGNORECASE)
-# The size in bytes of a blank in quotation marks. Many characters alone would get no quotation marks, but a value with
-# a blank always gets them. So ``_shown_bytes`` measures the character with a blank before it, and subtracts this size.
+# The size in bytes of the text `" "`. ``_shown_bytes`` measures a character in quotation marks. The function ``quoted``
+# adds quotation marks only if the text has a blank. So ``_shown_bytes`` adds a blank, and then subtracts this size.
 _QUOTED_BLANK = 3
 _MARK = "\N{HORIZONTAL ELLIPSIS} (+{})"
 
@@ -80,7 +80,7 @@ def message(text: str, fields: Mapping[str, object], limit: int = LINE_BYTES) ->
 
 
 def shortened(value: object, limit: int) -> str:
-    """Return the value's text after ``name=``, at most ``limit`` bytes; of a list only the first three items."""
+    """Return the value as text of at most ``limit`` bytes; of a list only the first three items."""
     if not isinstance(value, list | tuple):
         return quoted(clipped(str(value), limit))
     if not value:

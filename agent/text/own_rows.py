@@ -169,7 +169,7 @@ def amount_of(row: Json, name: str) -> int | None:
 
 
 def is_too_deep(document: Json) -> bool:
-    """Return whether the document has more than ``_MOST_LEVELS`` nested levels; the agent's documents never have."""
+    """Return whether the document has more nested levels than any document that the agent writes."""
     level = [document]
     for _ in range(_MOST_LEVELS):
         level = [each for value in level for each in _members(value)]

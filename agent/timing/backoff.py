@@ -1,14 +1,15 @@
 """Compute the wait of every back-off, the wait after a conflict, and the delay of a periodic audit's first write.
 
-A round is one attempt of an audit to write its plan. The wait after a conflict is a random time below a cap (full
-jitter), and the cap grows with each conflict: two writers that collide draw different waits. The first cap is a
-multiple of the round's duration, because a fixed cap is too short for a slow server. A PUT with an old generation costs
-a full request and delays valid PUTs: with 64 writers and short waits, a slow Placement acknowledged one PUT in three.
+A round is one attempt of an audit to write its changes to Placement. The wait after a conflict is a random time below a
+cap (full jitter), and the cap grows with each conflict: two writers that collide draw different waits. The first cap is
+a multiple of the round's duration, because a fixed cap is too short for a slow server. A PUT with an old generation
+costs a full request and delays valid PUTs: with 64 writers and short waits, a slow Placement acknowledged one PUT in
+three.
 
-Writers that write at fixed times collide with the same writers each time. So a periodic audit that had a conflict
-measures how late its last round began, compared with a first round without any delay. Later periodic audits delay their
-first write by this time, and so they meet the moment at which the provider was free. After some audits the writers of
-one provider take turns, although they do not communicate. Pure: random numbers are arguments.
+Agents with equal audit intervals collide in each interval. So an audit that had a conflict measures how many seconds
+after its planned first write the last attempt began. Later periodic audits delay their first write by this time,
+because no other agent wrote at that moment. After some audits the agents take turns, although they do not communicate.
+Pure: random numbers are arguments.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from __future__ import annotations
 FIRST_CAP_S = 0.05
 LAST_CAP_S = 5.0
 GROWTH = 4.0
-# The first cap of the wait after a conflict is the round's duration times this number. With a smaller number, PUTs with
-# old generations queue up at the server (simulated: 64 writers, each with one change per 20 s, a PUT takes 90 ms).
+# After its first conflict, an audit waits at most this number times the duration of its attempt to write. A simulation
+# had 64 writers with one change per 20 s each, and 90 ms per PUT. With a smaller number, PUTs queued up at Placement.
 CAP_ROUNDS = 16.0
-# The longest delay of a periodic audit's first write. With 5 s, 64 writers find too few free moments (same simulation).
+# A periodic audit delays its first write by at most this time. In the simulation, 5 s was too short for 64 writers.
 LAST_HOLD_S = 10.0
 
 
@@ -32,9 +33,9 @@ def grown_s(first_s: float, cap_s: float, times: int, growth: float = 2.0) -> fl
 def wait_s(conflict: int, random01: float, round_s: float = 0.0) -> float:
     """Return the seconds to wait after the ``conflict``-th conflict in a row (1 is the first).
 
-    ``round_s`` is the duration of the round that had the conflict. The wait is uniform over [0, cap) with ``random01``
-    in [0, 1). The first cap is the time of sixteen rounds but at least 0.05 s; each next cap is four times the cap
-    before, at most 5 s. This is exponential back-off with full jitter.
+    This is exponential back-off with full jitter: the wait is uniform over [0, cap) with ``random01`` in [0, 1).
+    ``round_s`` is the duration of the attempt to write that had the conflict. The first cap is sixteen times
+    ``round_s``, but at least 0.05 s. Each next cap is four times the cap before, but at most 5 s.
     """
     return grown_s(max(FIRST_CAP_S, CAP_ROUNDS * round_s), LAST_CAP_S, conflict - 1, GROWTH) * random01
 
@@ -42,10 +43,10 @@ def wait_s(conflict: int, random01: float, round_s: float = 0.0) -> float:
 def hold_s(before_s: float, conflicts: int, well_after_s: float, random01: float) -> float:
     """Return the seconds by which the next periodic audit delays its first write.
 
-    ``before_s`` is the delay of this audit. If this audit had no conflict (``conflicts`` is 0), the delay stays the
-    same. Otherwise it is ``well_after_s``: the time from the moment when this audit could have begun its first round
-    (without any delay) to the start of its last round. If ``well_after_s`` exceeds 10 s, the delay is a new random
-    value below 10 s.
+    ``before_s`` is the delay of this audit. If this audit had no conflict, the next audit has the same delay.
+
+    Otherwise the next delay is ``well_after_s``. This audit was ready to write, and began its last attempt to write
+    ``well_after_s`` seconds later. If ``well_after_s`` exceeds 10 s, the delay is a random time below 10 s.
     """
     if not conflicts:
         return before_s

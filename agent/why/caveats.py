@@ -25,8 +25,7 @@ def single(ratio: float) -> float:
 def in_single_precision(tree: OfferedTree) -> OfferedTree | None:
     """Return the tree with the allocation ratios as MySQL stores them.
 
-    Return None if every capacity, rounded down to whole units, stays the same with these ratios. A second search in the
-    returned tree would then find the same result, so the caller can omit it.
+    Return None if these ratios change no capacity (in whole units). Then the caller need not search again.
     """
     if not any(_loses(offered) for offered in tree.reach):
         return None

@@ -20,7 +20,7 @@ SHARES = "MISC_SHARES_VIA_AGGREGATE"
 class OfferedTree:
     """One tree: its ``own`` providers, parents first, and the ``shared`` providers, which belong to other trees.
 
-    ``root_of`` maps a provider's uuid to its root's uuid, ``parent_of`` to its parent's uuid. Both have the offered
+    ``root_of`` maps a provider's uuid to its root's uuid, ``parent_of`` to its parent's uuid. Both mappings contain the
     providers of all trees.
     """
 

@@ -41,11 +41,10 @@ def group_obstacles(group: RequestGroup, tree: OfferedTree) -> tuple[Obstacle, .
 
 
 def unprovided_traits(group: RequestGroup, tree: OfferedTree) -> tuple[Obstacle, ...]:
-    """Return an obstacle for each trait that the unnumbered group requires, but no possible provider of this tree has.
+    """Return an obstacle for each required trait that no provider with a requested class in this tree has.
 
-    A provider is possible if it has a requested class, even if it is full, forbidden or outside ``in_tree``.
-    These obstacles remain after a change that removes another obstacle, unless that change adds a sharing provider with
-    the traits.
+    Full or forbidden providers count here too, because a trait that they lack would still be missing if they were free.
+    Only the unnumbered group can have these obstacles.
     """
     asked = [resource_class for resource_class, _ in group.resources]
     givers = [o for o in tree.reach if any(o.provider.inventory(name) for name in asked)]
@@ -65,8 +64,8 @@ def unprovided_traits(group: RequestGroup, tree: OfferedTree) -> tuple[Obstacle,
 def _giver_to_be(group: RequestGroup, tree: OfferedTree) -> OfferedProvider | None:
     """Return the provider to which an operator should add the missing traits; None if there is none.
 
-    It is the provider that the fewest constraints prevent from serving the group's first class. If this provider lacks
-    the class or is outside the tree of ``in_tree``, the function tries the next class.
+    Of all providers, choose the one with the fewest other obstacles to the group's first class. If this provider lacks
+    the class or is outside the tree of ``in_tree``, try the next class.
     """
     for amounts in parts_of(group):
         refused = {o.provider.uuid: list(refusals(group, amounts, o, tree)) for o in tree.reach}
@@ -94,7 +93,7 @@ def _gap(refusal: Refusal) -> float:
 
 
 def _one_provider(group: RequestGroup, refused: list[list[Refusal]], nearest: list[Refusal]) -> list[Obstacle]:
-    """Return the obstacle ONE_PROVIDER if the nearest provider lacks only resources that other providers have."""
+    """Return the obstacle ONE_PROVIDER if no provider has all resources, but each resource is on some provider."""
     if not group.suffix or len(refused) < 2:
         return []
     lacking = {refusal.resource_class for refusal in nearest}
@@ -128,9 +127,8 @@ def root_obstacles(required: frozenset[str], forbidden: frozenset[str], tree: Of
 def _obstacles_of(refusal: Refusal, group: RequestGroup, tree: OfferedTree) -> Iterator[Obstacle]:
     """Yield the obstacles for a refusal.
 
-    A refusal by required traits or aggregates yields an obstacle for each required set of which the provider has no
-    member. A refusal by forbidden traits or aggregates yields an obstacle for each of them that the provider has. Any
-    other refusal yields exactly one obstacle.
+    A request may require one trait (or aggregate) of a set: each set without a match yields an obstacle. Each forbidden
+    trait (or aggregate) that the provider has yields an obstacle. Any other refusal yields exactly one obstacle.
     """
     offered = refusal.offered
     if refusal.inventory is not None:
@@ -153,7 +151,7 @@ def _obstacles_of(refusal: Refusal, group: RequestGroup, tree: OfferedTree) -> I
 def trait_missing(constraint: Constraint, suffix: str, offered: OfferedProvider, choice: frozenset[str]) -> Obstacle:
     """Return the obstacle for a provider that has no trait of the set. One trait of the set would be enough."""
     name, traits = offered.provider.name, " or ".join(sorted(choice))
-    condition = _if_standard(choice, " if the provider has that capability, or ask without the trait")
+    condition = _if_standard(choice, " if the provider has that capability; otherwise ask without the trait")
     return _about(
         constraint,
         suffix,
@@ -167,7 +165,7 @@ def trait_missing(constraint: Constraint, suffix: str, offered: OfferedProvider,
 def trait_of_none(
     choice: frozenset[str], givers: Sequence[OfferedProvider], none_of_them: str, tree: OfferedTree
 ) -> Obstacle:
-    """Return the obstacle: the unnumbered group requires a trait of ``choice``, and none of ``givers`` has one.
+    """Return the obstacle: the request needs one of the traits ``choice``, but no provider in ``givers`` has one.
 
     ``none_of_them`` is the beginning of the sentence: "none of the providers that …". The suggested change adds the
     trait to the first of ``givers``.
@@ -181,7 +179,9 @@ def trait_of_none(
 
 def _trait_present(constraint: Constraint, suffix: str, offered: OfferedProvider, trait: str) -> Obstacle:
     name = offered.provider.name
-    otherwise = _if_standard((trait,), " if the provider lacks that capability, or ask without forbidding the trait")
+    otherwise = _if_standard(
+        (trait,), " if the provider lacks that capability; otherwise ask without forbidding the trait"
+    )
     return _about(
         constraint,
         suffix,
@@ -200,8 +200,8 @@ def _if_standard(traits: Iterable[str], words: str) -> str:
 
 def _aggregates_missing(group: RequestGroup, offered: OfferedProvider, tree: OfferedTree) -> Iterator[Obstacle]:
     """Yield an obstacle for each required set of aggregates if the provider is in no aggregate of the set."""
-    # For the unnumbered group, Placement also accepts a provider if the root, instead of the provider, is in an
-    # aggregate of each set. The obstacles are then about the one of the two that lacks fewer sets.
+    # For the unnumbered group, either the provider or its root must be in an aggregate of each set. The obstacles are
+    # about the provider or the root, whichever misses fewer sets.
     judged = min(judged_for_membership(group, offered, tree), key=lambda o: len(_sets_missing(group, o)))
     name = judged.provider.name
     for choice in _sets_missing(group, judged):
@@ -276,7 +276,7 @@ def _outside_tree(refusal: Refusal, group: RequestGroup, tree: OfferedTree) -> O
     words = f"in_tree allows only the tree of {group.in_tree}, and {provider.name} is not in that tree"
     change = f"ask without in_tree, or with in_tree={right.uuid} ({right.name})"
     if not (is_own or group.suffix):
-        # Placement ignores sharing providers for such a group, even if in_tree names the sharing provider's own tree.
+        # For a group with in_tree and without suffix, Placement never offers a sharing provider, even from that tree.
         words = f"{provider.name} shares resources with {tree.root.provider.name}, but Placement takes no sharing "
         words += "provider for a group that has in_tree and no suffix"
         change = f"ask without in_tree, or use a separate group without in_tree for what {provider.name} offers"

@@ -248,7 +248,7 @@ def test_undo_is_refused_if_the_instance_moved_to_another_host_after_heal(host):
         found = host.told("undo", entry["id"])
     assert (found.code, found.document["words"]) == (
         5,
-        "the cloud says that the instance is on cmp3; it was on cmp2 when the entry was written",
+        "the cloud says that the instance is on cmp3; it was on cmp2 when the journal entry was written",
     )
 
 

@@ -65,7 +65,7 @@ class Wait:
     def _sentence(self, what: str, now: float) -> str:
         left_s = self.ends - now
         at_most = "" if math.isinf(left_s) else f", at most {max(0, math.ceil(left_s))} s more"
-        return f"waiting for {printable(what)}{at_most}; Ctrl-C ends the command"
+        return f"waiting for {printable(what)}{at_most}; stop with Ctrl-C"
 
 
 class Progress:

@@ -54,7 +54,7 @@ class _Step(NamedTuple):
 
 
 def first_steps(facts: FleetFacts, places: Mapping[tuple[str, str], str]) -> tuple[Table, ...]:
-    """Return the table of first steps; () if no host needs attention. ``places`` has the HTML ids of the hosts' rows."""
+    """Return the table of first steps; () if no host needs attention. ``places``: the HTML ids of the hosts' rows."""
     rows = by_harm(facts.view.rows)
     steps = sorted((*_of_codes(rows, facts), *_of_absent(rows)), key=lambda step: step.places)
     if not steps:

@@ -73,8 +73,8 @@ class TokenSession(Session):
         try:
             yield
         except (kx.DiscoveryFailure, kx.NotFound):
-            # NotFound too may come from a wrong version document: keystoneauth may have taken a wrong URL for the token
-            # request from it. So the cached document is dropped.
+            # The cached version document may be wrong. If it contains a wrong URL, the token request to this URL fails
+            # with NotFound. So drop the document after NotFound too.
             self._drop(auth)
             raise
         except _NOT_UNDERSTOOD as error:
@@ -87,7 +87,7 @@ class TokenSession(Session):
         plugin: Any = auth or self.auth
         plugin.invalidate()
         for kept in (self, plugin):
-            # Session and plugin each cache the versions (5.18.1, discover.py), and have no method to drop them.
+            # keystoneauth 5.18.1 caches Keystone's API versions in session and plugin, without a method to drop them.
             getattr(kept, "_discovery_cache", {}).clear()
         if hasattr(plugin, "_plugin"):
             plugin._plugin = None  # built from the version document that is dropped here

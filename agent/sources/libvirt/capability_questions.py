@@ -39,7 +39,7 @@ class GuestChoice:
 
     @classmethod
     def of(cls, settings: Settings) -> GuestChoice:
-        """Return the guest configuration of these settings."""
+        """Take the values from the settings."""
         return cls(
             virt_type=settings.virt_type,
             machine_types=settings.machine_types,
@@ -74,7 +74,7 @@ class DomainAnswer:
 
 
 def machine_questions(guests: Iterable[Guest], choice: GuestChoice) -> tuple[MachineQuestion, ...]:
-    """Return a query for each architecture's default machine type and for each machine type with aliases, sorted."""
+    """Return the queries, sorted: each architecture's default machine type, and each machine type that has aliases."""
     questions: dict[tuple[str, str | None], MachineQuestion] = {}
     for guest in guests:
         for question in _of_guest(guest, choice):

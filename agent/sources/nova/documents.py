@@ -1,9 +1,9 @@
-"""Parse nova's JSON documents and single database cells strictly.
+"""Parse nova's JSON documents and the values of database columns strictly.
 
-If a cell is wrong, the parsers raise SourceInconsistent, which names the cell. In nova's versioned objects, a missing
-field and a field with null have different meanings. The parsers accept newer minor versions and
-unknown fields, and reject only another major version. The agent uses the parsers for database rows and for
-nova-conductor's answers, because both contain the same objects. Pure: no I/O.
+If a value is wrong, the parsers raise SourceInconsistent, which names the column or field. In nova's versioned objects,
+a missing field and a field with null have different meanings. The parsers accept newer minor versions and unknown
+fields, and reject only another major version. The agent uses the parsers for database rows and for nova-conductor's
+answers, because both contain the same objects. Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ CHUNK = 500
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """The cells of a row or document. Each method checks one cell and returns its value.
+    """The columns of a database row, or the fields of a document. Each method checks one value and returns it.
 
-    ``where`` says in errors which row or document has the wrong cell.
+    ``where`` says in errors which row or document has the wrong value.
     """
 
     where: str
     row: Row
 
     def text(self, name: str) -> str | None:
-        """Return the string in the cell ``name``; None if the cell is NULL or absent."""
+        """Return the string in the column ``name``; None if it is NULL or absent."""
         value = self.row.get(name)
         if value is None or isinstance(value, str):
             return value
         raise self.wrong(name, "text", value)
 
     def needed_text(self, name: str) -> str:
-        """Return the string in the cell ``name``. Raises SourceInconsistent if the cell is NULL, absent or empty."""
+        """Return the string in the column ``name``. Raises SourceInconsistent if it is NULL, absent or empty."""
         value = self.text(name)
         if not value:
             raise SourceInconsistent(SOURCE, f"{self.where}: {name} is {'NULL' if value is None else 'empty'}")
         return value
 
     def integer(self, name: str) -> int | None:
-        """Return the 64-bit integer (not a Boolean) in the cell ``name``; None if the cell is NULL or absent."""
+        """Return the 64-bit integer (not a Boolean) in the column ``name``; None if it is NULL or absent."""
         value = self.row.get(name)
         number = whole(value)
         if value is None or number is not None:
@@ -59,28 +59,28 @@ class Cells:
         raise self.wrong(name, "an integer", value)
 
     def needed_integer(self, name: str) -> int:
-        """Return the integer in the cell ``name``. Raises SourceInconsistent if the cell is NULL or absent."""
+        """Return the integer in the column ``name``. Raises SourceInconsistent if it is NULL or absent."""
         value = self.integer(name)
         if value is None:
             raise SourceInconsistent(SOURCE, f"{self.where}: {name} is NULL")
         return value
 
     def size(self, name: str) -> int:
-        """Return the amount in the cell ``name``. Raises SourceInconsistent if the cell is NULL, absent or negative."""
+        """Return the amount in the column ``name``. Raises SourceInconsistent if it is NULL, absent or negative."""
         value = self.needed_integer(name)
         if value < 0:
             raise self.wrong(name, "an amount", value)
         return value
 
     def flag(self, name: str) -> bool:
-        """Return the cell ``name`` as a Boolean: NULL and 0 are False, every other integer is True."""
+        """Return the column ``name`` as a Boolean: NULL and 0 are False, every other integer is True."""
         value = self.row.get(name)
         if value is None or isinstance(value, int):
             return bool(value)
         raise self.wrong(name, "a Boolean", value)
 
     def moment(self, name: str) -> datetime.datetime | None:
-        """Return the cell's time in UTC without tzinfo, as nova stores it; SQLite and RPC return times as strings."""
+        """Return the column's time in UTC without tzinfo, as nova stores it; SQLite and RPC return times as strings."""
         value = self.row.get(name)
         if value is None:
             return None
@@ -93,14 +93,14 @@ class Cells:
         raise self.wrong(name, "a time", value)
 
     def items(self, name: str) -> list[object]:
-        """Return the list in the cell ``name``. Raises SourceInconsistent if the cell is NULL or absent."""
+        """Return the list in the column ``name``. Raises SourceInconsistent if it is NULL or absent."""
         value = self.row.get(name)
         if isinstance(value, list):
             return value
         raise self.wrong(name, "a list", value)
 
     def mapping(self, name: str) -> dict[str, object]:
-        """Return the JSON object in the cell ``name``; {} if the cell is NULL or absent."""
+        """Return the JSON object in the column ``name``; {} if it is NULL or absent."""
         value = self.row.get(name)
         if value is None:
             return {}
@@ -109,7 +109,7 @@ class Cells:
         raise self.wrong(name, "an object", value)
 
     def integers(self, name: str) -> tuple[int, ...]:
-        """Return the CPU numbers in the cell ``name``, sorted, without duplicates; () if the cell is NULL or absent."""
+        """Return the CPU numbers in the column ``name``, sorted, without duplicates; () if it is NULL or absent."""
         if self.row.get(name) is None:
             return ()
         numbers = [whole(number) for number in self.items(name)]
@@ -119,7 +119,7 @@ class Cells:
         return tuple(sorted(found))
 
     def wrong(self, name: str, wanted: str, value: object) -> SourceInconsistent:
-        """Return the error to raise for a cell whose value is not ``wanted``, such as "a list"."""
+        """Return the error to raise for a value that is not ``wanted``, such as "a list"."""
         return SourceInconsistent(SOURCE, f"{self.where}: {name} is not {wanted} but {short(value)}")
 
 

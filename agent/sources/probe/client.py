@@ -55,7 +55,7 @@ def ask(path: str, source: str, verb: Verb, deadline: Deadline) -> Answer:
 
 
 def ask_facts(path: str, source: str, verb: Verb, deadline: Deadline) -> dict[str, Any]:
-    """Return the JSON object with facts that the probe read itself, not by a command. The caller must check the object.
+    """Return facts that stocktake-probe (the process with root access) read. The caller must check the JSON object.
 
     Raises the errors of ``ask``, and SourceUnavailable if the probe got no answer from the source.
     """

@@ -65,7 +65,7 @@ class Runner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command of a source; ``name`` and ``package`` (such as " (lvm2)") are for error messages."""
+    """A command that reads a storage source. ``name`` and ``package`` (such as " (lvm2)") are for error messages."""
 
     source: str
     name: str
@@ -103,9 +103,9 @@ class SubprocessRunner:
     def run(self, argv: tuple[str, ...], timeout_s: float) -> Completed:
         """Run the command; after ``timeout_s``, kill its whole process group. See Runner.
 
-        Raises TimeoutError at once while a killed process of the same command has not ended. stdout is a memory file,
-        not a pipe: lvs writes the report on 2,000 volumes in 280 pieces, and with a pipe each piece would wake this
-        process.
+        If an earlier run of the command was killed but has not ended yet, raises TimeoutError at once. stdout is a
+        memory file, not a pipe: lvs writes the report on 2,000 volumes in 280 pieces, and with a pipe each piece would
+        wake this process.
         """
         self._refuse_beside_unkillable(argv[0])
         with open(os.memfd_create(argv[0]), "w+b") as report:

@@ -524,16 +524,17 @@ def test_the_ledger_shows_amounts_in_placement_as_unknown_if_placement_is_down(o
         ["MEMORY_MB", "1024 MiB", "1024 MiB", "-", "not-compared"],
         ["VCPU", "4", "4", "-", "not-compared"],
     ]
-    assert sum(line.startswith("- means not known: placement: ") for line in said) == 1
+    assert sum(line.startswith('"-" means not known: placement: ') for line in said) == 1
 
 
 def test_an_empty_ledger_table_ends_with_a_hint_if_a_source_is_unreadable(own_host):
     ended = own_host.run("ledger", "--resource-class", "VGPU")
-    assert ended.stdout.strip().endswith("no consumer has a promised, held or recorded amount")
+    assert ended.stdout.strip().endswith("no consumer has an amount in nova's database, on this host or in Placement")
     own_host.agent.configure(AWAY["placement"])
     ended = own_host.run("ledger", "--resource-class", "VGPU")
     assert ended.stdout.strip().endswith(
-        "no consumer has a promised, held or recorded amount, as far as the sources could be read"
+        "no consumer has an amount in nova's database, on this host or in Placement, "
+        "as far as the sources could be read"
     )
 
 

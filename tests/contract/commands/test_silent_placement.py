@@ -54,7 +54,7 @@ def test_a_command_waits_only_once_for_a_silent_placement_and_reports_the_wait(a
     # The test trusts the limit of one request (other tests measure it) and counts the requests.
     assert connections(silent) == 1
     assert done.stderr.count("waiting for placement (http://127.0.0.1:") == 1
-    assert "at most 1 s more; Ctrl-C ends the command\n" in done.stderr
+    assert "at most 1 s more; stop with Ctrl-C\n" in done.stderr
     assert "waiting for" not in done.stdout
 
 

@@ -80,7 +80,7 @@ def test_the_status_text_shows_providers_with_equal_amounts_in_one_row():
     used = {**row, "provider": "dev-7", "free": 0.0, "used": 1}
     report["inventory"] = [used if number == 7 else {**row, "provider": f"dev-{number}"} for number in range(43)]
     assert free_rows(status_lines(told(report))) == [
-        ["42 equal providers: dev-0, dev-1, dev-2 and 39 more", "CUSTOM_PCI", "1", "0"],
+        ["each of 42 providers: dev-0, dev-1, dev-2 and 39 more", "CUSTOM_PCI", "1", "0"],
         ["dev-7", "CUSTOM_PCI", "0", "1"],
     ]
     assert len(status_document(told(report))["free"]) == 43

@@ -69,12 +69,12 @@ def test_a_wait_shorter_than_two_seconds_is_not_shown(shown):
 def test_after_two_seconds_a_wait_names_its_source_and_the_remaining_time(lines):
     with lines.progress.waiting(PLACEMENT, 30.0):
         said = lines.after(AFTER_S)
-    assert said == f"stocktake: waiting for {PLACEMENT}, at most 28 s more; Ctrl-C ends the command\n"
+    assert said == f"stocktake: waiting for {PLACEMENT}, at most 28 s more; stop with Ctrl-C\n"
 
 
 def test_a_wait_without_a_limit_shows_no_remaining_time(lines):
     with lines.progress.waiting("libvirt (qemu:///system)", math.inf):
-        assert lines.after(3.0) == "stocktake: waiting for libvirt (qemu:///system); Ctrl-C ends the command\n"
+        assert lines.after(3.0) == "stocktake: waiting for libvirt (qemu:///system); stop with Ctrl-C\n"
 
 
 def test_repeated_waits_for_one_source_print_only_one_line_if_output_is_a_file(lines):
@@ -89,7 +89,7 @@ def test_on_a_terminal_the_wait_line_is_updated_and_removed_at_the_end(one_line)
     with one_line.progress.waiting(PLACEMENT, 30.0):
         first = one_line.after(AFTER_S)
         second = one_line.after(1.0).removeprefix(first)
-    assert first == f"\rwaiting for {PLACEMENT}, at most 28 s more; Ctrl-C ends the command"
+    assert first == f"\rwaiting for {PLACEMENT}, at most 28 s more; stop with Ctrl-C"
     assert second == first.replace("28", "27")
     removal = one_line.out.getvalue().removeprefix(first + second)
     assert removal == f"\r{' ' * (len(second) - 1)}\r"
@@ -104,7 +104,7 @@ def test_on_a_narrow_terminal_the_line_about_a_wait_does_not_wrap(one_line, monk
 def test_the_address_of_a_source_is_omitted_if_the_terminal_is_too_narrow(one_line, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     with one_line.progress.waiting(PLACEMENT, 30.0):
-        assert one_line.after(AFTER_S) == "\rwaiting for placement, at most 28 s more; Ctrl-C ends the command"
+        assert one_line.after(AFTER_S) == "\rwaiting for placement, at most 28 s more; stop with Ctrl-C"
 
 
 def test_control_characters_in_the_name_of_a_source_are_escaped(lines):
@@ -141,4 +141,4 @@ def test_the_thread_that_shows_a_wait_ends_when_the_command_ends():
     progress.close()
     progress._thread.join(10.0)
     assert not progress._thread.is_alive()
-    assert out.getvalue() == "stocktake: waiting for libvirt, at most 30 s more; Ctrl-C ends the command\n"
+    assert out.getvalue() == "stocktake: waiting for libvirt, at most 30 s more; stop with Ctrl-C\n"
