@@ -146,7 +146,7 @@ def provider_places(view: PlacementView | None, wanted: DesiredTree | None) -> t
 
 
 def trait_rows(view: PlacementView | None, wanted: DesiredTree | None) -> tuple[TraitRow, ...]:
-    """Return a row for each trait of each provider. The owner is "ours" if the agent sets or removes it."""
+    """Return a row for each trait of each provider. A trait that the agent sets or removes has owner "ours"."""
     return tuple(row for provider in _providers(view, wanted) for row in _trait_rows(provider))
 
 

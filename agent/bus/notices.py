@@ -1,4 +1,4 @@
-"""Turn an audit into notifications: one for the audit's end, and one for each finding that is new, changed or gone.
+"""Turn an audit into notifications: one for its end, and one for each new, confirmed, changed or gone finding.
 
 The notifications are small on purpose: a client that needs the ledger calls the RPC method ``last_report``. New keys
 may be added; renaming or removing a key needs a new ``SCHEMA_VERSION``. docs/messages.md has examples. Pure.

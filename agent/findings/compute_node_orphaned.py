@@ -112,7 +112,7 @@ def _remedies(audit: AuditFacts, node: ComputeNode) -> Iterator[Remedy]:
     if _instances(audit, node):
         yield by_hand(
             "do not delete the row while an instance is on the node. If the host was renamed: give the host its old "
-            "name back, move these instances to another host, and only then rename it"
+            "name back, move these instances to another host, and only then rename the host"
         )
         return
     if audit.settings.role is Role.OWNER and audit.state is not None and audit.state.kind is StateKind.CONDUCTOR:

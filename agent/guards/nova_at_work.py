@@ -33,7 +33,7 @@ def _waits(guarded: GuardedFinding) -> Wait | None:
 class _Work(NamedTuple):
     """Why heal must not repair now: what nova does with the instance, or why the agent does not know what nova does.
 
-    ``wait`` is None if the operator must act first.
+    ``wait`` is None if the refusal does not end by itself.
     """
 
     words: str

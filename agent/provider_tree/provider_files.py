@@ -103,8 +103,8 @@ def _without(target: DesiredProvider, retired: Iterable[Addition]) -> DesiredPro
 def _spared(target: DesiredProvider, remembered: Iterable[Addition]) -> DesiredProvider:
     """Return the provider, changed so that the agent leaves the classes and traits in ``remembered`` as they are.
 
-    Earlier audits added them from provider.yaml. Now the file's entries for this provider contradict each other, or
-    contradict the agent. So the agent waits until an operator corrects the file.
+    Earlier audits added them from provider.yaml files. Now the entries for this provider contradict each other, or
+    contradict the agent. So the agent waits until an operator corrects the entries.
     """
     return dataclasses.replace(
         target,

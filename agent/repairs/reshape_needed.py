@@ -2,8 +2,8 @@
 
 heal makes the whole reshape or none of it. If the child provider of one consumer is unknown, all consumers stay on the
 root. If only this consumer stayed on the root, the root and a child would both offer its amount. Each consumer's total
-stays the same: the reshape frees nothing and takes nothing. The reshape creates the class on all child providers, also
-on those without consumers, so that one undo reverts everything. The next audit writes the children's traits.
+stays the same: the reshape frees nothing and takes nothing. The reshape includes all child providers that offer the
+class, also those without consumers, so that one undo reverts everything. The next audit writes the children's traits.
 """
 
 from __future__ import annotations

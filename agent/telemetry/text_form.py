@@ -45,8 +45,8 @@ _BARE = re.compile(r"[^\s\"=]+\Z")
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 # If a value ends with a uuid, or with the HTTP status and request id of a response, this end is never cut off.
 _END = re.compile(rf"\s*({_UUID.pattern}|\(HTTP \d+\)(?: \[req-[\w-]{{1,60}}\])?)\s*\Z", re.IGNORECASE)
-# The size in bytes of the text `" "`. ``_shown_bytes`` measures a character in quotation marks. The function ``quoted``
-# adds quotation marks only if the text has a blank. So ``_shown_bytes`` adds a blank, and then subtracts this size.
+# The size in bytes of the text `" "`. ``_shown_bytes`` measures a character as a part of a text in quotation marks. The
+# function ``quoted`` always quotes a text with a blank. So ``_shown_bytes`` adds a blank, and then subtracts this size.
 _QUOTED_BLANK = 3
 _MARK = "\N{HORIZONTAL ELLIPSIS} (+{})"
 

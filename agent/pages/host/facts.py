@@ -98,5 +98,5 @@ class HostFacts:
         return (age_s(self.report.started_at, change.at) or 0.0) > 0
 
     def missing(self, *names: str) -> tuple[str, ...]:
-        """Return those source names in ``names`` that belong to sources which the audit could not read."""
+        """Return the names of those sources in ``names`` that the audit could not read."""
         return tuple(source.name for source in self.unread_sources if source.name in names)

@@ -80,7 +80,8 @@ def test_a_heal_plan_shows_the_consumer_and_state_and_age_of_each_finding() -> N
     scenery = Scenery(findings={finding["id"]: finding}, names={"6f0d": "web-3"}, now="2026-11-21T10:00:00Z")
     heading = printed(document(ACTION), scenery)[1]
     assert (
-        heading == "change  allocation-leaked  web-3 6f0d  confirmed, 60 min, of which 4 min count for heal  [87897f25]"
+        heading
+        == "change  allocation-leaked  web-3 6f0d  confirmed, 60 min, heal counts only the last 4 min  [87897f25]"
     )
 
 
@@ -121,7 +122,7 @@ def test_a_heal_plan_shows_which_part_of_the_age_of_a_finding_counts() -> None:
     finding = {"state": "confirmed", "confirmed": True, "first_seen_at": "2026-11-21T10:00:00.000Z",
                "stands_since": "2026-11-21T10:05:22.000Z", "consumer_uuid": "6f0d", "id": "1"}  # fmt: skip
     scenery = Scenery(findings={ACTION["finding_id"]: finding}, now="2026-11-21T10:06:00.000Z")
-    assert "  confirmed, 6 min, of which 38 s count for heal  [87897f25]" in printed(document(ACTION), scenery)[1]
+    assert "  confirmed, 6 min, heal counts only the last 38 s  [87897f25]" in printed(document(ACTION), scenery)[1]
 
 
 def test_the_plan_lists_findings_together_if_the_same_reason_delays_them() -> None:
