@@ -29,9 +29,10 @@ def current_state(
     host: str | None = None,
     before: Standing | None = None,
 ) -> NovaState:
-    """Return the cloud's state of ``host`` (None: this host). Raises SourceError (SourceStale if the rows may be old).
+    """Read nova's database rows about ``host`` (None: this host).
 
-    ``before`` is the newest heartbeat that earlier audits read.
+    Raises SourceError; SourceStale if the rows may be old. The age of the rows is judged by nova's heartbeats, and
+    ``before`` is the newest heartbeat of earlier audits.
     """
     wanted = task.settings.host if host is None else host
     state = task.parts.state.read(wanted, consumers, deadline_of(task.settings), node_uuid)
@@ -42,7 +43,7 @@ def current_state(
 def state_for_a_change(
     task: AuditTask, consumers: frozenset[str], node_uuid: str | None = None, *, host: str | None = None
 ) -> NovaState:
-    """Return the cloud's state for a change by heal, undo or adopt. Raises the same errors as ``current_state``."""
+    """Read nova's rows for a change by heal, undo or adopt. Raises the same errors as ``current_state``."""
     with task.parts.reading(STATE):
         return current_state(task, consumers, node_uuid, host=host)
 
@@ -50,9 +51,9 @@ def state_for_a_change(
 def light_state(
     task: AuditTask, last: NovaState, consumers: frozenset[str], *, before: Standing | None = None
 ) -> LightState:
-    """Make a light read, whose result shows whether rows have changed since ``last``, the last full read.
+    """Check with few queries whether nova's rows have changed since the last full read, ``last``.
 
-    ``before`` is as in ``current_state``. Raises SourceError; the error is a SourceStale if the rows may be old.
+    ``before`` is the newest heartbeat of earlier audits. Raises SourceError; SourceStale if the rows may be old.
     """
     light = task.parts.state.light(last, consumers, deadline_of(task.settings))
     _check(task, light.renewed(last), before)

@@ -26,11 +26,10 @@ def oldest_s(settings: Settings) -> float:
 
 
 def standing(before: Standing | None, heartbeat: datetime.datetime | None, monotonic: float) -> Standing | None:
-    """Return the newest heartbeat so far, and since when (in monotonic seconds) it has been the newest.
+    """Return the newest heartbeat so far, and the time (in monotonic seconds) at which the agent first read it.
 
-    If ``heartbeat`` is newer than the heartbeat of ``before``, that is since now (``monotonic``). Otherwise, or if no
-    heartbeat was read (None), the result is ``before``. A light read may return the heartbeat of another service than a
-    full read, and that heartbeat may be older. It does not count as new, because outdated rows would then look current.
+    A newer ``heartbeat`` than the one in ``before`` gets the current time, ``monotonic``. Otherwise ``before`` stays.
+    An older heartbeat is normal: reads may return heartbeats of different services.
     """
     if heartbeat is None:
         return before

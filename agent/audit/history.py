@@ -23,10 +23,10 @@ _RULES = {rule.code: rule for rule in RULES}
 
 
 def with_history(task: AuditTask, memory: AuditMemory) -> AuditMemory:
-    """Return the memory with the history of findings: loaded from its file, or merged with what another process saved.
+    """Return ``memory`` with the current history of findings.
 
-    In a new process, the audit reads the Placement records of the consumers in the loaded findings before other
-    records: only a consumer's record shows whether such a finding still exists.
+    A new process loads the history from the file. Later, the function adds what another process saved to the file.
+    The consumers in the loaded findings come first when the audit reads consumers from Placement.
     """
     if memory.history is None:
         history = _whole(task.parts.history.load(), task.settings.confirm_audits)
@@ -58,13 +58,12 @@ def consumers_of(sightings: Iterable[Sighting]) -> tuple[str, ...]:
 def save_history(
     task: AuditTask, memory: AuditMemory, before: History, after: History, ended: frozenset[str]
 ) -> AuditMemory:
-    """Return the memory with the history ``after``, and save this history if it differs from ``before``.
+    """Put the new history, ``after``, into ``memory``; save it to the file if it differs from the old one, ``before``.
 
-    ``before`` is the history before this audit. ``ended`` are the findings that ended in this process's audits since
-    the last save.
+    ``ended``: the findings that this process has seen end since the last save.
     """
     memory = dataclasses.replace(memory, history=after, ended=ended)
-    # The first audit of a process saves even if only times changed, because the process may end after this one audit.
+    # A process may run only one audit. So its first audit saves the history even if only times changed.
     is_due = memory.unsaved_history or _content(before) != _content(after) or (not memory.audits and after.sightings)
     if task.request.publish is Publish.NEVER or not is_due:
         return memory
@@ -72,10 +71,10 @@ def save_history(
 
 
 def saved(parts: Parts, memory: AuditMemory) -> AuditMemory:
-    """Save the history now, under the write lock, and return the memory with the saved history.
+    """Save the history of ``memory`` now, under the write lock, and return ``memory`` as it is after the save.
 
-    If another process saved a history meanwhile, the saved history is the merger of both. If another process has the
-    lock, or the file cannot be written, the next audit tries again.
+    If another process has saved a history meanwhile, the two histories are merged. If another process has the lock, or
+    the file cannot be written, the next audit tries again.
     """
     if memory.history is None:
         return memory
@@ -93,8 +92,8 @@ def saved(parts: Parts, memory: AuditMemory) -> AuditMemory:
 def _content(history: History) -> tuple[object, ...]:
     """Return the history without the times that change in every audit."""
     found = [
-        # ``stands_since`` is a time, but belongs to the content: if the count of audits starts again with equal
-        # evidence, it is the only value that changes.
+        # ``times`` counts audits that found the same evidence. If this count restarts, only ``stands_since`` may
+        # change, so this time is compared too.
         (s.id, s.times, s.stands_since, s.evidence_digest, s.confirmed, _severity(s), s.caused_by)
         for s in history.sightings
     ]

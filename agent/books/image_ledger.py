@@ -71,13 +71,19 @@ class _Guests:
 
 
 def image_store_rows(snapshot: Snapshot) -> tuple[StorageRow, ...]:
-    """Return the rows of each instances file system and Ceph pool that was read; a store's last row is free bytes."""
+    """Return rows that show who uses the disk space of each instances directory and Ceph pool.
+
+    A store's last row is its free space. Stores that were not read are left out.
+    """
     stores = [row for store in snapshot.stored.image_stores for row in _store_rows(store, _guests(snapshot, store))]
     return (*stores, *(row for pool in snapshot.stored.ceph_pools for row in _pool_rows(pool)))
 
 
 def leftovers(snapshot: Snapshot) -> tuple[OwnedFiles, ...]:
-    """Return the folders of instances that left this host, sorted by path; () if some possible owner is unknown."""
+    """Return the folders of instances that left this host, sorted by path.
+
+    A folder counts only if the agent knows every instance and domain that could own it.
+    """
     found = (files for store in snapshot.stored.image_stores for files in _owned_files(store, _guests(snapshot, store)))
     return tuple(files for files in found if files.kind is StoreOwner.LEFTOVER)
 
@@ -99,16 +105,16 @@ def _first_users(users: Iterable[tuple[str, str]]) -> Mapping[str, str]:
 
 
 def _top(path: str, store: ImageStore) -> str:
-    """Return the entry directly below the store that is ``path`` or contains it; "" if ``path`` is not in the store."""
+    """Return the store's top-level file or folder in which ``path`` lies; "" if ``path`` is not in the store."""
     inner = path.removeprefix(f"{store.path}/")
     return "" if inner == path else f"{store.path}/{inner.partition('/')[0]}"
 
 
 def _owned_folder(file: StoredFile, store: ImageStore, guests: _Guests, in_use: Mapping[str, str]) -> OwnedFiles | None:
-    """Return the owner of a folder that is named after an instance, None for any other file or folder.
+    """Return a folder named after an instance, with its owner. Return None if the file is no such folder.
 
-    The owner is the instance or domain with the uuid in the name, else the domain that has a disk in the folder. A
-    folder without an owner is a leftover if all possible owners are known, else its owner is unknown.
+    The owner is the instance or domain with the uuid in the name, else the domain that has a disk in the folder. If
+    there is no owner, the kind is LEFTOVER, or UNKNOWN if some instances or domains could not be read.
     """
     name = file.path.rpartition("/")[2]
     found = instance_folder(name) if file.path == _top(file.path, store) else None

@@ -1,4 +1,4 @@
-"""Build the message about a host's capabilities and use, which schedulers and ``stocktake watch`` may cache.
+"""Build the message that tells schedulers and ``stocktake watch`` what a host offers and what is in use.
 
 A value that the audit did not read is null, never 0 and never an empty list: after an audit that read nothing,
 ``resources`` is null. ``findings`` counts all present findings, also those that the audit could not check. New keys
@@ -39,7 +39,7 @@ _TAKEN_BY_GUESTS = frozenset({"VCPU", "PCPU", "MEMORY_MB"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sending:
-    """When a document is sent (ISO 8601 UTC), the seconds between two documents, and the agent's version."""
+    """Facts about the sending of a document. ``at`` is its time (ISO 8601 UTC); ``interval_s`` is until the next."""
 
     at: str
     interval_s: float
@@ -111,9 +111,9 @@ def state_of(report: AuditReport) -> Document:
 
 
 def _uncovered(report: AuditReport) -> Document | None:
-    """Return the host's use that neither ``reserved`` nor an allocation covers.
+    """Return the resources in use on the host for which Placement has no allocation and no ``reserved`` amount.
 
-    None if the audit could not read a source on which the result rests.
+    None if the audit could not read a source that is needed for this.
     """
     is_lost = any(not source.ok and source.name in RESTS_ON for source in report.sources)
     if is_lost or not (_was_read(report, PLACEMENT) and _was_read(report, LIBVIRT)):
@@ -194,9 +194,9 @@ def _numa(view: ResourceView | None, usages: tuple[CellUsage, ...] | None) -> li
 
 
 def _cell(cell: ViewCell, usage: CellUsage | None) -> Document:
-    """Return the NUMA cell's CPUs and memory for guests, and how much of them guests with a NUMA topology use.
+    """Return the CPUs and memory that a NUMA cell has for guests.
 
-    CPUs that the configuration does not give to guests are left out; reserved huge pages do not count as free.
+    The used amounts count only guests with a NUMA topology. Reserved huge pages do not count as free.
     """
     used_pages = dict(usage.pages) if usage else {}
     return {

@@ -1,8 +1,8 @@
 """Receive the messages that all hosts' agents cast, in order of arrival.
 
-If the broker is dead, the start of oslo.messaging's server waits forever and reports no error. So a thread of its own
-starts the server. If the server is not up in time, the listener sends a message: sending has a time limit and fails
-with the broker's error.
+If the broker is dead, oslo.messaging's server never finishes its start, and reports no error. So the server starts in a
+separate thread. If the start takes too long, the listener sends a test message: a dead broker makes the sending fail
+with an error that tells the reason.
 """
 
 from __future__ import annotations
@@ -134,7 +134,10 @@ class FleetListener:
         self._up.set()
 
     def _find_out(self) -> None:
-        """Wait longer for the server. Raises SourceUnavailable with the broker's error if the server does not start."""
+        """Send a test message and wait once more for the message server's start.
+
+        Raises SourceUnavailable, with the broker's error, if the server does not start.
+        """
         try:
             self._asked()
         except SourceUnavailable:
@@ -145,5 +148,8 @@ class FleetListener:
             raise SourceUnavailable(BROKER, f"{self._bus.options.shown} did not answer within {waited_s:g} s")
 
     def _asked(self) -> bool:
-        """Return whether the broker accepted the request within REACH_S. Raises SourceUnavailable on a refusal."""
+        """Send PUBLISH_NOW to all agents; return whether the broker accepted it within REACH_S.
+
+        Raises SourceUnavailable if the broker refuses the message.
+        """
         return accepted_within(REACH_S, self._bus, AGENT_TOPIC, PUBLISH_NOW)

@@ -42,7 +42,7 @@ class Entry:
 COMMANDS = (
     Entry("adopt", "give a renamed or reinstalled host its provider: print a plan; --plan DIGEST --yes: carry it out"),
     Entry("audit", "run one audit and print its findings; --publish: also write the inventory"),
-    Entry("complete", "print the completion of this program for bash, zsh or fish"),
+    Entry("complete", "print a script that completes this program's commands in bash, zsh or fish"),
     Entry("config check", "check the configuration and print every problem in it"),
     Entry("config show", "print the value of every option, and the file that sets it"),
     Entry("demo", "build a small cloud with five real problems in it, and run the agent on it"),
@@ -66,8 +66,7 @@ class Commands(CommandManager):
     """cliff's command manager, filled from the explicit list COMMANDS."""
 
     def __init__(self) -> None:
-        # The argument is a namespace of entry points; with an empty namespace, cliff loads none. cliff before 4.13
-        # (OpenStack 2026.1) requires the argument.
+        # "" is the namespace of plugins to load: none. cliff before 4.13 (OpenStack 2026.1) requires this argument.
         super().__init__("")
         for entry in COMMANDS:
             self.commands[entry.name] = entry  # type: ignore[assignment]  # cliff uses only name, value and load()

@@ -1,10 +1,10 @@
 """Run ``stocktake adopt`` in the command's own process: read the facts, plan, and carry out an approved plan.
 
-The operator approves a plan by naming its digest.
+Each run reads everything and makes a new plan. The operator approves a plan by its digest: the run carries out the new
+plan only if it has the digest that the operator gave.
 
-Each run reads everything and makes a new plan. With --store, the run does a dry audit; without --store, it reads this
-host's files, its provider and its compute node record. The run carries out the new plan only if the operator named the
-digest of this plan.
+Without --store, the plan is about this host's identity, and the run reads the host's files, provider and compute node
+record. With --store, the plan is about the disk store that DISK_GB is computed from, and the run does a dry audit.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ from agent.resources.store_doubt import store_now
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdoptRun:
-    """The plan and the outcome of each step. ``read``: the facts that were read, as keys of the JSON document.
+    """The plan and the outcome of each step. ``read``: what the run read, in the form for the JSON output.
 
-    ``stale`` is True if the operator named a digest, but the current plan has another digest.
+    ``stale``: the operator approved a plan by its digest, but the plan has changed since.
     """
 
     read: Document
@@ -56,7 +56,7 @@ class AdoptRun:
 
 
 def adopted(options: argparse.Namespace, digest: str | None, planned: Callable[[AuditTask], AdoptRun]) -> AdoptRun:
-    """Run ``planned`` (``identity_run`` or ``store_run``); carry out its plan if ``digest`` is the plan's digest.
+    """Make a plan by ``planned`` (``identity_run`` or ``store_run``), and carry it out if ``digest`` is its digest.
 
     Raises NoDocument (exit code 2) if a source or the write lock is not available, ConfigError if the configuration is
     wrong.
@@ -98,12 +98,12 @@ def identity_run(task: AuditTask) -> AdoptRun:
 
 
 def store_run(task: AuditTask) -> AdoptRun:
-    """Run a dry audit, and plan to confirm the present disk store, from which DISK_GB is computed."""
+    """Run a dry audit, and plan to record that the disk store in use now is the right one for DISK_GB."""
     result = run_audit(task.request, task.settings, task.parts, AuditMemory(), task.cancelled)
     snapshot = result.snapshot
     if task.parts.store is None or snapshot is None:
         raise AssertionError(
-            "this is a bug: adopt --store was started without the store file or without an audit's data"
+            "this is a bug: adopt --store lacks the file that records the disk store, or the data of an audit"
         )
     read = store_keys(result.report, snapshot.store, store_now(snapshot, task.settings))
     return AdoptRun(read=read, plan=store_adoption(snapshot, task.settings, task.parts.store.path))

@@ -43,9 +43,9 @@ def _codes(run: HealRun) -> Iterator[int]:
 
 
 def _is_refused_by_name(run: HealRun) -> bool:
-    """Return whether a guard permanently refused to repair a finding that the operator named by its id.
+    """Return whether the operator asked for findings by id, and a guard refused one of them for good.
 
-    A refusal is temporary if its reason is a source that could not be read.
+    A refusal does not count if waiting may end it, or if the finding could not be checked.
     """
     unknown = {seen.finding.id for seen in run.report.findings if seen.state is FindingState.UNKNOWN}
     refused = (refusal for refusal in run.plan.refusals if not refusal.waits and refusal.finding_id not in unknown)

@@ -58,7 +58,7 @@ def nothing_because(refusals: Sequence[HealRefusal], min_age_s: float) -> str:
     """Return one sentence: why the plan changes nothing and, if this is known, in how many seconds to try again."""
     waiting = [refusal for refusal in refusals if refusal.waits]
     if not waiting:
-        return "there is nothing to change any more" if not refusals else "every finding is refused"
+        return "there is nothing to change any more" if not refusals else "heal refuses to repair any of these findings"
     count = len(waiting)
     subject = {1: "the finding", 2: "both findings"}.get(count, f"all {count} findings")
     if len(refusals) > count:
@@ -98,7 +98,7 @@ def _options(option: str, values: Iterable[str]) -> str:
 
 
 def outcome_keys(outcome: WriteAttempt) -> Document:
-    """Return the keys and values that describe the outcome of one change in a JSON document."""
+    """Return the outcome of one change as keys and values for the JSON output."""
     return {"result": outcome.result.value, "words": outcome.words, "entry_id": outcome.entry_id}
 
 

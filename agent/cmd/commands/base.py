@@ -1,9 +1,9 @@
-"""Provide the base classes of the commands, which print a document or a list for people and for programs.
+"""Provide the base classes of the commands. A command prints a document or a list, as text or as JSON.
 
 stdout has only the document or list. A command that has no document to print raises an error
 (agent/cmd/command_line/failures.py); with ``-f json`` an error object takes the document's place.
-cliff itself scans the installed distributions for formatters and for the epilog of the help. The base classes avoid
-these scans, which would take longer than a whole ``stocktake status``. rich is imported only to draw text for people.
+cliff searches all installed Python packages for output formats. The base classes avoid this search, because it takes
+longer than a whole ``stocktake status``. rich is imported only to draw text for people.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ FORMATTERS: Mapping[str, ListFormatter] = {
 
 
 class _Formatters(tuple[_Formatter, ...]):
-    """cliff's list formatters, loaded without cliff's scan of distributions."""
+    """cliff's list formatters, without cliff's slow search for formatters in all installed packages."""
 
     __slots__ = ()
 
@@ -186,7 +186,7 @@ class ListCommand(BaseCommand, Lister, DisplayCommandBase, ParserOwner):  # type
         return False
 
     def _for_people(self, found: Listing, order: Sequence[int], parsed_args: argparse.Namespace) -> None:
-        """Print the listing's short form and the lines below it."""
+        """Print the table that is meant for people, and the text below the table."""
         rows = tuple(found.people.rows[place] for place in order)
         grids = [replace(found.people, rows=rows)] if rows or parsed_args.print_empty else []
         self.draw([*grids, *found.foot], parsed_args.max_width)
@@ -214,7 +214,10 @@ class ListCommand(BaseCommand, Lister, DisplayCommandBase, ParserOwner):  # type
         parsed_args.sort_columns = [self._column(name, columns) for name in parsed_args.sort_columns]
 
     def _headings_of(self, parsed_args: argparse.Namespace) -> dict[str, str]:
-        """Return {column: heading} for each column that ``-c`` names by its heading; the table prints this heading."""
+        """Return {column: heading} for the columns that the operator typed by heading: ``-c`` takes names and headings.
+
+        The table prints these headings.
+        """
         columns = self.columns(parsed_args)
         named = {typed: self._column(typed, columns) for typed in parsed_args.columns}
         return {
@@ -236,7 +239,7 @@ APPROVAL = (
         metavar="DIGEST",
         help="the digest of the printed plan, at least its first 8 characters; only together with --yes",
     ),
-    argument("--yes", action="store_true", help="carry out exactly the plan with this digest"),
+    argument("--yes", action="store_true", help="carry out the printed plan, if --plan has its digest"),
 )
 
 

@@ -116,7 +116,7 @@ def _selection(parsed_args: argparse.Namespace, entries: tuple[Entry, ...]) -> S
 
 
 def _row(entry: Entry) -> dict[str, Any]:
-    """Return the value of each column. A format without lists and objects shows a list or an object as text."""
+    """Return the value of each column. Values may be lists or objects."""
     row = {**dataclasses.asdict(entry.change), **dataclasses.asdict(entry), "result": entry.result.value}
     return {**row, "undone_by": list(entry.undone_by)}
 

@@ -74,7 +74,7 @@ _FOLDERS = frozenset({"DIR"})
 
 
 def options_of(parser: argparse.ArgumentParser, codes: tuple[str, ...]) -> tuple[OptionWords, ...]:
-    """Return the parser's options. ``codes`` are the finding codes: the words that may follow an option with CODE."""
+    """Return the parser's options. ``codes`` are the finding codes: an option with metavar CODE takes one of them."""
     return tuple(_option(action, codes) for action in parser._actions if action.option_strings)
 
 

@@ -50,9 +50,10 @@ class Round:
 def one_round(watched: Watched, wanted: Round, out: TextIO) -> int:
     """Wait for the answers, print, and return the exit code.
 
-    75: a broker is unreachable. 2: no agent answered. 3: a condition of ``fail_on`` holds. The code is also 2 if
-    ``fail_on`` has ``never`` (an expected host has never sent a message), but a list of expected hosts could not be
-    read.
+    75: a broker is unreachable. 2: no agent answered. 3: a condition of ``fail_on`` holds.
+
+    The condition "never" means that an expected host has never sent a message. If this condition is in ``fail_on`` and
+    a list of expected hosts could not be read, the code is also 2.
     """
     _wait_for_answers(watched, wanted.timeout_s)
     with wanted.waiting("the list of expected hosts", LISTS_S):

@@ -79,7 +79,7 @@ class JsonLines:
             self._out.write(f"{text}\n")
 
     def missing(self, row: HostRow) -> None:
-        """Print nothing: each line of this format is a message."""
+        """Print nothing: a silent host has sent no message, and this format prints only messages."""
 
 
 class CsvLines:
@@ -116,10 +116,10 @@ class Stream:
         return listen
 
     def run(self, watched: Watched) -> int:
-        """Print each message that arrives until an interrupt; return the exit code.
+        """Print each message that arrives until an interrupt (Ctrl-C); return the exit code.
 
-        Each message is flushed, so that the reader of the pipe gets it at once. An interrupt is the usual end, so
-        the command prints nothing about it: with JSON, every line stays a message.
+        Each message is flushed, so that the reader of the pipe gets it at once. An interrupt is the usual end: the
+        command prints nothing about it.
         """
         with contextlib.suppress(KeyboardInterrupt):
             self._print_forever(watched)
