@@ -1,8 +1,8 @@
-"""Make the nova-conductor calls of one read; each call returns rows of the cell's tables.
+"""Read rows of a cell's database through nova-conductor. Each method makes one kind of call.
 
-A search for instances returns either hidden instances only, or no hidden instances. A search by uuid finds deleted rows
-only if the request context may see deleted rows. If conductor cannot parse the JSON of one instance, the call for the
-whole list fails. The agent then requests each instance separately, so that a broken instance affects no other.
+Notes on nova: one search never returns both hidden and other instances. A search by uuid finds deleted rows only if the
+request context may see deleted rows. If conductor cannot parse the JSON of one instance, the call for the whole list
+fails. The agent then requests each instance separately, so that a broken instance affects no other.
 """
 
 from __future__ import annotations
@@ -67,16 +67,17 @@ class Questions:
         return wire.uuids(answer)
 
     def last_changed(self, host: str) -> tuple[Row, ...]:
-        """Of the host's visible instances, return the row that was saved last, without ``instance_extra``.
+        """Return the host's instance that nova updated last, as a row without ``instance_extra``.
 
-        nova sorts the rows in the database. Instances that were never saved after their creation come last.
+        Hidden and deleted instances are left out. An instance that was never updated is returned only if all others
+        were never updated either.
         """
         newest = {"sort_keys": ["updated_at", "id"], "sort_dirs": ["desc", "desc"], "limit": 1}
         answer = self._ask("InstanceList", "get_by_filters", [{"host": host}], "no", expected_attrs=[], **newest)
         return wire.rows(answer, "InstanceList", wire.bare_instance_row)
 
     def bare_instances(self, uuids: Iterable[str]) -> tuple[Row, ...]:
-        """Return visible instances by uuid, deleted instances included, without ``instance_extra``."""
+        """Return instances by uuid, without ``instance_extra``. Deleted instances are included, hidden ones are not."""
         found = (
             wire.rows(answer, "InstanceList", wire.bare_instance_row)
             for chunk in chunks(uuids)
@@ -91,7 +92,7 @@ class Questions:
         return tuple(row for chunk in chunks(uuids) for row in self._instances_of(chunk))
 
     def migrations(self, host: str, node: str) -> tuple[Row, ...]:
-        """Return the migrations in progress or in error whose source or destination is that node of the host."""
+        """Return the migrations from or to the node that are in progress or in error."""
         answer = self._ask("MigrationList", "get_in_progress_and_error", [host, node])
         return wire.rows(answer, "MigrationList", wire.migration_row)
 
@@ -102,8 +103,7 @@ class Questions:
     def migrations_of(self, instance: str) -> tuple[Row, ...]:
         """Return all undeleted migrations of an instance, in any status.
 
-        A call for several instances is not possible. nova's filter ``instance_uuid`` takes one uuid, and the filter
-        ``changes-since`` leaves out a migration that nova has not saved since its creation.
+        Each instance needs its own call, because nova's filter ``instance_uuid`` takes only one uuid.
         """
         return self._migrations({"instance_uuid": instance})
 

@@ -84,7 +84,7 @@ def instance_row(fields: Fields) -> Row:
 
 
 def unread_instance_row(fields: Fields, words: str) -> Row:
-    """Return the row of an instance whose JSON columns are unusable; ``words`` is the reason, for column ``flavor``."""
+    """Return the row of an instance with unusable JSON columns. Its column ``flavor`` gets the reason, ``words``."""
     documents = dict.fromkeys(_DOCUMENTS)
     known = {"extra_id": fields.get("id"), "extra_deleted": 0, "flavor": {"nova-conductor": words}}
     return {**_row("instances", fields), **documents, **known}

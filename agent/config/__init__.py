@@ -1,9 +1,9 @@
 """The configuration: find the files, read every option, check the values and build typed settings from them.
 
-Begin reading in ``load`` (a value comes from Stocktake's own files, else from nova.conf, else it is the default), then
-``build`` (typed values for each part of the agent, problems and notices) and ``reload`` (SIGHUP).
-``options`` defines the options, one module for each option group. ``reading`` and the modules of small groups check
-the values and turn them into settings; ``problems`` collects the errors.
+The first modules to read: ``load`` (a value comes from Stocktake's own files, else from nova.conf, else it is the
+default), then ``build`` (typed values for each part of the agent, problems and notices) and ``reload`` (SIGHUP).
+``options`` defines the options, one module for each option group. ``reading`` checks the values and turns them into
+settings; for an option group with few options, a module beside it does so. ``problems`` collects the errors.
 ``unknown`` reports misspelt options; ``blank`` decides what an empty value means.
 
 What does not belong here: the types of an audit's settings are in ``agent/model/settings.py``. The command line

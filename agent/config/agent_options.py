@@ -1,6 +1,6 @@
-"""The options that commands need to find the daemon's files: folders, intervals and time-outs of the daemon.
+"""The daemon's options that commands need too: its folders, intervals and time-outs.
 
-This module is separate from build.py, so that ``stocktake status`` need not import the clients of all sources.
+The module is not a part of build.py, which imports the clients of all sources: ``stocktake status`` must start fast.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 The file that sets the value decides. A wrong value in Stocktake's own files is an error. If nova-compute accepts and
 ignores a wrong value in nova.conf, the agent ignores the value too and logs a notice: a nova.conf with which
-nova-compute starts must not stop the agent. A value in nova.conf that nova-compute rejects, or with which its audits
-fail, is an error for the agent too: the option's reader uses ``refuse`` and not ``Tolerated``.
+nova-compute starts must not stop the agent. If nova-compute rejects a value in nova.conf, or cannot update Placement
+with this value, the value is an error for the agent too: the option's reader uses ``refuse`` and not ``Tolerated``.
 """
 
 from __future__ import annotations

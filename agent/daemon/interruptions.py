@@ -29,16 +29,17 @@ class Pauses:
 
 
 class ReadMark:
-    """The source that the worker's thread reads at this moment. ``source`` is its name, "" between two reads.
+    """Tells the main thread which source the worker's thread is reading now.
 
-    The main thread reads ``source``: a stop does not wait for a read, and the log names the read of a long audit.
+    ``source`` is the name of the source, "" between two reads. The main thread needs the name for two purposes: to stop
+    the daemon without waiting for a read, and to log where a long audit hangs.
     """
 
     source = ""
 
     @contextlib.contextmanager
     def reading(self, source: str) -> Iterator[None]:
-        """Set ``source`` inside the block, which is one read of this source."""
+        """Set ``self.source`` while the block of the with statement reads the source."""
         self.source = source
         try:
             yield

@@ -56,7 +56,7 @@ class Monitoring(Protocol):
         """Start to answer requests. If an address cannot be used, try the address again later."""
 
     def audited(self, report: AuditReport, changed: tuple[FindingChange, ...]) -> None:
-        """Keep the values of an audit and the changes of findings that the log reported. Called by the worker."""
+        """Take the audit's report and the findings that are new, changed or gone. The worker calls this method."""
 
     def reloaded(self) -> None:
         """Discard the values that followed from the old configuration."""
@@ -69,7 +69,7 @@ class Monitoring(Protocol):
 
 
 class NoMonitoring:
-    """The Monitoring of an agent for which no address is configured: every method does nothing."""
+    """Replaces Monitoring if no address for monitoring servers is configured: every method does nothing."""
 
     def _ignore(self, *_ignored: object) -> None:
         pass
@@ -94,10 +94,10 @@ class NoBus:
 class LoopControl:
     """What the monitoring servers read from the audit loop; any thread may call these functions.
 
-    - ``is_alive`` returns whether the daemon sends watchdog messages to systemd.
+    - ``is_alive`` returns whether the daemon makes progress, so that it tells systemd's watchdog that it is alive.
     - ``running_s`` returns for how many seconds the running audit has run, 0 if no audit runs.
     - ``interval_s`` returns the seconds between two periodic audits, None if there are no periodic audits.
-    - ``bus`` returns the three numbers of ``BusService.counts``.
+    - ``bus`` returns the same as ``BusService.counts``: failed tries to send, waiting and dropped notifications.
     """
 
     is_alive: Callable[[], bool]

@@ -33,7 +33,7 @@ class Guest:
 
     @property
     def uuid(self) -> str:
-        """The uuid of the instance, the domain and the consumer."""
+        """The uuid that nova, libvirt and Placement all use for this guest."""
         return known_uuid(self.name)
 
 

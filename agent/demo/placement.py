@@ -67,12 +67,12 @@ def start_placement(
     cell: Path | None = None,
     python: str = sys.executable,
 ) -> PlacementServer:
-    """Start a server with its files in ``folder``, and return when the server accepts requests.
+    """Start a Placement server with its files in ``folder``, and return when the server accepts requests.
 
     ``connection``: an SQLAlchemy URL of an empty or up-to-date database; by default SQLite in the folder. ``port``: 0
-    means a free port. ``waiting`` returns a context manager in which this function waits for the server's start: a
-    signal may interrupt only this wait. ``cell``: a SQLite cell database, into which the server process writes a
-    nova-conductor's heartbeat. ``python``: the interpreter of the environment with Placement.
+    means a free port. ``waiting`` returns a context manager that is active while this function waits for the server:
+    only this wait may be interrupted by a signal. ``cell``: a SQLite database of a nova cell; the server process also
+    writes heartbeats into it, as a nova-conductor does. ``python``: an interpreter with Placement installed.
 
     If the server does not start, raises PlacementUnavailable with the end of its log. After any exception, no process
     is left running.

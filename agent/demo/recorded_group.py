@@ -42,7 +42,7 @@ class RecordedGroup:
     @property
     def description(self) -> str:
         """A short description of the group for the operator."""
-        return f"simulated lvm2 reports ({self.reason})"
+        return f"simulated volume group ({self.reason})"
 
     @property
     def runner(self) -> Runner:

@@ -44,8 +44,8 @@ def _finding(audit: AuditFacts, devices: Devices, choice: MdevTypeChoice) -> Fin
     types = ", ".join(sorted(_types(devices, choice)))
     return RULE.finding(
         audit,
-        headline=f"{audit.host}: no device{at} offers mediated devices of type {choice.type_id}, which "
-        "[devices] enabled_mdev_types names",
+        headline=f"{audit.host}: no device{at} offers mediated devices of type {choice.type_id}, although "
+        "[devices] enabled_mdev_types lists this type",
         resource_class=choice.resource_class,
         subject=choice.type_id,
         expected=f"a device{at} that makes mediated devices of type {choice.type_id} ([devices] enabled_mdev_types)",

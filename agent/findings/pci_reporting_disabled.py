@@ -31,8 +31,8 @@ def _find(audit: AuditFacts) -> Findings:
             by_hand("set [pci] report_in_placement = true again"),
             reload_agent("let the agent read the option again"),
             by_hand(
-                "to remove the providers, take the devices out of [pci] device_spec while the option is true, and turn "
-                "the option off when the providers are gone"
+                "to remove the providers: keep report_in_placement = true, take the devices out of [pci] device_spec, "
+                "wait until the providers are gone, then set report_in_placement = false"
             ),
         ),
     )

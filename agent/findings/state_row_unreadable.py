@@ -24,7 +24,7 @@ def _find(audit: AuditFacts) -> Findings:
             consumer_uuid=owners.get(row),
             subject=row,
             expected="a row that can be read",
-            actual=f"{row}; the agent draws no conclusion about the row's consumer",
+            actual=f"{row}; the agent draws no conclusion about the instance that this row belongs to",
             remedies=(
                 inspect("see whether nova itself can read the instance", show_server(owners.get(row))),
                 by_hand("correct the named row in the cell database"),

@@ -1,4 +1,7 @@
-"""Make the lines that ``watch`` prints into a pipe: one per message, and one per host that sends none. Pure: no I/O."""
+"""Return the lines that ``watch`` prints if stdout is a pipe. Pure: no I/O.
+
+There is a line for each message from a host, and a line for each host that sends no message.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,10 @@ _SHOWN = (("vcpu", "VCPU"), ("memory", "MEMORY_MB"), ("disk", "DISK_GB"))
 
 
 def line(seen: HostSeen, cell: str) -> str:
-    """Return one message as one line: ``compute-17 findings guests=49 …``. ``cell`` is "" if there is only one cell."""
+    """Return a host's message as one line, such as ``compute-17 findings guests=49 …``.
+
+    ``cell`` is "" if there is only one cell.
+    """
     findings = None if seen.findings is None else sum(number for _, number in seen.findings)
     values = [
         ("guests", _count(seen.guests)),

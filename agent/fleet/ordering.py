@@ -31,7 +31,7 @@ class Choice:
 
 
 def chosen(rows: Iterable[HostRow], choice: Choice) -> list[HostRow]:
-    """Return the rows that match the choice, in the order of the choice."""
+    """Return the hosts that the operator wants to see, in the order that the operator wants."""
     matching = [row for row in rows if choice.with_quiet or row.condition not in QUIET]
     if choice.words:
         words = [word.lower() for word in choice.words]

@@ -115,10 +115,10 @@ def _told(seen: HostSeen, at: datetime.datetime) -> str:
 
 
 def _causes(seen: HostSeen, at: datetime.datetime) -> str:
-    """Return a text with the worst cause (code, number, headline) and the number of other causes.
+    """Return a text about the host's findings: ``CODE xNUMBER (+OTHERS), NUMBER not known: HEADLINE``.
 
-    A finding counts as a cause if it is not the result of another finding. The text also says how many of the findings
-    the last audit could not check.
+    CODE is the worst code. Findings that result from other findings do not count. "not known" are the findings that the
+    last audit could not check.
     """
     if seen.worst is None:
         return ", ".join(_times(code, number) for code, number in seen.findings or () if number)

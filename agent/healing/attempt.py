@@ -16,7 +16,7 @@ class WriteAttempt:
 
     - ``unread``: a service, the journal or the lock was unavailable, so nothing was tried or the result is unknown.
     - ``moved``: nothing was changed, because Placement's state changed since the decision; the caller may decide again.
-    - ``unproven``: the change was not tried, because nothing proves that nova's database rows are newer than the plan.
+    - ``unproven``: the change was not tried, because the rows of nova's database may be older than the plan.
     """
 
     result: Result

@@ -1,7 +1,7 @@
-"""Decide what heal does: each requested finding becomes an action, or a refusal with a guard rail's reason.
+"""Decide what heal does: each requested finding gets an action, or a refusal with a reason.
 
-There are two steps, because heal reads a consumer's whole record only if the first guards let the finding pass.
-``candidates`` returns the consumers to read, ``heal_plan`` decides.
+There are two steps. Some checks (guards) need no request; heal reads the Placement record of a consumer only if the
+finding passes them. ``candidates`` returns the consumers to read. ``heal_plan`` then makes the plan.
 
 If a finding causes other findings (agent/books/causes.py), heal repairs the cause, and the other findings end with it.
 Pure: no clock, no I/O.
@@ -38,10 +38,10 @@ def asked_for(findings: tuple[SeenFinding, ...], codes: frozenset[str], ids: fro
 
 
 def candidates(scene: Scene, asked: tuple[SeenFinding, ...], most: int) -> tuple[str, ...]:
-    """Return the consumers whose whole records must be read before the plan can be made.
+    """Return the consumers to read from Placement before the plan is made.
 
-    Repairs that reshape the tree need the records of all their consumers. For the other repairs together, only the
-    first ``most`` consumers in the plan's order are returned.
+    A repair that reshapes the tree needs all its consumers. All other repairs together get at most ``most`` consumers,
+    in the order of ``asked``.
     """
     passed = [guarded for seen in _causes(asked) if _refusal(guarded := _guarded(scene, seen, ()), BEFORE) is None]
     single = [c for each in passed if not isinstance(each.repair, TreeRepair) for c in each.consumer_uuids]
@@ -50,10 +50,9 @@ def candidates(scene: Scene, asked: tuple[SeenFinding, ...], most: int) -> tuple
 
 
 def heal_plan(scene: Scene, asked: tuple[SeenFinding, ...]) -> HealPlan:
-    """Return the actions within the limits of one run, and the refusals of the other findings.
+    """Return an action or a refusal for each finding in ``asked``.
 
-    The plan leaves out two kinds of findings, because another finding's action or refusal covers them: a finding that
-    needs the same change as an earlier finding, and a finding whose cause is also in ``asked``.
+    A finding gets neither if another finding in ``asked`` is its cause or needs the same change.
     """
     actions: list[AnyAction] = []
     refusals: list[HealRefusal] = []
@@ -73,10 +72,9 @@ def _causes(asked: tuple[SeenFinding, ...]) -> tuple[SeenFinding, ...]:
 
 
 def _with_symptoms(actions: list[AnyAction], findings: tuple[SeenFinding, ...]) -> tuple[AnyAction, ...]:
-    """Return the actions; each gets in ``also_ends`` the ids of the symptoms that end with the action.
+    """Fill ``also_ends`` of each action: the ids of the symptoms that the action ends too.
 
-    A symptom is a finding that other findings cause. If the plan repairs all causes of a symptom, the symptom ends with
-    the last of these actions.
+    A symptom is a finding that other findings cause. A symptom ends when the last of its causes is repaired.
     """
     place = {action.finding_id: number for number, action in enumerate(actions)}
     ends: dict[int, list[str]] = defaultdict(list)

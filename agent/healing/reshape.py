@@ -28,9 +28,9 @@ from agent.ports import AllocationWriter, Reshaper
 def reshape(
     task: AuditTask, journal: Journal, line: Change, reshaping: Reshaping, tree: TreeFingerprint
 ) -> WriteAttempt:
-    """Carry out the reshape. The decision to make it is based on ``tree``; ``line`` is its line in the journal.
+    """Carry out the reshape, if Placement still has the provider tree ``tree``. Write ``line`` into the journal.
 
-    The caller must have the write lock. The function never raises AgentError, because its result contains the error.
+    The caller must have the write lock. The function raises no AgentError: errors are in the result.
     """
     reshaper, allocations = task.parts.reshaper, task.parts.allocations
     if reshaper is None or allocations is None:
@@ -68,9 +68,9 @@ def _carried_out(
 
 
 def _body(reshaping: Reshaping, tree: TreeFingerprint, made: dict[str, int]) -> Reshape:
-    """Return the POST with the whole inventory of each provider.
+    """Return the body of the request: the whole inventory of each provider, and the new allocations.
 
-    An obsolete child's inventory is empty (scenario 156).
+    A child provider that the reshape removes gets an empty inventory (scenario 156).
     """
     known = {uuid: generation for uuid, generation in tree.generations if generation is not None} | made
     return Reshape(

@@ -4,11 +4,14 @@ Every move of an instance deletes its consumer and creates the consumer again. T
 generation and amounts as the old one, so the consumer's content does not show the move. Two values show the move: the
 provider's generation, which the new allocations raised, and the time at which Placement wrote the consumer.
 
-The generation also changes with each instance that comes to the host, so on a busy host it rarely stays the same for
-the seconds that a heal takes. Therefore there are two checks. If Placement wrote the consumer some time before the
-decision, the time of this write is enough to show a move (preconditions.py), and heal compares the tree without
-generations: ``TreeShape``. For any other consumer, heal compares the generations too: ``TreeFingerprint``. The check of
-the tree needs one request.
+But every new instance on the host changes the generation too. On a busy host, the generation rarely stays the same for
+the seconds that a heal takes. Therefore there are two checks:
+
+- ``TreeShape`` compares the tree without generations. It suffices for a consumer whose last write is older than the
+  decision by a margin: a move would show as a newer write (preconditions.py).
+- ``TreeFingerprint`` compares the generations too. All other consumers need this check.
+
+The check of the tree needs one request.
 """
 
 from __future__ import annotations

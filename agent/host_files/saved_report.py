@@ -55,7 +55,7 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SavedReport:
-    """The report, and one sentence for each row that was left out."""
+    """A report that was read from a file. ``problems``: a sentence for each invalid row, which the report lacks."""
 
     report: AuditReport
     problems: tuple[str, ...] = ()

@@ -83,7 +83,7 @@ class Standing(NamedTuple):
 class WrittenProvider:
     """The agent's last acknowledged write to one provider.
 
-    ``strikes``: the number of audits in a row in which another writer had given an inventory unwanted values.
+    ``strikes``: in how many audits in a row the agent found that another program had changed an inventory.
     ``cleared``: the traits that the agent did not want on the provider at the time of this write.
     """
 
@@ -95,7 +95,7 @@ class WrittenProvider:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FullState:
-    """The last full read of the cloud's state, and what the other sources said at that time.
+    """The last full read of nova's rows, and what the other sources said at that time.
 
     A light read does not read the rows. It reads only a few values that show whether rows changed since the last full
     read. ``sign`` has these values as they were directly before the full read; None if no light read came before it.
@@ -103,9 +103,9 @@ class FullState:
     ``consumers`` and ``node_uuid`` are the arguments of the full read. ``domains`` and ``allocations`` are the guests
     and Placement's allocations that the same audit read, None if it could not read them.
 
-    ``saw_change``: the last audit saw a change. It may have seen only half of the change, so the next audit reads in
-    full again. ``rests``: a text that names a finding or row of the last audit because of which the next audit reads in
-    full; "" if there is none.
+    Two fields make the next audit read all rows again. ``saw_change``: the last audit saw a change, and may have seen
+    only half of it. ``rests``: the last audit had a finding or row that must be read again; the text names it, "" if
+    there is none.
     """
 
     state: NovaState
@@ -177,9 +177,8 @@ class AuditMemory:
 class AuditResult:
     """What one audit returns to its caller.
 
-    ``audit_again`` asks for one more audit at once. This audit used cached allocations for a finding, and the agent
-    must read the allocations again before it reports the finding. ``snapshot`` has the facts of this audit; heal needs
-    them.
+    ``audit_again`` asks for one more audit at once, because a new finding rests on cached allocations: the agent must
+    read them again before it reports the finding. ``snapshot`` has the facts that this audit read, for heal.
     ``not_before`` (monotonic seconds): Placement asked the agent to send no request before this moment. ``began``
     (monotonic seconds): when the audit began; ``report.started_at`` is the same moment in wall clock time.
     """

@@ -15,8 +15,8 @@ from agent.model.claim import Claim
 from agent.model.placement import LeftProvider
 from agent.model.provider_config import Addition
 
-#: In role companion, heal changes a consumer's allocations only if this number of audits in a row has found the same
-#: allocations of the consumer.
+#: For role companion (nova-compute runs on the host too): heal changes a consumer's allocations only if they were the
+#: same in this number of audits in a row.
 STEADY_AUDITS = 3
 #: The name of a fact in findings with the code rival-writer. The fact says whether the other program changed what this
 #: agent wrote.
@@ -75,7 +75,7 @@ class Remedy:
 
 
 class GoneReason(enum.Enum):
-    """Why a finding is gone. PLACEMENT_CHANGED, CLOUD_CHANGED and HOST_CHANGED name the book that changed."""
+    """Why a finding is gone. CLOUD_CHANGED: nova's database changed. HOST_CHANGED: a guest or disk on the host did."""
 
     HEALED = "healed"
     SOURCE_BACK = "source-back"
@@ -91,18 +91,21 @@ class GoneReason(enum.Enum):
 class Finding:
     """One difference that an audit found.
 
-    ``expected`` and ``actual`` are sentences with numbers and units. ``subject`` distinguishes findings that share
-    code, provider, consumer and class. ``evidence`` are the claims that show the difference. ``facts`` are further
-    (name, value) pairs for the JSON document. ``rests_on_recorded``: the finding is about allocations in Placement. So
-    only an audit that read the allocations anew, and not from the cache, may confirm the finding. ``rests_on`` are the
-    names of the sources that an audit must have read to check the finding. ``remedies`` are in the order in which to
-    try them; ``remedy`` has the same remedies as one text. ``headline`` is one sentence of at most 160 characters: who,
-    what, where. ``known`` are sentences with what else the audit read about the subject, for the operator's decision.
-    They are not part of the evidence: the finding stays the same if they change. ``began_at`` is when the fault began
-    according to nova's rows (ISO 8601 UTC), None if no row says that; ``began_because`` says what happened then.
-    ``saved_id`` is empty for almost every finding, because the id is computed from other fields. The exception is a
-    finding of which the history file has the id but not the text: these fields are then unknown, and ``saved_id`` is
-    the id.
+    - ``expected``, ``actual``: sentences with numbers and units.
+    - ``subject``: a text that makes the id unique if code, provider, consumer and class of two findings are the same.
+    - ``evidence``: the amounts that show the difference.
+    - ``facts``: further (name, value) pairs for the JSON document.
+    - ``rests_on_recorded``: only an audit that read the allocations from Placement, not from its cache, may confirm the
+      finding.
+    - ``rests_on``: the names of the sources that an audit must have read to check the finding.
+    - ``remedies``: in the order in which to try them; ``remedy`` has the same remedies as one text.
+    - ``headline``: one sentence of at most 160 characters: who, what, where.
+    - ``known``: sentences that help the operator to decide. They are no evidence: if they change, the finding stays the
+      same.
+    - ``began_at``: when the fault began according to nova's rows (ISO 8601 UTC), None if no row says that.
+      ``began_because``: what happened then.
+    - ``saved_id``: the id, if an old history file has the id but not the other fields. Otherwise "": the id is computed
+      from the other fields.
     """
 
     code: str
@@ -141,10 +144,10 @@ def _id(*about: str | None) -> str:
 
 
 class Booked(NamedTuple):
-    """The amounts that the three books had for one consumer, class and provider, when the finding was last checked.
+    """One consumer's amounts of one class on one provider, when the finding was last checked.
 
-    An amount is None if the book has no such amount. ``shared``: the provider is a sharing provider of this host's
-    tree, so an audit that does not read sharing providers does not see the amounts.
+    ``promised`` is from nova's database, ``held`` from the host, ``recorded`` from Placement; None if there is no
+    amount. ``shared``: the provider is a sharing provider, which not every audit reads.
     """
 
     consumer: str
@@ -189,13 +192,16 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenFinding:
-    """A finding with its history; ``stands_since`` and ``times`` have the same meaning as in ``Sighting``.
+    """A finding with its history.
 
-    ``confirmed``: whether the finding was ever confirmed since it appeared, even if a later audit could not check it.
-    ``last_seen_at``: when an audit last checked the finding and found it. ``unknown_because``: what was not read, if
-    ``state`` is UNKNOWN: names of sources, or ``writes`` for a finding about writes that this audit did not try.
-    ``caused_by`` are the ids of the findings that cause this finding, ``symptoms`` the ids of the findings that this
-    finding causes.
+    ``stands_since``: since when each audit has found the same evidence. ``times``: how many audits in a row counted
+    towards the confirmation. ``confirmed``: whether the finding was ever confirmed since it appeared, even if a later
+    audit could not check it. ``last_seen_at``: when an audit last checked the finding and found it.
+
+    ``unknown_because``: why the audit could not check a finding in state UNKNOWN. The names of the sources that were
+    not read, or ``writes``: the finding is about a write, and the audit tried none.
+
+    ``caused_by``: the ids of the findings that cause this finding. ``symptoms``: the ids of the findings it causes.
     """
 
     finding: Finding
@@ -242,7 +248,7 @@ class Loss(NamedTuple):
 class Silence(NamedTuple):
     """The last signs of life of this host's nova-compute: its heartbeat and the root provider's generation.
 
-    ``heartbeat`` is ISO 8601 or empty. ``since``: since when both are unchanged, in seconds since the host's boot.
+    ``heartbeat`` is ISO 8601 or empty. ``since`` is the time of the last change of either, in seconds after boot.
     """
 
     heartbeat: str
@@ -254,17 +260,16 @@ class Silence(NamedTuple):
 class History:
     """The contents of the history file, kept across audits and restarts.
 
-    ``sightings``: all findings that are still remembered, sorted by finding id.
-    ``added``: what provider.yaml files added to providers.
-    ``left``: providers that stayed in Placement when the agent deleted their compute node records.
-    ``boot``: the id of the host's boot. ``read_until``, ``counted_at`` and ``silence.since`` are seconds since this
-    boot, so they mean nothing after the next boot.
-    ``read_until``: end of the last audit's reads, in seconds since boot.
-    ``silence``: nova-compute's last signs of life; None if no nova-compute has written to the root provider.
-    ``nova_alive_since``: since when audits in a row have found nova-compute alive, in seconds since this boot; None if
-    nova-compute is not alive. Only role companion fills this field.
-    ``losses``: the sources that the last audit could not read.
-    ``root_uuid`` and ``settings_digest``: the host's provider and the configuration that the last audit had.
+    - ``sightings``: all findings that are still remembered, sorted by finding id.
+    - ``added``: what provider.yaml files added to providers.
+    - ``left``: providers that stayed in Placement after the agent deleted their compute node records.
+    - ``boot``: the id of the host's boot. All times in seconds are seconds after this boot.
+    - ``read_until``: when the last audit ended its reads, in seconds after boot.
+    - ``silence``: nova-compute's last signs of life, None if the agent saw none.
+    - ``nova_alive_since``: since when every audit has found nova-compute alive, in seconds after boot; None if the last
+      audit found it dead. Only role companion fills this field.
+    - ``losses``: the sources that the last audit could not read.
+    - ``root_uuid``, ``settings_digest``: the host's provider and the configuration at the last audit.
     """
 
     sightings: tuple[Sighting, ...] = field(default=())

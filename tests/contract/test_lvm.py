@@ -354,7 +354,7 @@ def test_the_demo_uses_a_real_volume_group_if_the_machine_can_create_one(tmp_pat
 def test_the_demo_reports_why_its_volume_group_is_simulated(tmp_path: pathlib.Path) -> None:
     group = open_group(tmp_path, "vg0", MIB)  # recorded: no group fits on 1 MiB, or the user is not root
     assert isinstance(group, RecordedGroup)
-    assert re.fullmatch(r"simulated lvm2 reports \(.+\)", group.description)
+    assert re.fullmatch(r"simulated volume group \(.+\)", group.description)
     assert list(tmp_path.iterdir()) == []
 
 

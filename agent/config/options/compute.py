@@ -31,7 +31,7 @@ OPTS = FROM_NOVA = [
         "provider_config_location",
         default="/etc/nova/provider_config/",
         mutable=True,
-        help="Folder of provider.yaml files (``*.yaml``): inventories of custom classes and custom traits that "
-        "operators add to providers. The default is nova's and may be absent. SIGHUP reads the files again.",
+        help="Folder of provider.yaml files (``*.yaml``), in which operators add custom traits, and inventories of "
+        "custom classes, to providers. The default is nova's and may be absent. SIGHUP reads the files again.",
     ),
 ]

@@ -49,8 +49,8 @@ AGENT_OPTS = [
         mutable=True,
         help="Maximum number of consumers whose records one audit reads from Placement, one request each: "
         "suspicious consumers first, then new or changed ones. This limits the requests of an audit after many "
-        "changes. An audit that reads all allocations again (full_read_every) reads one record more, in rotation "
-        "over the other consumers. 0: the agent reads no record. SIGHUP applies a new value.",
+        "changes. An audit that reads all allocations again (full_read_every) also reads the record of one other "
+        "consumer, each time of another one. 0: the agent reads no record. SIGHUP applies a new value.",
     ),
     cfg.FloatOpt(
         "slow_answer",
@@ -65,9 +65,9 @@ AGENT_OPTS = [
         default=120.0,
         min=0.0,
         max=120.0,
-        help="Maximum seconds that a read waits after Placement answered late, or with status 429 or 503. 0: a read "
-        "never waits. Commands and --once wait at most 5 s. The default is also the maximum, because the watchdog "
-        "considers the agent stuck after three minutes. A new value needs a restart.",
+        help="Maximum seconds for which the agent sends no read request after Placement answered late, or with status "
+        "429 or 503. 0: no such pause. Commands and --once pause at most 5 s. The value cannot be larger than the "
+        "default: after three minutes without progress, systemd restarts the agent. A new value needs a restart.",
     ),
 ]
 

@@ -35,7 +35,7 @@ WORLD = snapshot(nova=BROKEN, libvirt=host(domain("i2")), placement=BOTH)
 def test_the_finding_names_the_row_and_its_consumer():
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.subject) == (ROOT_UUID, I1, PROBLEM)
-    assert found.actual == f"{PROBLEM}; the agent draws no conclusion about the row's consumer"
+    assert found.actual == f"{PROBLEM}; the agent draws no conclusion about the instance that this row belongs to"
     assert found.severity is Severity.WARNING
 
 
