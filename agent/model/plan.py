@@ -80,9 +80,11 @@ class PutAllocations:
     """PUT /allocations/{consumer}: the complete new allocations of the consumer. An empty set removes the consumer.
 
     ``consumer_generation`` is the generation that the agent read, None for a consumer without allocations. If
-    ``consumer_type`` is None, the writer sends the request at microversion 1.28, which keeps the consumer's type. For
-    the cloud's consumers, only ``heal`` and ``undo`` create this write. For the agent's own consumers, audits create
-    it: an agent in role companion sets these consumers' allocations, an agent in role owner removes them.
+    ``consumer_type`` is None, the writer sends the request at microversion 1.28, which keeps the consumer's type.
+
+    Only ``heal`` and ``undo`` create this write for instances and migrations. The agent also has consumers of its own,
+    for what guests unknown to nova use. Audits create this write for them: an agent beside a nova-compute (role
+    companion) sets their allocations, an agent in role owner removes them.
     """
 
     consumer_uuid: str
@@ -117,7 +119,7 @@ class CreateComputeNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaveComputeNode:
-    """Save those fields of an existing record that differ from the stored record (conductor: ComputeNode.save)."""
+    """Change an existing compute node record: save only the fields that changed (conductor: ComputeNode.save)."""
 
     record: NodeRecord
     changed: tuple[str, ...]
@@ -208,7 +210,7 @@ class Applied:
 
     ``done`` are the writes that Placement acknowledged, ``refused`` those that it rejected permanently. ``requests`` is
     the number of requests sent. ``unknown_traits`` are standard traits that this Placement does not know. The writer
-    leaves these traits out; ``done`` has the writes as they were sent.
+    leaves them out, so the writes in ``done`` lack them too.
     """
 
     done: tuple[Write, ...]

@@ -34,7 +34,7 @@ class UnknownChildren:
 
 
 class NestedFamily(Protocol):
-    """A family: child providers that depend on the same facts. Each family inherits from this protocol.
+    """A family: all child providers of one kind, such as PCI devices. Each family inherits from this protocol.
 
     ``root_classes``: an older nova-compute published these classes on the root, and now the children have them. If such
     a class has no allocations on the root, the agent removes the class from the root. Otherwise the agent publishes
@@ -53,19 +53,28 @@ class NestedFamily(Protocol):
         ...
 
     def flavor_classes(self, settings: Settings) -> frozenset[str]:
-        """Return those resource classes of the children whose amount for an instance follows from its flavor."""
+        """Return the classes of the child providers for which the flavor alone says how much an instance gets."""
         ...
 
     def needs(self, settings: Settings) -> frozenset[str]:
-        """Return the sources that the family depends on. If one of them cannot be read, the children do not change."""
+        """Return the sources that this kind of child providers depends on.
+
+        If one of them cannot be read, the agent does not change these providers.
+        """
         ...
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
-        """Return why the agent, although it read every source, cannot decide about the children; None if it can."""
+        """Return why the agent cannot say which child providers the host needs; None if it can.
+
+        This is for problems in sources that were read. For sources that were not read, see ``needs``.
+        """
         ...
 
     def knows(self, child: Provider, name: str, settings: Settings) -> bool:
-        """Whether a child named ``<node>_<name>`` belongs to this family, even if the family is not configured."""
+        """Whether the provider ``child`` is of this kind, even if the kind is not configured.
+
+        The provider's name is ``<node>_<name>``.
+        """
         ...
 
     def providers(self, snapshot: Snapshot, settings: Settings) -> tuple[Nested, ...]:
@@ -82,15 +91,14 @@ class NestedFamily(Protocol):
     def belongs(
         self, consumer_uuid: str, resource_class: str, snapshot: Snapshot, settings: Settings
     ) -> Mapping[ProviderKey, int] | UnknownChildren:
-        """Return the amount of the class that the consumer should have on each child, as the host's facts show."""
+        """Return how much of the class the consumer's guest uses, for each child provider, as the host shows it."""
         ...
 
 
 def still_on_root(family: NestedFamily, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the family's classes that the root offers and that allocations on the root use.
+    """Return the classes that should move from the root to child providers, but still have allocations on the root.
 
-    While the root offers such a class, the agent must not create the children, because Placement would then offer the
-    same devices twice.
+    Until they have moved, the agent must not create the child providers: Placement would offer the same devices twice.
     """
     return tuple(sorted(family.root_classes & snapshot.root_classes_in_use))
 

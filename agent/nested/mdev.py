@@ -75,7 +75,7 @@ class MediatedDevices(NestedFamily):
         return bound_to(name, settings) is not None
 
     def providers(self, snapshot: Snapshot, settings: Settings) -> tuple[Nested, ...]:
-        """Return one child for each device with something to offer; ``max_unit`` is the child's total."""
+        """Return one child provider for each device that offers mediated devices; ``max_unit`` equals the total."""
         return tuple(
             Nested(
                 key=ProviderKey(KIND, parent),
@@ -86,9 +86,9 @@ class MediatedDevices(NestedFamily):
         )
 
     def withdrawn(self, snapshot: Snapshot, settings: Settings) -> frozenset[ProviderKey]:
-        """Return the children with a total of 0.
+        """Return the child providers of devices that offer no mediated devices.
 
-        Either the device has nothing to offer, or its offer would exceed the maximum of the device's type.
+        A device also offers none if the type would otherwise exceed its configured maximum of mediated devices.
         """
         totals = _totals(snapshot, settings)
         return frozenset(ProviderKey(KIND, parent) for parent, total in totals.items() if total == 0)
@@ -164,7 +164,8 @@ def _totals(snapshot: Snapshot, settings: Settings) -> Mapping[str, int]:
     used: Counter[str] = Counter()
     for parent, count in totals.items():
         used[_type_of(parent, settings)] += count
-    # Sort by name, so that a type's maximum excludes the same devices in each audit: libvirt's order is arbitrary.
+    # Devices that would exceed a type's maximum offer nothing. Sort by name, so that these are always the same devices:
+    # libvirt's order is arbitrary.
     for device in sorted(devices.mdev_parents, key=lambda parent: parent.name):
         bound = bound_to(device.name, settings)
         offered = [one.available_instances for one in device.types if bound and one.type_id == bound.type_id]

@@ -104,7 +104,10 @@ def managed(view: PlacementView | None) -> tuple[Provider, ...]:
 
 @for_the_same_arguments
 def pci_view(snapshot: Snapshot, settings: Settings) -> PciView:
-    """Return the view that all decisions about PCI are based on. Without host facts, the view has no offers."""
+    """Return the facts about PCI devices that all decisions about PCI are based on.
+
+    If the host was not read, the view contains no devices of the host.
+    """
     host, placement, root = snapshot.host.value, snapshot.placement.value, snapshot.observed_root
     offered = offers(host.devices.pci if host and host.devices else (), settings.pci.specs)
     observed = children(placement, root.name) if root else {}
@@ -120,8 +123,8 @@ def pci_view(snapshot: Snapshot, settings: Settings) -> PciView:
         conflicts=found,
         frozen=frozen,
         observed=observed,
-        # A virtual function whose parent is unknown may belong to any device that seems gone, and the provider of its
-        # parent must stay. So no device counts as gone then.
+        # If a virtual function does not name its parent, the parent may be a device that seems gone. Its provider must
+        # stay, so no device counts as gone.
         gone={} if any(conflict.address is None for conflict in found) else gone,
         allocations=allocated,
         from_files=from_files,
@@ -159,9 +162,9 @@ def _held(allocations: Mapping[str, tuple[Allocation, ...]], provider: Provider 
 def _used_otherwise(
     offered: Mapping[str, Offer], observed: Mapping[str, Provider], allocated: Mapping[str, tuple[Allocation, ...]]
 ) -> Iterable[Conflict]:
-    """Yield a conflict for each offer whose provider has allocations of a class that the offer does not have.
+    """Yield a conflict for each PCI device whose resource class changed while the old class has allocations.
 
-    The devices have another class now, but Placement refuses to remove the old class while it is in use.
+    Placement refuses to remove a class that is in use.
     """
     for address, offer in offered.items():
         others = sorted(set(_held(allocated, observed.get(key_of(address).name))) - set(offer.classes))

@@ -32,7 +32,10 @@ _IO_HEAVY = ("num_vm_building", *(f"{_TASK}{task}" for task in _IO_HEAVY_TASKS))
 def usage(
     taken: Occupied, view: ResourceView, settings: Settings, stored: Stats = (), uptime: str | None = None
 ) -> Usage:
-    """Return the usage. ``stored`` are the record's present stats; ``uptime`` is the uptime text for the new stats."""
+    """Return the values for the usage columns of nova's table compute_nodes.
+
+    ``stored``: what the column ``stats`` has now. ``uptime``: the host's uptime, as a text for the new ``stats``.
+    """
     memory = settings.reserved_host_memory_mib + sum(one.flavor.memory_mib for one in taken.occupancies)
     disk = _disk_gib(taken.occupancies, view, settings)
     counts = _counts(one.instance for one in taken.occupancies if one.cause is Cause.INSTANCE)

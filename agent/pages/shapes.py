@@ -69,7 +69,7 @@ def rule(x1: float, y1: float, x2: float, y2: float, look: str = "axis") -> Shap
 
 
 def text_width(text: str, size: float = TYPE) -> float:
-    """Return the estimated width of a text, in units."""
+    """Return the estimated width of a text, in the picture's units (SVG user units)."""
     wide = sum(unicodedata.east_asian_width(character) in _WIDE for character in text)
     return (wide + (len(text) - wide) * _PER_CHARACTER) * size
 

@@ -16,8 +16,8 @@ class HostCpu:
 
     ``features`` are the features that libvirt lists for the host, and those that the host's CPU model implies (libvirt
     expands the model by baselineCPU). ``features`` is None if libvirt reports neither a model nor features.
-    ``maxphysaddr`` is (mode, bits) from libvirt's element of this name, in which bits may be None; None without this
-    element.
+    ``maxphysaddr`` has the attributes (mode, bits) of libvirt's element ``<maxphysaddr>``, None if there is no element.
+    Only ``bits`` may be missing in the element.
     """
 
     arch: str
@@ -110,7 +110,7 @@ class MissingPart:
 
     @property
     def name(self) -> str:
-        """The part's name for messages, with its detail."""
+        """The name of this part for messages, such as ``features of CPU model Westmere``."""
         return f"{self.part.value} {self.detail}".rstrip()
 
 
@@ -118,10 +118,10 @@ class MissingPart:
 class Capabilities:
     """All capabilities of one libvirt connection.
 
-    ``domain`` is sorted by architecture and machine type; None if libvirt's driver has no getDomainCapabilities. If
-    libvirt cannot run the emulator of an architecture, neither ``domain`` nor ``missing`` contains the architecture, as
-    in nova. ``model_features`` has pairs of a CPU model and its features. The agent reads these pairs only for the
-    models that nova gives to guests with ``cpu_mode`` custom or none.
+    ``domain``: sorted by architecture and machine type; None if libvirt's driver has no getDomainCapabilities. Like
+    nova, the agent leaves out an architecture whose emulator libvirt cannot run. ``missing``: the parts that could not
+    be read. ``model_features``: pairs of a CPU model and its features, only for the models that nova gives to guests
+    with ``cpu_mode`` custom or none.
     """
 
     host_cpu: HostCpu

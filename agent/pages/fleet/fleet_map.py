@@ -1,4 +1,4 @@
-"""Section: the map, with one square for each host, the most harmful first.
+"""Section: the map, with one square for each host. The hosts with the worst problems come first.
 
 Up to MOST_SQUARES hosts, each square has a tooltip, and a link if the host has a row in the table of the worst hosts.
 With more hosts, neighbouring squares of one condition are drawn as one shape, so that the page stays small.
@@ -27,7 +27,7 @@ from agent.pages.shapes import WIDTH, number
 SIDE = 15.0
 A_ROW = 64
 MOST = 10_000
-#: Up to this number of hosts, each square is a shape of its own with a tooltip.
+#: Up to this number of hosts, each square is drawn separately, with a tooltip. With more hosts, squares are merged.
 MOST_SQUARES = 2_000
 _FILLS = {
     Meaning.COUNTED: "in-counted",

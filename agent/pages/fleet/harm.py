@@ -16,8 +16,8 @@ from agent.pages.sizes import FIRST_CLASSES
 
 #: A text that describes the order of ``by_harm``, for the captions of the page.
 IN_WORDS = (
-    "by harm and not by state: first what is sold twice, even with warnings only, then errors and what is "
-    "wasted (the most VCPU, then PCPU, RAM and disk first), then hosts that are not known, then warnings"
+    "first hosts with resources that are sold twice, then hosts with errors or wasted resources (largest amounts first), then "
+    "hosts whose state is not known, then hosts with warnings"
 )
 #: The conditions of hosts whose state is unknown or only partly known.
 NOT_KNOWN = frozenset({Condition.NEVER, Condition.SILENT, Condition.UNREADABLE, Condition.PARTIAL})
@@ -26,23 +26,24 @@ _CALM = frozenset({Condition.CLEAN, Condition.AWAITED})
 
 
 def by_harm(rows: Iterable[HostRow]) -> list[HostRow]:
-    """Return the rows, the most harmful host first. Hosts with equal harm are in the order of their names."""
+    """Return the rows in the order of ``IN_WORDS``, the host with the worst problems first; equal hosts by name."""
     return sorted(rows, key=_place)
 
 
 def is_calm(row: HostRow) -> bool:
     """Return whether the host needs no attention.
 
-    This is so if two conditions hold. The host is clean, or its first message is not overdue yet. No amount of the host
-    is sold twice or wasted.
+    Its last audit found nothing, or the agent has just started and need not have sent a message yet. Also, no resources
+    of the host are sold twice or wasted.
     """
     return row.condition in _CALM and not sold_twice_of(row) and not wasted_of(row)
 
 
 def sold_twice_of(row: HostRow) -> Mapping[str, int]:
-    """Return the host's amounts that are sold twice, by class.
+    """Return the host's amounts that are sold twice, by class: they are in use, but Placement counts them as free.
 
-    These amounts are promised but not allocated, or guests and volumes unknown to the cloud use them without a reserve.
+    Either Placement lacks an instance's allocation, or a guest or volume that nova does not know uses them, and no
+    ``reserved`` amount covers it.
     """
     if row.seen is None:
         return {}

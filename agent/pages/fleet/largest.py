@@ -13,8 +13,8 @@ from agent.pages.fleet.wording import amounts, marked_names, some
 from agent.pages.page import Section
 from agent.pages.tables import NOT_KNOWN, cut
 
-#: The maximum number of consumers in the table. It must not exceed the number that report_file.py keeps of each host
-#: (MOST_LARGEST), because the table could then miss a consumer.
+#: The maximum number of consumers in the table. report_file.py keeps the MOST_LARGEST largest consumers of each host:
+#: a larger table could miss one.
 MOST_LISTED = 10
 _MOST_HOSTS = 3
 _HEADING = "Consumers with the most VCPU"
@@ -24,8 +24,8 @@ def largest(facts: FleetFacts) -> Section:
     """Return the section."""
     if facts.details is None:
         text = (
-            "Messages do not name the consumers. To get these details, make the page from report files: stocktake "
-            "report --html FILE --fleet DIR."
+            "This page was made from the agents' messages. Messages do not name the consumers. To see them, make the "
+            "page from report files: stocktake report --html FILE --fleet DIR."
         )
         return Section(id="largest", heading=_HEADING, blocks=(Paragraph(text=text),))
     table = _table(facts)
@@ -64,5 +64,7 @@ def _table(facts: FleetFacts) -> Table:
             )
             for uuid in most
         ),
-        foot="Other consumers may have as many: all in this table have the same number." if equal else "",
+        foot="All consumers in this table have the same number of CPUs. Others may have this number too."
+        if equal
+        else "",
     )

@@ -18,13 +18,13 @@ from agent.pages.tables import cut
 MOST_LISTED = 12
 _HEADING = "What changed last"
 _OF_REPORTS = (
-    "These are the newest findings of all hosts. Reports do not contain repairs: heal, undo and adopt are in the "
-    "section Journal of each host's own page (stocktake report --html FILE on that host)."
+    "These are the newest findings of all hosts. Reports do not contain repairs. To see the repairs by heal, undo and "
+    "adopt, make the host's own page (stocktake report --html FILE on that host) and read its section Journal."
 )
 _OF_MESSAGES = (
     "A message names only the oldest finding of each code, so a later finding of the same code is not here. Messages "
-    "do not contain repairs: heal, undo and adopt are in the section Journal of each host's own page (stocktake "
-    "report --html FILE on that host)."
+    "do not contain repairs. To see the repairs by heal, undo and adopt, make the host's own page (stocktake report "
+    "--html FILE on that host) and read its section Journal."
 )
 
 
@@ -37,9 +37,10 @@ def newest(facts: FleetFacts) -> Section:
 
 
 def _found(facts: FleetFacts) -> Iterator[tuple[str, NewFinding]]:
-    """Yield pairs of a host and one of its newest findings.
+    """Yield (host, finding) for the findings that can be among the newest.
 
-    Messages name only the oldest finding of each code, so a page made from messages shows these oldest findings.
+    From reports, these are each host's newest findings. A message names only the oldest finding of each code, so from
+    messages, these are the oldest findings of each code.
     """
     if facts.details is not None:
         yield from ((host, each) for host, details in facts.details.items() for each in details.newest)

@@ -19,7 +19,7 @@ from agent.pages.page import Section
 from agent.pages.tables import was_unread
 
 MOST_LISTED = 30
-_HEADING = "Hosts not or only partly known"
+_HEADING = "Hosts whose state is not fully known"
 _ABSENT = frozenset({Condition.NEVER, Condition.SILENT, Condition.AWAITED})
 _READ_LITTLE = frozenset({"partial", "unreadable", "crashed"})
 _LOST = frozenset({"source-unavailable", "source-stale"})

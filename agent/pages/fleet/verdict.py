@@ -30,11 +30,11 @@ from agent.pages.page import Section
 from agent.pages.sizes import listed, with_class
 
 _NOT_KNOWN = "?"
-#: The maximum number of classes in the sentence about what is free.
+#: The maximum number of resource classes in the sentence "Free for the scheduler now: ...".
 _MOST_FREE = 6
 _NO_HOSTS = "there are no hosts"
 _NAMES = {"MEMORY_MB": "RAM", "DISK_GB": "disk"}
-#: The figure Hosts has a line such as ``5 clean + 2 error`` below its number. The line names the states in this order.
+#: The order of the states in the line ``5 clean + 2 error``, which is below the number of hosts.
 _BY_STATE = (Condition.CLEAN, *(each for each in reversed(Condition) if each is not Condition.CLEAN))
 _FINDINGS = (Condition.ERROR, Condition.UNRATED, Condition.WARNING, Condition.INFO)
 
@@ -60,22 +60,23 @@ def _free(facts: FleetFacts) -> Iterator[Paragraph]:
 
 
 def headline(facts: FleetFacts) -> str:
-    """Return the conclusion of the page in one sentence, which always names the number of hosts that are not known."""
+    """Return the page's heading: one sentence with the wasted amounts and the number of hosts that are not known."""
     unknown = hosts_and_files(facts.view.sums.not_known, facts)
-    rest = f"{_also_sold(facts)}; unknown for {unknown}" if unknown else _also_sold(facts)
+    rest = f"{_also_sold(facts)}; the amounts of {unknown} are not known" if unknown else _also_sold(facts)
     if not any(_is_known(row.seen) for row in facts.view.rows):
         none = _NO_HOSTS if not unknown else f"none of {unknown} could be read in full"
-        return f"It is not known what the cloud cannot sell: {none}{_also_sold(facts)}"
+        return f"It is not known how much is wasted: {none}{_also_sold(facts)}"
     leaked = facts.view.sums.leaked
     if not any(leaked.values()):
         known = sum(_is_known(row.seen) for row in facts.view.rows)
         return f"The cloud can sell everything that is free: nothing is wasted on {hosts(known)}{rest}"
     number = sum(bool(row.seen and _has(row.seen.leaked)) for row in facts.view.rows)
-    return f"The cloud cannot sell {amounts(leaked)}{_share(facts)}: wasted on {hosts(number)}{rest}"
+    why = f"Placement counts them as used on {hosts(number)}, although nothing uses them"
+    return f"The cloud cannot sell {amounts(leaked)}{_share(facts)}: {why}{rest}"
 
 
 def _also_sold(facts: FleetFacts) -> str:
-    """Return the part of the heading that says what is sold twice; "" if nothing is known to be sold twice."""
+    """Return the heading's part about amounts that Placement counts as free although they are in use; "" if none."""
     found = _sold_twice(facts).found
     sums = _added(found)
     are = "is" if sums.total() == 1 else "are"
@@ -102,11 +103,10 @@ def _figures(facts: FleetFacts) -> tuple[Figure, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sum:
-    """The wasted amounts of the fleet, or the amounts that are sold twice.
+    """One of the fleet's two sums: the wasted amounts, or the amounts that are in use but counted as free.
 
     ``found`` has the amounts of each host. ``codes`` are the codes of the findings about these amounts. ``unknown`` is
-    the number of hosts whose amounts are not known. Files that are no reports are counted apart, by
-    ``hosts_and_files``.
+    the number of hosts whose amounts are not known.
     """
 
     name: str
@@ -129,8 +129,8 @@ def _wasted(facts: FleetFacts) -> _Sum:
 def _sold_twice(facts: FleetFacts) -> _Sum:
     return _Sum(
         name="Sold twice",
-        text="amounts that are promised without an allocation, or used without a reserve by what the cloud does not "
-        "know: Placement may allocate these amounts again",
+        text="amounts that are in use, but that Placement may allocate again: an instance lacks its allocation, or a "
+        "guest or volume unknown to nova has no reserve",
         found=[(row, found) for row in by_harm(facts.view.rows) if (found := sold_twice_of(row))],
         codes=MISSING | UNKNOWN_USE,
         unknown=sold_twice_unknown(facts),
@@ -154,7 +154,7 @@ def _sum_figure(each: _Sum, facts: FleetFacts) -> Figure:
 
 
 def _of_hosts(each: _Sum, facts: FleetFacts) -> Iterator[str]:
-    """Yield a line about the host with the largest amounts, and a line about the host with the oldest finding."""
+    """Yield a line about the host that has most of the sum, and a line about the host with the oldest finding."""
     if not each.found:
         return
     first, most = min(each.found, key=lambda pair: most_first(pair[1]))
@@ -170,7 +170,7 @@ def _of_hosts(each: _Sum, facts: FleetFacts) -> Iterator[str]:
 
 
 def _of_silent(each: _Sum, facts: FleetFacts) -> Iterator[str]:
-    """Yield a line with the part of the sum that comes from silent hosts."""
+    """Yield a line: how much of the sum comes from the last reports of hosts that are silent now."""
     silent = [row for row in facts.view.rows if row.condition is Condition.SILENT]
     if not silent or not each.found:
         return
@@ -184,9 +184,9 @@ def _or_nothing(sums: Counter[str]) -> str:
 
 
 def _twice(each: _Sum, facts: FleetFacts) -> Iterator[str]:
-    """Yield a line about allocations on a second host that are not in the sum ``Wasted``.
+    """Yield a line about surplus allocations that are not in the sum ``Wasted``.
 
-    These are allocations of a consumer that has allocations on another host too, and no host counts them as wasted.
+    A consumer has allocations on two hosts, but neither host counts its own part as wasted.
     """
     if each.codes != LEAKING:
         return
@@ -194,11 +194,11 @@ def _twice(each: _Sum, facts: FleetFacts) -> Iterator[str]:
     if number:
         consumers = counted(number, "consumer has", "consumers have")
         where = "on a second host (section Consumers on several hosts)"
-        yield f"not in the sum: {_or_nothing(sums)} that {consumers} {where}"
+        yield f"not in the sum: {consumers} {_or_nothing(sums)} {where}"
 
 
 def _began(row: HostRow, codes: frozenset[str]) -> str:
-    """Return when the host's oldest finding with one of these codes was first seen; "" if the message does not say."""
+    """Return when the host's oldest finding with one of these codes was first seen; "" if that is not known."""
     times = oldest(row)
     return min((times[code] for code in codes if code in times), default="")
 
@@ -243,7 +243,7 @@ def _unknown(facts: FleetFacts) -> Figure:
     )
     total = hosts_and_files(sum(number for number, _ in kinds), facts)
     return Figure(
-        name="Not or only partly known",
+        name="State not fully known",
         amounts=(total or hosts(0),),
         meaning=Meaning.UNREAD if total else Meaning.COUNTED,
         text=", ".join(f"{number} {words}" for number, words in kinds if number) + _also_counted(unread)
@@ -252,10 +252,12 @@ def _unknown(facts: FleetFacts) -> Figure:
 
 
 def _also_counted(unread: Sequence[HostRow]) -> str:
-    """Return a text that says in which states the figure Hosts counts these hosts; "" if there are no such hosts."""
+    """Return a text with the states of hosts that could not read every source; "" if there are no such hosts."""
     states = Counter(WORDS[row.condition] for row in unread)
     named = ", ".join(f"{number} {word}" for word, number in sorted(states.items()))
-    return f"; the figure Hosts counts the hosts that could not read every source as: {named}" if named else ""
+    return (
+        f"; in the figure Hosts, the hosts that could not read every source have these states: {named}" if named else ""
+    )
 
 
 def _sources(rows: Sequence[HostRow]) -> str:

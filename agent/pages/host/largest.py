@@ -33,7 +33,7 @@ class _Owner(NamedTuple):
 
 
 def largest(facts: HostFacts) -> tuple[Table, ...]:
-    """Return the table; () if no consumer has VCPU or PCPU."""
+    """Return the table of the consumers with the most CPUs; () if no consumer has VCPU or PCPU."""
     rows: dict[str, list[LedgerRow]] = defaultdict(list)
     for row in facts.report.ledger:
         if row.consumer_uuid and not row.outside_tree:
@@ -46,8 +46,8 @@ def largest(facts: HostFacts) -> tuple[Table, ...]:
     is_unread = bool(facts.missing("placement"))
     table = Table(
         id="largest-consumers",
-        caption=f"The {len(shown)} of {len(found)} consumers with the most VCPU and PCPU. The largest amount is the "
-        "largest of what is promised, held and recorded",
+        caption=f"The {len(shown)} of {len(found)} consumers with the most VCPU and PCPU. Column largest amount: what "
+        "nova's flavor, the guest on the host or Placement says, whichever is most",
         columns=(
             Column(heading="consumer"),
             Column(heading="uuid", is_code=True),

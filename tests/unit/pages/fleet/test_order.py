@@ -164,9 +164,9 @@ def test_an_expected_host_without_a_report_is_unknown_and_a_bad_file_is_no_host(
     page = fleet_page(facts_of(documents, [fleet.name(1), fleet.name(5)]))
     text = rendered(page)
     files = "1 file that is not a report"
-    assert figure(page, "Not or only partly known").amounts == (f"2 hosts and {files}",)
+    assert figure(page, "State not fully known").amounts == (f"2 hosts and {files}",)
     assert tables(page)["unknown-host-list"].caption.startswith("2 of 2 hosts. ")
-    assert f"unknown for 2 hosts and {files}" in page.heading
+    assert f"the amounts of 2 hosts and {files} are not known" in page.heading
     assert "Wasted amounts are unknown for 2 hosts" in text
     assert "These numbers of hosts may differ" in text
     assert f"Capacity and free amounts are unknown for 2 hosts: {fleet.name(3)}, {fleet.name(5)}." in text
@@ -217,7 +217,7 @@ def test_a_consumer_on_two_hosts_is_repaired_on_the_host_without_the_instance():
     assert what[fleet.name(41)] == f"not at fault: Placement counts 1 consumer of this host on {fleet.name(40)} too"
     assert not what[fleet.name(40)].startswith("not at fault")
     assert figure(page, "Hosts").lines[1].startswith("1 of the hosts with an error is not at fault")
-    assert "not in the sum: 4 VCPU that 1 consumer has on a second host" in figure(page, "Wasted").lines[0]
+    assert "not in the sum: 1 consumer has 4 VCPU on a second host" in figure(page, "Wasted").lines[0]
     assert "Free after heal does not yet contain 4 VCPU that 1 consumer has on a second host." in rendered(page)
 
 
