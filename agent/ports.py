@@ -30,7 +30,7 @@ class Deadline:
         return cls(time.monotonic() + seconds, seconds)
 
     def plus(self, seconds: float) -> Deadline:
-        """Return a deadline that is ``seconds`` later and has the same ``allowed_s``."""
+        """Return a deadline that is ``seconds`` later. ``allowed_s``, which error messages show, stays the same."""
         return Deadline(self.at + seconds, self.allowed_s)
 
     def left_s(self) -> float:
@@ -53,12 +53,12 @@ class HostSource(Protocol):
 
 
 class StorageSource(Protocol):
-    """Reads one kind of storage."""
+    """Reads one kind of storage, such as LVM or Ceph."""
 
     name: str
 
     def read(self, deadline: Deadline) -> StorageFacts:
-        """Return all facts of this kind of storage. Raises SourceError."""
+        """Read the storage. Raises SourceError."""
         ...
 
 
@@ -68,9 +68,9 @@ class ImageSource(Protocol):
     name: str
 
     def read(self, disks: frozenset[GuestFile], deadline: Deadline) -> StorageFacts:
-        """Return the sizes of ``disks`` and the image store. Raises SourceError.
+        """Return the sizes of the files ``disks``, and of all files in nova's instances folder. Raises SourceError.
 
-        Returns the same object as before while no new measurement is due.
+        Until a new measurement is due, the result is the object that the last call returned.
         """
         ...
 
@@ -109,7 +109,7 @@ class StateSource(Protocol):
     def migrations_of(self, host: str, instances: frozenset[str], deadline: Deadline) -> AllMigrations:
         """Return all undeleted migrations of these instances, also those between other hosts, which ``read`` omits.
 
-        Raises SourceError. The heartbeat is that of ``host``, as in ``pulse``.
+        The result also has the heartbeat that ``pulse`` would return for ``host``. Raises SourceError.
         """
         ...
 
@@ -174,24 +174,25 @@ class Reshaper(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewRequest:
-    """What an audit reads from Placement. A consumer's record has all its allocations, in this tree and elsewhere.
+    """What an audit reads from Placement. A consumer's record has all its allocations, on this host and elsewhere.
+
+    Which consumers' records:
+
+    - ``consumer_reads``: the maximum number of records of suspicious, new or changed consumers.
+    - ``suspects``: consumers that looked wrong in the last audit. They come first.
+    - ``reported``: consumers in reported findings. They are read again if the generation of one of their providers
+      changed. The consumer's own generation does not suffice: it starts again when an instance moves.
+    - ``unsuspicious_reads``: the number of further records, of all other consumers. Records that were never read come
+      first, then those that were read longest ago. None: all records that the reader does not have yet.
+    - ``shared_reads``: the maximum number of consumers for which to read allocations on sharing providers. 0: do not
+      look for sharing providers.
+
+    What else:
 
     - ``fresh_allocations``: read allocations even if no generation changed.
-    - ``consumer_reads``: the maximum number of consumers' records to read. The reader reads the records of consumers
-      that are new to it and of consumers whose generation has changed. It begins with ``suspects``, consumers that
-      looked wrong in the last audit.
-    - ``reported``: consumers named by reported findings. If the generation of one of their providers changed, the
-      reader reads their records again, within ``consumer_reads``. The generation of a consumer that was deleted and
-      created again (as in every move of an instance) starts from 0, so an equal generation of the consumer proves
-      nothing.
-    - ``unsuspicious_reads``: the number of additional records to read, of consumers that are not suspects, are in no
-      reported finding and did not appear or change since the last read. The reader takes the records that it never
-      read, then those that it read longest ago. None: read all records that the reader does not have yet.
-    - ``shared_reads``: this concerns the providers that share with this host's root. The reader reads the
-      allocations on them for at most this number of consumers, ``suspects`` first. 0: do not search for them.
     - ``everything``: read everything again, except the records of consumers whose generation is unchanged.
     - ``usages``: compare the usages that Placement counts with the allocations that Placement lists, one request for
-      each provider. Unless ``spares_nothing``, compare only where the last complete comparison found a difference.
+      each provider. If requests should be spared, compare only the providers that differed last time.
     """
 
     root_uuid: str
@@ -212,14 +213,17 @@ class ViewRequest:
 
 
 class PlacementReader(Protocol):
-    """Reads this host's provider tree with as few requests as the generations allow."""
+    """Reads this host's provider tree. To save requests, it keeps details of providers with unchanged generations."""
 
     def view(self, request: ViewRequest) -> PlacementView:
         """Return the current provider tree. Raises PlacementError."""
         ...
 
     def orphans(self, view: PlacementView, uuids: frozenset[str]) -> PlacementView:
-        """Return ``view`` and the trees of these orphaned nodes, with allocations read now. Raises PlacementError."""
+        """Return ``view``, to which the trees of these orphaned compute nodes are added. Raises PlacementError.
+
+        A compute node is orphaned if libvirt does not report it any more. Its allocations are read now.
+        """
         ...
 
     def forget(self) -> None:
@@ -239,7 +243,7 @@ class Reporter(Protocol):
 
 
 class EventSource(Protocol):
-    """Requests audits when something happens; each source has its own thread."""
+    """Asks for an audit when something changes on the host or in the cloud. Each source has its own thread."""
 
     def start(self, notify: Callable[[str], None]) -> None:
         """Start the source: it calls ``notify`` with a reason to audit, from any thread. ``notify`` returns at once."""

@@ -1,4 +1,4 @@
-"""Guard "identity": refuse repairs while anything contradicts the identity of this host's provider.
+"""identity: refuse every repair while anything contradicts the identity of this host's provider.
 
 The ``compute_id`` file, the provider's name in Placement and nova's compute node record must all confirm that the
 provider is this host's. After a cloned disk, a renamed host or a restored database, the agent may take the provider of

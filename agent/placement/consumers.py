@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from agent.model.placement import Allocation, ConsumerRecord, Provider
 from agent.ports import AllocationWriter, ViewRequest
 
-#: The type of the tree's providers, each with its allocations.
+#: A type: the providers of this host's tree, each with the allocations on it.
 Held = tuple[tuple[Provider, tuple[Allocation, ...]], ...]
 #: The tree's providers on which one consumer has allocations, as sorted pairs of uuid and generation.
 _Holders = tuple[tuple[str, int | None], ...]
@@ -29,10 +29,11 @@ _Holders = tuple[tuple[str, int | None], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Known:
-    """A consumer's record; ``read_in`` is the number of the tree read in which the record was read.
+    """A consumer's record from Placement, with values that show later whether the record is still current.
 
-    ``listed_generation`` is the consumer's generation in the tree's allocations at that time; ``holders`` are the
-    tree's providers on which the consumer had allocations, with the providers' generations.
+    The reader numbers its reads of the provider tree: ``read_in`` is the number of the read that included this record.
+    ``listed_generation`` was the consumer's generation then. ``holders`` are the providers on which the consumer had
+    allocations then, with their generations.
     """
 
     listed_generation: int | None
@@ -61,19 +62,19 @@ class Consumers:
         return tuple(known.record for known in self.known)
 
 
-#: The argument ``last`` of the first tree read: no consumer is known yet.
+#: What is known of consumers before the provider tree is read for the first time.
 NO_CONSUMERS = Consumers()
 
 
 def read_consumers(source: AllocationWriter, last: Consumers, held: Held, request: ViewRequest) -> Consumers:
     """Return the consumers' records: old records that are still current, and those read now. Raises PlacementError.
 
-    An unchanged consumer generation does not prove that a record is current. Placement deletes a consumer that loses
-    its last allocation. If the consumer gets a new allocation, its generations start again and may repeat an old one.
-    But each new allocation raises the generation of its provider.
+    A consumer in a finding is read again when the generation of one of its providers has changed, and not before. So a
+    finding that stays for days costs no requests while nothing changes.
 
-    So if a finding names a consumer, the consumer's record is read again when the generation of one of its providers
-    has changed, and not before. A finding that stays for days therefore costs no requests while nothing changes.
+    The consumer's own generation would not suffice. Placement deletes a consumer without allocations, and later counts
+    the generation of the same consumer from the start again, so an old number can return. But every new allocation
+    raises the provider's generation.
     """
     reads = last.reads + 1
     generations = _generations(held)
@@ -112,9 +113,10 @@ def _holders(held: Held) -> dict[str, _Holders]:
 
 
 def _awaited(last: Consumers, generations: Mapping[str, int]) -> frozenset[str]:
-    """Return the consumers that are new or changed since the last tree read, and those still in ``last.awaited``.
+    """Return the consumers whose records should be read soon, because the consumers are new or changed.
 
-    The result is empty in the first read: no consumer is known to be new, and many may have existed for years.
+    This includes consumers that the last read left for later, ``last.awaited``. The first read cannot tell which
+    consumers are new, so its result is empty.
     """
     if not last.reads:
         return frozenset()
@@ -125,7 +127,7 @@ def _awaited(last: Consumers, generations: Mapping[str, int]) -> frozenset[str]:
 def _at_once(
     request: ViewRequest, generations: Mapping[str, int], current: frozenset[str], awaited: frozenset[str]
 ) -> list[str]:
-    """Return the consumers whose records this tree read must include, suspects first."""
+    """Return the consumers to read now: first the suspects (they looked wrong in the last audit), then the others."""
     others = generations if request.unsuspicious_reads is None else awaited
     wanted = dict.fromkeys((*(uuid for uuid in request.suspects if uuid in generations), *sorted(others)))
     return [uuid for uuid in wanted if uuid not in current]
@@ -134,10 +136,10 @@ def _at_once(
 def _in_turn(
     request: ViewRequest, generations: Mapping[str, int], current: Mapping[str, _Known], chosen: frozenset[str]
 ) -> Iterable[str]:
-    """Return the consumers that are next in rotation: at most ``request.unsuspicious_reads``, and none of ``chosen``.
+    """Return at most ``request.unsuspicious_reads`` more consumers to read, without those in ``chosen``.
 
-    First come consumers without a current record. Among them, the consumer with the highest generation comes first: its
-    allocations were written most often, for example by moves. Then come the consumers whose record is the oldest.
+    Consumers whose record the agent does not have come first. Among them, the highest generation comes first: these
+    allocations were written most often, for example by moves. Then come the consumers that were read longest ago.
     """
     if not request.unsuspicious_reads:
         return ()

@@ -93,8 +93,8 @@ class _Course:
         if isinstance(write, CreateProvider):
             self.unmade.add(write.provider_uuid)
         if isinstance(write, CreateProvider | PutInventories):
-            # The plan may move a class from this provider to a new child. Without this write both providers would offer
-            # the class, so create no child.
+            # The plan may move a class from this provider to a new child. If this write is skipped, the provider keeps
+            # the class. So create no child: both would offer the class.
             self.childless.add(write.provider_uuid)
 
     def applied(self, requests: int) -> Applied:
@@ -175,11 +175,11 @@ class TreeWriter:
         return sent
 
     def _learn_unknown(self, write: PutTraits, course: _Course, error: PlacementRejected) -> None:
-        """Find the traits of the write that Placement does not know, and record the standard traits among them.
+        """Find the traits of the write that Placement does not know. Later writes omit the standard traits among them.
 
-        The plan's later writes omit the recorded traits. Raises GenerationConflict if Placement does not know a custom
-        trait, or knows all traits of the write by now: then the next attempt may succeed. The error's text names the
-        unknown traits, but may be cut off. So the agent compares the write with Placement's list of traits.
+        The text of ``error`` may be cut off, so the agent asks Placement for all traits that it knows.
+
+        Raises GenerationConflict if another attempt may succeed: a custom trait is unknown, or no trait is unknown now.
         """
         missing = frozenset(write.traits) - self._client.get("/traits", MINIMUM, wire.parse_trait_names)
         standard = {name for name in missing if not name.startswith(CUSTOM)}
@@ -219,7 +219,10 @@ class TreeWriter:
                 return put(path("aggregates"), MINIMUM, body, wire.parse_aggregates).generation
 
     def _create(self, write: CreateProvider) -> int:
-        """Create the provider and return its generation. Raises GenerationConflict and the errors of ``_not_new``."""
+        """Create the provider and return its generation.
+
+        Raises GenerationConflict, and DuplicateName or ProviderElsewhere if the name or uuid is taken (``_not_new``).
+        """
         try:
             body = wire.render_provider(write)
             created = self._client.post("/resource_providers", MINIMUM, body, wire.parse_provider)
@@ -234,10 +237,11 @@ class TreeWriter:
     def _not_new(self, write: CreateProvider, error: DuplicateName) -> PlacementError:
         """Return the error for a provider whose name or uuid is taken. Placement has one error code for both cases.
 
-        The error is DuplicateName if only the name is taken. Otherwise a provider with the uuid exists. The error is
-        GenerationConflict if the plan creates a root, or if this provider is already below its planned parent. It is
-        ProviderElsewhere if this provider is anywhere else. The text of Placement's answer cannot decide this: if name
-        and uuid are both taken, it names only one of them, and which one depends on Placement's database.
+        - DuplicateName: only the name is taken.
+        - GenerationConflict: a provider with this uuid exists in the planned place. Another client has created it.
+        - ProviderElsewhere: a provider with this uuid exists in another place.
+
+        The function looks for the uuid in Placement, because the text of Placement's answer does not say enough.
         """
         tree = {provider.uuid: provider for provider in listed(self._client, in_tree=write.provider_uuid)}
         if not tree:

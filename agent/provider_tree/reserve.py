@@ -1,8 +1,8 @@
-"""Decide ``reserved`` of one class: the operator's own reserve plus usage that nova does not know.
+"""Decide ``reserved`` of one class: the operator's own reserve plus what guests and volumes unknown to nova use.
 
-Capacity is (total − reserved) × ratio, so a guest's demand is divided by the ratio before it is reserved. Bytes are
-physical and are not divided. Only the sum of all use is rounded. ``reserved`` never exceeds the total, because
-Placement would answer 400.
+Placement computes the capacity as (total − reserved) × ratio. At ratio 4, a reserve of 1 CPU takes 4 VCPU from the
+capacity. So the VCPU of an unknown guest are divided by the ratio. Disk space in bytes is not divided. Only the sum is
+rounded. ``reserved`` never exceeds the total, because Placement would answer 400.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ HELD_TERM = "kept-from-placement"
 def raised(
     inventory: Inventory, own_terms: Iterable[tuple[str, int]], unmanaged: Iterable[Claim], settings: Settings
 ) -> tuple[Inventory, ReserveTerms]:
-    """Return the inventory with unmanaged use added to ``reserved``, and the terms of that sum.
+    """Return the inventory with a new ``reserved``, and the amounts that add up to ``reserved``.
 
-    The operator's ``own_terms`` are the first terms. ``reserved`` is at most the total; the excess is ``overflow``.
+    ``reserved`` is the sum of the operator's own reserve, ``own_terms``, and of what guests and volumes unknown to nova
+    use, ``unmanaged``. It is at most the total; ``overflow`` is what exceeds the total.
     """
     terms = list(own_terms)
     own = sum(value for _, value in terms)
@@ -55,7 +56,7 @@ def not_below(inventory: Inventory, terms: ReserveTerms, observed: Inventory | N
 
 
 def is_reserved(claim: Claim, settings: Settings) -> bool:
-    """Whether the configuration reserves this unmanaged use, so that the scheduler does not offer these resources."""
+    """Whether the configuration says to add this use by a guest or volume unknown to nova to ``reserved``."""
     policy = settings.unknown_guests if claim.cause is Cause.FOREIGN_GUEST else settings.foreign_volumes
     return claim.cause in UNMANAGED_CAUSES and policy is UnmanagedPolicy.RESERVE
 
@@ -71,9 +72,9 @@ def _reserve(claims: list[Claim], inventory: Inventory) -> int:
 
 
 def _split(claims: list[Claim], inventory: Inventory, amount: int) -> list[tuple[str, int]]:
-    """Return one whole number for each cause. The numbers add up exactly to ``amount``, the rounded sum of all claims.
+    """Divide ``amount``, the rounded sum of ``claims``, into one whole number for each cause of a claim.
 
-    ``stocktake explain`` shows these numbers as the terms of ``reserved``.
+    ``stocktake explain`` shows these numbers.
     """
     causes = sorted({claim.cause for claim in claims}, key=lambda cause: cause.value)
     shares: list[tuple[str, int]] = []
@@ -83,5 +84,5 @@ def _split(claims: list[Claim], inventory: Inventory, amount: int) -> list[tuple
         so_far.extend(claim for claim in claims if claim.cause is cause)
         shares.append((cause.value, _reserve(so_far, inventory) - before))
     if sum(share for _, share in shares) != amount:
-        raise AssertionError("the terms of a reserve do not add up to the reserve")
+        raise AssertionError("this is a bug: the parts of a reserved amount do not add up to the reserved amount")
     return shares

@@ -33,10 +33,9 @@ _Cells = tuple[str, str, str, str]
 
 
 def users(explanation: ClassExplanation) -> Iterator[Block]:
-    """Yield the table of the recorded book, without a title.
+    """Yield a table of the consumers that use the class, with the amounts in Placement.
 
-    If the amounts of a book differ from the recorded amounts, the book gets its own table. The title of this table is
-    the book's name and amount.
+    If nova's database ("promised") or the host ("held") has other amounts, another table with a title shows them.
     """
     tables = [(book, _users_of(explanation, book)) for book in explanation.books if book.amount is not None]
     titled: dict[tuple[_Cells, ...], list[Book]] = defaultdict(list)
@@ -54,14 +53,14 @@ def users(explanation: ClassExplanation) -> Iterator[Block]:
 
 
 def _is_uncompared(explanation: ClassExplanation, book: Book) -> bool:
-    """Return whether no amount of this book could be compared, because Placement was not read."""
+    """Return whether Placement was not read, so that no amount in ``book`` could be compared with it."""
     recorded = next(each for each in explanation.books if each.name == "recorded")
     rows = _rows(explanation, book)
     return recorded.amount is None and all(row.verdict is Verdict.UNKNOWN for row in rows)
 
 
 def _uncompared(explanation: ClassExplanation, book: Book) -> str:
-    """Return the line for a whole book: ``VCPU promised 16 (4 instances; not compared, Placement was not read)``."""
+    """Return one line for all amounts: ``VCPU promised 16 (4 instances; not compared, Placement was not read)``."""
     causes: dict[str, int] = defaultdict(int)
     for row in _rows(explanation, book):
         causes[row.cause] += 1
@@ -121,7 +120,7 @@ def _why(row: LedgerRow, explanation: ClassExplanation) -> str:
     if row.verdict in IN_ORDER:
         return row.settling
     if row.verdict is Verdict.UNKNOWN:
-        # If the agent does not keep the books of the class, a line below the tables already gives the reason.
+        # If the agent does not compare amounts of this resource class, a line below the tables already says why.
         return "" if explanation.not_counted else "a source that the verdict needs could not be read"
     host = _hosts(explanation).get(row.consumer_key)
     if row.verdict is Verdict.ALLOCATION_STALE_MOVE and host:

@@ -32,8 +32,8 @@ def cpus_unclear(scene: Scene, instance: Instance, rows: Iterable[Row]) -> str |
         return None
     if _is_pinned(instance) != ("PCPU" in promised):
         return (
-            "nova's NUMA cells of the instance and its flavor disagree whether the guest has dedicated CPUs; the image "
-            "may set hw_cpu_policy"
+            "nova's flavor and nova's NUMA topology of the instance disagree whether the guest has dedicated CPUs; the "
+            "image property hw_cpu_policy may be the cause"
         )
     root = scene.snapshot.observed_root
     offers_dedicated = root is not None and root.inventory("PCPU") is not None
@@ -48,7 +48,7 @@ def cpus_unclear(scene: Scene, instance: Instance, rows: Iterable[Row]) -> str |
 def guest_differs(rows: Iterable[Row]) -> str | None:
     """Return a reason if the guest in libvirt does not have the promised number of CPUs of a class, else None."""
     wrong = sorted(row.resource_class for row in rows if row.resource_class in _CPUS and row.held != row.promised)
-    return f"the guest in libvirt does not have the flavor's {', '.join(wrong)}" if wrong else None
+    return f"the guest in libvirt does not have the flavor's number of {', '.join(wrong)}" if wrong else None
 
 
 def _is_pinned(instance: Instance) -> bool:

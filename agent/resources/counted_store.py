@@ -17,7 +17,7 @@ from agent.resources.store_doubt import store_doubt
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedStore:
-    """The store's sizes in bytes; ``available_bytes`` is what guests may still take."""
+    """The sizes of the storage for instances' disks, in bytes. ``available_bytes`` is what guests may still take."""
 
     size_bytes: int
     used_bytes: int
@@ -25,14 +25,17 @@ class CountedStore:
 
 
 def counted_source(settings: Settings) -> str:
-    """Return the name of the source that measures the store; it depends on ``[libvirt] images_type``."""
+    """Return the name of the source that measures the storage of instances' disks (``[libvirt] images_type``)."""
     if settings.images_type == "rbd":
         return CEPH
     return LVM if settings.disk_group else FILESYSTEM
 
 
 def counted_store(snapshot: Snapshot, settings: Settings) -> CountedStore | None:
-    """Return the store's sizes; None if the source was not read or lacks the store, or if the store is in doubt."""
+    """Return the sizes of the storage for instances' disks; None if they are not known.
+
+    They are not known either if the storage may be a wrong one, for example because it is not mounted (store_doubt.py).
+    """
     if store_doubt(snapshot, settings) is not None:
         return None
     source = counted_source(settings)

@@ -1,4 +1,4 @@
-"""Decide PCPU: CPUs that one guest has to itself. The ratio is always 1.0 and nothing is reserved."""
+"""Decide the inventory of PCPU, the CPUs that one guest has to itself: ratio 1.0, and nothing is reserved."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ class Pcpu(cpus.CpuResource):
     def promised(self, occupancies: Iterable[Occupancy], settings: Settings) -> tuple[Claim, ...]:
         """Return, for each instance whose flavor requests PCPU, the requested amount.
 
-        If ``cpu_dedicated_set`` is not set, the result is empty, because vcpu.py then counts these CPUs as VCPU.
+        If ``cpu_dedicated_set`` is not set, the result is empty: the host has no PCPU, and vcpu.py counts the requested
+        CPUs as VCPU.
         """
         return promised_of("PCPU", occupancies) if cpus.dedicated_cpus(settings) else ()

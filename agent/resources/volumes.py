@@ -27,11 +27,11 @@ from agent.resources.thin import owed
 
 
 class OwnerKind(enum.Enum):
-    """The kinds of owners of a volume.
+    """The kinds of owners of an LVM volume.
 
-    PART: another volume includes the bytes of this volume. For example, the bytes of an origin include its snapshots.
-    THIN_POOL: a thin pool with an instance's disk. Each of its volumes gets a share of the pool's bytes, and the pool
-    keeps the rest.
+    PART: the bytes of this volume are counted with another volume. For example, a snapshot is counted with its origin.
+    THIN_POOL: a thin pool with an instance's disk. Each volume in the pool gets a share of the pool's bytes. Only the
+    bytes that are left are counted with the pool.
     """
 
     INSTANCE = "instance"
@@ -63,9 +63,8 @@ class OwnedVolume:
 
     ``owner_uuid``: uuid of the instance or domain (for an ORPHANED volume: the uuid in its name), else None.
     ``bytes_taken``: the extents of the volume and of all its parts; for a thin volume, its share of the thin pool.
-    ``free_bytes``: the part of a THIN_POOL's ``bytes_taken`` that guests can still get. The pool needs the rest for
-    metadata, spare and the copies of a mirror.
-    ``serves``: the path (``VG/LV``) of the volume whose bytes include this PART.
+    ``free_bytes``: only for a THIN_POOL: how many bytes of the pool guests can still get.
+    ``serves``: only for a PART: the path (``VG/LV``) of the volume with which its bytes are counted.
     """
 
     volume: Volume
@@ -132,17 +131,17 @@ def _row(volume: Volume, served: str, owner: _Owner, taken: Mapping[str, int], f
 def _share_out(
     volumes: Iterable[Volume], split: frozenset[str], served: Mapping[str, str], taken: dict[str, int]
 ) -> dict[str, int]:
-    """Divide the bytes of each pool in ``split`` (a thin pool with an instance's disk) among the pool's thin volumes.
+    """Divide the bytes of some thin pools among their thin volumes. Return how many bytes of each pool are left.
 
-    ``taken`` has the bytes by path. The function subtracts each thin volume's share from the pool's bytes, and adds the
-    share to the bytes of the path in ``served``. Return the bytes of each pool that no thin volume got, by path.
+    ``split`` has the paths of these pools. ``taken`` has the bytes of each volume by path: the function moves each thin
+    volume's share there from the pool to the volume (or to the volume that ``served`` has for it).
     """
     volumes_in: dict[str, list[Volume]] = defaultdict(list)
     room: dict[str, int] = {}
     for volume in volumes:
         if volume.path in split:
-            # Some of the pool's data may lie on a volume that belongs to another owner, if lvm2 allows that. Such data
-            # counts for that owner, not for the pool. So at most the pool's bytes in ``taken`` are divided.
+            # Do not give the thin volumes more bytes than are counted with the pool: lvm2 may allow that part of the
+            # pool's data is on a volume that belongs to somebody else.
             room[volume.path] = min(volume.size_bytes, taken[volume.path])
         elif (pool := _pool(volume)) in split:
             volumes_in[pool].append(volume)
@@ -159,20 +158,24 @@ def _share_out(
 def _claimed(
     volumes: Iterable[Volume], instances: frozenset[str] | None, users: Mapping[str, str] | None
 ) -> dict[str, _Owner]:
-    """Return, by path, the owner of each volume whose name or user decides the owner. Hidden volumes are left out."""
+    """Return {path: owner} for volumes whose owner is clear from their name or from the domain that uses them.
+
+    Hidden volumes are left out.
+    """
     found = ((volume.path, _claim(volume, instances, users)) for volume in volumes if not volume.hidden)
     return {path: owner for path, owner in found if owner is not None}
 
 
 def _claim(volume: Volume, instances: frozenset[str] | None, users: Mapping[str, str] | None) -> _Owner | None:
-    """Return the owner by the first of four rules that applies; None if no rule applies.
+    """Return the owner of a volume, None if none of these rules applies. The first rule that applies counts.
 
-    The rules in order: the instance in the volume's name; block storage, by the name; the domain that uses the volume;
-    an orphan, if the name has the uuid of an instance that does not belong on this host.
+    1. The name has the uuid of an instance: the instance, if it belongs on this host; unknown, if nova was not read
+       (``instances`` is None).
+    2. The name is one that cinder uses: block storage, even if a domain uses the volume.
+    3. A domain uses the volume: the domain.
+    4. The name has the uuid of an instance that does not belong on this host: an orphan.
 
-    If ``instances`` is None (nova's state was not read), a volume with an instance's name has an unknown owner. If
-    ``users`` is None (libvirt was not read), the last two rules are skipped. A block storage volume that a domain uses
-    still belongs to block storage, because no flavor includes the size of such a volume.
+    Rules 3 and 4 are skipped if libvirt was not read (``users`` is None).
     """
     instance = instance_of_volume(volume.name)
     if instance and instances is None:
@@ -209,17 +212,17 @@ def device_paths(volume: Volume) -> tuple[str, str]:
 
 
 def _served(volumes: tuple[Volume, ...], claimed: Mapping[str, _Owner], split: frozenset[str]) -> dict[str, str]:
-    """Return, for each volume's path, the path of the volume that includes its bytes: itself or another volume."""
+    """Return, for each volume, the volume with which its bytes are counted: itself or another (as paths)."""
     paths = {volume.path for volume in volumes}
     step = {volume.path: target for volume in volumes if (target := _target(volume, split)) in paths}
     return {volume.path: _follow(volume.path, step, claimed) for volume in volumes}
 
 
 def _target(volume: Volume, split: frozenset[str]) -> str | None:
-    """Return the path of the volume that may include this volume's bytes: its parent, its origin or its pool.
+    """Return the path of the volume with which this volume's bytes may be counted: its parent, its origin or its pool.
 
-    Return None if there is no such volume, or if it would be a pool in ``split``, because each volume in such a pool
-    has bytes of its own. For a pool in ``split`` itself, return None too.
+    Return None if there is none. The pools in ``split`` and the volumes in them are counted separately: for them the
+    result is None too.
     """
     if volume.path in split:
         return None
@@ -241,9 +244,10 @@ def _pool(volume: Volume) -> str | None:
 
 
 def _follow(path: str, step: Mapping[str, str], claimed: Mapping[str, _Owner]) -> str:
-    """Go from ``path`` along ``step`` until a volume is in ``claimed`` or has no next step; return this volume's path.
+    """Follow ``step`` from volume to volume, beginning at ``path``. Return the path where this ends.
 
-    If the steps form a cycle, return ``path``.
+    It ends at the first volume in ``claimed``, or at a volume without a next step. If the steps form a cycle, return
+    ``path``.
     """
     seen = [path]
     while seen[-1] not in claimed and (target := step.get(seen[-1])) is not None:
@@ -254,12 +258,11 @@ def _follow(path: str, step: Mapping[str, str], claimed: Mapping[str, _Owner]) -
 
 
 def _pool_owners(volumes: tuple[Volume, ...], claimed: Mapping[str, _Owner], rest: _Owner) -> dict[str, _Owner]:
-    """Return, by path, the owners of pools that have no owner by name (``<vg>-pool`` belongs to block storage).
+    """Return the owners of pools, by path. Pools in ``claimed`` are left out: their name already says who owns them.
 
-    If a thin pool has an instance's disk, its owner is _SPLIT: its bytes are divided among its volumes. For all other
-    pools: if all volumes of the pool have the same owner, the pool has that owner. If the owner of any volume is
-    unknown, the pool's owner is unknown too. If all volumes belong to instances, the pool belongs to instances. In any
-    other case the pool's owner is ``rest``.
+    A thin pool with an instance's disk gets _SPLIT: its bytes are divided among its volumes. Any other pool has the
+    owner that all its volumes have; unknown, if a volume's owner is unknown; instances, if all volumes belong to
+    instances; else ``rest``.
     """
     thin = {volume.path for volume in volumes if volume.segment_type == "thin-pool" and _pool(volume) is None}
     step = {volume.path: user for volume in volumes if (user := _user(volume)) is not None}

@@ -16,10 +16,10 @@ _VAGUE = frozenset({"", "unknown"})
 
 
 def subjects_of(report: AuditReport, before: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return {id of a finding: its subject} for the current findings of the report and the findings that are gone.
+    """Return {id of a finding: what the finding is about}, for example ``instance web-1 UUID``.
 
-    ``before`` has the subjects of earlier audits. If this audit does not know the name of a finding's consumer, for
-    example because the consumer is gone, the earlier subject is used.
+    The result has the report's present findings and the findings that are gone. ``before`` has the results of earlier
+    audits: they still name a consumer that is gone.
     """
     findings = [seen.finding for seen in (*report.findings, *(gone.seen for gone in report.gone))]
     if not findings:

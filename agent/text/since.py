@@ -11,9 +11,9 @@ FORMS = "give a time such as 2026-11-22T03:00 (UTC), or how long ago: 90m, 36h, 
 
 
 def since(text: str, now: datetime.datetime) -> datetime.datetime:
-    """Return the point in time (with a zone) that ``text`` means at ``now``. Raises ValueError on any other text.
+    """Parse a time (``2026-11-22T03:00``), or how long before ``now`` (``36h``). Raises ValueError if it is neither.
 
-    A time without a zone is in UTC, like all times that the agent prints.
+    The result has a time zone. A time without a zone is in UTC, like all times that the agent prints.
     """
     ago = _AGO.fullmatch(text.strip())
     try:

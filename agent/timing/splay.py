@@ -1,8 +1,8 @@
-"""Decide at which fraction of a period a host acts, from the host's identity, so that a fleet needs no coordinator.
+"""Spread the periodic actions of a fleet's hosts over the period, without communication between the hosts.
 
-A host has the same phase (this fraction) after every restart. SHA-256 spreads the phases of hosts evenly, also of
-hosts that start together. Python's ``hash`` is unsuitable, because its result differs in each process. Each use of a
-phase needs its own salt, because two hosts with equal phases in one use must not have equal phases in another.
+Each host acts at its own phase: a fraction of the period, computed from the host's identity. The phase stays the same
+after a restart. SHA-256 spreads the phases evenly; Python's ``hash`` is unsuitable, because it differs in each process.
+Each kind of action needs its own salt: two hosts that share a phase for one kind should not share it for all.
 Pure: no I/O.
 """
 
@@ -19,16 +19,17 @@ def phase(identity: str, salt: str) -> float:
 
     The fraction is the first 52 bits of SHA-256 over salt and identity.
     """
-    # The salt's length comes first, so that ("ab", "c") and ("b", "ca") differ.
+    # The salt's length comes first, so that salt "a" with identity "bc" differs from salt "ab" with identity "c".
     text = f"{len(salt)}:{salt}{identity}"
     first = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> (64 - _BITS)
     return first / (1 << _BITS)
 
 
 def until_turn(now: float, period_s: float, part: float) -> float:
-    """Return the seconds in (0, period_s] from ``now`` to the next moment at phase ``part`` of the period.
+    """Return the seconds from ``now`` until the host's next turn: more than 0, at most ``period_s``.
 
-    ``now`` is in seconds since the epoch, the only origin that stays the same over restarts of the host.
+    The turns repeat every ``period_s``, at the fraction ``part`` of the period. ``now`` is in seconds since the epoch,
+    because a monotonic clock starts again when the host restarts.
     """
     waited = (now - part * period_s) % period_s
     # Rounding can make ``waited`` equal to the whole period, so that the difference is 0.

@@ -3,13 +3,12 @@
 Placement does not know these facts. The rules are nova's (nova/virt/hardware.py, numa_fit_instance_to_host):
 
 - Each guest cell has an equal share of the guest and needs a host cell of its own.
-- A guest cell must not exceed the host cell's total, even if the ratio is above 1. It must also not exceed the host
-  cell's free capacity (total times ratio, minus usage).
-- No ratio applies to pinned CPUs or to the memory of a guest with pinned CPUs.
-- Without a page size, a guest uses only the smallest pages, so huge pages reserved at boot do not count.
+- A guest cell must not exceed the host cell's total, even if the allocation ratio is above 1. It must also not exceed
+  the host cell's free capacity (total times ratio, minus usage).
+- No allocation ratio applies to pinned CPUs or to the memory of a guest with pinned CPUs.
+- A guest that requests no page size gets only the smallest pages. Memory in huge pages is not available to it.
 
-These rules do not refuse a guest that requests no cells and no page size; for such a guest the result is a note and
-no obstacle.
+These rules do not refuse a guest that requests no NUMA cells and no page size: the result is then only a note.
 """
 
 from __future__ import annotations
@@ -86,7 +85,7 @@ def rooms_of(report: AuditReport, root: Provider | None) -> tuple[CellRoom, ...]
 def cell_rooms(
     cells: Iterable[ViewCell], usages: Iterable[CellUsage], cpu_ratio: float, memory_ratio: float
 ) -> tuple[CellRoom, ...]:
-    """Return the free resources of each cell. The ratios are the allocation ratios of VCPU and MEMORY_MB."""
+    """Return the free resources of each NUMA cell. The ratios are the allocation ratios of VCPU and MEMORY_MB."""
     used = {usage.id: usage for usage in usages}
     return tuple(_room(cell, used[cell.id], cpu_ratio, memory_ratio) for cell in cells if cell.id in used)
 
@@ -110,7 +109,10 @@ def _room(cell: ViewCell, used: CellUsage, cpu_ratio: float, memory_ratio: float
 
 
 def host_obstacles(shape: GuestShape, rooms: Sequence[CellRoom]) -> tuple[Obstacle, ...]:
-    """Return the obstacles for the guest on this host; () if the guest requests neither cells nor a page size."""
+    """Return why the guest does not fit into this host's NUMA cells; () if it fits.
+
+    A guest that requests neither NUMA cells nor a page size always fits.
+    """
     if not shape.is_asked:
         return ()
     count = shape.cells or 1
@@ -141,10 +143,10 @@ def host_notes(shape: GuestShape, rooms: Sequence[CellRoom]) -> tuple[str, ...]:
 
 
 def service_notes(root_traits: frozenset[str], request: ResourceRequest) -> tuple[str, ...]:
-    """Return a sentence if the compute service is disabled and the request does not name COMPUTE_STATUS_DISABLED.
+    """Return a sentence if this host's compute service is disabled: nova-scheduler then excludes the host.
 
-    nova-scheduler forbids this trait in each request (compute_status_filter). A request typed by the operator does
-    not forbid the trait unless the operator adds it.
+    nova-scheduler adds the forbidden trait COMPUTE_STATUS_DISABLED to each request. An operator's request usually lacks
+    this trait, so the answer would not show why nova excludes the host. No sentence if the request names the trait.
     """
     if _DISABLED not in root_traits or _DISABLED in request.traits:
         return ()
@@ -168,9 +170,10 @@ def _takes(shape: GuestShape, room: CellRoom, count: int) -> bool:
 
 
 def _memory_room(shape: GuestShape, room: CellRoom) -> int | None:
-    """Return how many MiB a guest cell may have at most in this host cell.
+    """Return how many MiB a NUMA cell of the guest may have at most in this NUMA cell of the host.
 
-    Return None for a guest with a page size and only pinned CPUs: only the number of free pages limits its memory.
+    Return None if only the number of free pages limits the memory (``_takes_pages``). This is so for a guest that
+    requests a page size and has only pinned CPUs.
     """
     limits = []
     if shape.page is None:
@@ -213,7 +216,8 @@ def _short(resource_class: str, asked: str, wanted: int, available: int | None, 
         change = "ask for fewer NUMA cells (hw:numa_nodes)"
     else:
         who = f"each of the guest's {count} NUMA cells" if count > 1 else "the guest's NUMA cell"
-        words = f"{who} needs {asked}, and the host cell with the {_nth(count)}most room has only {available} left"
+        own = " in a host cell of its own" if count > 1 else ""
+        words = f"{who} needs {asked}{own}, and the host cell with the {_nth(count)}most room has only {available} left"
         change = f"ask for at most {max(available, 0) * count} {resource_class}, or for more cells (hw:numa_nodes)"
     return Obstacle(
         constraint=Constraint.NUMA_CELL,
@@ -245,10 +249,11 @@ def _short_of_pages(shape: GuestShape, rooms: Sequence[CellRoom], count: int) ->
     wanted = memory_mib * 1024 // size
     free = sorted((dict(room.pages).get(size, 0) for room in rooms), reverse=True)
     available = free[count - 1] if len(free) >= count else 0
+    own = " in a host cell of its own" if count > 1 else ""
     yield Obstacle(
         constraint=Constraint.HUGE_PAGES,
-        words=f"each guest cell needs {_counted(wanted, 'pages')} of {size} KiB for its {memory_mib} MiB, and the host "
-        f"cell with the {_nth(count)}most of these pages free has only {available}",
+        words=f"each guest cell needs {_counted(wanted, 'pages')} of {size} KiB for its {memory_mib} MiB{own}, and the "
+        f"host cell with the {_nth(count)}most free pages of this size has only {available}",
         change=f"release {_counted(wanted - available, 'pages')} of {size} KiB in one host cell, or ask for at most "
         f"{max(available, 0) * size // 1024} MiB per guest cell",
         resource_class="MEMORY_MB",
@@ -258,7 +263,7 @@ def _short_of_pages(shape: GuestShape, rooms: Sequence[CellRoom], count: int) ->
 
 
 def _no_topology(shape: GuestShape) -> Obstacle:
-    # A guest with a page size but no cells lacks pages and not cells, so the obstacle names the pages.
+    # If the guest requests only a page size, name the missing pages and not the missing NUMA cells.
     if shape.cells is None and shape.page is not None:
         return Obstacle(
             constraint=Constraint.HUGE_PAGES,

@@ -62,11 +62,12 @@ class Remedy:
 class Obstacle:
     """One constraint that refuses the request.
 
-    ``words``: one sentence with the numbers. ``change``: the smallest change that would remove the obstacle, as one
-    sentence; "" if there is no such change. The change is a setting, a smaller request, resources to free, or two of
-    these together. ``suffix``: the suffix of the request group, "" for the unnumbered group. ``wanted``, ``available``:
-    the requested number and the available or allowed number; None if there are no numbers. ``remedies``: the
-    alternatives that ``change`` names. Each of them alone is enough.
+    - ``words``: one sentence with the numbers.
+    - ``change``: one sentence with the smallest change that would remove the obstacle, and its alternatives; "" if
+      there is none.
+    - ``remedies``: the alternatives in ``change``, for programs. Each of them alone is enough.
+    - ``suffix``: the suffix of the request group, "" for the unnumbered group.
+    - ``wanted``, ``available``: the requested number and the available or allowed number; None if there are no numbers.
     """
 
     constraint: Constraint
@@ -102,9 +103,10 @@ class TreeAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The answers for all trees: first the trees that fit, then the trees that come nearest to fitting.
+    """Whether the request fits: the answer for each provider tree (a host).
 
-    ``host_obstacles`` are obstacles on this host that Placement does not know (NUMA cells, huge pages).
+    The trees into which the request fits come first, then those that need the least change. ``host_obstacles`` are
+    obstacles on this host that Placement does not know (NUMA cells, huge pages).
     """
 
     request: ResourceRequest

@@ -71,7 +71,7 @@ def number_of_rows(squares: int) -> int:
 def _conclusion(rows: Sequence[HostRow], used: Sequence[Condition], facts: FleetFacts) -> str:
     parts = ", ".join(f"{facts.view.counts[each]} {WORDS[each]}{_sign(each)}" for each in used)
     more = f" The map shows the {MOST} worst hosts." if len(rows) > MOST else ""
-    return f"{hosts(len(rows))}: {parts}. Order: {IN_WORDS}.{more}"
+    return f"{hosts(len(rows))}: {parts}. Order of the squares: {IN_WORDS}.{more}"
 
 
 def _sign(condition: Condition) -> str:

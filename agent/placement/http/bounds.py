@@ -18,13 +18,11 @@ MIB = 2**20
 #: a repeated letter reaches 1,000.
 MOST_TIMES_PACKED = 100
 
-# The bytes of memory that each of these characters may cause. A colon stands for one entry of a dictionary. Its number
-# is large, because an entry may come with three free slots: right after a dictionary's table has grown, the table has
-# room for four times as many entries as it contains.
+# How many bytes of memory each of these characters of a JSON text may need after parsing. A colon stands for one entry
+# of a dictionary. It needs many bytes: a dictionary that has just grown has room for four times its entries.
 _PRICES = ((b"{", 64), (b"[", 96), (b":", 120), (b",", 40), (b'"', 32))
-# A character of a Python string takes at most this number of bytes. A string stores all its characters as wide as its
-# widest character, so one such character is enough. json.loads may store a string with escapes twice while it decodes
-# the string.
+# The most bytes that a character of a Python string takes. One wide character makes all characters of its string as
+# wide. While json.loads decodes a string with backslash escapes, it may hold the string twice.
 _WIDEST = 4
 
 
@@ -50,7 +48,7 @@ OWN = Bound(
     subject="one host's tree or one consumer",
     most_bytes=16 * MIB,
     most_memory_bytes=40 * MIB,
-    remedy=f"{_FOREIGN} at this URL; if Placement itself answers, check how many allocations the provider has",
+    remedy=f"{_FOREIGN} at this URL; if it is Placement that answers, check how many allocations the provider has",
 )
 #: The limit for Keystone's answer to a token request: a token with its catalog, which takes 250 bytes for each
 #: endpoint.
@@ -60,8 +58,8 @@ TOKEN = Bound(
     most_memory_bytes=40 * MIB,
     remedy=f"{_FOREIGN} at [placement] auth_url",
 )
-#: The limit for requests that only a command sends. An answer takes 840 bytes for each provider, which is 72 MiB for
-#: 10,000 hosts with eight child providers each. So the limit suffices for a larger cloud.
+#: The size limit for answers to requests that only a command sends. Such an answer takes 840 bytes for each provider:
+#: 72 MiB in a cloud of 10,000 hosts with eight child providers each.
 WHOLE_CLOUD = Bound(
     subject="the whole cloud",
     most_bytes=256 * MIB,
@@ -97,7 +95,7 @@ class Tally:
     def problem(self, packed_bytes: int | None) -> str | None:
         """Return why the answer is too large, or None; ``packed_bytes`` is its compressed size, None if unknown."""
         bound = self._bound
-        limit_and_remedy = f"the limit for {bound.subject}: {bound.remedy}"
+        limit_and_remedy = f"the limit for {bound.subject}; {bound.remedy}"
         if self._size_bytes > bound.most_bytes:
             return f"the answer is larger than {bound.most_bytes // MIB} MiB, {limit_and_remedy}"
         if packed_bytes is not None and self._size_bytes > MOST_TIMES_PACKED * packed_bytes:

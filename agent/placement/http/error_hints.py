@@ -49,8 +49,8 @@ _KEYSTONE: Final = {
 _PLACEMENT: Final = {
     401: "Placement accepts neither this token nor a new one. Possible causes: Placement uses another Keystone; the "
     "user was changed a moment ago; no access rule of [placement]'s application credential allows this request",
-    403: "Placement's policy asks for a role (admin or service, unless it was changed) that the user of [placement] "
-    "does not have on its project",
+    403: "Placement's policy asks for a role that the user of [placement] does not have on its project; by default, "
+    "the policy asks for admin or service",
 }
 # Matches a reshape request. By default, only the role service may reshape (policy placement:reshaper:reshape; 16.0.0,
 # policies/reshaper.py). For every other request of the agent, the role admin is enough.

@@ -19,7 +19,7 @@ TURNS = 10
 
 
 class DomainCache:
-    """The last known state and content of each domain, by uuid."""
+    """The last known state of each domain, and the facts from its last read XML, by uuid."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -53,7 +53,7 @@ class DomainCache:
     def to_read(self, states: Mapping[str, DomainState]) -> frozenset[str]:
         """Return the uuids of the domains in ``states`` to read now.
 
-        A change that is reported after this call is handled by the next read.
+        If an event reports a change after this call, the next call returns the domain again.
         """
         with self._lock:
             everything = self._all_changed or not self._trusted

@@ -61,7 +61,10 @@ _PULSE = (
 
 
 class CellDatabase(Protocol):
-    """A cell database of nova: MariaDB or SQLite. ``pulse`` selects the time and the two newest heartbeats."""
+    """A cell database of nova: MariaDB or SQLite.
+
+    ``pulse`` selects the database's clock and the two newest heartbeats of nova's services.
+    """
 
     shown: str
     pulse: TextClause

@@ -29,7 +29,7 @@ class Measured:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Answer:
-    """One DomainAnswer without the names of the machine type, because the agent knows these names."""
+    """One DomainAnswer as the probe sends it: without the names of the machine type, which the agent has already."""
 
     emulator: str | None
     arch: str
@@ -51,7 +51,7 @@ def measured_object(measured: Measured) -> dict[str, Any]:
 
 
 def measured_of(document: dict[str, Any]) -> Measured:
-    """Return the measurement in a JSON object that the probe sent. Raises BadMessage."""
+    """Turn a JSON object from stocktake-probe into a measurement. Raises BadMessage."""
     return _value(Measured, document)
 
 

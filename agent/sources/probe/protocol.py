@@ -1,8 +1,8 @@
 """Write and parse the messages between the agent and stocktake-probe, without I/O.
 
-The client sends one line of JSON: a verb of a fixed list and the seconds that the probe has. A request has no other
-key, so no request can name a path, a program or an option. The probe answers with one line of JSON that has one of the
-keys of ``Kind``, and closes the connection. An answer without its line feed is incomplete.
+The agent sends one line of JSON: the name of a request from a fixed list, and the seconds within which the probe must
+answer. There are no other keys, so no request can name a path, a program or an option. The probe answers with one line
+of JSON that has one of the keys of ``Kind``, and closes the connection. An answer without its line feed is incomplete.
 """
 
 from __future__ import annotations

@@ -65,8 +65,8 @@ def taken_bytes(status: os.stat_result) -> int:
 
 
 def _reason(error: OSError, path: str) -> str:
-    # An error about another path is about a path in the image's header. The guest may have written any bytes into the
-    # header, so the text escapes this path as repr() does.
+    # If the error names another file than ``path``, this name is from the image's header. The guest may have written
+    # any bytes into the header, so the name is escaped.
     where = f" ({repr(error.filename)[1:-1]})" if isinstance(error.filename, str) and error.filename != path else ""
     return f"{error.strerror or error}{where}"
 
@@ -105,8 +105,9 @@ def _regular(status: os.stat_result) -> os.stat_result:
 
 
 def _of_disks(status: os.stat_result) -> os.stat_result:
-    """Return ``status``. Raises HeaderError if the file is on a file system whose files the kernel generates."""
-    # A file system with the major number 0 has no block device: the type says if the kernel generates the files.
+    """Return ``status`` unchanged. Raises HeaderError if the kernel generates the file, as in /proc: it is no disk."""
+    # Such a file system has no block device, so its major number is 0. Some others have none either (NFS): look at the
+    # file system's type.
     kind = "" if os.major(status.st_dev) else filesystem_type(MOUNTS, status.st_dev)
     if kind in _OF_THE_KERNEL:
         raise HeaderError(f"not a disk but a file of a kernel file system ({kind})")

@@ -98,7 +98,7 @@ def test_the_text_of_a_host_obstacle_has_the_singular_for_an_amount_of_1():
     (uneven,) = host_obstacles(shape(page=2048, MEMORY_MB=1), last)
     assert uneven.words == "the 1 MiB of each guest cell cannot be divided into whole pages of 2048 KiB"
     (cells,) = host_obstacles(shape(2, VCPU=128), rooms(*TWO))
-    assert cells.words.startswith("each of the guest's 2 NUMA cells needs 64 CPUs, ")
+    assert cells.words.startswith("each of the guest's 2 NUMA cells needs 64 CPUs in a host cell of its own, ")
 
 
 def test_a_guest_with_two_numa_cells_must_fit_in_the_second_largest_host_cell():

@@ -115,7 +115,7 @@ def bound_of(size_bytes: int, memory_bytes: int = 1 << 40) -> Bound:
 
 def test_the_error_for_an_oversized_response_names_limit_and_purpose_and_advice():
     tally = estimated(b" " * (MIB + 1), bound_of(MIB))
-    assert tally.problem(None) == ("the answer is larger than 1 MiB, the limit for a test: look there")
+    assert tally.problem(None) == ("the answer is larger than 1 MiB, the limit for a test; look there")
 
 
 def test_a_response_that_decompresses_to_over_100_times_its_size_is_rejected():

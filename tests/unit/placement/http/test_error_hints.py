@@ -35,7 +35,7 @@ def test_an_error_that_no_option_can_repair_has_no_hint():
 
 
 def test_the_hint_for_403_names_the_role_and_the_hint_for_401_the_credentials():
-    assert "role (admin or service" in placement_hint(403, LIST)
+    assert "asks for admin or service" in placement_hint(403, LIST)
     assert "role" not in placement_hint(401, LIST)
     assert "credentials" in keystone_hint(401)
     assert "auth_url" in keystone_hint(404)
