@@ -39,7 +39,10 @@ _TAKEN_BY_GUESTS = frozenset({"VCPU", "PCPU", "MEMORY_MB"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sending:
-    """Facts about the sending of a document. ``at`` is its time (ISO 8601 UTC); ``interval_s`` is until the next."""
+    """Facts about the sending of a document.
+
+    ``at``: the time of sending (ISO 8601 UTC). ``interval_s``: the seconds until the next document.
+    """
 
     at: str
     interval_s: float

@@ -83,8 +83,8 @@ class PutAllocations:
     ``consumer_type`` is None, the writer sends the request at microversion 1.28, which keeps the consumer's type.
 
     Only ``heal`` and ``undo`` create this write for instances and migrations. The agent also has consumers of its own,
-    for what guests unknown to nova use. Audits create this write for them: an agent beside a nova-compute (role
-    companion) sets their allocations, an agent in role owner removes them.
+    for what guests and volumes unknown to nova use. Audits create this write for them: an agent beside a nova-compute
+    (role companion) sets their allocations, an agent in role owner removes them.
     """
 
     consumer_uuid: str

@@ -57,7 +57,7 @@ def memory_notices(loaded: Loaded) -> Iterator[str]:
 def huge_page_notices(loaded: Loaded) -> Iterator[str]:
     """Yield a notice for each entry of reserved_huge_pages that has no effect because a later entry replaces it.
 
-    Also yield a notice for each entry of nova.conf with an unknown key or an impossible page size or cell.
+    Also yield a notice for each entry of nova.conf with an unknown key, or with an impossible size, cell or count.
     """
     held: dict[tuple[int, int], tuple[str, ReservedPages]] = {}
     for text, origin in loaded.entries(*_HUGE_PAGES):
@@ -78,7 +78,7 @@ def huge_page_notices(loaded: Loaded) -> Iterator[str]:
 
 
 def _pages_of(loaded: Loaded, text: str) -> ReservedPages | None:
-    """Parse an entry of reserved_huge_pages. Return None if nova.conf has an entry for pages that no host can have."""
+    """Parse an entry of reserved_huge_pages. Return None if nova.conf's entry is for pages that no host can have."""
     return parse_novas_pages(text) if is_novas(loaded, _HUGE_PAGES) else parse_reserved_pages(text)
 
 
