@@ -17,7 +17,7 @@ def test_in_random_histories_each_leak_is_found_and_no_valid_allocation_removed(
     assert min(tally.failures, tally.crashes, tally.mishaps, tally.leaks, tally.heals) > 50
 
 
-def test_stale_or_truncated_database_reads_cause_no_wrong_repair_or_takeover():
+def test_stale_or_truncated_database_reads_do_not_lead_to_wrong_writes():
     """Replicas late by a second to three hours, stuck, or with cut rows: the audit is frozen or decides the same."""
     tally = play_until(STEPS_OF_LIARS, 20261122, LENGTH, lambda life: None, VERBS | LIES).tally
     assert tally.steps >= STEPS_OF_LIARS

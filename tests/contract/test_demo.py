@@ -212,7 +212,7 @@ def on_host(practice, number: int, command: str) -> str:
 
 
 @pytest.mark.root
-def test_the_agents_of_a_practice_cloud_report_each_planted_fault(practice):
+def test_the_findings_command_lists_each_fault_that_was_put_into_a_demo_cloud(practice):
     found = json.loads(on_host(practice, 1, "stocktake findings --last --causes -f json"))
     assert {each["code"] for each in found} == set(FAULTS)
     assert {each["state"] for each in found} == {"confirmed"}
@@ -292,7 +292,7 @@ def test_demo_with_option_keep_leaves_no_files_or_processes_if_stdout_is_closed(
     assert_nothing_is_left(tmp_path)
 
 
-def test_the_demo_text_prints_a_command_per_story_and_recommends_option_keep(text):
+def test_the_demo_prints_six_commands_to_try_and_explains_how_to_keep_its_cloud(text):
     hints = [line.strip() for line in text.splitlines() if line.startswith("  try: ")]
     assert len(hints) == 6
     assert "`stocktake demo --keep` keeps the cloud" in " ".join(text.split())

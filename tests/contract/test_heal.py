@@ -715,7 +715,7 @@ def test_a_finding_keeps_its_first_seen_time_in_later_heal_runs(host):
 
 
 @pytest.mark.parametrize("arguments", [("--yes",), ("--plan", "0" * 64)])
-def test_heal_rejects_a_plan_digest_without_yes_and_yes_without_a_plan_digest(host, arguments):
+def test_the_heal_options_yes_and_plan_are_accepted_only_together(host, arguments):
     with host.cell():
         assert host.run("heal", *arguments).code == 127
 

@@ -186,7 +186,7 @@ class TestSystemLibvirtd:
             assert one.video_models == {value.text for value in text.findall(".//enum[@name='modelType']/value")}
             assert text.findtext("machine") in one.machines
 
-    def test_an_unsupported_virt_type_is_reported_only_for_the_host_architecture(self, system):
+    def test_an_unsupported_virt_type_is_reported_once_for_the_host_architecture(self, system):
         """The same happens while KVM is not loaded yet; no other architecture is reported as missing."""
         found = capabilities_of(system.uri, virt_type="xen")
         arch = os.uname().machine

@@ -112,7 +112,7 @@ class TestTestDriver:
             id=0, name="m1", vcpus=4, memory_mib=4096, root_gib=10, ephemeral_gib=0, swap_mib=0
         )
 
-    def test_host_facts_list_what_the_libvirt_test_driver_only_simulates(self, node_file, host_at):
+    def test_the_reader_says_which_host_data_the_libvirt_test_driver_invents(self, node_file, host_at):
         simulated = read(host_at(f"test://{node_file}")).simulated
         assert [sentence.split(":")[0] for sentence in simulated] == ["CPUs", "node name", "guests"]
 

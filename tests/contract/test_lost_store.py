@@ -97,7 +97,7 @@ def test_the_next_agent_run_keeps_disk_gb_if_instances_path_is_unmounted(placeme
     assert changed(host) == []
 
 
-def test_explain_of_disk_gb_says_that_the_file_system_of_disks_may_have_changed(host, mounts):
+def test_the_explain_command_for_disk_gb_mentions_a_changed_file_system(host, mounts):
     once(host)
     mounts.unmount(instances(host))
     said = host.stocktake("explain", "DISK_GB").stdout
@@ -275,7 +275,7 @@ def test_a_corrupt_store_json_is_renamed_and_disk_gb_remains_unchanged(placement
     assert (host.folder / "state" / "store.json.bad").read_text() == "{"
 
 
-def test_disk_gb_is_unchanged_until_adopt_if_the_volume_group_is_recreated(placement, tmp_path):
+def test_disk_gb_of_a_recreated_volume_group_stays_until_an_operator_runs_adopt(placement, tmp_path):
     made = host_on(tmp_path, placement.server.url)
     rig = make_group(tmp_path, "lost-vg", 8 << 30)
     try:

@@ -194,7 +194,7 @@ def test_in_a_real_prometheus_no_alert_rule_fires_for_a_healthy_agent(scraped):
     assert [labels for labels in firing if labels.get("instance") == scraped.healthy] == []
 
 
-def test_tool_runbook_base_makes_each_alert_link_to_its_runbook_at_a_given_url(tmp_path):
+def test_the_runbook_base_tool_writes_a_given_base_url_into_all_runbook_urls(tmp_path):
     rules = tmp_path / "rules.yaml"
     rules.write_text(RULES.read_text())
     code, text = said(ROOT / "tools/runbook-base", "https://wiki.example.org/stocktake/", rules, "--suffix", ".html")

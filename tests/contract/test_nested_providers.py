@@ -244,7 +244,7 @@ def test_s103_s104_s105_each_amd_sev_kind_that_the_host_supports_has_a_provider(
     assert platform.children == {}
 
 
-def test_the_intel_tdx_total_is_the_limit_of_the_kernel_or_the_configured_limit(platform, placement):
+def test_the_intel_tdx_total_is_the_configured_limit_or_else_the_kernel_limit(platform, placement):
     platform.audit(with_tdx(31), passing_through())
     tdx = platform.children["intel_tdx"]
     assert set(platform.children) == {"intel_tdx"}

@@ -207,7 +207,7 @@ def comparable(answer: Any) -> Any:
     return {**answer, "pools": {**answer["pools"], "nova_object.data": {"objects": ordered}}}
 
 
-def test_s116_to_s121_the_agent_and_nova_match_the_same_devices_and_providers(theirs):
+def test_s116_to_s121_the_agent_finds_the_same_devices_and_providers_as_nova(theirs):
     different = []
     for seed, answer in enumerate(theirs):
         case = case_of(seed)

@@ -304,7 +304,7 @@ def test_heal_prints_the_providers_and_vgpu_amounts_of_a_planned_reshape(cards):
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
 
-def test_heal_refuses_the_reshape_if_a_guest_has_an_mdev_unknown_to_libvirt(cards):
+def test_heal_refuses_the_reshape_if_the_parent_gpu_of_a_used_mdev_is_unknown(cards):
     cards.scheduled()
     a, b, _ = cards.mdevs
     cards.devices(*BOTH, guests=((cards.one, (a, b)), (cards.two, (new_uuid(),))))
@@ -576,7 +576,7 @@ def test_undo_of_a_reshape_is_refused_after_an_inventory_or_allocation_change(ca
     assert (found.code, f"consumer {cards.two} was changed since" in found.document["words"]) == (5, True)
 
 
-def test_undo_of_a_reshape_is_refused_if_no_writer_of_allocations_is_available(cards):
+def test_a_run_that_cannot_write_allocations_refuses_to_undo_a_reshape(cards):
     cards.scheduled()
     with in_process(cards) as (task, plan):
         run_heal(task, plan)
@@ -647,7 +647,7 @@ def test_heal_reports_an_emptied_child_provider_that_cannot_be_removed(cards):
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
 
-def test_a_reshape_is_refused_if_another_tree_has_a_provider_with_a_childs_name(cards):
+def test_a_reshape_is_refused_if_the_name_of_a_planned_child_provider_is_taken(cards):
     cards.scheduled()
     cards.rest.make_provider(f"{cards.agent.name}_{GPU_07}")
     healed, _ = carried_out(cards, lambda _request: None)

@@ -70,7 +70,7 @@ def test_each_recording_lists_every_required_input(folder: pathlib.Path):
 
 
 @each_recording
-def test_the_agent_can_parse_the_input_files_of_each_recording(folder: pathlib.Path):
+def test_all_input_files_of_the_reference_recordings_are_well_formed(folder: pathlib.Path):
     for name, path in _inputs(folder).items():
         if path.suffix == ".json":
             assert _json(path)

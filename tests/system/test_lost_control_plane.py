@@ -181,7 +181,7 @@ def holds(placement: Rest, consumer: str) -> dict[str, int]:
     return {name: amount for held in found.values() for name, amount in held["resources"].items()}
 
 
-def test_a_run_with_option_once_exits_with_2_while_nova_conductor_is_down(placement, conductor_cell, host):
+def test_a_one_shot_run_exits_with_2_while_nova_conductor_is_down(placement, conductor_cell, host):
     """One audit without a daemon names the dead conductor, treats its part as unknown and reports the rest."""
     until(lambda: host.agent("--once").code in {0, 3}, LOST_WAIT_S, "an audit that conductor answers in time")
     stranger = placement.allocate({host.provider_uuid: HELD}, new_uuid())

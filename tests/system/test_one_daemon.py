@@ -44,7 +44,7 @@ def _logged_audits(agent):
     return {record["extra"]["audit_id"] for record in agent.records("audit done")}
 
 
-def test_a_run_with_option_once_does_not_replace_the_report_of_a_running_daemon(agent):
+def test_a_one_shot_run_does_not_replace_the_report_of_a_running_daemon(agent):
     path = agent.folder / "run" / "report.json"
     once = agent.once()
     assert once.returncode == 2, once.stderr

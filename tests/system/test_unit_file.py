@@ -111,7 +111,7 @@ def test_the_probe_socket_admits_only_root_and_the_group_of_the_agent():
     assert {"SocketUser=root", "SocketGroup=stocktake", "SocketMode=0660", "Accept=yes"} <= lines
 
 
-def test_the_probe_unit_has_two_capabilities_and_no_network_and_a_time_limit():
+def test_the_systemd_unit_of_the_probe_limits_privileges_network_and_run_time():
     lines = set((ROOT / "systemd" / "stocktake-probe@.service").read_text().splitlines())
     assert {
         "CapabilityBoundingSet=CAP_SYS_ADMIN CAP_DAC_READ_SEARCH",

@@ -153,7 +153,7 @@ def test_law_1_child_providers_have_unique_names_and_the_trait_of_this_agent(wor
 
 
 @given(worlds())
-def test_law_1_a_class_is_published_either_on_the_root_or_on_child_providers(world):
+def test_law_1_a_resource_class_is_published_on_the_root_or_children_never_both(world):
     """While the root holds a family's class in use, the children of that family are not published."""
     decision, before = decision_of(world), seen(world.facts)
     then = after(world, decision)
@@ -330,7 +330,7 @@ def test_law_6_a_decision_does_not_depend_on_the_order_of_the_facts(world, seed)
 
 
 @given(worlds())
-def test_law_6_a_decision_does_not_depend_on_the_order_of_modules(world):
+def test_law_6_an_audit_decides_the_same_if_its_python_modules_are_reordered(world):
     forward = output(decision_of(world))
     with pytest.MonkeyPatch.context() as order:
         order.setattr(desired_module, "RESOURCES", desired_module.RESOURCES[::-1])
@@ -386,7 +386,7 @@ def test_law_7_merging_ledgers_is_associative_and_commutative(world, cuts):
 
 
 @given(states())
-def test_law_9_each_flavor_of_an_instance_is_counted_at_most_once(state):
+def test_law_9_during_a_resize_each_of_the_two_flavors_is_counted_at_most_once(state):
     recorded = frozenset(m.uuid for m in state.migrations if m.uuid)
     for known in (frozenset(), recorded):
         taken: dict[str, list] = {}

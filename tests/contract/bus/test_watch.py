@@ -127,7 +127,7 @@ def test_pressing_the_all_hosts_key_in_watch_also_shows_hosts_in_state_clean(sho
     shown.shows("1-5 of 5")
 
 
-def test_the_sort_key_of_watch_switches_to_the_next_sort_order(shown):
+def test_pressing_the_sort_key_in_the_watch_screen_selects_the_next_order(shown):
     for sort in ("host", "age", "leaked", "free", "worst"):
         shown.send(b"s")
         shown.shows(f"sort: {sort}")

@@ -228,7 +228,7 @@ def test_ledger_rows_can_be_filtered_by_resource_class_and_by_consumer(host):
     assert [row["recorded"] for row in both] == [8]
 
 
-def test_ledger_csv_and_value_output_contain_untruncated_uuids(host):
+def test_the_ledger_command_prints_whole_uuids_in_csv_and_in_value_format(host):
     ended = host.run("ledger", "-f", "csv", "--max-width", "40")
     assert (ended.code, ended.stderr) == (0, "")
     read = list(csv.DictReader(io.StringIO(ended.stdout)))
@@ -259,7 +259,7 @@ def test_the_ledger_command_can_hide_agreeing_rows_and_then_prints_their_number(
     assert "total VCPU: promised 8, held 10, recorded 20" in said
 
 
-def test_explain_of_a_resource_class_lists_amounts_and_causes_and_free_capacity(host):
+def test_the_explain_command_shows_who_uses_a_resource_class_and_what_is_free(host):
     ended = host.run("explain", "VCPU")
     assert (ended.code, ended.stderr) == (0, "")
     said = [line.strip() for line in ended.stdout.splitlines()]
@@ -330,7 +330,7 @@ def test_commands_exit_127_for_an_unknown_resource_class_and_suggest_a_name(host
 
 
 @pytest.mark.parametrize("command", [("explain",), ("ledger", "--consumer")])
-def test_commands_exit_127_for_an_unknown_consumer_and_list_searched_sources(host, command):
+def test_commands_exit_127_for_an_unknown_consumer_and_say_where_they_searched(host, command):
     stray = "99999999-0000-4000-8000-000000000000"
     ended = host.run(*command, stray)
     assert (ended.code, ended.stdout) == (127, "")
@@ -559,7 +559,7 @@ def test_explain_shows_unknown_inventory_if_the_inventory_source_is_unreadable(o
     assert f"no inventory of VGPU: {why}" in said
 
 
-def test_read_only_commands_exit_75_if_none_of_the_main_sources_can_be_read(own_host):
+def test_read_only_commands_exit_75_if_nova_libvirt_and_placement_are_down(own_host):
     own_host.agent.configure(
         {
             "placement": {"endpoint_override": "http://127.0.0.1:1"},

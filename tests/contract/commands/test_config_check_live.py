@@ -55,7 +55,7 @@ def checked(host: AgentHost) -> tuple[int, dict[str, tuple[bool, str]]]:
     return done.code, {row["what"]: (row["ok"], row["words"]) for row in done.document["live"]}
 
 
-def test_config_check_live_exits_0_and_describes_each_reachable_service(host):
+def test_a_live_config_check_exits_0_and_describes_each_reachable_service(host):
     code, rows = checked(host)
     assert (code, {what for what, (ok, _) in rows.items() if not ok}) == (0, set()), rows
     assert rows["this host's provider"][1].endswith(f"/compute_id) is named {host.name}")

@@ -26,7 +26,7 @@ def spellings(host: SmallHost) -> list[str]:
     return [uuid, uuid.upper(), uuid[:8], uuid[:13], f"web-1-{host.agent.name}"]
 
 
-def test_explain_and_ledger_and_why_find_an_instance_by_name_or_uuid_prefix(host):
+def test_commands_about_an_instance_accept_its_name_or_a_prefix_of_its_uuid(host):
     for who in spellings(host):
         assert host.json("explain", who)[1]["consumer"] == host.running[0]
         rows = host.json("ledger", "--consumer", who)[1]

@@ -96,7 +96,7 @@ def test_an_empty_variable_no_color_does_not_turn_colours_off(reported, monkeypa
 
 
 @pytest.mark.parametrize("columns", [60, 220])
-def test_output_has_the_width_of_the_terminal_unless_variable_columns_is_set(reported, monkeypatch, columns):
+def test_output_fits_the_terminal_unless_env_variable_columns_sets_a_width(reported, monkeypatch, columns):
     _, written = typed(columns, "--config-file", reported, "config", "show")
     width = max(len(line) for line in screen_of(columns, written))
     assert width <= columns

@@ -294,7 +294,7 @@ def test_the_why_command_exits_2_with_a_partial_answer_if_the_database_is_down(t
     assert told == [1, 0], "each unread source is said once"
 
 
-def test_option_everywhere_of_why_finds_exactly_the_hosts_that_placement_offers(host, rest):
+def test_the_why_command_and_placement_find_the_same_fitting_hosts_in_the_cloud(host, rest):
     roomy, aggregate = rest.make_provider(f"roomy-{new_uuid()[:8]}"), new_uuid()
     rest.set_inventories(roomy, {"VCPU": {"total": 4 * CPUS}})
     rest.set_aggregates(roomy, aggregate)
@@ -334,7 +334,7 @@ def test_a_why_command_about_all_hosts_exits_75_if_placement_is_unreachable(tmp_
     assert (ended.code, ended.stdout) == (75, "")
 
 
-def test_the_why_command_says_a_numa_request_fits_if_numa_cells_cannot_be_read(tmp_path, rest):
+def test_unreadable_numa_cells_do_not_make_the_why_command_refuse_a_request(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.run("audit", "--publish")
     own.agent.configure({"libvirt": {"connection_uri": f"test://{tmp_path}/nowhere.xml"}})

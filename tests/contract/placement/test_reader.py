@@ -115,7 +115,7 @@ def test_a_removed_allocation_is_detected_only_if_allocations_are_reread(rest, r
     assert (fresh.allocations, fresh.consumers) == ((), ())
 
 
-def test_a_read_contains_an_allocation_added_since_the_last_read(rest, reader, root):
+def test_rereading_a_provider_tree_finds_an_allocation_that_was_added_since(rest, reader, root):
     reader.view(looking_at(root))
     consumer = rest.allocate({root: {"VCPU": 3}})
     view = reader.view(looking_at(root))
@@ -158,7 +158,7 @@ def test_if_allocations_are_reread_providers_without_allocations_are_skipped(res
 
 
 @pytest.mark.parametrize("fresh", [False, True])
-def test_the_next_read_contains_the_first_allocation_on_a_child_provider(rest, reader, root, fresh):
+def test_rereading_a_provider_tree_finds_the_first_allocation_on_a_child(rest, reader, root, fresh):
     """The reader saves requests because an added allocation raises its own provider's generation, not the root's."""
     child, other = offering_child(rest, root), offering_child(rest, root)
     consumer = rest.allocate({root: {"VCPU": 1}})
@@ -178,7 +178,7 @@ def test_a_reread_of_a_tree_without_allocations_takes_a_single_request(rest, rea
     assert (view.requests, view.allocations, view.allocations_fresh) == (1, (), True)
 
 
-def test_a_tree_read_lists_parents_before_children(rest, reader, root):
+def test_the_reader_returns_parent_providers_before_their_children(rest, reader, root):
     child = rest.make_provider(name=f"a-{root}", parent=root)
     grandchild = rest.make_provider(name=f"A-{root}", parent=child)
     view = reader.view(looking_at(root))
@@ -193,7 +193,7 @@ def test_a_renamed_provider_is_detected_although_its_generation_is_unchanged(res
     assert view.requests == 1
 
 
-def test_a_tree_read_excludes_other_hosts_below_a_common_parent_provider(rest, reader):
+def test_the_reader_excludes_other_hosts_below_a_common_parent_provider(rest, reader):
     """Otherwise a neighbour's allocations would look like leaks of this host, and heal would remove them."""
     rack = rest.make_provider()
     root, neighbour = rest.make_provider(parent=rack), rest.make_provider(parent=rack)

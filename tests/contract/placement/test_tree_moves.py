@@ -86,7 +86,7 @@ def test_s137_a_new_root_provider_gets_inventory_and_traits_without_a_reread(res
     assert rest.inventories(uuid)["VCPU"]["total"] == 8
 
 
-def test_s138_the_retry_sets_inventory_on_a_root_that_another_client_created(rest, tmp_path):
+def test_s138_after_another_client_created_the_root_a_retry_sets_its_inventory(rest, tmp_path):
     tree = DesiredTree(providers=(wanted(new_uuid(), None, VCPU),))
     uuid = tree.root.uuid
     meanwhile = Meanwhile(lambda: rest.make_provider(uuid=uuid, name=f"host-{uuid}"))
@@ -195,7 +195,7 @@ def test_the_writer_creates_a_sharing_provider_as_a_second_root_provider(rest, c
     assert brought_about(client, tree)[1].done == ()
 
 
-def test_a_second_root_is_not_created_before_placement_was_searched_for_it(rest, client):
+def test_the_agent_searches_for_a_second_root_provider_before_creating_it(rest, client):
     root, disk = rest.make_provider(), new_uuid()
     tree = DesiredTree(providers=(wanted(root), wanted(disk, None, DISK)))
     plan = diff(tree, TreeReader(client).view(looking_at(root)))
@@ -241,7 +241,7 @@ def test_creating_a_child_with_a_taken_name_is_refused_as_a_duplicate_name(rest,
     assert [type(refused.error) for refused in applied.refused] == [DuplicateName]
 
 
-def test_before_microversion_1_37_a_sibling_of_the_root_cannot_become_its_child(rest, tmp_path):
+def test_before_microversion_1_37_a_provider_cannot_be_moved_below_the_host(rest, tmp_path):
     """An older server cannot move such a child: without a check every round of every audit would meet a conflict."""
     client = scripted(rest, tmp_path, older)
     above, child = rest.make_provider(), new_uuid()

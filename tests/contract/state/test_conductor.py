@@ -136,7 +136,7 @@ def test_the_timestamp_of_a_conductor_read_is_taken_from_the_clock_of_the_agent(
     assert before <= now <= datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
 
 
-def test_heal_and_a_full_read_use_the_same_heartbeat_of_a_compute_service(filled, source):
+def test_heal_and_a_full_read_see_the_same_last_heartbeat_of_nova_compute(filled, source):
     """Heal waits until the pulse is new enough, then reads the rows: both must judge by the same services."""
     ago = datetime.datetime.now(datetime.UTC).replace(tzinfo=None, microsecond=0) - datetime.timedelta(seconds=20)
     with filled.engine.begin() as connection:

@@ -230,7 +230,7 @@ def test_heal_waits_for_newer_rows_and_refuses_repair_if_the_consumer_changed(wo
         assert codes(audits.audit()) == set()
 
 
-def test_heal_refuses_a_repair_if_no_service_sends_a_newer_heartbeat(world, monkeypatch):
+def test_heal_refuses_a_repair_while_the_database_replica_may_be_outdated(world, monkeypatch):
     """A replica that stopped seconds ago counts as current for a minute."""
     monkeypatch.setattr(recheck, "WAIT_S", 1.0)
     uuid = world.shelved()

@@ -172,7 +172,7 @@ def test_disk_gb_of_a_volume_backed_instance_has_verdict_allocation_differs():
     assert verdicts(world)[I1, "DISK_GB"] is Verdict.ALLOCATION_DIFFERS
 
 
-def test_an_allocated_class_that_is_not_in_the_flavor_has_verdict_unknown():
+def test_an_allocated_resource_class_that_the_flavor_lacks_is_judged_unknown():
     world = snapshot(
         nova=state(instance()),
         libvirt=host(domain()),

@@ -95,7 +95,7 @@ BOOKS = {
 
 
 @pytest.mark.parametrize(("change", "expected"), BOOKS.values(), ids=BOOKS.keys())
-def test_the_end_reason_of_a_finding_names_the_source_whose_amount_changed(change, expected):
+def test_an_ended_finding_says_whether_nova_placement_or_the_host_changed(change, expected):
     finding, before, now = change
     assert reason(sighting(finding, before), booked=booked(*now)) == expected
 
@@ -115,7 +115,7 @@ def test_a_change_written_by_the_agent_is_not_attributed_to_another_writer():
         {"finding_id": "root", "consumer_uuid": None},
     ],
 )
-def test_the_end_reason_of_a_repaired_finding_names_the_journal_entry_and_user(changes):
+def test_a_repaired_finding_names_the_journal_entry_and_the_user_of_the_repair(changes):
     repair = REPAIR._replace(**changes)
     found = gone(sighting(caused_by=("root",)), Present(repairs=(repair,)))
     assert (found.reason, found.entry_id, found.actor) == (GoneReason.HEALED, "3f9c", REPAIR.actor)
@@ -190,7 +190,7 @@ def test_a_finding_about_a_resource_class_saves_the_sum_of_its_evidence():
     assert noted == [[2], [2], [5], []]
 
 
-def test_the_removal_of_an_orphaned_volume_is_the_end_reason_of_its_finding():
+def test_a_finding_about_an_orphaned_volume_ends_if_the_volume_was_removed():
     volume = Claim(
         consumer=Consumer(key="vg0/c1_disk", kind="volume"),
         cause=Cause.VOLUME_ORPHANED,

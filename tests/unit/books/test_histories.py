@@ -67,7 +67,7 @@ def test_merging_with_an_empty_history_keeps_a_finding_but_sets_audit_count_0():
         assert [(s.times, s.confirmed) for s in found.sightings] == [(0, True)]
 
 
-def test_a_finding_of_another_process_has_count_0_if_a_later_own_audit_lacks_it():
+def test_merging_sets_audit_count_0_if_a_newer_audit_here_lacks_the_finding():
     theirs = history(one(times=1, counted_at=100))
     (found,) = merged(history(read_until=160), theirs).sightings
     assert found.times == 0

@@ -201,7 +201,7 @@ def pooled(**changes):
     return dataclasses.replace(read, storage=(*read.storage, good(CEPH, StorageFacts(ceph_pools=(pool,)))))
 
 
-def test_ceph_store_rows_show_pool_bytes_and_other_used_bytes_and_free_bytes():
+def test_a_ceph_store_has_rows_for_its_pool_and_for_other_use_and_free_space():
     assert [(r.store, r.owner_kind, r.owner, r.size_bytes, r.store_bytes) for r in image_store_rows(pooled())] == [
         ("ceph vms", "pool", "vms", 30 * GIB, 90 * GIB),
         ("ceph vms", "elsewhere", "", 40 * GIB, 90 * GIB),

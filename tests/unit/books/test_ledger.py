@@ -108,7 +108,7 @@ def test_the_disk_of_a_guest_unknown_to_nova_counts_as_unmanaged_use():
     assert (S, Cause.FOREIGN_GUEST, "DISK_GB", 3) in lines(kept.unmanaged)
 
 
-def test_resources_allocated_to_a_guest_unknown_to_nova_are_not_unmanaged_use():
+def test_unmanaged_use_excludes_what_placement_allocates_to_an_unknown_guest():
     world = snapshot(libvirt=host(domain("stranger")), placement=view(allocations(S, VCPU=1)))
     kept = written(world)
     assert (S, Cause.FOREIGN_GUEST, "VCPU", 1) in lines(kept.held)

@@ -63,7 +63,7 @@ UNKNOWN = migration(dest_host=None, dest_node=None, status="queued")
     ],
     ids=["move away", "move to here", "no host yet", "task", "build", "just changed"],
 )
-def test_a_row_with_verdict_settling_names_the_unfinished_operation_of_nova(nova, reason):
+def test_the_reason_for_verdict_settling_is_an_unfinished_operation_in_nova(nova, reason):
     assert reasons(nova) == {(Verdict.SETTLING, reason)}
 
 

@@ -91,7 +91,7 @@ def test_s46_an_allocation_of_a_deleted_instance_is_reported_as_leaked():
     assert (verdict_of(world), told(world)) == (Verdict.ALLOCATION_LEAKED, ["allocation-leaked"])
 
 
-def test_s47_an_allocation_of_a_deleted_hidden_instance_has_verdict_settling():
+def test_s47_an_allocation_of_a_deleted_and_hidden_instance_causes_no_finding():
     world = recorded(instance(deleted=True, hidden=True))
     assert (verdict_of(world), told(world)) == (Verdict.SETTLING, [])
 
@@ -261,7 +261,7 @@ def test_after_a_move_the_old_disk_allocation_on_a_sharing_provider_is_stale():
     assert rows_of(snapshot(nova=state(instance("i2", **AWAY), migrations=(incoming,)), placement=sharing())) == ()
 
 
-def test_a_finding_names_pcpu_in_placement_for_a_flavor_that_requests_vcpu():
+def test_if_pcpu_is_allocated_instead_of_the_requested_vcpu_the_finding_says_so():
     held = view(allocations(I1, PCPU=2, MEMORY_MB=256, DISK_GB=5))
     guest = host(domain(vcpus=2, memory_mib=256), cpus=8)
     world = snapshot(nova=state(instance(flavor=FLAVOR_B, flavor_id=2)), libvirt=guest, placement=held)
@@ -273,7 +273,7 @@ def test_a_finding_names_pcpu_in_placement_for_a_flavor_that_requests_vcpu():
     }
 
 
-def test_a_finding_names_vcpu_in_placement_for_a_flavor_that_requests_pcpu():
+def test_if_vcpu_is_allocated_instead_of_the_requested_pcpu_the_finding_says_so():
     dedicated = dataclasses.replace(FLAVOR_B, extra_specs=(("hw:cpu_policy", "dedicated"),))
     held = view(allocations(I1, VCPU=2, MEMORY_MB=256, DISK_GB=5))
     guest = host(domain(vcpus=2, memory_mib=256, pinned_cpus=(4, 5)), cpus=8)
@@ -284,7 +284,7 @@ def test_a_finding_names_vcpu_in_placement_for_a_flavor_that_requests_pcpu():
     assert said == {"PCPU": instead, "VCPU": "Placement records 2 VCPU"}
 
 
-def test_an_unknown_consumer_of_type_cyborg_arq_has_verdict_other_service():
+def test_an_unknown_consumer_of_type_cyborg_arq_belongs_to_another_service():
     record = ConsumerRecord(
         consumer_uuid=I1,
         generation=1,

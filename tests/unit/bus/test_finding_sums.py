@@ -59,7 +59,7 @@ def test_findings_that_cannot_be_checked_now_are_counted_by_code():
     assert found["confirmed"] == {"allocation-leaked": 2}
 
 
-def test_causes_by_code_counts_a_root_finding_but_not_its_symptom():
+def test_findings_that_are_only_symptoms_are_not_counted_as_causes():
     root = seen("allocation-stale-move")
     symptom = seen("over-capacity", caused_by=(root.finding.id,))
     found = sums(root, symptom)
@@ -89,12 +89,12 @@ def test_an_amount_that_appears_in_two_findings_is_counted_once():
     assert sums(seen(evidence=evidence), seen(subject="again", evidence=evidence))["leaked"] == {"VCPU": 8}
 
 
-def test_leaked_amounts_are_null_if_a_source_was_not_read_and_no_finding_exists():
+def test_if_data_could_not_be_read_and_no_finding_exists_leaked_sums_are_null():
     found = sums(books_read=False)
     assert (found["leaked"], found["missing"]) == (None, None)
 
 
-def test_leaked_amounts_of_earlier_findings_remain_if_a_source_was_not_read():
+def test_if_data_could_not_be_read_the_leaks_of_earlier_findings_still_count():
     remembered = seen(evidence=(claim("VCPU", 8),), state=FindingState.UNKNOWN)
     assert sums(remembered, books_read=False)["leaked"] == {"VCPU": 8}
 

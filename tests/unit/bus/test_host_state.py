@@ -97,7 +97,7 @@ def test_used_and_free_are_null_if_the_usage_of_a_resource_class_is_unknown():
     assert (resource(REPORT, "DISK_GB")["used"], resource(REPORT, "DISK_GB")["free"]) == (None, None)
 
 
-def test_host_state_sums_ledger_amounts_by_cause_and_shows_null_if_none_exists():
+def test_host_state_sums_amounts_by_cause_and_shows_a_missing_amount_as_null():
     rows = (
         row("a", "instance", promised=4, held=4, recorded=4),
         row("b", "instance", promised=2, held=0),

@@ -55,7 +55,7 @@ def test_the_notification_that_a_finding_ended_always_has_priority_info(severity
 
 
 @pytest.mark.parametrize("outcome", [Outcome.CRASHED, Outcome.UNREADABLE])
-def test_the_notification_of_a_failed_audit_has_priority_error(outcome):
+def test_a_failed_audit_sends_a_notification_at_level_error(outcome):
     assert notices(replace(REPORT, outcome=outcome, error="boom"), ())[0].priority == "error"
 
 

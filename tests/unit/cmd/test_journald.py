@@ -71,7 +71,7 @@ def test_log_lines_have_no_priority_prefix_if_journald_does_not_read_stderr(stde
     assert not [line for line in shown if line.startswith("<")]
 
 
-def test_stderr_does_not_count_as_read_by_journald_if_the_process_has_no_stderr(monkeypatch):
+def test_a_process_without_stderr_is_not_treated_as_connected_to_journald(monkeypatch):
     with monkeypatch.context() as changed:
         changed.setattr(sys, "stderr", None)
         assert not journald.is_read_by_journald()

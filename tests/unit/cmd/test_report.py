@@ -70,7 +70,7 @@ def test_the_html_report_names_each_source_that_could_not_be_read(host):
     assert "placement was not read" in page_of(host)
 
 
-def test_the_report_command_makes_a_page_even_if_no_source_was_read(host):
+def test_the_report_command_writes_a_page_even_if_every_data_source_failed(host):
     host.reported(dead())
     assert report(host).code == 2
     shown = [text for text in Elements(page_of(host)).texts if text.strip() == "?"]
@@ -95,7 +95,7 @@ def test_the_report_command_exits_75_if_the_page_cannot_be_written(host):
     assert "missing/page.html cannot be written: No such file or directory" in done.stderr
 
 
-def test_the_page_shows_changes_from_the_journal_and_options_set_in_files(host):
+def test_the_report_page_shows_journal_changes_and_options_from_config_files(host):
     host.reported(CALM)
     journal = FileJournal(str(host.folder / "state"), now=lambda: "2999-01-01T00:00:00Z")
     entry = journal.begin(Change(kind="allocations", why="leaked", before={}, after={}, code="allocation-leaked"))

@@ -48,7 +48,7 @@ def test_the_storage_listing_of_one_owner_shows_only_the_rows_of_this_owner() ->
     assert shown(listing.foot) == ["total vg guests: 7.500 GiB (8053063680 bytes) of 8.500 GiB (9126805504 bytes)"]
 
 
-def test_an_owner_without_storage_is_a_usage_error_if_every_source_was_read() -> None:
+def test_listing_the_storage_of_an_owner_that_has_none_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match=r"^nobody owns nothing in the stores of compute-17.example.org; "):
         storage_listing(READ, "nobody")
 

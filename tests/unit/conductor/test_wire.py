@@ -87,7 +87,7 @@ def test_a_missing_required_field_of_an_instance_object_is_named_as_a_problem(na
     assert instance_from_row(wire.instance_row(null), ()).problem is None
 
 
-def test_an_instance_whose_object_cannot_be_read_is_marked_with_the_error():
+def test_an_instance_that_cannot_be_decoded_is_returned_with_the_error():
     instance = instance_from_row(wire.unread_instance_row(INSTANCE["nova_object.data"], "ValueError: cut off"), ())
 
     assert instance.flavor is None

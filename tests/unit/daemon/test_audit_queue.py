@@ -106,7 +106,7 @@ def test_a_burst_of_requests_causes_one_audit_shortly_after_the_last_request(que
     assert queue.take(0) is None
 
 
-def test_requests_that_never_pause_cause_one_audit_per_maximum_waiting_time(queue, clock):
+def test_while_requests_keep_coming_an_audit_starts_after_each_maximum_wait(queue, clock):
     taken = []
     for _ in range(30):
         queue.request("domain: started")
@@ -259,7 +259,7 @@ def test_a_waiting_rpc_request_joins_the_next_audit_whatever_its_reason(queue, c
     assert queue.take(0) == ("operator", "rpc")
 
 
-def test_a_shorter_interval_between_rpc_audits_also_applies_to_waiting_requests(queue):
+def test_reducing_the_minimum_pause_between_rpc_audits_starts_a_waiting_one(queue):
     queue.request_by_peer("rpc")
     queue.take(0)
     queue.request_by_peer("rpc")

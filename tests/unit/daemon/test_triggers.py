@@ -27,7 +27,7 @@ def trigger(asked):
 
 
 @given(st.text(), st.floats(0.1, 1e6), st.floats(0, 4e9))
-def test_the_first_interval_audit_is_due_after_half_to_one_and_a_half_intervals(identity, interval_s, now):
+def test_the_first_periodic_audit_is_due_after_0_5_to_1_5_intervals(identity, interval_s, now):
     assert 0.5 * interval_s <= first_delay_s(identity, interval_s, now) <= 1.5 * interval_s
 
 

@@ -80,7 +80,7 @@ def running():
     assert publisher.bugs == []
 
 
-def test_an_audit_receives_the_memory_that_the_previous_audit_returned(running):
+def test_an_audit_receives_the_state_that_the_previous_audit_remembered(running):
     _current, audited, parts = running
     assert [audited(), audited()] == [AuditMemory(), LEFT]
     assert parts.reader.times == 0

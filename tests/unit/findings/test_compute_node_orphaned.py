@@ -134,7 +134,7 @@ def test_the_finding_has_no_delete_command_while_an_instance_is_on_the_node():
     assert "do not delete the row" in found.remedy
 
 
-def test_placement_data_of_the_node_does_not_change_the_evidence_digest():
+def test_a_finding_about_an_orphaned_node_keeps_its_digest_if_placement_changes():
     one, other = told(DetachedTree(uuid=ROW.uuid)), told(tree(ORPHAN))
     assert one.known != other.known
     assert evidence_digest(one) == evidence_digest(other)

@@ -88,7 +88,7 @@ def test_the_option_for_unknown_guests_decides_if_their_use_is_reserved(policy, 
     assert reserves(decided(WORLD, chosen)) == reserved
 
 
-def test_reserved_omits_the_resources_that_placement_allocates_to_the_guest():
+def test_reserved_excludes_what_placement_already_allocates_to_an_unknown_guest():
     world = snapshot(libvirt=host(STRANGER), placement=view(allocations(S, VCPU=2)))
     (found,) = findings(world, CODE)
     assert proof(found) == [("libvirt", "MEMORY_MB", 300), ("libvirt", "VCPU", 2), ("placement", "VCPU", 2)]

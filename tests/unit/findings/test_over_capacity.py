@@ -89,7 +89,7 @@ def test_the_finding_shows_how_capacity_is_computed_and_names_leaked_consumers()
     assert "leaked consumers first" in found.remedy
 
 
-def test_the_host_is_reported_as_over_committed_if_no_allocation_is_leaked():
+def test_use_above_capacity_without_a_leak_is_reported_as_over_commitment():
     world = snapshot(**settled_world(placement=view(allocations(uuid("i1"), VCPU=1, MEMORY_MB=128, DISK_GB=7338))))
     (found,) = findings(world, CODE)
     assert found.resource_class == "DISK_GB"

@@ -24,5 +24,5 @@ def test_s136_the_finding_names_the_file_and_the_provider():
     )
 
 
-def test_the_finding_is_not_reported_for_an_existing_provider():
+def test_a_provider_config_entry_for_an_existing_provider_causes_no_finding():
     assert findings(snapshot(), CODE, named(NODE)) == ()

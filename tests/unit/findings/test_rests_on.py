@@ -57,7 +57,7 @@ def test_a_finding_about_an_image_store_depends_on_the_source_that_read_it():
     assert {f.rests_on for f in found if f.code == "store-changed"} == {frozenset({PLACEMENT, LIBVIRT, FILESYSTEM})}
 
 
-def test_a_finding_about_unallocated_use_of_disk_gb_also_depends_on_lvm():
+def test_a_finding_about_disk_gb_used_without_an_allocation_needs_lvm_data():
     root = facts.root(facts.inventory("DISK_GB", 1))
     world = facts.snapshot(
         lvm=facts.group(20, facts.volume("v", 2)), placement=facts.view(provider=root, typed_consumers=True)

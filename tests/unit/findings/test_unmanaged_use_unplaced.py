@@ -65,7 +65,7 @@ UNPLACED = {
 
 
 @pytest.mark.parametrize(("there", "expected"), UNPLACED.values(), ids=UNPLACED.keys())
-def test_every_reason_for_unallocated_unmanaged_use_leads_to_a_finding(there, expected):
+def test_use_outside_nova_that_cannot_be_allocated_always_causes_a_finding(there, expected):
     assert {f.resource_class: f.actual.partition(" could")[0] for f in findings(there, CODE, BESIDE)} == expected
 
 

@@ -32,7 +32,7 @@ def test_a_host_whose_findings_have_no_severity_has_the_condition_unrated(findin
     assert told_condition("findings", None, findings) is condition
 
 
-def test_never_is_the_worst_condition_of_a_host_and_clean_is_the_best():
+def test_a_host_that_never_reported_ranks_worst_and_a_clean_host_ranks_best():
     ranked = [condition.value for condition in sorted(Condition, key=RANKS.__getitem__)]
     assert ranked == [
         "never", "silent", "crashed", "refused", "error", "unreadable", "partial", "unrated", "warning", "info",
@@ -65,7 +65,7 @@ def test_the_fail_on_conditions_of_a_host_follow_from_its_last_message_and_age(d
     assert held <= set(FAIL_ON)
 
 
-def test_an_expected_host_without_a_message_meets_the_fail_on_condition_never():
+def test_option_fail_on_matches_an_expected_host_that_has_sent_no_message():
     assert holding(view(cell(expected=expected("compute-9"))).rows) == {"never"}
 
 

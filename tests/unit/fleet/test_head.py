@@ -24,7 +24,7 @@ def test_without_an_expected_host_list_the_title_has_the_number_of_all_hosts(hos
     assert f"  {words}  " in title(view(cell(*(seen(clean(host)) for host in hosts))))
 
 
-def test_the_title_has_the_number_of_cells_if_there_are_several():
+def test_the_title_line_shows_the_number_of_nova_cells_if_there_are_several():
     assert "  2 cells  " in title(view(cell(name="a"), cell(name="b")))
 
 

@@ -40,7 +40,7 @@ def test_a_host_is_silent_after_three_intervals_plus_grace_without_a_message(age
     assert seen(clean(), age_s).is_silent(NOW) is is_silent
 
 
-def test_the_condition_of_a_host_begins_with_the_first_message_that_reports_it():
+def test_an_unchanged_host_condition_keeps_the_time_of_its_first_message():
     first, second, third = (
         host_seen(clean(outcome=name), at) for name, at in (("partial", 1), ("partial", 2), ("clean", 3))
     )

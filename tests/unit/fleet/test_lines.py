@@ -24,7 +24,7 @@ def test_a_plain_watch_line_shows_question_marks_after_a_crashed_audit():
     assert line(seen(document), "") == ("a crashed guests=? vcpu=? memory=? disk=? findings=? lost=- worst=? leaked=?")
 
 
-def test_a_host_has_one_plain_watch_line_without_control_characters():
+def test_a_host_is_shown_in_one_line_without_control_characters():
     shown = line(seen(broken("a\x1b[2J\nb", outcome="x\ty", sources_lost=["\x07"], code="c\r")), "")
     assert shown.isprintable()
 

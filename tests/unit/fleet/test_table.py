@@ -56,7 +56,7 @@ def test_free_amounts_are_rounded_down_and_unknown_free_amounts_are_marked(resou
     assert cells(clean(resources=resources)).free == text
 
 
-def test_the_row_of_a_host_without_a_message_shows_since_when_it_is_expected():
+def test_the_row_of_an_expected_host_says_since_when_it_has_sent_no_message():
     (row,) = view(cell(expected=expected("compute-0801"))).rows
     found = cells_of(row, AT, 80)
     assert (found.sev, found.for_s, found.leaked, found.free) == ("NEVER", "-", "-", "?")

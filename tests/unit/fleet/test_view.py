@@ -46,7 +46,7 @@ def test_the_age_of_a_finding_includes_the_time_since_its_message_was_received()
     assert (row.for_s, row.for_at_least) == (12 * 60 + 30, False)
 
 
-def test_an_outcome_already_present_in_the_first_message_has_a_minimum_duration():
+def test_for_an_outcome_in_the_first_message_only_a_minimum_age_is_known():
     first = seen(clean(outcome="crashed", findings=None), age_s=90)
     (row,) = view(cell(seen(clean(outcome="crashed", findings=None), age_s=30).after(first))).rows
     assert (row.for_s, row.for_at_least) == (90, True)
@@ -117,6 +117,6 @@ def test_the_rows_of_the_view_are_sorted_by_host():
     assert [row.host for row in found.rows] == ["a", "aa", "b", "c"]
 
 
-def test_a_host_that_sent_nothing_has_the_start_time_of_the_wait_for_a_message():
+def test_a_host_without_messages_shows_since_when_a_message_is_awaited():
     (row,) = view(cell(expected=expected("a"))).rows
     assert (AT - row.began).total_seconds() == 780

@@ -342,7 +342,7 @@ OWN_PART = [
 
 
 @pytest.mark.parametrize("change", [change for _, change in OWN_PART], ids=[name for name, _ in OWN_PART])
-def test_a_write_beyond_the_allocation_on_this_host_violates_the_guard_own_part(change):
+def test_a_write_is_refused_if_it_changes_more_than_the_allocation_on_this_host(change):
     held = record("gone", here={"VCPU": 1}, there={"VCPU": 4})
     gone = facts.instance("gone", deleted=True, vm_state="deleted")
     case = case_of(scene_of(facts.snapshot(placement=view_of(held), nova=facts.state(gone)), held))
@@ -392,7 +392,7 @@ def test_option_max_percent_limits_changed_consumers_and_allows_at_least_one(cou
     assert guard.refuses(chosen(case, *others)) is not None
 
 
-def test_a_plan_changes_at_most_max_consumers_and_lists_the_refused_changes():
+def test_option_max_consumers_limits_a_plan_and_the_rest_is_listed_as_refused():
     names = [f"g{number}" for number in range(100)]
     world, held = leaks(*names)
     scene = scene_of(world, *held)

@@ -178,7 +178,7 @@ def test_the_alive_guard_refuses_to_take_over_the_record_of_a_running_host():
     assert guards(dataclasses.replace(cloned, others=())) == ["alive"]
 
 
-def test_adopt_mentions_but_does_not_change_a_row_whose_record_was_not_read():
+def test_adopt_only_mentions_a_compute_node_row_that_was_not_fully_read():
     plan = adoption(facts(state=conductor(nodes=(node(7, host="cmp2"),))), settings())
     assert plan.steps == ()
     assert plan.notes[0].startswith(f"compute node row 7 says host cmp2, node {NODE}")
@@ -196,7 +196,7 @@ def test_the_allocations_guard_refuses_to_replace_a_uuid_that_has_allocations(he
     assert guards(reinstalled(own=tree(provider(NEW, "another-name")))) == []
 
 
-def test_the_owner_guard_refuses_adopt_if_another_owner_has_the_provider_name():
+def test_adopt_is_refused_if_a_foreign_provider_has_the_name_of_this_node():
     stranger = tree(provider(traits=frozenset({"MISC_SHARES_VIA_AGGREGATE"})))
     assert guards(reinstalled(holder=stranger)) == ["owner"]
 

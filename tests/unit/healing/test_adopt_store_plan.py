@@ -22,7 +22,7 @@ def test_the_adopt_plan_saves_the_new_image_store_in_place_of_the_old_one():
     assert "number of disks of libvirt's guests that are missing in this store: 1" in plan.notes
 
 
-def test_in_role_companion_the_plan_for_a_new_store_announces_no_disk_gb_update():
+def test_the_plan_of_an_agent_in_role_companion_mentions_no_disk_gb_update():
     plan = store_adoption(LOST, settings(role=Role.COMPANION), FILE)
     assert [note for note in plan.notes if "publishes" in note] == []
 
@@ -40,7 +40,7 @@ def test_adopt_refuses_a_store_that_is_in_ceph_or_could_not_be_read():
     assert "Ceph" in store_adoption(LOST, ceph, FILE).refusals[0].why
 
 
-def test_the_adopt_plan_digest_ignores_a_size_change_of_a_few_kib():
+def test_a_store_size_change_of_a_few_kib_leaves_the_plan_digest_unchanged():
     smaller = dataclasses.replace(on_root(251.7), size_bytes=on_root(251.7).size_bytes - 4096)
     digests = {
         store_adoption(store(LOST, found, before=mark(300), missing=(DISK,)), settings(), FILE).digest

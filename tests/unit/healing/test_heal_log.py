@@ -114,7 +114,7 @@ def test_a_waiting_repair_is_logged_again_if_the_finding_ended_and_returned():
     assert len(first) == len(again) == 1
 
 
-def test_a_repair_is_not_logged_as_waiting_while_the_finding_is_unknown():
+def test_a_repair_is_not_logged_as_pending_while_its_finding_cannot_be_checked():
     unknown = seen(leak(), FindingState.UNKNOWN, "placement")
     assert runs(((refusal("sources-fresh"),), ()), findings=(unknown,)) == [[]]
 

@@ -39,7 +39,7 @@ def planned(scene: Scene, *wanted: str) -> HealPlan:
     return heal_plan(scene, asked_for(scene.findings, DAEMON_CODES, frozenset(ids(scene)[code] for code in wanted)))
 
 
-def test_a_plan_of_all_findings_repairs_the_cause_and_lists_no_symptom(scene):
+def test_a_plan_for_all_findings_repairs_the_cause_and_omits_its_symptoms(scene):
     plan = planned(scene)
     (action,) = plan.actions
     assert (action.code, action.finding_id) == (STALE, ids(scene)[STALE])

@@ -73,7 +73,7 @@ def test_a_saved_finding_keeps_20_pieces_of_evidence_and_the_original_digest():
     assert (len(found.finding.evidence), found.evidence_digest, found.id) == (20, "d", finding.id)
 
 
-def test_if_many_findings_are_saved_only_the_worst_and_oldest_keep_their_texts(monkeypatch):
+def test_if_many_findings_are_saved_only_the_most_important_keep_their_texts(monkeypatch):
     monkeypatch.setattr(finding_rows, "MOST_TEXTS", 2)
     error = dataclasses.replace(FINDING, severity=Severity.ERROR, subject="error")
     old, new = (dataclasses.replace(FINDING, subject=name) for name in ("old", "new"))
@@ -174,7 +174,7 @@ def test_times_in_a_newer_report_override_the_times_in_the_findings_file(tmp_pat
         ({"times": 2, "stands_since": T2}, 0),
     ],
 )
-def test_after_a_restart_the_lower_of_two_saved_audit_counts_is_used(tmp_path, row, times):
+def test_if_saved_findings_and_report_differ_a_restart_uses_the_lower_count(tmp_path, row, times):
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500)
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     seen = SeenFinding(finding=FINDING, confirmed=True, first_seen_at=T1, stands_since=T1, last_seen_at=T3)
@@ -183,7 +183,7 @@ def test_after_a_restart_the_lower_of_two_saved_audit_counts_is_used(tmp_path, r
     assert (found.read_until, found.sightings[0].times) == (620, times)
 
 
-def test_after_a_restart_a_finding_missing_in_the_report_has_audit_count_0(tmp_path):
+def test_a_restart_resets_the_audit_count_of_a_finding_missing_in_the_report(tmp_path):
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500)
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     last_report(tmp_path, findings=())

@@ -65,7 +65,7 @@ def test_two_different_identity_files_are_both_named_in_the_error(files):
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"no uuid", ONE.encode() + b"\nxyz", b"\xff\xfe", ONE[:-1].encode()])
-def test_an_invalid_identity_file_raises_a_configuration_error(files, content):
+def test_an_invalid_compute_id_file_raises_a_configuration_error(files, content):
     every_path(files)[0].write_text(ONE)
     path = every_path(files)[3]
     path.write_bytes(content)

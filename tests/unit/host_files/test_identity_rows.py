@@ -50,7 +50,7 @@ def test_s73_the_disabled_trait_follows_the_disabled_field_of_the_nova_service(o
     assert (DISABLED in traits_after(observed, service=None)) == bool(observed)
 
 
-def test_s73_the_disabled_trait_is_kept_if_nova_could_not_be_read():
+def test_s73_the_trait_compute_status_disabled_is_kept_if_nova_was_not_read():
     held = root(traits=root().traits | {DISABLED})
     world = without(snapshot(placement=view(provider=held)), "state")
     assert not [w for w in decision(world).plan.writes if hasattr(w, "traits") and DISABLED not in w.traits]

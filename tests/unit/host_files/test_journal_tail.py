@@ -25,7 +25,7 @@ def test_a_change_from_before_the_daemon_start_is_counted_only_if_unfinished(tmp
     assert JournalTail(str(tmp_path)).read() == JournalCounts(open_entries=1)
 
 
-def test_each_change_after_the_start_of_the_daemon_is_counted_once(tmp_path):
+def test_each_journal_entry_after_the_daemon_start_is_counted_once(tmp_path):
     written, tail = journal(tmp_path), JournalTail(str(tmp_path))
     tail.read()
     first = written.begin(CHANGE)

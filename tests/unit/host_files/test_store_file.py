@@ -56,7 +56,7 @@ GARBAGE = {
 
 
 @pytest.mark.parametrize("text", GARBAGE.values(), ids=GARBAGE.keys())
-def test_an_invalid_store_file_yields_no_record_and_is_logged_once_and_kept(tmp_path: Path, caplog, text: str):
+def test_an_invalid_store_json_is_ignored_with_one_warning_and_set_aside(tmp_path: Path, caplog, text: str):
     (tmp_path / "store.json").write_text(text)
     file = StoreFile(str(tmp_path))
     with caplog.at_level(logging.WARNING):

@@ -80,7 +80,7 @@ LEFT = {
 
 
 @pytest.mark.parametrize(("placement", "expected"), LEFT.values(), ids=LEFT.keys())
-def test_vgpu_counts_as_used_on_the_root_if_offered_and_allocated_there(placement, expected):
+def test_the_root_counts_as_using_vgpu_only_if_it_has_inventory_and_allocations(placement, expected):
     assert still_on_root(MediatedDevices(), snapshot(placement=placement)) == expected
 
 

@@ -112,7 +112,7 @@ def test_s122_a_pci_provider_is_deleted_if_device_spec_lacks_its_free_device():
     assert writes(decision, GPU) == [DeleteProvider(provider_uuid=uuid(f"child-{GPU}"))]
 
 
-def test_s123_a_device_that_device_spec_lacks_keeps_its_provider_until_freed():
+def test_s123_a_device_removed_from_device_spec_keeps_its_provider_while_used():
     there = tree(child(GPU, inventory(T4, 1), traits=frozenset({MANAGED, OURS, "CUSTOM_X"})))
     used = dataclasses.replace(there, allocations=(held(GPU, T4),))
     decision = decided(world(device(GPU), placement=used), pci_settings())

@@ -71,7 +71,7 @@ def test_s68_a_confirmed_orphaned_record_is_deleted_with_its_empty_provider():
     assert second.removals == (DeleteProvider(provider_uuid=child().uuid), DeleteProvider(provider_uuid=OLD.uuid))
 
 
-def test_with_confirm_audits_1_an_orphaned_record_is_deleted_at_once():
+def test_one_audit_deletes_an_orphaned_compute_node_if_confirm_audits_is_1():
     chosen = settings(confirm_audits=1)
     assert after(world_of(tree(OLD)), 0, chosen).records == (DeleteComputeNode(record=OLD),)
 
@@ -120,7 +120,7 @@ STAYS = {
 
 
 @pytest.mark.parametrize("whole", STAYS.values(), ids=STAYS)
-def test_an_orphaned_provider_with_signs_of_another_owner_is_kept_and_reported(whole):
+def test_an_orphaned_provider_that_may_belong_to_others_is_reported_and_kept(whole):
     world = world_of(whole)
     plan = after(world)
     assert plan.removals == ()
@@ -165,7 +165,7 @@ NOT_TOUCHED = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), NOT_TOUCHED.values(), ids=NOT_TOUCHED)
-def test_an_orphaned_record_is_kept_if_the_agent_may_not_write_or_lacks_data(world, chosen):
+def test_the_agent_keeps_an_orphaned_node_record_if_unsure_or_unable_to_write(world, chosen):
     plan = after(world, 3, chosen)
     assert not [w for w in plan.records if isinstance(w, DeleteComputeNode)]
     assert plan.removals == ()

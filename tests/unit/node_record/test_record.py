@@ -285,7 +285,7 @@ def test_in_roles_companion_and_observer_no_compute_node_record_is_written(chose
 
 
 @pytest.mark.parametrize("kind", [StateKind.SQL, StateKind.NONE])
-def test_with_state_source_sql_or_none_the_plan_writes_no_node_record(kind):
+def test_the_plan_writes_no_node_record_if_nova_is_read_by_sql_or_not_at_all(kind):
     world = snapshot(nova=conductor(kind=kind), libvirt=about())
     plan = decision(world).plan
     assert plan.records == ()

@@ -61,7 +61,7 @@ def test_vcpus_used_is_the_number_of_vcpus_of_running_and_paused_guests():
     assert seen(snapshot(libvirt=host(domain("on", vcpus=3), paused, off))).vcpus_used == 5
 
 
-def test_s76_s77_vcpus_is_the_shared_cpu_count_or_unknown_if_a_cpu_is_absent():
+def test_s76_s77_vcpus_is_unknown_if_cpu_shared_set_names_a_missing_cpu():
     assert seen(snapshot()).vcpus == 4
     found = seen(snapshot(), settings(cpu_shared_set=(3, 4)))
     assert (found.vcpus, found.cells) == (None, None)

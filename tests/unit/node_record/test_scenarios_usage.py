@@ -308,7 +308,7 @@ def test_s24_an_incoming_resize_uses_the_resources_of_the_new_flavor():
     assert used(state(resizing(**AWAY), migrations=(migration(**INCOMING),))) == (256, 2, 5)
 
 
-def test_s25_a_failed_incoming_resize_named_in_migration_context_is_counted():
+def test_s25_usage_includes_a_failed_resize_that_migration_context_refers_to():
     context = MigrationContext(migration_id=1)
     there = resizing(migration_context_id=1, context=context, **AWAY)
     assert used(state(there, migrations=(migration(status="error", **INCOMING),))) == (256, 2, 5)

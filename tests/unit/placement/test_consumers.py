@@ -99,7 +99,7 @@ def test_the_record_of_a_consumer_that_was_removed_is_dropped():
 
 
 @given(st.integers(0, 30), st.integers(1, 3))
-def test_one_rotation_requests_the_records_of_all_unsuspicious_consumers(count, reads):
+def test_reading_a_few_records_at_a_time_reaches_every_consumer_in_one_cycle(count, reads):
     generations = {f"{number:02}": 1 for number in range(count)}
     look, order = NO_CONSUMERS, []
     for _ in range(-(-count // reads)):

@@ -87,7 +87,7 @@ def test_the_verb_lvm_volumes_is_refused_if_no_configured_group_exists(report: C
         ask(Verb.LVM_VOLUMES, Recorder(report))
 
 
-def test_the_verb_lvm_volumes_returns_the_exit_code_of_a_failed_vgs() -> None:
+def test_the_privileged_call_lvm_volumes_returns_the_exit_code_of_a_failed_vgs() -> None:
     assert ask(Verb.LVM_VOLUMES, Recorder(done(returncode=5))).content["returncode"] == 5
 
 

@@ -95,7 +95,7 @@ def world(**changes):
     return snapshot(**{**usual, **changes})
 
 
-def test_in_role_companion_volumes_and_guests_have_separate_consumers():
+def test_an_agent_in_role_companion_allocates_volumes_and_guests_separately():
     plan = decided(world(), BESIDE).plan
     assert plan.writes == ()
     assert held(plan, VOLUME) == {"DISK_GB": 3}
@@ -295,7 +295,7 @@ def test_an_increased_allocation_is_written_before_a_reduced_one_if_both_fit():
     assert [len(w.allocations) for w in plan.allocations] == [1, 0]
 
 
-def test_the_shrinking_consumer_is_written_first_if_the_provider_is_full():
+def test_on_a_full_provider_an_allocation_is_removed_before_one_is_added():
     full = view(ours(Cause.BLOCK_STORAGE, DISK_GB=3), allocations(uuid("i1"), DISK_GB=16), provider=NOVA)
     plan = decided(world(placement=full, libvirt=host()), BESIDE).plan
     assert [len(w.allocations) for w in plan.allocations] == [0, 1]

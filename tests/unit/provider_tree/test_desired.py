@@ -193,11 +193,11 @@ DOUBTS = {
 
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), DOUBTS.values(), ids=DOUBTS.keys())
-def test_reserved_is_not_reduced_while_one_of_its_sources_is_incomplete(world, chosen, expected):
+def test_reserved_is_not_reduced_while_data_about_unmanaged_use_are_incomplete(world, chosen, expected):
     assert reserves(decided(world, chosen)) == expected
 
 
-def test_the_part_of_reserved_that_was_kept_from_placement_is_a_separate_item():
+def test_an_old_part_of_reserved_that_is_not_yet_reduced_is_listed_separately():
     wanted = wanted_root(decided(snapshot(placement=HELD, lost=[STATE]), settings(reserved_host_cpus=1)))
     assert wanted.reserves[-1] == ReserveTerms(
         resource_class="VCPU", terms=(("reserved_host_cpus", 1), ("kept-from-placement", 2))

@@ -231,7 +231,7 @@ def test_law_1_the_plan_sets_each_managed_value_or_says_what_prevents_it(world):
 
 
 @given(worlds())
-def test_law_1_the_data_of_other_owners_are_not_changed(world):
+def test_law_1_the_agent_changes_no_placement_data_of_other_writers(world):
     then = {p.uuid: p for p in carried_out(diff(world.wanted, world.view()), world)}
     for old in world.providers:
         if old.uuid not in world.ours:

@@ -115,7 +115,7 @@ def test_s136_an_entry_is_reported_as_unmatched_until_its_provider_exists(who):
     assert custom(tree(world(OURS, there), waiting).providers[-1]) == {"CUSTOM_A": 1}
 
 
-def test_unmatched_entries_are_not_reported_while_placement_is_unreadable():
+def test_unmatched_provider_config_is_not_reported_if_placement_is_unreadable():
     waiting = entry(inventory("CUSTOM_A", 1), name="nobody")
     unread = snapshot(lost=("placement",))
     assert findings(unread, "provider-config-unmatched", settings(provider_entries=(waiting,))) == ()

@@ -111,7 +111,7 @@ RESERVE, REPORT, IGNORE = UnmanagedPolicy.RESERVE, UnmanagedPolicy.REPORT, Unman
     ("volumes", "guests", "expected"),
     [(RESERVE, RESERVE, 6), (RESERVE, REPORT, 5), (REPORT, RESERVE, 1), (IGNORE, RESERVE, 1), (REPORT, IGNORE, 0)],
 )
-def test_options_foreign_volumes_and_unknown_guests_each_control_a_separate_use(volumes, guests, expected):
+def test_options_foreign_volumes_and_unknown_guests_are_applied_independently(volumes, guests, expected):
     claims = [
         by_hand(GIB),
         made_by(Cause.VOLUME_ORPHANED, 2 * GIB),

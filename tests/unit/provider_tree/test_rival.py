@@ -190,7 +190,7 @@ def test_a_foreign_allocation_ratio_is_kept_only_with_an_unchanged_total(there, 
     assert read == dataclasses.replace(there, allocation_ratio=ratio)
 
 
-def test_allocation_ratios_of_classes_that_the_agent_never_wrote_are_kept():
+def test_an_allocation_ratio_is_kept_if_the_agent_never_wrote_the_inventory():
     odd = root(dataclasses.replace(THEIRS, allocation_ratio=16.0), inventory("CUSTOM_X", 1, allocation_ratio=3.0))
     assert without_foreign_ratios(odd, None) == odd
     assert without_foreign_ratios(odd, written()).inventory("CUSTOM_X") == inventory(

@@ -23,7 +23,7 @@ def head(document):
     return shown(head_lines(document, NOW))
 
 
-def test_the_head_of_the_audit_text_shows_the_node_the_outcome_and_every_source():
+def test_the_audit_text_begins_with_node_and_outcome_and_all_data_sources():
     said = head(DOCUMENT)
     assert said[0] == "audit of compute-17.example.org at 2026-11-21T10:00:00.000Z: 1 finding"
     assert said[1] == f"provider {PROVIDER}, role owner, 4 of 4 writes done"
@@ -38,7 +38,7 @@ def source(**changes):
     return said
 
 
-def test_the_line_of_a_source_in_the_audit_text_marks_a_lightweight_read():
+def test_the_audit_text_marks_a_data_source_that_was_read_only_in_part():
     assert source(ok=True, read="light") == "read: state 5000 ms (light read)"
     assert source(ok=True, read="full") == source(ok=True, read=...) == "read: state 5000 ms"
 
@@ -196,7 +196,7 @@ def test_the_audit_output_lists_simulated_facts_after_the_findings():
     assert at > max(number for number, text in enumerate(said) if text.startswith(" docs: "))
 
 
-def test_a_finding_that_is_gone_for_several_reasons_is_shown_as_gone():
+def test_a_finding_that_ended_for_more_than_one_reason_is_shown_as_gone():
     (each,) = audit_document(SCREEN)["gone"]
     said = shown(gone_lines({"gone": [each | {"reason": "several", "words": "no longer found; before: 4 MiB"}]}))
     assert said[-1].endswith("]: gone: no longer found; before: 4 MiB")

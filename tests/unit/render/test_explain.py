@@ -195,7 +195,7 @@ def test_explain_vcpu_lists_the_consumers_and_evacuation_of_demo_story_1():
     assert text_of(explain_class(STORY_1, "VCPU")) == STORY_1_TEXT
 
 
-def test_explain_verbose_shows_the_source_of_each_amount_of_demo_story_1():
+def test_the_explain_command_with_flag_verbose_names_the_source_of_each_amount():
     said = text_of(explain_class(STORY_1, "VCPU"), Detail.SOURCES)
     first = said.index("consumers:")
     assert said[first : first + len(STORY_1_SOURCES)] == STORY_1_SOURCES
@@ -301,7 +301,7 @@ def test_recorded_and_free_amounts_are_unknown_if_placement_could_not_be_read():
     assert document(found)["books"]["recorded"]["amount"] is None
 
 
-def test_the_promised_amount_is_unknown_if_libvirt_and_ledger_rows_are_missing():
+def test_the_sum_of_flavors_is_unknown_if_libvirt_and_ledger_data_are_missing():
     # Without the node's name or the database, the agent cannot know the promised amount here either.
     found = explain_class(report(sources=(source("placement"), source("state"), source("libvirt", "down"))), "VCPU")
     assert [book.amount for book in found.books] == [0, None, None]

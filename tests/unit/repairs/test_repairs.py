@@ -82,7 +82,7 @@ def test_heal_removes_a_leaked_allocation_and_sends_the_consumer_generation():
     assert action.write.consumer_type is None
 
 
-def test_heal_keeps_allocations_of_a_leaked_consumer_on_other_provider_trees():
+def test_heal_removes_a_leaked_allocation_only_from_the_tree_of_this_host():
     held = record("gone", here={"VCPU": 1, "MEMORY_MB": 128}, there={"VCPU": 1})
     gone = facts.instance("gone", deleted=True, vm_state="deleted")
     (action,) = plan_of(scene_of(world(held, instances=[gone]), held)).actions

@@ -118,7 +118,7 @@ def test_an_orphaned_volume_that_a_domain_uses_belongs_to_the_domain() -> None:
     assert owner_of(f"{GONE}_disk", guests) == (OwnerKind.DOMAIN, GONE)
 
 
-def test_volumes_that_no_instance_owns_have_unknown_owners_if_libvirt_is_down() -> None:
+def test_if_libvirt_is_down_the_owner_of_an_unrecognised_volume_is_unknown() -> None:
     names = ("handmade", f"{GONE}_disk", f"{HERE}_disk", f"volume-{GONE}")
     rows = owners(without_libvirt(snapshot(*map(volume, names))), GUESTS)
     assert {row.volume.name: row.kind for row in rows} == dict(
@@ -226,7 +226,7 @@ def test_the_raid_copies_of_the_data_of_a_thin_pool_are_not_free_space() -> None
     }
 
 
-def test_a_thin_snapshot_with_an_unrecognised_name_is_counted_with_its_origin() -> None:
+def test_a_thin_snapshot_with_an_unknown_name_adds_its_size_to_its_origin() -> None:
     disk = f"{HERE}_disk"
     inside = (thin(disk, 20), thin("before-upgrade", 20, origin=disk), thin("again", 5, origin="before-upgrade"))
     rows = said(owners(snapshot(*pool("tpool", 50, *inside)), GUESTS))
@@ -249,7 +249,7 @@ def test_a_vdo_pool_belongs_to_the_instance_whose_disk_it_contains() -> None:
     assert shares(vdo, volume("vpool", 50, segment_type="vdo-pool")) == {"vpool": (OwnerKind.INSTANCE, 50, 0)}
 
 
-def test_an_unknown_volume_is_counted_with_its_thin_pool_if_that_is_unknown_too() -> None:
+def test_an_unknown_volume_in_an_unknown_thin_pool_is_counted_with_the_pool() -> None:
     assert pool_with("tpool", "x")["x"] == (OwnerKind.PART, None, 0, "vg0/tpool")
 
 
@@ -317,7 +317,7 @@ def test_the_owners_of_volumes_do_not_depend_on_the_order_of_the_volumes(
 
 
 @given(worlds, guests)
-def test_the_volume_that_a_subvolume_is_counted_with_is_no_part_of_another(
+def test_a_subvolume_is_counted_with_a_volume_that_is_counted_on_its_own(
     found: list[Volume], who: VolumeOwners
 ) -> None:
     rows = {row.volume.path: row for row in owners(snapshot(*found), who)}

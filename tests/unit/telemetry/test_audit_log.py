@@ -203,7 +203,7 @@ def test_a_lost_source_is_logged_less_and_less_often_until_it_returns(log):
     assert log.audit(REPORT) == [events.SOURCE_BACK, events.OUTCOME_CHANGED]
 
 
-def test_the_log_line_of_a_lost_source_has_the_error_and_the_age_of_its_data(log):
+def test_the_log_line_about_a_failed_data_source_has_the_error_and_the_data_age(log):
     log.audit(lost(REPORT, "libvirt"))
     line = next(line for line in log.last if line.event == events.SOURCE_LOST)
     assert line.fields == {
@@ -211,7 +211,7 @@ def test_the_log_line_of_a_lost_source_has_the_error_and_the_age_of_its_data(log
     }  # fmt: skip
 
 
-def test_a_source_that_comes_and_goes_is_logged_at_a_limited_rate(log):
+def test_a_data_source_that_often_fails_and_recovers_is_logged_at_limited_rate(log):
     told = [event for minute in range(1440) for event in log.audit(lost(REPORT, "libvirt") if minute % 2 else REPORT)]
     assert told.count(events.SOURCE_LOST) <= 24 * 6
     assert told.count(events.SOURCE_LOST) == told.count(events.SOURCE_BACK)

@@ -79,7 +79,7 @@ def test_a_confirmed_finding_is_not_logged_again_after_a_source_outage():
     assert told == [["appeared"], ["confirmed"], [], [], ["changed"]]
 
 
-def test_a_finding_that_was_saved_without_a_text_is_not_logged_as_changed():
+def test_after_a_restart_a_finding_saved_without_text_is_not_logged_as_changed():
     without = replace(CONFIRMED, finding=replace(LEAK, actual="the agent knows only", saved_id=LEAK.id))
     assert Reader().audit(found(CONFIRMED, first=True, remembered=(without,))) == []
 

@@ -210,7 +210,7 @@ def test_the_first_audit_is_logged_once_with_the_numbers_of_its_findings():
     }  # fmt: skip
 
 
-def test_all_writes_that_one_cause_holds_back_are_logged_in_one_line(day):
+def test_one_log_line_lists_all_writes_that_the_same_outage_prevents(day):
     (report,) = outage("libvirt", 1, 60.0)
     (line,) = of(day.audit(report), events.WRITE_HELD_BACK)
     assert (line.level, line.fields["what"]) == (logging.WARNING, "DISK_GB, MEMORY_MB, PCPU, VCPU")

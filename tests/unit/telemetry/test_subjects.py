@@ -46,7 +46,7 @@ def test_a_finding_without_a_consumer_is_logged_with_its_source_or_provider():
     assert subject(seen(replace(about_the_root.finding, provider_uuid=None))) == "host-1"
 
 
-def test_a_finding_that_ended_is_logged_with_the_last_name_of_the_consumer():
+def test_the_end_of_a_finding_is_logged_with_the_latest_known_consumer_name():
     before = subjects_of(report_of(LEAK, ledger=(row("instance", "billing"),)))
     ended = gone(LEAK, GoneReason.HEALED, "changed as planned")
     assert subjects_of(report_of(gone=(ended,)), before)[LEAK.finding.id] == f"instance billing {UUID}"

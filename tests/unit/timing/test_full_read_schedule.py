@@ -13,7 +13,7 @@ HOSTS = [str(uuid.uuid5(uuid.NAMESPACE_DNS, f"host-{number}")) for number in ran
 
 
 @given(st.uuids().map(str), st.integers(1, 12), st.integers(1, 1000))
-def test_one_of_ten_scheduled_reads_is_full_and_nine_read_only_allocations(host, every, first):
+def test_one_in_ten_scheduled_placement_reads_covers_everything(host, every, first):
     turns = Counter(turn(host, audit, every) for audit in range(first, first + every * EVERYTHING_AFTER))
     assert (turns[Turn.EVERYTHING], turns[Turn.ALLOCATIONS]) == (1, EVERYTHING_AFTER - 1)
 
@@ -25,7 +25,7 @@ def test_exactly_one_audit_of_each_scheduling_interval_has_a_scheduled_read(host
 
 
 @given(st.uuids().map(str), st.integers(1, 12), st.integers(1, 1000))
-def test_the_next_scheduled_read_comes_after_the_computed_number_of_audits(host, every, audit):
+def test_the_computed_audit_is_the_first_one_with_a_scheduled_placement_read(host, every, audit):
     away = audits_to_turn(host, audit, every)
     between = [turn(host, number, every) for number in range(audit + 1, audit + away)]
     assert set(between) <= {Turn.NOTHING}

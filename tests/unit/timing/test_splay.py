@@ -41,7 +41,7 @@ def test_the_phases_of_a_host_for_two_different_salts_are_independent():
     assert 800 < both < 1200
 
 
-def test_two_phases_differ_even_if_salt_plus_identity_is_the_same_text():
+def test_salt_and_identity_are_separated_when_the_time_offset_is_computed():
     assert phase("bc", "a") != phase("c", "ab")
 
 

@@ -122,7 +122,7 @@ def test_the_text_of_an_obstacle_begins_with_the_requested_amount():
     assert all(words.startswith("requested 1 VF, ") for words in lacking), lacking
 
 
-def test_lowering_reserved_is_advised_for_a_capacity_obstacle():
+def test_if_capacity_is_too_small_the_advice_includes_lowering_reserved():
     obstacle = asked([HOST], group(MEMORY_MB=8000)).obstacles[0]
     assert Remedy(kind=RemedyKind.RESERVED, provider_uuid="host", resource_class="MEMORY_MB", number=192) in (
         obstacle.remedies
@@ -390,7 +390,7 @@ def test_an_obstacle_names_the_provider_with_the_smallest_shortage():
     assert asked([HOST, *least_short], group("1", VF=4)).obstacles[0].provider_uuid == "f1"
 
 
-def test_trees_that_fit_are_listed_first_and_refused_trees_follow_by_shortage():
+def test_trees_that_fit_come_first_and_the_others_are_sorted_by_shortage():
     world = OfferedProviders(
         providers=(of("a", MEMORY), of("b", CPUS, stock("MEMORY_MB", 8), aggregates=["x"]), of("c", CPUS, MEMORY))
     )

@@ -39,7 +39,7 @@ def vcpus(amount, suffix=""):
         (48, 4.0, False),
     ],
 )
-def test_a_caveat_warns_if_a_single_precision_database_may_refuse_the_last_unit(total, ratio, is_refused):
+def test_an_exact_fit_has_a_warning_if_database_rounding_may_refuse_it(total, ratio, is_refused):
     most = round(total * ratio)
     tree = answer(vcpus(most), world=[host(total=total, ratio=ratio)])
     assert tree.fits

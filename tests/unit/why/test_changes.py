@@ -98,7 +98,7 @@ def answer_of(request: ResourceRequest, world: OfferedProviders, root: str) -> T
 
 
 @given(st.integers(0, 2**32))
-def test_an_obstacle_disappears_if_the_advised_change_is_applied(seed):
+def test_each_advised_change_removes_the_obstacle_that_refused_the_request(seed):
     for obstacle, request, world, root in refusals(seed):
         for remedy in obstacle.remedies:
             after = answer_of(*changed(remedy, obstacle.suffix, request, world), root)
@@ -109,7 +109,7 @@ _OF_INVENTORY = (Constraint.MIN_UNIT, Constraint.MAX_UNIT, Constraint.STEP_SIZE,
 
 
 @given(st.integers(0, 2**32))
-def test_the_advised_change_removes_all_obstacles_of_the_same_inventory(seed):
+def test_after_the_advised_change_the_refusing_inventory_has_no_obstacle_left(seed):
     """``why`` does not advise more room where max_unit refuses the amount anyway."""
     for obstacle, request, world, root in refusals(seed):
         for remedy in obstacle.remedies if obstacle.constraint in _OF_INVENTORY else ():

@@ -84,7 +84,7 @@ def test_an_unknown_volume_that_is_only_reported_uses_no_placement_capacity():
     assert amounts((VOLUME,), (finding,)) == []
 
 
-def test_an_unknown_volume_that_the_companion_allocated_is_counted_once():
+def test_an_unknown_volume_that_already_has_an_allocation_is_counted_once():
     ours = row("ours", Verdict.AGREED, recorded=120, consumer_kind=OWN_KIND, cause=Cause.FOREIGN_VOLUME.value)
     finding = found("volume-foreign", subject="vg/backup")
     assert amounts((ours, VOLUME), (finding, found("companion-leftover", "ours"))) == [("volume-foreign", 120, False)]

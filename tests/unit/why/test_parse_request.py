@@ -160,7 +160,7 @@ def test_a_flavor_becomes_a_request_for_its_resources_and_traits():
     assert group.forbidden == {"CUSTOM_B"}
 
 
-def test_the_option_resource_overrides_the_amount_in_the_flavor():
+def test_an_amount_given_on_the_command_line_overrides_that_of_the_flavor():
     (group,) = request_of(Words(resources=("VCPU=2",)), facts.instance("one", flavor=FLAVOR)).groups
     assert dict(group.resources)["VCPU"] == 2
     assert dict(group.resources)["MEMORY_MB"] == 2048

@@ -220,7 +220,7 @@ def test_the_why_json_has_obstacles_and_numa_cells_and_summary_and_request():
     assert (found["schema_version"], found["provider_uuid"], found["placement"]) == (1, uuid, {"requests": 9})
 
 
-def test_caveats_are_printed_for_a_provider_tree_that_fits_the_request():
+def test_a_warning_about_a_tree_is_printed_even_if_the_tree_fits_the_request():
     fits = asked(offered(1, total=96, max_unit=96))
     tree = dataclasses.replace(fits.answer.trees[0], caveats=("MariaDB rounds",))
     report = dataclasses.replace(fits, answer=dataclasses.replace(fits.answer, trees=(tree,)))

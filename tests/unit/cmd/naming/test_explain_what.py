@@ -50,7 +50,7 @@ def test_explain_of_an_unknown_name_is_an_error_with_the_three_nearest_names(wha
     assert len(nearest.split(", ")) <= 3
 
 
-def test_explain_exits_2_if_a_source_is_unread_and_exits_0_despite_findings():
+def test_the_explain_command_exits_with_2_only_if_needed_data_were_not_read():
     assert answer(ALL_READ, "VCPU").code == 0
     assert answer(REPORT, "VCPU").code == 2, "the cloud's state was not read"
     unchecked = replace(FINDING, state=FindingState.UNKNOWN, unknown_because=("state",))

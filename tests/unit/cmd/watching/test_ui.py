@@ -74,12 +74,12 @@ def test_an_empty_table_has_no_selected_row():
     assert pressed(Ui(), "u", (), PAGE)[1] is Action.NOTHING
 
 
-def test_the_key_s_changes_the_sort_order_and_scrolls_to_the_top():
+def test_pressing_the_sort_key_changes_the_order_and_scrolls_to_the_top():
     ui = after("end", "s")
     assert (ui.choice.sort, ui.top, ui.selected) == ("host", 0, None)
 
 
-def test_the_key_a_shows_clean_hosts_and_a_second_press_hides_them_again():
+def test_the_key_for_clean_hosts_shows_them_and_when_pressed_again_hides_them():
     assert len(rows(after("a"))) == 31
     assert len(rows(after("a", "a"))) == 30
 

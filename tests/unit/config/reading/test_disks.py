@@ -43,7 +43,7 @@ def test_s113_force_raw_images_may_be_false_with_images_type_lvm(tmp_path):
         ("[libvirt]\nimages_type = lvm\n", "[libvirt] images_type = lvm: needs [libvirt] images_volume_group"),
     ],
 )
-def test_images_type_is_rejected_if_an_option_contradicts_it_or_is_missing(tmp_path, text, said):
+def test_images_type_is_rejected_if_another_option_conflicts_or_is_missing(tmp_path, text, said):
     with pytest.raises(ConfigError) as caught:
         images_type(loaded_with(tmp_path, text))
     (problem,) = caught.value.problems

@@ -30,7 +30,7 @@ def test_cpu_models_keep_their_order_and_cpu_flags_keep_a_plus_or_minus_sign(tmp
     assert cpu == GuestCpu(mode="custom", models=("SandyBridge", "Haswell"), extra_flags=("pcid", "+ssbd", "-avx2"))
 
 
-def test_the_libvirt_source_gets_the_configured_cpu_models_and_machine_types(tmp_path):
+def test_the_libvirt_reader_receives_cpu_models_and_machine_types_from_config(tmp_path):
     text = "cpu_mode = custom\ncpu_models = Haswell\nvirt_type = qemu\nhw_machine_type = x86_64=q35\n"
     guests = host_place("qemu:///system", settings_from(loaded_with(tmp_path, text))).guests
     machine_types = (("x86_64", "q35"),)

@@ -110,7 +110,7 @@ def test_the_heading_counts_the_hosts_whose_state_is_unknown():
         ),
     ],
 )
-def test_the_heading_says_nothing_is_wasted_only_about_hosts_that_were_read(made, words):
+def test_hosts_that_were_not_read_are_unknown_in_the_heading_about_waste(made, words):
     assert headline(facts_of(*made)) == words
 
 

@@ -61,7 +61,7 @@ def test_the_capacity_picture_divides_each_bar_into_right_and_wrong_amounts():
     )
 
 
-def test_the_capacity_picture_marks_only_the_excess_of_an_allocation_as_wrong():
+def test_the_capacity_picture_marks_the_part_of_an_allocation_above_the_flavor():
     row = dataclasses.replace(SCREEN.ledger[0], promised=4, recorded=6, verdict=Verdict.ALLOCATION_DIFFERS)
     recorded = class_books(facts(dataclasses.replace(SCREEN, ledger=(row,))))[0].books[2]
     assert {part.name: part.amount for part in recorded.parts if part.amount} == {"instances": 4, "wrong": 2}
@@ -141,7 +141,7 @@ def test_unread_storage_is_drawn_hatched_and_never_as_zero():
     assert cells(picture.table) == [["lvm", "not read", "?", "?", "?"]]
 
 
-def test_the_storage_picture_marks_an_unrecognised_owner_kind_as_wrong():
+def test_the_storage_picture_marks_an_owner_of_an_unknown_kind_as_wrong():
     rows = (dataclasses.replace(SCREEN.storage[0], owner_kind="invented"),)
     assert stores_of(rows)[0].parts[0].meaning is Meaning.WRONG
 
@@ -317,7 +317,7 @@ def test_the_picture_of_sources_draws_an_unread_source_hatched_with_its_error():
     assert_inside(picture)
 
 
-def test_the_picture_of_sources_has_no_duration_bar_if_no_source_was_read():
+def test_the_picture_of_data_sources_has_no_time_bar_if_nothing_was_read():
     picture = sources_picture(dead().sources)
     assert looks(picture).count("unread") == 4
     assert "counted" not in looks(picture)

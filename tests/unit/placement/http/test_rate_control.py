@@ -192,7 +192,7 @@ def test_with_a_short_server_queue_there_are_few_errors_after_the_first_30_s(see
     assert later_error_share(seen, 30) < 0.03
 
 
-def test_a_start_spread_over_120_s_reduces_the_errors_of_a_short_server_queue():
+def test_agents_that_start_within_2_minutes_cause_fewer_errors_than_all_at_once():
     short = Server(workers=8, service_s=0.2, probe_s=0.02, queue=200)
     splayed = Simulation(short, Fleet(agents=1000, within_s=120.0)).run()
     at_once = Simulation(short, THOUSAND).run()
@@ -221,7 +221,7 @@ def test_a_single_agent_starts_within_5_minutes_if_the_server_is_slow():
 
 
 @pytest.mark.parametrize("latency_s", [2.0, 5.0, 9.0])
-def test_pauses_because_of_a_slow_server_add_at_most_10_minutes_to_an_audit(latency_s):
+def test_a_slow_placement_server_makes_an_audit_pause_for_at_most_10_minutes(latency_s):
     """A first read of seventeen providers takes 72 requests; without the bound it would take 15 to 51 minutes."""
     pace, now = Pace(), 0.0
     for _ in range(72):

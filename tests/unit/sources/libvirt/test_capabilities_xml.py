@@ -158,7 +158,7 @@ def test_the_host_cpu_error_names_the_invalid_element(old, new, named):
         ("<domain type='qemu'/>", "<domain/>", "<domain> has no attribute type"),
     ],
 )
-def test_the_guest_capabilities_error_names_the_invalid_element(old, new, named):
+def test_the_error_about_guest_capabilities_names_the_invalid_xml_element(old, new, named):
     assert old in TWO_SOCKETS
     with pytest.raises(SourceInconsistent) as raised:
         guests(capabilities_document(TWO_SOCKETS.replace(old, new)))
@@ -185,6 +185,6 @@ def test_damaged_cpu_xml_is_either_parsed_or_rejected_as_inconsistent(xml):
 
 
 @given(st.text(st.characters(exclude_categories=())))
-def test_arbitrary_text_instead_of_xml_is_rejected_as_inconsistent(text):
+def test_text_that_is_not_xml_raises_source_inconsistent(text):
     with pytest.raises(SourceInconsistent):
         capabilities_document(text)

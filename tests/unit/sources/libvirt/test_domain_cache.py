@@ -34,12 +34,12 @@ def in_turns(cache, count=TURNS):
     return [read(cache) for _ in range(count)]
 
 
-def test_every_domain_is_read_in_each_round_if_libvirt_events_may_be_lost():
+def test_every_domain_is_read_in_each_audit_if_libvirt_events_may_be_lost():
     cache = DomainCache()
     assert [len(read(cache)) for _ in range(3)] == [200, 200, 200]
 
 
-def test_each_domain_is_read_once_in_ten_rounds_if_libvirt_events_are_reliable():
+def test_each_domain_is_read_once_in_ten_audits_if_libvirt_events_are_reliable():
     turns = in_turns(warm_cache())
     assert set().union(*turns) == set(UUIDS)
     assert sum(map(len, turns)) == len(UUIDS)
@@ -77,7 +77,7 @@ def test_all_domains_are_read_once_after_events_resume_or_were_perhaps_lost():
         assert len(read(cache)) < 60
 
 
-def test_all_domains_are_read_in_each_round_after_events_become_unreliable():
+def test_all_domains_are_read_in_each_audit_after_events_become_unreliable():
     cache = warm_cache()
     cache.distrust()
     assert [len(read(cache)) for _ in range(2)] == [200, 200]
@@ -92,7 +92,7 @@ def test_an_unparsable_domain_is_cached_and_returned_in_uuid_order():
 
 
 @given(st.lists(st.sampled_from(UUIDS)), st.integers(0, TURNS - 1))
-def test_every_domain_about_which_an_event_arrived_is_read_in_the_next_round(named, turns_before):
+def test_every_domain_about_which_an_event_arrived_is_read_in_the_next_audit(named, turns_before):
     cache = warm_cache()
     in_turns(cache, turns_before)
     for one in named:

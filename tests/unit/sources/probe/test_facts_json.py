@@ -54,7 +54,7 @@ def test_a_libvirt_query_without_an_answer_is_left_out_of_the_probe_result():
     assert answers_of(through_json(answers_object("kvm", ANSWERS[:1])), (PC, Q35), "kvm") == ANSWERS[:1]
 
 
-def test_libvirt_answers_for_a_virt_type_other_than_the_configured_are_rejected():
+def test_libvirt_data_for_the_wrong_virt_type_are_rejected():
     with pytest.raises(BadMessage, match="the probe's configuration has another virt_type, 'qemu'"):
         answers_of(through_json(answers_object("qemu", ANSWERS)), (PC, Q35), "kvm")
 

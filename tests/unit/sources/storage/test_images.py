@@ -346,7 +346,7 @@ def test_each_byte_in_the_instances_folder_is_counted_for_exactly_one_path(place
     }
 
 
-def test_a_guest_disk_in_a_folder_with_an_unknown_suffix_is_counted_separately(place):
+def test_a_disk_in_an_instance_folder_with_an_unknown_suffix_has_its_own_size(place):
     folder = place / f"{UUID}_foo"
     folder.mkdir()
     (folder / "disk").write_bytes(b"x" * 40000)
@@ -465,7 +465,7 @@ def test_the_image_cache_size_is_0_if_the_cache_is_missing_or_on_another_device(
     assert cache_bytes(str(place), "/proc") == 0
 
 
-def test_an_image_store_is_shared_if_its_file_compute_nodes_names_several_hosts(place):
+def test_an_image_store_is_shared_if_the_compute_nodes_file_lists_several_hosts(place):
     (place / "compute_nodes").write_text(json.dumps({"cmp1": time.time()}))
     assert shared_because(str(place)) == ""
     (place / "compute_nodes").write_text(json.dumps({"cmp2": time.time(), "cmp1": time.time() - 3600}))

@@ -30,7 +30,7 @@ def _read_in(path: pathlib.Path, deadline_s: float) -> StorageFacts:
     return source.read(Deadline.after(30.0))
 
 
-def test_the_pmem_source_runs_ndctl_list_with_option_x(tmp_path):
+def test_the_pmem_reader_calls_ndctl_list_with_the_flag_uppercase_x(tmp_path):
     (tmp_path / "report").write_text(json.dumps([DEVDAX]))
     facts = read(tmp_path, f'[ "$*" = "list -X" ] && cat {tmp_path}/report')
     assert facts == StorageFacts(pmem_namespaces=(EXPECTED,))
