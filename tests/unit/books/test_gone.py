@@ -96,6 +96,7 @@ BOOKS = {
 
 @pytest.mark.parametrize(("change", "expected"), BOOKS.values(), ids=BOOKS.keys())
 def test_an_ended_finding_says_whether_nova_placement_or_the_host_changed(change, expected):
+    """The words give the amount before and after the change."""
     finding, before, now = change
     assert reason(sighting(finding, before), booked=booked(*now)) == expected
 

@@ -109,6 +109,7 @@ def test_the_disk_of_a_guest_unknown_to_nova_counts_as_unmanaged_use():
 
 
 def test_unmanaged_use_excludes_what_placement_allocates_to_an_unknown_guest():
+    """Unmanaged use is what guests and volumes that nova does not know take on the host."""
     world = snapshot(libvirt=host(domain("stranger")), placement=view(allocations(S, VCPU=1)))
     kept = written(world)
     assert (S, Cause.FOREIGN_GUEST, "VCPU", 1) in lines(kept.held)

@@ -92,6 +92,7 @@ def test_s46_an_allocation_of_a_deleted_instance_is_reported_as_leaked():
 
 
 def test_s47_an_allocation_of_a_deleted_and_hidden_instance_causes_no_finding():
+    """During a cross-cell resize nova hides one of its two copies of the instance: the verdict is settling."""
     world = recorded(instance(deleted=True, hidden=True))
     assert (verdict_of(world), told(world)) == (Verdict.SETTLING, [])
 

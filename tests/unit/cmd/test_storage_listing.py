@@ -49,6 +49,7 @@ def test_the_storage_listing_of_one_owner_shows_only_the_rows_of_this_owner() ->
 
 
 def test_listing_the_storage_of_an_owner_that_has_none_is_a_usage_error() -> None:
+    """This holds only if every source was read: an unread store may contain volumes of the owner."""
     with pytest.raises(UsageError, match=r"^nobody owns nothing in the stores of compute-17.example.org; "):
         storage_listing(READ, "nobody")
 

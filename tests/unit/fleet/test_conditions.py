@@ -66,6 +66,7 @@ def test_the_fail_on_conditions_of_a_host_follow_from_its_last_message_and_age(d
 
 
 def test_option_fail_on_matches_an_expected_host_that_has_sent_no_message():
+    """The value of the option is ``never``."""
     assert holding(view(cell(expected=expected("compute-9"))).rows) == {"never"}
 
 

@@ -74,6 +74,7 @@ def test_a_saved_finding_keeps_20_pieces_of_evidence_and_the_original_digest():
 
 
 def test_if_many_findings_are_saved_only_the_most_important_keep_their_texts(monkeypatch):
+    """The more severe finding comes first, and of two equally severe findings the older one."""
     monkeypatch.setattr(finding_rows, "MOST_TEXTS", 2)
     error = dataclasses.replace(FINDING, severity=Severity.ERROR, subject="error")
     old, new = (dataclasses.replace(FINDING, subject=name) for name in ("old", "new"))
@@ -175,6 +176,7 @@ def test_times_in_a_newer_report_override_the_times_in_the_findings_file(tmp_pat
     ],
 )
 def test_if_saved_findings_and_report_differ_a_restart_uses_the_lower_count(tmp_path, row, times):
+    """The count is the number of audits in a row that reported the finding."""
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500)
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     seen = SeenFinding(finding=FINDING, confirmed=True, first_seen_at=T1, stands_since=T1, last_seen_at=T3)
@@ -184,6 +186,7 @@ def test_if_saved_findings_and_report_differ_a_restart_uses_the_lower_count(tmp_
 
 
 def test_a_restart_resets_the_audit_count_of_a_finding_missing_in_the_report(tmp_path):
+    """The audit count is the number of audits in a row that reported the finding."""
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500)
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     last_report(tmp_path, findings=())

@@ -57,6 +57,7 @@ GARBAGE = {
 
 @pytest.mark.parametrize("text", GARBAGE.values(), ids=GARBAGE.keys())
 def test_an_invalid_store_json_is_ignored_with_one_warning_and_set_aside(tmp_path: Path, caplog, text: str):
+    """The next save keeps the invalid text as store.json.bad."""
     (tmp_path / "store.json").write_text(text)
     file = StoreFile(str(tmp_path))
     with caplog.at_level(logging.WARNING):

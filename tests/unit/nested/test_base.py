@@ -81,6 +81,7 @@ LEFT = {
 
 @pytest.mark.parametrize(("placement", "expected"), LEFT.values(), ids=LEFT.keys())
 def test_the_root_counts_as_using_vgpu_only_if_it_has_inventory_and_allocations(placement, expected):
+    """While the root has both, the agent creates no child providers that would offer the same GPUs again."""
     assert still_on_root(MediatedDevices(), snapshot(placement=placement)) == expected
 
 

@@ -61,7 +61,8 @@ def test_vcpus_used_is_the_number_of_vcpus_of_running_and_paused_guests():
     assert seen(snapshot(libvirt=host(domain("on", vcpus=3), paused, off))).vcpus_used == 5
 
 
-def test_s76_s77_vcpus_is_unknown_if_cpu_shared_set_names_a_missing_cpu():
+def test_s76_s77_vcpus_is_the_number_of_shared_cpus_if_all_of_them_exist():
+    """If one of them is not on this host, the number is unknown."""
     assert seen(snapshot()).vcpus == 4
     found = seen(snapshot(), settings(cpu_shared_set=(3, 4)))
     assert (found.vcpus, found.cells) == (None, None)

@@ -198,6 +198,7 @@ def test_reserved_is_not_reduced_while_data_about_unmanaged_use_are_incomplete(w
 
 
 def test_an_old_part_of_reserved_that_is_not_yet_reduced_is_listed_separately():
+    """While nova's database is unread, the agent keeps the higher value that Placement has."""
     wanted = wanted_root(decided(snapshot(placement=HELD, lost=[STATE]), settings(reserved_host_cpus=1)))
     assert wanted.reserves[-1] == ReserveTerms(
         resource_class="VCPU", terms=(("reserved_host_cpus", 1), ("kept-from-placement", 2))

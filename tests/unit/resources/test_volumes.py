@@ -119,6 +119,7 @@ def test_an_orphaned_volume_that_a_domain_uses_belongs_to_the_domain() -> None:
 
 
 def test_if_libvirt_is_down_the_owner_of_an_unrecognised_volume_is_unknown() -> None:
+    """A domain may use the volume, and only libvirt knows the domains."""
     names = ("handmade", f"{GONE}_disk", f"{HERE}_disk", f"volume-{GONE}")
     rows = owners(without_libvirt(snapshot(*map(volume, names))), GUESTS)
     assert {row.volume.name: row.kind for row in rows} == dict(

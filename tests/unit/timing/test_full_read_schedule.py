@@ -14,6 +14,7 @@ HOSTS = [str(uuid.uuid5(uuid.NAMESPACE_DNS, f"host-{number}")) for number in ran
 
 @given(st.uuids().map(str), st.integers(1, 12), st.integers(1, 1000))
 def test_one_in_ten_scheduled_placement_reads_covers_everything(host, every, first):
+    """The other nine read only allocations."""
     turns = Counter(turn(host, audit, every) for audit in range(first, first + every * EVERYTHING_AFTER))
     assert (turns[Turn.EVERYTHING], turns[Turn.ALLOCATIONS]) == (1, EVERYTHING_AFTER - 1)
 

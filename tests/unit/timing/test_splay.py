@@ -42,6 +42,7 @@ def test_the_phases_of_a_host_for_two_different_salts_are_independent():
 
 
 def test_salt_and_identity_are_separated_when_the_time_offset_is_computed():
+    """Without a separator these two pairs would be the same text and have the same offset."""
     assert phase("bc", "a") != phase("c", "ab")
 
 

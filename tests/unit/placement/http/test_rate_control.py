@@ -193,6 +193,7 @@ def test_with_a_short_server_queue_there_are_few_errors_after_the_first_30_s(see
 
 
 def test_agents_that_start_within_2_minutes_cause_fewer_errors_than_all_at_once():
+    """The simulated Placement server lets few requests wait and refuses the others."""
     short = Server(workers=8, service_s=0.2, probe_s=0.02, queue=200)
     splayed = Simulation(short, Fleet(agents=1000, within_s=120.0)).run()
     at_once = Simulation(short, THOUSAND).run()
