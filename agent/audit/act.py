@@ -1,8 +1,9 @@
-"""Decide, and write the plan if role and request allow it; after a conflict, read Placement and decide again.
+"""Decide what to write to Placement and to nova's database, and write it if the agent may.
 
-The agent never sends a stale write twice: every further round starts with a new read of Placement. The waits between
-rounds grow exponentially, with a maximum and jitter. If Placement rejects a write permanently, the agent skips only the
-writes that depend on the rejected write, and a finding reports the rejection.
+The agent's role and the request for the audit decide whether the agent may write. If Placement reports a conflict, the
+agent waits, reads Placement again and decides again, so it never sends a stale write twice. The waits grow
+exponentially, with a maximum and jitter. If Placement rejects a write permanently, the agent skips only the writes that
+depend on the rejected write, and a finding reports the rejection.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class Acted:
 
 
 def decide_and_act(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> Acted:
-    """Decide. If a write is allowed and necessary, write the plan, in at most ``conflict_rounds`` rounds."""
+    """Decide what to write. If a write is allowed and necessary, send it, up to ``conflict_rounds`` times."""
     snapshot, decision = _decided(task, memory, snapshot)
     acted = Acted(
         snapshot=snapshot,
@@ -107,7 +108,7 @@ def _decided(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> tuple[
 
 
 def _rounds(task: AuditTask, memory: AuditMemory, acted: Acted) -> Acted:
-    """Write the plan. After each conflict: wait, read Placement and decide again."""
+    """Send the planned writes. After each conflict: wait, read Placement and plan anew."""
     while not acted.decision.plan.is_empty:
         task.stop_if_cancelled()
         began = task.parts.clock.monotonic()
@@ -157,7 +158,10 @@ def _decide(task: AuditTask, memory: AuditMemory, snapshot: Snapshot, before: Co
 
 
 def _reads_of(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> AuditReads:
-    """Return when this audit read its sources and what it could check: both decide which findings still exist."""
+    """Return the times at which this audit read its sources, and what it could check.
+
+    Both decide which findings of earlier audits still exist.
+    """
     clock, settings, view = task.parts.clock, task.settings, snapshot.placement.value
     return AuditReads(
         now=clock.now(),
@@ -206,11 +210,13 @@ def _apply(task: AuditTask, acted: Acted) -> Acted:
 
 
 def _beside_the_tree(task: AuditTask, acted: Acted) -> Acted:
-    """Write the allocations of the agent's own consumers, then nova's compute node records, which describe the result.
+    """Write the allocations of the agent's own consumers to Placement, then nova's compute node records.
 
-    Stop at the first failure. If Placement rejected an inventory, the agent does not change its own consumers. Each
-    allocation of such a consumer counts some use of the host. The agent may remove the allocation only after Placement
-    accepted an inventory whose ``reserved`` counts this use instead.
+    The compute node records come last, because they describe the result. Stop at the first failure.
+
+    The agent has allocations of its own in Placement. Each counts some use of the host that nova does not know. The
+    agent removes such an allocation when ``reserved`` in an inventory counts the same use. If Placement rejected an
+    inventory, this has not happened, so the agent leaves its allocations as they are.
     """
     plan = acted.decision.plan
     has_inventory = not any(isinstance(refused.write, PutInventories) for refused in acted.refused)

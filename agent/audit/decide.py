@@ -1,4 +1,4 @@
-"""Decide everything that follows from one snapshot: books, rows, desired tree, plan and findings.
+"""Decide everything that follows from one snapshot: the findings, the wanted providers, and what to write.
 
 This module calls the rules in order and has no rules of its own.
 """
@@ -39,12 +39,14 @@ from agent.resources.volumes import owners
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """Everything that follows from a snapshot. ``written`` is the agent's last write, compared with this snapshot.
+    """Everything that the agent decides from one snapshot.
 
-    ``facts`` is the input of the findings' rules, ``reads`` says when and how this audit read its sources.
-    ``host_view`` (the host's figures) and ``used`` (the usage, from the books) are written to the compute node record.
-    ``silence`` says since when nova-compute has shown no sign of life, ``nova_alive_since`` since when
-    audits in a row have found nova-compute alive.
+    ``facts``: the input of the findings' rules.
+    ``reads``: when and how this audit read its sources.
+    ``written``: the result of comparing the agent's last write with this snapshot.
+    ``host_view`` (the host's figures) and ``used`` (the usage) are written to nova's compute node record.
+    ``silence``: the time since which nova-compute has shown no sign of life.
+    ``nova_alive_since``: the time since which every audit has found nova-compute alive.
     """
 
     compared: Compared
@@ -68,7 +70,7 @@ class Decision:
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """The rows of the comparison: what the three books say about each consumer and resource class."""
+        """What nova, the host and Placement say about each consumer and resource class."""
         return self.compared.rows
 
     @property
@@ -88,11 +90,12 @@ def decide(
     history: History | None = None,
     reads: AuditReads | None = None,
 ) -> Decision:
-    """Return the decision. Pure: equal facts yield an equal decision, in any order of instances, domains and volumes.
+    """Return the findings and what to write. Pure: the order of instances, domains and volumes does not matter.
 
-    ``before`` is the last audit's comparison, which is reused if its facts are equal; this never changes the result.
-    ``unknown_traits`` are the standard traits that this Placement does not know. ``history`` has the findings of
-    earlier audits and what provider.yaml files added; ``reads`` says when and how this audit read its sources.
+    ``before`` is the last audit's comparison of nova, the host and Placement. It is reused if its facts are equal,
+    which never changes the result. ``unknown_traits`` are the standard traits that this Placement does not know.
+    ``history`` has the findings of earlier audits and what provider.yaml files added. ``reads`` says when and how this
+    audit read its sources.
     """
     found, past = compared(snapshot, settings, subject, before), history or History()
     reads = reads or AuditReads(now="", confirm_audits=settings.confirm_audits)
@@ -166,7 +169,7 @@ def _silence(snapshot: Snapshot, settings: Settings, past: History, reads: Audit
 
 
 def _nova_alive_since(snapshot: Snapshot, settings: Settings, past: History, reads: AuditReads) -> int | None:
-    """Return since when audits in a row have found nova-compute alive; None unless the agent's role is companion."""
+    """Return the time since which every audit has found nova-compute alive; None if the role is not companion."""
     if settings.role is not Role.COMPANION:
         return None
     before = past.nova_alive_since if reads.follows(past) else None
@@ -176,7 +179,7 @@ def _nova_alive_since(snapshot: Snapshot, settings: Settings, past: History, rea
 def _concluded(
     facts: AuditFacts, found: Compared, judgement: WrittenProvider | None, past: History, reads: AuditReads
 ) -> Decision:
-    """Return the decision. Its plan deletes an orphaned compute node only if the finding about it is confirmed."""
+    """Return the findings and the plan. The plan deletes an orphaned compute node only if its finding is confirmed."""
     findings = _findings(facts)
     host_view = resource_view(facts.snapshot, facts.settings, facts.node, facts.tree)
     used = used_by_the_books(facts.snapshot, facts.settings, facts.root_uuid, host_view, found.books.occupied)
@@ -215,9 +218,9 @@ def _plan(
     used: Usage | None,
     confirmed: frozenset[tuple[str, str | None]],
 ) -> Plan:
-    """Return what to write to Placement and to nova's records. A doubt about the host's identity prevents every write.
+    """Return what to write to Placement and to nova's database. If the host's identity is in doubt: nothing.
 
-    ``records`` has the write of this node's compute node record first, then the writes for orphaned nodes.
+    The plan's ``records`` are the writes of compute node records: first of this node's record, then of orphaned nodes'.
     """
     tree, view = facts.tree, facts.view
     if tree is None or view is None:
@@ -238,8 +241,8 @@ def _plan(
     gone = orphan_plan(facts.snapshot, facts.settings, subject, facts.left, confirmed)
     return dataclasses.replace(
         plan,
-        # Remove the allocations that the agent wrote in role companion. The agent writes a plan's ``allocations`` after
-        # its inventories, whose ``reserved`` then counts the same use. So the use is counted at all times.
+        # Remove the allocations that the agent itself wrote while its role was companion. Inventories are written
+        # before allocations. So ``reserved`` already counts the same use when the agent removes these allocations.
         allocations=released(facts.snapshot, facts.settings, tree),
         records=(*own.records, *gone.records),
         removals=gone.removals,

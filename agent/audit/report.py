@@ -28,8 +28,8 @@ from agent.node_record.summary import summary
 class Run:
     """The audit's id, start and duration. ``ended`` is the end in monotonic seconds, for computing ages.
 
-    ``tried`` is the number of requests to Placement that were sent or tried. ``remembered``: in the first audit of this
-    process, the findings that an earlier process left in the history file.
+    ``tried``: the number of requests to Placement, failed requests included.
+    ``remembered``: the findings that an earlier process left in the history file; only in this process's first audit.
     """
 
     audit_id: str
@@ -43,7 +43,7 @@ class Run:
 def report(run: Run, task: AuditTask, memory: AuditMemory, acted: Acted, found: Found) -> AuditReport:
     """Return the report. ``memory`` is what this audit passes to the next audit.
 
-    If the source of a book (promised, held or recorded) was not read, the report has no rows from this book.
+    The report has no amounts from a source (nova, libvirt or Placement) that was not read.
     """
     settings, decision, snapshot = task.settings, acted.decision, acted.snapshot
     view, uuid = snapshot.placement.value, memory.identity.uuid if memory.identity else None

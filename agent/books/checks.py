@@ -24,9 +24,8 @@ _ABOUT_PARTS = ABOUT_READS | {"state-row-unreadable"}
 OF_RECORDS = frozenset(
     {"companion-leftover", "consumer-on-several-providers", "consumer-project-differs", "consumer-unknown"}
 )
-# Findings about allocations that no guest on this host needs. If libvirt was not read, a guest may need the allocation,
-# so the audit reports no such finding. An earlier audit's finding is then gone only if its consumer has no allocation
-# here any more.
+# Findings about allocations that no guest on this host needs. Without libvirt, the audit cannot report such a finding,
+# because a guest may need the allocation. Such a finding of an earlier audit then ends only if the allocation is gone.
 _OF_NO_GUEST = frozenset(
     {"allocation-leaked", "allocation-stale-move", "consumer-unknown", "migration-finished-but-counted"}
 )
@@ -58,10 +57,10 @@ class Checks:
     shared_is_read: bool = True
 
     def missing(self, finding: Finding, booked: tuple[Booked, ...] = ()) -> tuple[str, ...]:
-        """Return what this audit lacked to check a finding that it did not find: names of sources, or WRITES.
+        """Return why the absence of ``finding`` from this audit proves nothing: names of unread sources, or WRITES.
 
-        If the result is empty, the audit lacked nothing, so the finding is gone. ``booked``: the amounts that the
-        finding was about when an audit last saw the finding.
+        WRITES: this audit tried no write, or does not know the agent's earlier writes. If the result is empty, the
+        finding is gone. ``booked``: the amounts of the finding when an audit last saw it.
         """
         because = {self.codes[finding.code]} if finding.code in self.codes else set()
         if self.is_new_process and (OVERWROTE, True) in finding.facts:
@@ -80,9 +79,9 @@ class Checks:
         return tuple(sorted(because))
 
     def _without_text(self, finding: Finding) -> set[str]:
-        """Return what the audit may lack to check this finding, if the history has only the finding's code.
+        """Return the sources that this audit may have lacked to check a finding of which only the code is known.
 
-        The finding's consumer and subject are unknown, so the finding may be about any part that was not read.
+        Without its consumer and subject, the finding may be about any part that was not read.
         """
         found = set() if finding.code in _ABOUT_PARTS else set(self.parts.values()) | ({STATE} if self.rows else set())
         is_of_placement = PLACEMENT in finding.rests_on or not finding.rests_on
@@ -95,10 +94,11 @@ class Checks:
         return found
 
     def missing_though_found(self, finding: Finding) -> tuple[str, ...]:
-        """Return the sources without which this audit cannot check a finding that the audit did find; empty if none.
+        """Return the unread sources that leave a finding unknown, although this audit found it; empty if none.
 
-        A source that the agent did not ask is not among them. For example, ``identity-changed`` reports that the host's
-        identity is in doubt. Because of this doubt the agent does not ask Placement, so the finding stands without it.
+        A source that the agent deliberately did not ask does not count. For example, ``identity-changed`` reports that
+        the host's identity is in doubt. Because of this doubt the agent does not ask Placement, so this finding does
+        not need it.
         """
         because = (self._unread(finding) - self.not_asked) | self._parts(finding)
         if finding.rests_on_recorded and not self.recorded_is_fresh:

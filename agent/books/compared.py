@@ -1,8 +1,8 @@
-"""Write the three books and compare them, or reuse the last audit's result if the facts are equal.
+"""Compare nova's database, the host and Placement, or reuse the last audit's result if the facts are equal.
 
-Facts are compared without values that change by themselves (times, measured memory, free space, the service's
-heartbeat). Otherwise no two snapshots would be equal, and on an unchanged host most of each audit would be spent on the
-same result. The books are written from the reduced facts, so they cannot depend on the removed values. Pure.
+First remove the values that change by themselves: times, measured memory, free space, the service's heartbeat. With
+these values, no two snapshots would be equal, and every audit of an unchanged host would compute the same result again.
+The result is computed without the removed values, so it cannot depend on them. Pure.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def compared(snapshot: Snapshot, settings: Settings, subject: Subject, before: C
     """Return the books and rows of these facts. If the last audit had equal facts, reuse its result ``before``."""
     basis = Basis(facts=still(snapshot), settings=settings, subject=subject)
     if before is not None and before.basis == basis:
-        # Keep this audit's facts, although the last audit's are equal: the next snapshot shares objects with this
-        # audit's facts, and comparing an object with itself is fast.
+        # The facts are equal, but keep the newer objects: the next snapshot shares objects with them, and comparing an
+        # object with itself is fast.
         return dataclasses.replace(before, basis=basis)
     written = books(basis.facts, settings, subject.node)
     rows = compare(basis.facts, written, promise_of(basis.facts, subject.node))

@@ -22,7 +22,7 @@ from agent.model.snapshot import PLACEMENT, STATE
 from agent.text.amounts import with_class
 
 _HOST = "host"
-# For each book: its name in texts, and the reason why a finding ended if only this book changed.
+# For each source: its name in texts, and the reason of a finding's end if only this source changed.
 _BOOKS = MappingProxyType(
     {
         PLACEMENT: ("placement", GoneReason.PLACEMENT_CHANGED),

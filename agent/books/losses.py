@@ -36,7 +36,7 @@ class Failed(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """The time of the audit: ``now`` in ISO 8601 UTC, ``now_s`` in seconds since the boot with the id ``boot``."""
+    """The audit's time: ``now`` in ISO 8601 UTC, ``now_s`` in seconds since the boot. ``boot`` identifies the boot."""
 
     now: str
     now_s: int
@@ -44,7 +44,7 @@ class Moment(NamedTuple):
 
 
 def weighty(settings: Settings) -> frozenset[str]:
-    """Return the names of the sources on which at least one of the agent's writes rests."""
+    """Return the names of the sources that at least one of the agent's writes needs."""
     return frozenset({PLACEMENT, LIBVIRT, STATE}).union(*(resource.needs(settings) for resource in RESOURCES))
 
 

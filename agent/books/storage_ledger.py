@@ -105,7 +105,7 @@ def _row(group: VolumeGroup, part: _Part, by_path: Mapping[str, OwnedVolume], in
 
 
 def _parts(volumes: Sequence[Volume], fills: Mapping[str, ThinPool]) -> Iterator[_Part]:
-    """Yield the bytes of each volume; instead of a thin pool's data, yield the shares of the pool's thin volumes."""
+    """Yield the bytes of each volume. The data of a thin pool is divided among the pool's thin volumes."""
     by_name = {volume.name: volume for volume in volumes}
     thin: dict[str, list[Volume]] = defaultdict(list)
     data: dict[str, int] = defaultdict(int)
@@ -153,13 +153,17 @@ def _pool_parts(pool: Volume, data_bytes: int, thin: Sequence[Volume], fill: Thi
 
 
 def _shares(used_bytes: int, thin: Sequence[Volume], mapped: Mapping[str, int]) -> Sequence[int]:
-    """Return how many of the pool's ``used_bytes`` each thin volume gets.
+    """Divide the pool's ``used_bytes`` among its thin volumes.
 
     The written bytes that lvm2 reports do not add up to ``used_bytes`` exactly: lvm2 rounds to 1/10,000 of a size, and
-    a volume shares blocks with its snapshots. So three groups get their bytes in turn. First, volumes without snapshots
-    get their written bytes. Second, snapshots and volumes with snapshots get theirs. Third, volumes for which lvm2
-    reports nothing (inactive, as most thin snapshots are) get bytes by size. The last group, or a group whose bytes
-    exceed what is left, divides all that is left in proportion.
+    a volume shares blocks with its snapshots. So the volumes get their bytes in three groups:
+
+    1. volumes without snapshots get the written bytes that lvm2 reports;
+    2. snapshots and volumes with snapshots get the written bytes that lvm2 reports;
+    3. volumes for which lvm2 reports nothing (inactive, as most thin snapshots are) get bytes by size.
+
+    If a group needs more bytes than are left, it divides the rest in proportion. The last group always divides the
+    rest.
     """
     related = {volume.origin for volume in thin} | {volume.name for volume in thin if volume.origin}
     levels = (

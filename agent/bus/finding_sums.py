@@ -29,16 +29,16 @@ def sums_of(findings: tuple[SeenFinding, ...], *, books_read: bool) -> Document:
     """Return the part of the host's state message that is computed from the findings.
 
     Amounts are in the unit of their resource class. Without any finding, ``oldest_at`` and ``worst`` are null.
-    ``books_read``: whether the audit read Placement, the cloud's state and libvirt. If not, the audit could not look
-    for leaked or missing amounts. Then ``leaked`` and ``missing`` are null (unknown) instead of empty (no such amount);
-    only an amount that an earlier audit found is kept.
+    ``leaked`` has amounts that only Placement counts, ``missing`` amounts that instances have and Placement does not
+    count. If this audit could not look for them (``books_read`` is False), amounts of earlier findings stay, and an
+    empty sum becomes null (unknown).
     """
     sums = _sums(findings)
     unread = {} if books_read else {name: None for name in ("leaked", "missing") if not sums[name]}
     return {**sums, **unread}
 
 
-# Cached: the sender asks for the state several times between two audits.
+# Cached: the sender of state messages asks for the same sums several times between two audits.
 @for_equal_arguments
 def _sums(findings: tuple[SeenFinding, ...]) -> Document:
     unknown = [seen for seen in findings if seen.state is FindingState.UNKNOWN]
@@ -79,10 +79,10 @@ def _oldest(findings: Iterable[SeenFinding]) -> dict[str, str]:
 
 
 def amounts_of(findings: Iterable[SeenFinding], codes: frozenset[str], book: str) -> dict[str, int]:
-    """Return, by resource class, the sum of the claims in the findings with these ``codes``.
+    """Return the sum of the amounts in the evidence of the findings with these ``codes``, by resource class.
 
-    Only the claims of the system ``book`` count: ``placement`` (recorded amounts) or ``nova`` (promised amounts). If
-    several findings contain the same claim, the claim counts once.
+    ``book`` selects amounts: ``placement`` (allocated) or ``nova`` (promised to instances). If several findings have
+    the same amount of the same consumer as evidence, it counts once.
     """
     claims: set[Claim] = {
         claim

@@ -26,12 +26,12 @@ from agent.text.amounts import number_text
 class DaemonReport:
     """The daemon's last report.
 
-    ``document`` is the whole file. ``audit`` is the part of it that ``stocktake audit`` would print. ``head`` is the
-    first line of an answer for people. ``problems`` has a sentence for each row that could not be read. ``stale`` is a
-    sentence if the report is older than three audit intervals, else "".
-
-    ``code`` is 2 if the report is old or has unreadable rows, else 0. If ``code`` is 2, a command that would exit with
-    0 or 3 exits with 2.
+    ``document``: the whole file. ``audit``: the part of it that ``stocktake audit`` would print.
+    ``head``: the first line of an answer for people.
+    ``problems``: a sentence for each row of the file that could not be read.
+    ``stale``: a sentence if the report is older than three audit intervals, else "".
+    ``code``: 2 if ``stale`` or ``problems`` is not empty, else 0. If ``code`` is 2, a command that would exit with 0 or
+    3 exits with 2.
     """
 
     report: AuditReport
@@ -73,9 +73,9 @@ def daemon_report(options: argparse.Namespace) -> DaemonReport:
 
 
 def last_saved(options: argparse.Namespace) -> DaemonReport:
-    """Return the daemon's last report, even if its audit could read no source; print unreadable rows to stderr.
+    """Return the daemon's last report, even if its audit could read no source.
 
-    Raises AgentError (exit code 75) if there is no readable report.
+    Print the report's unreadable rows to stderr. Raises AgentError (exit code 75) if there is no readable report.
     """
     document, last = read_last(options)
     saved = saved_report(document)

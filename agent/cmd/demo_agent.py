@@ -1,4 +1,4 @@
-"""The agent of one host of the demo's cloud, run in the demo's own process with the agent's own wiring."""
+"""Run the agent of one of the demo's hosts in the demo's process, built in the same way as a real agent."""
 
 from __future__ import annotations
 

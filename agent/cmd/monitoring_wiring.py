@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def monitoring_from(
     loaded: Loaded, now: Callable[[], str], requests: Callable[[], RequestCounts]
 ) -> Callable[[LoopControl], Monitoring]:
-    """Return a function that builds the servers from the daemon's ``LoopControl``, which the daemon builds later.
+    """Return a function that builds the health and metrics servers; the daemon calls it with its ``LoopControl``.
 
     ``requests`` returns the counts of requests to Placement.
     """

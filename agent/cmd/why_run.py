@@ -87,7 +87,7 @@ def answered(options: argparse.Namespace, question: Question) -> WhyReport:
 
 
 def _without_root(result: AuditResult, closed: Closed, question: Question) -> AuditResult:
-    """Remove the sources that only root can read from the result, and write one line to stderr about all of them.
+    """Hide the sources that only root can read, and name them in one line on stderr.
 
     Raises NoDocument (exit code 2) if the answer needs this host's provider, whose uuid only root can read.
     """
@@ -103,8 +103,8 @@ def _without_root(result: AuditResult, closed: Closed, question: Question) -> Au
 def code_of(report: WhyReport) -> int:
     """Return the exit code: 2 if the answer is incomplete, else 0 if the request fits and 3 if it does not.
 
-    The answer is incomplete if a source could not be read. It is also incomplete if the request fits in no provider
-    tree that was searched to the end, and another tree was not read or not searched to the end.
+    The answer is incomplete if a source could not be read. It is also incomplete if no provider tree fits so far, but a
+    tree was not read or not searched to the end.
     """
     if report.unknown or report.is_open:
         return PARTIAL
@@ -152,7 +152,7 @@ def _no_document_without() -> Iterator[None]:
 
 
 def _with_flavor_of(question: Question, instance: Instance) -> Question:
-    """Add notes about the flavor. If the question has neither NUMA cells nor a page size, take both from the flavor."""
+    """Add what the instance's flavor says: notes for the answer, and the NUMA cells and page size if none are given."""
     if instance.flavor is None:
         return question
     question = dataclasses.replace(question, notes=flavor_notes(instance.flavor))

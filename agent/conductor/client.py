@@ -32,8 +32,8 @@ PING_NAMESPACE = "baseapi"
 PING_VERSION = "1.0"
 # oslo.messaging raises the connection errors of these packages unchanged, not as exceptions of its own.
 _DRIVERS = frozenset({"amqp", "kombu"})
-# An RPC call times out this many seconds before the deadline. So oslo.messaging's error, which says more, arrives
-# before ReaderThread's error.
+# An RPC call times out this many seconds before the caller's deadline. At the deadline ReaderThread would raise an
+# error of its own, which says less than oslo.messaging's error.
 _MARGIN_S = 0.25
 _SUFFIX = "_Remote"
 _TRACEBACK = "Traceback (most recent call last)"

@@ -40,7 +40,7 @@ A_SECOND = datetime.timedelta(seconds=1)
 
 
 class ConductorState:
-    """A StateSource over RPC, for one thread at a time. The caller closes ``client``; ConductorRecords may share it."""
+    """Reads nova's state over RPC, for one thread at a time. Does not close ``client``, which others may share."""
 
     name = STATE
 
@@ -91,8 +91,8 @@ class ConductorState:
         here = questions.uuids(last.host)
         changed = questions.last_changed(last.host)
         moving = tuple(row for node in _node_names(last) for row in questions.migrations(last.host, node))
-        # ``elsewhere`` has instances on other hosts. A full read looks up these instances by uuid, and also the
-        # instances of finished evacuations.
+        # ``elsewhere`` has instances on other hosts: those of Placement's consumers and of migrations in progress. A
+        # full read also looks up the instances of finished evacuations.
         elsewhere = consumers.union(move.instance_uuid for move in last.migrations if move.in_progress) - here
         parts = (
             ("instances", here),
@@ -105,7 +105,10 @@ class ConductorState:
         return light_state(last.host, services, pulse, self._now(), sign)
 
     def _light_pulse(self, questions: Questions, services: tuple[Row, ...]) -> Pulse:
-        """Return the Pulse. Read the conductors' heartbeats too if the host's nova-compute has no recent heartbeat."""
+        """Return the newest heartbeat and the time.
+
+        Ask for the conductors' heartbeats only if this host's nova-compute has no recent heartbeat.
+        """
         own = pulse_from(self._now(), _heartbeats(services))
         if own.now is not None and own.heartbeat is not None and A_MOMENT > own.now - own.heartbeat > -A_SECOND:
             return own
@@ -113,13 +116,13 @@ class ConductorState:
         return pulse_from(self._now(), heartbeats)
 
     def pulse(self, host: str, deadline: Deadline) -> Pulse:
-        """See StateSource. Reads the same heartbeats as ``read``; ``now`` is this host's clock. Raises SourceError."""
+        """See StateSource. Reads the heartbeats of the conductors and of this host's services. Raises SourceError."""
         questions = Questions(self._client, deadline)
         heartbeats = _heartbeats(questions.conductors() + questions.services(host))
         return pulse_from(self._now(), heartbeats)
 
     def migrations_of(self, host: str, instances: frozenset[str], deadline: Deadline) -> AllMigrations:
-        """See StateSource. Makes two calls, and one for each instance: nova searches for one instance at a time."""
+        """See StateSource. Makes two calls for the heartbeats, and then one call for each instance."""
         pulse, questions = self.pulse(host, deadline), Questions(self._client, deadline)
         rows = tuple(row for uuid in sorted(instances) for row in questions.migrations_of(uuid))
         return all_migrations(instances, rows, pulse)
@@ -159,7 +162,7 @@ class ConductorState:
 
 
 def _node_names(state: NovaState) -> list[str]:
-    """Return the names of the nodes that the last full read found on this host: each names migrations to request."""
+    """Return the names of the nodes that the last full read found on this host; migrations are requested by node."""
     here = {instance.node for instance in state.instances if instance.host == state.host and not instance.deleted}
     names = {node.hypervisor_hostname for node in state.nodes if node.host == state.host} | here
     return sorted(name for name in names if name)

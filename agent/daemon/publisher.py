@@ -31,8 +31,9 @@ def _ignore(_report: AuditReport, _changed: tuple[FindingChange, ...]) -> None:
 class ReportDesk:
     """Publishes each audit's report.
 
-    ``save`` replaces the report file (raises SourceUnavailable); ``on_status`` receives a status line after each audit.
-    ``publish`` passes a report and the findings that the log reports as changed to the thread that sends messages;
+    ``save`` replaces the report file (raises SourceUnavailable).
+    ``on_status`` receives a status line after each audit.
+    ``publish`` passes the report and the changed findings (those that the log reports) to the sender of messages.
     ``audited`` passes a report to the servers that monitoring systems query.
     """
 

@@ -27,7 +27,7 @@ READY_AFTER_S = 10.0
 #: receives the signal, or the signal comes just before the wait, the main thread does not wake up, and the handler runs
 #: only after the wait (seen with 2 signals at once). So the wait must be short, or a stop would be delayed for long.
 TICK_S = 1.0
-#: How many changed options the log line about a reload names.
+#: After a reload, the log line names at most this many changed options.
 CHANGES_NAMED = 10
 
 

@@ -43,7 +43,7 @@ Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Serve requests until SIGTERM, or the end of standard input (``--until-stdin-closes``), ends the process."""
+    """Serve requests until SIGTERM; with ``--until-stdin-closes``, also until standard input ends."""
     options = _options(argv)
     folder: Path = options.folder
     connection = options.connection or f"sqlite:///{folder / 'placement.sqlite'}"

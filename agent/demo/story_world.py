@@ -1,4 +1,4 @@
-"""Write the rows and allocations of the demo's stories: moves, deleted instances, an orphaned compute node."""
+"""Fill the demo's databases with its scenarios: moves, deleted instances, an orphaned compute node."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class _Home(NamedTuple):
 
     @property
     def key(self) -> ProviderKey:
-        """The key of this provider. Claims (evidence) about what Placement records on the provider have this key."""
+        """The provider's key in the evidence about Placement's allocations."""
         return ProviderKey("provider", self.provider_uuid)
 
 
@@ -86,10 +86,7 @@ def _homes(tree: DesiredTree, view: PciView) -> Mapping[str, _Home]:
 
 
 def resting(rows: Iterable[Row], state: NovaState | None) -> Mapping[str, Row]:
-    """Return {uuid of an instance: one of its rows}, for the instances that have a guest here.
-
-    An instance that nova is changing now is left out.
-    """
+    """Return the uuids of the instances with a guest here that nova is not changing now, each with any of its rows."""
     migrations = state.migrations if state else ()
     moving = {m.instance_uuid for m in migrations if m.under_way}
     return {
@@ -105,9 +102,9 @@ def _held(claims: Iterable[Claim]) -> Counter[tuple[ProviderKey, str]]:
 
 
 def _wrong(functions: Mapping[str, _Home], held: Counter[tuple[ProviderKey, str]]) -> Mapping[_Home, int]:
-    """Return the number of the guest's PCI functions for each home (provider and class) whose allocation is wrong.
+    """Return the homes (provider and class) whose allocation is wrong, with the number of the guest's functions there.
 
-    ``functions`` are the guest's functions. ``held`` are the amounts that Placement has allocated to the guest.
+    ``functions`` are the guest's PCI functions. ``held`` are the amounts that Placement has allocated to the guest.
     """
     taken = Counter(functions.values())
     return {home: amount for home, amount in sorted(taken.items()) if held[home.key, home.resource_class] != amount}

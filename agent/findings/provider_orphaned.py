@@ -19,8 +19,8 @@ _DELETED_SOON = "nothing is allocated from the provider, so the agent deletes it
 
 def _find(audit: AuditFacts) -> Findings:
     if audit.state is None:
-        # Without nova's state, the compute node record may be deleted or may belong to another host now. Nobody knows
-        # whether the provider is orphaned, so there is no finding.
+        # Nova's database was not read, so nobody knows whether the compute node record was deleted or belongs to
+        # another host. Then the provider may be orphaned or not, and there is no finding.
         return
     names = {one.uuid: one.name for one in audit.left}
     rows = {row.uuid: row.hypervisor_hostname for row in orphan_rows(audit.state, audit.node, audit.root_uuid)}

@@ -50,7 +50,7 @@ GLYPHS = {
     Condition.AWAITED: " ",
     Condition.CLEAN: ".",
 }
-#: Conditions that need no attention: the table leaves out such hosts unless the operator asks for all hosts.
+#: Hosts in these conditions need no attention: the table leaves them out unless the operator asks for all hosts.
 QUIET = frozenset({Condition.CLEAN, Condition.AWAITED})
 
 _OF_OUTCOME = {

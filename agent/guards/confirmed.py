@@ -1,4 +1,4 @@
-"""confirmed: refuse a finding until enough audits in a row have found it.
+"""confirmed: refuse to repair a finding until enough audits in a row have found it.
 
 One audit is not enough, because it may have run during a build or a move. The finding's state "confirmed" is not enough
 either: a finding stays confirmed while its source cannot be read, and after its numbers change. So the guard reads the

@@ -1,11 +1,12 @@
-"""record-unmoved: refuse unless heal has read the consumer's whole record and the audit's view of it still holds.
+"""record-unmoved: refuse a repair if the consumer's allocations may have changed since the audit.
 
-The audit read the consumer's allocations on this host, and heal has read all allocations of the consumer since. The two
-readings must agree on this host. An equal consumer generation alone does not prove that nothing changed: a consumer
-that loses its last allocation and gets a new one, as in every move of an instance, starts again at the first
-generation. So one of two further facts must hold. Either Placement last wrote the consumer before the audit began, or
-no provider's generation has changed since the audit, because a new allocation would have raised its provider's
-generation.
+The audit read only the consumer's allocations on this host. Later heal read all allocations of the consumer. Both reads
+must agree on this host.
+
+An equal consumer generation does not prove that nothing changed. When a consumer loses its last allocation and gets a
+new one, as in a move of an instance, its generation starts again at the first value. So the guard demands one of two
+proofs. Either Placement last wrote the consumer before the audit began. Or no provider's generation has changed since
+the audit: a new allocation would have raised it.
 """
 
 from __future__ import annotations

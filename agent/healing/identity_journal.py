@@ -99,7 +99,10 @@ def name_back(entry: Entry) -> NameStep | None:
 
 
 def store_back(entry: Entry) -> StoreStep | None:
-    """Return the step that undoes the entry: remember DISK_GB's old store again. None if the entry is incomplete."""
+    """Return the step that undoes the entry: remember the earlier file system or volume group of DISK_GB.
+
+    None if the entry is incomplete.
+    """
     before, after, path = entry.change.before, entry.change.after, _text(entry.change.before, "path")
     if path is None or not isinstance(before, dict) or not isinstance(after, dict):
         return None
@@ -110,7 +113,7 @@ def store_back(entry: Entry) -> StoreStep | None:
 
 
 def record_back(entry: Entry) -> tuple[Document, Document] | None:
-    """Return two sets of the record's values: those that the undo expects to find, and those that it restores.
+    """Return the compute node record's values that the undo expects to find, and the values that it restores.
 
     None if the entry is not complete.
     """

@@ -29,8 +29,8 @@ from agent.model.snapshot import STATE
 # usually needs new reports of two services (decisive_heartbeat).
 WAIT_S = 30.0
 POLL_S = 1.0
-# The wait begins with a read of the clock and of the heartbeat. A later heartbeat proves something only if it is newer
-# than both by this margin: heartbeats have whole seconds, which some databases round, and the services' clocks may
+# A new heartbeat proves that nova's rows are new only if it is later, by this margin, than the clock and the heartbeat
+# at the start of the wait. Heartbeats have whole seconds, which some databases round, and the services' clocks may
 # differ.
 MARGIN = datetime.timedelta(seconds=2)
 
@@ -55,9 +55,9 @@ class Proven(NamedTuple):
 
 
 def proven(task: AuditTask, state: NovaState) -> Proven | WriteAttempt:
-    """Wait for a heartbeat that proves that nova's database shows all writes so far. If none comes, return the reason.
+    """Wait for a new heartbeat of a nova service. It proves that nova's database shows all earlier writes.
 
-    Raises AuditCancelled if a stop is requested during the wait.
+    If none comes, return why the repair is not made. Raises AuditCancelled if a stop is requested during the wait.
     """
     if not state.kind.has_cloud:
         return Proven(None)
@@ -65,8 +65,8 @@ def proven(task: AuditTask, state: NovaState) -> Proven | WriteAttempt:
         first = _pulse(task)
         if first.now is None or first.heartbeat is None:
             return _unproven(first)
-        # At least one new report must arrive. The present heartbeat proves nothing, even if it is newer than the clock,
-        # because the clock of its service may be ahead.
+        # Wait for a new heartbeat. The heartbeat in the database may be old even if its time is later than now, because
+        # the clock of its service may be ahead.
         return _awaited(task, max(first.now, first.heartbeat) + MARGIN)
     except SourceError as error:
         return out_of_reach(error)
@@ -101,9 +101,11 @@ def not_as_planned(
 ) -> WriteAttempt | None:
     """Return why the plan no longer fits nova's rows of ``consumers``; None if the rows did not change.
 
-    ``asked`` are the consumers whose rows the audit read. This function reads their rows again too, so that both reads
-    cover the same rows. The function also checks that the rows are as new as ``proof``: behind a load balancer, this
-    read may reach another replica of the database than the read that showed the heartbeat.
+    ``asked`` are the consumers whose rows the audit read. They are read again, so that both reads cover the same
+    consumers.
+
+    Behind a load balancer, this read may reach a replica of the database that is behind. So the function also checks
+    that the rows are as new as ``proof``, the heartbeat that an earlier read showed.
     """
     if proof.since is None:
         return None

@@ -1,4 +1,4 @@
-"""Count the journal's changes that got an outcome since this process started, and the changes without an outcome yet.
+"""Count the agent's changes from its journal file: those that ended since this process started, and those still open.
 
 Each call reads only what was appended since the last call, at most 1 MiB, so that a long journal delays no audit.
 """

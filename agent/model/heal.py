@@ -1,4 +1,4 @@
-"""The plan of ``stocktake heal`` (actions, refusals, a digest), the results of the daemon's heal, and its settings."""
+"""The plan of ``stocktake heal`` (actions, refusals, a digest), and the daemon's heal: its results and settings."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Reshaping:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReshapeAction:
-    """One change of several providers and consumers at once; ``why`` and ``also_ends`` are as in HealAction."""
+    """One change of several providers and consumers at once. ``also_ends``: ids of further findings that it ends."""
 
     finding_id: str
     code: str
@@ -182,7 +182,7 @@ class HealNote:
 class HealProgress:
     """Whether the daemon heals by itself, and how many findings wait because a guard refuses the repair for now.
 
-    ``waiting`` is 0 if the daemon does not heal by itself, and None if this audit could make no plan of heal.
+    ``waiting`` is 0 if the daemon does not heal by itself, and None if this audit could not plan the repairs.
     """
 
     enabled: bool
@@ -237,10 +237,13 @@ class Actor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalCounts:
-    """Counts of the journal's changes. ``new_changes``: (code or kind, result, number) since the counts were last read.
+    """Counts of the changes in the agent's journal file.
 
-    ``open_entries``: the number of changes without an outcome. If the journal cannot be read, ``new_changes`` is () and
-    ``open_entries`` is the last known number. The command ``stocktake journal`` says why the journal cannot be read.
+    ``new_changes``: (code or kind, result, number) of the changes that ended since the last call.
+    ``open_entries``: the number of changes without an outcome.
+
+    If the journal cannot be read, ``new_changes`` is () and ``open_entries`` is the last known number. The command
+    ``stocktake journal`` says why the journal cannot be read.
     """
 
     new_changes: tuple[tuple[str, str, int], ...] = ()

@@ -39,7 +39,7 @@ from agent.repairs import BY_CODE, DAEMON_CODES
 from agent.timing.backoff import wait_s
 from agent.usage_error import UsageError
 
-# What a run that makes changes may have to wait for longest (agent/healing/recheck.py), in words for the operator.
+# A run that makes changes may wait long for this heartbeat (agent/healing/recheck.py). The text is for the operator.
 _HEARTBEAT = "a new heartbeat of a nova service (it proves that nova's rows are newer than the plan)"
 # The sources that at least one repair needs.
 _NEEDED = frozenset(source for repair in BY_CODE.values() for source in repair.needs)
@@ -90,11 +90,7 @@ class HealRun:
 
     @property
     def undecided(self) -> bool:
-        """Whether this run cannot tell if the approved plan is still the current plan.
-
-        The current plan differs from the approved plan, but perhaps only because a source that a repair needs
-        was not read.
-        """
+        """Whether the plan differs from the approved plan, but perhaps only because a source was not read."""
         return self.differs and any(source.name in _NEEDED for source in self.unread)
 
     @property
@@ -173,7 +169,7 @@ def _audited_once(task: AuditTask, memory: AuditMemory) -> AuditResult:
 
 
 def _without_own_files(task: AuditTask) -> AuditResult:
-    """Run only one audit: this process cannot save the history, so more audits would confirm nothing for later runs."""
+    """Run only one audit. More audits would confirm findings, but this process cannot save the confirmations."""
     result = _audited_once(task, AuditMemory())
     return dataclasses.replace(result, report=dataclasses.replace(result.report, own_files_read=False))
 
@@ -194,9 +190,9 @@ def _remember(task: AuditTask, result: AuditResult) -> None:
 
 
 def ids_of(report: AuditReport, ordered: Ordered) -> frozenset[str]:
-    """Return the whole ids of the requested findings; an id that no finding has stays as the operator typed it.
+    """Return the requested findings' ids. The operator may have typed only the first characters of an id.
 
-    Raises UsageError if several findings' ids begin with the same typed id.
+    If no finding has the id, return the typed text. Raises UsageError if several findings' ids begin with it.
     """
     known = [seen.finding.id for seen in report.findings]
     return frozenset(only_match("finding", typed, known) or typed for typed in ordered.ids)

@@ -81,5 +81,5 @@ def _code(outcome: Outcome, *, partial: bool) -> int:
     from agent.exit_codes import BUG, PARTIAL, REFUSED, TEMPORARY, code_of
 
     code = code_of(outcome)
-    # A stale report or an unreadable row makes the answer partial, as a source that could not be read does.
+    # As after an unread source, the answer is partial if the report is old or has an unreadable row.
     return PARTIAL if partial and code not in (BUG, REFUSED, TEMPORARY) else code

@@ -29,7 +29,7 @@ def page_of(code: str) -> str | None:
 
 
 def known_codes() -> frozenset[str]:
-    """Return every finding code and the name of every alert that has a page."""
+    """Return the codes of all findings, and the names of the alerts that ``stocktake explain`` can explain."""
     from agent.findings import BUILTIN
 
     return frozenset(rule.code for rule in BUILTIN) | {file.name.removesuffix(".md") for file in _files()}

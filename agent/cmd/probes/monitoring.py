@@ -1,4 +1,4 @@
-"""Probes of what monitoring systems read: the sockets of [healthcheck] and [metrics], and [metrics] textfile."""
+"""Check the health server, the metrics server and the metrics file as a monitoring system would read them."""
 
 from __future__ import annotations
 

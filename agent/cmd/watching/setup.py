@@ -1,4 +1,4 @@
-"""Build what ``watch`` needs from the command line and the configuration files: one cell for each broker."""
+"""Build what ``watch`` needs from the command line and the configuration files. Each broker serves one nova cell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Keep the last message of each host of one cell. oslo.messaging's threads write, the main thread reads."""
+"""Keep the last message that each host of one nova cell sent to the message broker.
+
+oslo.messaging's threads write, the main thread reads.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,8 @@ from agent.fleet.host import HostSeen, host_seen, sender_of
 #: The maximum number of hosts of one cell. No real cell has more hosts. So if more host names arrive, some client
 #: invents names.
 MOST_HOSTS = 30_000
-#: The store remembers at most this many senders of unreadable messages. It also counts at most this many hosts as left
-#: out.
+#: The store remembers at most this many senders of unreadable messages. Of the hosts beyond MOST_HOSTS, it counts at
+#: most this many.
 MOST_ODD = 1000
 
 #: A function that gets each valid message, and the HostSeen that was read from the message.
@@ -71,8 +74,8 @@ class HostStore:
                 if len(self._left_out) < MOST_ODD:
                     self._left_out.add(seen.host)
                 return None
-            # Two threads may handle two messages of one host at the same time, and the older one may come here last.
-            # Keep the message that was received later.
+            # Two threads may handle two messages of one host at the same time, in any order. Keep the message that was
+            # received later.
             if before is None or before.received_at <= received_at:
                 self._hosts[seen.host] = seen.after(before)
         return seen

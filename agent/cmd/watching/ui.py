@@ -61,9 +61,9 @@ def selected_row(ui: Ui, rows: Sequence[HostRow]) -> HostRow | None:
 
 
 def pressed(ui: Ui, key: str, rows: Sequence[HostRow], page: int) -> tuple[Ui, Action]:
-    """Return the Ui after ``key``, and what the screen must do.
+    """Return the Ui after the operator pressed ``key``, and the action that follows (such as QUIT).
 
-    ``ui`` must be the result of ``placed`` for these rows. ``page`` is the number of rows that fit on the screen.
+    ``ui`` must fit these rows: ``placed`` returns such a Ui. ``page`` is the number of rows that fit on the screen.
     """
     ui = replace(ui, message="")
     if ui.typed is not None:

@@ -34,7 +34,7 @@ _NAME = (GROUP, "subdirectory_name")
 def cache_path(loaded: Loaded) -> str:
     """Return the absolute path of the folder of cached images.
 
-    Raises ConfigError if Stocktake's own files name a folder outside ``instances_path``.
+    Raises ConfigError if Stocktake's configuration sets a folder outside ``instances_path``.
     """
     if not is_novas(loaded, _NAME):
         refuse(_problems(loaded))
@@ -44,7 +44,7 @@ def cache_path(loaded: Loaded) -> str:
 
 
 def cache_notices(loaded: Loaded) -> Iterator[str]:
-    """Yield a notice if nova.conf names a folder outside ``instances_path``."""
+    """Yield a notice if nova.conf sets an image cache folder outside ``instances_path``."""
     as_nova = "the agent looks for the cache in the named folder, as nova-compute does"
     outcome = "the agent uses the default folder" if _holds_all(loaded) else as_nova
     yield from novas_notices(loaded, _NAME, _problems(loaded), outcome)
