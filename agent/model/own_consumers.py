@@ -1,4 +1,4 @@
-"""The agent's own consumers in Placement. Their allocations stand for use of the host that the cloud does not know.
+"""The agent's own consumers in Placement. Their allocations count what nova does not know, such as unknown guests.
 
 Each root provider has one such consumer for each cause of the use. The agent recognizes its consumers by their uuid,
 which is computed from the root's uuid and the cause. It cannot use the consumer type for this: Placement reports
@@ -31,7 +31,7 @@ def own_consumer_uuid(root_uuid: str, cause: Cause) -> str:
 
 @for_equal_arguments
 def own_consumers(root_uuid: str | None) -> Mapping[str, Cause]:
-    """Return the uuids of the agent's own consumers, each with its cause; empty if the root's uuid is unknown."""
+    """Return {uuid: cause} of the consumers that the agent itself creates in Placement; {} without a root uuid."""
     if root_uuid is None:
         return {}
     return {own_consumer_uuid(root_uuid, cause): cause for cause in OWN_CAUSES}

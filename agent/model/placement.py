@@ -95,7 +95,7 @@ class ConsumerRecord:
     """The response to ``GET /allocations/{consumer}``: all allocations of the consumer, on this host and elsewhere.
 
     ``consumer_type`` is None if the server does not support microversion 1.38 or the consumer has no type. ``written``
-    is None if the response has no such time; a comparison of records ignores ``written``.
+    says when Placement last wrote the record; None if the response does not say so. Comparisons ignore ``written``.
     """
 
     consumer_uuid: str
@@ -109,8 +109,9 @@ class ConsumerRecord:
     def is_older_than(self, seconds: float) -> bool:
         """Return whether Placement certainly wrote the record more than ``seconds`` before its response.
 
-        False if the response does not say when Placement wrote the record. The result allows for a difference of up to
-        CLOCKS_DIFFER_S between the clocks of Placement's servers, and for the whole seconds of the headers.
+        False if the response does not say when Placement wrote the record. The clocks of Placement's servers may
+        differ, and the times in a response have whole seconds. So the record must be older than ``seconds`` by
+        CLOCKS_DIFFER_S.
         """
         return self.written is not None and self.written.age_s >= seconds + CLOCKS_DIFFER_S
 
@@ -209,7 +210,7 @@ class PlacementView:
 
     @property
     def known(self) -> Mapping[str, Provider]:
-        """Every provider of this host's tree and of the trees in ``beside``, by uuid."""
+        """Every provider of this host's tree, and the agent's own providers outside the tree (``beside``), by uuid."""
         beside = {p.uuid: p for tree in self.beside for p in tree.providers}
         return beside | {p.uuid: p for p in self.providers}
 

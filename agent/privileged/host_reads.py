@@ -1,6 +1,6 @@
-"""Read file systems, guests' disk files, nova's image folder and domain capabilities as root, without commands.
+"""Read file systems, guests' disk files, nova's image folder and domain capabilities as root, without other programs.
 
-If the agent does not use stocktake-probe, the agent calls the same functions of agent/sources itself.
+This code runs in stocktake-probe. An agent without stocktake-probe calls the functions of agent/sources itself.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def images(scope: HostScope) -> Answer:
 
 
 def domain_capabilities(scope: HostScope) -> Answer:
-    """Return libvirt's answers about every machine type that the guests' configuration asks for."""
+    """Return what libvirt answers about each machine type that nova.conf may give to guests."""
     try:
         answers = domain_answers(scope.libvirt_uri, scope.guests)
     except SourceUnavailable as error:

@@ -69,7 +69,7 @@ def simulated_lines(audit: Document) -> Iterator[Block]:
 
 
 def _outcome(audit: Document) -> tuple[str | Span, ...]:
-    """Return the outcome and the counts of findings, without the outcome ``findings``, which the counts make clear."""
+    """Return the outcome and the number of findings. The outcome ``findings`` is left out: the number says it."""
     counts = counted(audit["findings"])
     if audit["outcome"] == Outcome.FINDINGS.value and audit["findings"]:
         return (counts,)
@@ -221,7 +221,7 @@ def _what(write: Document) -> str:
 
 
 def _traits(write: Document) -> str:
-    """Return the number of traits and the changed traits.
+    """Return the number of traits, and the names of those that change.
 
     A list of all traits would be too long: a provider has nearly 100.
     """

@@ -94,13 +94,13 @@ def _audit_document(report: AuditReport, findings: list[Document]) -> Document:
 
 
 def audit_keys(report: AuditReport, *names: str) -> Document:
-    """Return the keys ``names`` of ``audit_document``, for the JSON documents of other commands."""
+    """Return these keys of ``audit_document`` with their values, for the JSON documents of other commands."""
     audit = audit_document(report)
     return {name: audit[name] for name in names}
 
 
 def finding_document(seen: SeenFinding) -> Document:
-    """Return one finding. ``evidence`` has claims (amounts of consumers), ``facts`` has further values by name."""
+    """Return a finding as JSON: ``evidence`` has the amounts of consumers, ``facts`` further values by name."""
     finding = seen.finding
     return {
         "id": finding.id,

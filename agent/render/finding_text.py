@@ -1,10 +1,10 @@
-"""Show findings to people as text: one block for each cause with the commands to type, and its symptoms below it.
+"""Show findings to people as text: one block for each cause with the commands to type, then the symptoms.
+
+A symptom is a finding that another finding causes; a cause is any other finding. The functions take the JSON documents
+of findings (documents.py). A finding in the report of an older agent has no key ``state`` and no key ``remedies``: the
+functions then use the keys ``confirmed`` and ``remedy``.
 
 Pure: no I/O.
-
-A symptom is a finding that another finding causes. The functions take the JSON documents of findings (documents.py). A
-finding in the report of an older agent has no state and no remedies: the functions then use ``confirmed`` and the text
-of ``remedy``.
 """
 
 from __future__ import annotations
@@ -279,7 +279,7 @@ def _no_repair(finding: Document) -> Iterator[Line]:
 
 
 def _after_a_hand_repair(finding: Document) -> Iterator[Line]:
-    """Yield the command that checks the result of a repair by hand.
+    """Yield the command to run after a repair by hand; it checks the result.
 
     Yield nothing if ``stocktake heal`` can repair the finding, or if no command repairs it by hand.
     """

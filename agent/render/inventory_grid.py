@@ -67,7 +67,11 @@ def diff_foot(rows: Sequence[Document]) -> Iterator[Line]:
 
 
 def difference(row: Document) -> str:
-    """Return the names of the fields that differ, or ``absent``, ``unwanted`` or ``unknown``; "" if none differs."""
+    """Return the names of the fields whose wanted value differs from Placement's; "" if none differs.
+
+    ``absent``: Placement does not have the inventory. ``unwanted``: only Placement has it. ``unknown``: Placement was
+    not read.
+    """
     if row["used"] is None:
         return UNKNOWN
     if row["total"] is None:

@@ -1,4 +1,4 @@
-"""migration-finished-but-counted: the same repair as for allocation-stale-move; an audit always finds both."""
+"""migration-finished-but-counted: an audit with this finding also finds allocation-stale-move. One repair ends both."""
 
 from __future__ import annotations
 

@@ -1,27 +1,33 @@
-"""Decide whether DISK_GB still counts the same store as before. If unsure, the agent leaves DISK_GB unchanged.
+"""Decide whether DISK_GB still counts the same disk space as before. If unsure, the agent leaves DISK_GB unchanged.
 
-If the store's file system is not mounted, statvfs raises no error, but returns the size of the file system below the
-mount point. If the present and the remembered file system both have a UUID, the UUIDs decide whether they are the same.
-Otherwise the agent compares the type, the export and the path within the file system. If they differ ("moved",
-perhaps by an operator), the guests' disks decide. If no store is remembered, Placement's total and the disks decide. In
-this table, "all there" means that every guest's disk is on the store, "one missing" that a disk is not there, and
-"unknown" that the agent does not know it:
+The store is the file system or volume group with the guests' disks. The agent remembers what identifies the store. If
+its file system is not mounted, statvfs raises no error, but returns the size of the file system below the mount point.
 
-====================  ==================================  =====================================
-remembered store      size, guests' disks on the store    DISK_GB
-====================  ==================================  =====================================
-same store            at most 1 % smaller, or all there   published
-same store            smaller; one missing, or unknown    in doubt
-another UUID          any                                 in doubt
-moved (no UUID)       all there, and at least one         published, remembered
-moved (no UUID)       no guest disk, missing, or unknown  in doubt
-none                  all there, and at least one         published, remembered
-none                  no guest disk                       in doubt if smaller than published
-none                  one missing, or unknown             in doubt if Placement's total differs
-====================  ==================================  =====================================
+If the present and the remembered file system both have a UUID, the UUIDs decide whether they are the same. Otherwise
+the agent compares the type, the export and the path within the file system. If these differ, the store counts as moved
+(perhaps by an operator). For each row of this table, "not all" means that a guest's disk is not in the store, or that
+the agent does not know whether the disks are there:
 
-A Ceph pool is always trusted, because the cluster has no mount that could be lost, and without the cluster ``ceph df``
-fails. The agent does not check the cluster's fsid, because that would take one more command in each audit.
+================  ==============================  =========================  =======================================
+remembered store  size now                        guests' disks in the store DISK_GB
+================  ==============================  =========================  =======================================
+same              at most 1 % smaller             any                        published
+same              more than 1 % smaller           all                        published
+same              more than 1 % smaller           not all                    unchanged
+another UUID      any                             any                        unchanged
+moved             any                             all, at least one          published
+moved             any                             not all, or no guest disk  unchanged
+none              not known to Placement          any                        published
+none              as in Placement (within 1 %)    any                        published
+none              not as in Placement             all, at least one          published
+none              not as in Placement             not all                    unchanged
+none              larger than in Placement        no guest disk              published
+none              smaller than in Placement       no guest disk              unchanged if this agent published DISK_GB
+================  ==============================  =========================  =======================================
+
+If DISK_GB is published, ``to_remember`` decides whether the agent also remembers the store. A Ceph pool is always
+trusted, because the cluster has no mount that could be lost, and without the cluster ``ceph df`` fails. The agent does
+not check the cluster's fsid, because that would take one more command in each audit.
 """
 
 from __future__ import annotations
@@ -77,7 +83,7 @@ class GuestDisks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreDoubt:
-    """Why the agent does not trust the store ``now``. ``before`` is the remembered store, or None."""
+    """Why the agent does not trust the present store. ``now`` is this store, ``before`` the remembered store."""
 
     before: StoreMark | None
     now: StoreMark
@@ -106,7 +112,7 @@ def store_now(snapshot: Snapshot, settings: Settings) -> StoreMark | None:
 
 
 def store_doubt(snapshot: Snapshot, settings: Settings) -> StoreDoubt | None:
-    """Return why the agent must leave DISK_GB as Placement has it; None if the agent trusts the store."""
+    """Return why the agent must not change DISK_GB in Placement; None if it trusts the file system or volume group."""
     now = store_now(snapshot, settings)
     if now is None:
         return None
@@ -117,10 +123,10 @@ def store_doubt(snapshot: Snapshot, settings: Settings) -> StoreDoubt | None:
 
 
 def to_remember(snapshot: Snapshot, settings: Settings) -> StoreMark | None:
-    """Return the mark (what identifies the store) to remember from now on; None if the agent keeps the remembered mark.
+    """Return the store's identity to remember from now on; None if the agent keeps the remembered identity.
 
-    The agent must not mistake the empty folder below a mount point for the store. So the agent remembers nothing new
-    while guests' disks are missing and the store has no guest's disk.
+    If guests' disks are missing and the store has not even one, it may be the empty folder below a mount point. Then
+    the agent remembers nothing new.
     """
     now = store_now(snapshot, settings)
     if now is None or store_doubt(snapshot, settings) is not None:
@@ -167,7 +173,8 @@ def likeness(before: StoreMark, now: StoreMark) -> Likeness:
 def _place(identity: FileSystemIdentity) -> tuple[str, str, str]:
     """Return what identifies a file system without UUID and stays the same after a reboot.
 
-    These are the type, the ``inner`` path and, for exports, the device, but not the mount point.
+    For a network file system this is the type, the path within the file system and the device, else only the type and
+    the path. The mount point does not matter.
     """
     kind = identity.kind.partition(".")[0]
     kind = {"nfs4": "nfs", "ext2": "ext4", "ext3": "ext4"}.get(kind, kind)
@@ -212,12 +219,12 @@ def _not_there(disks: GuestDisks) -> str:
 
 
 def name_of(mark: StoreMark) -> str:
-    """Return the name of the mark's store for messages: its volume group or its path."""
+    """Return the name of the store of guests' disks for messages: the volume group or the path."""
     return f"volume group {mark.name}" if mark.source == LVM else f"the store at {mark.name}"
 
 
 def where(mark: StoreMark) -> str:
-    """Return text that names the mark's file system or volume group."""
+    """Return text that identifies the file system or volume group: its device, or its UUID."""
     identity = mark.filesystem
     with_uuid = f" with UUID {mark.uuid}" if mark.uuid else ""
     if identity is None:

@@ -74,7 +74,7 @@ class Counts:
         )
 
     def fields(self) -> dict[str, object]:
-        """Return the numbers by name, for a log line or a report."""
+        """Return the counts (audits, requests, conflicts, writes) by name, for a log line or a report."""
         return {
             "audits": self.audits,
             "outcomes": counted(self.outcomes),

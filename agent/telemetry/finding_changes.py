@@ -1,12 +1,13 @@
-"""Decide which changes of findings are reported: appeared, confirmed, changed, gone. Pure: no I/O.
+"""Decide which changes of findings to log and to send as notifications. Pure: no I/O.
 
-The log and the notifications report the same changes. A finding is gone only if the report says so: a finding that an
-audit could not check stays in the report, and nothing is reported about it. In the first audit of a process, the
-findings that an earlier process knew are the baseline, so that a restart reports only the changes since then.
+A finding appears, is confirmed (enough audits found it), changes, and is gone. It is gone only if the audit's report
+says so: a finding that an audit could not check stays in the report, and nothing is logged about it. In the first audit
+of a process, the findings that an earlier process knew are the baseline, so that a restart logs only the changes since
+then.
 
-A finding that comes and goes is reported at its 1st, 2nd, 4th, … appearance. Changes of a finding whose numbers change
-all the time are reported at growing intervals. Each reported "appeared" is followed by exactly one "gone", so a reader
-who adds up the reports always knows the present findings.
+A finding that comes and goes is logged at its 1st, 2nd, 4th, … appearance. If the numbers of a finding change all the
+time, the changes are logged at growing intervals. Each logged "appeared" is followed by exactly one "gone", so a reader
+of the log always knows the present findings.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class ReportedFinding:
 def changes(
     before: Mapping[str, ReportedFinding], report: AuditReport, now: float, spells: Counter[str]
 ) -> tuple[dict[str, ReportedFinding], tuple[FindingChange, ...]]:
-    """Return each present finding as last reported, by id, and the changes that this audit reports.
+    """Return the present findings by id, each in the form that was last logged, and this audit's changes to log.
 
     ``now`` is in monotonic seconds. ``spells`` counts the appearances of each finding; this function increments the
     counts.
@@ -81,7 +82,8 @@ def changes(
         old = known.pop(gone.seen.finding.id, None)
         if old is not None and not old.quiet:
             reported.append(FindingChange(change=Change.GONE, seen=old.seen, gone=gone))
-    # The findings left in ``known`` were not found, but the report does not say that they are gone. So they stay.
+    # ``known`` now has the findings that this audit could not check: it did not find them, but they are not gone. Keep
+    # them.
     return known | after, tuple(reported)
 
 
@@ -95,7 +97,7 @@ def worth_reporting(times: int) -> bool:
 
 
 def begins(condition: str, spells: Counter[str]) -> bool:
-    """Count one more beginning of the condition. Return whether this beginning is reported (``worth_reporting``)."""
+    """Count that the condition began once more. Return whether to report this (``worth_reporting``)."""
     spells[condition] += 1
     return worth_reporting(spells[condition])
 

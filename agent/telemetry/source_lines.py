@@ -39,10 +39,10 @@ class Loss:
 def source_lines(
     before: Mapping[str, Loss], report: AuditReport, now: float, spells: Counter[str]
 ) -> tuple[dict[str, Loss], tuple[Line, ...]]:
-    """Return the losses after this audit, and the lines to log; ``now`` is in monotonic seconds.
+    """Return the sources that are lost (unreadable) after this audit, and the lines to log.
 
-    The audit may not have tried to read a source, because another source was unreadable. Then nothing changes for this
-    source: it is neither lost nor read again.
+    ``now`` is in monotonic seconds. If the audit did not try to read a source, because another source was unreadable,
+    nothing changes for the untried source: it is neither lost nor read again.
     """
     about = {f.finding.subject: f.finding for f in report.findings if f.finding.code in _ABOUT_A_SOURCE}
     after = dict(before)

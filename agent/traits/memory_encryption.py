@@ -2,9 +2,9 @@
 
 Each kind has a child provider, which also has the kind's trait (nested/memory_encryption.py). An older nova-compute put
 MEM_ENCRYPTION_CONTEXT and HW_CPU_X86_AMD_SEV on the root. As soon as a child publishes the trait, the agent clears the
-trait on the root: the root no longer has the encryption contexts that a guest with this trait needs.
+trait on the root, because the encryption contexts are on the child now: the root can serve no guest with SEV.
 
-While one kind is unknown, the agent treats all kinds as unknown. No host has both AMD's and Intel's kinds.
+No host has both AMD's and Intel's kinds. If one kind is unknown, the agent treats all kinds as unknown.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _guests_unknown_because(host: HostFacts, having: Sequence[DomainCapabilities
     missing = "; ".join(f"{one.name}: {one.why}" for one in capabilities.missing if one.part in _OF_GUESTS)
     if not capabilities.host_cpu.arch or capabilities.domain is None:
         return f"guests' memory encryption is unknown ({missing or 'the libvirt driver does not report it'})"
-    # A machine type that could not be read matters only if no other machine type has the kind.
+    # A machine type that could not be read matters only if no other machine type has this kind of encryption.
     if missing and not having:
         return f"guests' memory encryption is partly unknown ({missing})"
     return None
@@ -112,8 +112,8 @@ def _with_sev(host: HostFacts) -> list[DomainCapabilities]:
 
 
 def _has_es(host: HostFacts) -> bool:
-    # If SNP is on in the kernel, the kernel keeps the contexts (ASIDs) of SEV-ES for SNP guests, even if libvirt and
-    # QEMU cannot start such guests. SEV-ES guests then have none.
+    # If SEV-SNP is on in the kernel, the kernel reserves all contexts (ASIDs) of SEV-ES for SNP guests, even if libvirt
+    # and QEMU cannot start such guests. Then SEV-ES guests can have none.
     in_kernel = host.kernel_flag("kvm_amd/sev_es") and not host.kernel_flag("kvm_amd/sev_snp")
     return bool(in_kernel) and at_least(host, qemu=(8, 0, 0))
 
@@ -148,7 +148,8 @@ def _machines(host: HostFacts) -> tuple[DomainCapabilities, ...]:
 def wish(snapshot: Snapshot, settings: Settings) -> Wish:
     """Clear HW_CPU_X86_AMD_SEV on the root if a child publishes SEV (scenario 107).
 
-    The trait stays while allocations use MEM_ENCRYPTION_CONTEXT of the root, or while the kinds are unknown.
+    The trait stays while allocations use MEM_ENCRYPTION_CONTEXT of the root, or while it is unknown which kinds of
+    memory encryption guests can have.
     """
     host = snapshot.host.value
     if host is None or unknown_because(host, settings) is not None or CONTEXT in snapshot.root_classes_in_use:

@@ -15,7 +15,10 @@ _OF_ARCHITECTURE = {"aarch64": "COMPUTE_VIOMMU_MODEL_SMMUV3", "x86_64": "COMPUTE
 
 
 def wish(snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG001
-    """Always set AUTO (nova chooses the model). Set or clear the other traits; change none whose facts are unknown."""
+    """Return which COMPUTE_VIOMMU_MODEL_* traits to set or clear. Traits whose answer is unknown stay as they are.
+
+    The trait with AUTO is always set, because nova then chooses the model.
+    """
     answers = {"COMPUTE_VIOMMU_MODEL_AUTO": True}
     host = snapshot.host.value
     if host is not None:

@@ -19,8 +19,8 @@ from agent.model.ancestry import ancestors
 from agent.model.resource_request import OfferedProvider
 from agent.why.candidates import Slot
 
-# The maximum number of steps of one search: about 30 ms (13 to 18 µs per step, measured). Requests of a real cloud need
-# about one step for each slot.
+# The maximum number of steps of one search, about 30 ms (13 to 18 µs per step, measured). A step tries one provider for
+# one slot (a part of the request). Requests of a real cloud need about one step for each slot.
 MAX_STEPS = 1_500
 
 
@@ -45,9 +45,11 @@ class SearchResult(enum.Enum):
 class Problem:
     """The slots of a request in one tree, and the rules that the slots must respect together.
 
+    A slot is a part of the request that one provider must serve: a granular group, or one class of the unnumbered
+    group.
     ``required``: sets of traits. For each set, some provider of the unnumbered group must have one of the set's traits.
-    ``same_subtree``: sets of group suffixes. A set names groups, and one provider of these groups must have the other
-    providers of these groups in its subtree.
+    ``same_subtree``: sets of group suffixes. Among the providers of the groups in a set, one provider must be an
+    ancestor of all others.
     ``parent_of`` maps the uuid of each offered provider to the uuid of its parent.
     """
 
@@ -65,10 +67,10 @@ def contested_classes(slots: Sequence[Slot]) -> frozenset[str]:
 
 
 def room(offered: OfferedProvider, resource_class: str) -> int:
-    """Return the most that one consumer may take of the class from the provider in one request.
+    """Return how much of the class one request can get from the provider at most.
 
     This is the free capacity, but at most max_unit, and 0 if the usage exceeds the capacity. min_unit and step_size are
-    ignored here, because they apply to the amount of each group alone, never to the sum of several groups.
+    ignored here: they limit what one group of the request gets, but this number limits the sum of several groups.
     """
     inventory = offered.provider.inventory(resource_class)
     if inventory is None:
@@ -158,10 +160,11 @@ class _Walk:
         return False
 
     def _choices(self, depth: int) -> Iterator[int]:
-        """Yield the index in the slot's ``domain`` of each allowed provider. Of equivalent providers, yield only one.
+        """Yield each provider to try for the slot at ``depth``, as an index in the slot's ``domain``.
 
-        If the previous slot is equivalent to this slot, start at the index of the previous slot's provider. A lower
-        index would only repeat an earlier choice with the providers of the two slots exchanged.
+        Of providers that no rule distinguishes, yield only one. If the previous slot is interchangeable with this slot,
+        start at the index of its provider: a lower index would repeat an earlier choice with the two providers
+        exchanged.
         """
         slot = self._slots[depth]
         follows_twin = depth > 0 and _are_twins(self._slots[depth - 1], slot, self._problem)
@@ -208,9 +211,10 @@ class _Walk:
         )
 
     def _wastes_little(self) -> bool:
-        """Return whether at most ``_slack`` of the free capacity of each class is wasted. With more waste nothing fits.
+        """Whether the wasted free capacity still leaves room for all slots (parts of the request), in each class.
 
-        A provider's free capacity of a class is wasted if it is too small for every later slot.
+        A provider's free capacity is wasted if it is too small for every later slot. ``_slack`` is the free capacity of
+        all providers minus the requested total: if more is wasted, the rest is too small.
         """
         for index, least in enumerate(self._least[len(self._chosen)]):
             lost = sum(rooms[index] for rooms in self._rooms.values() if rooms[index] < least)
@@ -219,7 +223,7 @@ class _Walk:
         return True
 
     def _traits_may_be_found(self) -> bool:
-        """Whether the unnumbered group's chosen and possible providers have at least one trait of each required set."""
+        """Whether chosen or possible providers of the unnumbered group have a trait of each required set."""
         served = zip(self._slots, self._chosen, strict=False)
         found = {t for slot, offered in served if not slot.is_granular for t in offered.provider.traits}
         open_slots = [slot for slot in self._slots[len(self._chosen) :] if not slot.is_granular]
@@ -231,8 +235,8 @@ class _Walk:
     def _may_be_rooted(self, suffixes: frozenset[str]) -> bool:
         """Whether the groups with these suffixes can still respect same_subtree.
 
-        They can if one provider has all providers that are already chosen for these groups in its subtree. This one
-        provider must itself be chosen or still possible for one of these groups.
+        They can if a common ancestor of the providers chosen for these groups is itself chosen for one of these groups,
+        or may still be chosen. A provider counts as its own ancestor.
         """
         served = zip(self._slots, self._chosen, strict=False)
         chosen = {offered.provider.uuid for slot, offered in served if slot.group.suffix in suffixes}
@@ -252,9 +256,9 @@ def _rooms(offered: OfferedProvider, contested: Sequence[str]) -> list[int]:
 
 
 def _least_to_come(slots: Sequence[Slot], contested: Sequence[str]) -> list[list[int]]:
-    """Return, at index N, the smallest request for each class among the slots that come after the first N slots.
+    """Return, at index N, for each class the smallest amount that any slot after the first N slots requests.
 
-    A slot that does not request the class is ignored. If no such slot requests the class, the number is 0.
+    A slot is a part of the request. If no such slot requests the class, the number is 0.
     """
     return [
         [min((s.asked[name] for s in slots[depth:] if name in s.asked), default=0) for name in contested]
@@ -283,7 +287,7 @@ def _fewest_first(slot: Slot) -> tuple[object, ...]:
 
 
 def _are_twins(one: Slot, other: Slot, problem: Problem) -> bool:
-    """Whether the slots are granular groups with equal demands: exchanging their providers changes nothing."""
+    """Whether the slots (parts of a request) are interchangeable: granular groups with equal demands."""
     return (
         one.is_granular
         and other.is_granular
@@ -294,7 +298,7 @@ def _are_twins(one: Slot, other: Slot, problem: Problem) -> bool:
 
 
 def _kinds(slots: Sequence[Slot], problem: Problem, rooms: Mapping[str, Sequence[int]]) -> dict[str, int]:
-    """Return a number for each provider. Providers that no rule can distinguish have the same number."""
+    """Return a number for each provider. Providers that the request's rules cannot distinguish share a number."""
     members = [{o.provider.uuid for o in slot.domain} for slot in slots]
     parents = set(problem.parent_of.values())
     named = frozenset().union(*problem.required) if Rule.TRAITS in problem.rules else frozenset()

@@ -23,11 +23,12 @@ class Volume:
     """A logical volume. The name of a hidden volume is LVM's name without the brackets.
 
     ``size_bytes``: the virtual size.
-    ``extent_bytes``: the bytes on physical volumes that this volume itself has. A thin or cached volume, a raid or a
-    mirror has 0, because its data lies on hidden volumes or in a pool, and the bytes are counted there.
+    ``extent_bytes``: the volume's own bytes on physical volumes. A thin or cached volume, a raid or a mirror has 0: its
+    data lies on hidden volumes or in a pool, and counts there.
     ``pool``: the thin or VDO pool that has the volume's extents.
     ``origin``: the volume of which this volume is a snapshot.
     ``parent``: the volume of which this hidden volume is a part.
+
     ``pool``, ``origin`` and ``parent`` are names within the group.
     """
 
@@ -134,11 +135,11 @@ class DiskFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFile:
-    """The measured size of a file or folder below ``instances_path`` that has its own row in the storage ledger.
+    """The measured size of one file or folder below ``instances_path``.
 
-    These are: each file or folder directly in ``instances_path`` (a folder counts with all contents), each cached
-    image, and each guest's disk outside folders that are named after an instance. Bytes are st_blocks × 512. Several
-    hard links to one file count once.
+    Each file and folder directly in ``instances_path`` has a StoredFile, and each cached image. A guest's disk has its
+    own StoredFile only if it lies outside the folders of instances. All other contents of a folder count in the
+    folder's size. Bytes are st_blocks × 512. Several hard links to one file count once.
     """
 
     path: str

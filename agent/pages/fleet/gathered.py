@@ -84,7 +84,7 @@ def _report(document: Document | SourceError) -> HostReport:
 
 
 def _not_later(report: HostReport, newest: float) -> HostReport:
-    """Return the report; if its audit time is in the future (a wrong clock), the time becomes ``newest``."""
+    """Return the report. If its audit time is later than ``newest`` (a wrong clock), use ``newest`` as its time."""
     if report.audited_s <= newest + SLACK_S:
         return report
     return dataclasses.replace(report, seen=dataclasses.replace(report.seen, received_at=newest, outcome_since=newest))

@@ -72,7 +72,7 @@ def orphans(facts: FleetFacts) -> Section:
 
 
 def _held(orphan: Orphan) -> str:
-    """Return the orphan's allocations as text; ``?`` for a compute node, because only its provider can have any."""
+    """Return the orphan's allocations as text; ``?`` for a compute node, because its finding does not list them."""
     if orphan.holds:
         return orphan.holds
     return "nothing" if orphan.code == _PROVIDER else UNKNOWN
@@ -136,7 +136,7 @@ def _stranger_row(host: str, each: Stranger) -> tuple[Cell, ...]:
 def _counted(facts: FleetFacts, codes: tuple[str, ...], none: str, lacks: str) -> str:
     """Return a sentence with the number of findings of these codes.
 
-    A page that is made from messages, which have no details, shows this sentence.
+    For a page that is made from the hosts' messages instead of their reports: messages have no details.
     """
     parts = []
     for code in codes:

@@ -32,23 +32,23 @@ from agent.text.wording import printable
 
 Document = Mapping[str, Any]
 
-#: The values of ``owner_kind``, in a report's storage rows, of volumes and files that do not belong to the cloud.
+#: Volumes and files with one of these values of ``owner_kind`` do not belong to the cloud.
 STRANGE_KINDS = frozenset({"leftover", "orphaned", "foreign", "unknown"})
 SPREAD_CODE = "consumer-on-several-providers"
-#: The maximum length of each of these lists of one host: consumers, orphans, and volumes and files that do not belong
-#: to the cloud. Further entries are only counted.
+#: For each host the page lists at most this many consumers, orphaned providers and nodes, and volumes and files that do
+#: not belong to the cloud. It only counts the others.
 MOST_LISTED = 50
 #: The maximum lengths of two more lists of one host: the newest findings, and the consumers with the most VCPU.
 MOST_NEWEST = 12
 MOST_LARGEST = 10
 #: The maximum number of characters of a text from a report; longer texts are cut.
 MOST_TEXT = 300
-#: The audit interval in seconds that the page assumes for every host. A host counts as silent if its report is three
-#: such intervals (15 minutes) older than the newest report. With a shorter interval, hosts would count as silent that
-#: are not, because an operator rarely gathers the report files of all hosts within one minute.
+#: The audit interval in seconds that the page assumes for every host. A host counts as silent if its report is 15
+#: minutes (three intervals) older than the newest report. A shorter time would count too many hosts as silent:
+#: operators rarely gather the report files of all hosts within one minute.
 INTERVAL_S = 300.0
-#: Pairs (resource class, fact name) for findings about orphaned compute nodes. The fact with this name is the amount of
-#: the class that the compute node's row in nova's database states.
+#: Findings about orphaned compute nodes have the amounts of the node's record in nova's database. Each pair is a
+#: resource class and the name of the fact with its amount.
 _OF_ROW = (("VCPU", "vcpus"), ("MEMORY_MB", "memory_mib"), ("DISK_GB", "local_gib"))
 _SEVERITIES = tuple(Severity)
 _STORE_SOURCES = (LVM, FILESYSTEM, IMAGES, CEPH)
@@ -65,7 +65,7 @@ class HostReport:
 
 
 def host_report(document: Document) -> HostReport:
-    """Return the kept part of a report. Raises SourceInconsistent if the document is not the report of an audit."""
+    """Return the part of a report that the page needs. Raises SourceInconsistent if it is no report of an audit."""
     try:
         return _host_report(document)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""Word hosts, times and amounts for the page of the fleet.
+"""Write hosts, times and amounts as text for the page of the fleet.
 
 Pure: the module uses no clock, file, socket or log.
 """
@@ -18,7 +18,7 @@ from agent.pages.sizes import by_the_rule, listed
 from agent.pages.times import age_words, moment_of
 
 NONE = "-"
-#: Longer names of hosts and groups are cut in the middle, because the browser must not break these columns.
+#: Longer names of hosts and groups are cut in the middle, because their columns do not wrap.
 MOST_NAME = 48
 
 
@@ -60,7 +60,7 @@ def stamp(at: datetime.datetime, now: datetime.datetime) -> str:
 
 
 def stamp_of(text: str, now: datetime.datetime) -> str:
-    """Return a time in ISO 8601 as ``stamp`` writes it; any other text unchanged, and ``?`` for an empty text."""
+    """Return an ISO 8601 time in the form of ``stamp``. Other text stays unchanged; an empty text becomes ``?``."""
     moment = moment_of(text)
     return stamp(moment, now) if moment else text or UNKNOWN
 
@@ -167,7 +167,7 @@ def host_cell(row: HostRow, places: Mapping[tuple[str, str], str] | None = None)
 
 
 def marked_names(facts: FleetFacts) -> Mapping[str, str]:
-    """Return the shown name of each host, with the time of the numbers after the name of a silent host."""
+    """Return each host's name as the page shows it: a silent host's name is followed by the age of its numbers."""
     return {row.host: host_cell(row).text for row in facts.view.rows}
 
 

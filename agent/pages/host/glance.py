@@ -1,4 +1,4 @@
-"""A short table of the causes for the section Verdict: what, how much, since when, and what to run first.
+"""A short table for the section Verdict: each cause, its amounts, since when, and the command to run first.
 
 A cause is a finding that no other finding causes.
 
@@ -31,7 +31,7 @@ _FIRST = (RemedyKind.HEAL, RemedyKind.INSPECT)
 
 
 def glance(facts: HostFacts) -> Table | None:
-    """Return the table; None if there are no findings."""
+    """Return the table of causes; None if there are no findings."""
     names = names_of(facts.report)
     causes = causes_of(facts.report.findings, names)
     if not causes:
@@ -54,7 +54,7 @@ def glance(facts: HostFacts) -> Table | None:
 
 
 def _command(seen: SeenFinding) -> str:
-    """Return the command to run first: the plan of heal, else a command that only looks."""
+    """Return the command to run first: the preview of the repair if heal can repair, else a command that only reads."""
     finding = seen.finding
     found = (each.command for kind in _FIRST for each in finding.remedies if each.kind is kind and each.command)
     return next(found, f"stocktake explain {finding.id[:ID_DIGITS]}")

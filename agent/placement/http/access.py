@@ -74,8 +74,8 @@ def client_from_conf(
 
 
 def _build(conf: cfg.ConfigOpts, group: str, transport: HTTPAdapter | None, http: PacedSession) -> PlacementClient:
-    # The value of ``auth_section`` may name another group for auth_type. The value is known only now that the files are
-    # read, so register auth_type again.
+    # ``auth_section`` may say that auth_type is in another section. Now that the files are read, its value is known:
+    # register auth_type in that section.
     ks.register_auth_conf_options(conf, group)
     auth = ks.load_auth_from_conf_options(conf, group)
     if auth is None:

@@ -1,7 +1,8 @@
-"""Decide which error of agent/errors.py to raise for an answer, or if no answer came. No other module decides this.
+"""Decide which error of agent/errors.py to raise for Placement's answer, or for no answer. No other module does so.
 
 A 409 has several meanings. The error code in its body (microversion 1.23 and later) says whether the agent must read
-again or report the error to the operator. Only the 409 to an allocation that does not fit has no code of its own.
+again or report the error to the operator. Only one 409 has no code of its own: the answer to an allocation for which
+the provider has no room.
 
 A status below 400 does not prove success: an HTML page with 200 comes from a proxy, not from Placement. The same holds
 for a 404 without Placement's error document: a proxy without a route would otherwise make the agent believe that its
@@ -59,8 +60,8 @@ _PORTS = {"http": 80, "https": 443}
 # Placement or a proxy answered.
 _NOT_THERE = frozenset({404, 405, 410})
 
-# Matches the start of urllib3's error text, which the agent leaves out. The reason comes after this start. With the
-# start, a quotation could reach its maximum length before the reason.
+# Matches the start of urllib3's error text. The agent leaves it out of messages: messages have a maximum length, and
+# the reason of the error comes after this start.
 _AGAIN = re.compile(r"HTTPS?Connection(Pool)?\([^)]*\): (Max retries exceeded with url: \S+ )?")
 
 CONFLICTS: dict[str, type[PlacementError]] = {
@@ -189,7 +190,7 @@ def _kind(reply: Reply, code: str) -> type[PlacementError]:
         # Without a known code: a 409 to a DELETE means that the provider is in use, any other 409 is a lost race.
         other = ProviderInUse if reply.request.startswith("DELETE ") else GenerationConflict
         return CONFLICTS.get(code, other)
-    # The client follows redirects; a 3xx that it does not follow did not come from Placement.
+    # The client follows Placement's redirects. Any other 3xx comes from a proxy.
     if reply.status == 429 or reply.status >= 500 or reply.status < 400:
         return PlacementUnavailable
     return PlacementRejected
@@ -310,9 +311,9 @@ def quoted(text: str, secrets: Iterable[str] = ()) -> str:
     """Return another program's text in a form for the log: on one line, without credentials, of limited length."""
     known, read = tuple(secrets), text[:_READ_CHARACTERS]
     if len(text) > len(read):
-        # ``read`` may end in the middle of a secret, and ``blotted`` recognizes only a whole secret. So cut the end
-        # off: all characters after the last blank, because no secret contains a blank. A longer end than the longest
-        # secret need not be cut off. In HTML a secret may be six times as long, with each character escaped.
+        # ``read`` may end in the middle of a secret, and ``blotted`` recognizes only a whole secret. So cut off the
+        # last word: no secret contains a blank. If the last word is longer than every secret, cut off only the length
+        # of the longest secret. In HTML a secret may be six times as long, with each character escaped.
         longest = 6 * max(map(len, known), default=0)
         read = read[: max(len(read) - longest, *map(read.rfind, _BLANKS), 0)]
     plain = blotted(" ".join(read.split()), known)

@@ -1,14 +1,14 @@
 """Decide how long an agent pauses after each answer, so that a whole fleet does not exceed Placement's capacity.
 
-An agent does not know how many other agents there are, but it can measure how late an answer is. With N agents that
-send one request at a time, a server with a capacity of C requests per second answers after N/C seconds. If each agent
-then pauses PATIENCE times as long as the answer was late, answers take about N/(C·(1+PATIENCE)) seconds, and the
-server never runs idle. This state is stable, so an agent need not search for the right rate. A search that raises the
-rate until a request fails, and then halves the rate, would cause failures.
+An agent does not know how many other agents there are, but it can measure by how much an answer takes longer than
+usual: its delay. With N agents that send one request at a time, a server with a capacity of C requests per second
+answers after N/C seconds. If each agent then pauses PATIENCE times the delay, answers take about N/(C·(1+PATIENCE))
+seconds, and the server never runs idle. This state is stable, so an agent need not search for the right rate. A search
+that raises the rate until a request fails, and then halves the rate, would cause failures.
 
-Only reads wait. A write depends on a read made just before, so a chain of writes is sent without pauses. The
-pauses for these writes add up, and the next read waits for their sum. This module does not handle Retry-After: after
-that header the client sends nothing until the requested time (retry_after.py). Pure: time and randomness are arguments.
+Only reads wait. Writes are sent without pauses, because each depends on a read made just before. The next read then
+waits for the pauses of these writes too. This module does not handle Retry-After: after that header the client sends
+nothing until the requested time (retry_after.py). Pure: time and randomness are arguments.
 agent/placement/http/throttled_session.py does the waiting.
 """
 
@@ -21,25 +21,25 @@ from dataclasses import dataclass, replace
 PATIENCE = 10.0
 #: The spread (upper limit of the random pause) after the first refusal (429, 503, …), in seconds.
 FIRST_SPREAD_S = 4.0
-#: After this number of refusals in a row (all tries of one read), the server counts as down, not as overloaded. Then
-#: the pauses stay short, because the audit has other sources to read, and because the worker retries failed audits less
-#: often (agent/daemon/worker.py).
+#: After this number of refusals in a row, the server counts as down, not as overloaded. (The agent tries a read this
+#: many times.) Then the pauses stay short, so that the audit can read its other sources. The server gets few requests
+#: anyway: the worker retries failed audits less and less often (agent/daemon/worker.py).
 AWAY = 3
 AWAY_SPREAD_S = 10.0
-#: The smallest spread in seconds if no answer came. This spread is small, because a request to a server that is down
-#: costs the server nothing.
+#: The smallest upper limit of the random pause if no answer came, in seconds. It is small, because a request to a
+#: server that is down costs the server nothing.
 NO_ANSWER_SPREAD_S = 1.0
-#: Factor by which a refusal enlarges the spread.
+#: Factor by which a refusal raises the upper limit of the random pause.
 GROWTH = 2.0
-#: Factor by which a good answer reduces the spread. Growth and reduction balance at six to seven good answers per
-#: refusal (0.9 ** 6.6 = 1 / 2).
+#: Factor by which any other answer reduces the upper limit of the random pause. One refusal doubles the limit, and six
+#: to seven other answers halve it again (0.9 ** 6.6 = 1 / 2).
 SHRINK = 0.9
-#: The maximum sum of one audit's pauses, in seconds. The limit is for a host with many providers, whose first read
-#: takes nearly a hundred requests: if the server is slow but not overloaded, the host would otherwise publish its
-#: inventory far too late. Half of this value is too little for a fleet whose start takes the server six minutes
-#: (tests/rigs/fleet_model.py).
+#: The maximum sum of one audit's pauses, in seconds. The first read of a host with many providers takes nearly a
+#: hundred requests. If the server is slow but not overloaded, more pauses would delay the host's inventory too long.
+#: Half of this value is too little if all agents of a large fleet start at once and the server needs six minutes for
+#: their first reads (tests/rigs/fleet_model.py).
 PAUSES_OF_AN_AUDIT_S = 600.0
-# A spread below this number of seconds counts as 0, because the pauses would be too short to matter.
+# An upper limit of the random pause below this number of seconds counts as 0: such a pause is too short to matter.
 _NO_SPREAD_S = 0.01
 # The statuses by which a proxy or Placement says that it has no capacity. A 500 is a failure, not a lack of capacity.
 _PUSHED_BACK = frozenset({429, 502, 503, 504})
@@ -47,8 +47,9 @@ _PUSHED_BACK = frozenset({429, 502, 503, 504})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manners:
-    """The configured limits of pauses. ``slow_s``: an answer is late if it takes this many seconds longer than usual.
+    """When and how long the client pauses.
 
+    ``slow_s``: an answer is late, and causes a pause, if it takes this many seconds longer than usual.
     ``longest_s``: the longest single pause, in seconds. With 0 the client never pauses.
     """
 
@@ -67,11 +68,13 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """What one client remembers of Placement's answers, from which the next pause is computed.
+    """What one client remembers of Placement's answers, in order to compute the next pause.
 
-    ``best_s``: the latency of the quickest answer so far. ``pushed_s``: the present spread (upper limit of the random
-    pause) caused by refusals, in seconds. ``refusals``: the number of refusals in a row. ``quiet_until``: no read is
-    sent before this time, in monotonic seconds. ``paused_s``: the sum of this audit's pauses.
+    ``best_s``: the latency of the quickest answer so far.
+    ``pushed_s``: the upper limit of the random pause because of refusals, in seconds.
+    ``refusals``: the number of refusals in a row.
+    ``quiet_until``: no read is sent before this time, in monotonic seconds.
+    ``paused_s``: the sum of this audit's pauses.
     """
 
     best_s: float = math.inf
@@ -82,9 +85,9 @@ class Pace:
 
 
 def after_answer(pace: Pace, answer: Answer, manners: Manners, random01: float) -> Pace:
-    """Return the new Pace after ``answer``.
+    """Return what to remember after ``answer``, including how long to pause.
 
-    The next pause is ``random01``, a random number in [0, 1), times the spread.
+    The pause is a random part (``random01``, in [0, 1)) of its upper limit. Late answers and refusals raise this limit.
 
     No pause is longer than ``manners.longest_s``, so that the watchdog does not take a sleeping thread for a hung
     thread.
@@ -115,7 +118,7 @@ def delay_s(pace: Pace, now: float) -> float:
 
 
 def after_pause(pace: Pace, paused_s: float) -> Pace:
-    """Return the new Pace after a pause of ``paused_s`` seconds."""
+    """Add ``paused_s`` seconds to the sum of this audit's pauses."""
     return replace(pace, paused_s=pace.paused_s + paused_s)
 
 
@@ -125,18 +128,18 @@ def of_a_new_audit(pace: Pace) -> Pace:
 
 
 def _late_s(best_s: float, answer: Answer, manners: Manners) -> float:
-    """Return the spread (upper limit of the random pause) for a late answer; 0 if the answer is not late.
+    """Return the upper limit of the random pause after a late answer; 0 if the answer is not late.
 
-    The mean pause is half the spread. An answer is late if it takes ``slow_s`` longer than usual. Usual is the time of
-    the quickest answer so far, so that a server that is always slow does not count as overloaded. But usual is at most
-    ``slow_s``, because an agent that started while the server was overloaded saw no quick answer.
+    The mean pause is half this limit. An answer is late if it takes ``slow_s`` longer than the usual time. The usual
+    time is that of the quickest answer so far, so a server that is always slow does not count as overloaded. The usual
+    time is at most ``slow_s``: an agent that started while the server was overloaded has seen no quick answer.
     """
     usual_s = min(best_s, manners.slow_s)
     return 2 * PATIENCE * max(0.0, answer.latency_s - usual_s - manners.slow_s)
 
 
 def _pushed_s(pace: Pace, status: int | None) -> float:
-    """Return the new ``pushed_s``, the spread caused by refusals, after one more answer."""
+    """Return the upper limit of the random pause that refusals (429, 502, 503, 504) cause, after one more answer."""
     if status is None:
         return max(NO_ANSWER_SPREAD_S, pace.pushed_s)
     if status in _PUSHED_BACK:

@@ -34,8 +34,8 @@ from agent.sources.libvirt.capability_questions import DomainAnswer, GuestChoice
 from agent.sources.libvirt.domain_answers import DomainAsker, ask_libvirt, is_denied, reason
 from agent.sources.libvirt.domain_capabilities_xml import parse_domain_capabilities
 
-# These libvirt drivers lack getDomainCapabilities, so the agent does not call it. To find this out, the agent would
-# need a second connection, for which the test driver reads the file of a test:///path again: 1 s for 1000 guests.
+# These libvirt drivers lack getDomainCapabilities, so the agent does not call it. A call would only fail, and would
+# need a second connection: for this the test driver reads the file of test:///path again (1 s for 1000 guests).
 _WITHOUT_DOMAIN_CAPABILITIES = frozenset({"TEST"})
 # libvirt's errors for an architecture, machine or domain type that the emulator does not support (such as KVM for a
 # foreign CPU). Any other error may be temporary, such as a QEMU that cannot be started.
@@ -60,9 +60,9 @@ class Asker:
 
 
 class _Missing:
-    """Collects the parts that could not be read.
+    """Collects the parts of libvirt's capabilities that could not be read.
 
-    ``refused`` has, by architecture, the reason why libvirt rejects the emulator.
+    ``refused`` has, by architecture, the reason why libvirt rejects the QEMU emulator.
     """
 
     def __init__(self) -> None:
@@ -142,7 +142,7 @@ def _expanded(asker: Asker, question: str) -> frozenset[str]:
 def _model_features(
     document: ET.Element, arch: str, asker: Asker, missing: _Missing
 ) -> tuple[tuple[str, frozenset[str]], ...]:
-    """Return (configured model name, features) for each of the guests' CPU models that libvirt can expand."""
+    """Return (model name, features) for each CPU model that nova gives to guests, if libvirt can expand the model."""
     models = models_to_ask(arch, asker.choice)
     if not models:
         return ()

@@ -1,7 +1,7 @@
 """Parse the XML of a domain.
 
-If a domain cannot be parsed, the parser raises SourceInconsistent, which names the domain and the item. The parser
-raises no other exception, whatever the text. Pure: no I/O.
+If this fails, the parser raises SourceInconsistent, which names the domain and the faulty element or attribute. Any
+text may be passed: the parser raises no other exception. Pure: no I/O.
 """
 
 from __future__ import annotations

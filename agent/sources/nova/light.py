@@ -3,9 +3,9 @@
 A light read only finds out whether nova's rows have changed since the last full read. For this it compares signs: a
 sign is a small value that differs if rows have changed. A sign may contain the newest ``updated_at`` of some rows.
 
-Such a sign can miss a change while its time is young. Times have whole seconds, and each of nova's services uses its
-own clock, so a row that changes a moment later may get the same time or an older one. Once the time is 20 seconds old,
-every later change gets a newer time. The sign is then called settled: an equal sign proves that no row has changed.
+A sign with a time less than 20 seconds old can miss a change. Times have whole seconds, and each of nova's services
+uses its own clock, so a row that changes a moment later may get the same time or an older one. After 20 seconds, every
+later change gets a newer time. The sign is then called settled: an equal sign proves that no row has changed.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _OF_SERVICE = ("id", "version", "disabled", "forced_down", "deleted")
 
 
 def light_state(host: str, services: tuple[Row, ...], pulse: Pulse, now: object, sign: StateSign) -> LightState:
-    """Return the result of a light read, which only finds out whether nova's rows have changed since the last read.
+    """Return the result of a light read: a sign (a small value that differs if rows have changed), and heartbeats.
 
-    The sign of the result contains ``sign`` and the columns ``_OF_SERVICE`` of ``services``. ``now`` is the database's
-    clock. Raises SourceInconsistent if a row of ``services`` or ``now`` cannot be parsed.
+    The returned sign is ``sign`` plus the columns ``_OF_SERVICE`` of ``services``. ``now`` is the database's clock.
+    Raises SourceInconsistent if a row of ``services`` or ``now`` cannot be parsed.
     """
     identity = tuple(tuple(row.get(name) for name in _OF_SERVICE) for row in services)
     return LightState(

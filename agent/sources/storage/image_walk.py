@@ -29,10 +29,10 @@ MAX_ENTRIES = 100_000
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """A folder that the walk enters. The bytes of the folder's entries are added to the row with the path ``row``.
+    """A folder to walk through. The sizes of its entries are added to the StoredFile with the path ``row``.
 
-    There are two exceptions, which have rows of their own: cached images and, if ``has_rows`` is True, guests' disks in
-    this folder.
+    Two kinds of entries have a StoredFile of their own instead: cached images and, if ``has_rows`` is True, guests'
+    disks.
     """
 
     path: str
