@@ -149,7 +149,7 @@ def _pool_parts(pool: Volume, data_bytes: int, thin: Sequence[Volume], fill: Thi
         yield _Part(volume, f"thin volume {volume.name} in {pool.name}{unsure}", share)
     yield _Part(pool, f"in use in thin pool {pool.name}, but not by a volume", used_bytes - sum(shares))
     yield _Part(pool, f"free space in thin pool {pool.name}", room - used_bytes)
-    yield _Part(pool, f"copies or cache of the data in thin pool {pool.name}", data_bytes - room)
+    yield _Part(pool, f"RAID copies or cache of thin pool {pool.name}", data_bytes - room)
 
 
 def _shares(used_bytes: int, thin: Sequence[Volume], mapped: Mapping[str, int]) -> Sequence[int]:

@@ -55,7 +55,7 @@ def read_last(options: argparse.Namespace) -> tuple[Document, LastReport]:
     if last.is_stale:
         to_stderr(stale_line(last))
     for problem in last.problems:
-        to_stderr(f"{path}: the answer leaves out an unreadable row: {problem}")
+        to_stderr(f"{path}: this command leaves out an unreadable row of the report: {problem}")
     return document, last
 
 
@@ -81,7 +81,7 @@ def last_saved(options: argparse.Namespace) -> DaemonReport:
     saved = saved_report(document)
     missed = tuple(problem for problem in saved.problems if problem not in last.problems)
     for problem in missed:
-        to_stderr(f"{last.path}: the answer leaves out an unreadable row: {problem}")
+        to_stderr(f"{last.path}: this command leaves out an unreadable row of the report: {problem}")
     return DaemonReport(
         report=saved.report,
         audit=last.audit,

@@ -166,13 +166,13 @@ def _offers(
     client: PlacementClient, question: Question, request: ResourceRequest, view: PlacementView | None
 ) -> Offers:
     if view is None or question.everywhere:
-        return cloud_offers(client, request, lambda line: to_stderr(f"reading the cloud: {line}"))
+        return cloud_offers(client, request, lambda line: to_stderr(f"reading all providers of Placement: {line}"))
     return Offers(offered=own_offers(client, view))
 
 
 def _instance(result: AuditResult, text: str) -> Instance:
     if not text:
-        raise UsageError("--flavor-of: the text is empty; name an instance")
+        raise UsageError("--flavor-of: the value is empty; give the name or uuid of an instance")
     state = result.snapshot.nova.value if result.snapshot else None
     if state is None:
         raise SourceUnavailable(STATE, f"the flavor is not known: {_why_unread(result.report, STATE)}")

@@ -61,8 +61,9 @@ def _finding(audit: AuditFacts, provider: Provider, allocation: Allocation, addr
         provider_uuid=provider.uuid,
         consumer_uuid=allocation.consumer_uuid,
         resource_class=allocation.resource_class,
-        expected=f"[pci] device_spec offers device {address}, because a consumer has an allocation of it",
-        actual=f"{allocation.consumer_uuid} has {allocation.amount} {allocation.resource_class} of this device; {why}",
+        expected=f"[pci] device_spec offers device {address} as long as a consumer has an allocation of it",
+        actual=f"{allocation.consumer_uuid} has an allocation of {allocation.amount} {allocation.resource_class} "
+        f"of this device; {why}",
         facts=(("address", address), ("amount", allocation.amount)),
         rests_on_recorded=True,
         remedies=_remedies(allocation.consumer_uuid),
@@ -72,10 +73,11 @@ def _finding(audit: AuditFacts, provider: Provider, allocation: Allocation, addr
 def _spent(audit: AuditFacts, provider: Provider, spent: Inventory, address: str, why: str) -> Finding:
     return RULE.finding(
         audit,
-        headline=f"{audit.host}: PCI device {address} was used once and is not offered any more; its provider stays",
+        headline=f"{audit.host}: one-time-use PCI device {address} was used and is not offered any more; its provider "
+        "stays",
         provider_uuid=provider.uuid,
         resource_class=spent.resource_class,
-        expected=f"[pci] device_spec offers {address}, because its provider still records that the device was used",
+        expected=f"[pci] device_spec offers {address} as long as the device's provider records that it was used",
         actual=f"{spent.reserved} {spent.resource_class} of {provider.name} is reserved, which marks a one-time-use "
         f"device as used; {why}; the provider stays, because a new provider would offer the device as unused",
         facts=(("address", address), ("amount", spent.reserved)),

@@ -48,8 +48,9 @@ def _consequence(conflict: Conflict) -> str:
 
 
 _CHANGE = (
-    "change [pci] device_spec so that it offers either a physical function or its virtual functions, and all virtual "
-    "functions with equal classes and traits; where a device is allocated, move its instance away first"
+    "change [pci] device_spec: of each device offer either the physical function or its virtual functions, never both; "
+    "give all virtual functions of a device the same resource class and traits; before that, move away the instances "
+    "that have these devices allocated"
 )
 
 RULE = Rule(code="pci-spec-conflict", severity=Severity.ERROR, find=_find, rests_on=frozenset({PLACEMENT, LIBVIRT}))

@@ -44,7 +44,7 @@ def _finding(audit: AuditFacts, tree: DetachedTree, name: str, why: str | None) 
         headline=f"{short_name(name)}: Placement still has the provider of this former compute node of {audit.host}",
         provider_uuid=tree.uuid,
         subject=name,
-        expected=f"no provider of {name}, which is not a compute node of host {audit.host} any more",
+        expected=f"{name} has no provider in Placement, because it is not a compute node of host {audit.host} any more",
         actual=f"provider {tree.uuid} {are_still} in Placement; {why or _DELETED_SOON}",
         facts=(
             ("providers", len(tree.providers)),

@@ -23,21 +23,21 @@ R = TypeVar("R")
 CACHES = MappingProxyType(
     {
         # Caches with one entry, the last result. So the audits of an unchanged host do not repeat the work.
-        "agent.books.booked.booked_by": "each consumer's amounts: promised, held and recorded",
+        "agent.books.booked.booked_by": "each consumer's amounts according to nova, the host and Placement",
         "agent.books.image_ledger._owned_files": "the files below instances_path, each with its owner",
         "agent.books.image_ledger._resizing": "the instances that may still need their folder UUID_resize",
         "agent.books.image_ledger._store_rows": "the rows about the instances file system in the storage ledger",
         "agent.books.image_ledger._users": "which guest uses which file as a disk",
         "agent.books.storage_ledger._rows": "the rows about the volume groups in the storage ledger",
-        "agent.books.uncovered.uncovered": "use that no allocation or reserve in Placement covers, for messages to "
-        "the broker",
-        "agent.bus.finding_sums._sums": "the sums of the findings, for messages to the broker",
+        "agent.books.uncovered.uncovered": "amounts in use on the host that Placement does not count, for messages "
+        "to the broker",
+        "agent.bus.finding_sums._sums": "the numbers and amounts of the findings, for messages to the broker",
         "agent.bus.host_state._guests": "the number of guests, for messages to the broker",
         "agent.bus.host_state._resources": "the inventories with their usage, for messages to the broker",
         "agent.bus.host_state._traits_digest": "a digest of all traits, for messages to the broker",
         "agent.findings.consumer_on_several_providers._spread": "consumers that use a resource class in several trees",
         "agent.model.host.device_match.matched": "which device_spec applies to which PCI device",
-        "agent.model.own_consumers.own_consumers": "the uuids of the agent's own consumers",
+        "agent.model.own_consumers.own_consumers": "the uuids of the consumers that the agent itself creates",
         "agent.model.snapshot._stored": "the facts of all storage sources as one value",
         "agent.model.snapshot._used_on_root": "the resource classes with allocations on the root provider",
         "agent.nested.pci_offers._conflicts": "the PCI devices whose device_spec entries contradict each other",
@@ -49,7 +49,7 @@ CACHES = MappingProxyType(
         "agent.pages.render._environment": "the templates of HTML pages, which only commands use",
         "agent.provider_tree.diff._used": "the resource classes with allocations on each provider",
         "agent.render.documents._ledger_text": "the ledger as JSON text",
-        "agent.render.documents._storage_text": "the storage ledger as JSON text",
+        "agent.render.documents._storage_text": "the list of what uses the storage, as JSON text",
         "agent.resources.guests.expected_here": "the uuids of the instances that may have a guest on this host",
         "agent.resources.volumes._owners": "the owners of the logical volumes",
         "agent.resources.volumes._users": "which guest uses which volume as a disk",
@@ -59,7 +59,7 @@ CACHES = MappingProxyType(
         "agent.sources.nova.documents._context": "parsed migration contexts",
         "agent.sources.nova.documents._flavors": "parsed flavors",
         "agent.sources.nova.documents._numa": "parsed NUMA topologies",
-        "agent.sources.nova.sign_tables.signs_of": "the SQL statement that counts and checksums one host's rows",
+        "agent.sources.nova.sign_tables.signs_of": "the SQL statement for a checksum of one host's rows",
         "agent.sources.nova.tables._once_per_host": "the SQL statements for one host",
         "agent.sources.storage.lvm_json.parse_storage": "the parsed report of lvs",
         # Values that a process computes only once, and actions that it performs only once.

@@ -143,7 +143,9 @@ def _late(source: Document) -> str:
     behind = source.get("behind_s")
     if behind is None:
         return ""
-    return f"; the newest heartbeat is {number_text(abs(behind))} s {'ahead' if behind < 0 else 'old'}"
+    return (
+        f"; the newest heartbeat of nova's services is {number_text(abs(behind))} s {'ahead' if behind < 0 else 'old'}"
+    )
 
 
 def gone_lines(audit: Document) -> Iterator[Block]:

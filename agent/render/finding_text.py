@@ -212,13 +212,12 @@ def unknown_lines(findings: Iterable[Document], now: str) -> Iterator[Line]:
         if state_of(finding) == FindingState.UNKNOWN.value:
             by_source.setdefault(tuple(finding.get("unknown_because") or ("an unread source",)), []).append(finding)
     for sources, found in by_source.items():
-        rests = "finding rests" if len(found) == 1 else "findings rest"
+        needs = "finding needs" if len(found) == 1 else "findings need"
         checked = max((finding.get("last_seen_at") or "" for finding in found), default="")
         ago = seconds_between(checked, now)
         last = "" if ago is None else f" (last checked {age_text(ago)} ago)"
         codes = ", ".join(sorted({finding["code"] for finding in found}))
-        are = "is" if len(found) == 1 else "are"
-        yield line(f"{len(found)} {rests} on {', '.join(sources)} and {are} not known now{last}: {codes}", hang=2)
+        yield line(f"{len(found)} {needs} {', '.join(sources)} and cannot be checked now{last}: {codes}", hang=2)
 
 
 def counted(findings: Sequence[Document]) -> str:

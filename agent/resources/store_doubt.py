@@ -9,7 +9,7 @@ the agent compares the type, the export and the path within the file system. If 
 the agent does not know whether the disks are there:
 
 ================  ==============================  =========================  =======================================
-remembered store  size now                        guests' disks in the store DISK_GB
+remembered store  size now                        guests' disks there        DISK_GB
 ================  ==============================  =========================  =======================================
 same              at most 1 % smaller             any                        published
 same              more than 1 % smaller           all                        published
@@ -194,7 +194,7 @@ def _why_changed(before: StoreMark, now: StoreMark, disks: GuestDisks) -> str | 
         return f"{name_of(now)} was {where(before)} and is now {where(now)}"
     has_fallen = now.size_bytes < before.size_bytes and differs(before.size_bytes, now.size_bytes)
     if has_fallen and not disks.all_there:
-        return f"{name_of(now)} has shrunk, and {_not_there(disks)}"
+        return f"{name_of(now)} is smaller than before, and {_not_there(disks)}"
     return None
 
 
@@ -220,7 +220,7 @@ def _not_there(disks: GuestDisks) -> str:
 
 def name_of(mark: StoreMark) -> str:
     """Return the name of the store of guests' disks for messages: the volume group or the path."""
-    return f"volume group {mark.name}" if mark.source == LVM else f"the store at {mark.name}"
+    return f"volume group {mark.name}" if mark.source == LVM else f"the file system at {mark.name}"
 
 
 def where(mark: StoreMark) -> str:

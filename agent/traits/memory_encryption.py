@@ -93,10 +93,10 @@ def _guests_unknown_because(host: HostFacts, having: Sequence[DomainCapabilities
         return None
     missing = "; ".join(f"{one.name}: {one.why}" for one in capabilities.missing if one.part in _OF_GUESTS)
     if not capabilities.host_cpu.arch or capabilities.domain is None:
-        return f"guests' memory encryption is unknown ({missing or 'the libvirt driver does not report it'})"
+        return f"memory encryption support is unknown ({missing or 'the libvirt driver does not report it'})"
     # A machine type that could not be read matters only if no other machine type has this kind of encryption.
     if missing and not having:
-        return f"guests' memory encryption is partly unknown ({missing})"
+        return f"memory encryption support is partly unknown ({missing})"
     return None
 
 

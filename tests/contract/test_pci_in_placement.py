@@ -112,7 +112,7 @@ def test_s122_s123_an_allocated_device_removed_from_device_spec_stays_published(
     found = pci.audit()
     assert pci.totals() == {"0000:82:00.0": {VF_CLASS: 1}}, "the free device is gone, the held one counts what is held"
     assert found == {
-        "pci-device-lost": f"{consumer} has 1 {VF_CLASS} of this device; "
+        "pci-device-lost": f"{consumer} has an allocation of 1 {VF_CLASS} of this device; "
         "libvirt lists the device, and [pci] device_spec does not name it"
     }
     placement.release(consumer)
@@ -126,7 +126,10 @@ def test_s128c_a_vanished_pci_device_stays_published_while_it_has_allocations(pc
     pci.has(*functions(*VFS))
     found = pci.audit()
     assert pci.totals()["0000:81:0A.0"] == {T4: 1}
-    assert found["pci-device-lost"] == f"{consumer} has 1 {T4} of this device; libvirt does not list the device"
+    assert (
+        found["pci-device-lost"]
+        == f"{consumer} has an allocation of 1 {T4} of this device; libvirt does not list the device"
+    )
 
 
 def test_s128_a_device_spec_conflict_stops_all_updates_of_the_affected_provider(pci, placement):

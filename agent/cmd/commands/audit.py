@@ -12,7 +12,11 @@ class Audit(ReportingCommand, DocumentCommand):
     """Run one audit and print its sources, its findings and its planned writes."""
 
     ARGUMENTS = (
-        argument("--publish", action="store_true", help="write to Placement what the role allows, as the daemon does"),
+        argument(
+            "--publish",
+            action="store_true",
+            help="also write to Placement, as the daemon does, if [agent] role allows it",
+        ),
         LAST,
     )
 

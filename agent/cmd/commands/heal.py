@@ -9,7 +9,7 @@ from agent.usage_error import UsageError
 
 
 class Heal(DocumentCommand):
-    """Repair confirmed findings. Without --yes print the plan, the refused repairs with reasons, and the digest."""
+    """Repair confirmed findings. Without --yes only print the plan, its digest (for --plan), and refused repairs."""
 
     ARGUMENTS = (
         argument(
@@ -17,14 +17,14 @@ class Heal(DocumentCommand):
             action="append",
             default=[],
             metavar="ID",
-            help="only this finding (repeatable); the first 8 characters of its id suffice",
+            help="repair only this finding (repeatable); the first 8 characters of its id suffice",
         ),
         argument(
             "--code",
             action="append",
             default=[],
             metavar="CODE",
-            help="only findings with this code (repeatable); repeat the command until nothing is left to change",
+            help="repair only findings with this code (repeatable); run the command again until no change is left",
         ),
         *APPROVAL,
     )

@@ -62,7 +62,7 @@ def _page_of_rule(code: str) -> str | None:
         about,
         f"severity: {rule.severity.value}",
         f"to check this finding, an audit must read: {', '.join(sorted(rule.rests_on)) or 'nothing'}",
-        f"`stocktake heal` repairs this finding in the roles: {roles}"
+        f"`stocktake heal` repairs this finding if [agent] role is one of: {roles}"
         if roles
         else "`stocktake heal` does not repair this finding",
     )

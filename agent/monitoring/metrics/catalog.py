@@ -28,21 +28,27 @@ CATALOG: dict[str, Metric] = {
         "Always 1; the labels are the provider's name, the agent's role, its state source, and versions in use.",
         ("hostname", "role", "state_source", "placement_microversion", "libvirt_version"),
     ),
-    "config_last_reload_successful": Metric(GAUGE, "1 if the start or the last reload was successful, else 0."),
+    "config_last_reload_successful": Metric(
+        GAUGE, "1 if the last load of the configuration (start or reload) succeeded, else 0."
+    ),
     "config_last_reload_success_timestamp_seconds": Metric(GAUGE, "When the configuration was last loaded."),
     "audits": Metric(COUNTER, "Audits that have ended.", ("outcome",)),
     "audit_reasons": Metric(COUNTER, "Audits by the reason that requested them.", ("reason",)),
     "audit_duration_seconds": Metric(HISTOGRAM, "Duration of audits."),
     "audit_running_seconds": Metric(GAUGE, "How long the running audit has run; 0 between audits."),
     "audit_last_timestamp_seconds": Metric(GAUGE, "When the last audit ended."),
-    "audit_last_complete_timestamp_seconds": Metric(GAUGE, "When the last audit that read every source ended."),
+    "audit_last_complete_timestamp_seconds": Metric(
+        GAUGE, "When the last complete audit ended (it read every source)."
+    ),
     "audit_interval_seconds": Metric(GAUGE, "Seconds between periodic audits; 0 if there are none."),
     "audit_outcome": Metric(GAUGE, "1 for the outcome of the last audit, else 0.", ("outcome",)),
     "source_up": Metric(GAUGE, "1 if the last audit that asked the source could read the source, else 0.", ("source",)),
     "source_last_read_timestamp_seconds": Metric(GAUGE, "When the source was last read.", ("source",)),
     "source_read_duration_seconds": Metric(SUMMARY, "Duration of reads, failed reads included.", ("source",)),
     "source_errors": Metric(COUNTER, "Failed reads.", ("source", "reason")),
-    "placement_requests": Metric(COUNTER, "Requests to Placement that were tried, by status.", ("code",)),
+    "placement_requests": Metric(
+        COUNTER, "Requests to Placement by status, those without an answer included.", ("code",)
+    ),
     "placement_request_duration_seconds": Metric(HISTOGRAM, "Duration of requests to Placement.", ("operation",)),
     "placement_conflicts": Metric(COUNTER, "Answers of Placement with status 409.", ("kind",)),
     "placement_pause_seconds": Metric(COUNTER, "Time for which the agent sent nothing because Placement was slow."),
@@ -57,7 +63,9 @@ CATALOG: dict[str, Metric] = {
     "findings_known": Metric(GAUGE, "1 if the last audit checked every finding and read every source, else 0."),
     "finding_causes": Metric(GAUGE, "Findings that no other finding causes.", ("severity",)),
     "finding_oldest_timestamp_seconds": Metric(GAUGE, "When the oldest finding with this code appeared.", ("code",)),
-    "finding_changes": Metric(COUNTER, "Changes of findings that the log reported.", ("severity", "change")),
+    "finding_changes": Metric(
+        COUNTER, "Logged changes of findings (appeared, confirmed, changed, gone).", ("severity", "change")
+    ),
     "resource_inventory": Metric(GAUGE, "Total of the inventory, in the unit of the class.", _PROVIDER),
     "resource_reserved": Metric(GAUGE, "Reserved amount of the inventory.", _PROVIDER),
     "resource_used": Metric(GAUGE, "Amount that Placement counts as used.", _PROVIDER),
@@ -66,10 +74,10 @@ CATALOG: dict[str, Metric] = {
     "resource_allocation_ratio": Metric(GAUGE, "Allocation ratio of the inventory.", _PROVIDER),
     "resource_differs": Metric(GAUGE, "1 if Placement's inventory is not the one that the agent wants.", _PROVIDER),
     "book_amount": Metric(
-        GAUGE, "Sum of the amounts in one of the three books: promised, held, recorded.", (*_CLASS, "book")
+        GAUGE, "Sum of the amounts: promised by nova, held on the host, or recorded in Placement.", (*_CLASS, "book")
     ),
     "resource_leaked": Metric(GAUGE, "Leaked amount: counted by Placement and not used on this host.", _CLASS),
-    "resource_missing": Metric(GAUGE, "Amount that the cloud promised and Placement does not count.", _CLASS),
+    "resource_missing": Metric(GAUGE, "Amount that nova promised to instances and Placement does not count.", _CLASS),
     "resource_unmanaged": Metric(
         GAUGE, "Amount that guests and volumes unknown to the cloud use on the host.", (*_CLASS, "cause")
     ),
@@ -94,5 +102,5 @@ CATALOG: dict[str, Metric] = {
     "bus_up": Metric(GAUGE, "1 if the message bus accepted the last message, else 0."),
     "bus_notices_waiting": Metric(GAUGE, "Notifications that wait for the message bus."),
     "bus_notices_dropped": Metric(COUNTER, "Notifications that were dropped because too many waited."),
-    "metrics_left_out": Metric(GAUGE, "Series that are left out because of the limits."),
+    "metrics_left_out": Metric(GAUGE, "Series that are left out because there are too many."),
 }

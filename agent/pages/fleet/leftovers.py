@@ -29,7 +29,10 @@ def orphans(facts: FleetFacts) -> Section:
     heading = "Orphaned providers and nodes"
     if facts.details is None:
         text = _counted(
-            facts, tuple(sorted(ORPHANS)), "No host reports an orphaned provider or node.", "do not name the orphans"
+            facts,
+            tuple(sorted(ORPHANS)),
+            "No host reports an orphaned provider or node.",
+            "Messages from the hosts do not name the orphans.",
         )
         return Section(id="orphans", heading=heading, blocks=(Paragraph(text=text),))
     found = sorted(
@@ -50,7 +53,7 @@ def orphans(facts: FleetFacts) -> Section:
             Column(heading="kind", is_word=True),
             Column(heading="name"),
             Column(heading="uuid", is_code=True),
-            Column(heading="amounts in its row"),
+            Column(heading="amounts it claims"),
             Column(heading="allocated there"),
             Column(heading="first seen (UTC)", is_word=True),
         ),
@@ -83,7 +86,10 @@ def strangers(facts: FleetFacts) -> Section:
     heading = "Volumes and files that are not the cloud's"
     if facts.details is None:
         text = _counted(
-            facts, _STRANGE_CODES, "No host reports a volume or file that is not the cloud's.", "do not have the sizes"
+            facts,
+            _STRANGE_CODES,
+            "No host reports a volume or file that is not the cloud's.",
+            "Messages from the hosts do not have the sizes.",
         )
         return Section(id="strangers", heading=heading, blocks=(Paragraph(text=text),))
     return Section(id="strangers", heading=heading, blocks=_strangers(facts, list(facts.details.values())))
@@ -91,13 +97,13 @@ def strangers(facts: FleetFacts) -> Section:
 
 def _strangers(facts: FleetFacts, details: list[HostDetails]) -> tuple[Block, ...]:
     unread = sum(bool(each.stores_unread) for each in details)
-    rest = f" The stores of {hosts(unread)} could not be read completely." if unread else ""
+    rest = f" The disk storage of {hosts(unread)} could not be read completely." if unread else ""
     found = sorted(
         ((host, each) for host, one in (facts.details or {}).items() for each in one.strangers),
         key=lambda pair: (-pair[1].size_bytes, pair[0], pair[1].store, pair[1].owner, pair[1].kind),
     )
     if not found:
-        return (Paragraph(text=f"Every volume and file in the stores that were read belongs to the cloud.{rest}"),)
+        return (Paragraph(text=f"Every volume and file in the disk storage that was read belongs to the cloud.{rest}"),)
     names = marked_names(facts)
     by_kind: Counter[str] = Counter()
     for one in details:
@@ -144,7 +150,7 @@ def _counted(facts: FleetFacts, codes: tuple[str, ...], none: str, lacks: str) -
         if affected:
             names = some([host for host, _ in affected], 20)
             parts.append(f"{code}: {sum(number for _, number in affected)} on {hosts(len(affected))} ({names})")
-    return f"{'; '.join(parts)}. Messages {lacks}. {_FROM_REPORTS}" if parts else none
+    return f"{'; '.join(parts)}. {lacks} {_FROM_REPORTS}" if parts else none
 
 
 def _number(row: HostRow, code: str) -> int:

@@ -167,7 +167,7 @@ def host_cell(row: HostRow, places: Mapping[tuple[str, str], str] | None = None)
 
 
 def marked_names(facts: FleetFacts) -> Mapping[str, str]:
-    """Return each host's name as the page shows it: a silent host's name is followed by the age of its numbers."""
+    """Return each host's name as the page shows it: a silent host's name is followed by the time of its numbers."""
     return {row.host: host_cell(row).text for row in facts.view.rows}
 
 

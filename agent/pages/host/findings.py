@@ -43,7 +43,9 @@ def findings(facts: HostFacts) -> Section:
     groups = groups_of(facts)
     blocks: list[Block] = [_block(group, names, facts) for group in groups[:MOST_BLOCKS]]
     if len(groups) > MOST_BLOCKS:
-        blocks.append(Paragraph(text=f"and {len(groups) - MOST_BLOCKS} more: stocktake findings"))
+        blocks.append(
+            Paragraph(text=f"and {len(groups) - MOST_BLOCKS} more; this command lists them all: stocktake findings")
+        )
     if not blocks:
         blocks.append(Paragraph(text=_nothing(facts)))
     return Section(id="findings", heading="Findings", blocks=tuple(blocks))
@@ -156,7 +158,7 @@ def _commands(group: Sequence[SeenFinding]) -> Iterator[Command]:
             yield Command(label="fix", words=words, line=f"stocktake heal --code {first.code}")
         yield Command(
             label="inspect",
-            words="Explain one of these findings with all its commands.",
+            words="Explain one of these findings, with the commands to inspect or repair it.",
             line=f"stocktake explain {first.id[:ID_DIGITS]}",
         )
     else:

@@ -306,7 +306,7 @@ def test_the_why_command_and_placement_find_the_same_fitting_hosts_in_the_cloud(
     assert roomy in fitting
     assert (ended.code, document["fits"], document["tree"]["fits"], document["cloud"]["unread"]) == (0, True, False, [])
     assert document["cloud"]["trees"] == len(rest.done("GET", "/resource_providers")["resource_providers"])
-    assert "reading the cloud: " in ended.stderr
+    assert "reading all providers of Placement: " in ended.stderr
     said = host.run("why", "--resource", wanted, "--everywhere", "--forbidden", "CUSTOM_OWNER_STOCKTAKE").stdout
     assert "refused by max-unit" in said
     assert f"{host.agent.name}: does not fit" in said

@@ -192,7 +192,7 @@ def test_used_bytes_of_a_thin_pool_that_has_no_volumes_belong_to_the_pool() -> N
 def test_raid_copies_in_a_thin_pool_are_listed_in_a_separate_row() -> None:
     found = rows_of(*pool(40, thin(f"{HERE}_disk", 30), copies=2), pools=fill(40, 0.0, **{f"{HERE}_disk": 0}))
     assert found[:2] == [
-        ("thin-pool", "vg0/tpool", "copies or cache of the data in thin pool tpool", 40),
+        ("thin-pool", "vg0/tpool", "RAID copies or cache of thin pool tpool", 40),
         ("thin-pool", "vg0/tpool", "free space in thin pool tpool", 40),
     ]
 

@@ -128,7 +128,9 @@ def test_an_unreadable_row_of_the_saved_report_is_left_out_and_causes_exit_2(hos
     path.write_text(json.dumps(written))
     done = host.run("traits", "-f", "json")
     assert (done.code, len(done.document)) == (2, len(REPORT.traits) - 1)
-    assert f"{path}: the answer leaves out an unreadable row: traits[0]: trait is not text" in done.stderr
+    assert (
+        f"{path}: this command leaves out an unreadable row of the report: traits[0]: trait is not text" in done.stderr
+    )
 
 
 def test_a_line_above_the_table_gives_the_time_of_the_saved_report(host):

@@ -78,7 +78,7 @@ def test_s128_a_changed_resource_class_is_reported_if_the_provider_is_in_use():
     assert found.actual.startswith(
         f"the devices' provider has allocations of {CLASS}, but the devices' class is now CUSTOM_PCI_8086_1515: {FIRST}"
     )
-    assert "move its instance away first" in found.remedy
+    assert "move away the instances" in found.remedy
     freed = dataclasses.replace(there, allocations=())
     assert findings(world(*VFS, placement=freed), CODE, pci_settings({"address": FIRST})) == ()
 

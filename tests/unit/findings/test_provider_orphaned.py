@@ -31,7 +31,9 @@ def world_of(*trees, nodes=ROWS, **changes):
 def test_s158_the_finding_names_the_provider_and_its_allocations(kind):
     (found,) = findings(world_of(tree(OLD, HELD), kind=kind), CODE)
     assert (found.provider_uuid, found.subject, found.severity) == (OLD.uuid, "old-name", Severity.WARNING)
-    assert found.expected == "no provider of old-name, which is not a compute node of host cmp1 any more"
+    assert found.expected == (
+        "old-name has no provider in Placement, because it is not a compute node of host cmp1 any more"
+    )
     assert found.actual == f"provider {OLD.uuid} is still in Placement; 1 consumer has MEMORY_MB allocated from it"
     assert dict(found.facts) == {
         "providers": 1,

@@ -125,12 +125,12 @@ UNKNOWN = {
     "a libvirt that has no such call": (
         encrypting(x86(domain=None), sev="Y"),
         (),
-        "guests' memory encryption is unknown (the libvirt driver does not report it)",
+        "memory encryption support is unknown (the libvirt driver does not report it)",
     ),
     "they could not be asked for": (
         encrypting(x86(domain=None, missing=(dataclasses.replace(MISSING, part=Part.GUESTS, detail=""),)), sev="Y"),
         (),
-        "guests' memory encryption is unknown (guests: libvirt: internal error)",
+        "memory encryption support is unknown (guests: libvirt: internal error)",
     ),
     "QEMU's version is missing": (
         encrypting(qemu=0, sev="Y", sev_es="Y"),
@@ -140,7 +140,7 @@ UNKNOWN = {
     "part of it is missing": (
         encrypting(x86(machine("pc"), missing=(MISSING,)), sev="Y"),
         (),
-        "guests' memory encryption is partly unknown (domain capabilities of x86_64 q35: libvirt: internal error)",
+        "memory encryption support is partly unknown (domain capabilities of x86_64 q35: libvirt: internal error)",
     ),
     "libvirt was not read": (encrypting(sev="N"), (LIBVIRT,), "libvirt could not be read"),
 }
@@ -180,7 +180,7 @@ def test_no_encryption_provider_is_updated_if_the_cpu_of_the_host_is_unreadable(
     odd = encrypting(x86(machine(sev=SEV), host_cpu=HostCpu(arch=""), missing=(NO_CPU,)), sev="Y")
     tree = tree_of(snapshot(libvirt=odd, placement=standing(child("amd_sev", inventory(CONTEXT, 16, max_unit=1)))))
     assert (below(tree), tree.obsolete) == ({}, ())
-    assert [f.why for f in tree.frozen_families] == ["guests' memory encryption is unknown (host CPU: no <arch>)"]
+    assert [f.why for f in tree.frozen_families] == ["memory encryption support is unknown (host CPU: no <arch>)"]
 
 
 def test_tdx_is_published_as_a_child_provider_with_max_unit_1():
@@ -243,17 +243,17 @@ TDX_UNKNOWN = {
     "a libvirt that has no such call": (
         with_tdx(31, x86(domain=None)),
         (),
-        "guests' memory encryption is unknown (the libvirt driver does not report it)",
+        "memory encryption support is unknown (the libvirt driver does not report it)",
     ),
     "part of it is missing": (
         with_tdx(31, PARTLY),
         (),
-        "guests' memory encryption is partly unknown (domain capabilities of x86_64 q35: libvirt: internal error)",
+        "memory encryption support is partly unknown (domain capabilities of x86_64 q35: libvirt: internal error)",
     ),
     "the host's CPU could not be read": (
         with_tdx(31, x86(machine(tdx=True), host_cpu=HostCpu(arch=""), missing=(NO_CPU,))),
         (),
-        "guests' memory encryption is unknown (host CPU: no <arch>)",
+        "memory encryption support is unknown (host CPU: no <arch>)",
     ),
     "libvirt was not read": (with_tdx(31), (LIBVIRT,), "libvirt could not be read"),
 }

@@ -44,11 +44,11 @@ def test_the_audit_text_marks_a_data_source_that_was_read_only_in_part():
 
 
 def test_the_nova_source_line_shows_the_age_of_the_newest_heartbeat():
-    assert source(behind_s=70.0).endswith(": old; the newest heartbeat is 70 s old")
+    assert source(behind_s=70.0).endswith(": old; the newest heartbeat of nova's services is 70 s old")
 
 
 def test_the_line_of_the_state_source_shows_how_far_ahead_a_future_heartbeat_is():
-    assert source(behind_s=-70.0).endswith(": old; the newest heartbeat is 70 s ahead")
+    assert source(behind_s=-70.0).endswith(": old; the newest heartbeat of nova's services is 70 s ahead")
 
 
 def test_the_nova_source_line_omits_the_heartbeat_age_if_it_is_unknown():
@@ -82,8 +82,8 @@ def test_the_audit_text_says_nothing_was_written_because_placement_was_not_read(
 def test_the_first_lines_count_causes_and_mention_unknown_findings_only_once():
     said = head(audit_document(SCREEN))
     assert said[0].endswith(": 6 findings, 4 causes")
-    assert [line for line in said if "not known" in line] == [
-        "1 finding rests on placement and is not known now (last checked 0 s ago): allocation-missing"
+    assert [line for line in said if "cannot be checked" in line] == [
+        "1 finding needs placement and cannot be checked now (last checked 0 s ago): allocation-missing"
     ]
 
 
@@ -94,7 +94,7 @@ def test_the_first_lines_say_how_long_ago_an_undecided_finding_was_checked(ago):
     )
     document = audit_document(dataclasses.replace(REPORT, findings=(unknown, unknown)))
     checked = " (last checked 91 s ago)" if ago else ""
-    assert head(document)[1] == f"2 findings rest on lvm, state and are not known now{checked}: volume-foreign"
+    assert head(document)[1] == f"2 findings need lvm, state and cannot be checked now{checked}: volume-foreign"
 
 
 def changed(**changes):

@@ -70,7 +70,7 @@ def test_a_page_shows_a_limited_number_of_finding_blocks_and_counts_the_rest():
     )
     blocks = blocks_of(dataclasses.replace(SCREEN, findings=many))
     assert len(blocks) == MOST_BLOCKS + 1
-    assert blocks[-1] == Paragraph(text="and 10 more: stocktake findings")
+    assert blocks[-1] == Paragraph(text="and 10 more; this command lists them all: stocktake findings")
 
 
 def test_an_empty_list_of_findings_names_the_sources_that_were_not_read():
