@@ -216,7 +216,7 @@ def _beside_the_tree(task: AuditTask, acted: Acted) -> Acted:
 
     The agent has allocations of its own in Placement. Each counts some use of the host that nova does not know. The
     agent removes such an allocation when ``reserved`` in an inventory counts the same use. If Placement rejected an
-    inventory, this has not happened, so the agent leaves its allocations as they are.
+    inventory, this may not have happened, so the agent leaves its allocations as they are.
     """
     plan = acted.decision.plan
     has_inventory = not any(isinstance(refused.write, PutInventories) for refused in acted.refused)
