@@ -173,8 +173,8 @@ def likeness(before: StoreMark, now: StoreMark) -> Likeness:
 def _place(identity: FileSystemIdentity) -> tuple[str, str, str]:
     """Return what identifies a file system without UUID and stays the same after a reboot.
 
-    For a network file system this is the type, the path within the file system and the device, else only the type and
-    the path. The mount point does not matter.
+    These are the type and the path within the file system, and for the types in ``_EXPORTS`` (NFS, ZFS) the device too.
+    The mount point does not matter.
     """
     kind = identity.kind.partition(".")[0]
     kind = {"nfs4": "nfs", "ext2": "ext4", "ext3": "ext4"}.get(kind, kind)
