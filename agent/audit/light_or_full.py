@@ -1,11 +1,11 @@
 """Decide whether a light read of the cloud's state is enough for an audit, or why the audit reads in full. Pure.
 
-An audit with a light read decides on the rows of the last full read; it newly reads only the row of the host's compute
-service, the heartbeats and the time. So a light read is enough only if three things are certain:
+In a light read, the agent reads only the row of the host's compute service, the heartbeats and the time. The audit then
+uses nova's other rows as the last full read returned them. So a light read is enough only if three things are certain:
 
-- The rows are still the same.
+- These rows are still the same.
 - The audit would do and report the same as the last audit.
-- The last audit saw no change. If it saw one, it may have seen only half of the change.
+- The last audit saw no change, because an audit in the middle of a change may see only a part of the change.
 
 If anything is unclear, the audit reads in full.
 """
@@ -26,10 +26,10 @@ from agent.model.placement import PlacementView
 from agent.model.report import Verdict
 from agent.model.snapshot import StateRead
 
-# A light read detects a change of an instance's row by its ``updated_at``. During a move, nova writes some columns (of
-# instance_extra) without a new ``updated_at``. So the agent always reads in full while an instance has a task or moves.
-# If the row still has the flavors or the migration context of a move, the agent goes on to read in full until the row
-# has not changed for this long.
+# A light read detects a change of an instance's row by its ``updated_at``. While nova moves an instance, nova writes
+# some columns (of instance_extra) without a new ``updated_at``. So the agent reads in full while an instance has a
+# task_state or an unfinished migration. After a move, the row may still contain old data of the move. Then the agent
+# reads in full until the row has been unchanged for this time.
 JUST_MOVED = datetime.timedelta(minutes=10)
 # Codes of findings that do not depend on nova's rows. Every other finding makes the next audit read in full.
 NOT_ABOUT_THE_CLOUD = frozenset(
@@ -86,7 +86,7 @@ def why_no_light_read(request: AuditRequest, memory: AuditMemory) -> str:
     if not last.state.kind.has_cloud:
         return "[state] source = none: there is no nova to read"
     if memory.recheck_recorded:
-        return "the audit reads Placement's allocations again"
+        return "Placement's allocations are read anew, so nova's rows are too"
     return last.rests
 
 
@@ -99,10 +99,10 @@ def judged(
     *,
     is_due: bool,
 ) -> Judged:
-    """Return whether a light read is enough, and if not, why. ``is_due``: by the schedule, a full read is due.
+    """Return whether a light read is enough, and if not, why. ``is_due``: the schedule asks for a full read now.
 
-    ``view`` is what this audit read from Placement. The state source returns the rows of ``consumers`` and
-    ``node_uuid``, so a light read is not enough if they differ from those of the last full read.
+    ``view`` is what this audit read from Placement. ``consumers`` and ``node_uuid`` say which rows the audit needs. If
+    the last full read had other ``consumers`` or another ``node_uuid``, it lacks rows, so a light read is not enough.
     """
     changed = () if last.sign is None else light.sign.changed_since(last.sign)
     if changed:
@@ -184,7 +184,7 @@ def _rows(state: NovaState) -> tuple[object, ...]:
 
 
 def _unseen_changes(state: NovaState, now: datetime.datetime | None) -> str:
-    """Return why nova's rows may change without a sign that a light read detects; empty if there is no reason."""
+    """Return why a light read might miss a change of nova's rows; empty if there is no reason."""
     for move in state.migrations:
         if move.under_way:
             return f"migration {move.uuid} is under way"

@@ -52,7 +52,7 @@ class StoreMemory(Protocol):
 
     @property
     def path(self) -> str:
-        """The path of the file."""
+        """The path of the file that contains the saved record."""
         ...
 
     def load(self) -> StoreRecord | None:
@@ -64,7 +64,7 @@ class StoreMemory(Protocol):
         ...
 
     def put(self, record: StoreRecord) -> None:
-        """Replace the saved record for ``adopt`` and its ``undo``. Raises ConfigError if that fails."""
+        """Replace the saved record; raise ConfigError if that fails. Only ``adopt`` and its ``undo`` call this."""
         ...
 
 
@@ -84,7 +84,7 @@ class IdentityFiles(Protocol):
         ...
 
     def create(self) -> Identity:
-        """Create an identity and return it after its file is on disk."""
+        """Create a uuid for this host, write it to a file on disk, and return it as an Identity."""
         ...
 
 
@@ -93,15 +93,15 @@ class OwnIdentityFile(Protocol):
 
     @property
     def own_path(self) -> str:
-        """The path of the file, whether or not it exists."""
+        """The path of the agent's own ``compute_id`` file, whether or not the file exists."""
         ...
 
     def own_text(self) -> str | None:
-        """Return the text of the file at ``own_path``, None if it is missing. Raises ConfigError if the read fails."""
+        """Return the text of the agent's own file, None if there is no file. Raises ConfigError if the read fails."""
         ...
 
     def put_own(self, text: str | None) -> None:
-        """Replace the text of the file at ``own_path``; None removes the file. Raises ConfigError if that fails."""
+        """Replace the text of the agent's own file; None removes the file. Raises ConfigError if that fails."""
         ...
 
 
@@ -142,18 +142,18 @@ class Parts:
     - ``images`` if guests' disk files are not read (the demo);
     - ``allocations`` if no consumer's allocations are ever written;
     - ``records`` if the state source cannot write compute node records;
-    - ``store`` if no file remembers from which store DISK_GB was computed;
-    - ``journal``, ``reshaper``, ``names`` and ``own_file`` in a process that runs neither heal nor adopt.
+    - ``store`` if no file remembers from which file system or volume group DISK_GB was computed;
+    - ``journal``, ``reshaper``, ``names`` and ``own_file``, which only heal and adopt need.
 
     The functions:
 
     - ``random`` returns a number in [0, 1) for jitter, ``new_id`` an audit id.
-    - ``request_scope`` puts the audit id on every request to Placement inside its ``with`` block.
-    - ``reading``: each read of a source runs inside such a ``with`` block, with the name of the source. If the agent
-      must stop, it may abandon this read.
+    - ``request_scope`` returns a context manager that puts the audit id on every request to Placement.
+    - ``reading`` takes the name of a source and returns a context manager. Each read of the source runs inside this
+      context manager. If the agent must stop, the agent may abandon the read.
     - ``notes`` returns problems of the agent's own files.
-    - ``late`` returns readings that a new audit begins with (see ``late`` in AuditTask): in a command, those of its
-      earlier audits; in the daemon, none.
+    - ``late`` returns sources that a new audit does not ask, with their failed readings: in a command, the sources that
+      did not answer an earlier audit of this command; in the daemon, none.
     - ``tried`` returns the number of requests to Placement that the process has sent or tried to send.
     """
 
@@ -187,9 +187,9 @@ class Parts:
 class AuditTask:
     """One audit to run: its request, settings and parts. ``cancelled`` returns whether a stop was requested.
 
-    ``began`` and ``read_by`` are the start and the end of the audit's reads, in monotonic seconds. ``late`` has the
-    result (a Reading) for each source whose read took until the deadline. The audit uses this result and does not read
-    the source again.
+    ``began`` and ``read_by`` are the start and the end of the audit's reads, in monotonic seconds. ``late`` maps the
+    name of each source that did not answer before the deadline to its failed Reading. The audit does not ask such a
+    source again.
     """
 
     request: AuditRequest

@@ -115,9 +115,10 @@ class Cloud(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wired:
-    """The parts that an audit uses, and what the daemon needs to watch, interrupt and close them.
+    """The clients, readers and files that an audit uses (``parts``), and how the daemon watches and closes them.
 
-    ``mark`` says which source the audit is reading. Use the object as a context manager, or call ``close``.
+    ``mark`` holds the name of the source that the audit is reading. Use the object as a context manager, or call
+    ``close``.
     """
 
     parts: Parts
@@ -146,7 +147,10 @@ class Wired:
 
 
 def wire(loaded: Loaded, caller: Caller = Caller()) -> Wired:  # noqa: B008 - a frozen value
-    """Build all parts for this caller. Raises ConfigError if the configuration cannot work."""
+    """Create the clients, readers and files with which this program audits.
+
+    Raises ConfigError if the configuration cannot work.
+    """
     settings = build.settings_from(loaded)
     libvirt_uri = build.libvirt_uri(loaded)
     resources = contextlib.ExitStack()
@@ -196,8 +200,8 @@ def _watched(
 ) -> Callable[[str], AbstractContextManager[None]]:
     """Return ``reading``: a function that takes a source's name and returns a context manager for reads of the source.
 
-    Inside the ``with`` block, ``mark`` names the source, and an operator sees that a command waits for the source.
-    ``places`` maps a source's name to its address.
+    During a read, ``mark`` holds the name of the source for the daemon's main thread, and a command tells the operator
+    for which source the command waits. ``places`` maps a source's name to its address.
     """
 
     @contextlib.contextmanager
@@ -212,7 +216,10 @@ def _watched(
 
 
 def configured_from(loaded: Loaded, parts: Parts, publish: Publish) -> Configured:
-    """Return the settings and parts for the daemon's worker thread, at start and after a reload. Raises ConfigError."""
+    """Return the settings, the times and the ``parts`` (clients, files, clock) with which the daemon runs its audits.
+
+    The daemon calls this at start and after a reload. Raises ConfigError.
+    """
     options = agent_options_from(loaded)
     return Configured(
         settings=build.settings_from(loaded),
@@ -278,7 +285,7 @@ def journal_of(loaded: Loaded, program: str) -> Journal:
 
 
 def host_place(uri: str, settings: Settings) -> HostPlace:
-    """Return the address of libvirt, and the options about guests, by which the agent chooses what it asks libvirt."""
+    """Return the address of libvirt, and the options about guests that decide what the agent asks libvirt."""
     return HostPlace(uri=uri, host=settings.host, guests=GuestChoice.of(settings))
 
 

@@ -93,7 +93,7 @@ class Loaded:
         return ", ".join((*self.searched, *self.value("agent", "nova_conf")))
 
     def default(self, group: str, option: str) -> Any:  # noqa: ANN401 - as above
-        """Return the default in the option's definition; ignore another default that ``survey`` set, as for host."""
+        """Return the default in the option's definition, even if the agent computed another default for this host."""
         return next(opt.default for owner, opt in self.options if (owner, opt.dest) == (group, option))
 
     def shown_default(self, group: str, option: str) -> str | None:

@@ -54,8 +54,8 @@ class TracedConf(cfg.ConfigOpts):
     def hold(self, path: str, sections: Sections) -> None:
         """Add a parsed file, which takes precedence over the files added before.
 
-        oslo.config reads ``sections`` itself and not a copy, so the caller can unset a value later: it removes the
-        value from ``sections``. oslo.config's public method would parse the file again and hide the parsed sections.
+        oslo.config makes no copy of ``sections``. So the caller can unset a value later, by removing the value from
+        ``sections``. oslo.config's public method would parse the file again and hide the parsed sections.
         """
         assert self._namespace is not None
         self._namespace._add_parsed_config_file(path, sections, sections)
@@ -68,9 +68,9 @@ class TracedConf(cfg.ConfigOpts):
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """One set of configuration files and the options read from it; ``register`` adds to ``options`` and ``blanks``.
+    """Parsed configuration files and their options. ``register`` adds options to ``options``.
 
-    ``held``: the sections that ``conf`` reads, one entry per file. ``blanks``: the lines that leave an option empty.
+    ``held``: the sections of each file, which ``conf`` reads. ``blanks``: lines that set an option to nothing.
     """
 
     conf: TracedConf
@@ -80,7 +80,7 @@ class Book:
     blanks: list[Blank] = field(default_factory=list)
 
     def register(self, options: Iterable[tuple[str, cfg.Opt]]) -> None:
-        """Register all new options. Move each line that leaves a new option empty from ``held`` to ``blanks``."""
+        """Register all new options. Move lines that set a new option to nothing from ``held`` to ``blanks``."""
         for group, opt in options:
             if self.conf.register_opt(opt, group=in_oslo(group)):
                 self.options.append((group, opt))
@@ -140,7 +140,7 @@ class Book:
 
 
 def open_book(files: Sequence[ConfigFile], options: Iterable[tuple[str, cfg.Opt]]) -> Book:
-    """Return a Book of parsed files. Environment variables set nothing: a value comes from a file or is the default."""
+    """Return the files and their options. No environment variable sets a value: only the files and defaults count."""
     conf = empty_conf()
     held = tuple({group: dict(written) for group, written in file.sections.items()} for file in files)
     for file, sections in zip(files, held, strict=True):
@@ -176,8 +176,8 @@ def set_override(conf: cfg.ConfigOpts, group: str, name: str, value: Any) -> Non
 def literal(value: Any) -> Any:  # noqa: ANN401 - as above
     r"""Return the value with each ``$`` (as in a password) escaped, so that oslo.config does not substitute it.
 
-    The escape is ``\$`` and not ``$$``, because oslo.config first turns each ``\$`` into ``$$``. If the value itself
-    contains ``\$``, the escape ``$$`` would give ``\$$``, in which oslo.config would take ``\$`` for an escape.
+    The escape is ``\$`` and not ``$$``, because a value may itself contain ``\$``. With the escape ``$$`` this becomes
+    ``\$$``, and oslo.config would read the ``\$`` in it as an escape.
     """
     if isinstance(value, str):
         return value.replace("$", r"\$")

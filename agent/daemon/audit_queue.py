@@ -1,12 +1,12 @@
-"""Collect the reasons to audit, and decide when the worker gets all waiting reasons for one audit.
+"""Collect requests for audits, and decide when one audit starts for all collected requests.
 
-Reasons contain no data: every audit reads the present state, so a hundred reasons and one reason cause the same work.
-The worker gets the reasons when no new reason has come for ``settle_s`` seconds, and at the latest ``cap_s`` seconds
-after the first reason: they are then *due*. So 200 libvirt events in a second cause few audits, and no event waits
-forever. A reason that comes while an audit runs waits for the next ``take``. So after every request, an audit starts.
+A request has a reason (a text) and no data. Every audit reads the present state, so a hundred requests and one request
+cause the same work. The audit is *due* when no new request has come for ``settle_s`` seconds, and at the latest
+``cap_s`` seconds after the first request. So 200 libvirt events in a second cause few audits, and no event waits
+forever. A request that comes while an audit runs causes another audit afterwards.
 
-If [agent] start_splay spreads start-ups over time, the first audit waits for this host's start time. Until then, only a
-request of an operator or a peer makes the reasons due.
+If [agent] start_splay spreads the first audits of all hosts over time, this host's first audit waits for its turn. Only
+a request of an operator or a peer makes an audit due earlier.
 
 A peer (a caller on the message bus) may request audits without limit. All peers together cause at most one audit per
 ``peer_s`` seconds. If another request causes an audit earlier, that audit also answers the waiting peers.
@@ -19,10 +19,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-#: The kind of a reason is its text before the colon. If more than this number of reasons of one kind wait, the report
-#: has one text about the kind instead of these reasons.
+#: How many reasons of one kind an audit's report lists at most. If there are more, the report has one text about the
+#: kind. The kind of a reason is its text before the colon.
 REASONS_PER_KIND = 8
-#: The maximum number of different kinds of waiting reasons. A reason of a further kind becomes OTHER_KIND.
+#: The maximum number of kinds that one audit's report lists. Reasons of further kinds become OTHER_KIND.
 KINDS = 32
 REASON_LENGTH = 200
 OTHER_KIND = "other"
@@ -30,10 +30,10 @@ OTHER_KIND = "other"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pacing:
-    """How long the queue waits. An audit is due when no new reason has come for ``settle_s`` seconds.
+    """When an audit is due: when no new request has come for ``settle_s`` seconds.
 
-    At the latest, the audit is due ``cap_s`` seconds after the first reason. If only peers request audits, ``peer_s``
-    is the minimum time in seconds between two audits.
+    At the latest, the audit is due ``cap_s`` seconds after the first request. If only callers on the message bus
+    (peers) request audits, ``peer_s`` is the minimum time in seconds between two audits.
     """
 
     settle_s: float = 0.2
@@ -43,7 +43,7 @@ class Pacing:
 
 @dataclass(slots=True)
 class _Gathering:
-    """The waiting reasons, with bounds on their number and length."""
+    """The reasons of all requests for the next audit, limited in number and length."""
 
     first_at: float
     last_at: float
@@ -66,12 +66,12 @@ class _Gathering:
     def reasons(self) -> list[str]:
         shown: list[str] = []
         for kind, known in self.by_kind.items():
-            shown.extend(known if len(known) <= REASONS_PER_KIND else (f"{kind}: over {REASONS_PER_KIND} reasons",))
+            shown.extend(known if len(known) <= REASONS_PER_KIND else (f"{kind}: over {REASONS_PER_KIND} requests",))
         return shown
 
 
 class AuditQueue:
-    """The queue of reasons to audit, with many producers and one consumer.
+    """The queue of requests for audits, with many producers and one consumer.
 
     Only the worker calls ``take``. Any thread may call the other methods, even in a callback of libvirt, because they
     cannot fail and no thread keeps the queue's lock during slow work. Once ``closed`` is True, ``take`` returns None.
@@ -89,7 +89,7 @@ class AuditQueue:
 
     @property
     def waiting(self) -> tuple[str, ...]:
-        """The reasons that ``take`` has not returned yet, sorted."""
+        """The reasons of all requests that ``take`` has not returned yet, sorted."""
         with self._changed:
             return self._reasons()
 
@@ -99,7 +99,7 @@ class AuditQueue:
             self._gather(reason)
 
     def request_now(self, reason: str) -> None:
-        """Request an audit at once, without a wait for more reasons.
+        """Request an audit that is due at once, without ``settle_s`` seconds for further requests.
 
         For an operator's request, a reload, a retry, or the repetition of an audit.
         """
@@ -107,7 +107,7 @@ class AuditQueue:
             self._gather(reason).urgent = True
 
     def request_in_turn(self, reason: str) -> None:
-        """Request a periodic audit, without a wait for more reasons. After ``hold``, it waits until ``release``."""
+        """Request a periodic audit. The audit is due at once, but after ``hold`` not before ``release``."""
         with self._changed:
             gathering = self._gather(reason)
             gathering.urgent = gathering.urgent or not self._held
@@ -131,7 +131,7 @@ class AuditQueue:
             return max(0.0, due_at - now)
 
     def hold(self) -> None:
-        """Let all reasons wait until ``release``, unless an operator or a peer requests an audit."""
+        """Make no audit due until ``release``, except for a request of an operator or a peer."""
         with self._changed:
             self._held = True
 
@@ -142,13 +142,16 @@ class AuditQueue:
             self._gather(reason).urgent = True
 
     def pace(self, pacing: Pacing) -> None:
-        """Replace the pacing; the new pacing applies to waiting reasons too."""
+        """Replace the times after which an audit is due, also for requests that are already in the queue."""
         with self._changed:
             self._pacing = pacing
             self._changed.notify_all()
 
     def take(self, timeout_s: float) -> tuple[str, ...] | None:
-        """Return all waiting reasons, sorted; None if nothing was due within ``timeout_s`` or the queue is closed."""
+        """Wait for a due audit and return the reasons of all its requests, sorted.
+
+        Returns None if no audit was due within ``timeout_s`` or if the queue is closed.
+        """
         deadline = self._clock() + timeout_s
         with self._changed:
             while not self.closed:
@@ -162,7 +165,7 @@ class AuditQueue:
             return None
 
     def close(self) -> None:
-        """Drop the waiting reasons, ignore all later requests, and wake ``take``."""
+        """Drop all requests in the queue, ignore later requests, and let ``take`` return None."""
         with self._changed:
             self.closed = True
             self._gathering = self._peers = None

@@ -36,9 +36,9 @@ def start_delay_s(identity: str, splay_s: float) -> float:
 
 
 def next_due(due: float, interval_s: float, now: float) -> float:
-    """Return the first time after ``now`` that is a whole number of intervals after ``due``.
+    """Return the next audit time after ``now``. Audit times are one or more whole intervals after ``due``.
 
-    So a host that was suspended for several intervals runs only one audit afterwards and keeps its audit times.
+    A host that was suspended misses some audit times. It runs one audit afterwards and none for the missed times.
     """
     return due + interval_s * max(1, math.floor((now - due) / interval_s) + 1)
 
@@ -82,7 +82,7 @@ class IntervalTrigger:
         self._stopped = threading.Event()
 
     def start(self, interval_s: float | None) -> None:
-        """Start. The first call comes after 0.5 to 1.5 intervals, at a time that depends on the host's name."""
+        """Start the thread. The first ``request`` comes after 0.5 to 1.5 intervals; the host's name decides when."""
         self.interval_s = interval_s
         if interval_s is None:
             return

@@ -34,7 +34,7 @@ class Complete(BaseCommand):
             "--shell",
             choices=sorted((*_SCRIPTS, _WORDS_ONLY)),
             default="bash",
-            help="the shell (default: bash); with none, the command prints the words to complete and no shell code",
+            help="the shell (default: bash); the value none prints the words to complete and no shell code",
         ),
     )
 

@@ -42,7 +42,7 @@ class Answer:
 
 
 class _Asked:
-    """A probe whose question runs on its own thread."""
+    """Runs one probe on a separate thread."""
 
     def __init__(self, probe: Probe, deadline: Deadline) -> None:
         self._probe = probe

@@ -21,7 +21,10 @@ _CONTROL = {"\r": ENTER, "\n": ENTER, "\x7f": BACKSPACE, "\x08": BACKSPACE, "\x1
 
 
 def keys_in(data: bytes) -> tuple[list[str], bytes]:
-    """Return the keys in ``data``, and the bytes of an unfinished sequence at its end. Unknown keys are left out."""
+    """Return the keys that the operator pressed, and the bytes of an unfinished escape sequence at the end of ``data``.
+
+    ``data`` is what the terminal sent. Unknown keys are left out.
+    """
     keys: list[str] = []
     while data:
         if data.startswith(_ESC):

@@ -48,7 +48,7 @@ class Wanted:
 
 
 def run(wanted: Wanted, out: TextIO) -> int:
-    """Watch the fleet; return the exit code.
+    """Receive the hosts' messages from the message bus and show them; return the exit code.
 
     Raises ConfigError and UsageError, and SourceUnavailable if no broker accepts the connection.
     """
@@ -75,8 +75,7 @@ def run(wanted: Wanted, out: TextIO) -> int:
 _PRINTERS: Mapping[str, Callable[[TextIO], Printer]] = MappingProxyType(
     {"table": Lines, "json": JsonLines, "csv": CsvLines}
 )
-#: Receivers for the screen and for --once. They print nothing when a message arrives, because both outputs show all
-#: hosts together.
+#: Prints nothing when a host's message arrives: the live screen and the output of --once show all hosts together.
 _QUIET = Receivers(listen=lambda _cell: None, complain=None, told=None)
 
 
@@ -91,7 +90,10 @@ def _live(wanted: Wanted, out: TextIO) -> int:
 
 @contextlib.contextmanager
 def _connected(wanted: Wanted, receivers: Receivers) -> Iterator[Watched]:
-    """Yield the cells after each broker accepted or refused the connection. Raises SourceUnavailable if all refused."""
+    """Wait until every broker has accepted or refused the connection; then yield the cells.
+
+    Raises SourceUnavailable if all brokers refused.
+    """
     with watched(wanted.cells, wanted.expected, receivers) as made:
         with wanted.waiting(f"the message bus ({made.brokers})", CONNECT_S):
             made.connect(CONNECT_S)

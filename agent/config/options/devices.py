@@ -26,11 +26,11 @@ OPTS = FROM_NOVA = [
         "enabled_mdev_types",
         default=[],
         deprecated_name="enabled_vgpu_types",
-        help="Types of mediated devices that guests may get, as in nvidia-35,nvidia-36. A type may have a group "
-        "[mdev_TYPE] with three options. device_addresses: PCI addresses of the devices that offer this type; one "
-        "type may omit this option and then applies to all devices that no other type names. mdev_class: VGPU (the "
-        "default) or a class ``CUSTOM_...``. max_instances: maximum number of mediated devices of this type on the "
-        "host. Empty: guests get no mediated devices. A new value of any of these options needs a restart.",
+        help="Types of mediated devices that guests may get, as in nvidia-35,nvidia-36. If the list is empty, guests "
+        "get no mediated devices. A type may have a group [mdev_TYPE] with three options. device_addresses: PCI "
+        "addresses of the devices that offer this type; one type may omit this option and then applies to all devices "
+        "that no other type names. mdev_class: VGPU (the default) or a class ``CUSTOM_...``. max_instances: maximum "
+        "number of mediated devices of this type on the host. A new value of any of these options needs a restart.",
     ),
 ]
 
@@ -72,7 +72,7 @@ def mdev_types(loaded: Loaded) -> tuple[MdevTypeChoice, ...]:
 
 
 def mdev_notices(loaded: Loaded) -> Iterator[str]:
-    """Yield a notice for each ignored type and for each ``mdev_class`` that has no effect."""
+    """Yield a notice for each mdev type that the agent ignores, and for each ``mdev_class`` that has no effect."""
     bare = _without_addresses(loaded)
     quoted = loaded.quote("devices", "enabled_mdev_types")
     for name in bare[1:]:

@@ -19,9 +19,9 @@ OPTS = [
         "enabled",
         default=False,
         mutable=True,
-        help="Whether the daemon itself repairs, after an audit, confirmed findings whose code is in [heal] codes. "
-        "Off by default, because the agent changes the cloud's allocations only if the operator wants that; "
-        "stocktake heal can make the same repairs. SIGHUP applies a new value.",
+        help="Whether the daemon itself repairs findings after an audit. The daemon repairs only confirmed findings "
+        "whose code is in [heal] codes. Off by default, because the agent changes the cloud's allocations only if the "
+        "operator wants that; stocktake heal can make the same repairs. SIGHUP applies a new value.",
     ),
     cfg.ListOpt(
         "codes",
@@ -62,7 +62,7 @@ OPTS = [
 
 
 def heal_settings(loaded: Loaded) -> HealSettings:
-    """Return the [heal] options. Raises ConfigError for a code that the daemon cannot repair."""
+    """Return the [heal] options. Raises ConfigError if [heal] codes has findings that the daemon cannot repair."""
     _check_codes(loaded)
     return HealSettings(
         enabled=loaded.value("heal", "enabled"),
@@ -87,7 +87,7 @@ def _check_codes(loaded: Loaded) -> None:
     if unknown:
         raise ConfigError(f"{quoted}: no repair for {', '.join(unknown)}; {valid}")
     if by_hand:
-        raise ConfigError(f"{quoted}: only the command stocktake heal repairs {', '.join(by_hand)}; {valid}")
+        raise ConfigError(f"{quoted}: the daemon does not repair {', '.join(by_hand)}: run `stocktake heal`; {valid}")
 
 
 def _nova_audits_s(loaded: Loaded) -> float:

@@ -1,7 +1,7 @@
 """[libvirt]: the URI of the hypervisor, the features that guests may use, and the storage of their disks.
 
-Names and meaning are those of nova.conf. The agent reads libvirt's capabilities once for each connection, so an option
-that decides what the agent reads needs a restart.
+Names and meaning are those of nova.conf. The agent asks libvirt for its capabilities only once per connection. So a new
+value of an option about these questions needs a restart.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def logging_opts() -> list[cfg.Opt]:
 
 
 def registered_opts() -> list[tuple[str, cfg.Opt]]:
-    """Return (group, option) pairs that Stocktake's own files may set; auth.py and dynamic.py supply further pairs."""
+    """Return (group, option) of the options in Stocktake's configuration files; auth.py and dynamic.py have more."""
     own = [(module.GROUP, opt) for module in GROUPS for opt in module.OPTS]
     return own + [("DEFAULT", opt) for opt in logging_opts()]
 

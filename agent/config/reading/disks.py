@@ -52,7 +52,7 @@ def _strange_formats(loaded: Loaded) -> Iterator[str]:
             yield f"{quoted}: {name!r} is not an image format; the formats are {formats}"
 
 
-EXCLUDED_TYPES = Tolerated(_EXCLUDED, _strange_formats, "the agent ignores this image format")
+EXCLUDED_TYPES = Tolerated(_EXCLUDED, _strange_formats, "the agent ignores this entry of the list")
 
 
 def _problems(loaded: Loaded) -> Iterable[str]:

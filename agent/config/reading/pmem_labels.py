@@ -47,8 +47,8 @@ def _problems(loaded: Loaded, entries: Iterable[PmemLabel]) -> Iterable[str]:
 
 
 def _class_part(label: str) -> str:
-    """Return the label in the form that the name of its resource class contains.
+    """Return the label in capitals, with ``_`` for other characters: a resource class is named after this text.
 
-    Two labels with the same form would share one class, so the configuration may have only one of them.
+    Two labels with the same text would share one class, so the configuration may have only one of them.
     """
     return re.sub(r"[^0-9A-Z]+", "_", label.upper())

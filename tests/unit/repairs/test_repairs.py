@@ -60,7 +60,9 @@ def test_option_heal_codes_accepts_every_builtin_repair_but_allocation_differs(t
 
 
 def test_the_config_cannot_allow_automatic_repair_of_allocation_differs(tmp_path):
-    with pytest.raises(ConfigError, match="only the command stocktake heal repairs allocation-differs; valid codes: "):
+    with pytest.raises(
+        ConfigError, match="the daemon does not repair allocation-differs: run `stocktake heal`; valid "
+    ):
         heal_settings(load_ours(tmp_path, f"{ALONE}[heal]\ncodes = allocation-leaked, allocation-differs\n"))
 
 
