@@ -28,8 +28,8 @@ BAD_ARGUMENTS = 127
 # If several codes apply, the process ends with the first of these.
 _ORDER = (BUG, REFUSED, PARTIAL, TEMPORARY, FINDINGS, REPAIRED, CLEAN)
 
-# The keys are the values of Outcome, not its members: every command imports this module, and most commands need no
-# report, so this module must not import the report's module.
+# The keys are the values of the enum Outcome as plain text. An import of Outcome would load the module of the audit's
+# report in every command, and most commands do not need that module.
 _BY_OUTCOME = {
     "clean": CLEAN,
     "crashed": BUG,

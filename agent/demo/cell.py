@@ -27,11 +27,11 @@ from agent.model.nova import ComputeNode, Flavor, Instance, InstanceCell, Migrat
 # bytes. nova's own migrations set such prefix lengths too. But cell_schema.json comes from SQLite, which has no prefix
 # lengths, so this module sets them.
 INDEX_PREFIX = 100
-# The nova-conductor whose heartbeat shows that the cell database is current. The id must differ from all other
-# services' ids.
+# The demo's cell has one row for a nova-conductor, whose heartbeat shows that the cell database is current. HEART_ID is
+# the id of this row in ``services``; it must differ from the ids of all other services.
 HEART_HOST = "cell-conductor"
 HEART_ID = 900_000
-# The service version of this nova-conductor, which belongs to the same nova release as the schema.
+# The version in this row. It belongs to the same nova release as the database schema.
 HEART_VERSION = 74
 
 

@@ -1,4 +1,4 @@
-"""Draw the hosts and the guests of a practice cloud: two hypervisors on which nothing is wrong."""
+"""Make up the hosts and the guests of a practice cloud: two hypervisors on which nothing is wrong."""
 
 from __future__ import annotations
 

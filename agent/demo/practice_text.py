@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from agent.render.documents import SCHEMA_VERSION, Document
 from agent.render.layout import Block, Line, Span
 
-#: The programs of other projects that occur in the commands that findings print.
+#: Programs of other projects. The output about findings contains commands that need these programs.
 CLIENTS = ("openstack", "nova-manage")
 
 
@@ -31,21 +31,21 @@ def practice_document(
 
 
 def practice_blocks(document: Document) -> Iterator[Block]:
-    """Yield what is asked of the trainee, and the lines to copy."""
+    """Yield the text for the trainee: the task, and the shell commands to copy."""
     count, seed = document["faults"], document["seed"]
     yield f"A small cloud runs here, and {count} {'fault is' if count == 1 else 'faults are'} planted in it."
     yield "Find and repair each fault with the output of stocktake and the commands in that output."
     yield "All faults are repaired when `stocktake status` says clean on every host."
     yield ""
     missing = document["not_installed"]
-    works = "each printed `stocktake` command works" if missing else "every printed command works"
+    works = "the `stocktake` commands in that output work" if missing else "all commands in that output work"
     yield f"To work on a host, first run the line of this host; then {works}:"
     for host, file in document["rc"].items():
         yield Line((Span(f"  . {shlex.quote(file)}    # {host}"),), whole=True)
     yield "Begin with: stocktake status"
     if missing:
-        are = "is" if len(missing) == 1 else "are"
-        yield f"{' and '.join(missing)} {are} not installed here: use stocktake explain ID instead of such commands."
+        are, whose = ("is", "its") if len(missing) == 1 else ("are", "their")
+        yield f"{' and '.join(missing)} {are} not installed here: use stocktake explain ID instead of {whose} commands."
     yield ""
     yield "No guest runs, and the agents audit every 10 s. A repair is allowed at once ([heal] min_age = 0)."
     yield f"The same faults again: stocktake demo --practice {count} --seed {seed}"

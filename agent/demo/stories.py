@@ -1,9 +1,9 @@
-"""Decide for each of the demo's five problems ("stories") whether the agent's reports show it, and collect evidence.
+"""Decide for each of the demo's six stories whether the agent's reports prove it, and collect the numbers as evidence.
 
-In a sixth story, the agent repairs the first problem, and the operator undoes the repair.
+Five stories are problems. In the sixth, the agent repairs the first problem, and the operator undoes the repair.
 
-The expected numbers come from ``cast`` only. A story is shown only if the agent's reports contain the expected facts.
-Story 3 also needs the expected inventory and allocation candidates from Placement.
+The expected numbers come from the demo's script (agent/demo/cast.py). A story is proved only if the agent's reports
+contain the expected facts. Story 3 also needs the expected inventory and allocation candidates from Placement.
 
 The functions do no I/O.
 """
@@ -47,9 +47,9 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
-    """The results of the repair of story 1 and of the undo of this repair.
+    """What the repair of story 1 did, and what the undo did afterwards.
 
-    ``change`` and ``undo`` are sentences, ``entry_id`` is the journal entry of the repair, None if no entry was
+    ``change`` and ``undo`` say this in sentences. ``entry_id`` is the journal entry of the repair, None if no entry was
     written. ``used_before``, ``used_after`` and ``used_at_end`` are the VCPUs that Placement counts on the first host.
     """
 
@@ -75,7 +75,7 @@ class Story:
 
 
 def stories(seen: Seen) -> tuple[Story, ...]:
-    """Return all stories, in order."""
+    """Return the six stories, sorted by number."""
     problems = (_counted_twice(seen), _by_hand(seen), _no_valid_host(seen), _the_cycle(seen), _negative(seen))
     return (*problems, _repaired(seen.repair))
 
@@ -161,7 +161,7 @@ def _the_cycle(seen: Seen) -> Story:
     reads = ", ".join(f"{s.name} {'ok' if s.ok else 'failed'} in {s.duration_ms:.0f} ms" for s in report.sources)
     return Story(
         number=4,
-        title="What one audit read, found and wrote; compute node records that no hypervisor reports",
+        title="What one audit read, found (compute node records without a hypervisor) and wrote",
         shown=bool(ghosts) and bool(report.sources) and all(s.ok for s in report.sources),
         evidence=(
             f"read: {reads}",
@@ -200,7 +200,7 @@ def _negative(seen: Seen) -> Story:
                 for f in leaks
             ),
             *(
-                f"instance {row.consumer_uuid} is being resized to this host, which now counts its {row.promised} VCPU"
+                f"instance {row.consumer_uuid} is being resized to this host, and its {row.promised} VCPU count here"
                 for row in incoming
             ),
             leak_summary(report),
@@ -216,13 +216,13 @@ def _repaired(repair: Repair) -> Story:
     used = (repair.used_before, repair.used_after, repair.used_at_end)
     return Story(
         number=6,
-        title="The agent repairs the leak of story 1, and the operator undoes the repair",
+        title="The agent removes the leaked allocation of story 1, and the operator undoes the repair",
         shown=repair.entry_id is not None and used == (expected + extra, expected, expected + extra),
         evidence=(
             f"stocktake heal: {repair.change}",
             f"VCPU that Placement counts as used: {_number(repair.used_before)} before, "
             f"{_number(repair.used_after)} after the repair",
-            f"stocktake undo {repair.entry_id}: {repair.undo}; used after the undo: {_number(repair.used_at_end)}",
+            f"stocktake undo {repair.entry_id}: {repair.undo}; VCPU used afterwards: {_number(repair.used_at_end)}",
             "here [heal] min_age is 0; by default heal changes nothing about a finding that is younger than 300 s",
         ),
         host=cast.FIRST.name,

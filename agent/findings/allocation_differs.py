@@ -54,14 +54,14 @@ def _remedies(audit: AuditFacts, consumer: str) -> tuple[Remedy, ...]:
 
 
 def _instead(row: Row, others: Sequence[Row]) -> str:
-    """Return which other classes Placement records for the consumer: "; instead, Placement records 2 PCPU".
+    """Return the consumer's other classes: "; Placement records other classes instead: 2 PCPU".
 
     The text is appended to "Placement records nothing". It is "" if Placement records an amount of the row's class.
     """
     if row.recorded is not None:
         return ""
     surplus = [_recorded(other) for other in others if other.promised is None and other.recorded is not None]
-    return f"; instead, Placement records {', '.join(surplus)}" if surplus else ""
+    return f"; Placement records other classes instead: {', '.join(surplus)}" if surplus else ""
 
 
 def _in_place_of(row: Row, others: Sequence[Row]) -> str:

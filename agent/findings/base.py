@@ -38,8 +38,8 @@ class AuditFacts:
 
     ``refused``: writes of this audit that Placement rejected permanently; empty before the agent tries the writes.
     ``unknown_traits``: standard traits that this Placement does not know.
-    ``left``: providers that Placement still had after the agent deleted their compute node records.
-    ``cleared``: traits that the agent did not want on the root provider at its last write; empty before a first write.
+    ``left``: providers that were still in Placement after the agent deleted their compute node records.
+    ``cleared``: traits that the root provider should not have since the agent's last write; empty before a first write.
     """
 
     snapshot: Snapshot
@@ -111,10 +111,10 @@ class Rule:
         """Return a finding with this rule's code.
 
         Without ``provider_uuid`` the finding is about this host's root provider. ``remedies`` are in the order in which
-        to try them. A remedy of the kind HEAL gets its command here, and is left out in a role in which heal does not
-        make the repair. ``headline`` is cut to one line (agent/text/headline.py). ``known`` (facts that may help the
-        operator) and ``began`` (when the fault began, and why) are shown with the finding and are not part of its
-        evidence.
+        to try them. A remedy of the kind HEAL gets its command here; if heal does not make this repair in the agent's
+        role, the remedy is left out. ``headline`` is cut to one line (agent/text/headline.py). ``known`` (facts that
+        may help the operator) and ``began`` (when the fault began, and why) are shown with the finding and are not part
+        of its evidence.
         """
         found = Finding(
             code=self.code,
@@ -163,7 +163,7 @@ def rows_by_consumer(audit: AuditFacts, verdict: Verdict) -> dict[str, tuple[Row
 
 
 def by_consumer(rows: Iterable[Row]) -> dict[str, tuple[Row, ...]]:
-    """Return the ledger rows, grouped by the uuid of the consumer."""
+    """Return these rows, grouped by the uuid of their consumer."""
     grouped: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         grouped[row.key].append(row)
@@ -181,17 +181,17 @@ def amount_text(resource_class: str, amount: float | None) -> str:
 
 
 def recorded_text(rows: Iterable[Row]) -> str:
-    """Return the recorded amounts (in Placement) of these rows as text: "8 VCPU, 8192 MiB of MEMORY_MB"."""
+    """Return the amounts that these rows have from Placement, as text: "8 VCPU, 8192 MiB of MEMORY_MB"."""
     return _joined((row.resource_class, row.recorded) for row in rows)
 
 
 def promised_text(rows: Iterable[Row]) -> str:
-    """Return the amounts that nova's database promises, according to these ledger rows, as text."""
+    """Return the amounts that these rows have from nova's database, as text."""
     return _joined((row.resource_class, row.promised) for row in rows)
 
 
 def held_text(rows: Iterable[Row]) -> str:
-    """Return the amounts that the guests in libvirt hold, according to these ledger rows, as text."""
+    """Return the amounts that these rows have from the guests in libvirt, as text."""
     return _joined((row.resource_class, row.held) for row in rows)
 
 

@@ -1,8 +1,7 @@
 """Find this host's instances that nova is not changing now, and their libvirt domains, for the findings about guests.
 
 nova may be changing an instance that has a task or a migration, or is being built, or whose database row was written in
-the last seconds (agent/books/recency.py). Without a cloud ([state] source = none) the agent takes the promised amounts
-from the domains themselves, so there is nothing to compare.
+the last seconds (agent/books/recency.py). Without a cloud ([state] source = none) there are no instances to find.
 """
 
 from __future__ import annotations

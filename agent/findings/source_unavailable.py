@@ -16,10 +16,10 @@ from agent.model.finding import Finding, Remedy, Severity
 from agent.model.snapshot import IMAGE_CACHE, IMAGES, PLACEMENT
 
 _PART = "the content of this path is not reported"
-_GUEST = "the guest's use is unknown, so the agent lowers no reserved amount"
+_GUEST = "the amounts that the guest uses are unknown, so the agent lowers no reserved amount in Placement"
 _HOLDERS = (
     "the agent does not report the guests' allocations on this provider; "
-    "the daemon reads them every 10 x [placement] full_read_every audits, and `stocktake audit` reads them at once"
+    "the daemon tries the read again every 10 x [placement] full_read_every audits, `stocktake audit` at once"
 )
 
 
@@ -70,6 +70,6 @@ def _finding(
     )
 
 
-# ``rests_on`` names the sources that an audit must have read to decide whether a finding exists. Here it is empty,
-# because the audit itself notices that a read failed.
+# ``rests_on`` names the sources that an audit must have read to decide whether a finding exists. Here it is empty:
+# even if every read fails, the audit knows which reads failed.
 RULE = Rule(code="source-unavailable", severity=Severity.WARNING, find=_find, rests_on=frozenset())

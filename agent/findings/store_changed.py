@@ -39,7 +39,8 @@ def _find(audit: AuditFacts) -> Findings:
 
 def _expected(audit: AuditFacts, doubt: StoreDoubt) -> str:
     if doubt.before is not None:
-        return f"{name_of(doubt.now)} is the same as before: {_gib(doubt.before.size_bytes)}, {where(doubt.before)}"
+        before = f"{_gib(doubt.before.size_bytes)}, {where(doubt.before)}"
+        return f"{name_of(doubt.now)} has the same size and place as before: {before}"
     recorded = audit.snapshot.recorded_inventory("DISK_GB")
     total = recorded.total if recorded else 0
     return f"{name_of(doubt.now)} has the guests' disks, and its size is the {total} GiB of DISK_GB in Placement"

@@ -27,7 +27,7 @@ COLUMNS = (
     "heal_waiting", "role", "agent_version", "interval_s", "audited_at",
 )  # fmt: skip
 
-#: The keys of a host's object whose values come from the host's message.
+#: Keys of a host's JSON object. The host's message on the message bus has the values of these keys.
 MESSAGE_KEYS = (
     "outcome", "error", "sources_lost", "guests", "findings", "severities", "confirmed", "not_known", "not_known_since",
     "causes", "worst", "leaked", "missing", "uncovered", "held_back", "heal_enabled", "heal_waiting", "resources",

@@ -17,7 +17,7 @@ from agent.fleet.conditions import Condition
 from agent.fleet.expected import ExpectedHost
 from agent.fleet.host import PATIENCE, SLACK_S, HostSeen
 
-#: The assumed seconds between two messages of a host while no host of the cell has sent a message.
+#: The default for the seconds between two messages of a host, used until a host of the cell sends a message.
 USUAL_INTERVAL_S = 60.0
 
 
@@ -31,7 +31,7 @@ class Away:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedHosts:
-    """The hosts that should send messages, as last read.
+    """The operator's list of the hosts that should send messages to the broker.
 
     ``hosts`` is None if the list was never read. ``problem`` says why the last read failed; None if it succeeded.
     """
@@ -44,10 +44,10 @@ class ExpectedHosts:
 class CellSeen:
     """What one broker has sent. ``name`` is "" if there is only one cell.
 
-    ``away`` is None while the broker can be reached. ``expected`` is None if the operator wants no list of expected
-    hosts, or gave one list for all cells. ``odd`` counts the hosts whose messages cannot be parsed, ``left_out`` the
-    hosts beyond the maximum number of hosts. ``began_at`` (monotonic seconds) and ``began`` (UTC) are when ``watch``
-    began to wait for messages.
+    ``away`` is the present outage of the broker, None while the broker can be reached. ``expected`` is None if the
+    operator wants no list of expected hosts, or gave one list for all cells. ``odd`` is the number of hosts whose
+    messages cannot be parsed, ``left_out`` the number of hosts above the maximum. ``began_at`` (monotonic seconds) and
+    ``began`` (UTC) are when ``watch`` began to wait for messages.
     """
 
     name: str
@@ -102,7 +102,10 @@ class HostRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sums:
-    """Sums over all hosts: amounts by resource class, and the number of writes that the agents hold back.
+    """Sums over all hosts. ``held_back`` is the number of writes to Placement that the agents do not make for now.
+
+    The other sums are by resource class. ``leaked``: allocated to consumers that no longer use it. ``missing``: given
+    to an instance, but not allocated. ``uncovered``: used by something else, but neither allocated nor reserved.
 
     ``not_known`` is the number of hosts whose leaked amounts are not known; ``leaked`` does not include these hosts.
     ``uncovered_not_known`` is the number of hosts whose ``uncovered`` amounts are not known.

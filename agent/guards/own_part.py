@@ -18,7 +18,7 @@ def _refuses(guarded: GuardedFinding) -> str | None:
     if action is None:
         return None
     if sorted(change.before.consumer_uuid for change in action.changes) != sorted(guarded.consumer_uuids):
-        return "the change and the finding name different consumers"
+        return "the change and the finding are about different consumers"
     tree = guarded.scene.tree
     if isinstance(action, ReshapeAction):
         problem = _strange(guarded, action)
@@ -33,7 +33,7 @@ def _wrong(change: ConsumerChange, tree: frozenset[str]) -> str | None:
     if write.consumer_uuid != before.consumer_uuid:
         return "the change writes to one consumer, but is based on the record of another consumer"
     if write.consumer_generation != before.generation:
-        return "the change does not use the consumer's generation that heal read"
+        return "the consumer's generation in the change differs from the generation that heal had read"
     if _elsewhere(tree, before.allocations) != _elsewhere(tree, write.allocations):
         return "the change would alter the consumer's allocations on another host's tree"
     return None

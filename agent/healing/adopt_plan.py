@@ -1,11 +1,11 @@
 """Decide how this host gets its provider back after a rename, a move of the service or a reinstallation.
 
-There are two cases. If the provider with this host's uuid has an old name, or its compute node record has an old name
-or host, adopt writes the new values. If a provider with another uuid has this node's name, because the file with that
-uuid was lost, this host takes the provider's uuid again.
+There are two cases. First: the provider or the compute node record with this host's uuid has an old name. Then adopt
+writes the new name. Second: the file with the host's uuid was lost, and a provider with another uuid has this node's
+name. Then adopt gives this host the uuid of that provider.
 
-adopt refuses a rename while rows of instances that are not deleted name the old node. nova finds instances by host and
-node name, so after the rename the instances' allocations would seem to belong to another host.
+adopt refuses a rename while nova's database has the old node name for instances that are not deleted. nova finds
+instances by host and node name, so after the rename the instances' allocations would seem to belong to another host.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _names(facts: AdoptFacts, uuid: str) -> tuple[NameStep, ...]:
 
 
 def _is_still_named_after(old: str, new: str, child: Provider) -> bool:
-    """Return whether nova or the agent created the child, and the child's name still begins with the root's old name.
+    """Return True if nova or the agent created the child and its name still begins with the root's old name.
 
     The new root name may itself begin with ``old_``. Then a child that is already renamed also has a name that begins
     with ``old_``. The function recognizes such a child, because its name begins with the whole new root name.
@@ -100,7 +100,7 @@ def _is_still_named_after(old: str, new: str, child: Provider) -> bool:
 
 
 def _record(facts: AdoptFacts, settings: Settings, uuid: str) -> tuple[RecordStep, ...]:
-    """Return the step that corrects the record's host, node name and service.
+    """Return the step that corrects host, node name and service in the compute node record with this uuid.
 
     Return an empty tuple if the record is right or could not be read.
     """
@@ -123,7 +123,7 @@ def _stored(facts: AdoptFacts, uuid: str) -> NodeRecord | None:
 
 
 def _notes(facts: AdoptFacts, uuid: str) -> tuple[str, ...]:
-    """Return a note if the compute node row names another host or node and this run cannot write the row."""
+    """Return a note if the compute node row has an old host or node name and adopt cannot correct the row."""
     state = facts.state
     row = _row(facts, uuid)
     if row is None or state is None or _stored(facts, uuid) is not None:
@@ -144,7 +144,7 @@ def _refusals(facts: AdoptFacts, settings: Settings, uuid: str, steps: tuple[Ado
     if settings.role is not Role.OWNER:
         yield "role", f"adopt needs [agent] role = owner, but the role is {settings.role.value}"
     if facts.state is None:
-        yield "state", f"the agent could not check whether another host has this identity: {facts.state_error}"
+        yield "state", f"the agent could not check whether another host has this host's uuid: {facts.state_error}"
     yield from _alive(facts, settings)
     if any(isinstance(step, FileStep) for step in steps):
         yield from _of_another_uuid(facts, uuid)
@@ -170,15 +170,15 @@ def _of_another_uuid(facts: AdoptFacts, uuid: str) -> Iterable[_Refusal]:
         why = f"this host's identity comes from {facts.origin}, which the agent never writes; put {uuid} there by hand"
         yield "file", why
     if facts.own is not None and facts.own.allocations:
-        owners_have = "both providers have" if facts.holder and facts.holder.allocations else "this host's provider has"
-        yield "allocations", f"{owners_have} allocations; adopt would lose the allocations of provider {facts.identity}"
+        too = ", and so has the provider with this node's name" if facts.holder and facts.holder.allocations else ""
+        yield "allocations", f"this host's provider {facts.identity} has allocations that adopt would lose{too}"
     root = facts.holder_root
     if root is not None and not root.traits & {AGENT_OWNER, RIVAL}:
         yield "owner", f"perhaps provider {root.uuid} is no compute node: its traits lack {RIVAL} and {AGENT_OWNER}"
 
 
 def _left_behind(facts: AdoptFacts, uuid: str) -> Iterable[_Refusal]:
-    """Yield a refusal for each other undeleted row of this host and node, because nova allows only one such row."""
+    """Yield a refusal for each row that is not deleted and has this host and node: nova allows only one such row."""
     for row in _live(facts):
         if row.uuid != uuid and (row.host, row.hypervisor_hostname) == (facts.host, facts.node):
             yield "row", f"compute node row {row.id} also names this host and node, but has another uuid: {row.uuid}"
@@ -200,8 +200,9 @@ def _instances(facts: AdoptFacts, uuid: str) -> Iterable[_Refusal]:
     if named:
         yield (
             "instances",
-            f"the rows of {len(named)} instances name the old host or node, by which nova finds them; give the host "
-            f"its old name back, or change these rows first ({', '.join(sorted(named)[:3])})",
+            f"nova's database has the old host or node name for {len(named)} instances, and nova finds instances by "
+            f"these names; give the host its old name back, or change the instances' rows first "
+            f"({', '.join(sorted(named)[:3])})",
         )
 
 

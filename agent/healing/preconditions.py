@@ -28,8 +28,8 @@ TREE_CHANGED = "nothing was changed: a provider of this host changed since the d
 class Fate:
     """The result of a write whose response was lost: DONE or UNKNOWN.
 
-    REFUSED is impossible, because Placement may still carry out the write. ``settled``: the result is final.
-    ``untouched``: at the last read, no consumer had changed.
+    REFUSED is impossible, because Placement may still carry out the write. ``settled``: another read of the consumers
+    would not tell more. ``untouched``: when heal last read the consumers, none had changed.
     """
 
     result: Result
@@ -50,8 +50,9 @@ def not_now(
     """
     try:
         # The tree and the consumers are read one after the other, and another client may write between the two reads.
-        # So the read that detects such a write comes last. A TreeShape has no generations and does not show the write,
-        # so the consumers are read last. A TreeFingerprint has generations and shows it, so the tree is read last.
+        # So the second read must detect such a write. A TreeFingerprint contains generations, which change with every
+        # write, so the tree is read second. A TreeShape contains none, so the consumers are read second: their records
+        # show the write.
         if isinstance(tree, TreeShape) and has_moved(task, tree):
             return refused(TREE_CHANGED)
         for change in changes:
@@ -74,9 +75,10 @@ def _is_rewritten(now: ConsumerRecord, before: ConsumerRecord) -> bool:
 
 
 def is_settled(before: ConsumerRecord) -> bool:
-    """Return whether a write after this read certainly gives the record another ``written`` time.
+    """Return whether a later write is sure to change the record's time ``written``.
 
-    That is so if the record is older than the possible difference between the clocks of Placement's servers.
+    Placement's servers set this time, and their clocks may differ. So a later write may set the same time again, unless
+    the record is older than the largest possible difference between the clocks.
     """
     return before.is_older_than(0.0)
 
@@ -99,7 +101,8 @@ def fate_of(
 def _fate(allocations: AllocationWriter, changes: Sequence[ConsumerChange], lost: PlacementError) -> Fate:
     """Read the consumers once; return DONE if all have their planned allocations, otherwise UNKNOWN.
 
-    The consumers are read one by one, so some may be read before the write takes effect and some after.
+    Placement may carry out the lost write while the consumers are read one by one. Then only some of them have their
+    planned allocations.
     """
     try:
         pairs = [(allocations.consumer(change.before.consumer_uuid), change) for change in changes]

@@ -1,7 +1,7 @@
-"""Turn one finding that still exists, with its history, into a row of findings.json, and read the row again.
+"""Turn one finding that still exists, with its history, into a row of findings.json, and such a row into a finding.
 
 The key ``finding`` has the finding's document, with the same keys as in every other document of the agent. So the agent
-knows the whole finding after a restart. Older versions of the agent do not read the keys ``finding`` and ``booked``.
+knows the whole finding after a restart. Older versions of the agent ignore the keys ``finding`` and ``booked``.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def _remedy(row: Json) -> Remedy:
 
 def _booked(row: Json) -> Booked:
     if not isinstance(row, list) or len(row) != len(Booked._fields):
-        raise BadRow(f"booked: the row is not a list of {len(Booked._fields)} items")
+        raise BadRow(f"key booked: the row is not a list of {len(Booked._fields)} items")
     if any(amount is not None and whole(amount) is None for amount in row[2:5]):
-        raise BadRow("booked: an amount is not a whole number")
+        raise BadRow("key booked: an amount is not a whole number")
     return Booked(text_of(row, 0), text_of(row, 1), row[2], row[3], row[4], row[5] is True)

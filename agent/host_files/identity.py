@@ -148,7 +148,7 @@ def _read(path: Path) -> str | None:
     try:
         text = _text(path, LONGEST)
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: contains bytes that are not text instead of a uuid") from error
+        raise ConfigError(f"{path}: contains no uuid, but bytes that are not text") from error
     if text is None:
         return None
     value = _canonical(text)

@@ -39,7 +39,7 @@ class StateKind(enum.Enum):
     record_note: str
 
     def __new__(cls, source: str, has_cloud: bool, writes_records: bool, clock: str, record_note: str) -> Self:  # noqa: FBT001
-        """Return a member; its value is the name of the source in the configuration file."""
+        """Create the enum member of one state source; its value is the name of the source in the configuration file."""
         kind = object.__new__(cls)
         kind._value_ = source
         kind.has_cloud, kind.writes_records = has_cloud, writes_records
@@ -119,9 +119,9 @@ class Instance:
     """One row of ``instances`` with the instance's flavors, NUMA cells and migration context.
 
     ``deleted``: the row is marked as deleted in the database; a row with vm_state ``soft-delete`` is not marked.
-    ``problem`` names the row of the instance that does not parse. With a problem, the agent cannot judge the instance's
-    allocations. ``flavor`` is None if the flavor does not parse. ``compute_id``: the id of the compute node row.
-    ``context``: the MigrationContext of an unfinished move.
+    ``problem`` says which of the instance's rows (in any table) cannot be parsed. Then the agent cannot judge the
+    instance's allocations. ``flavor`` is None if the flavor does not parse. ``compute_id``: the id of the compute node
+    row. ``context``: the MigrationContext of an unfinished move.
     """
 
     uuid: str
@@ -226,7 +226,7 @@ class ComputeHost:
 class Pulse:
     """Heartbeats of the cell's services, and the time ``now`` for computing their ages. All times are naive UTC.
 
-    ``heartbeat`` and ``newest`` have the meaning of ``heartbeat`` and ``newest_heartbeat`` in NovaState.
+    nova's rows are at least as new as ``heartbeat``. ``newest`` is the newest heartbeat of any service.
     """
 
     now: datetime.datetime | None
@@ -240,19 +240,18 @@ class NovaState:
 
     ``nodes``: the live compute node rows of this host. If the caller asked for a compute node's uuid, also the row with
     that uuid, even if the row is deleted or names another host.
-    ``instances``: instances of this host, instances of its migrations, and instances whose uuid is a consumer recorded
-    on this host's provider tree. Deleted and moved instances are included.
-    ``migrations``: migrations of this host and node that are in progress or in error, and migrations whose uuid is a
-    recorded consumer.
+    ``instances``: instances of this host, instances of its migrations, and instances that have allocations on this
+    host's provider tree in Placement. Deleted and moved instances are included.
+    ``migrations``: migrations of this host and node that are in progress or in error, and migrations that have
+    allocations on this host's provider tree.
     ``finished_evacuations``: the newest 100 evacuations away from this host with status ``done`` or ``completed``.
     ``pci_devices``: the rows of the live nodes.
     ``records``: the complete rows of the live nodes. Only a source that can write records fills this field.
     ``now``: the source's clock (naive UTC), for the age of rows. With nova-conductor, ``now`` is the agent's clock.
-    ``heartbeat``: a recent ``last_seen_up`` of the cell's live services (agent/sources/nova/rows.py chooses which). The
-    source reads the heartbeat before the rows or together with them, so the rows are at least as new as the heartbeat.
-    None if no service has ever reported.
-    ``newest_heartbeat``: the newest heartbeat of any service; the agent compares nova-compute's heartbeat with it.
-    ``pulse_at``: the source's clock at the moment when the heartbeats were read, for the age of the heartbeats.
+    ``heartbeat``: a time in the column ``last_seen_up`` of ``services`` that shows how new the rows are: they are at
+    least as new as this time (agent/sources/nova/rows.py chooses it). None if no service has ever reported.
+    ``newest_heartbeat``: the newest ``last_seen_up`` of any service; the agent compares nova-compute's time with it.
+    ``pulse_at``: the time on the source's clock when ``heartbeat`` and ``newest_heartbeat`` were read.
     ``conductor_versions``: the service versions of the cell's nova-conductors; only source ``conductor`` reads them.
     ``unreadable``: one message for each row that does not parse.
     """
@@ -275,7 +274,7 @@ class NovaState:
 
     @property
     def pulse(self) -> Pulse:
-        """The heartbeats and the clock that the source read with them."""
+        """The heartbeats, and the time on the source's clock when the source read them."""
         return Pulse(now=self.pulse_at or self.now, heartbeat=self.heartbeat, newest=self.newest_heartbeat)
 
 
@@ -305,16 +304,16 @@ class StateSign:
     is_settled: bool = True
 
     def changed_since(self, before: StateSign) -> tuple[str, ...]:
-        """Return the names of the parts that both signs have and whose values differ."""
+        """Return the names of the parts that exist in both objects with different values."""
         known = dict(before.parts)
         return tuple(name for name, value in self.parts if name in known and known[name] != value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LightState:
-    """A light read: ``sign`` shows whether rows changed since a full read; each audit reads the other values anew.
+    """The result of a light read: not nova's rows, but a few values (``sign``) that change when the rows change.
 
-    While the sign stays equal, the rows of the last full read are still current (agent/audit/light_or_full.py).
+    While ``sign`` stays equal, the rows of the last full read are still current (agent/audit/light_or_full.py).
     ``service`` and ``now`` have the same meaning as in NovaState.
     """
 
@@ -324,7 +323,7 @@ class LightState:
     pulse: Pulse
 
     def renewed(self, state: NovaState) -> NovaState:
-        """Return ``state``, the last full read, with this read's service, heartbeats and clock."""
+        """Return ``state`` (the last full read) with the service, heartbeats and time of this light read."""
         return dataclasses.replace(
             state,
             service=self.service,

@@ -136,13 +136,13 @@ class SourceStatus:
 
     ``age_s`` is the age in seconds of the source's last successful read: 0 if this audit's read succeeded, None if no
     read has ever succeeded. ``denied``: the source rejected the agent's credentials, so retries do not help.
-    ``behind_s``: for the source of nova's state, the age in seconds of the services' heartbeat that it read. It is None
-    if the age is unknown, and for every other source. ``read``: ``light`` or ``full`` for the source of nova's state
-    (docs/explanation/what-the-cloud-pays.md), None for every other source.
+    ``behind_s`` and ``read`` are None for every source but nova's state. ``behind_s``: the age in seconds of the
+    heartbeat (NovaState) that was read with nova's rows, None if the age is unknown. ``read``: ``full`` if the agent
+    read nova's rows, ``light`` if the agent only checked that they had not changed.
     ``asked``: False if the agent did not try to read the source, because the agent could not read another source;
     ``not_asked_because`` names that source. ``lost_since``: the time (ISO 8601 UTC) of the first of the failed reads in
-    a row, ``losses`` the number of audits in a row that could not read the source. ``reason``: why the read failed, as
-    one word (``failure_reason`` in agent/errors.py).
+    a row. ``losses`` is the number of audits in a row that could not read the source. ``reason``: why the read failed,
+    as one word (``failure_reason`` in agent/errors.py).
     """
 
     name: str
@@ -224,7 +224,7 @@ class HostSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NovaVersions:
-    """The versions of nova's services (column ``services.version``), and the state source from which they were read.
+    """The versions of nova's services (column ``services.version``), and through which [state] source they were read.
 
     ``compute``: the version of this host's nova-compute, None if ``services`` has no row of it. ``conductors``: the
     versions of the cell's nova-conductor services, () if not read.
@@ -257,9 +257,9 @@ class AuditReport:
     ``providers``: the resource providers of the host's tree, with their parents.
     ``own_files_read``: False if a command may not read the agent's state directory, because it does not run as root.
     ``remembered``: in the first audit, the findings that the history file had: an earlier process has reported them.
-    ``boot`` and ``read_until``: the host's boot, and the end of the audit's reads in seconds since this boot. After a
-    crash, the next process learns from both values until when the findings were seen. ``nova_alive_since``: since when
-    audits in a row have found nova-compute alive, as in ``History``.
+    ``boot`` and ``read_until``: the host's boot, and the end of the audit's reads in seconds since this boot. They say
+    when the findings were last seen; after a crash, the next process uses them.
+    ``nova_alive_since``: the first audit of the unbroken series that found nova-compute alive, as in ``History``.
     """
 
     audit_id: str

@@ -63,20 +63,21 @@ AnyReading: TypeAlias = Reading[PlacementView] | Reading[NovaState] | Reading[Ho
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateRead:
-    """How an audit read nova's state. ``why_full``: why it read all rows; empty if a light read (StateSign) was enough.
+    """Whether an audit read all of nova's rows, or only checked that they had not changed (a light read).
 
-    ``sign`` is the light read's StateSign, None without a light read. ``consumers`` are the consumers that the read
-    asked for. ``saw_change``: whether something changed since the last audit, or might have changed.
+    ``why_full``: why the audit read all rows; empty if a light read was enough. ``sign`` is the result of the light
+    read, None without a light read. ``consumers``: the uuids whose rows the audit asked for. ``saw_change``: whether
+    something changed since the last audit, or might have changed.
     """
 
-    why_full: str = "no light read was made"
+    why_full: str = "the agent did not check whether the rows had changed"
     sign: StateSign | None = None
     consumers: frozenset[str] = frozenset()
     saw_change: bool = False
 
     @property
     def is_light(self) -> bool:
-        """Whether the state's rows are those of an earlier audit's full read."""
+        """Whether the audit read no rows of nova and uses the rows that an earlier audit read."""
         return not self.why_full
 
 
@@ -85,7 +86,7 @@ class Snapshot:
     """The facts that one audit decides on.
 
     ``store``: the file system or volume group that DISK_GB counted last, None if the agent remembers none.
-    ``state_read``: how the audit read ``nova``.
+    ``state_read``: whether the audit read all of nova's rows or only checked that they had not changed.
     """
 
     placement: Reading[PlacementView]

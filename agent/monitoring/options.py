@@ -11,7 +11,7 @@ from agent.monitoring.address import Address
 class HealthOptions:
     """[healthcheck]: the ``addresses`` to serve, and for how long an answer is valid.
 
-    A check that no audit updates expires after ``ttl_s`` seconds (0: never), or after three audit intervals if that is
+    A check expires if no audit updates it for ``ttl_s`` seconds (0: never), or for three audit intervals if that is
     longer. ``cache_control`` is in seconds (0: no header, -1: no-cache).
     """
 

@@ -18,8 +18,8 @@ from agent.traits.base import Wish
 from agent.traits.memory_encryption import CONTEXT, EncryptionModel, models, unknown_because
 
 KIND = "memory-encryption"
-# The names of all kinds of memory encryption. ``models`` returns these names only if the host could be read, but
-# ``knows`` needs them always.
+# The names of all kinds of memory encryption. They are listed here, because the agent must recognize such a child
+# provider even if it could not read the host.
 NAMES = frozenset({"amd_sev", "amd_sev_es", "amd_sev_snp", "intel_tdx"})
 
 
@@ -34,7 +34,7 @@ class MemoryEncryption(NestedFamily):
         return False
 
     def is_configured(self, settings: Settings) -> bool:  # noqa: ARG002
-        """Return True: no option turns the family off; the hardware and the kernel decide which kinds exist."""
+        """Return True: no option turns memory encryption off; the hardware and the kernel decide which kinds exist."""
         return True
 
     def flavor_classes(self, settings: Settings) -> frozenset[str]:  # noqa: ARG002
@@ -49,7 +49,7 @@ class MemoryEncryption(NestedFamily):
         return frozenset({LIBVIRT})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
-        """Return why it is unknown how many guests can use which kind of encryption; None if the numbers are known."""
+        """Return why the agent does not know how many guests can use memory encryption; None if the agent knows."""
         return unknown_because(snapshot.host.value, settings) if snapshot.host.value else None
 
     def knows(self, child: Provider, name: str, settings: Settings) -> bool:  # noqa: ARG002
@@ -69,7 +69,7 @@ class MemoryEncryption(NestedFamily):
         )
 
     def withdrawn(self, snapshot: Snapshot, settings: Settings) -> frozenset[ProviderKey]:
-        """Return the children of the kinds of memory encryption that no guest can use."""
+        """Return the keys of the child providers for memory encryption that no guest can use."""
         return frozenset(_key(model) for model in _models(snapshot, settings) if model.contexts <= 0)
 
     def belongs(
@@ -79,15 +79,16 @@ class MemoryEncryption(NestedFamily):
         snapshot: Snapshot,
         settings: Settings,
     ) -> Mapping[ProviderKey, int] | UnknownChildren:
-        """Return one context on the AMD SEV child, for a consumer whose context is on the root provider.
+        """Return where a consumer's allocation on the root provider belongs: 1 on the child provider for AMD SEV.
 
-        Only an old nova-compute puts contexts on the root. It supports no encryption other than SEV, so the context
-        belongs to the AMD SEV child.
+        Only an old nova-compute puts such allocations on the root, and it supports no memory encryption except AMD SEV.
         """
         for model in _models(snapshot, settings):
             if model.trait == os_traits.HW_CPU_X86_AMD_SEV and model.contexts > 0:
                 return {_key(model): 1}
-        return UnknownChildren("contexts on the root are for AMD SEV, which this host does not offer to guests")
+        return UnknownChildren(
+            "encryption contexts on the root are for AMD SEV, which this host does not offer to guests"
+        )
 
 
 def _models(snapshot: Snapshot, settings: Settings) -> tuple[EncryptionModel, ...]:

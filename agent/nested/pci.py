@@ -141,7 +141,7 @@ def _whole(resource_class: str, total: int, reserved: int) -> Inventory:
 def _wish(offer: Offer, observed: Provider | None) -> Wish:
     """Return the traits to set and to clear: set the devices' traits, clear every other trait of the provider.
 
-    The owner trait is never cleared here: provider_tree/desired.py decides about that trait.
+    The trait AGENT_OWNER is never cleared here: provider_tree/desired.py decides about it.
     """
     before = observed.traits if observed else frozenset()
     return Wish(wanted=offer.traits, unwanted=before - offer.traits - {AGENT_OWNER})
@@ -151,8 +151,8 @@ def _kept(view: PciView) -> Iterable[Nested]:
     """Yield a child for each device that is gone but allocated, with the allocated amounts and unchanged traits.
 
     If a one-time-use device is used up and not allocated, its provider stays as it is, and no child is yielded. A
-    provider.yaml file may have added classes to the provider. If only such classes are allocated, the child offers no
-    devices.
+    provider.yaml file may have added classes to the provider. If only these added classes are allocated, the child has
+    no inventory.
     """
     for name, provider in view.gone.items():
         held = view.held(provider)

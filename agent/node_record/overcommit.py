@@ -69,7 +69,7 @@ def over_commit(host: HostFacts, files: Iterable[DiskFile]) -> OverCommit:
     return _over_commit(host.domains, host.odd_domains, tuple(files))
 
 
-# Cached: while nothing on the host changes, the files are not measured again and the last result stays right.
+# Cached: with the same domains and the same disk files, the last result still holds.
 @for_equal_arguments
 def _over_commit(
     domains: tuple[Domain, ...], odd_domains: tuple[OddDomain, ...], files: tuple[DiskFile, ...]

@@ -77,12 +77,12 @@ def record_plan(
 
 
 def _other_row(state: NovaState, root_uuid: str, node: str, stored: NodeRecord | None) -> str | None:
-    """Return why this record must not be written (it would duplicate or replace another row), else None."""
+    """Return why the agent must not write to ``compute_nodes`` (another row would be duplicated or lost), else None."""
     for row in state.nodes:
         if row.deleted:
             continue
         if row.uuid == root_uuid and stored is None:
-            return f"row {row.id} has this host's uuid, but the record was not read in full"
+            return f"row {row.id} has this host's uuid, but the agent did not read all columns of this row"
         if row.uuid != root_uuid and (row.host, row.hypervisor_hostname) == (state.host, node):
             return f"row {row.id} has this host and node name, but another uuid: {row.uuid}"
     return None
@@ -102,7 +102,7 @@ def _identity(settings: Settings, state: NovaState, root_uuid: str, node: str, s
 
 
 def _ratio(policy: RatioPolicy, stored: float | None) -> float:
-    """Return the configured ratio, else the stored ratio, else the initial ratio; 0.0 counts as unset (scenario 67)."""
+    """Return the configured allocation ratio, else the stored one, else the initial one; 0.0 counts as unset."""
     return policy.configured or stored or policy.initial
 
 

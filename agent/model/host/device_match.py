@@ -39,7 +39,7 @@ class IdleSpec:
 
 
 # The result is cached: several parts of each audit call this function, and the devices seldom change. Without the
-# cache, each call would take 10 ms for 512 PCI functions and 36 entries.
+# cache, each call would take 10 ms for 512 PCI functions and 36 specs.
 @for_equal_arguments
 def matched(devices: tuple[PciDevice, ...], specs: tuple[DeviceSpec, ...]) -> tuple[Match, ...]:
     """Return the devices to which a spec applies, sorted by address."""
@@ -78,7 +78,7 @@ def _writable(devices: Iterable[PciDevice]) -> list[PciDevice]:
 def _places(devices: Iterable[PciDevice]) -> Mapping[str, str]:
     """Map the names of network devices to their PCI addresses.
 
-    The result also has the physical function of each virtual function in ``devices``.
+    A virtual function in ``devices`` adds the name and address of its physical function.
     """
     places: dict[str, str] = {}
     for device in devices:

@@ -269,7 +269,10 @@ def test_if_pcpu_is_allocated_instead_of_the_requested_vcpu_the_finding_says_so(
     chosen = settings(cpu_shared_set=(0, 1, 2, 3), cpu_dedicated_set=(4, 5, 6, 7))
     said = {f.resource_class: (f.expected, f.actual) for f in decided(world, chosen).findings if "differs" in f.code}
     assert said == {
-        "VCPU": (f"2 VCPU for instance {I1}", "Placement records nothing; instead, Placement records 2 PCPU"),
+        "VCPU": (
+            f"2 VCPU for instance {I1}",
+            "Placement records nothing; Placement records other classes instead: 2 PCPU",
+        ),
         "PCPU": (f"no PCPU for instance {I1}; instead, this instance was promised 2 VCPU", "Placement records 2 PCPU"),
     }
 
@@ -281,7 +284,7 @@ def test_if_vcpu_is_allocated_instead_of_the_requested_pcpu_the_finding_says_so(
     world = snapshot(nova=state(instance(flavor=dedicated)), libvirt=guest, placement=held)
     chosen = settings(cpu_shared_set=(0, 1, 2, 3), cpu_dedicated_set=(4, 5, 6, 7))
     said = {f.resource_class: f.actual for f in decided(world, chosen).findings if f.code == "allocation-differs"}
-    instead = "Placement records nothing; instead, Placement records 2 VCPU"
+    instead = "Placement records nothing; Placement records other classes instead: 2 VCPU"
     assert said == {"PCPU": instead, "VCPU": "Placement records 2 VCPU"}
 
 

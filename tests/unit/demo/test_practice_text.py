@@ -12,9 +12,13 @@ from agent.render.layout import PLAIN
 @pytest.mark.parametrize(
     ("missing", "promise", "told"),
     [
-        ((), "every printed command works", None),
-        (("openstack",), "each printed `stocktake` command works", "openstack is not installed here"),
-        (("openstack", "nova-manage"), "each printed `stocktake` command works", "openstack and nova-manage are not "),
+        ((), "all commands in that output work", None),
+        (("openstack",), "the `stocktake` commands in that output work", "openstack is not installed here"),
+        (
+            ("openstack", "nova-manage"),
+            "the `stocktake` commands in that output work",
+            "openstack and nova-manage are ",
+        ),
     ],
 )
 def test_the_introduction_of_the_demo_names_client_programs_that_are_missing(missing, promise, told):

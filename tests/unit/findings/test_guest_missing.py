@@ -39,7 +39,8 @@ def test_the_finding_names_the_instance_and_the_resources_that_nova_counts():
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == (
-        f"a guest for instance {I1} (i1), which is promised 1 GiB of DISK_GB, 128 MiB of MEMORY_MB, 1 VCPU"
+        f"a guest for instance {I1} (i1); nova's database gives the instance "
+        "1 GiB of DISK_GB, 128 MiB of MEMORY_MB, 1 VCPU"
     )
     assert found.actual == "libvirt has no domain with the instance's uuid"
     assert found.facts == (("vm_state", "stopped"),)

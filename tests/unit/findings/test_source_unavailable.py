@@ -140,7 +140,7 @@ def test_a_domain_that_cannot_be_parsed_is_reported():
     (found,) = findings(snapshot(libvirt=dataclasses.replace(host(), odd_domains=(odd,))), CODE)
     assert found.actual == (
         f"domain {uuid('odd')} (odd): <vcpu> is missing; "
-        "the guest's use is unknown, so the agent lowers no reserved amount"
+        "the amounts that the guest uses are unknown, so the agent lowers no reserved amount in Placement"
     )
 
 

@@ -107,7 +107,9 @@ def test_s62_a_record_with_this_name_and_another_uuid_blocks_only_record_writes(
 def test_a_node_record_that_was_only_partly_read_is_not_created_again():
     plan = decision(snapshot(nova=conductor(nodes=(node(7),)), libvirt=about())).plan
     assert plan.records == ()
-    assert [h.why for h in plan.held_back] == ["row 7 has this host's uuid, but the record was not read in full"]
+    assert [h.why for h in plan.held_back] == [
+        "row 7 has this host's uuid, but the agent did not read all columns of this row"
+    ]
 
 
 @pytest.mark.parametrize("before", [None, 7])
