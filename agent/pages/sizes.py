@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from agent.text.amounts import number_text
 
 #: The sentence that tells a page's reader in which unit the page shows a size.
-RULE = "sizes are in GiB, from 8192 GiB on in TiB, below 1 GiB in MiB"
+RULE = "sizes are in GiB; sizes below 1 GiB are in MiB, sizes of 8192 GiB or more are in TiB"
 FIRST_CLASSES = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")
 _MIB, _GIB, _TIB = 1 << 20, 1 << 30, 1 << 40
 _TIB_FROM = 8192 * _GIB

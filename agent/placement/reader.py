@@ -95,10 +95,10 @@ class TreeReader:
         self._client.forget()
 
     def orphans(self, view: PlacementView, uuids: frozenset[str]) -> PlacementView:
-        """Return ``view`` plus the trees of the orphaned compute nodes ``uuids``, which libvirt does not report.
+        """Return ``view`` with the provider trees of more compute nodes (``uuids``), which libvirt does not report.
 
-        Allocations never come from the cache. An unchanged tree without allocations takes one request. Raises
-        PlacementError.
+        Allocations are always read anew. For a tree without allocations that has not changed since the last read, one
+        request is enough. Raises PlacementError.
         """
         if not uuids:
             return view
@@ -208,7 +208,7 @@ def _tree(
     last: Iterable[_Known],
     fresh_allocations: bool,  # noqa: FBT001 - the request's own field
 ) -> tuple[list[_Known], bool]:
-    """Return the providers in the order of the list, and whether no allocations are taken from the cache."""
+    """Return the providers in the order of ``tree``, and True if all allocations are new (none from the cache)."""
     known = {before.provider.uuid: before for before in last}
     providers, fresh, entries = [], True, 0
     for provider in tree:
@@ -272,11 +272,11 @@ class _Parts:
 
 
 def _read(client: PlacementClient, provider: Provider) -> _Known:
-    """Return one provider with all its parts. Parts of an older generation than the newest are read once more.
+    """Return one provider with inventories, traits, aggregates and allocations. Each of these parts has a generation.
 
-    If the generations still differ, because another client keeps writing, the returned provider has the lowest of them.
-    This generation is out of date, so a write with it fails with a conflict, and the next view reads the provider
-    again.
+    If the generations differ, the outdated parts are read once more. If they still differ, because another client keeps
+    writing, the returned provider has the lowest generation. A write with this generation fails with a conflict, and
+    the next view reads the provider again.
     """
     uuid = provider.uuid
     parts = _Parts(

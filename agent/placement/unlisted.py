@@ -24,9 +24,9 @@ Listed = tuple[Provider, tuple[Allocation, ...]]
 
 
 def read_unlisted(client: PlacementClient, listed: Iterable[Listed]) -> tuple[UnlistedUsage, ...]:
-    """Return the unlisted usage of the providers, sorted, with one request for each provider that has inventory.
+    """Return usage that Placement counts without listing its allocation, sorted; one request per provider.
 
-    A provider without inventory has no allocations. Raises PlacementError.
+    Providers without inventory are left out, because they have no allocations. Raises PlacementError.
     """
     found = [each for provider, held in listed if provider.inventories for each in _of(client, provider, held)]
     return tuple(sorted(found, key=lambda each: (each.provider_uuid, each.resource_class)))
@@ -41,7 +41,7 @@ def _of(client: PlacementClient, provider: Provider, held: Iterable[Allocation])
 
 
 def difference(provider_uuid: str, used: Amounts, held: Iterable[Allocation]) -> Iterator[UnlistedUsage]:
-    """Yield one UnlistedUsage for each class of which Placement counts more than the listed allocations add up to."""
+    """Yield one UnlistedUsage for each class whose usage in Placement exceeds the sum of the listed allocations."""
     listed: dict[str, int] = defaultdict(int)
     for allocation in held:
         listed[allocation.resource_class] += allocation.amount

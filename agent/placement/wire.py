@@ -389,6 +389,6 @@ def _odd(what: str, why: str, value: object) -> PlacementUnavailable:
 def _shape(value: object) -> str:
     if isinstance(value, str | int | float | None):
         return (
-            repr(value)[:60] if not isinstance(value, int) else f"{type(value).__name__} of {value.bit_length()} bits"
+            repr(value)[:60] if not isinstance(value, int) else f"{type(value).__name__} with {value.bit_length()} bits"
         )
     return type(value).__name__

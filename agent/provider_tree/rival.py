@@ -23,17 +23,17 @@ from agent.model.placement import Inventory, Provider
 from agent.model.settings import Role, Settings
 
 MAX_STRIKES = 2
-# nova-compute counts as silent after this fraction of service_down_time. Without this tolerance (service_down_time: a
-# minute), two audits that run 59.8 s apart would not suffice, and the agent would wait for a third audit.
+# nova-compute counts as silent after this fraction of service_down_time. For example, service_down_time is 60 s, and
+# two audits run 59.8 s apart. Without this tolerance the agent would have to wait for a third audit.
 ENOUGH = 0.95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rival:
-    """Why the agent does not write the root, and what the operator can do about it.
+    """Why the agent does not write the host's root provider, and what the operator can do about it.
 
-    ``overwrote``: whether the reason is that another writer changed what this agent wrote. Only the process that wrote
-    remembers its write, so only this process can notice the change. ``kind`` is WAIT if the operator need not act.
+    ``overwrote``: True if another writer changed what this agent wrote. Only the process that wrote remembers its
+    write, so only this process can notice the change. ``kind`` is WAIT if the operator need not act.
     """
 
     why: str
@@ -124,10 +124,10 @@ def silence(before: Silence | None, root: Provider | None, state: NovaState | No
 
 
 def alive_since(before: int | None, state: NovaState | None, settings: Settings, at: int) -> int | None:
-    """Return since when audits in a row have found nova-compute alive, in seconds since boot; None if it is not alive.
+    """Return when the unbroken series of audits began that found nova-compute alive; None if it is not alive.
 
-    ``before`` is the result of the previous audit, ``at`` the time of this audit's read. If this audit did not read
-    nova's rows, the result is None, because nova-compute may have started again in the meantime.
+    Times are in seconds since the host's boot. ``before`` is the result of the previous audit, ``at`` the time of this
+    audit's read. An audit that did not read nova's rows breaks the series, because it did not see nova-compute alive.
     """
     if state is None or not is_alive(state, settings):
         return None
@@ -154,8 +154,8 @@ def is_alive(state: NovaState, settings: Settings) -> bool:
     # forced_down does not count: an operator sets it through nova's API, and nova-compute may still run and write.
     service = state.service
     seen = (service.last_seen_up or service.created_at) if service else None
-    # The newest heartbeat of any service in the same read serves as the present time: a lagging database replica delays
-    # both heartbeats alike, whereas this host's clock could be a minute ahead of them.
+    # Compare nova-compute's heartbeat with the newest heartbeat of any service, not with this host's clock. A database
+    # replica that lags a minute behind delays all heartbeats alike, but not the clock.
     clock = state.newest_heartbeat or state.heartbeat or state.now
     if seen is None or clock is None:
         return False
@@ -186,11 +186,11 @@ def _shown(inventory: Inventory | None) -> str:
 
 
 def without_foreign_ratios(root: Provider, written: WrittenProvider | None) -> Provider:
-    """Return the root with the agent's last ratio in every inventory that another writer replaced as a whole.
+    """Return the root without allocation ratios that another writer most likely set by accident.
 
-    The caller reads ratios from the result. A ratio that changed together with the total, min_unit, max_unit or
-    step_size is most likely only the other writer's default. A ratio that changed without them was set by an
-    operator and is kept.
+    If another writer also changed the total, min_unit, max_unit or step_size of an inventory, its ratio is most likely
+    only that writer's default: the result has the agent's last ratio. If only the ratio changed, an operator set it:
+    the result keeps it.
     """
     written_before = {i.resource_class: i for i in (written.inventories if written else ())}
     read = tuple(_with_own_ratio(i, written_before.get(i.resource_class)) for i in root.inventories)
@@ -211,13 +211,13 @@ def judged(written: WrittenProvider | None, root: Provider | None, wanted: Desir
     """Return ``written`` with the number of strikes: audits in a row that found the agent's inventory overwritten.
 
     A change by another writer is a strike only if it contradicts what the agent wants now. A ratio that an operator
-    sets through the API is kept and is not a strike. Once the count is MAX_STRIKES, only a restart or SIGHUP resets it:
-    an audit without a new change proves nothing, because the other writer may only pause.
+    sets through the API is kept and is not a strike. Once the count is MAX_STRIKES, only a restart or SIGHUP resets it.
+    An audit without a new change does not, because the other writer may write again later.
     """
     if written is None or written.strikes >= MAX_STRIKES:
         return written
-    # Another client deleted the root. A deletion does not count as a strike, and a root that the agent creates again
-    # starts with 0 strikes.
+    # Another client deleted the root provider. Only overwritten inventories count as strikes, not a deletion. For a
+    # root that the agent creates again, the count begins at 0.
     if root is None:
         return None
     frozen = frozenset(f.name for f in wanted.frozen)
@@ -227,7 +227,7 @@ def judged(written: WrittenProvider | None, root: Provider | None, wanted: Desir
 
 
 def remembered(before: WrittenProvider | None, wanted: DesiredProvider) -> WrittenProvider:
-    """Return the agent's writes to the root that Placement acknowledged; the next audit compares the root with them."""
+    """Return the values that the agent has written to the root provider, for a comparison in the next audit."""
     return WrittenProvider(
         provider_uuid=wanted.uuid,
         inventories=wanted.inventories,

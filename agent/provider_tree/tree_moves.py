@@ -90,8 +90,8 @@ def _unmakeable(provider: DesiredProvider, parents: _Parents, searched_for: froz
     if not provider.name:
         return "the node's name is not known"
     if provider.parent_uuid is None:
-        # The list of this host's tree does not show the roots of other trees. If such a root existed and the agent
-        # tried to create it, Placement would answer 409 in every audit. So the agent must first search for the root.
+        # Perhaps this root provider exists already, outside of the tree that the agent has read. Then Placement would
+        # answer 409 whenever the agent tries to create it. So the agent must first search Placement for it.
         return None if provider.uuid in searched_for else "the agent has not searched Placement for this provider yet"
     return None if provider.parent_uuid in parents else f"the planned parent {provider.parent_uuid} does not exist"
 

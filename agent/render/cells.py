@@ -32,7 +32,7 @@ def flat_cell(value: object) -> object:
 
 
 def table_cell(value: object) -> str:
-    """Return the value as the text of a cell, for a table of chosen columns."""
+    """Return the value as the text of a table cell, for people: for example "yes" for True."""
     match value:
         case None:
             return NOT_KNOWN

@@ -20,9 +20,8 @@ from agent.render.layout import PLAIN, UNLIMITED, Block, Column, Grid, Kind, Lin
 from agent.render.table_fit import GAP, Fitted, fitted
 from agent.text.wording import printable
 
-# Matches phrases inside which a line must not break: a command in quotes, an option with its group, the words of a
-# command line, a finding's code with its id, a state with its age, a field with its value, a change, a number with its
-# noun.
+# Matches phrases that must stay on one line: `a command`, "[group] option = value", "--option value", a finding's code
+# with its id, "confirmed, 5 minutes", "max_unit 48", "4 -> 8", "8 VCPU".
 _GLUED = re.compile(
     r"""`[^`]*`|"(?:stocktake|openstack)\ [^"]*"|\[[A-Za-z0-9_.-]+\]\ [a-z0-9_]+(?:\ =\ \S+)?|--[a-z][a-z-]*\ (?!--)\S+
     |[a-z-]+\ \[[0-9a-f]{8}\]|(?:seen|confirmed|unknown),\ (?:new|\d+\ [a-z]+)|\b[a-z]+_[a-z]+\ -?\d[\d.]*|\S+\ ->\ \S+
@@ -49,7 +48,7 @@ def drawn(blocks: Iterable[Block], look: Look = PLAIN) -> str:
 
 
 class _Pen:
-    """Draws blocks with a ``Console`` of the library rich that writes to a string."""
+    """Draws blocks into a string, with the class ``Console`` of the library ``rich``."""
 
     def __init__(self, look: Look) -> None:
         self._look = look
@@ -153,13 +152,13 @@ class _Pen:
 
 def _cell(column: Column, cell: str) -> Text:
     style = _STYLES[tone_of(cell)] if column.toned else ""
-    # overflow="ignore" shows a word whole even if it is longer than its column. The text carries the setting, because
-    # ``wrap`` with the argument overflow="ignore" would not wrap at all.
+    # With overflow="ignore", rich shows a word whole even if the word is longer than its column. Set this on the Text
+    # object: as an argument of rich's method ``wrap``, overflow="ignore" would turn off all wrapping.
     return Text.assemble((_glued(cell), style), overflow="ignore")
 
 
 def _glued(text: str) -> str:
-    """Return the text with _GLUE for each blank inside a phrase that _GLUED matches, so that no line breaks there."""
+    """Replace each blank by _GLUE inside the phrases that _GLUED matches, so that each phrase stays on one line."""
     return _GLUED.sub(lambda found: found[0].replace(" ", _GLUE), text)
 
 

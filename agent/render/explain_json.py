@@ -45,10 +45,10 @@ def _of_class(explanation: ClassExplanation) -> Document:
 
 
 def _book(book: Book) -> Document:
-    """Return one book (promised, held or recorded).
+    """Return the promised, held or recorded amount of a class as a document.
 
-    ``not_counted`` is the reason why the agent does not keep this book. For the rows with a known exact size,
-    ``size_bytes`` is the sum of the exact sizes, and ``rounded_up`` is the sum of the amounts.
+    ``not_counted`` is the reason why the agent does not compute this amount. ``size_bytes`` and ``rounded_up`` are sums
+    over the consumers with an exact size in bytes. ``rounded_up``: each size is rounded up to whole GiB.
     """
     return {
         "amount": book.amount,

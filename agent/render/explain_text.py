@@ -59,7 +59,7 @@ class Detail(enum.Enum):
 
 
 def explanation_blocks(explanation: Explanation, detail: Detail = Detail.BRIEF) -> Iterator[Block]:
-    """Yield the whole text. SOURCES adds a line for each consumer, with the place where the agent read the amount."""
+    """Yield the whole text. With ``detail`` SOURCES, the text also says for each consumer where the amount was read."""
     if isinstance(explanation, ClassExplanation):
         yield from _of_class(explanation, detail)
     else:
@@ -91,7 +91,10 @@ def _of_class(explanation: ClassExplanation, detail: Detail) -> Iterator[Block]:
 
 
 def _sums(explanation: ClassExplanation) -> Line:
-    """Return the first line: ``VCPU on NODE: recorded 24 of 192, promised 16, held 16 -> 8 recorded too much``."""
+    """Return the first line: ``VCPU on NODE: recorded 24 of 192, promised 16, held 16 -> 8 recorded too much``.
+
+    Placement's allocations are recorded, nova's database promises, and the guests on the host hold.
+    """
     scope, name = explanation.scope, explanation.resource_class
     shown = [row.wanted or row.recorded for row in scope.inventory]
     capacity = sum(inventory.capacity for inventory in shown if inventory)
@@ -111,7 +114,7 @@ def _sum(name: str, book: Book) -> str:
 
 
 def _wrong(explanation: ClassExplanation) -> str:
-    """Return the first line's end: ``-> 8 recorded too much, 4 missing in Placement``; "" if no fault is known."""
+    """Return what is wrong with Placement's allocations: ``-> 8 recorded too much, 4 missing in Placement``, or ""."""
     name = explanation.resource_class
     amounts = ((explanation.wasted, "recorded too much"), (explanation.missing, "missing in Placement"))
     found = [f"{beside_its_class(name, value)} {words}" for value, words in amounts if value]
@@ -119,17 +122,17 @@ def _wrong(explanation: ClassExplanation) -> str:
 
 
 def _exactly(book: Book) -> str:
-    """Return a text with the exact size of the book's amount.
+    """Return a text with the exact size in bytes of the promised, held or recorded amount; "" if no size is known.
 
-    Each consumer's amount is rounded up to whole GiB, so the exact size may be smaller: ten small volumes that take
-    3 GiB together count as 10 GiB. If only some rows have a size, the text names the amount of these rows.
+    Each consumer's amount is rounded up to whole GiB, so the exact size may be smaller: ten volumes of 0.3 GiB count as
+    10 GiB. If only some consumers have an exact size, the text says how many GiB these consumers have.
     """
     exact: Exact | None = book.exact
     if exact is None:
         return ""
-    of = "" if exact.amount == book.amount else f" of {exact.amount} GiB of this amount"
+    known = "the exact size is" if exact.amount == book.amount else f"{exact.amount} GiB have an exact size, together"
     size = f"{exact.size_bytes / _GIB:.3f} GiB ({exact.size_bytes} bytes)"
-    return f"{book.name}: the exact size{of} is {size}; each consumer's amount is rounded up to whole GiB"
+    return f"{book.name}: {known} {size}; each consumer's amount is rounded up to whole GiB"
 
 
 def _why_no_inventory(name: str, scope: AuditReport) -> str:
@@ -215,7 +218,7 @@ def _terms(row: InventoryRow, shown: Inventory) -> str:
 
 def _free(name: str, row: InventoryRow, shown: Inventory) -> tuple[str, str]:
     if row.free is None or row.used is None:
-        return NOT_KNOWN, "free is not known: the recorded amounts could not be read"
+        return NOT_KNOWN, "the free amount is not known: Placement's allocations could not be read"
     warning = "; negative: more is recorded than this host offers" if row.free < 0 else ""
     return cell(name, row.free), f"free = {number_text(shown.capacity)} capacity - {row.used} recorded{warning}"
 
@@ -235,7 +238,7 @@ def _held_by_placement(wanted: Inventory, row: InventoryRow) -> str:
 
 
 def _sources(rows: Sequence[LedgerRow]) -> Iterator[Block]:
-    """Yield two lines for each row: the consumer's amounts in the books, and where the agent read the amounts."""
+    """Yield two lines per row: the amounts in Placement, nova and on the host, and where the agent read them."""
     if rows:
         yield ""
         yield "consumers:"
@@ -312,13 +315,15 @@ def _meanings(explanation: ConsumerExplanation) -> Iterator[str]:
     missing = sorted(
         {(book, sources) for row in rows for book, sources in explanation.unread[row.resource_class].items()}
     )
-    yield from (f"- in {book}: not known, because sources were {_not_read(sources)}" for book, sources in missing)
+    yield from (
+        f"- in column {book}: not known, because sources were {_not_read(sources)}" for book, sources in missing
+    )
 
 
 def _nowhere(unread_books: Unread) -> str:
-    """Return the line about a consumer that has no amount in any of the three books (promised, held, recorded).
+    """Return the line about a consumer without any amount in nova's database, on the host and in Placement.
 
-    If a book could not be read completely, the line names the book and its unreadable sources.
+    If one of them could not be read completely, the line names its unreadable sources.
     """
     if not unread_books:
         return "this consumer is in none of this host's three books (promised, held, recorded)"

@@ -39,7 +39,7 @@ def in_reading_order(findings: Iterable[Document], names: Mapping[str, str]) -> 
 
 
 def names_in(ledger: Iterable[LedgerRow]) -> dict[str, str]:
-    """Return {uuid: name} of the ledger's consumers. The evidence of findings may lack some of these names."""
+    """Return {uuid: name} of the consumers in these rows."""
     return {row.consumer_uuid: row.consumer_name for row in ledger if row.consumer_uuid and row.consumer_name}
 
 
@@ -55,6 +55,6 @@ def names_of(report: AuditReport) -> dict[str, str]:
 
 
 def names_in_evidence(findings: Iterable[Document]) -> dict[str, str]:
-    """Return consumers' names by uuid, from the evidence of findings, for callers without a ledger."""
+    """Return {uuid: name} of the consumers in the evidence of these findings (JSON documents)."""
     claims = (claim for finding in findings for claim in finding["evidence"])
     return {claim["consumer_uuid"]: claim["consumer_name"] for claim in claims if claim["consumer_name"]}

@@ -1,4 +1,4 @@
-"""Render writes of compute node records as a document and in words. Pure: no I/O."""
+"""Show the agent's changes of nova's compute node records as JSON documents and as text. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def record_words(node: str, changed: list[str]) -> str:
 
 
 def record_text(write: RecordWrite) -> str:
-    """Return one write as text for a log line: "record UUID: save NODE: vcpus, memory_mb"."""
+    """Return one write as text for a log line: "compute node record UUID: save NODE: vcpus, memory_mb"."""
     document = record_document(write)
     what = document["kind"].removesuffix("-compute-node")
     changed = document["changed"] if isinstance(write, SaveComputeNode) else []
-    return f"record {write.record.uuid}: {what} {record_words(document['node'], changed)}"
+    return f"compute node record {write.record.uuid}: {what} {record_words(document['node'], changed)}"
 
 
 def _plain(value: object) -> object:

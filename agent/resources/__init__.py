@@ -29,5 +29,5 @@ if sum(len(resource.classes) for resource in BUILTIN) != len(OWNED_CLASSES):
 
 
 def owned(resource_class: str) -> bool:
-    """Return whether a module of BUILTIN decides this resource class on the root provider."""
+    """Return whether a module of BUILTIN decides the root provider's inventory of this resource class."""
     return any(resource.owns(resource_class) for resource in BUILTIN)

@@ -53,7 +53,7 @@ def fields_of(condition: Condition) -> dict[str, Any]:
 
 
 def sections(condition: Condition, now: str) -> tuple[tuple[str, str], ...]:
-    """Return (title, text) of each section; ``now`` is ISO 8601 UTC. The texts contain no control characters."""
+    """Return (title, text) of each section of the state dump, without control characters; ``now`` is ISO 8601 UTC."""
     report = condition.report
     bodies = {
         "Audit queue": condition.waiting,

@@ -16,7 +16,7 @@ ERROR, WARNING, INFO, DEBUG = levels.ERROR, levels.WARNING, levels.INFO, levels.
 
 
 class Logger(enum.Enum):
-    """The loggers of the agent's own lines. An operator can filter by the subject of a line."""
+    """The names of the agent's loggers. Each logger has one subject, so an operator can filter the log by subject."""
 
     FINDING = "stocktake.finding"
     SOURCE = "stocktake.source"

@@ -36,8 +36,8 @@ def change_lines(
 ) -> tuple[Line, ...]:
     """Return a line for each change.
 
-    The keys of ``before`` and ``subjects`` are finding ids: ``before`` has the findings as last reported, ``subjects``
-    texts that say what each finding is about.
+    The keys of ``before`` and ``subjects`` are finding ids. ``before`` has the findings as last reported. The texts in
+    ``subjects`` say what each finding is about.
     """
     return tuple(
         _gone_line(change.seen, change.gone, subjects.get(change.seen.finding.id))

@@ -139,7 +139,7 @@ def views(summary: HostSummary) -> tuple[Line, ...]:
         "used_disk": summary.used_disk_gib,
     }
     words = {name: "unknown" if value is None else value for name, value in known.items()}
-    # Like nova, log no line about usable vcpus if the host has none, because all CPUs are dedicated.
+    # If all CPUs are dedicated, the host has no usable vcpus. Then log no line about usable vcpus, like nova.
     usable = (events.USABLE_VCPUS,) if summary.total_vcpus else ()
     texts = (events.HYPERVISOR_VIEW, *usable, events.FINAL_VIEW)
     return tuple(Line(event=text, fields={}, words=words) for text in texts)

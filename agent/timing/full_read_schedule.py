@@ -3,7 +3,7 @@
 Placement does not increase a generation when an allocation is removed, so the agent reads allocations again every k
 audits (k is ``full_read_every``). Inventories, traits and aggregates cannot change without a new generation, but an
 equal generation may still mislead: after Placement's database is restored from a backup, a generation that the agent
-knows occurs a second time; and a proxy may return an old response. So the agent reads everything again every 10 k
+knows occurs a second time; and a proxy may return an old response. So the agent reads everything again every 10 x k
 audits. The host's identity selects these audits, so that hosts that start together do not read together. Pure: no I/O.
 """
 
@@ -39,7 +39,7 @@ def turn(root_uuid: str, audit: int, every: int) -> Turn:
 
 
 def overdue(its: Turn, audits_since: int, every: int) -> Turn:
-    """Return the scheduled turn ``its``, but EVERYTHING instead of ALLOCATIONS if the agent has missed a full read.
+    """Return EVERYTHING if the schedule (``its``) says ALLOCATIONS and the agent missed a full read; else ``its``.
 
     ``audits_since`` is the number of audits since the last full read. The agent makes up for a missed full read only at
     the next scheduled read of allocations: after an outage a whole fleet must not read everything at the same time.
@@ -48,7 +48,7 @@ def overdue(its: Turn, audits_since: int, every: int) -> Turn:
 
 
 def audits_to_turn(root_uuid: str, audit: int, every: int) -> int:
-    """Return after how many audits the next scheduled read follows audit number ``audit``: 1 to ``every``."""
+    """Return how many audits later than audit number ``audit`` the next scheduled read is: 1 to ``every``."""
     return every - (audit + _offset(root_uuid, every)) % every
 
 

@@ -1,7 +1,7 @@
 """HW_CPU_HYPERTHREADING: whether any core of the host has more than one logical CPU.
 
-The family does not read ``threads`` of libvirt's host CPU, because libvirt does not guarantee the value. While power
-management has switched off a dedicated CPU, libvirt lists no siblings of that CPU: a missing sibling proves nothing.
+The agent does not read ``threads`` of libvirt's host CPU, because libvirt does not guarantee the value. A missing
+sibling proves nothing: libvirt lists no siblings of a dedicated CPU that power management has switched off.
 """
 
 from __future__ import annotations

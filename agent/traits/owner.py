@@ -1,8 +1,8 @@
 """COMPUTE_NODE, and the trait that names the root provider's owner.
 
-In every audit this family asks to clear OWNER_NOVA. The agent clears the trait only in a takeover that the operator
-requested. In any other case the check for another writer (provider_tree/rival.py) stops all writes to a provider with
-OWNER_NOVA, so the trait stays.
+This module asks in every audit for OWNER_NOVA to be cleared. But while a provider has OWNER_NOVA, the check for another
+writer (provider_tree/rival.py) stops all writes to the provider, except in a takeover that the operator requested. So
+only such a takeover clears OWNER_NOVA.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ _TRAIT = "COMPUTE_REMOTE_MANAGED_PORTS"
 
 
 def wish(snapshot: Snapshot, settings: Settings) -> Wish:
-    """Set or clear the trait; if no spec is tagged, clear the trait without reading the devices."""
+    """Set the trait if the host offers such a device, else clear the trait."""
     if not any(_is_remote(spec) for spec in settings.pci.specs):
         return wish_of({_TRAIT: False})
     host = snapshot.host.value

@@ -26,9 +26,9 @@ _ORDER = {constraint: number for number, constraint in enumerate(Constraint)}
 def why(request: ResourceRequest, offered: OfferedProviders) -> Answer:
     """Return, for each offered tree, whether the request fits, and the obstacles in the order of the checks.
 
-    Trees that fit come first, then trees that have all classes, then the other trees; in each of these parts, trees
-    with fewer obstacles come first. If the agent read only this host's tree and the providers that share resources with
-    it, the answer also has the trees of these sharing providers, if the agent has read their roots.
+    Trees that fit come first, then trees that have all requested classes, then the other trees; in each of these parts,
+    trees with fewer obstacles come first. If the agent read only this host's tree, the answer also has the trees of the
+    providers that share resources with this host. Trees without a root in ``offered`` are left out.
     """
     answers = [_answer(request, tree) for tree in trees_of(offered.providers)]
     return Answer(request=request, trees=tuple(sorted(answers, key=_distance)))
@@ -53,9 +53,9 @@ def _answer(request: ResourceRequest, tree: OfferedTree) -> TreeAnswer:
 def _obstacles(request: ResourceRequest, tree: OfferedTree) -> tuple[Obstacle, ...]:
     """Return the obstacles that the request has in this tree.
 
-    First, the root and each group are judged on their own. If they have obstacles, the result also contains the
-    required traits that no provider has, because these traits would still be missing after all other changes. If they
-    have no obstacle, all groups are judged together.
+    First, the function checks the request's demands on the root, and each group of the request separately. If it finds
+    obstacles, the result also contains the required traits that no provider has, because these traits would still be
+    missing after all other changes. If it finds none, it checks all groups together.
     """
     found = root_obstacles(request.root_required, request.root_forbidden, tree)
     by_group = [slots_of(group, tree) for group in request.groups]

@@ -66,10 +66,10 @@ def _group(group: RequestGroup) -> Document:
 
 
 def _tree(report: WhyReport, tree: TreeAnswer) -> Document:
-    """Return the answer of one tree.
+    """Return the answer about one provider tree as a document.
 
-    ``fits`` says whether Placement would offer the tree. Placement knows nothing of NUMA cells and pages, so this host
-    may refuse a guest although Placement offers the tree. ``refused_by_host`` says whether this is so.
+    ``fits``: whether Placement would offer the tree. ``refused_by_host``: whether this host would refuse the guest
+    although Placement offers the tree. Placement knows nothing of NUMA cells and pages.
     """
     return {
         "root_uuid": tree.root_uuid,

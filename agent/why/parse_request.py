@@ -149,7 +149,7 @@ def _in_capitals(text: str) -> str:
 
 def _forbidden(text: str) -> list[str]:
     if text.startswith("in:"):
-        raise UsageError(f"--forbidden {text}: leave out the prefix in:, because each named trait is forbidden")
+        raise UsageError(f'--forbidden {text}: leave out the prefix "in:", because each named trait is forbidden')
     return _listed("--forbidden", text)
 
 
@@ -280,7 +280,7 @@ def _root_traits(pairs: Pairs) -> tuple[frozenset[str], frozenset[str]]:
     if text is None:
         return frozenset(), frozenset()
     if text.startswith("in:"):
-        raise UsageError("root_required does not accept the prefix in:")
+        raise UsageError('root_required does not accept the prefix "in:"')
     required, forbidden = _traits("root_required", [text])
     names = frozenset(name for some in required for name in some)
     if names & forbidden:

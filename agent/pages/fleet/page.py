@@ -54,7 +54,7 @@ def _later(facts: FleetFacts) -> str:
 
 
 def fleet_page(facts: FleetFacts) -> Page:
-    """Return the page of the fleet. Its heading says in one sentence what the cloud cannot sell."""
+    """Return the page of the fleet. Its heading says in one sentence how much capacity is wasted."""
     about = (
         "Stocktake fleet",
         hosts(len(facts.view.rows)),

@@ -1,6 +1,7 @@
-"""Divide each book of each resource class into parts: instances, moves, reserve, unmanaged use, wrong.
+"""Divide the amounts of each resource class into parts: instances, moves, reserve, unmanaged use, and wrong amounts.
 
-The books are promised (nova's database), held (libvirt, storage) and recorded (Placement's allocations).
+Three sources have such amounts: nova's database (promised), the host (held), and Placement's allocations (recorded).
+The amounts of one source are called a book.
 
 Pure: the module uses no clock, file, socket or log.
 """
@@ -48,12 +49,12 @@ _WRONG = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Book:
-    """One book (promised, held or recorded) of one class: its parts from left to right.
+    """The amounts of one resource class in one source: promised (nova's database), held (host), recorded (Placement).
 
-    The amounts are not known in two cases. ``unread``: the sources that the book needs and that could not be read.
-    ``not_counted``: the agent does not count this class in this book.
+    ``parts`` are the parts of the page's bar, from left to right. The amounts are not known in two cases. ``unread``:
+    needed sources that could not be read. ``not_counted``: the agent never counts this class in this source.
 
-    ``lacking`` (only in the recorded book): the amount that the cloud promised and Placement does not record.
+    ``lacking`` (only for recorded): the amount that nova's database has and Placement does not record.
     """
 
     name: str
@@ -64,7 +65,7 @@ class Book:
 
     @property
     def is_known(self) -> bool:
-        """Whether the amounts of the book are known."""
+        """Whether the amounts are known."""
         return not self.unread and not self.not_counted
 
     @property
@@ -75,13 +76,13 @@ class Book:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassBooks:
-    """One resource class: the inventory of the host's providers and the three books.
+    """One resource class: the inventory of the host's providers, and the amounts promised, held and recorded.
 
-    ``whole`` is total x allocation ratio, the reserve included; each book includes the reserve too. ``reserve`` is
-    reserved x ratio. Both are None if they are not known. ``is_offered``: Placement has an inventory of the class. If
-    False, ``whole`` and ``reserve`` are computed from the inventory that the agent wants. ``offers`` are (total, ratio)
-    of each provider's inventory. ``used`` is Placement's own sum of the allocations. ``listed`` is the sum of the
-    allocations in the report's ledger. Both are None if they are not known.
+    ``whole`` is total x allocation ratio. ``reserve`` is reserved x ratio. ``whole`` and each of the ``books`` include
+    the reserve. ``whole`` and ``reserve`` are None if they are not known. ``is_offered``: Placement has an inventory of
+    the class. If False, ``whole`` and ``reserve`` are computed from the inventory that the agent wants. ``offers`` are
+    (total, ratio) of each provider's inventory. ``used`` is Placement's own sum of the allocations. ``listed`` is the
+    sum of the single allocations in the audit's report. Both are None if they are not known.
     """
 
     resource_class: str
@@ -215,8 +216,8 @@ def _parts(row: LedgerRow, book: str, ratio: float) -> Iterable[tuple[str, float
         # Leave out the ledger's reserve rows: ``_reserves`` already counts the reserve, multiplied by the ratio.
         return ()
     if book == "held" and row.size_bytes is not None and _part_of(row) == UNMANAGED:
-        # An allocation ratio does not apply to the bytes of a volume: Placement must reserve 1 GiB for each GiB of the
-        # volume, and each reserved GiB reduces the capacity by 1 GiB x ratio. So the bar shows the size x ratio.
+        # Placement must reserve the volume's full size, and each reserved GiB reduces the capacity by 1 GiB x ratio. So
+        # the volume costs its size x ratio, and the bar shows this amount.
         return ((WRONG if row.verdict in _WRONG else UNMANAGED, row.size_bytes / (1 << 30) * ratio),)
     excess = max(0, amount - (row.promised or 0)) if book == "recorded" else 0
     if row.verdict is Verdict.ALLOCATION_DIFFERS and excess:

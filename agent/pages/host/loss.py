@@ -1,4 +1,8 @@
-"""The three numbers at the top of a host's page: sold twice, wasted, unaccounted.
+"""Compute the three numbers at the top of a host's page.
+
+- Sold twice: capacity in use that the scheduler may allocate again.
+- Wasted: capacity that Placement records for consumers that use nothing.
+- Unaccounted: bytes without an owner, and allocations of consumers that nova does not know.
 
 All amounts are in the unit of their resource class. A number is not known if the audit could not read a source that the
 number depends on.
@@ -27,7 +31,7 @@ _SYSTEMS = {"promised": "nova", "recorded": "placement"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loss:
-    """One of the three numbers: the amounts by resource class, without zeros.
+    """One of the numbers "sold twice", "wasted" and "unaccounted", as amounts by resource class, without zeros.
 
     ``missing`` are the sources that the number depends on and that could not be read. While there are such sources, the
     amounts are those of the last successful check, and the real amounts may be larger. ``size_bytes`` is how many bytes
@@ -68,7 +72,7 @@ class Losses:
 
 
 def losses_of(report: AuditReport) -> Losses:
-    """Return the three numbers, computed from the audit's report."""
+    """Return the numbers "sold twice", "wasted" and "unaccounted", computed from the audit's report."""
     left = uncovered(report.provider_uuid, report.inventory, report.ledger)
     return Losses(
         sold_twice=Loss(
@@ -97,10 +101,10 @@ def losses_of(report: AuditReport) -> Losses:
 
 
 def amounts_of(report: AuditReport, codes: frozenset[str], book: str) -> dict[str, int]:
-    """Return sums by class: what the book ``book`` has for all consumers of findings with one of these codes.
+    """Return the amounts of all consumers that have a finding with one of these codes, summed by resource class.
 
-    If the audit could not read the source of the book, the ledger lacks the consumer's amounts. Then they come from the
-    evidence of the finding, which is from the last check.
+    ``book`` selects the source: ``promised`` (nova's database) or ``recorded`` (Placement). If the audit could not read
+    this source, the amounts come from the findings' evidence, which is from the last check.
     """
     rows: dict[str, list[LedgerRow]] = defaultdict(list)
     for row in report.ledger:

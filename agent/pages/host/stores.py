@@ -13,7 +13,7 @@ from agent.pages.bars import Part
 from agent.pages.blocks import Meaning
 
 FREE = "free"
-#: The kinds of owners in the order in which a bar shows their bytes. Each kind has a Meaning (colour).
+#: The kinds of owners that bytes on disk may have, in the order of the bar. The Meaning of a kind is its colour.
 KINDS = (
     ("instance", Meaning.COUNTED),
     ("domain", Meaning.COUNTED),
@@ -31,14 +31,17 @@ KINDS = (
     ("unknown", Meaning.WRONG),
     (FREE, Meaning.FREE),
 )
-#: The kind of owner for a store's remaining bytes: no row of the report is about them, so their owner is not known.
+#: The name for bytes of a file system or volume group that no row of the report explains: their owner is not known.
 UNACCOUNTED = "unaccounted"
 _MEANINGS = dict(KINDS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store:
-    """One store. ``parts`` has the bytes of each kind of owner, in the order of KINDS; their sum is ``size_bytes``."""
+    """One file system or volume group. ``parts``: how many bytes each kind of owner uses, in the order of KINDS.
+
+    The sum of the parts is ``size_bytes``.
+    """
 
     name: str
     size_bytes: int

@@ -29,9 +29,10 @@ T = TypeVar("T")
 
 
 class QuestionTime:
-    """Limits the time of one client's questions. A separate thread sends the requests. Not thread-safe.
+    """Limits the time of each question of one client. A question is a request and the requests that it causes.
 
-    ``unanswered`` adds up the time of all questions that got no answer (see ``lost``), and limits the sum.
+    A separate thread sends the requests. ``unanswered`` is the sum of the times of all questions without an answer, and
+    limits this sum. Not thread-safe.
     """
 
     def __init__(self, unanswered: UnansweredTime) -> None:
@@ -64,10 +65,10 @@ class QuestionTime:
         return math.inf if bound_s is None else self._limit(bound_s).left_s()
 
     def sent(self, send: Callable[[], T], bound_s: float | None) -> T:
-        """Call ``send`` and return its result. All requests of a question together may take ``bound_s`` seconds.
+        """Send one request by calling ``send``, and return its result.
 
-        If ``bound_s`` is None, there is no limit. After the limit, raises a plain requests.RequestException, so that
-        keystoneauth does not retry.
+        The request and its retries together may take ``bound_s`` seconds; None: no limit. After the limit, raises a
+        plain requests.RequestException, so that keystoneauth does not retry.
         """
         if bound_s is None:
             return send()
@@ -87,7 +88,7 @@ class QuestionTime:
         self._thread = ReaderThread(PLACEMENT)
 
     def lost(self) -> None:
-        """Count the running question as unanswered: add the time since its first request, without the pauses."""
+        """Count the running question as unanswered: add its time, without the client's own pauses, to the sum."""
         if self._deadline is not None:
             self._unanswered.used(time.monotonic() - self._began)
 

@@ -45,11 +45,11 @@ def _place(request: requests.PreparedRequest) -> str:
 
 
 class PacedSession(requests.Session):
-    """A session that pauses before each read and limits the time of each question (question_time.py). Not thread-safe.
+    """A session that pauses before each read and limits the time of a request with its retries. Not thread-safe.
 
-    ``wait`` sleeps for the passed seconds, or less if a stop is requested. ``monotonic`` is the clock that measures
-    answers. ``sent`` counts the requests to Placement, repeated requests included; ``sent_to`` is the URL of the last
-    such request. ``sent_at`` is when the last request (to Placement or Keystone) was sent or ended, in monotonic
+    ``wait`` sleeps for some seconds, or less if a stop is requested. ``monotonic`` is the clock for the time until an
+    answer comes. ``sent`` counts the requests to Placement, repeated requests included; ``sent_to`` is the URL of the
+    last such request. ``sent_at`` is when the last request (to Placement or Keystone) was sent or ended, in monotonic
     seconds. ``unanswered`` limits the time of requests without an answer. While a request waits for its answer, a
     context manager from ``watch`` is active. ``counts`` are for the metrics.
     """
@@ -118,7 +118,7 @@ class PacedSession(requests.Session):
         self.pace = rate_control.after_answer(self.pace, answer, self._manners, self._random01())
 
     def _timed(self, request: requests.PreparedRequest, options: Mapping[str, Any]) -> requests.Response:
-        """Send the request within the time limit of the question to which the request belongs (see question_time.py).
+        """Send the request within the time limit that it shares with its retries (see question_time.py).
 
         After this time, raises a plain RequestException, not a Timeout, because keystoneauth retries after a Timeout.
         """
@@ -129,8 +129,8 @@ class PacedSession(requests.Session):
             with self._watch(_place(request), self.time.left_s(bound_s)):
                 return self.time.sent(lambda: self._sent(request, options), bound_s)
         finally:
-            # Set the time again after the request has ended, because the health check counts the seconds since
-            # ``sent_at``. Otherwise a pause before the next request would look like a late answer to this one.
+            # For the health check, the seconds since ``sent_at`` are the age of a request. This request has ended, so
+            # its time must not be added to the pause before the next request.
             self.sent_at = time.monotonic()
 
     def _sent(self, request: requests.PreparedRequest, options: Mapping[str, Any]) -> requests.Response:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
-# If no more than this many seconds are left, no further request is sent, because it could only fail. Such a small rest
-# remains if an earlier request timed out a little too early.
+# If no more than this many seconds are left, no further request is sent, because it could only fail. A little time may
+# be left although the limit is used up: a time-out does not come exactly on time.
 _TOO_SHORT_S = 0.25
 
 
@@ -30,7 +30,7 @@ class UnansweredTime:
 
     @property
     def is_over(self) -> bool:
-        """Whether the time is used up, so that no further request may be sent."""
+        """Whether requests without an answer have used up the limit, so that no further request may be sent."""
         return self.left_s <= min(_TOO_SHORT_S, self.limit_s / 10)
 
     def used(self, seconds: float) -> None:

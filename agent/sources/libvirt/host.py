@@ -57,7 +57,7 @@ class HostPlace:
 
     ``host`` is ``[DEFAULT] host``; only for libvirt's test driver the agent uses it as the node name.
     ``capabilities_wait_s`` is the time that a read waits for slow capabilities before it continues without them.
-    ``guests`` is the operator's configuration of guests, which decides the capability queries.
+    ``guests``: the options about guests, as virt_type. They decide about which capabilities the agent asks libvirt.
     ``domain_asker`` is the function that asks for domain capabilities. If None, this process asks libvirt by itself.
     """
 
@@ -146,11 +146,11 @@ class LibvirtHost:
             LOG.debug("libvirt connection not closed in time", extra={"uri": self._place.uri})
 
     def domain_changed(self, domain_uuid: str) -> None:
-        """Note that an event named this domain: the next read fetches its XML again. Any thread may call this."""
+        """Let the next read fetch this domain's XML again, because of an event. Any thread may call this."""
         self._cache.changed(domain_uuid)
 
     def device_changed(self, name: str) -> None:
-        """Note that an event named this device: the next read fetches its XML again. Any thread may call this."""
+        """Let the next read fetch this device's XML again, because of an event. Any thread may call this."""
         self._devices.changed(name)
 
     def events_up(self) -> None:

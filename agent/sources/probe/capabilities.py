@@ -16,7 +16,7 @@ from agent.sources.probe.protocol import LONGEST_DEADLINE_S, BadMessage, Verb
 
 @dataclass(frozen=True, slots=True)
 class ProbeDomainAsker:
-    """Implements DomainAsker. ``path`` is the probe's socket."""
+    """Asks stocktake-probe for libvirt's domain capabilities. ``path`` is the probe's socket."""
 
     path: str
 
@@ -34,6 +34,6 @@ class ProbeDomainAsker:
         except BadMessage as error:
             raise SourceUnavailable(LIBVIRT, f"stocktake-probe ({self.path}) gave no usable answer: {error}") from error
         if len(answers) < len(questions) and not any(answer.code in ENDS_ALL for answer in answers):
-            why = "gave no answer about some machine types: restart the agent after a change of the configuration"
+            why = "gave no answer about some machine types: if the configuration has changed, restart the agent"
             raise SourceUnavailable(LIBVIRT, f"stocktake-probe ({self.path}) {why}")
         return answers

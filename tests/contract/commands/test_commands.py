@@ -510,7 +510,7 @@ def test_explain_marks_amounts_from_an_unreadable_source_as_not_read(own_host, s
     ended = own_host.run("explain", own_host.running[0])
     assert ended.code == 2
     said = [line for line in ended.stdout.splitlines() if line.startswith("- in ")]
-    assert said == [f"- in {book}: not known, because sources were not read ({source})" for book in unread]
+    assert said == [f"- in column {book}: not known, because sources were not read ({source})" for book in unread]
     rows = own_host.json("explain", own_host.running[0])[1]["rows"]
     assert [sorted(row["unread_books"]) for row in rows] == [unread, unread]
     assert {row[book] for row in rows for book in unread} == {None}

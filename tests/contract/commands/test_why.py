@@ -134,7 +134,7 @@ def test_the_why_command_with_option_flavor_of_uses_the_flavor_of_the_instance(h
         (("--flavor-of", "99999999-0000-4000-8000-000000000000"), "this host has no instance 99999999"),
         (("--query", "resources=VCPU:1", "--query", "resources=VCPU:2"), "argument --query: is given twice"),
         (("--resource", "VCPU=1", "--page-size", "2048", "--page-size", "large"), "--page-size: is given twice"),
-        (("--resource", "VCPU=1", "--forbidden", "in:COMPUTE_NODE"), "in:COMPUTE_NODE: leave out the prefix in:"),
+        (("--resource", "VCPU=1", "--forbidden", "in:COMPUTE_NODE"), 'in:COMPUTE_NODE: leave out the prefix "in:"'),
         (("--resource", "VCPU=1", "--numa-nodes", "0"), "0 is not a number of NUMA cells"),
         (("--resource", "VCPU=1", "--page-size", "huge"), "huge is not a page size"),
         ((), "nothing is asked for"),

@@ -296,7 +296,7 @@ def test_recorded_and_free_amounts_are_unknown_if_placement_could_not_be_read():
     instance = f"    4  {GUESTS[0]}  not-compared  a source that the verdict needs could not be read"
     why = "(1 instance; not compared, Placement was not read)"
     assert said[2:5] == [f"VCPU promised 4 {why}", f"VCPU held 4 {why}", instance]
-    assert "    -  free is not known: the recorded amounts could not be read" in said
+    assert "    -  the free amount is not known: Placement's allocations could not be read" in said
     assert "  Placement could not be read" in said
     assert document(found)["books"]["recorded"]["amount"] is None
 
@@ -325,14 +325,14 @@ def test_held_disk_of_a_consumer_is_shown_as_not_known_if_lvm_was_not_read():
         ["20", "GiB", "20", "GiB", "-", "DISK_GB", "agreed", "instance"],
         ["20", "20", "VCPU", "agreed", "instance"],
     ]
-    assert "- in held: not known, because sources were not read (lvm)" in text_of(found)
+    assert "- in column held: not known, because sources were not read (lvm)" in text_of(found)
     assert [each["unread_books"] for each in document(found)["rows"]] == [{"held": ["lvm"]}, {}]
 
 
 def test_the_promised_amount_is_shown_unless_every_row_lacks_it():
     sources = (source("placement"), source("state"), source("libvirt", "down"))
     ledger = (row(GUESTS[0], (None, None, 4)), row(GUESTS[1], (4, None, 4)))
-    not_known = "- in promised: not known, because sources were not read (libvirt)"
+    not_known = "- in column promised: not known, because sources were not read (libvirt)"
     assert not_known not in text_of(explain_consumer(report(sources=sources, ledger=ledger), GUESTS[0]))
     alone = text_of(explain_consumer(report(sources=sources, ledger=ledger[:1]), GUESTS[0]))
     assert not_known in alone
@@ -381,7 +381,7 @@ def test_the_sum_in_bytes_contains_only_rows_with_a_known_size_in_bytes():
     promise = row(GUESTS[0], (20, None, 20), resource_class="DISK_GB", size_bytes=7)
     found = explain_class(report(ledger=(reserve, disk_row("vg0/v", 1, size_bytes=5), promise)), "DISK_GB")
     said = (
-        "held: the exact size of 1 GiB of this amount is 0.000 GiB (5 bytes); "
+        "held: 1 GiB have an exact size, together 0.000 GiB (5 bytes); "
         "each consumer's amount is rounded up to whole GiB"
     )
     assert said in text_of(found)

@@ -124,7 +124,7 @@ def test_classes_and_traits_are_accepted_in_lower_case():
         ({"query": "resources=VCPU:1&group_policy=maybe"}, "not maybe"),
         ({"query": "resources=VCPU:1&resources=VCPU:2"}, "resources is given 2 times, but may"),
         ({"query": "resources=VCPU:1,VCPU:2"}, "VCPU is asked for twice"),
-        ({"query": "resources=VCPU:1&root_required=in:A,B"}, "root_required does not accept the prefix in:"),
+        ({"query": "resources=VCPU:1&root_required=in:A,B"}, 'root_required does not accept the prefix "in:"'),
         ({"query": "resources=VCPU:1&root_required=A,!A"}, "both asks for and forbids A"),
         ({"query": "resources=VCPU:1&limit=0"}, "limit: 0 is not a limit: use a whole number from 1"),
         ({"query": "resources=VCPU:1&limit=1000&limit="}, "limit: an empty text is not a limit"),

@@ -50,7 +50,7 @@ def storage_picture(stores: Sequence[Store], unread: Sequence[str]) -> Picture:
 
 
 def conclusion(store: Store) -> str:
-    """Return one sentence about the use of a store, for the picture's conclusion."""
+    """Return one sentence about who uses how much of a file system or volume group (``store``)."""
     sums = {meaning: sum(part.amount for part in store.parts if part.meaning is meaning) for meaning in Meaning}
     words = (
         (Meaning.COUNTED, "of instances and guests"),
