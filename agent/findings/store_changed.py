@@ -40,7 +40,7 @@ def _find(audit: AuditFacts) -> Findings:
 def _expected(audit: AuditFacts, doubt: StoreDoubt) -> str:
     if doubt.before is not None:
         before = f"{_gib(doubt.before.size_bytes)}, {where(doubt.before)}"
-        return f"{name_of(doubt.now)} has the same size and place as before: {before}"
+        return f"{name_of(doubt.now)} is unchanged in size and identity: {before}"
     recorded = audit.snapshot.recorded_inventory("DISK_GB")
     total = recorded.total if recorded else 0
     return f"{name_of(doubt.now)} has the guests' disks, and its size is the {total} GiB of DISK_GB in Placement"

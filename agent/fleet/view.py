@@ -102,7 +102,7 @@ class HostRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sums:
-    """Sums over all hosts. ``held_back`` is the number of writes to Placement that the agents do not make for now.
+    """Sums over all hosts. ``held_back`` is the number of writes that the agents do not make for now.
 
     The other sums are by resource class. ``leaked``: allocated to consumers that no longer use it. ``missing``: given
     to an instance, but not allocated. ``uncovered``: used by something else, but neither allocated nor reserved.

@@ -1,8 +1,8 @@
 """Decide how this host gets its provider back after a rename, a move of the service or a reinstallation.
 
-There are two cases. First: the provider or the compute node record with this host's uuid has an old name. Then adopt
-writes the new name. Second: the file with the host's uuid was lost, and a provider with another uuid has this node's
-name. Then adopt gives this host the uuid of that provider.
+There are two cases. First: the provider or the compute node record with this host's uuid has an old node or host name.
+Then adopt writes the new name. Second: the file with the host's uuid was lost, and a provider with another uuid has
+this node's name. Then adopt gives this host the uuid of that provider.
 
 adopt refuses a rename while nova's database has the old node name for instances that are not deleted. nova finds
 instances by host and node name, so after the rename the instances' allocations would seem to belong to another host.
@@ -178,7 +178,7 @@ def _of_another_uuid(facts: AdoptFacts, uuid: str) -> Iterable[_Refusal]:
 
 
 def _left_behind(facts: AdoptFacts, uuid: str) -> Iterable[_Refusal]:
-    """Yield a refusal for each row that is not deleted and has this host and node: nova allows only one such row."""
+    """Yield a refusal for each live row of this host and node with another uuid: nova allows only one live row."""
     for row in _live(facts):
         if row.uuid != uuid and (row.host, row.hypervisor_hostname) == (facts.host, facts.node):
             yield "row", f"compute node row {row.id} also names this host and node, but has another uuid: {row.uuid}"

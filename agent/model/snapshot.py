@@ -77,7 +77,7 @@ class StateRead:
 
     @property
     def is_light(self) -> bool:
-        """Whether the audit read no rows of nova and uses the rows that an earlier audit read."""
+        """Whether a light read was enough, so that the audit uses the rows of an earlier full read."""
         return not self.why_full
 
 

@@ -93,7 +93,7 @@ def _of_class(explanation: ClassExplanation, detail: Detail) -> Iterator[Block]:
 def _sums(explanation: ClassExplanation) -> Line:
     """Return the first line: ``VCPU on NODE: recorded 24 of 192, promised 16, held 16 -> 8 recorded too much``.
 
-    Placement's allocations are recorded, nova's database promises, and the guests on the host hold.
+    ``recorded`` is the sum in Placement, ``promised`` in nova's database, and ``held`` on the host.
     """
     scope, name = explanation.scope, explanation.resource_class
     shown = [row.wanted or row.recorded for row in scope.inventory]

@@ -69,7 +69,7 @@ def _tree(report: WhyReport, tree: TreeAnswer) -> Document:
     """Return the answer about one provider tree as a document.
 
     ``fits``: whether Placement would offer the tree. ``refused_by_host``: whether this host would refuse the guest
-    although Placement offers the tree. Placement knows nothing of NUMA cells and pages.
+    although Placement offers the tree. This happens because Placement knows nothing of NUMA cells and pages.
     """
     return {
         "root_uuid": tree.root_uuid,
