@@ -2,8 +2,8 @@
 
     AgentError                     retry: NEXT_AUDIT | AT_ONCE | NEVER
     ├─ ConfigError                 at start: exit 78; on reload: the old settings stay
-    ├─ FolderUnavailable           at start: exit 75 if the host's provider uuid is unknown
-    ├─ SourceError                 becomes Reading.error; Placement keeps the old values that depend on the source
+    ├─ FolderUnavailable           cannot use an own folder; at start: exit 75 if the host's uuid is unknown
+    ├─ SourceError                 reported; Placement keeps the old values that depend on the source
     │  ├─ SourceUnavailable        refused, timed out, connection lost          NEXT_AUDIT
     │  │  └─ SourceDenied          the source rejects the credentials           NEXT_AUDIT
     │  ├─ SourceInconsistent       parsed, but breaks an invariant              NEXT_AUDIT
@@ -71,7 +71,7 @@ class Acknowledged(Protocol):
 
     @property
     def requests(self) -> int:
-        """The number of requests that were sent."""
+        """The number of requests that the agent sent to Placement for this plan."""
 
 
 class AgentError(Exception):
@@ -134,7 +134,7 @@ class SourceStale(SourceError):
 
 
 class SourceUnsupported(SourceError):
-    """libvirt's driver or its server does not implement a call that the agent needs; a retry would fail again."""
+    """The libvirt daemon or its hypervisor driver lacks a call that the agent needs; a retry would fail again."""
 
     retry = Retry.NEVER
 

@@ -123,10 +123,10 @@ def _losses(task: AuditTask, before: History, acted: Acted, reads: AuditReads) -
 
 
 def _named(memory: AuditMemory, before: History, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """Return the findings; put the uuid of the host's provider into those that earlier audits reported with the uuid.
+    """Return the findings; add the uuid of the host's provider to those that earlier audits reported.
 
-    A new process does not know the uuid at first. A finding's id depends on the uuid, so without the uuid a known
-    finding would look like a new one.
+    A finding's id depends on this uuid. A new process does not know the uuid at first, so without the uuid a known
+    finding would look new.
     """
     if memory.identity is not None or before.root_uuid is None:
         return findings
@@ -139,7 +139,10 @@ def _named(memory: AuditMemory, before: History, findings: tuple[Finding, ...]) 
 
 
 def _with_roots(history: History, live: tuple[SeenFinding, ...]) -> History:
-    """Return the history with each finding's causes, so that a later audit can say which repair ended a finding."""
+    """Return the history with the causes of each finding.
+
+    If a repair of a cause ends the finding, a later audit can then name this repair.
+    """
     roots = {seen.finding.id: seen.caused_by for seen in live}
     if all(sighting.caused_by == roots[sighting.id] for sighting in history.sightings):
         return history
@@ -148,7 +151,7 @@ def _with_roots(history: History, live: tuple[SeenFinding, ...]) -> History:
 
 
 def _added(task: AuditTask, before: History, acted: Acted) -> tuple[Addition, ...]:
-    """Return what provider.yaml files added. Only an audit that may write the tree replaces the remembered value."""
+    """Return what provider.yaml files added to the tree; the earlier value if this audit must not write the tree."""
     tree = acted.decision.tree
     return tree.added if tree is not None and task.owns() else before.added
 
@@ -182,10 +185,10 @@ def _since_everything(task: AuditTask, memory: AuditMemory, acted: Acted) -> int
 
 
 def _shared_due_in(task: AuditTask, memory: AuditMemory, acted: Acted, confirmed: Confirmed) -> int:
-    """Return the number of audits before the audit that reads sharing providers again; 0 if the next audit reads them.
+    """Return how many audits come before the next read of sharing providers; 0 if the next audit reads them.
 
-    These reads are due with each read of allocations, and in every audit while a ledger row of a sharing provider is
-    suspicious or a current finding is about a sharing provider.
+    Sharing providers are read whenever allocations are read. They are also read in every audit while one of them has a
+    finding or a suspicious amount.
     """
     view = acted.snapshot.placement.value
     if view is None or not view.shared_is_read:
@@ -210,7 +213,7 @@ def _full_state(memory: AuditMemory, acted: Acted, found: Found) -> FullState | 
 
 
 def _of_recorded(confirmed: Confirmed) -> tuple[str, ...]:
-    """Return the consumers of findings about *recorded* (Placement's allocations); the next audit reads them again."""
+    """Return the consumers that have a finding about their allocations. The next audit reads these consumers again."""
     consumers = {s.finding.consumer_uuid for s in confirmed.findings if s.finding.rests_on_recorded}
     return tuple(sorted(uuid for uuid in consumers if uuid is not None))
 
@@ -229,10 +232,10 @@ def _suspects(acted: Acted, confirmed: Confirmed) -> tuple[str, ...]:
 
 
 def _newly_unread(memory: AuditMemory, acted: Acted, suspects: tuple[str, ...]) -> bool:
-    """Return whether another audit must follow at once, because it must read the record of a new suspect.
+    """Return whether another audit must follow at once, because a consumer has become suspicious.
 
-    A new suspect is a consumer with allocations that was not suspicious after the last audit, and whose record this
-    audit did not read.
+    The next audit reads this consumer's record in Placement. This is not urgent if the consumer has no allocations, or
+    if this audit has read the record.
     """
     view = acted.snapshot.placement.value
     read = {record.consumer_uuid for record in view.consumers} if view else set()
@@ -253,7 +256,6 @@ def _written(memory: AuditMemory, acted: Acted) -> WrittenProvider | None:
     if there is not None and all(there.inventory(i.resource_class) == i for i in root.inventories):
         # Nothing to write: Placement already has the desired inventory, whichever client wrote it.
         return remembered(decision.written, root)
-    # Placement does not have the desired inventory, because it refused the write, or because a source could not be read
-    # and the agent postponed the write. Another writer did not cause this difference, so it is no new strike: the
-    # memory stays as it was before this audit.
+    # Placement refused the desired inventory, or the agent postponed the write because a source could not be read. No
+    # other client overwrote the inventory, so the result is the same as after the last audit.
     return memory.written

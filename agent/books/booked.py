@@ -15,16 +15,15 @@ from agent.model.compared import Row
 from agent.model.finding import Booked, Finding
 from agent.model.memo import for_the_same_arguments
 
-#: Each consumer's amounts in the three books (promised, held, recorded), by the consumer's key (``consumer.key``).
+#: By consumer key: the amounts in nova's database (promised), on the host (held) and in Placement (recorded).
 BookedBy: TypeAlias = Mapping[str, tuple[Booked, ...]]
-#: The key of the sums of all consumers in ``booked_by``; a finding about a resource class of the whole host uses
-#: them.
+#: In BookedBy, this key has the host's total of each class. A finding about a resource class of the whole host uses it.
 ALL = ""
 
 
 @for_the_same_arguments
 def booked_by(rows: tuple[Row, ...]) -> BookedBy:
-    """Return each consumer's amounts in the three books, by the consumer's key; ALL has the sums of all consumers."""
+    """Return the promised, held and recorded amounts by consumer key; the key ALL has the host's totals."""
     found: dict[str, list[Booked]] = defaultdict(list)
     totals: dict[str, list[tuple[int | None, int | None, int | None]]] = defaultdict(list)
     for row in rows:
@@ -42,10 +41,10 @@ def _total(name: str, amounts: list[tuple[int | None, int | None, int | None]]) 
 
 
 def booked_of(finding: Finding, booked: BookedBy) -> tuple[Booked, ...]:
-    """Return the amounts in the books that belong to the finding.
+    """Return what nova's database, the host and Placement say about the subject of the finding.
 
-    - If all claims of the finding have the same consumer key: the amounts of this key. The key may differ from the
-      finding's ``consumer_uuid``. For example, if a volume is named after an instance, the key is the volume's path.
+    - If the evidence names exactly one consumer: this consumer's amounts. The consumer may differ from
+      ``consumer_uuid``: for a volume that is named after an instance, the consumer is the volume.
     - Else, if the finding has a ``consumer_uuid``: the amounts of this consumer.
     - Else, if the finding has a resource class: the host's sums for this class.
     """

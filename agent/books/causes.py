@@ -4,8 +4,8 @@ One mistake in the cloud often shows as several findings. An operator who repair
 the agent's texts show the symptoms below their root and count roots instead of findings.
 
 Two kinds of symptom exist. A symptom of the first kind has the consumer, the provider or the host in common with its
-root. A symptom of the second kind is about a missing amount: other findings are its roots only if they together take at
-least this amount, because otherwise their repair would not end the symptom. Pure.
+root. A symptom of the second kind reports a lack of capacity. Other findings are its roots only if they together
+explain the whole lacking amount: otherwise a lack would remain after their repair. Pure.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ _LINKS = (
     _Link(_DOUBTS | {"provider-name-conflict"}, frozenset({"write-refused"}), _provider),
     _Link(frozenset({"rival-writer"}), frozenset({"trait-unexpected"}), _provider),
 )
-# Maps the code of a finding about a missing amount to sets of codes. The sets are tried in this order, until the
-# findings with the codes of a set together take the whole missing amount. These findings are the causes.
+# A finding with one of these codes reports a lack of capacity. Its possible causes are groups of codes, tried in this
+# order. A group is the cause if its findings together account for the whole lacking amount.
 _TAKERS: Mapping[str, tuple[frozenset[str], ...]] = {
     "over-capacity": (_LEAKS, _USERS, _LEAKS | _USERS),
     "unmanaged-use-unplaced": (_USERS,),
@@ -119,7 +119,7 @@ def _roots(finding_id: str, causes: Mapping[str, set[str]]) -> frozenset[str]:
 
 
 def _takers(symptom: Finding, candidates: Iterable[Finding]) -> tuple[str, ...]:
-    """Return the ids of the candidates that take the missing amount; () if all candidates together take less."""
+    """Return the ids of the candidates (possible causes); () if together they explain only a part of the lack."""
     facts = dict(symptom.facts)
     evidence = frozenset(claim for claim in symptom.evidence if claim.resource_class == symptom.resource_class)
     parts = {one.id: _claims(one, evidence) for one in candidates}
@@ -131,9 +131,9 @@ def _takers(symptom: Finding, candidates: Iterable[Finding]) -> tuple[str, ...]:
 
 
 def _claims(root: Finding, evidence: frozenset[Claim]) -> frozenset[Claim]:
-    """Return the claims of ``root`` that take a part of the missing amount.
+    """Return the part of ``evidence`` that the finding ``root`` also has as evidence.
 
-    They are the allocations in its evidence. If there are none, they are the use that nova does not know.
+    Return only Placement's allocations. Without such allocations, return only the use that nova does not know.
     """
     shared = evidence.intersection(root.evidence)
     recorded = frozenset(claim for claim in shared if claim.source.system == "placement")
@@ -152,8 +152,8 @@ def _unlisted(root: Finding, symptom: Finding) -> float:
 def _amount(claims: Iterable[Claim], ratio: float) -> float:
     """Return how much of the capacity the claims take together.
 
-    The bytes of all claims with a size are added and rounded up to GiB. The ratio does not apply to them, so each GiB
-    takes 1 GiB x ``ratio`` of the capacity.
+    Sizes in bytes are added and rounded up to GiB. The capacity is real space x ``ratio``, so each GiB of real space
+    takes ``ratio`` units of the capacity.
     """
     found = tuple(claims)
     size_bytes = sum(claim.size_bytes or 0 for claim in found)

@@ -36,7 +36,7 @@ def _newest(instance: Instance | None, state: NovaState) -> Migration | None:
 
 
 def _of_migration(migration: Migration, host: str) -> str:
-    """Return the migration's kind, its status and its other host. The operator can see the rest of the move there."""
+    """Return the migration's kind, its other host and its status."""
     to, of = migration.dest_host or "a host that nova has not chosen yet", migration.source_host or "an unknown host"
     where = f"from {of}" if migration.dest_host == host and migration.source_host != host else f"to {to}"
     return f"{migration.kind} {where} has status {migration.status}"

@@ -19,7 +19,7 @@ from agent.model.report import InventoryRow, LedgerRow
 from agent.model.snapshot import LIBVIRT, LVM, PLACEMENT, STATE
 from agent.model.units import bytes_to_gib_ceil
 
-#: The sources that ``uncovered`` needs. If the last audit could not read one of them, the amounts are unknown.
+#: The sources of the function ``uncovered``. If the last audit could not read one of them, the result is unknown.
 RESTS_ON = (PLACEMENT, STATE, LIBVIRT, LVM)
 UNMANAGED = frozenset(cause.value for cause in UNMANAGED_CAUSES)
 #: ``reserved`` is a sum of terms, and each term has a name. The terms that the operator configures for the host itself
@@ -32,12 +32,10 @@ OWN_RESERVE = "reserved_host"
 def uncovered(
     provider_uuid: str | None, inventory: tuple[InventoryRow, ...], ledger: tuple[LedgerRow, ...]
 ) -> dict[str, int]:
-    """Return the uncovered use by resource class.
+    """Return the amounts that are used on the host, but neither allocated nor reserved in Placement, by class.
 
-    This is the use unknown to the cloud, minus the agent's own allocations, minus what ``reserved`` covers of this use.
-
-    Amounts are in the unit of the class; a class with the amount 0 is left out. A class whose recorded inventory is not
-    known is left out too, because nothing can be said about its reserve.
+    The cloud does not know this use. Amounts are in the unit of the class; a class with the amount 0 is left out. A
+    class without a recorded inventory is left out too, because its reserve is unknown.
     """
     if provider_uuid is None:
         return {}
@@ -80,9 +78,9 @@ def _on_root(provider_uuid: str, inventory: Iterable[InventoryRow]) -> Iterable[
 
 
 def _reserve(recorded: _Recorded, rows: Iterable[LedgerRow]) -> int:
-    """Return how much use unknown to the cloud the recorded ``reserved`` covers.
+    """Return the part of the recorded ``reserved`` that covers use unknown to the cloud.
 
-    The part that the operator configured for the host itself covers none of this use, so it is subtracted first.
+    The other part is the reserve that the operator configured for the host itself.
     """
     rest = max(0, recorded.reserved - recorded.own)
     is_size = all(row.size_bytes is not None for row in rows)

@@ -62,8 +62,8 @@ class AgentEndpoint:
     def audit_now(self, _context: object, /, **arguments: object) -> Document:
         """Request an audit.
 
-        In the returned document, ``accepted`` is false if the agent is stopping, and ``waiting`` lists the reasons that
-        wait for the next audit.
+        In the returned document, ``accepted`` is false if the agent is stopping, and ``waiting`` lists why the next
+        audit was requested.
         """
         _refuse(arguments)
         due_s = self._reached.daemon.request_by_peer(REASON)
@@ -81,7 +81,8 @@ class AgentEndpoint:
         if report is None:
             return None
         kept = self._document
-        # Build the document once per report: with 1,000 guests building takes 60 ms, and callers may call very often.
+        # Keep the document until the next report: building a document takes 60 ms for 1,000 guests, and callers may
+        # call often.
         if kept is None or kept[0] is not report:
             version = {"agent_version": self._reached.agent_version}
             kept = self._document = (report, version | report_document(report))

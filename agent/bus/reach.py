@@ -9,7 +9,7 @@ TOPIC = "stocktake_reach"
 
 
 def reach(bus: Bus) -> None:
-    """Send the message. If the broker refuses the message, raises an error of oslo.messaging or of the AMQP library."""
+    """Send a test message. Raises an error of oslo.messaging or the AMQP library if the broker refuses it."""
     target = oslo_messaging.Target(exchange=EXCHANGE, topic=TOPIC)
     client = oslo_messaging.get_rpc_client(bus.rpc, target, serializer=PlainSerializer(), retry=TRIES)
     client.cast({}, "reach")

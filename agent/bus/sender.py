@@ -1,6 +1,6 @@
 """Send messages from one thread: the host's state at each change and each interval, and notifications in order.
 
-Sending to a broker that hangs blocks until the AMQP heartbeat times out (a minute). So only this thread may send, and a
+If the broker hangs, a send blocks for a minute, until the AMQP heartbeat times out. So only this thread may send, and a
 stop does not wait for a blocked message.
 
 The thread builds a message with the state just before it sends the message. While the broker is unreachable, the outbox
@@ -76,11 +76,11 @@ class Sender:
             self._thread.join(STOP_S)
 
     def publish(self, report: AuditReport, changed: tuple[FindingChange, ...]) -> None:
-        """Queue an audit's report and its notifications; ``changed``: the changes of findings that the log reports."""
+        """Queue an audit's report and its notifications. ``changed``: how findings changed since the last report."""
         self._outbox.put(report, notices(report, changed) if self._channels.send_notice else ())
 
     def counts(self) -> tuple[int, int, int]:
-        """Return (failed tries to send in a row, notifications that wait, notifications that were dropped)."""
+        """Return three numbers: consecutive failed sends, waiting notifications, and dropped notifications."""
         return self._failures, self._outbox.waiting, self._outbox.dropped
 
     def ask(self) -> None:
@@ -97,7 +97,7 @@ class Sender:
             self._try_all()
 
     def _pause_s(self, now: float) -> float:
-        """Return the seconds until the next message or try is due; a new report may wake the thread earlier."""
+        """Return the seconds until the next message or retry; a new report may wake the thread earlier."""
         if self._failures:
             return max(0.0, self._retry_at - now)
         if self._outbox.report is None or self._channels.send_state is None:

@@ -80,7 +80,7 @@ class BusConnection:
         self._sender.publish(report, changed)
 
     def counts(self) -> tuple[int, int, int]:
-        """Return (failed tries to send in a row, notifications that wait, notifications that were dropped)."""
+        """Return three numbers: consecutive failed sends, waiting notifications, and dropped notifications."""
         return self._sender.counts()
 
     def _publish_now(self) -> bool:

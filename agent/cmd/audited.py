@@ -1,8 +1,8 @@
 """Run one audit in a command's own process, with the daemon's code.
 
-The audit reads all sources and the findings' history. It changes the history and writes to Placement only if it
-publishes. For each source that could not be read, the command prints one line to stderr; stdout has only the command's
-output.
+The audit reads all sources and the history of findings. It changes the history and Placement only if the command may
+write (``Publish``). For each source that could not be read, the command prints one line to stderr; stdout has only the
+command's output.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def command_logging(options: argparse.Namespace, loaded: Loaded) -> None:
 
 @contextlib.contextmanager
 def wired_for(options: argparse.Namespace, loaded: Loaded, command: str) -> Iterator[Wired]:
-    """Build the sources and clients for a command, close them after the block, and show the command's waits on stderr.
+    """Build the sources and clients for a command, and close them after the block.
 
-    Raises ConfigError.
+    If the command must wait for an answer, stderr shows for what. Raises ConfigError.
     """
     with (
         waits_shown(options) as watch,

@@ -90,7 +90,7 @@ class Shell(App):
         return int(command.run(parser.parse_args(["--help"] if self.options.help else arguments)))
 
     def found(self, words: list[str]) -> tuple[Command, str, list[str]]:
-        """Return the command that these words name, its name and its arguments.
+        """Split the words into the command's name and its arguments; return (command, name, arguments).
 
         Raises UsageError if no command has such a name.
         """

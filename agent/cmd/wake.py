@@ -15,6 +15,6 @@ _CHANGED = frozenset({Result.DONE, Result.UNKNOWN})
 
 
 def wake_after(loaded: Loaded, outcomes: Iterable[WriteAttempt]) -> None:
-    """Send SIGUSR1 to the daemon if one of the outcomes may be a change. Without a daemon, nothing happens."""
+    """Send SIGUSR1 to the daemon if a write has, or may have, changed something. Without a daemon, nothing happens."""
     if any(outcome.result in _CHANGED for outcome in outcomes):
         wake(agent_options_from(loaded).run_dir)

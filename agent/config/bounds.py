@@ -1,7 +1,8 @@
-"""Check the bounds of numeric options for which nova-compute also accepts numbers that cannot work.
+"""Check some numeric options more strictly than nova-compute, which accepts numbers that cannot work.
 
-The oslo.config type of such an option accepts the same numbers as in nova-compute. In Stocktake's own files, a number
-outside the bound is an error. In nova.conf, the agent ignores such a number, uses the default and logs a notice.
+The options' oslo.config types are as tolerant as in nova-compute, so this module checks the bounds. In Stocktake's own
+files, a number out of bounds is an error. In nova.conf, the agent ignores such a number, uses the default and logs a
+notice.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def bounded(loaded: Loaded, group: str, option: str) -> Any:  # noqa: ANN401 - a
 
 
 def check_bounds(loaded: Loaded) -> None:
-    """Raise ConfigError with a sentence for each number in Stocktake's own files that is outside its bound."""
+    """Raise ConfigError if numbers in Stocktake's own configuration files are out of bounds: one sentence for each."""
     refuse(problems_of(loaded, [_tolerated(key).refuse_own for key in BOUNDS]))
 
 

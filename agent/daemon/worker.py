@@ -2,9 +2,8 @@
 
 An AgentError (a source or Placement fails) does not end the thread: the report contains the error. Two errors do end
 the thread: ConfigError, and FolderUnavailable while the host's identity is unknown. Any other exception is a bug. A bug
-is logged with a traceback, and the report's outcome is CRASHED. The next audit then starts with the memory that the
-last successful audit left. After a reload, the thread switches to the new settings and parts between two audits, never
-during an audit.
+is logged with a traceback, and the report's outcome is CRASHED. The next audit then starts from the results of the last
+successful audit. A reload takes effect between two audits, never during an audit.
 """
 
 from __future__ import annotations
@@ -40,8 +39,8 @@ TAKE_S = 0.5
 STALL_S = 180.0
 RETRY_FIRST_S = 2.0
 RETRY_CAP_S = 300.0
-#: While Placement cannot be read, an event waits longer for its audit. This longer wait grows to at most this many
-#: seconds, which is less than the usual audit interval.
+#: While Placement cannot be read, the worker collects events for a longer time before it audits, but at most for this
+#: many seconds. This is less than the usual audit interval.
 GATHER_CAP_S = 30.0
 REPEAT_FIRST_S = 0.5
 REPEAT_CAP_S = 60.0
@@ -64,7 +63,7 @@ class Configured:
 
 
 class Current:
-    """Holds the present Configured. A reload replaces the whole object, so an audit never sees half a reload."""
+    """Holds the configuration in use. A reload replaces the whole object, so an audit never sees half a reload."""
 
     def __init__(self, configured: Configured) -> None:
         self._configured = configured
@@ -92,10 +91,10 @@ class Publisher(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowUp:
-    """The worker's own next request: a retry after a failure, or a repetition after an audit returned ``audit_again``.
+    """The audit that the worker itself plans next: a retry after a failure, or a repetition (``audit_again``).
 
-    ``at`` is in monotonic seconds, None if no request is planned. ``failures`` is the number of failed audits in a row,
-    and ``repeats`` is the number of audits in a row that asked for a repetition.
+    ``at``: the time in monotonic seconds, None if no audit is planned. ``failures``: how many audits in a row failed.
+    ``repeats``: how many audits in a row returned ``audit_again``.
     """
 
     failures: int = 0
@@ -110,10 +109,10 @@ def retry_delay(failures: int, uniform: Callable[[float, float], float] = random
 
 
 def repeat_delay(repeats: int) -> float:
-    """Return the seconds to wait before the next repetition, if ``repeats`` audits in a row asked for one.
+    """Return the seconds to wait before an audit is repeated, if the last ``repeats`` audits all requested this.
 
-    The first repetition comes at once, and the pause before each further one is longer. Otherwise a host that changes
-    during every audit would make the agent audit without a pause.
+    The first repetition comes at once. Each further repetition waits longer: the host may change during every audit,
+    and the agent must not audit without a pause.
     """
     return 0.0 if repeats <= 1 else grown_s(REPEAT_FIRST_S, REPEAT_CAP_S, repeats - 2)
 
@@ -143,9 +142,9 @@ def follow_up(
 def gathering(pacing: Pacing, failures: int, report: AuditReport) -> Pacing:
     """Return how long events wait in the audit queue: as ``pacing`` says, or longer while Placement cannot be read.
 
-    Events wait longer, so that many events do not cause many requests to a Placement that is down. Requests of
-    operators, retries and periodic audits do not wait. While the host's provider UUID is unknown, ``pacing`` applies
-    unchanged: such an audit has not queried Placement, and a libvirt event may mean that the UUID can now be read.
+    The longer wait spares a Placement that is down: many events then cause few requests. Requests of operators, retries
+    and periodic audits do not wait. While the host's provider UUID is unknown, audits send Placement no requests, so
+    ``pacing`` applies unchanged.
     """
     is_unread = any(source.name == PLACEMENT and not source.ok for source in report.sources)
     if failures < 2 or not is_unread or report.provider_uuid is None:
@@ -218,7 +217,10 @@ class Worker:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask the running audit to end at its next safe point; returns at once. The caller must close the queue too."""
+        """Ask the running audit to end at its next safe point; returns at once.
+
+        The caller must also close the queue of requests: the worker may be waiting there.
+        """
         self._stopping.set()
 
     def join(self, timeout_s: float | None) -> bool:
@@ -229,9 +231,9 @@ class Worker:
         return not self._thread.is_alive()
 
     def healthy(self, sent_at: float) -> bool:
-        """Return whether the worker's thread is alive and does not count as stuck (``STALL_S``).
+        """Return whether the worker's thread is alive and made progress in the last ``STALL_S`` seconds.
 
-        ``sent_at``: when the last request to Placement was sent, in monotonic seconds.
+        A request to Placement is progress: ``sent_at`` is the time of the last request, in monotonic seconds.
         """
         return self._thread.is_alive() and time.monotonic() - max(self._last_tick, sent_at) < STALL_S
 
@@ -314,8 +316,8 @@ class Worker:
     def _take_over(self, configured: Configured) -> Configured:
         """Use ``configured`` from now on. If a reload has replaced the configuration, drop all caches.
 
-        Then also forget the agent's last write and the traits that Placement did not know: an operator may reload
-        because another writer of the inventory is gone, or because an upgraded Placement knows more traits.
+        A reload also drops two results of earlier audits. The agent's last write showed if another client overwrites
+        the inventory; this client may be gone. Placement did not know some traits; an upgraded Placement may know them.
         """
         if self._in_use is not None and self._in_use is not configured:
             configured.parts.host.forget()

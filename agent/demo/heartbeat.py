@@ -22,7 +22,7 @@ _BEAT = "UPDATE services SET last_seen_up = datetime('now') WHERE host = ? AND d
 
 
 def keep_alive(path: Path) -> None:
-    """Start a thread that writes the heartbeat into the SQLite file ``path``, as soon as that file exists."""
+    """Start a thread that writes a nova service's heartbeat into the SQLite file ``path``, once the file exists."""
     threading.Thread(target=_beat_on, args=(path,), name="cell-heartbeat", daemon=True).start()
 
 

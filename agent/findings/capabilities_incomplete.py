@@ -56,7 +56,7 @@ def _remedies(audit: AuditFacts) -> tuple[Remedy, ...]:
 
 
 def kept_text(missing: MissingPart) -> str:
-    """Return what stays unchanged without the missing part: "in Placement, the agent does not change HW_CPU_X86_*"."""
+    """Return a text on what the agent leaves unchanged, because libvirt's answer lacks this part."""
     return f"in Placement, the agent does not change {_UNCHANGED[missing.part]}"
 
 

@@ -150,11 +150,10 @@ def _remedies(
 
 
 def _heal_there(audit: AuditFacts, consumer: str, instance: Instance, others: list[str]) -> tuple[Remedy, ...]:
-    """Return the remedy for the other host: ``stocktake heal`` with the id of the finding that the agent there reports.
+    """Return the command that repairs the finding on the other host: ``stocktake heal`` with the finding's id.
 
-    An agent computes a finding's id from what the finding is about, so the id on the other host is known here. If the
-    allocations are on several other providers, the other agent's finding may be about any of these providers. Then the
-    id is not known: return an empty tuple.
+    The agent on the other host computes the same id. If the allocations are on several other providers, the id cannot
+    be known here: return an empty tuple.
     """
     if len(others) != 1:
         return ()

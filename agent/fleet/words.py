@@ -37,7 +37,7 @@ def clock(at: datetime.datetime, now: datetime.datetime) -> str:
 
 
 def clock_of(text: str, now: datetime.datetime) -> str:
-    """Return a time in ISO 8601 as ``clock`` writes it; any other text unchanged."""
+    """Return a time in ISO 8601 in the short form of the function ``clock`` (``03:05``); any other text unchanged."""
     try:
         return clock(datetime.datetime.fromisoformat(text).astimezone(datetime.UTC), now)
     except (ValueError, OverflowError):
@@ -70,7 +70,7 @@ def amounts_text(amounts: Mapping[str, int]) -> str:
 
 
 def amount_texts(amounts: Mapping[str, int]) -> list[str]:
-    """Return one text for each amount, in the order of ``amounts_text``."""
+    """Return each amount as text: VCPU, RAM and disk first, then the other classes by name; 0 is left out."""
     found = [_amount(amounts[name], divisor, unit) for name, divisor, unit in SHOWN if amounts.get(name)]
     names = {name for name, _, _ in SHOWN}
     return found + [f"{amount} {name}" for name, amount in sorted(amounts.items()) if amount and name not in names]

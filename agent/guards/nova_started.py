@@ -1,9 +1,10 @@
 """nova-started: in role companion, refuse until nova-compute of this host has been alive for a minute.
 
 When nova-compute starts, it completes operations that it left unfinished: it destroys guests that were evacuated from
-this host, completes deletes and removes allocations (nova/compute/manager.py:init_host). Only then does it send its
-first heartbeat (nova/service.py:start). So a nova-compute without a heartbeat may be starting, and heal waits. The
-services row has no start time, so the agent counts the seconds from the first audit that found nova-compute alive.
+this host, finishes interrupted deletions, and removes allocations (nova/compute/manager.py:init_host). Only then does
+it send its first heartbeat (nova/service.py:start). So a nova-compute without a heartbeat may be starting, and heal
+waits. The services row has no start time, so the agent counts the seconds from the first audit that found nova-compute
+alive.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def _refuses(guarded: GuardedFinding) -> str | None:
 
 def _waits(guarded: GuardedFinding) -> Wait | None:
     state, alive_s = guarded.scene.snapshot.nova.value, guarded.scene.nova_alive_s
-    # None: the refusal does not end by itself, because a nova-compute without a heartbeat may be stopped for good.
+    # Without a heartbeat, nova-compute may be stopped for good. No wait would help then, so return None.
     if state is None or state.service is None or alive_s is None:
         return None
     return Wait(START_S - alive_s)

@@ -1,8 +1,9 @@
-"""The log lines of the daemon's heal: what heal changed, which findings wait, and what heal refused.
+"""The log lines of the daemon's repairs (heal): what was changed, which findings wait, and what was refused.
 
-A change of an allocation is a WARNING, with the state before and after the change and the command for its undo. If a
-guard only makes a finding wait, the line is INFO, because the operator need not act. Any other refusal is a WARNING.
-The same guard's refusal of the same finding is logged only once.
+A change of an allocation is a WARNING, with the state before and after the change and the command for its undo. A
+safety check (guard) may refuse a repair. If the agent only has to wait until the check passes, the line is INFO,
+because the operator need not act. Any other refusal is a WARNING. The same refusal of the same finding is logged only
+once.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ _EVENTS = {Result.DONE: events.FINDING_HEALED, Result.REFUSED: events.HEAL_REFUS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealLogState:
-    """What heal has logged already, so that it does not log the same again.
+    """What the log already says about the daemon's repairs, so that no line is logged twice.
 
-    ``refused``: (finding id, guard) of each logged refusal, while the finding exists. ``not_tried``: changes that the
-    last run did not try, because nothing proved that nova's database rows are current.
+    ``refused``: each logged refusal, as (finding id, safety check); removed when the finding ends. ``not_tried``:
+    changes that the last run did not try, because nothing proved that nova's database rows are current.
     """
 
     refused: frozenset[tuple[str, str]] = field(default=frozenset())

@@ -21,7 +21,7 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalledConsumer:
-    """One consumer of an entry: its record before and after the change (JSON), and where its instance was."""
+    """A consumer that a reshape moved: its record before and after (JSON), and its instance's host at that time."""
 
     before: ConsumerRecord
     after: Document

@@ -89,9 +89,10 @@ class FindingsFile:
         return bool(self._unsaved.cause)
 
     def load(self) -> History:
-        """Return the saved history without its unreadable rows; log one warning that names these rows.
+        """Return the saved history. Unreadable rows are left out, and one warning names them.
 
-        If the last report (report.json in ``run_dir``) is newer than the file, the times come from the report.
+        If the last audit's report (report.json in ``run_dir``) is newer, the findings' times and counts come from the
+        report.
         """
         self._stamp = _stamp(self.path)
         history, problems = self._read()
@@ -171,8 +172,8 @@ def _content(document: dict[str, Json]) -> tuple[History, tuple[str, ...]]:
     silence = read_rows("silence", document.get("silence", []), _silence)
     losses = read_rows("losses", document.get("losses", []), _loss)
     problems = [*texts, *(problem for rows in (sightings, added, left, silence, losses) for problem in rows.problems)]
-    # The key ``looked_at`` has the end of the last audit. Without this time the agent cannot tell how old the history
-    # is, so the next audit counts each finding's audits in a row from 0 (AuditReads.follows).
+    # ``looked_at`` is the end of the last audit. Without this time the agent cannot tell how old the history is. The
+    # number of audits that saw a finding without a gap then starts at 0 again (AuditReads.follows).
     boot, read_until, nova_alive_since = "", None, None
     if document.get("looked_at") is not None:
         try:

@@ -3,9 +3,9 @@
 The daemon does not write findings.json if only times have changed. So after a crash, only the report says until when
 the audits saw the findings. A report of another boot, or of an audit before the last save, changes nothing.
 
-If the daemon could not save, the file's counts are older than the report. The next audit would add to these counts as
-if no audit had run in between, and heal would act too early. So a count that is higher than the report's count is
-lowered to the report's count. Pure: no I/O.
+The history counts the audits in a row that saw a finding, and heal acts when this count is high enough. If the daemon
+could not save, the saved count may be too high: a later audit began to count again. So the lower of the saved count and
+the report's count is used. Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ from agent.text.own_rows import Json, is_utc_time
 
 
 def with_last_report(history: History, report: Document | None) -> History:
-    """Return the history with the report's times. ``report`` is the whole document; None if there is no report."""
+    """Return the history, brought up to date with the report of the last audit.
+
+    ``report`` is the whole document; None if there is no report.
+    """
     audit = report.get("audit") if report else None
     if not isinstance(audit, dict) or not history.boot or audit.get("boot") != history.boot:
         return history
@@ -43,10 +46,7 @@ def _objects(value: Json) -> list[dict[str, Json]]:
 
 
 def _sighting(sighting: Sighting, row: Mapping[str, Json]) -> Sighting:
-    """Return the sighting with the times of the finding's ``row`` in the report.
-
-    ``row`` is empty if the report does not have the finding.
-    """
+    """Bring a saved finding up to date with its ``row`` in the report (empty if the report lacks the finding)."""
     last_seen_at, is_checked = row.get("last_seen_at"), row.get("state") != FindingState.UNKNOWN.value
     seen_at = str(last_seen_at) if is_checked and is_utc_time(last_seen_at) else ""
     # If ``stands_since`` differs, the agent began to count anew after it saved the file. Then the saved count is void,
@@ -60,7 +60,7 @@ def _sighting(sighting: Sighting, row: Mapping[str, Json]) -> Sighting:
 
 
 def _lasts(loss: Loss, status: dict[str, Json] | None) -> bool:
-    """Return whether the source still cannot be read, according to the report, since the time in ``loss``.
+    """Return whether the report shows the same loss: the source could not be read since ``loss.since``.
 
     Return True if the report has no status of the source.
     """

@@ -1,4 +1,4 @@
-"""What each instance or move occupies on this host: the resources of a flavor, and the cause."""
+"""What each instance or move occupies on this host: the resources of a flavor, and why they are occupied."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from agent.model.nova import Flavor, Instance, InstanceCell
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Occupancy:
-    """The resources of one flavor, which one instance occupies on this host.
+    """What one instance occupies on this host: the resources of one flavor.
 
-    ``consumer_uuid`` is the consumer that should own the allocation: the instance, or its migration if Placement
-    records allocations of the migration. ``moving`` is True while the instance moves: then a missing guest or a
-    different allocation is expected. ``numa`` are the occupied NUMA cells of the host, None if the flavor is not bound
-    to NUMA cells.
+    ``consumer_uuid``: the consumer that should own the allocation. This is the instance or, if Placement has
+    allocations of its migration, the migration. ``moving``: True while the instance moves; a missing guest or a
+    different allocation is then expected. ``numa``: the host's NUMA cells that the instance occupies; None if the
+    flavor is not bound to NUMA cells.
     """
 
     instance: Instance
@@ -29,7 +29,7 @@ class Occupancy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StuckMigration:
-    """An unfinished migration that occupies nothing on this host; ``why`` is the reason."""
+    """An unfinished migration that belongs to an earlier move, so it occupies nothing here; ``why`` is the proof."""
 
     migration_uuid: str
     instance_uuid: str
@@ -38,9 +38,9 @@ class StuckMigration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Occupied:
-    """All occupancies of a host, and the migrations and instances that could not be counted.
+    """What instances and moves occupy on this host, and the migrations and instances that could not be counted.
 
-    ``unknown`` are the sorted uuids of instances that are, or may be, on this host and whose size cannot be read.
+    ``unknown``: the sorted uuids of instances that are, or may be, on this host, but have an unreadable size.
     """
 
     occupancies: tuple[Occupancy, ...]

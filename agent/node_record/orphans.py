@@ -55,9 +55,10 @@ def taken_by_others(state: NovaState | None) -> frozenset[str]:
 def trees_to_read(
     state: NovaState | None, node: str | None, root_uuid: str | None, left: Iterable[LeftProvider]
 ) -> frozenset[str]:
-    """Return the uuids of the provider trees that an audit must read.
+    """Return the uuids of the provider trees that an audit must read besides the host's own tree (``root_uuid``).
 
-    These are the uuids of orphaned compute nodes and of the providers in ``left``, without ``root_uuid``.
+    These are the trees of orphaned compute nodes. The trees in ``left`` remain from compute node records that are
+    already deleted.
     """
     rows = {row.uuid for row in orphan_rows(state, node, root_uuid)}
     return frozenset(rows | {provider.uuid for provider in left}) - {root_uuid or ""}
@@ -78,7 +79,7 @@ def obstacle(tree: DetachedTree, name: str) -> str | None:
 
 
 def _foreign(tree: DetachedTree) -> str | None:
-    """Return why the tree has a provider that does not belong to this node, else None."""
+    """Return a text about the providers in the tree that do not belong to this node; None if there are none."""
     if nodes := sorted(p.name for p in tree.providers if p.uuid != tree.uuid and os_traits.COMPUTE_NODE in p.traits):
         return f"another compute node is in the provider's tree: {', '.join(nodes)}"
     if foreign := sorted(p.name for p in tree.providers if not p.traits & {AGENT_OWNER, RIVAL}):
@@ -96,10 +97,10 @@ def _consumers_with_classes(tree: DetachedTree) -> str:
 def orphan_plan(
     snapshot: Snapshot, settings: Settings, subject: Subject, left: Iterable[LeftProvider], confirmed: _Codes
 ) -> Plan:
-    """Return the plan that deletes this host's orphaned records and their providers.
+    """Return the plan that deletes this host's orphaned compute node records and their providers in Placement.
 
-    The plan also deletes the providers in ``left``, whose records are deleted already. It removes children before
-    parents. ``confirmed``: (code, provider uuid) of each finding that is confirmed in this audit.
+    The plan also deletes the providers in ``left``: their compute node records are deleted already. Children are
+    removed before parents. ``confirmed``: (code, provider uuid) of each confirmed finding of this audit.
     """
     state, view = snapshot.nova.value, snapshot.placement.value
     if state is None or view is None or not writes_records(settings, state):

@@ -1,7 +1,7 @@
 """Describe the host as a compute node record does.
 
-The figures come from libvirt and the host; the record also contains what nova's instances *use*. A figure whose source
-was not read is unknown, and ``ResourceView.unknown`` names the figure.
+The figures come from libvirt and the host. A record also says what nova's instances use: that is not known here. A
+figure is unknown if its source was not read, and ``ResourceView.unknown`` names the figure.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ _KNOWN_MODES = frozenset({"exe", "hvm", "uml", "xen"})
 def resource_view(
     snapshot: Snapshot, settings: Settings, node: str | None, tree: DesiredTree | None = None
 ) -> ResourceView | None:
-    """Return the host's figures; None if libvirt was not read or the node's name is not known yet.
+    """Return the host's figures for a compute node record; None without libvirt's data or the node's name.
 
-    ``tree`` contains the providers of PCI devices.
+    ``tree`` is the provider tree that the agent wants; the PCI devices come from its providers.
     """
     host = snapshot.host.value
     if host is None or node is None:

@@ -32,8 +32,8 @@ from agent.placement.offer_wire import Amounts
 from agent.placement.provider_requests import aggregates, inventories, listed, none_if_gone, part_path, traits
 from agent.placement.sharing import SHARES, sharing_providers
 
-#: A class that all hosts have. One request for one unit of this class returns the used amounts of most hosts, because
-#: most hosts have capacity for one more unit.
+#: A class that all hosts have. One request for candidates for one unit of this class returns the used amounts of every
+#: host that has one unit free.
 EVERY_HOST_HAS = "VCPU"
 #: Limit of requests for single providers in one read of the cloud; a server answers about a hundred per second.
 MOST_READS = 5000
@@ -86,7 +86,8 @@ def cloud_offers(
     roots = _roots(everywhere)
     unread = _Unread(client, report, most_reads, request.classes)
     offered = {}
-    # Trees with capacity for one unit come first, so that the trees that the limit leaves unread are mostly full trees.
+    # Read trees with a free unit first: if the limit of requests is reached, the trees that stay unread are mainly
+    # full.
     for provider in sorted(everywhere, key=lambda provider: (roots[provider.uuid] not in used, roots[provider.uuid])):
         known = replace(
             provider,
@@ -123,7 +124,8 @@ class _Unread:
     def offer(self, provider: Provider, root: str, used: Amounts | None) -> OfferedProvider | None:
         """Return the provider with its inventories, which are read only if the provider may have a requested class.
 
-        None if the provider was deleted since it was listed, or if the limit prevents reading the provider's tree.
+        None if the provider was deleted since it was listed, or if ``most`` requests are not enough for the provider's
+        tree.
         """
         if used is not None and not self._classes.intersection(name for name, _ in used):
             return OfferedProvider(provider=provider, root_uuid=root, used=used)
@@ -210,10 +212,10 @@ def _aggregates(client: PlacementClient, request: ResourceRequest, sharing: Iter
 def _used_everywhere(
     client: PlacementClient, request: ResourceRequest, listed: Sequence[Provider]
 ) -> dict[str, Amounts]:
-    """Return the used amounts of each provider whose tree has free capacity for one unit of a requested class.
+    """Return what is used of each provider that Placement returns as a candidate for one unit of a class.
 
-    The answer for the first class usually contains the other classes too. Another request is sent only for a class
-    that is in no answer yet. The last request, for EVERY_HOST_HAS, covers hosts without any requested class.
+    The answer for the first requested class usually contains the other classes too. A request for another class is sent
+    only if the class is in no answer yet. The last request, for VCPU, finds hosts without any requested class.
     """
     found: dict[str, Amounts] = {}
     asked = [name for group in request.groups for name, _ in group.resources]

@@ -13,7 +13,7 @@ from agent.privileged.verbs import Scope
 
 
 def configured(files: Sequence[str], folders: Sequence[str]) -> tuple[Scope, str]:
-    """Return what the probe may read, and the name of the user who may call the probe (root always may).
+    """Return what stocktake-probe may read, and the user who may call this privileged helper (root always may).
 
     Raises Untrusted if users other than root may write a configuration file, or if libvirt's URI leads to another host
     or program; ConfigError if the configuration is wrong.

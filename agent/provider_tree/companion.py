@@ -1,14 +1,17 @@
 """Decide the allocations by which an agent in role companion tells the scheduler about use that nova does not know.
 
-Role companion cannot use ``reserved``, because nova-compute on the same host replaces the root's whole inventory. The
-capacity is (total − reserved) × ratio, and an allocation of n units takes n units from it. So the agent allocates a
-guest's VCPU or memory unchanged, and multiplies used bytes of storage by the ratio. ``reserve.py`` (role owner) divides
-VCPU or memory by the ratio and reserves the bytes unchanged. Up to rounding, both leave the same free capacity.
+In role companion, nova-compute runs on the same host and replaces the root's whole inventory. So the agent cannot set
+``reserved``. It allocates the use to its own consumers instead, one for each cause of such use (for example
+foreign-guest).
+
+The capacity is (total − reserved) × ratio. Allocations count after the multiplication: a guest's VCPU or memory is
+allocated unchanged, but used bytes of storage are real space and are multiplied by the ratio. ``reserved`` counts
+before the multiplication: ``reserve.py`` (role owner) divides VCPU or memory by the ratio and reserves the bytes
+unchanged. Up to rounding, both leave the same free capacity.
 
 Placement rejects (409) an allocation that is not a multiple of step_size, is below min_unit or above max_unit, or
-exceeds the free capacity. The agent sends only amounts that Placement accepts, and reports the rest (``Unplaced``). The
-allocations belong to the agent's own consumers, one for each cause of unmanaged use (such as foreign-guest). Pure: no
-I/O.
+exceeds the free capacity. The agent sends only amounts that Placement accepts, and reports the rest (``Unplaced``).
+Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -39,9 +42,10 @@ _Held = Mapping[tuple[str, str], int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unplaced:
-    """Unmanaged use of one resource class that the agent cannot allocate in full: the scheduler does not see the rest.
+    """Use of one resource class that nova does not know, and that the agent cannot allocate in full.
 
-    ``wanted`` units are used, ``placed`` of them can be allocated, and ``why`` says why the rest cannot.
+    ``wanted`` units are used, but only ``placed`` of them can be allocated. The scheduler takes the rest for free.
+    ``why``: the reason.
     """
 
     resource_class: str
@@ -53,10 +57,10 @@ class Unplaced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placing:
-    """The decision about the agent's own consumers.
+    """The decision about the agent's own consumers, which hold allocations for use that nova does not know.
 
-    ``writes`` are in the order of execution. ``held_back`` names the classes whose allocations must not change now,
-    ``unplaced`` the use that cannot be allocated.
+    ``writes``: in the order of execution. ``held_back``: the classes whose allocations must not change now.
+    ``unplaced``: the amounts that cannot be allocated.
     """
 
     writes: tuple[PutAllocations, ...] = ()
@@ -66,7 +70,7 @@ class Placing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Fitted:
-    """The result for one class: the amount for each cause, what must not change now, and what cannot be allocated."""
+    """For one resource class: the units to allocate for each cause of use, and what cannot be decided or allocated."""
 
     amounts: Mapping[Cause, int]
     held_back: tuple[HeldBack, ...] = ()
@@ -74,10 +78,10 @@ class _Fitted:
 
 
 def companion(snapshot: Snapshot, settings: Settings, written: Books) -> Placing:
-    """Return the writes that allocate to the agent's own consumers the unmanaged use that ``settings`` reserves.
+    """Return the writes that allocate use that nova does not know, if ``settings`` requests this for such use.
 
-    A consumer whose recorded allocations are right already gets no write. If the use of a class is unknown, because a
-    source could not be read, the consumers keep their recorded allocations of the class.
+    The allocations belong to the agent's own consumers. A consumer gets no write if its allocations are already right.
+    If a source could not be read, the use of a class is unknown, and the consumers keep their allocations of the class.
     """
     view = snapshot.placement.value
     if view is None:
@@ -96,9 +100,8 @@ def companion(snapshot: Snapshot, settings: Settings, written: Books) -> Placing
     changed = [cause for cause in OWN_CAUSES if wanted[cause] != recorded[cause]]
     takers = [c for c in changed if any(n > recorded[c].get(key, 0) for key, n in wanted[c].items())]
     givers = [cause for cause in changed if cause not in takers]
-    # If the capacity suffices, the consumers that get more are written first: then all use is counted also between two
-    # writes. Otherwise the consumers that get less are written first, because the others need the capacity that they
-    # free.
+    # If the capacity suffices, first write the consumers that get more: then Placement never counts too little between
+    # two writes. Otherwise first write the consumers that get less: the others need the capacity that becomes free.
     ordered = takers + givers if _has_room_for_both(view, recorded, wanted) else givers + takers
     return Placing(
         writes=tuple(_put(view, cause, wanted[cause]) for cause in ordered),
@@ -108,11 +111,11 @@ def companion(snapshot: Snapshot, settings: Settings, written: Books) -> Placing
 
 
 def released(snapshot: Snapshot, settings: Settings, wanted: DesiredTree) -> tuple[PutAllocations, ...]:
-    """Return the writes that remove the allocations of the agent's own consumers, in role owner.
+    """Return the writes that remove the agent's own allocations, because ``reserved`` now counts this use (role owner).
 
-    These writes must follow the write of the inventory whose ``reserved`` counts the same use. If the agent cannot now
-    decide the inventory or the ``reserved`` of a class, a consumer with allocations of that class keeps all its
-    allocations. Its use may then be counted twice for a while, but that is less wrong than not counting it.
+    The new ``reserved`` must be written first. If the agent cannot decide the ``reserved`` of a class now, a consumer
+    with allocations of this class keeps all its allocations. The use may then be counted twice for a while, but this is
+    less wrong than not to count the use.
     """
     view = snapshot.placement.value
     if view is None or view.root is None:
@@ -142,15 +145,15 @@ def _of_class(claims: Iterable[Claim], name: str) -> list[Claim]:
 
 
 def _recorded(view: PlacementView, cause: Cause) -> dict[tuple[str, str], int]:
-    """Return what Placement records for the agent's own consumer of this cause, by provider and resource class."""
+    """Return the allocations in Placement that the agent made for ``cause``, such as guests that nova does not know."""
     consumer = own_consumer_uuid(view.root_uuid, cause)
     return {(a.provider_uuid, a.resource_class): a.amount for a in view.allocations if a.consumer_uuid == consumer}
 
 
 def _is_use_known(name: str, snapshot: Snapshot, settings: Settings) -> bool:
-    """Whether the agent has read every source that it needs to count the unmanaged use of the class.
+    """Whether the agent has read every source that shows use of this class that nova does not know.
 
-    For a class that no module of agent/resources decides, all sources of the snapshot must have been read.
+    If no module of agent/resources is responsible for the class, all sources of the snapshot must have been read.
     """
     resource = next((r for r in RESOURCES if r.owns(name)), None)
     if resource is None:
@@ -179,7 +182,7 @@ def _fit(snapshot: Snapshot, settings: Settings, name: str, claims: list[Claim])
 
 
 def demand(claims: Iterable[Claim], inventory: Inventory) -> int:
-    """Return the number of units to allocate for this use. It leaves as much capacity free as ``reserve.py`` would.
+    """Return the units to allocate for this use: then as much capacity is free as with a reserve (``reserve.py``).
 
     The sum is rounded once. At a ratio of 0, which Placement accepts, the class has no capacity and the result is 0.
     """

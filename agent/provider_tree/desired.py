@@ -95,8 +95,8 @@ def _observed_classes(provider: Provider | None) -> frozenset[str]:
 def classes_of(resource: Resource, snapshot: Snapshot) -> list[str]:
     """Return the names of the classes that ``resource`` (a module of agent/resources) decides.
 
-    These are its constant classes, and any class on the root now that ``resource`` owns. If there is no such class,
-    return the resource's name.
+    These are its constant classes, and those of the root's present classes that belong to it. If there is no such
+    class, return the resource's name.
     """
     observed = _observed_classes(snapshot.observed_root)
     return sorted(resource.classes | {name for name in observed if resource.owns(name)}) or [resource.name]
@@ -110,9 +110,10 @@ def _frozen_because(part: Resource | NestedFamily, snapshot: Snapshot, settings:
 
 
 def can_decide(family: NestedFamily, snapshot: Snapshot, settings: Settings) -> bool:
-    """Return whether a family (kind of child providers) is configured and its facts are known.
+    """Return whether the agent can now compute the child providers of this family, such as PCI devices.
 
-    The function does not check whether allocations of the family's classes are still on the root (see ``_not_moved``).
+    The family must be configured, and its sources must have been read. The function does not check the root's
+    allocations (see ``_not_moved``).
     """
     return family.is_configured(settings) and _frozen_because(family, snapshot, settings) is None
 
@@ -145,7 +146,7 @@ def _with_children(snapshot: Snapshot, settings: Settings, root: DesiredProvider
 
 
 def _known(observed: Mapping[str, Provider], settings: Settings) -> frozenset[str]:
-    """Return the uuids of the existing child providers that belong to a configured family (a kind of children)."""
+    """Return the uuids of the existing child providers that are of a configured family (such as PCI devices)."""
     families = [family for family in NESTED_FAMILIES if family.is_configured(settings)]
     return frozenset(
         child.uuid for name, child in observed.items() if any(f.knows(child, name, settings) for f in families)
@@ -185,8 +186,8 @@ def _reserved(
     resource: Resource, inventory: Inventory, snapshot: Snapshot, settings: Settings, written: Books
 ) -> tuple[Inventory, ReserveTerms]:
     own = resource.own_reserve(snapshot, settings)
-    # In role companion, unmanaged use is already allocated to the agent's own consumers (provider_tree/companion.py).
-    # If it were reserved too, the scheduler would subtract it twice.
+    # In role companion, the agent has already allocated the use that nova does not know (provider_tree/companion.py). A
+    # reserve for this use would make the scheduler subtract it twice.
     unmanaged = () if settings.role is Role.COMPANION else written.unmanaged.claims
     wanted, terms = raised(inventory, own, unmanaged, settings)
     if is_reserve_known(resource, snapshot, settings):

@@ -1,4 +1,4 @@
-"""Show a page in Markdown to people: paragraphs wrapped to the terminal, code blocks and tables as they are.
+"""Turn a Markdown page into text for a terminal: paragraphs are wrapped, code blocks and tables stay as they are.
 
 Pure: no I/O.
 """

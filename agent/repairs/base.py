@@ -1,10 +1,10 @@
-"""The types of repairs: the Scene (all facts) that a repair reads, and the Repair that each module defines.
+"""The types of repairs: the facts that a repair reads (Scene), and what each repair module defines (Repair).
 
 Pure: no I/O.
 
-A repair proposes the allocations that one consumer should have, or a reshape. The guard rails (agent/guards) decide
-whether heal may make the change. The guard rails check that the sources were read and that no other program writes the
-provider, so a repair does not repeat these checks.
+A repair proposes the right allocations of one consumer, or moves allocations between providers (reshape). Safety checks
+(agent/guards) then decide whether heal may make the change. They check, for example, that the sources were read, so a
+repair does not check this again.
 """
 
 from __future__ import annotations
@@ -44,12 +44,13 @@ class Scene:
     - ``has_moved``: whether a provider of this host's tree has another generation than in the audit. Heal reads the
       generations after the records.
     - ``read_ago_s``: the seconds from the start of the audit to the end of heal's reads.
-    - ``undone``: the repairs that the daemon must not repeat, because an operator undid them. Empty if an operator
-      requests the repair.
+    - ``undone``: repairs that an operator undid, so the daemon must not repeat them. Empty if heal runs for an
+      operator.
     - ``nova_alive_s``: for how many seconds all audits have found this host's nova-compute alive; None if it is not
       alive.
     - ``migrations``: all migrations of an instance between any hosts, by the instance's uuid; None if the read failed.
-      Heal reads them only in role companion, and only for the instances in ``records``.
+      Heal reads them only for the instances in ``records``, and only if nova-compute runs on this host (role
+      companion).
     """
 
     snapshot: Snapshot
@@ -102,7 +103,7 @@ class Declined:
 
 
 class BesideNova(enum.Enum):
-    """Who repairs findings of a code in role companion, in which nova-compute runs on the same host.
+    """Who repairs a finding if nova-compute runs on the same host (role companion). Each finding code has one value.
 
     AGENT: the agent, because nova-compute never repairs such findings. AFTER_NOVA: the agent, if nova-compute has not
     repaired the finding in three of its own audits. NOVA_REPAIRS: nova-compute alone.

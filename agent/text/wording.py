@@ -67,7 +67,7 @@ def amount(resource_class: str, value: float | None) -> str:
 
 
 def cell(resource_class: str, value: float | None) -> str:
-    """Return the amount for a table that names the class: ``8``, ``4096 MiB``; ``unknown`` for None."""
+    """Return the amount for a table that already names the class: ``8``, ``4096 MiB``; ``unknown`` for None."""
     return "unknown" if value is None else beside_its_class(resource_class, value)
 
 

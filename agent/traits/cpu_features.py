@@ -44,12 +44,12 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "vpclmulqdq": ("AVX512VPCLMULQDQ",),
 }
 
-# "Prescott new instructions": what the kernel, QEMU and libvirt call SSE3.
+# The kernel, QEMU and libvirt call SSE3 ``pni`` (Prescott new instructions).
 _ALSO_CALLED = {"sse3": "pni"}
 
 
 def wish(snapshot: Snapshot, settings: Settings) -> Wish:
-    """Set or clear each flag's trait; change no trait if the features are unknown or the driver reports none."""
+    """Decide the trait of each CPU flag; change no trait if the guests' CPU features are not known."""
     answer = capabilities(snapshot)
     features = _guest_features(answer, settings) if answer else None
     if features is None:

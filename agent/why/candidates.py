@@ -16,7 +16,7 @@ from agent.model.resource_request import OfferedProvider, RequestGroup
 from agent.why.forest import OfferedTree
 from agent.why.model import Constraint
 
-# The pairs (resource class, amount) that a ``Slot`` requests.
+# The pairs (resource class, amount) that one provider must have free.
 Amounts = tuple[tuple[str, int], ...]
 
 
@@ -58,7 +58,7 @@ class Slot:
 
 
 def slots_of(group: RequestGroup, tree: OfferedTree) -> tuple[Slot, ...]:
-    """Return the slots of the group, each with the providers that can satisfy the slot."""
+    """Split the group into parts (slots) that need one provider each; return each with the providers that suffice."""
     return tuple(
         Slot(group=group, amounts=amounts, domain=tuple(o for o in tree.reach if is_served(group, amounts, o, tree)))
         for amounts in parts_of(group)
@@ -66,7 +66,11 @@ def slots_of(group: RequestGroup, tree: OfferedTree) -> tuple[Slot, ...]:
 
 
 def parts_of(group: RequestGroup) -> tuple[Amounts, ...]:
-    """Return the amounts of each slot: one slot for a granular group, one slot per class for the unnumbered group."""
+    """Return the group's amounts in parts. One provider must have all amounts of a part.
+
+    A granular group is one part. In the unnumbered group, each class is a part, because each may be on another
+    provider.
+    """
     return (group.resources,) if group.suffix else tuple((asked,) for asked in group.resources)
 
 
@@ -144,7 +148,7 @@ def _is_in_tree(group: RequestGroup, offered: OfferedProvider, tree: OfferedTree
 
 
 def _is_member(group: RequestGroup, offered: OfferedProvider) -> bool:
-    """Whether the provider is in an aggregate of each set that the group names. The root's aggregates do not count."""
+    """Whether the provider is in one aggregate of each ``member_of``. The aggregates of its root do not count."""
     return all(offered.provider.aggregates & choice for choice in group.member_of)
 
 

@@ -30,7 +30,7 @@ class CellRoom:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoldingFinding:
-    """The findings with one code that explain why this host has too little of the class that the first obstacle names.
+    """Findings with the same code that explain why this host has too little of a requested class.
 
     ``amount``, in the unit of the class: what Placement counts as taken although nova gave it to no instance.
     ``findings``: the number of findings. ``confirmed``: whether all of them are confirmed. ``healable``: whether
@@ -50,11 +50,11 @@ class WhyReport:
     """Everything that ``stocktake why`` prints.
 
     ``provider_uuid``: the uuid of this host's root provider, None if unknown. ``is_whole``: whether the answer is about
-    the whole cloud, not only this host. ``numa_nodes``, ``page_size`` (KiB, or "large"): the demands that the agent can
-    check on this host only. ``holding``: findings that explain the lack of capacity, if this lack is the host's first
-    obstacle; sorted by code. ``unread``: names of trees that were not read. The request may fit in any of these trees.
-    ``notes``: sentences about this host and the flavor; none of them is an obstacle. ``unknown``: sentences on what
-    could not be read. ``cells``: the free resources of this host's NUMA cells, None if they are not known.
+    the whole cloud, not only this host. ``numa_nodes``, ``page_size`` (KiB, or "large"): requirements that the agent
+    checks on this host, but cannot check on others. ``holding``: if the host first of all lacks capacity, the findings
+    that explain why; sorted by code. ``unread``: names of trees that were not read. The request may fit in any of these
+    trees. ``notes``: sentences about this host and the flavor; none of them is an obstacle. ``unknown``: sentences on
+    what could not be read. ``cells``: the free resources of this host's NUMA cells, None if they are not known.
     ``requests``: number of requests to Placement, including those of the audit and those that look up names.
     """
 
@@ -73,7 +73,7 @@ class WhyReport:
 
     @property
     def own(self) -> TreeAnswer | None:
-        """The answer of this host's tree, None if the tree is not in the answer."""
+        """The result for this host's provider tree; None if this tree was not checked."""
         return next((tree for tree in self.answer.trees if tree.root_uuid == self.provider_uuid), None)
 
     @property

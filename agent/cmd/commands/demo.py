@@ -141,10 +141,10 @@ class Demo(DocumentCommand):
 
 
 def _shown(command: Demo, *, keep: bool, form: str, page: str | None) -> DemoRun:
-    """Build the cloud, run the agent and print the stories; return the results of the run.
+    """Build the cloud, run the agent, print the demo's stories, and return the results.
 
-    While a part of the cloud is created, a signal is deferred until the part is registered in ``standing``. At the end
-    ``standing`` removes all registered parts.
+    ``standing`` lists the parts of the cloud and removes them at the end. While a part is created, a signal waits until
+    the part is listed.
     """
     from agent.cmd.demo_run import run
     from agent.demo import cloud
@@ -292,7 +292,7 @@ def _program() -> str:
     """Return the command that starts this program from any working directory."""
     called = sys.argv[0]
     found = shutil.which(Path(called).name)
-    # If the shell finds the running script by its name in PATH, the name without a path is enough.
+    # Show the script's name without the path if the shell would find the same script by this name in PATH.
     if found is not None and os.path.abspath(found) == os.path.abspath(called):
         return Path(called).name
     return os.path.abspath(called) if os.sep in called else called

@@ -106,7 +106,7 @@ class Ledger(ReportingCommand, ListCommand):
 
 
 def _unread(report: AuditReport, resource_class: str | None) -> tuple[str, ...]:
-    """Return the sources that the requested rows need and that could not be read; one class needs fewer sources."""
+    """Return the sources that the rows need but that could not be read. ``resource_class``: only this class's rows."""
     from agent.render.explain import unread, unread_books
 
     if resource_class is None:

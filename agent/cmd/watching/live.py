@@ -32,7 +32,7 @@ from agent.render.layout import Look
 
 #: Seconds from one view of the fleet to the next. Each new view is drawn.
 REDRAW_S = 1.0
-#: The least seconds between two draws that keys cause, because a key that is held down repeats 30 times a second.
+#: The shortest time between two redraws after key presses: a key that is held down repeats 30 times a second.
 KEY_GAP_S = 0.05
 
 

@@ -41,7 +41,7 @@ OPTS = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateOptions:
-    """The state source. ``connection`` (a URL with a password) is None unless the source is SQL; repr omits it."""
+    """How to read nova's database. ``connection`` (a URL with a password) is None unless SQL is used; repr omits it."""
 
     kind: StateKind
     connection: str | None = field(default=None, repr=False)

@@ -11,16 +11,15 @@ from agent.model.host.capabilities import Capabilities
 from agent.model.host.devices import Devices
 from agent.model.nova import Flavor
 
-#: A key in the metadata of a field that a comparison of two audits' facts must ignore. Before the comparison, the field
-#: gets the value at this key in both audits' facts, so the field is equal in both.
+#: A key in a field's metadata. Before the facts of two audits are compared, the key's value replaces the field in both
+#: facts. So the comparison ignores the field.
 BLANK = "blank"
-#: Metadata of a field from which the three books are computed: if its value changes, the audit computes the books
-#: again.
+#: Metadata of a field that affects the amounts: if the field's value changes, the audit computes all amounts again.
 COUNTED: Mapping[str, object] = MappingProxyType({"counted": True})
 
 
 def blanked(value: object) -> Mapping[str, object]:
-    """Return metadata for a field that the books do not need. A comparison of facts replaces the field by ``value``."""
+    """Return metadata for a field that comparisons of facts ignore: ``value`` first replaces the field."""
     return MappingProxyType({BLANK: value})
 
 

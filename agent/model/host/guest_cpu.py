@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from agent.model.settings import GuestCpu
 
-# nova's default model of each architecture on which libvirt knows that model (nova.virt.libvirt.utils,
-# get_cpu_model_from_arch).
+# nova's default CPU model for each architecture (nova.virt.libvirt.utils, get_cpu_model_from_arch). An architecture is
+# left out if libvirt does not know the default model there.
 _DEFAULT = {"x86_64": "qemu64", "i686": "qemu32", "ppc64le": "POWER8", "aarch64": "max"}
 # The virtualization types with which guests have a CPU model (nova's _get_guest_cpu_model_config). Guests of any other
 # type have the host's CPU.

@@ -100,10 +100,9 @@ def _known_sum(values: Iterable[float | None]) -> float | None:
 
 
 def book(report: AuditReport, name: str, before: Samples) -> Samples | None:
-    """Return the sums of one book (promised, held or recorded) by class; None if the audit did not read its source.
+    """Return the promised, held or recorded amounts (``name``), summed by class; None if their source was not read.
 
-    The book *held* has no value for a class whose use no source shows, for example DISK_GB if the guests' disks are
-    files.
+    Held amounts lack a class if no source shows its use, for example DISK_GB if the guests' disks are files.
     """
     # Without a cloud ([state] source = none), the promised amounts come from libvirt's guests.
     without_cloud = name == "promised" and report.nova_versions is None
@@ -131,8 +130,8 @@ def leaks(report: AuditReport, before: Samples) -> Samples | None:
 
     None if the audit could not check for leaks.
 
-    An audit that cannot read libvirt finds no new leak, but it keeps the findings of earlier audits. So such an audit
-    has values only if an earlier audit could read libvirt.
+    While libvirt cannot be read, the amounts come from the findings of earlier audits. If no earlier audit could read
+    libvirt, the result is None.
     """
     is_read = was_read(report, PLACEMENT) and was_read(report, STATE)
     if not is_read or not (before or was_read(report, LIBVIRT)):
@@ -154,7 +153,7 @@ def leaks(report: AuditReport, before: Samples) -> Samples | None:
 def unmanaged(report: AuditReport) -> Samples | None:
     """Return how much is used without the cloud's knowledge, by class and cause (such as a foreign volume).
 
-    None if libvirt, LVM or the cloud's state was not read. Without the cloud's state, no guest counts as unmanaged.
+    None if libvirt, LVM or nova's database was not read: then the agent cannot tell what the cloud does not know.
     """
     if not (was_read(report, LIBVIRT) and was_read(report, STATE)) or _is_lost(report, LVM):
         return None

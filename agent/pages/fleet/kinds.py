@@ -20,7 +20,7 @@ def kind_of(row: HostRow) -> Kind | None:
 
 
 def hosts_by_kind(facts: FleetFacts) -> Mapping[Kind, list[str]]:
-    """Return the sorted names of the hosts of each kind."""
+    """Return the sorted names of the hosts by kind of agent (version and role)."""
     found: dict[Kind, list[str]] = defaultdict(list)
     for row in facts.view.rows:
         if kind := kind_of(row):

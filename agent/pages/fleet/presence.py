@@ -1,4 +1,4 @@
-"""Sections: which hosts are silent or never seen, how old each state is, and which agents run.
+"""Sections: silent and never seen hosts, how old the data of each host is, and the agents' versions and roles.
 
 Pure: the module uses no clock, file, socket or log.
 """
@@ -32,7 +32,7 @@ MOST_LISTED = 40
 MOST_OLDEST = 20
 MOST_AGENTS = 60
 MOST_NAMED = 12
-#: The rows of the table of ages, as pairs: the greatest age in seconds, and the name of the row.
+#: The age groups in the section about ages, as pairs: the greatest age in seconds, and the group's name.
 AGES = ((60, "up to 1 min"), (300, "1 to 5 min"), (900, "5 to 15 min"), (3600, "15 to 60 min"), (86_400, "1 to 24 h"))
 _OLDER = "more than 24 h"
 _NOTHING = "nothing has come"
@@ -41,7 +41,7 @@ _MISSING = (Condition.NEVER, Condition.SILENT, Condition.AWAITED)
 
 
 def presence(facts: FleetFacts) -> Section:
-    """Return the section of the silent, never seen and awaited hosts."""
+    """Return the section about hosts that are silent, were never seen, or may still send a first message (awaited)."""
     rows = [row for kind in _MISSING for row in facts.view.rows if row.condition is kind]
     blocks: list[Block] = [Paragraph(text=_expected(facts))]
     if rows:
@@ -53,7 +53,7 @@ def presence(facts: FleetFacts) -> Section:
 
 
 def ages(facts: FleetFacts) -> Section:
-    """Return the section about the age of each host's state."""
+    """Return the section that shows how old the data of each host is."""
     if not facts.view.rows:
         return Section(id="ages", heading=_AGES, blocks=(Paragraph(text="There are no hosts."),))
     found = Counter(_age_name(state_age_s(row, facts)) for row in facts.view.rows)
@@ -78,7 +78,7 @@ def ages(facts: FleetFacts) -> Section:
 
 
 def agents(facts: FleetFacts) -> Section:
-    """Return the section of the agents by version and role."""
+    """Return the section that counts the agents of each version and role."""
     found = Counter((row.seen.agent_version, row.seen.role) for row in facts.view.rows if row.seen)
     silent = sum(row.seen is None for row in facts.view.rows)
     rest = f"Unknown for {hosts(silent)}, from which no message or report has come." if silent else ""

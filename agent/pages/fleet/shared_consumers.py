@@ -56,9 +56,9 @@ def shared_consumers(facts: FleetFacts) -> Section:
 
 
 def shared_of(facts: FleetFacts) -> list[Shared]:
-    """Return the consumers on several hosts, the oldest finding first.
+    """Return the consumers that have allocations on several hosts, the longest known consumer first.
 
-    A page made from the agents' messages, without report files, has no such details: the result is then [].
+    These details are in report files only. For a page made from the agents' messages, the result is [].
     """
     found: dict[str, list[tuple[str, Spread]]] = defaultdict(list)
     for host, details in sorted((facts.details or {}).items()):
@@ -91,10 +91,9 @@ def _not_here(found: Sequence[Shared]) -> str:
 
 
 def not_in_wasted(facts: FleetFacts) -> tuple[int, Counter[str]]:
-    """Return (number of consumers, sum by class) of the surplus allocations that no host counts as wasted.
+    """Return (number of consumers, sum by class) of surplus allocations that the page's wasted amounts leave out.
 
-    An allocation is surplus if it is on another host than the consumer's home. Consumers without a known home are left
-    out.
+    An allocation is surplus if the consumer runs on another host. A consumer is left out if its host is not known.
     """
     number, sums = 0, Counter[str]()
     for each in shared_of(facts):
@@ -182,9 +181,9 @@ def _row(each: Shared, names: Mapping[str, str], facts: FleetFacts) -> tuple[Cel
 
 
 def _repair(each: Shared, surplus: Sequence[str]) -> str:
-    """Return the text of the column repair: the hosts, and the command to run there.
+    """Return the text in the table's column "repair": the hosts, and the command to run there.
 
-    If the consumer's home is not known, the text has a command that shows the home instead.
+    If it is not known where the consumer runs, the command shows the consumer's host instead.
     """
     if not each.home:
         look = f"; first: openstack server show {each.uuid}" if is_uuid(each.uuid) else ""

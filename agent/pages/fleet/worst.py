@@ -51,7 +51,7 @@ def places(facts: FleetFacts) -> Mapping[tuple[str, str], str]:
 def _troubled(facts: FleetFacts, homes: Mapping[str, str]) -> list[HostRow]:
     """Return the hosts that are not clean, the most harmful first.
 
-    The hosts in ``homes`` are not at fault (a consumer that lives there is also recorded elsewhere), so they come last.
+    The hosts in ``homes`` come last. Their errors are wrong allocations that other hosts have for their instances.
     """
     rows = (row for row in by_harm(facts.view.rows) if not is_calm(row))
     return sorted(rows, key=lambda row: row.host in homes)
@@ -96,8 +96,8 @@ class _Made:
 def _foot(troubled: int, calm: int, left_out: int) -> str:
     """Return a sentence about the hosts that the table does not show.
 
-    All arguments are numbers of such hosts: ``troubled`` of them are not clean, ``calm`` have no problem, and the
-    search does not find ``left_out`` of them either.
+    Of these hosts, ``troubled`` are not clean and ``calm`` have no problem. ``left_out``: how many of them the page's
+    search does not find.
     """
     parts = [f"{counted(troubled, 'more host', 'more hosts')} that are not clean"] if troubled else []
     parts += [f"{counted(calm, 'host', 'hosts')} without a problem"] if calm else []
@@ -144,10 +144,10 @@ def _amounts(row: HostRow, name: str, found: Mapping[str, int]) -> str:
 
 
 def _searched(rows: Sequence[HostRow], made: _Made) -> tuple[tuple[str, ...], ...]:
-    """Return the cells of the rows that only the search shows, as many rows as MOST_SEARCHED allows.
+    """Return the table rows that only the search shows, as many as MOST_SEARCHED allows.
 
-    The row of a host that needs no attention has only the columns state, host and group. In every other row, hidden
-    text follows the last column: the codes of the findings that the column ``what`` does not name.
+    If a host needs no attention, its row has only the columns state, host and group. Every other row ends with hidden
+    text: the codes of findings that are not in the column ``what``.
     """
     found: list[tuple[str, ...]] = []
     room = MOST_SEARCHED

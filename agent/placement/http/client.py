@@ -98,7 +98,7 @@ class PlacementClient:
 
     @property
     def sent_at(self) -> float:
-        """When the last request ended, or was sent if it still runs, in monotonic seconds. Any thread may read this."""
+        """The monotonic time at which the last request began or, if it has ended, ended. Any thread may read this."""
         return self._session.sent_at
 
     def close(self) -> None:
@@ -184,7 +184,8 @@ class PlacementClient:
         return _parsed(self._send(method, path, microversion, body), parse)
 
     def _ask_maximum(self) -> Microversion:
-        # PacedSession counts only requests with a microversion, so send 1.0, although the root document needs none.
+        # The root document needs no microversion. Send 1.0 anyway, because PacedSession counts only requests with a
+        # microversion as requests to Placement.
         try:
             reply = self._send("GET", "/", Microversion(1, 0))
         except PlacementRejected as error:

@@ -32,7 +32,7 @@ def asked_s(retry_after: str | None, date: str | None, now: datetime.datetime) -
     """Return the seconds that ``Retry-After`` requests, never negative; None if the header is missing or unreadable.
 
     The header has a number of seconds or an HTTP date (RFC 9110, 10.2.3). An HTTP date is compared with ``date``, the
-    answer's Date header, or with ``now``, the time of this host's clock with a time zone, if there is no Date header.
+    answer's Date header. Without a Date header, it is compared with ``now``, the time on this host (with a time zone).
     """
     text = (retry_after or "").strip()
     if _DELAY.fullmatch(text):

@@ -52,7 +52,7 @@ class DeviceListing:
         self._turn = 0
 
     def changed(self, name: str) -> None:
-        """Note that an event named this device: the next read gets the device's XML. Any thread may call this."""
+        """Remember that an event named this device: the next read gets the device's XML. Any thread may call this."""
         with self._lock:
             self._changed.add(name)
 

@@ -72,11 +72,11 @@ class DomainListener(Protocol):
     """The object that is told of all events. LibvirtHost implements it, and decides what to read again."""
 
     def domain_changed(self, domain_uuid: str) -> None:
-        """Note that an event named this domain, which must be read again."""
+        """Remember that this domain must be read again, because an event named the domain."""
         ...
 
     def device_changed(self, name: str) -> None:
-        """Note that an event named this host device, which must be read again."""
+        """Remember that this host device must be read again, because an event named the device."""
         ...
 
     def events_up(self) -> None:
@@ -224,7 +224,7 @@ class LibvirtEvents:
                 link.deregister.append(functools.partial(link.connection.nodeDeviceEventDeregisterAny, number))
 
     def _stay_up(self, link: _Link) -> None:
-        """Report that the connection is up; when the connection has ended or stop() is called, close the connection."""
+        """Report that the connection is up, wait until it is lost or stop() is called, then close the connection."""
         self._state = LinkState.UP
         self._listener.events_up()
         LOG.info("libvirt events connected", extra={"uri": self._uri, "events": len(link.deregister)})

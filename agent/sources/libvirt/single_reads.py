@@ -51,7 +51,7 @@ def _read_only(uri: str) -> Iterator[libvirt.virConnect]:
 
 
 def _domains(connection: libvirt.virConnect) -> Iterator[Domain]:
-    """Yield the defined domains. A domain that vanishes or cannot be parsed is left out, as in the agent's own read."""
+    """Yield the defined domains. Like the daemon, leave out a domain that vanishes or cannot be parsed."""
     for handle in connection.listAllDomains():
         try:
             # The caller needs only the disks of the domain, so the state passed here does not matter.

@@ -38,8 +38,8 @@ class CellRows:
     - ``boot_disks`` are the rows of ``block_device_mapping`` with boot index 0.
     - ``pci_devices`` are the devices of the host's undeleted nodes.
     - ``now`` is the database's clock.
-    - ``heartbeats`` are the newest ``last_seen_up`` of the cell's services: at least the two newest if there are two.
-    - ``pulse_at`` is the database's time when the heartbeats were read; None means ``now``.
+    - ``heartbeats`` are ``last_seen_up`` values of services in the cell. The newest two are always included.
+    - ``pulse_at`` is the database's time when the heartbeats were read; None if this time is ``now``.
     """
 
     now: object
@@ -79,7 +79,8 @@ def state_from_rows(
     """Return nova's state of ``host``; each tuple is sorted by uuid or id.
 
     ``guests`` has the values of the guest rows if the caller has already parsed them. Raises SourceInconsistent if the
-    row of the compute node or of the service, or the clock, is broken. ``unreadable`` names every other broken row.
+    row of the compute node or of the service cannot be parsed, or if the database's time cannot be parsed.
+    ``unreadable`` names every other broken row.
     """
     found = guests or guests_from_rows(rows)
     pulse = pulse_from(rows.now if rows.pulse_at is None else rows.pulse_at, rows.heartbeats)
@@ -101,7 +102,10 @@ def state_from_rows(
 
 
 def pulse_from(clock: object, heartbeats: Iterable[object]) -> Pulse:
-    """Return the database's time, and the heartbeat that shows how old the rows are. Raises SourceInconsistent."""
+    """Return the database's time, and the newest usable heartbeat: an old heartbeat shows that the database is stale.
+
+    Raises SourceInconsistent if a time cannot be parsed.
+    """
     now = Cells("services", {"clock": clock}).moment("clock")
     moments = [Cells("services", {"last_seen_up": seen}).moment("last_seen_up") for seen in heartbeats]
     true = true_heartbeats(now, moments)
@@ -120,10 +124,11 @@ def true_heartbeats(
 
 
 def decisive_heartbeat(now: datetime.datetime | None, true: tuple[datetime.datetime, ...]) -> datetime.datetime | None:
-    """Return the second newest heartbeat if it is less than a minute old, else the newest (None if there is none).
+    """Return the heartbeat that proves how recent the database is; None if there is none.
 
-    The newest heartbeat alone can mislead: if the clock of its service is fast, this heartbeat makes an old copy of the
-    database look recent. The second newest heartbeat is from another service.
+    If the clock of one service is fast, the newest heartbeat makes an old copy of the database look recent. So the
+    second newest heartbeat, from another service, decides. If this is a minute old or older, the other service may be
+    down: then the newest heartbeat decides.
     """
     if len(true) > 1 and now is not None and now - true[1] < A_MINUTE:
         return true[1]
@@ -250,7 +255,7 @@ def instance_from_row(row: Row, boot_disks: Iterable[Row]) -> Instance:
 
 @dataclass(frozen=True, slots=True)
 class _Unreadable:
-    """Why a row cannot be read, and the instance whose use of the host is unknown because of that row."""
+    """Why a row cannot be read, and the row's instance. What this instance uses on the host is then unknown."""
 
     problem: str
     instance_uuid: str | None = None

@@ -1,11 +1,12 @@
-"""Provide the statements of a light read, which return the number of rows and a checksum for each set of rows.
+"""Provide SQL statements that show whether rows have changed since the last full read.
 
-The sets are those that a full read selects. If numbers and checksums are the same as before, no row has changed.
+For each set of rows that a full read selects, a statement returns the number of rows and a checksum. If both are the
+same as before, no row has changed.
 
-The checksum covers every column that a full read parses. So the checksum changes with each change of a row. It changes
-even if ``updated_at`` stays the same: if nova does not set it (``instance_extra``, ``block_device_mapping``), or sets
-it twice within a second. The database computes the checksums, so its answer is short and has no rows or JSON documents.
-The sum of CRC-32 values misses one change in four thousand million; the next full read detects such a change.
+The checksum covers every column that a full read parses, so each change of a row changes the checksum. ``updated_at``
+does not suffice: nova does not set it in some tables (``instance_extra``, ``block_device_mapping``), and two changes
+may have the same second. The database computes the checksums, so no rows or JSON documents are sent. The sum of CRC-32
+values misses one change in four thousand million; the next full read detects such a change.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def signs_of(host: str) -> CompoundSelect[*tuple[object, ...]]:
 
 
 def sign_of_instances(uuids: Iterable[str]) -> Query:
-    """Return the statement that counts these instances' rows and computes their checksum, also of deleted instances."""
+    """Return the SQL that counts the rows of these instances, deleted or not, and computes the rows' checksum."""
     return _sign("other instances", _OF_INSTANCES, _WITH_EXTRA, INSTANCES.c.uuid.in_(list(uuids)))
 
 

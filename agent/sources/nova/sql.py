@@ -63,7 +63,8 @@ class NovaSql:
     def read(self, host: str, consumers: frozenset[str], deadline: Deadline, node_uuid: str | None = None) -> NovaState:
         """See StateSource. Raises SourceUnavailable.
 
-        Raises SourceInconsistent if the database lacks a table or column, or if a row of the service or node is wrong.
+        Raises SourceInconsistent if the database lacks a table or column, or if a row of the service or node is
+        malformed.
         """
         wanted = _Wanted(host=host, consumers=consumers, node_uuid=node_uuid)
         return self._bounded(lambda: self._read(wanted, deadline), deadline)
@@ -207,7 +208,7 @@ class _Statements:
         return tuple(dict(zip(columns, row, strict=True)) for row in result)
 
     def signs(self, statement: Executable) -> tuple[tuple[str, object], ...]:
-        """Run a statement of sign_tables. Return (name, (number of rows, checksum)) of each set that it selects."""
+        """Return the name of each set of rows, with the number of its rows and their checksum (sign_tables.py)."""
         return tuple((str(name), (int(count), int(checksum))) for name, count, checksum in self._result(statement))
 
     def named(self, statement: Callable[[Iterable[str]], Query], uuids: Set[str]) -> tuple[Row, ...]:
@@ -216,7 +217,7 @@ class _Statements:
 
 
 def _cell_rows(statements: _Statements, database: CellDatabase, wanted: _Wanted) -> CellRows:
-    """Return the rows about a host and its consumers in Placement; most of the consumers are the host's instances."""
+    """Return nova's rows about the host, its instances, and the consumers that Placement lists for the host."""
     host, consumers = wanted.host, wanted.consumers
     clock, *heartbeats = statements.connection.execute(database.pulse).one()
     here = statements.rows(tables.instances_of(host))

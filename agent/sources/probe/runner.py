@@ -1,7 +1,7 @@
 """Run the commands of the storage sources through stocktake-probe: the Runner of an agent without privileges.
 
-Only the name of the program decides the request. The caller's arguments are not sent: the probe builds the arguments
-itself, from configuration files that only root may write.
+The agent sends only which program to run. The probe chooses the arguments itself, from configuration files that only
+root may write.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ MAX_AGE_S = 600.0
 
 @dataclass(frozen=True, slots=True)
 class _Measurement:
-    """A measurement of the files ``disks``. ``changed`` has the modification times of the two folders at that time.
+    """A measurement of the files ``disks``, and when nova's instances folder and image cache had changed (``changed``).
 
     If the disks or these times are different now, the measurement is no longer valid.
     """
@@ -111,8 +111,8 @@ class Images:
     def _problems_stand(self, facts: StorageFacts) -> bool:
         """Return whether a new measurement would have the same problems as ``facts``.
 
-        False if a part could not be read: a new measurement may succeed. If only files could not be measured, True if
-        each of them still has the same problem.
+        If a folder could not be read, return False, because a new measurement may succeed. Otherwise measure the files
+        with a problem again, and return whether each still has the same problem.
         """
         if facts.unread:
             return False

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-# The number of bytes to read from the start of an image: enough for a qcow2 header and its extensions. A data file's
-# name has at most 1023 bytes; other extensions are far shorter.
+# The number of bytes to read from the start of an image: enough for a qcow2 header and its extensions. The longest
+# extension is a file name of at most 1023 bytes (the external data file).
 HEAD_BYTES = 4096
 
 _MAGIC = b"QFI\xfb"

@@ -1,6 +1,7 @@
-"""Picture of the capacity: for each resource class a bar for promised, held and recorded.
+"""Picture of the capacity: three bars for each resource class.
 
-Pure: the module uses no clock, file, socket or log.
+They show the amounts in nova's database (promised), on the host (held) and in Placement (recorded). Pure: the module
+uses no clock, file, socket or log.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _MOST_OFFERS = 3
 
 
 def capacity_picture(classes: Sequence[ClassBooks]) -> Picture:
-    """Return the picture of these classes."""
+    """Draw the bars of these resource classes."""
     shapes: list[Shape] = []
     for place, each in enumerate(classes):
         shapes.extend(_block(each, place * _BLOCK))
@@ -65,7 +66,7 @@ def conclusion(each: ClassBooks) -> str:
 
 
 def _sum(name: str, book: Book) -> str:
-    """Return the sum of the book as text, and the reserved part of the sum if the book has one."""
+    """Return a bar's total amount as text, and the host's reserve if it is a part of the total."""
     if not book.is_known:
         return _not_known(book)
     reserve = next((part.amount for part in book.parts if part.name == RESERVE), 0)
@@ -93,7 +94,7 @@ def _offer(each: ClassBooks) -> str:
 
 
 def _made(each: ClassBooks) -> str:
-    """Return how the dashed line's amount is computed from totals and ratios; "" for one provider with the ratio 1."""
+    """Return the formula of the capacity, for example "total 48 x ratio 4"; "" for one provider with the ratio 1."""
     offers = sorted(Counter(each.offers).items())
     if all(ratio == 1 for _, ratio in each.offers) and len(each.offers) < 2:
         return ""
