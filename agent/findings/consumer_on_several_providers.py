@@ -167,7 +167,7 @@ def _heal_there(audit: AuditFacts, consumer: str, instance: Instance, others: li
         consumer_uuid=consumer,
     )
     hosts = _earlier_hosts(audit, instance)
-    where = f"on {hosts[0]}, where the instance was before" if len(hosts) == 1 else "on the host of that provider"
+    where = f"on {hosts[0]}, where the instance was before" if len(hosts) == 1 else "on the host of the other provider"
     command = f"stocktake heal --finding {there.id[:SHOWN_DIGITS]}"
     return (
         by_hand(f"{where}, run `{command}`: this command repairs finding {there.code}, which the agent there reports"),

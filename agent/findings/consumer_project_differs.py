@@ -57,7 +57,7 @@ def _finding(audit: AuditFacts, record: ConsumerRecord, instance: Instance) -> F
         remedies=(
             heal("write the instance's project and user, and keep the amounts"),
             by_hand(
-                "let nova-manage write the instance's project and user, on a controller",
+                "on a controller, let nova-manage correct the project and user in Placement",
                 line("nova-manage", "placement", "heal_allocations", "--instance", instance.uuid),
             ),
         ),

@@ -43,7 +43,9 @@ def _remedies(audit: AuditFacts) -> tuple[Remedy, ...]:
 _CLONED = by_hand("if the host's disk was cloned, remove the copied compute_id file")
 _OTHERS = (
     by_hand("if [DEFAULT] host is misspelt, correct it, and remove a compute_id file made under that name"),
-    by_hand("if [state] names a wrong database, correct [state]; if the database was restored, use a later backup"),
+    by_hand(
+        "if [state] names a wrong database, correct [state]; if an old backup of it was restored, restore a newer one"
+    ),
 )
 
 RULE = Rule(

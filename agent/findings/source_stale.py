@@ -24,10 +24,10 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 _REMEDIES = (
-    inspect("see whether nova-conductor and the other services report", openstack("compute", "service", "list")),
+    inspect("see whether nova-conductor and the other nova services are up", openstack("compute", "service", "list")),
     inspect("see whether this host's clock is right", line("chronyc", "tracking")),
     inspect(
-        "check whether the database of [state] connection, or of nova-conductor, is a replica that lags or stopped"
+        "check whether the database is a replica that lags or stopped (see [state] connection, or use nova-conductor's)"
     ),
     wait("the agent reads the source again in each audit"),
 )

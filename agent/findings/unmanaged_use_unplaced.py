@@ -24,10 +24,10 @@ def _find(audit: AuditFacts) -> Findings:
         wanted, missing = amount_text(name, rest.wanted), amount_text(name, rest.wanted - rest.placed)
         yield RULE.finding(
             audit,
-            headline=f"{audit.host}: {with_unit(name, rest.wanted - rest.placed)} of use that the cloud does not know "
-            "could not be allocated, so a guest may get this amount",
+            headline=f"{audit.host}: {with_unit(name, rest.wanted - rest.placed)} used without the cloud's knowledge "
+            "could not be allocated, so the scheduler may give this amount to a guest",
             resource_class=name,
-            expected=f"Stocktake's consumers have allocations for all {wanted} that unknown guests and volumes use",
+            expected=f"Stocktake has allocated all {wanted} that unknown guests and volumes use",
             actual=f"{missing} could not be allocated ({rest.why}), so the scheduler may give this amount to a guest",
             evidence=rest.claims,
             facts=(

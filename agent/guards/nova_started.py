@@ -20,7 +20,9 @@ def _refuses(guarded: GuardedFinding) -> str | None:
     if state is None or state.service is None:
         return "nova's database shows no nova-compute service of this host, so it is unknown when nova-compute started"
     if alive_s is None:
-        return f"nova-compute of this host is not alive and may be starting; nova-compute must be alive for {START_S} s"
+        return (
+            f"nova-compute of this host is not alive and may be starting; heal waits until it is alive for {START_S} s"
+        )
     if alive_s >= START_S:
         return None
     return f"audits have seen nova-compute alive for {alive_s} s so far; heal waits until this is {START_S} s"

@@ -22,7 +22,7 @@ def _refuses(guarded: GuardedFinding) -> str | None:
 def _moved(guarded: GuardedFinding, consumer_uuid: str) -> str | None:
     record, view = guarded.scene.record(consumer_uuid), guarded.scene.view
     if record is None or view is None:
-        return "the consumer's whole record was not read"
+        return "Placement's record of the consumer was not read completely"
     changes = guarded.action.changes if guarded.action else ()
     if any(change.before != record for change in changes if change.before.consumer_uuid == consumer_uuid):
         return "the change is not based on the record that heal had read for this consumer"

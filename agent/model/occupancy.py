@@ -29,7 +29,7 @@ class Occupancy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StuckMigration:
-    """An unfinished migration that belongs to an earlier move, so it occupies nothing here; ``why`` is the proof."""
+    """An unfinished migration; ``why`` says why it occupies nothing on this host."""
 
     migration_uuid: str
     instance_uuid: str

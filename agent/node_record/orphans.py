@@ -74,7 +74,7 @@ def obstacle(tree: DetachedTree, name: str) -> str | None:
     if root.name != name:
         return f"the provider is named {root.name} now, not {name} like the orphaned node"
     if tree.allocations:
-        return f"{_consumers_with_classes(tree)} allocated from it"
+        return f"{_consumers_with_classes(tree)} allocated from this provider"
     return _foreign(tree)
 
 

@@ -47,7 +47,7 @@ def resource_view(
 ) -> ResourceView | None:
     """Return the host's figures for a compute node record; None without libvirt's data or the node's name.
 
-    ``tree`` is the provider tree that the agent wants; the PCI devices come from its providers.
+    ``tree`` contains the providers of PCI devices, if the host has such providers.
     """
     host = snapshot.host.value
     if host is None or node is None:

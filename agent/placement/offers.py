@@ -159,12 +159,15 @@ def known_traits(client: PlacementClient) -> frozenset[str]:
 
 
 def members_of(client: PlacementClient, aggregate: str) -> tuple[Provider, ...]:
-    """Return the providers in that aggregate, without inventories, traits and aggregates. Raises PlacementError."""
+    """Return the providers in the aggregate. Raises PlacementError.
+
+    Their inventories, traits and aggregates are not read.
+    """
     return listed(client, WHOLE_CLOUD, member_of=aggregate)
 
 
 def every_provider(client: PlacementClient) -> tuple[Provider, ...]:
-    """Return all providers, without inventories, traits and aggregates. Raises PlacementError."""
+    """Return all providers; their inventories, traits and aggregates are not read. Raises PlacementError."""
     return listed(client, WHOLE_CLOUD)
 
 

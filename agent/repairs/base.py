@@ -142,7 +142,7 @@ class Repair:
         """Return the change to make, based on the consumer's record, or Declined with the reason for no change."""
         record = scene.record(seen.finding.consumer_uuid)
         return (
-            Declined(why="the consumer's whole record was not read")
+            Declined(why="Placement's record of the consumer was not read completely")
             if record is None
             else self.propose(scene, seen, record)
         )

@@ -34,7 +34,7 @@ MEANINGS = {
     Verdict.UNMANAGED: "this amount belongs to a volume or a thin pool that the cloud does not manage",
     Verdict.RESERVED: "the configuration reserves this amount for the host",
     Verdict.ALLOCATION_DIFFERS: "Placement records a different amount than the cloud promised",
-    Verdict.ALLOCATION_MISSING: "the cloud promised this amount, and Placement records nothing",
+    Verdict.ALLOCATION_MISSING: "the cloud promised an instance this amount, but Placement has no allocation",
     Verdict.GUEST_MISSING: "the cloud promised this amount to a guest that libvirt does not have",
     Verdict.GUEST_UNKNOWN: "libvirt has the guest, and the cloud does not expect it on this host",
     Verdict.ALLOCATION_LEAKED: "the instance is deleted, and Placement still counts this amount",

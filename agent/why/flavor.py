@@ -65,7 +65,7 @@ def trait_specs(flavor: Flavor) -> tuple[str, ...]:
 
 
 def flavor_notes(flavor: Flavor) -> tuple[str, ...]:
-    """Return sentences on the extra specs that nova may use but that the request does not fully contain."""
+    """Return sentences on the extra specs that nova may use, but that this check does not fully take into account."""
     specs = dict(sorted(flavor.extra_specs))
     unread = {key: text for key, text in specs.items() if _is_unread(key, text)}
     read = {key: text for key, text in specs.items() if key not in unread}

@@ -99,7 +99,7 @@ def _why_not_known(report: WhyReport) -> str:
 
 def _host(report: WhyReport) -> Iterator[str]:
     for obstacle in report.answer.host_obstacles:
-        yield f"  an obstacle that Placement does not know ({obstacle.constraint.value}): {obstacle.words}"
+        yield f"  an obstacle on this host that Placement does not see ({obstacle.constraint.value}): {obstacle.words}"
         yield from _change("    change: ", obstacle)
     yield from (f"  note: {note}" for note in report.notes)
 
@@ -108,17 +108,20 @@ def _cloud(report: WhyReport) -> Iterator[str]:
     trees = report.answer.trees
     fitting = [tree.root_name for tree in report.fitting]
     names = f": {some_of(fitting)}" if fitting else ""
-    yield f"everywhere: {len(fitting)} of {len(trees)} provider trees fit{names}"
+    yield f"everywhere: the request fits in {len(fitting)} of {len(trees)} provider trees{names}"
     if report.unread:
         yield f"  {len(report.unread)} trees were not read, so each may fit or not: {some_of(report.unread)}"
     for tree in filter(report.is_refused_by_host, trees):
         first = report.answer.host_obstacles[0].constraint.value
-        yield f"  1 refused by this host: {tree.root_name}: Placement offers it, but {first} fails on this host"
+        yield f"  1 tree refused by this host: {tree.root_name}: Placement offers it, but {first} fails on this host"
     refused = [tree for tree in trees if not tree.fits]
-    yield from (f"  {len(some)} refused by {name}: {some_of(some)}" for name, some in _by_constraint(refused))
+    yield from (
+        f"  {len(some)} tree{'' if len(some) == 1 else 's'} refused by the constraint {name}: {some_of(some)}"
+        for name, some in _by_constraint(refused)
+    )
     if refused:
         count = f" ({MOST_NEAREST} of {len(refused)})" if len(refused) > MOST_NEAREST else ""
-        yield f"nearest of the trees that do not fit{count}:"
+        yield f"trees that come closest to fitting{count}:"
     for tree in refused[:MOST_NEAREST]:
         yield f"  {tree.root_name}: {_obstacle_text(tree.obstacles[0])}"
         yield from _change("    change: ", tree.obstacles[0])

@@ -168,7 +168,7 @@ def test_commands_that_a_kept_demo_prints_succeed_in_a_shell(tmp_path):
         assert "recorded 24 of 192, promised 16" in answer
         assert "evacuated from here, so counted as 0" in answer
         # After the host's rc file, a command works as the agent prints it, and lvm2's commands see the demo's volumes.
-        (rc,) = re.findall("commands on stocktake-demo-1 as they are printed, first run: (.*)", done.stderr)
+        (rc,) = re.findall("commands on stocktake-demo-1, run: (.*)", done.stderr)
         assert "recorded 24 of 192" in copied(f"{rc}; stocktake explain VCPU")
         assert "backup-by-hand" in copied(f"{rc}; lvs stocktake-demo-1-vg/backup-by-hand")
         (delete,) = re.findall("hand: (python3 .*)", copied(f"{rc}; stocktake audit"))

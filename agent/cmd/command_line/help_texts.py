@@ -11,9 +11,9 @@ from dataclasses import dataclass
 _ANSWERED = ((0, "answered"), (2, "a source that the answer needs could not be read; the rest was printed"))
 _NO_DOCUMENT = (75, "so little could be read that there is no answer")
 _DIFFERENCES = (
-    (0, "the answer is complete; with --diff: nothing differs"),
+    (0, "the answer is complete; with --diff: nothing differs from Placement"),
     (2, "a source that the answer needs could not be read; the rest was printed"),
-    (3, "only with --diff: something differs"),
+    (3, "only with --diff: something differs from Placement"),
     _NO_DOCUMENT,
 )
 _FINDINGS = (
@@ -40,9 +40,9 @@ class HelpText:
 HELP_TEXTS: Mapping[str, HelpText] = {
     "adopt": HelpText(
         examples=(
-            ("stocktake adopt", "print the plan and its digest"),
+            ("stocktake adopt", "print the plan to take back this host's provider, and its digest"),
             ("stocktake adopt --plan 4d1b0c9a7e55 --yes", "carry out the plan that has this digest"),
-            ("stocktake adopt --store", "print the plan to accept a new disk store"),
+            ("stocktake adopt --store", "print the plan to count DISK_GB from this host's new disk store"),
         ),
         exits=(
             (0, "nothing to change"),
@@ -55,7 +55,7 @@ HELP_TEXTS: Mapping[str, HelpText] = {
     "audit": HelpText(
         examples=(
             ("stocktake audit", "print the findings; write nothing"),
-            ("stocktake audit -f json", "the same as one JSON object"),
+            ("stocktake audit -f json", "print the same as one JSON object"),
             ("stocktake audit --publish", "also write the inventory, as the daemon does"),
         ),
         exits=(*_FINDINGS, _NO_DOCUMENT),
@@ -63,7 +63,7 @@ HELP_TEXTS: Mapping[str, HelpText] = {
     "complete": HelpText(
         examples=(
             ("stocktake complete > /etc/bash_completion.d/stocktake", "install the completion for all users"),
-            ("source <(stocktake complete)", "complete commands in this bash"),
+            ("source <(stocktake complete)", "switch on the completion of commands, only in this shell (bash)"),
             ("stocktake complete --shell zsh", "the same for zsh; --shell fish for fish"),
         ),
     ),
@@ -88,9 +88,9 @@ HELP_TEXTS: Mapping[str, HelpText] = {
     ),
     "demo": HelpText(
         examples=(
-            ("stocktake demo", "show the six stories, then remove the small cloud"),
-            ("stocktake demo --keep", "keep the small cloud, to try commands on it"),
-            ("stocktake demo --practice", "keep another cloud, with five planted faults to find and repair"),
+            ("stocktake demo", "build a small cloud here, show six stories with it, and remove it"),
+            ("stocktake demo --keep", "the same, but keep this cloud, to try commands on it"),
+            ("stocktake demo --practice", "build a cloud with five faults, and keep it: find and repair them"),
             ("stocktake demo --html demo.html", "also write HTML pages of the fleet and of each host"),
         ),
         exits=((0, "showed all six stories"), (1, "a story could not be shown")),
@@ -135,7 +135,7 @@ HELP_TEXTS: Mapping[str, HelpText] = {
             (3, "printed a plan that changes something"),
             (4, "carried out the whole plan"),
             (5, "a guard rail refused the named finding or one of the changes, or the plan is out of date"),
-            (75, "the named finding must wait, or so little could be read that there is no plan"),
+            (75, "the named finding must wait (try again later), or too little could be read for a plan"),
         ),
     ),
     "help": HelpText(
@@ -185,8 +185,8 @@ HELP_TEXTS: Mapping[str, HelpText] = {
     ),
     "status": HelpText(
         examples=(
-            ("stocktake status", "the daemon's last report; asks no other service"),
-            ("stocktake status -f json", "the same as one JSON object"),
+            ("stocktake status", "print the daemon's last report; send no request to nova or Placement"),
+            ("stocktake status -f json", "print the same as one JSON object"),
             ("stocktake status --check", "one line for Nagios, with Nagios' exit codes 0, 1, 2 and 3"),
         ),
         exits=(*_FINDINGS, (75, "there is no report")),
@@ -220,7 +220,7 @@ HELP_TEXTS: Mapping[str, HelpText] = {
             (0, "printed, or ended with q"),
             (
                 2,
-                "only with --once: no agent answered, or (with --fail-on never) the expected hosts are not known",
+                "only with --once: no agent answered, or --fail-on never was given without a list of expected hosts",
             ),
             (3, "only with --once: a condition of --fail-on holds"),
             (75, "the message bus cannot be reached; with --once: one of the brokers cannot be reached"),
@@ -230,7 +230,10 @@ HELP_TEXTS: Mapping[str, HelpText] = {
         examples=(
             ("stocktake why --resource VCPU=64", "would this host take 64 VCPU in one request?"),
             ("stocktake why --flavor-of web-1 --everywhere", "would any host take another instance like web-1?"),
-            ("stocktake why --query 'resources=VCPU:4'", "the request as nova-scheduler logs it"),
+            (
+                "stocktake why --query 'resources=VCPU:4'",
+                "would this host take this request from nova-scheduler's log?",
+            ),
         ),
         exits=(
             (0, "the request fits"),

@@ -54,8 +54,8 @@ class Demo(DocumentCommand):
             nargs="?",
             const=_FAULTS,
             metavar="N",
-            help="keep another cloud, on whose first host N faults are planted (1 to 10; 5 without a number), for you "
-            "to find and repair with what stocktake prints",
+            help="build another cloud with N faults on its first host (1 to 10; 5 without a number) and keep it: "
+            "find and repair the faults with what stocktake prints",
         ),
         argument(
             "--seed",
@@ -63,7 +63,7 @@ class Demo(DocumentCommand):
             metavar="N",
             help="with --practice: plant the same faults as an earlier run with this seed",
         ),
-        argument("--list", action="store_true", help="list the clouds that are kept"),
+        argument("--list", action="store_true", help="list the clouds that --keep and --practice have kept"),
         argument(
             "--end",
             nargs="?",
@@ -241,7 +241,7 @@ def _say_how_to_go_on(built: DemoCloud) -> None:
 
     for host in built.hosts:
         line = f". {shlex.quote(str(rc_file(built, host)))}"
-        sys.stderr.write(f"to run commands on {host.name} as they are printed, first run: {line}\n")
+        sys.stderr.write(f"before you run the printed commands on {host.name}, run: {line}\n")
     sys.stderr.write(f"the demo's cloud stays in {built.folder}; remove it: {_ending(built.folder)}\n")
 
 

@@ -89,7 +89,7 @@ class Ledger(ReportingCommand, ListCommand):
         if parsed_args.storage and parsed_args.resource_class:
             raise UsageError("--storage counts bytes, not a resource class: leave out --resource-class")
         if parsed_args.storage and parsed_args.only_differing:
-            raise UsageError("--storage has no verdicts: leave out --only-differing")
+            raise UsageError("--storage lists sizes and compares nothing: leave out --only-differing")
         report = self.report_of(parsed_args, "ledger")
         name = require_class(report, parsed_args.resource_class) if parsed_args.resource_class else None
         code = answer_code(report, _unread(report, name))

@@ -87,7 +87,7 @@ def _not_here(found: Sequence[Shared]) -> str:
     others = sorted({host for each in found for host in each.surplus})
     who = counted(len(found), "consumer", "consumers")
     where = some([name(host) for host in others], _MOST_NAMES)
-    return f"not at fault: Placement counts {who} of this host on {where} too"
+    return f"this host is not at fault: Placement counts {who} of this host on {where} too"
 
 
 def not_in_wasted(facts: FleetFacts) -> tuple[int, Counter[str]]:
@@ -112,14 +112,14 @@ def _blocks(facts: FleetFacts) -> tuple[Block, ...]:
         return (Paragraph(text="No report names a consumer with allocations on several hosts."),)
     left_out = sum(details.spread_left_out for details in facts.details.values())
     in_sums = (
-        "Only surplus allocations with the mark (in wasted) are in the wasted amounts of this page."
+        "This page's wasted amounts include only those surplus allocations that are marked (in wasted)."
         if any(each.wasted_by for each in found)
-        else "No surplus allocation is in the wasted amounts of this page."
+        else "This page's wasted amounts do not include the surplus allocations."
     )
     said = (
         "Each host on which such a consumer has allocations reports the consumer as an error. The allocations on the "
-        f"host where the consumer lives are correct, all others are surplus. {in_sums} Repair only the hosts in the "
-        "column repair: then the finding is gone on the other host too."
+        f"host where the consumer lives are correct, all others are surplus. {in_sums} Repair only the hosts that "
+        'the column "repair" names: then all other hosts stop reporting the consumer, too.'
     )
     return (Paragraph(text=said), _table(found, facts, left_out))
 
@@ -186,8 +186,8 @@ def _repair(each: Shared, surplus: Sequence[str]) -> str:
     If it is not known where the consumer runs, the command shows the consumer's host instead.
     """
     if not each.home:
-        look = f"; first: openstack server show {each.uuid}" if is_uuid(each.uuid) else ""
-        return f"a repair on one of the hosts is enough{look}"
+        look = f"; to see where it runs: openstack server show {each.uuid}" if is_uuid(each.uuid) else ""
+        return f"a repair on one host is enough, where the consumer does not run{look}"
     by_code: dict[str, list[str]] = defaultdict(list)
     for host in surplus:
         by_code[each.wasted_by.get(host, SPREAD_CODE)].append(name(host))

@@ -75,7 +75,8 @@ def _table(rows: Sequence[HostRow], facts: FleetFacts) -> Table:
         columns=tuple(Column(heading=heading, is_word=heading in _WORDS) for heading in headings),
         rows=tuple(_row(number, row, made) for number, row in enumerate(shown, start=1)),
         also=tuple(f"{_kind(row)} {_codes(row)}" for row in shown),
-        search=f"Find a host, a code, a state, a version or a role in {'' if left_out else 'all '}{hosts(found)}",
+        search="Find a host, a finding's code, a host's state, an agent's version or role in "
+        f"{'' if left_out else 'all '}{hosts(found)}",
         searched=searched,
         marks=tuple(kinds),
         marked=tuple(kinds.index(_kind(row)) for row in others[: len(searched)]),

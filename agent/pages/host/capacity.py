@@ -24,11 +24,11 @@ def capacity(facts: HostFacts) -> Section:
         Paragraph(
             text="Promised is what the cloud believes, held is what is really on the host, recorded is what the "
             "scheduler subtracts. The dashed line is the total of Placement's inventory x the allocation ratio, "
-            "for example 192 for 48 CPUs with ratio 4. The line and the three bars count alike: each contains "
-            "what is reserved, x ratio. So held and recorded should be equal, and promised too, except for use "
-            "that the cloud does not know. Free is the line minus recorded: the scheduler can still give away "
-            "this amount. If held is longer than recorded, something is sold twice. If recorded is longer than "
-            "held, something is wasted or not used yet."
+            "for example 192 for 48 CPUs with ratio 4. The line and the three bars all contain the reserved "
+            "amount x ratio, so you can compare them. Held and recorded should be equal. Promised is smaller if "
+            "something uses the host that the cloud does not know. Free is the line minus recorded: the scheduler "
+            "can still give away this amount. If held is longer than recorded, something is sold twice. If recorded "
+            "is longer than held, something is wasted or not used yet."
         )
     ]
     blocks += [Note(text=text, meaning=Meaning.UNREAD) for text in map(_left_out, classes) if text]
@@ -50,6 +50,6 @@ def _left_out(each: ClassBooks) -> str:
         return ""
     used, listed = (beside_its_class(each.resource_class, amount or 0) for amount in (each.used, each.listed))
     return (
-        f"{each.resource_class}: Placement's own sum of what is used is {used}, but the allocations in this report's "
-        f"ledger are {listed}. The picture and the free amount count the ledger, the provider tree shows the sum."
+        f"{each.resource_class}: Placement's own sum of the usage is {used}, but the allocations in this report add "
+        f"up to {listed}. The picture and the free amount use the allocations. The provider tree shows Placement's sum."
     )

@@ -42,7 +42,7 @@ def _sentences(facts: HostFacts) -> Iterator[str]:
         yield f"A write of {held.what} on provider {held.provider_uuid} was held back: {held.why}."
     if facts.view:
         for name in _texts(facts.view.get("unknown")):
-            yield f"The host's figure {name} is not known."
+            yield f"The host's value of {name} is not known."
     for cell in cells_of(facts) or ():
         if names := [share.what for share in cell.shares if share.used is None]:
             yield f"NUMA cell {cell.id}: it is not known how much is used of {', '.join(names)}."

@@ -124,7 +124,7 @@ class PlacementClient:
             try:
                 self._adapter.get_token()
             except kx.ClientException as error:
-                raise answers.failure(f"a token from {place}", error) from error
+                raise answers.failure(f"request for a token from {place}", error) from error
         return place
 
     def forget(self) -> None:
@@ -290,7 +290,7 @@ class PlacementClient:
     def _stop_if_held(self, request: str) -> None:
         unanswered = self._session.unanswered
         if unanswered.is_over:
-            words = f"{request}: not sent, because no answer came within {unanswered.limit_s:g} s"
+            words = f"{request}: not sent, because earlier requests got no answer within {unanswered.limit_s:g} s"
             raise self._of_endpoint(PlacementUnavailable(words))
         if self._hold is None or time.monotonic() >= self._hold.until:
             self._hold = None
@@ -300,10 +300,7 @@ class PlacementClient:
         raise self._of_endpoint(held)
 
     def _held_by(self, error: PlacementError, headers: Mapping[str, str]) -> PlacementError:
-        """Return the error to raise: ``error`` itself, unless the answer has a usable Retry-After.
-
-        After a usable Retry-After, nothing is sent for that time, and the returned error names its end.
-        """
+        """Return the error to raise; if Placement requests a pause (Retry-After), the error says when it ends."""
         self._of_endpoint(error)
         asked = _asked_s(headers)
         if not asked or error.status is None or (error.status != 429 and error.status < 500):
@@ -311,9 +308,9 @@ class PlacementClient:
         hold_s = retry_after.hold_s(asked, random.random())
         ends = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=hold_s)
         until = f"the agent sends nothing before {ends:%Y-%m-%dT%H:%M:%SZ}"
-        why = f"{until}, because the last answer was HTTP {error.status} with Retry-After {asked:g}"
+        why = f"{until}, because the last answer was HTTP {error.status} with Retry-After {asked:g} s"
         self._hold = _Hold(until=time.monotonic() + hold_s, why=why)
-        message = f"{error.message}: {until}, because Retry-After is {asked:g}"
+        message = f"{error.message}: {until}, because Retry-After is {asked:g} s"
         held = PlacementUnavailable(message, status=error.status, request_id=error.request_id)
         held.not_before = self._hold.until
         return self._of_endpoint(held)

@@ -33,7 +33,7 @@ MAX_AGE_S = 600.0
 
 @dataclass(frozen=True, slots=True)
 class _Measurement:
-    """A measurement of the files ``disks``, and when nova's instances folder and image cache had changed (``changed``).
+    """A measurement of the files ``disks``. ``changed``: modification times of the instances folder and image cache.
 
     If the disks or these times are different now, the measurement is no longer valid.
     """

@@ -210,8 +210,8 @@ def test_the_why_command_refuses_this_host_if_it_lacks_the_requested_numa_cells(
     assert (code, cloud["fits"], cloud["refused"]["numa-cell"]) == (0, len(offers) - 1, 1)
     assert (document["request"]["numa_nodes"], document["tree"]["refused_by_host"]) == (1, True)
     said = host.run("why", *wanted).stdout
-    assert f"everywhere: {len(offers) - 1} of " in said
-    assert f"  1 refused by this host: {host.agent.name}: " in said
+    assert f"everywhere: the request fits in {len(offers) - 1} of " in said
+    assert f"  1 tree refused by this host: {host.agent.name}: " in said
 
 
 def test_the_why_command_exits_3_if_the_only_host_searched_lacks_numa_cells(host):
@@ -308,7 +308,7 @@ def test_the_why_command_and_placement_find_the_same_fitting_hosts_in_the_cloud(
     assert document["cloud"]["trees"] == len(rest.done("GET", "/resource_providers")["resource_providers"])
     assert "reading all providers of Placement: " in ended.stderr
     said = host.run("why", "--resource", wanted, "--everywhere", "--forbidden", "CUSTOM_OWNER_STOCKTAKE").stdout
-    assert "refused by max-unit" in said
+    assert "refused by the constraint max-unit" in said
     assert f"{host.agent.name}: does not fit" in said
 
 

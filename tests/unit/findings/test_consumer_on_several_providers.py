@@ -90,8 +90,8 @@ def test_the_suggested_command_removes_the_allocation_on_the_wrong_host(nova, th
     ("moves", "where"),
     [
         ((migration(status="completed", source_host="cmp2", dest_host=HOST),), "on cmp2, where the instance was"),
-        ((), "on the host of that provider, run"),
-        ((migration(1, dest_host="cmp2"), migration(2, dest_host="cmp3")), "on the host of that provider, run"),
+        ((), "on the host of the other provider, run"),
+        ((migration(1, dest_host="cmp2"), migration(2, dest_host="cmp3")), "on the host of the other provider, run"),
     ],
     ids=["one earlier host", "no migration", "two earlier hosts"],
 )

@@ -45,7 +45,7 @@ def world(*others, libvirt=None, lvm=None, provider=NOVA, **changes):
 def test_the_finding_names_the_resource_class_and_the_amount_and_the_reason():
     (found,) = findings(world(), CODE, BESIDE)
     assert (found.provider_uuid, found.resource_class, found.consumer_uuid) == (ROOT_UUID, "VCPU", None)
-    assert found.expected == "Stocktake's consumers have allocations for all 6 VCPU that unknown guests and volumes use"
+    assert found.expected == "Stocktake has allocated all 6 VCPU that unknown guests and volumes use"
     assert found.actual.startswith("2 VCPU could not be allocated")
     assert "max_unit 4" in found.actual
     assert dict(found.facts) == {"wanted": 6, "placed": 4, "missing": 2, "allocation_ratio": 4.0}

@@ -203,7 +203,7 @@ def test_a_reshape_is_refused_if_the_allocations_of_a_consumer_were_not_read():
     assert candidates(scene, asked, 1) == tuple(sorted((uuid("i1"), uuid("i2"))))
     half = dataclasses.replace(scene, records=scene.records[:1])
     assert [(r.guard, r.why) for r in plan_of(half).refusals] == [
-        ("record-unmoved", "the consumer's whole record was not read")
+        ("record-unmoved", "Placement's record of the consumer was not read completely")
     ]
     assert isinstance(BY_CODE[CODE].proposed(half, asked[0]), Declined)
 

@@ -65,7 +65,7 @@ def test_the_why_command_prints_all_obstacles_and_notes_and_unread_sources():
     text = lines(report, WIDE)
     assert text[2].startswith("  blocked by max_unit: ")
     assert text[4].startswith("  also blocked by capacity: ")
-    assert "  an obstacle that Placement does not know (numa-cell): no cell" in text
+    assert "  an obstacle on this host that Placement does not see (numa-cell): no cell" in text
     assert text[-2:] == ("  note: the largest free NUMA cell is 0", "not read: state: timed out")
 
 
@@ -74,10 +74,10 @@ def test_the_why_text_counts_trees_by_first_obstacle_and_lists_nearest_trees():
     short = offered(9, total=128, max_unit=128, reserved=126)
     text = lines(asked(*many, short, offered(10, total=96, max_unit=96), is_whole=True), WIDE)
     told = text[text.index("") + 1 :]
-    assert told[0] == "everywhere: 1 of 10 provider trees fit: host-10"
-    assert told[1] == "  8 refused by max-unit: host-1, host-2, host-3 and 5 more"
-    assert told[2] == "  1 refused by capacity: host-9"
-    assert told[3] == "nearest of the trees that do not fit (5 of 9):"
+    assert told[0] == "everywhere: the request fits in 1 of 10 provider trees: host-10"
+    assert told[1] == "  8 trees refused by the constraint max-unit: host-1, host-2, host-3 and 5 more"
+    assert told[2] == "  1 tree refused by the constraint capacity: host-9"
+    assert told[3] == "trees that come closest to fitting (5 of 9):"
     assert len(told) == 4 + 2 * 5
 
 
@@ -123,8 +123,8 @@ def test_the_why_command_does_not_count_this_host_if_it_refuses_the_request():
     roomy = (offered(1, total=96, max_unit=96), offered(2, total=96, max_unit=96), offered(3))
     report = refused_here(asked(*roomy, is_whole=True))
     text = lines(report, WIDE)
-    assert "everywhere: 1 of 3 provider trees fit: host-2" in text
-    assert "  1 refused by this host: host-1: Placement offers it, but numa-cell fails on this host" in text
+    assert "everywhere: the request fits in 1 of 3 provider trees: host-2" in text
+    assert "  1 tree refused by this host: host-1: Placement offers it, but numa-cell fails on this host" in text
     found = document(report)
     assert (found["fits"], found["cloud"]["fits"]) == (True, 1)
     assert found["cloud"]["refused"] == {"numa-cell": 1, "max-unit": 1}

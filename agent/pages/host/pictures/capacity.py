@@ -60,7 +60,11 @@ def conclusion(each: ClassBooks) -> str:
         books,
         *((_free(each, free),) if free is not None else ()),
         *((f"{beside_its_class(name, wrong)} wrong",) if wrong else ()),
-        *((f"{beside_its_class(name, lacking)} promised but not recorded",) if lacking else ()),
+        *(
+            (f"{beside_its_class(name, lacking)} promised by the cloud but not recorded in Placement",)
+            if lacking
+            else ()
+        ),
     )
     return f"{name}: {'; '.join(facts)}."
 
@@ -142,7 +146,9 @@ def _row(book: Book, resource_class: str, top: float, per_unit: float) -> Iterat
     if book.lacking:
         width = max(4.0, book.lacking * per_unit - 2)
         box = Box(end + 1, top + 1, width, HEIGHT - 2)
-        yield _lacking(box, f"promised, not recorded: {with_class(resource_class, book.lacking)}")
+        yield _lacking(
+            box, f"promised by the cloud, not recorded in Placement: {with_class(resource_class, book.lacking)}"
+        )
         end = box.left + box.width
     left = min(end, _RIGHT) + 8
     yield label(fitted(with_class(resource_class, book.total), WIDTH - left), left, top + BASE)
@@ -182,7 +188,7 @@ def _table(classes: Sequence[ClassBooks]) -> Table:
     columns += ["ratio", "free"]
     return Table(
         id="capacity-numbers",
-        caption="Amounts of each class by book, reserves included. Free is total x ratio - the sum of recorded",
+        caption="The promised, held and recorded amounts of each class, with reserves. Free = total x ratio - recorded",
         columns=tuple(
             Column(heading=name, is_number=place > 1, is_word=place < 2) for place, name in enumerate(columns)
         ),

@@ -82,7 +82,7 @@ def _table(sources: Sequence[SourceStatus]) -> Table:
     columns = ("source", "result", "duration", "last read", "error")
     return Table(
         id="sources-numbers",
-        caption="Reads of this audit",
+        caption="How this audit read each source",
         columns=tuple(Column(heading=name, is_number=name == "duration", is_word=name == "result") for name in columns),
         rows=tuple(_cells(source) for source in sources),
     )

@@ -48,7 +48,7 @@ def test_every_host_is_in_the_table_of_worst_hosts_or_in_its_search_data():
     place = [column.heading for column in table.columns].index("host")
     found = [*(row[place].text for row in table.rows), *(texts[place] for texts in table.searched)]
     assert sorted(name.split(" (as of ")[0] for name in found) == sorted(row.host for row in facts.view.rows)
-    assert table.search == "Find a host, a code, a state, a version or a role in all 302 hosts"
+    assert table.search == "Find a host, a finding's code, a host's state, an agent's version or role in all 302 hosts"
 
 
 def test_the_table_of_worst_hosts_says_how_many_hosts_its_search_cannot_find(monkeypatch):
@@ -214,8 +214,11 @@ def test_a_consumer_on_two_hosts_is_repaired_on_the_host_without_the_instance():
     rows = tables(page)["worst-hosts"].rows
     assert rows[-1][1].text == fleet.name(41)
     what = {row[1].text: row[3].text for row in rows}
-    assert what[fleet.name(41)] == f"not at fault: Placement counts 1 consumer of this host on {fleet.name(40)} too"
-    assert not what[fleet.name(40)].startswith("not at fault")
+    assert (
+        what[fleet.name(41)]
+        == f"this host is not at fault: Placement counts 1 consumer of this host on {fleet.name(40)} too"
+    )
+    assert not what[fleet.name(40)].startswith("this host is not at fault")
     assert figure(page, "Hosts").lines[1].startswith("1 of the hosts with an error is not at fault")
     assert "not in the sum: 1 consumer has 4 VCPU on a second host" in figure(page, "Wasted").lines[0]
     assert "Free after heal does not yet contain 4 VCPU that 1 consumer has on a second host." in rendered(page)

@@ -97,7 +97,9 @@ def test_a_finding_that_came_back_after_an_undo_shows_both_journal_entries():
 def test_a_repair_that_was_not_undone_is_shown_as_not_undone():
     done = (dataclasses.replace(CHANGES[0], undone_by=()),)
     (block,) = [each for each in findings(facts(changes=done)).blocks if each.code == "allocation-leaked"]
-    assert block.history[0].endswith("was not undone. The later audit of this page still has the finding.")
+    assert block.history[0].endswith(
+        "was not undone. The audit that this page shows is later, and still has the finding."
+    )
 
 
 def test_the_page_says_that_a_repair_is_later_than_the_audit_on_the_page():

@@ -166,7 +166,7 @@ def test_the_provider_tree_shows_the_ratio_and_the_capacity_of_each_class():
 def test_the_capacity_section_lists_resource_classes_with_inconsistent_usage():
     """Placement's own sum of the usage differs from the ledger."""
     texts = [block.text for block in section(SCREEN, "capacity").blocks if isinstance(block, Note)]
-    assert any("VGPU: Placement's own sum of what is used is 3, but" in text for text in texts)
+    assert any("VGPU: Placement's own sum of the usage is 3, but" in text for text in texts)
     assert not any(text.startswith("VCPU") for text in texts)
 
 

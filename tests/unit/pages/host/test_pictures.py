@@ -57,7 +57,7 @@ def test_the_capacity_picture_divides_each_bar_into_right_and_wrong_amounts():
     assert (vcpu.capacity, vcpu.books[2].lacking) == (192, 2)
     assert conclusion(vcpu) == (
         "VCPU: 192 = total 48 x ratio 4; promised 18, held 18, recorded 28; free 164 = 192 - recorded 28; 12 wrong; "
-        "2 promised but not recorded."
+        "2 promised by the cloud but not recorded in Placement."
     )
 
 
