@@ -2,7 +2,7 @@
 
     AgentError                     retry: NEXT_AUDIT | AT_ONCE | NEVER
     ├─ ConfigError                 at start: exit 78; on reload: the old settings stay
-    ├─ FolderUnavailable           cannot use an own folder; at start: exit 75 if the host's uuid is unknown
+    ├─ FolderUnavailable           the agent's folder fails; at start: exit 75 if the host's uuid is unknown
     ├─ SourceError                 reported; Placement keeps the old values that depend on the source
     │  ├─ SourceUnavailable        refused, timed out, connection lost          NEXT_AUDIT
     │  │  └─ SourceDenied          the source rejects the credentials           NEXT_AUDIT

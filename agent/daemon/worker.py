@@ -316,8 +316,9 @@ class Worker:
     def _take_over(self, configured: Configured) -> Configured:
         """Use ``configured`` from now on. If a reload has replaced the configuration, drop all caches.
 
-        A reload also drops two results of earlier audits. The agent's last write showed if another client overwrites
-        the inventory; this client may be gone. Placement did not know some traits; an upgraded Placement may know them.
+        A reload also makes the agent forget two things. The agent's last write would show that another client
+        overwrites the inventory: this client may be gone. Placement did not know some traits: an upgraded Placement may
+        know them.
         """
         if self._in_use is not None and self._in_use is not configured:
             configured.parts.host.forget()

@@ -44,7 +44,7 @@ _CLONED = by_hand("if the host's disk was cloned, remove the copied compute_id f
 _OTHERS = (
     by_hand("if [DEFAULT] host is misspelt, correct it, and remove a compute_id file made under that name"),
     by_hand(
-        "if [state] names a wrong database, correct [state]; if an old backup of it was restored, restore a newer one"
+        "if [state] names a wrong database, correct [state]; if the database is an old backup, restore a newer one"
     ),
 )
 

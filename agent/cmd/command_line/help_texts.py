@@ -55,7 +55,7 @@ HELP_TEXTS: Mapping[str, HelpText] = {
     "audit": HelpText(
         examples=(
             ("stocktake audit", "print the findings; write nothing"),
-            ("stocktake audit -f json", "print the same as one JSON object"),
+            ("stocktake audit -f json", "print the result as one JSON object"),
             ("stocktake audit --publish", "also write the inventory, as the daemon does"),
         ),
         exits=(*_FINDINGS, _NO_DOCUMENT),
@@ -89,7 +89,7 @@ HELP_TEXTS: Mapping[str, HelpText] = {
     "demo": HelpText(
         examples=(
             ("stocktake demo", "build a small cloud here, show six stories with it, and remove it"),
-            ("stocktake demo --keep", "the same, but keep this cloud, to try commands on it"),
+            ("stocktake demo --keep", "show the stories, and keep the cloud, to try commands on it"),
             ("stocktake demo --practice", "build a cloud with five faults, and keep it: find and repair them"),
             ("stocktake demo --html demo.html", "also write HTML pages of the fleet and of each host"),
         ),
@@ -186,7 +186,7 @@ HELP_TEXTS: Mapping[str, HelpText] = {
     "status": HelpText(
         examples=(
             ("stocktake status", "print the daemon's last report; send no request to nova or Placement"),
-            ("stocktake status -f json", "print the same as one JSON object"),
+            ("stocktake status -f json", "print this report as one JSON object"),
             ("stocktake status --check", "one line for Nagios, with Nagios' exit codes 0, 1, 2 and 3"),
         ),
         exits=(*_FINDINGS, (75, "there is no report")),
@@ -220,7 +220,7 @@ HELP_TEXTS: Mapping[str, HelpText] = {
             (0, "printed, or ended with q"),
             (
                 2,
-                "only with --once: no agent answered, or --fail-on never was given without a list of expected hosts",
+                "only with --once: no agent answered, or there is no list of expected hosts for --fail-on never",
             ),
             (3, "only with --once: a condition of --fail-on holds"),
             (75, "the message bus cannot be reached; with --once: one of the brokers cannot be reached"),

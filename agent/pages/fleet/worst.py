@@ -51,7 +51,7 @@ def places(facts: FleetFacts) -> Mapping[tuple[str, str], str]:
 def _troubled(facts: FleetFacts, homes: Mapping[str, str]) -> list[HostRow]:
     """Return the hosts that are not clean, the most harmful first.
 
-    The hosts in ``homes`` come last. Their errors are wrong allocations that other hosts have for their instances.
+    The hosts in ``homes`` come last. Their errors come from wrong allocations on other hosts.
     """
     rows = (row for row in by_harm(facts.view.rows) if not is_calm(row))
     return sorted(rows, key=lambda row: row.host in homes)

@@ -16,8 +16,8 @@ from agent.render.inventory_grid import diff_grid, difference
 
 MOST_ROWS = 100
 _READ_SO = (
-    "Each class shows used/total as Placement has them, and x with the allocation ratio if it is not 1. Used does not "
-    "contain what is reserved. The capacity is (total - reserved) x ratio."
+    "Each class shows used/total from Placement. After them, x4 means an allocation ratio of 4; a ratio of 1 is not "
+    "shown. Used does not contain what is reserved. The capacity is (total - reserved) x ratio."
 )
 
 

@@ -38,7 +38,7 @@ class CellRows:
     - ``boot_disks`` are the rows of ``block_device_mapping`` with boot index 0.
     - ``pci_devices`` are the devices of the host's undeleted nodes.
     - ``now`` is the database's clock.
-    - ``heartbeats`` are ``last_seen_up`` values of services in the cell. The newest two are always included.
+    - ``heartbeats`` are ``last_seen_up`` values of the cell's services, at least the newest two.
     - ``pulse_at`` is the database's time when the heartbeats were read; None if this time is ``now``.
     """
 
@@ -102,7 +102,7 @@ def state_from_rows(
 
 
 def pulse_from(clock: object, heartbeats: Iterable[object]) -> Pulse:
-    """Return the database's time, and the newest usable heartbeat: an old heartbeat shows that the database is stale.
+    """Return the database's time, and the heartbeat of a nova service that shows how recent the database is.
 
     Raises SourceInconsistent if a time cannot be parsed.
     """
