@@ -51,7 +51,7 @@ class OwnMeter:
     folders: ImageFolders
 
     def measure(self, disks: frozenset[GuestFile], go_to: Callable[[str], None]) -> StorageFacts:
-        """Measure in this process."""
+        """Measure the disk images in this process, without stocktake-probe."""
         return measure_images(self.folders, disks, go_to)
 
     def still_fails(self, file: DiskFile, go_to: Callable[[str], None]) -> bool:
