@@ -1,6 +1,6 @@
-"""Say what one audit could check, from what the audit read and wrote; agent/books/checks.py then judges each finding.
+"""Collect what one audit could not read or write. From this, agent/books/checks.py tells which findings it checked.
 
-The functions are pure; they only call methods of the audit's task (AuditTask).
+The functions do no I/O.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ def _codes(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> Iterable
         yield _UNLISTED, PLACEMENT
     unread = [reading.source for reading in snapshot.readings if not reading.ok]
     if task.settings.role is Role.OBSERVER and unread:
-        # One of the agent's own consumers looks like a leftover if no source shows the use for which it was made. The
-        # source that was not read could show this use, so the audit cannot check the finding.
+        # The finding companion-leftover says that a consumer of the agent is not needed any more. A source that this
+        # audit could not read may show that the consumer is needed.
         yield _LEFTOVER, unread[0]
     if task.settings.role is Role.OWNER and (memory.written is None or not task.owns()):
         # In role owner, the finding trait-unexpected needs the agent's last write of the tree, which a new process
@@ -107,9 +107,9 @@ def _holders(view: PlacementView | None) -> frozenset[str]:
 
 
 def _unrecorded(memory: AuditMemory, view: PlacementView | None) -> frozenset[str]:
-    """Return the consumers with allocations on this host whose Placement records this process has not read.
+    """Return the consumers of this host that this process has not yet read from Placement one by one.
 
-    Returns an empty set while no current finding needs a consumer's record.
+    Returns an empty set while no current finding needs such a read.
     """
     sightings = memory.history.sightings if memory.history else ()
     if view is None or not any(sighting.code in OF_RECORDS for sighting in sightings):

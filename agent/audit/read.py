@@ -30,11 +30,10 @@ from agent.provider_tree.identity_doubt import guests_of_an_unknown_host
 from agent.timing.full_read_schedule import Turn, overdue, turn
 
 EVERY_CONSUMER = 10**9
-_IDENTITY = "this host's identity is not known"
+_IDENTITY = "this host's provider uuid is not known"
 USAGE_UNLISTED = "usage-unlisted"
-# Whenever the schedule makes an audit read the allocations again, the audit also reads the records of this many
-# consumers that do not look suspicious, each time others. With one such record, an unchanged host needs fewer than 1.25
-# requests per audit, however many consumers it has.
+# An audit that reads the allocations again also reads this many consumers that do not look suspicious. Each such audit
+# reads different consumers. With the number 1, an unchanged host needs fewer than 1.25 requests per audit.
 UNSUSPICIOUS_READS = 1
 # The maximum number of consumers of sharing providers that an audit reads. The limit exists because one SQL statement
 # selects the nova rows of all of them.
@@ -42,14 +41,14 @@ SHARED_READS = 500
 
 
 def identified(task: AuditTask, memory: AuditMemory) -> AuditMemory:
-    """Return the memory with the host's identity and node name; each is None while it is unknown.
+    """Find the host's provider uuid (``identity``) and node name, and return them in AuditMemory.
 
-    The agent reads libvirt only until both are known, and the state source only if no ``compute_id`` file has the
-    identity. Raises ConfigError if the identity is lost or ambiguous.
+    Each is None while it is unknown. The agent reads libvirt only until both are known, and nova's data only if no
+    ``compute_id`` file has the uuid. Raises ConfigError if the uuid is lost or ambiguous.
     """
     identity = memory.identity
-    # An invented identity is a uuid generated for one run. It is not enough once a reload sets role owner: the agent
-    # then needs a compute_id file.
+    # ``invented``: the uuid was generated for one run. An agent that may write (role owner) needs the lasting uuid of a
+    # compute_id file. An operator can set this role while the daemon runs.
     if identity is None or (identity.invented and task.owns()):
         identity = task.parts.identity_files.find()
     if identity is not None and memory.node_name is not None:
@@ -70,12 +69,12 @@ def _of_state(task: AuditTask, memory: AuditMemory, node: str, host: HostFacts |
     if known is not None:
         return known
     if host is None or guests_of_an_unknown_host(state, host) or task.parts.identity_files.may_be_elsewhere:
-        # Create no identity if libvirt was not read, if nova does not know the guests' host (finding identity-changed),
-        # or if the identity may be in a file that this process has no permission to read.
+        # Do not create a provider uuid. Either libvirt was not read, or nova has instances but no service and no
+        # compute node of this host (finding identity-changed), or only root can read a compute_id file.
         return None
     if task.owns():
         return task.parts.identity_files.create()
-    origin = "generated for this run only, because this run may not save an identity"
+    origin = "generated for this run only, because this run must not write a compute_id file"
     return Identity(uuid=task.parts.new_id(), origin=origin, invented=True)
 
 
@@ -124,10 +123,10 @@ def with_storage(task: AuditTask, snapshot: Snapshot) -> Snapshot:
 
 
 def with_full_state(task: AuditTask, memory: AuditMemory, snapshot: Snapshot, why: str) -> Snapshot:
-    """Read the state in full after a light read, then libvirt again; return the new snapshot. ``why`` is the reason.
+    """Read all of nova's data, then libvirt again. ``why``: why the smaller read before was not enough.
 
-    As in every audit, the state is read after Placement, libvirt after the state, and storage after libvirt. This
-    function reads no storage: a caller that has read storage before must then call ``with_storage``.
+    Every audit reads Placement, nova, libvirt and storage in this order. This function does not read storage: a caller
+    that has read storage already must call ``with_storage`` again.
     """
     how = dataclasses.replace(snapshot.state_read, why_full=why, saw_change=True)
     nova = in_full(task, memory, how.consumers)
@@ -139,10 +138,10 @@ def with_full_state(task: AuditTask, memory: AuditMemory, snapshot: Snapshot, wh
 def _with_other_nodes(
     task: AuditTask, memory: AuditMemory, placement: Reading[PlacementView], nova: Reading[NovaState]
 ) -> tuple[Reading[PlacementView], Reading[NovaState]]:
-    """Return both readings, with data about other nodes added.
+    """Add data about other nodes to both readings.
 
-    Placement's reading gets the trees of orphaned nodes. Nova's reading gets the compute node row of another provider
-    that has this host's name, and the rows of providers that the agent left in Placement and may now delete.
+    Placement's reading gets the trees of orphaned nodes. Nova's reading gets the compute node rows of two kinds of
+    providers: another provider with this host's name, and orphaned providers that the agent may now delete.
     """
     view = placement.value
     if view and view.name_holder:
@@ -177,8 +176,8 @@ def read_placement(task: AuditTask, memory: AuditMemory, its: Turn) -> Reading[P
         fresh_allocations=its is not Turn.NOTHING or memory.recheck_recorded,
         everything=its is Turn.EVERYTHING,
         consumer_reads=most,
-        # A full read (Turn.EVERYTHING) already sends more requests than any other read. Unsuspicious consumers would
-        # increase their number by a third, so a full read leaves these consumers out.
+        # A full read (Turn.EVERYTHING) sends the most requests. Reads of unsuspicious consumers would add a third to
+        # these requests, so a full read does without them.
         unsuspicious_reads=min(UNSUSPICIOUS_READS, most) if its is Turn.ALLOCATIONS else 0,
         suspects=memory.suspects,
         reported=memory.reported,
@@ -205,12 +204,10 @@ def _in_full(wanted: ViewRequest) -> ViewRequest:
 def _with_removable(
     task: AuditTask, memory: AuditMemory, nova: Reading[NovaState], view: PlacementView | None
 ) -> Reading[NovaState]:
-    """Add the compute node rows of providers that the agent left in Placement and may now delete.
+    """Look for compute node rows of the orphaned providers that the agent may now delete, and add them.
 
-    A row is added whichever host it names.
-
-    The agent deleted the compute node record of such a provider earlier. A row with the provider's uuid shows that a
-    compute node uses the provider again.
+    The agent deleted the compute node record of such a provider earlier, but not the provider. If there is a row with
+    the provider's uuid again, on whichever host, a compute node uses the provider again.
     """
     trees = {tree.uuid: tree for tree in (view.orphans if view else ()) if tree.providers}
     for left in memory.history.left if memory.history else ():
@@ -262,7 +259,7 @@ def _images(task: AuditTask, host: HostFacts | None) -> tuple[Reading[StorageFac
 
 
 def heartbeat_after(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> Standing | None:
-    """Return the cell's newest heartbeat, and since when it has been the newest. The next audit compares with it."""
+    """Return the newest heartbeat in nova's database and when the agent first read it, for the next audit."""
     state, error = snapshot.nova.value, snapshot.nova.error
     read_now = state.heartbeat if state else error.heartbeat if isinstance(error, SourceStale) else None
     return standing(memory.heartbeat, read_now, task.parts.clock.monotonic())

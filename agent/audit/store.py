@@ -17,13 +17,13 @@ from agent.resources.store_doubt import to_remember
 
 
 def with_store(task: AuditTask, memory: AuditMemory) -> AuditMemory:
-    """Return ``memory`` with the store that the file names. If the file cannot be read, ``memory`` is unchanged."""
+    """Add to ``memory`` the disk store that store.json names. If the file cannot be read, ``memory`` is unchanged."""
     record = task.parts.store.load() if task.parts.store else None
     return memory if record is None else dataclasses.replace(memory, store=record.mark)
 
 
 def remember_store(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> AuditMemory:
-    """Return the memory with the store that this audit accepted; if this run may write, save this store to the file."""
+    """Add to ``memory`` the disk store that DISK_GB counts now. If this run may write, also save it in store.json."""
     learned = to_remember(snapshot, task.settings)
     if task.parts.store is not None and task.request.publish is not Publish.NEVER:
         _save(task, task.parts.store, memory.store, learned)
@@ -31,7 +31,10 @@ def remember_store(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> 
 
 
 def _save(task: AuditTask, store: StoreMemory, before: StoreMark | None, learned: StoreMark | None) -> None:
-    """Save the store's mark if the file must change. If another process has the lock, the next audit tries again."""
+    """Write to store.json which disk store DISK_GB counts, if the file does not say so yet.
+
+    If another process has the lock, the next audit tries again.
+    """
     if _lacking(store.load(), before, learned) is None:
         return
     try:
@@ -44,11 +47,11 @@ def _save(task: AuditTask, store: StoreMemory, before: StoreMark | None, learned
 
 
 def _lacking(record: StoreRecord | None, before: StoreMark | None, learned: StoreMark | None) -> StoreMark | None:
-    """Return the mark to write to the file, None if the file need not change. A mark identifies a store.
+    """Return the disk store to write to store.json, None if the file need not change.
 
-    - The file (``record``) is missing: return the mark that the audit learned, else ``before``.
-    - The file has the mark ``before``, which the audit began with: return the mark that the audit learned, if any.
-    - The file has another mark: return None, because the operator (``adopt``, ``undo``) wrote it during the audit.
+    - There is no file (``record`` is None): return the store of this audit (``learned``), else ``before``.
+    - The file names the store with which this audit began (``before``): return ``learned``.
+    - The file names another store: return None, because ``adopt`` or ``undo`` wrote the file during the audit.
     """
     if record is None:
         return learned or before

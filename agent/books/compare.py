@@ -22,7 +22,7 @@ from agent.model.nova import Instance, Migration, NovaState
 from agent.model.placement import ROOT, PlacementView, ProviderKey
 from agent.model.snapshot import Snapshot
 
-# Stands for "some child of the root": a promised claim on a class of child providers does not say which child.
+# A key that means "some child of the root provider": nova's database does not say which child an instance uses.
 CHILD = ProviderKey("child", "")
 SHARED = "shared"
 
@@ -31,7 +31,7 @@ _Claims = dict[str, list[Claim]]
 
 
 def compare(snapshot: Snapshot, written: Books, state: NovaState | None) -> tuple[Row, ...]:
-    """Return the rows, sorted by consumer, class and provider."""
+    """Compare nova, the host and Placement; return one row per consumer, provider and class, sorted in this order."""
     known = known_of(snapshot, written, state)
     of_children = {(c.consumer.key, c.resource_class) for c in written.promised.claims if c.provider_key == CHILD}
     grouped: dict[_Key, _Claims] = defaultdict(lambda: defaultdict(list))
@@ -46,7 +46,7 @@ def compare(snapshot: Snapshot, written: Books, state: NovaState | None) -> tupl
 
 
 def _left_on_shared(known: Known, view: PlacementView | None) -> Iterable[Claim]:
-    """Yield claims for allocations that this host's former guests still have on sharing providers."""
+    """Yield the allocations that former guests of this host still have on sharing providers."""
     for sharing in view.shared if view else ():
         for held in sharing.allocations:
             if _was_here(known, held.consumer_uuid):
@@ -63,7 +63,7 @@ def _left_on_shared(known: Known, view: PlacementView | None) -> Iterable[Claim]
 def _was_here(known: Known, consumer: str) -> bool:
     """Return whether the consumer is an instance deleted on this host, or a finished migration away from this host.
 
-    While an instance exists, its allocation on a sharing provider is correct, whichever host the instance moves to.
+    An instance that only moved away is not such a consumer: it may use the sharing provider on its new host too.
     """
     if known.state is None:
         return False
@@ -108,10 +108,7 @@ def _row(known: Known, key: _Key, books: _Claims) -> Row:
 
 
 def _stood_for(known: Known, consumer: str, resource_class: str) -> tuple[Claim, ...]:
-    """Return the claims (use unknown to nova) that this consumer of the agent represents.
-
-    The result is () for a consumer that is not the agent's.
-    """
+    """Return the usage unknown to nova for which the agent created this consumer; () for any other consumer."""
     cause = known.own_consumers.get(consumer)
     if cause is None:
         return ()

@@ -29,7 +29,7 @@ NOTHING = Occupied(occupancies=())
 
 
 def books(snapshot: Snapshot, settings: Settings, node: str | None) -> Books:
-    """Return the three books; each claim names its source."""
+    """Return what nova promised, what the host holds and what Placement recorded, each as a list of amounts."""
     state = promise_of(snapshot, node)
     view = snapshot.placement.value
     taken = occupied(state, node, view.consumer_uuids if view else frozenset()) if state and node else NOTHING
@@ -49,10 +49,10 @@ def books(snapshot: Snapshot, settings: Settings, node: str | None) -> Books:
 
 
 def _promised(taken: Occupied, settings: Settings, view: PlacementView | None) -> Iterable[Claim]:
-    """Yield the claims of the book *promised*: what nova's instances and migrations take on this host.
+    """Yield what instances and migrations take on this host according to nova's database.
 
-    Some classes are on child providers. A claim on such a class names no provider, because the scheduler chose the
-    child. But if the consumer has an allocation of this class on the root, the claim names the root.
+    The database does not say which child provider an instance uses. So an amount of a class of child providers has the
+    provider key CHILD, except if Placement records the consumer's allocation of this class on the root provider.
     """
     for resource in BUILTIN:
         yield from resource.promised(taken.occupancies, settings)
@@ -96,10 +96,10 @@ def promise_of(snapshot: Snapshot, node: str | None) -> NovaState | None:
 
 
 def digest(written: Books) -> str:
-    """Return a digest of the books *promised* and *held*, which changes with the instances, the guests and their sizes.
+    """Return a digest of nova's instances and this host's guests and their sizes.
 
-    For a promised claim, the digest has the instance and not the consumer. The consumer may be the instance or its
-    migration, and this depends on Placement's allocations, which must not change the digest.
+    A change in Placement must not change the digest. Placement decides whether the consumer of a moving instance is the
+    instance or its migration, so the digest contains the instance instead of the consumer.
     """
     promised = sorted((c.instance_uuid or "", c.resource_class, c.amount) for c in written.promised.claims)
     held = sorted((c.consumer.key, c.resource_class, c.amount, c.cause.value) for c in written.held.claims)
@@ -156,7 +156,7 @@ def _unlisted(view: PlacementView) -> Iterable[Claim]:
 
 
 def _consumer(uuid: str, cause: Cause | None) -> Consumer:
-    """Return the consumer; its kind is known only for the agent's own consumers."""
+    """Return the consumer. Only a consumer that the agent created has a ``cause``; the kind of others is unknown."""
     if cause is None:
         return Consumer(key=uuid, kind="unknown", uuid=uuid)
     return Consumer(key=uuid, kind=OWN_KIND, name=f"unmanaged {cause.value}", uuid=uuid)

@@ -24,11 +24,11 @@ _BEGINNING = datetime.datetime(1, 1, 1)  # noqa: DTZ001
 
 
 def occupied(state: NovaState, node: str, recorded: frozenset[str]) -> Occupied:
-    """Return the occupancies of ``node``, sorted by instance and cause.
+    """Return what instances and moves take on ``node``, sorted by the instance's uuid.
 
-    ``recorded`` are the consumers with allocations on this host's provider tree. The consumer of a move's source side
-    is the migration if ``recorded`` has the migration's uuid, else the instance (nova/conductor/tasks/migrate.py moves
-    the allocation to the migration).
+    ``recorded`` are the consumers with allocations on this host's provider tree. When an instance moves away, nova
+    moves its allocation here to the migration (nova/conductor/tasks/migrate.py). So the consumer is the migration if
+    its uuid is in ``recorded``, else the instance.
     """
     here = {i.uuid: i for i in state.instances if _counts(i, state.host, node)}
     by_uuid = {i.uuid: i for i in state.instances}
@@ -49,7 +49,7 @@ def occupied(state: NovaState, node: str, recorded: frozenset[str]) -> Occupied:
 
 
 def instances_of_domains(domains: Iterable[Domain], host: str, node: str) -> tuple[Instance, ...]:
-    """Return one instance per defined guest, for state source ``none``, which has no instances of a cloud."""
+    """Return one instance for each guest that libvirt defines, because ``[state] source = none`` reads no instances."""
     return tuple(_instance_of(domain, host, node) for domain in sorted(domains, key=lambda d: d.uuid))
 
 
@@ -83,11 +83,10 @@ def _counts(instance: Instance, host: str, node: str) -> bool:
 
 
 def may_be_here(instance: Instance, host: str, node: str) -> bool:
-    """Return whether its row shows the instance on the node, or may do so. The vm_state does not matter.
+    """Return whether the instance is or may be on the node, according to nova's rows. The vm_state does not matter.
 
-    If a row about the instance does not parse, ``problem`` is set. Then the instance may be on the node if its own row
-    names this node or no node. A moving instance may be on the node whatever its own row names, because the row that
-    does not parse may be that of a migration to this node.
+    ``problem`` is set if a row about the instance could not be parsed. Then the instance may be here if its own row
+    names this node or no node, or if the instance is moving: the unparsed row may be a migration to this node.
     """
     if instance.deleted:
         return False
@@ -114,13 +113,11 @@ def _arriving(state: NovaState, node: str) -> frozenset[tuple[str, int]]:
 
 
 def _in_new_cells(taken: Occupancy, arriving: frozenset[tuple[str, int]]) -> Occupancy:
-    """Return the occupancy ``taken``, but with the new NUMA cells if its instance is just moving to this host.
+    """Return ``taken``; if the instance is just moving to this host, with the NUMA cells that it will have here.
 
-    In a move to this host, nova's row of the instance may name this host before the move is finished. Until then, only
-    the migration context has the NUMA cells on this host.
-
-    The migration context must belong to the move to this host, not to a later move of the instance. nova itself does
-    not check this: after a failed move to this host, nova would use the new cells of the instance's next move.
+    Nova's instance row may name this host before the move is finished. Until then, only the migration context has the
+    NUMA cells on this host. After a failed move to this host, the context may belong to a later move. Its cells would
+    then be wrong here, so this function checks to which migration the context belongs. Nova does not check that.
     """
     context = taken.instance.context
     if not arriving or context is None or context.migration_id is None:
@@ -187,7 +184,7 @@ def _tracked(
     instance: Instance, migration: Migration | None, host: str, node: str, recorded: frozenset[str]
 ) -> list[Occupancy]:
     flavor = instance.flavor
-    assert flavor is not None, "an instance without a flavor never counts"
+    assert flavor is not None, "the caller leaves out instances without a flavor"
     if migration is None:
         return [_occupancy(instance, flavor, Cause.INSTANCE)]
     same_host = _from_here(migration, host, node) and _to_here(migration, host, node)
@@ -206,7 +203,7 @@ def _same_host(instance: Instance, migration: Migration, flavor: Flavor, recorde
     extra_cause = Cause.RESIZE_HERE if still_old else Cause.REVERT_HOLD
     own_holder, extra_holder = (source, dest) if still_old else (dest, source)
     found = [_occupancy(instance, flavor, Cause.INSTANCE, own_holder, moving=True)]
-    # A move within the host that keeps the flavor occupies the host only once.
+    # If the old and the new flavor of a move within this host are equal, the instance takes its resources only once.
     if other is not None and other != flavor:
         cells = _cells_of_move(instance, "new" if still_old else "old")
         found.append(_occupancy(instance, other, extra_cause, extra_holder, moving=True, numa=cells))
@@ -219,8 +216,8 @@ def _untracked(
     if _to_here(migration, host, node):
         side, cause, holder = "new", Cause.MIGRATION_IN, (instance.uuid, "instance")
     else:
-        # This is the source of the move. While nova confirms a resize, the instance has no old flavor any more, and
-        # nothing counts on the source (scenario 32).
+        # The instance moves away from this host. While nova confirms a resize, the instance has no old flavor any more.
+        # It then takes nothing on this host (scenario 32).
         side, cause, holder = "old", Cause.REVERT_HOLD, _source_holder(instance, migration, recorded)
     flavor = _flavor_of_move(instance, migration, side)
     if flavor is None:

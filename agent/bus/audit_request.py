@@ -19,14 +19,14 @@ _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}")
 
 
 def can_be_asked(host: str) -> bool:
-    """Return whether ``host`` has the form of a host name, so that this program may call the agent of that host."""
+    """Return whether ``host`` has the form of a host name. ``audit_soon`` refuses any other text."""
     return _HOST.fullmatch(host) is not None
 
 
 def audit_soon(bus: Bus, host: str) -> str:
     """Ask the host's agent for an audit; return its answer in words. Raises SourceUnavailable if no answer arrives."""
     if not can_be_asked(host):
-        raise SourceUnavailable(BROKER, "this is not the name of a host")
+        raise SourceUnavailable(BROKER, "the given host is not a valid host name")
     answers: list[Any] = []
     errors: list[Exception] = []
 

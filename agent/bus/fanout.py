@@ -58,7 +58,7 @@ class Fleet(Fanout):
         super().__init__(bus, FLEET_TOPIC)
 
     def send(self, state: dict[str, Any]) -> None:
-        """Cast a document of host_state.py. Raises SourceUnavailable if the broker did not accept the cast."""
+        """Cast one host's state, made by host_state.py. Raises SourceUnavailable if the broker did not accept it."""
         self.cast(HOST_STATE, state=state)
 
 

@@ -204,9 +204,11 @@ def serve(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
 def audit_once(loaded: Loaded, wired: Wired, publish: Publish, inbox: Inbox) -> int:
     """Run one audit that reads everything, and return its exit code.
 
-    Raises ConfigError if the configuration or the host's identity is wrong, FolderUnavailable if the identity cannot be
-    read now. In two cases the audit does not write the report file: in a dry run, and while the daemon is running.
-    ``stocktake status`` then still shows the daemon's last report.
+    The audit does not write the report file in a dry run or while the daemon is running. ``stocktake status`` then
+    shows the daemon's last report.
+
+    Raises ConfigError if the configuration or the file compute_id is wrong, FolderUnavailable if that file cannot be
+    read now.
     """
     from agent.audit.run import run_audit
     from agent.cmd.wiring import configured_from

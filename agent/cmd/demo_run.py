@@ -19,16 +19,16 @@ from agent.demo.recorded_group import RecordedGroup
 from agent.demo.stories import Seen, stories
 from agent.model.report import AuditReport
 
-# The demo prints this text. It says why no host of the demo has role companion, although most real hosts have it.
+# The demo prints this text. On most real hosts nova-compute runs, and the agent has role companion; in the demo not.
 _NO_NOVA_COMPUTE = (
-    "nova-compute: none runs here, so both agents have role owner, and they write the inventories in the stories. "
+    "nova-compute: none runs here, so both agents have role owner: they write the inventories that the demo shows. "
     "Beside a running nova-compute the role is companion, in which nova-compute writes the inventory; a stand-in for "
     "nova-compute in this demo would only show invented figures."
 )
 
 
 def run(built: DemoCloud, progress: Callable[[str], None]) -> DemoRun:
-    """Audit both hosts until their findings are confirmed, read what Placement records, and return the stories."""
+    """Audit both hosts until audits have confirmed each finding, and return what the demo then tells about them."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(lvm_sees(built))
         agents = {host.name: stack.enter_context(agent_of(built, host)) for host in HOSTS}

@@ -14,7 +14,7 @@ from agent.config.build import load_checked, require
 from agent.config.loaded import Key, Loaded
 from agent.config.traced_conf import empty_conf, in_oslo, set_override
 
-#: The maximum number of characters of an option's value in the text of a change.
+#: The log line about a reload cuts each old and new value after this many characters.
 SHOWN_CHARACTERS = 40
 
 

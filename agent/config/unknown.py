@@ -79,5 +79,5 @@ def _nearest_group(group: str, options: Iterable[str], known: Mapping[str, froze
         return f": the nearest name is [{lowered[near]}]"
     for name in options:
         if homes := sorted(other for other, names in known.items() if name in names):
-            return f": the group's option {name} belongs to [{homes[0]}]"
+            return f": move the option {name} to [{homes[0]}]"
     return ""

@@ -82,8 +82,8 @@ def build(
 ) -> DemoCloud:
     """Build and return the cloud in its state before the first audit.
 
-    ``progress`` is called with one line of text for each part, and may raise. Each part is registered in ``standing``
-    as soon as the part exists; when the caller closes ``standing``, the registered parts are removed.
+    ``progress`` is called with one line of text for each part. ``standing`` gets a call that removes the part, as soon
+    as the part exists. So if the build ends with an error, the caller can still remove all parts.
     """
     progress("starting Placement on SQLite, in its own process")
     placement = start_placement(
@@ -231,7 +231,7 @@ def candidates(cloud: DemoCloud, vcpus: int) -> tuple[str, ...]:
 
 
 def placement_answer(cloud: DemoCloud, method: str, path: str, body: object) -> dict[str, Any]:
-    """Send a request to Placement and return its document. Raises PlacementRejected."""
+    """Send a request to Placement and return the JSON body of the response. Raises PlacementRejected."""
     headers = {"X-Auth-Token": TOKEN, "OpenStack-API-Version": "placement 1.36"}
     answer = requests.request(method, cloud.placement.url + path, json=body, headers=headers, timeout=30)
     if not answer.ok:

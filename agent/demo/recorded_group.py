@@ -58,7 +58,7 @@ class RecordedGroup:
         self._volumes[name] = size_bytes
 
     def remove_volume(self, name: str) -> None:
-        """Remove a volume. Raises NoVolumeGroup if there is no such volume."""
+        """Remove a volume. Raises NoVolumeGroup if the group has no such volume."""
         if self._volumes.pop(name, None) is None:
             raise NoVolumeGroup(f"there is no volume {name} in {self.name}")
 

@@ -16,7 +16,7 @@ from agent.demo.placement import TOKEN
 
 
 def write_shell_files(cloud: DemoCloud, program: str) -> None:
-    """Write both files of each host; ``program`` is the full path of ``stocktake``."""
+    """Write the files ``bin/stocktake`` and ``rc`` for each host; ``program`` is the full path of ``stocktake``."""
     for host in cloud.hosts:
         script = command_file(cloud, host)
         script.parent.mkdir(exist_ok=True)

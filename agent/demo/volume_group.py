@@ -75,7 +75,7 @@ class DemoGroup(Protocol):
         """Add a linear volume of whole extents (rounded up). Raises NoVolumeGroup if it cannot be created."""
 
     def remove_volume(self, name: str) -> None:
-        """Remove a volume. Raises NoVolumeGroup if there is no such volume."""
+        """Remove a volume. Raises NoVolumeGroup if the group has no such volume."""
 
     def close(self) -> None:
         """Remove everything that was created for this group. A second call has no effect."""
@@ -162,7 +162,7 @@ class VolumeGroupRig:
         self._run("lvcreate", *unopened, "-L", f"{-(-size_bytes // _SECTOR_BYTES)}s", "-n", name, self.name)
 
     def remove_volume(self, name: str) -> None:
-        """Remove a volume. Raises NoVolumeGroup if there is no such volume."""
+        """Remove a volume. Raises NoVolumeGroup if the group has no such volume."""
         self._run("lvremove", "-f", "-y", f"{self.name}/{name}")
 
     def close(self) -> None:

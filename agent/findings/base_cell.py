@@ -18,9 +18,9 @@ _NOW_OF_MYSQL, _NOW_OF_SQLITE = "UTC_TIMESTAMP()", "CURRENT_TIMESTAMP"
 
 
 def deletion(database: DatabaseAccess | None, table: str, row_id: int) -> tuple[str, str | None]:
-    """Return (words to append to the remedy, command that marks the row of the table as deleted).
+    """Return (text, command): the command marks one row of ``table`` as deleted, the text belongs after the remedy's.
 
-    Without access to the database, the command is None and the words contain the SQL statement.
+    If the agent has no access to nova's database, the command is None, and the text contains the SQL statement.
     """
     if database is None:
         return f" ({_statement(table, row_id, _NOW_OF_MYSQL)})", None
@@ -38,7 +38,7 @@ def deletion(database: DatabaseAccess | None, table: str, row_id: int) -> tuple[
 
 
 def _quoted(text: str) -> str:
-    """Return the text as a Python string in double quotes: the shell puts the whole program in single quotes."""
+    """Return the text as a Python string in double quotes, because ``line`` puts single quotes around the program."""
     return json.dumps(text, ensure_ascii=False)
 
 

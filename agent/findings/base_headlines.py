@@ -19,17 +19,17 @@ def short_amounts(amounts: Iterable[tuple[str, int | None]]) -> str:
 
 
 def recorded(rows: Iterable[Row]) -> str:
-    """Return the amounts that Placement records, according to these rows, as text."""
+    """Return as text what one consumer has in Placement. Each row is about one resource class."""
     return short_amounts((row.resource_class, row.recorded) for row in rows)
 
 
 def promised(rows: Iterable[Row]) -> str:
-    """Return the amounts that nova's database promises, according to these rows, as text."""
+    """Return as text what one consumer should have according to nova's database."""
     return short_amounts((row.resource_class, row.promised) for row in rows)
 
 
 def held(rows: Iterable[Row]) -> str:
-    """Return the amounts that libvirt and storage hold, according to these rows, as text."""
+    """Return as text what one consumer uses according to libvirt and storage."""
     return short_amounts((row.resource_class, row.held) for row in rows)
 
 

@@ -38,9 +38,9 @@ def counted_where(audit: AuditFacts, rows: tuple[Row, ...]) -> str:
 
 
 def unset_here(audit: AuditFacts, rows: tuple[Row, ...]) -> str | None:
-    """Return the command that removes the consumer's allocations; None if the rows have no allocation.
+    """Return the command that removes one consumer's allocations; None if the consumer has no allocation.
 
-    The rows belong to one consumer. The command covers each provider on which a row has an allocation.
+    ``rows`` are the ledger rows of this consumer. Each row names a provider.
     """
     return unset(rows[0].key, _places(audit, rows))
 

@@ -248,7 +248,7 @@ def test_the_daemon_continues_without_libvirt_and_logs_that_libvirt_is_lost(agen
     until(lambda: agent.report()["findings"], PATIENCE_S, "a report")
     (placement,) = [source for source in agent.report()["sources"] if source["name"] == "placement"]
     assert (placement["ok"], placement["asked"], placement["error"]) == (False, False, None)
-    assert placement["not_asked_because"] == "libvirt was not read, so this host's identity is not known"
+    assert placement["not_asked_because"] == "libvirt was not read, so this host's provider uuid is not known"
     assert [finding["subject"] for finding in agent.report()["findings"]] == ["libvirt"]
     assert agent.process.poll() is None
     agent.process.send_signal(signal.SIGTERM)

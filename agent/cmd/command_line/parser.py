@@ -55,7 +55,7 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
 class ParserOwner(Command):
     """Base class that makes a command's parser.
 
-    A command's class lists this base class after cliff's base classes, which add options to the parser made here.
+    In a command's class, name cliff's base classes first: their ``get_parser`` calls this one and adds options.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:

@@ -1,6 +1,6 @@
-"""``stocktake adopt``: give this host its Placement provider back, or confirm a new disk store.
+"""``stocktake adopt``: give this host its Placement provider back, or accept a new disk store for DISK_GB.
 
-With --store, the plan confirms that DISK_GB is computed from the present disk store. ``--plan DIGEST --yes`` carries
+With --store, the operator accepts that DISK_GB is computed from the present disk store. ``--plan DIGEST --yes`` carries
 the plan out.
 """
 
@@ -12,11 +12,11 @@ from agent.cmd.commands.base import APPROVAL, DocumentCommand, approved_digest, 
 
 
 class Adopt(DocumentCommand):
-    """Give this host its Placement provider back after a rename or reinstallation, or confirm a new disk store."""
+    """Give a renamed or reinstalled host its Placement provider back, or accept a new disk store for DISK_GB."""
 
     ARGUMENTS = (
         argument(
-            "--store", action="store_true", help="confirm that DISK_GB counts the disk store that this host has now"
+            "--store", action="store_true", help="accept the disk store that this host has now; DISK_GB then counts it"
         ),
         *APPROVAL,
     )

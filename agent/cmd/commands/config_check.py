@@ -90,7 +90,7 @@ def _live(options: argparse.Namespace, loaded: Loaded) -> tuple[Answer, ...]:
 
     command_logging(options, loaded)
     probes = probes_for(loaded)
-    with waits_shown(options) as watch, watch(f"the answers of {len(probes)} live checks", LIMIT_S):
+    with waits_shown(options) as watch, watch(f"{len(probes)} checks of running services", LIMIT_S):
         return answers(probes)
 
 

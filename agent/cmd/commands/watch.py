@@ -11,9 +11,10 @@ from agent.cmd.commands.base import JSON, TABLE, TEXT, BaseCommand, argument
 if TYPE_CHECKING:
     from agent.cmd.watching.setup import Cell
 
-#: The default of ``--timeout``: how long ``--once`` waits for the first answer.
+#: The default of ``--timeout``: the seconds that ``--once`` waits until a first host answers.
 TIMEOUT_S = 5.0
-#: The seconds that the help text names: a copy of SETTLED_S in agent/cmd/watching/once.py, whose import would be slow.
+#: ``--once`` ends after this many seconds without a further answer. This is a copy of SETTLED_S in
+#: agent/cmd/watching/once.py: an import of that module would be slow.
 SETTLED_S = 2.0
 LONGEST_S = 86_400
 CSV = "csv"
@@ -31,7 +32,7 @@ def _seconds(text: str) -> float:
 def _fail_on(text: str) -> frozenset[str]:
     words = frozenset(word.strip() for word in text.split(","))
     if unknown := sorted(words - set(FAIL_ON)):
-        raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: the conditions are {', '.join(FAIL_ON)}")
+        raise argparse.ArgumentTypeError(f"unknown condition {', '.join(unknown)}; known are {', '.join(FAIL_ON)}")
     return words
 
 
@@ -78,8 +79,8 @@ class Watch(BaseCommand):
         argument(
             "--expected",
             metavar="WHERE",
-            help="the hosts that should send messages: nova (the hosts of nova's compute services; the default with a "
-            "state source), none, or a file with one host per line, optionally followed by the host's group",
+            help="which hosts should send messages: nova: the hosts of nova's compute services (the default, except "
+            "with [state] source = none); none: no list; or a file with one host, and optionally its group, per line",
         ),
         argument(
             "--cell",
@@ -87,13 +88,14 @@ class Watch(BaseCommand):
             action="append",
             default=[],
             metavar="NAME=FILE",
-            help="watch this cell, with the broker and the state source of this configuration file (repeatable)",
+            help="watch the cell NAME; the configuration file FILE says how to reach its message broker and its nova "
+            "(repeatable)",
         ),
         argument(
             "--html",
             metavar="FILE",
-            help="also write the page of the fleet to this file, which only its owner may read: every 60 s, or with "
-            "--once one time; with --once, - writes the page to stdout instead of the table",
+            help="also write the page of the fleet to this file every 60 s, or once with --once; only the file's owner "
+            "may read it. With --once, the file name - means stdout: the page then replaces the table",
         ),
     )
 
@@ -111,7 +113,7 @@ class Watch(BaseCommand):
         if parsed_args.fail_on and not parsed_args.once:
             raise UsageError("--fail-on needs --once")
         if parsed_args.html == "-" and not parsed_args.once:
-            raise UsageError("--html - needs --once")
+            raise UsageError("--html with the file name - (stdout) needs --once")
         with waits_shown(self.app.options) as waiting:
             wanted = Wanted(
                 cells=self._cells(parsed_args),

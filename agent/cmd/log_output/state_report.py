@@ -87,7 +87,7 @@ def _constant(body: str) -> Callable[[], str]:
 def _processes() -> Any:  # noqa: ANN401 - a model of oslo.reports
     """Return the section about this process and its children.
 
-    If a child ends while the library reads its data, return a sentence instead.
+    If a child ends while oslo.reports reads the child's data, return a sentence with the error instead.
     """
     from oslo_reports.generators import process
 

@@ -47,10 +47,10 @@ class Answer:
 
 
 def answer(report: AuditReport, what: str, detail: Detail = Detail.BRIEF) -> Answer:
-    """Return the explanation of ``what``, with the details that ``detail`` selects.
+    """Explain the class, the finding or the consumer that is named ``what``.
 
-    Raises UsageError if no class, finding or consumer has this name, or if several have this name. Raises NoDocument
-    (exit code 2) if none has this name, but a source that could not be read may know the name.
+    Raises UsageError if nothing has this name, or if several things have it. But if nothing has the name and a source
+    could not be read, raises NoDocument (exit code 2): that source may know the name.
     """
     name = class_of(report, what)
     if name is not None:
@@ -90,9 +90,8 @@ def _finding(report: AuditReport, what: str) -> SeenFinding | None:
 
 def _consumer(report: AuditReport, what: str) -> str:
     consumer = consumer_of(report, what)
-    # If ``what`` is a uuid, or a name that ``consumer_of`` translated to a uuid, it can only name a consumer. If a
-    # source could not be read, any name may be that of a consumer which only this source knows. In these cases
-    # ``require_consumer`` raises the error if there is no such consumer.
+    # A uuid, and a name that ``consumer_of`` translated to a uuid, can only mean a consumer. If a source could not be
+    # read, an unknown name may mean a consumer too. In both cases ``require_consumer`` raises the right error.
     if unread(report) or consumer != what or could_be_beginning(what) or _is_known(report, consumer):
         return require_consumer(report, consumer)
     words = {name.lower(): name for name in (*known_classes(report), *known_codes(), *known_names(report))}

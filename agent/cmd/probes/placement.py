@@ -46,7 +46,7 @@ def _root(client: PlacementClient, _deadline: Deadline) -> str:
 def _provider(client: PlacementClient, find: Callable[[], Identity | None], host: str, _deadline: Deadline) -> str:
     """Return a sentence about this host's provider.
 
-    Unlike the request for the root document, this request needs a valid user.
+    Placement answers this request only to a valid user, so the answer also proves that the credentials are right.
     """
     identity = find()
     if identity is None:

@@ -87,7 +87,7 @@ class WatchedCell:
         return None if away is None else away.error
 
     def start(self) -> None:
-        """Start to connect and to read the list of expected hosts, both in threads; return at once."""
+        """Start two threads: one connects to the broker, one reads the list of expected hosts. Return at once."""
         if self._parts.expected is not None:
             self._parts.expected.start()
         self._thread.start()

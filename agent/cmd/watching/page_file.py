@@ -12,8 +12,8 @@ from agent.cmd.watching.setup import Watched
 from agent.errors import SourceUnavailable
 from agent.fleet.view import FleetView
 
-#: The seconds from one page to the next. The first page is written at the start, when no host has answered yet, so it
-#: says little. The second page therefore follows sooner: after SOON_S.
+#: The page is written again every EVERY_S seconds. When the first page is written, no host has answered yet. So the
+#: second page follows after SOON_S seconds.
 EVERY_S = 60.0
 SOON_S = 10.0
 

@@ -14,8 +14,8 @@ OPTS = [
             ("owner", "the agent replaces nova-compute's reporting: it writes all that nova-compute would write"),
             (
                 "companion",
-                "nova-compute runs too: the agent writes only allocations of its own consumers, for usage that nova "
-                "does not know",
+                "nova-compute runs too and writes the inventory: for usage that nova does not know, the agent creates "
+                "consumers, and writes only their allocations",
             ),
             ("observer", "the agent writes nothing: every audit is a dry run"),
         ],
@@ -28,8 +28,8 @@ OPTS = [
         default=False,
         mutable=True,
         help="Let the agent write a root provider that has the trait OWNER_NOVA, once the host's nova-compute is "
-        "down. Off by default, because two writers of one provider undo each other's work. SIGHUP applies a new "
-        "value.",
+        "down. Off by default: if nova-compute runs again, the two programs undo each other's writes. SIGHUP applies "
+        "a new value.",
     ),
     cfg.ListOpt(
         "nova_conf",
@@ -66,8 +66,9 @@ OPTS = [
         "event_cap",
         default=1.0,
         min=0.0,
-        help="Maximum seconds between the first event and its audit, however many events follow; not below "
-        "event_settle. With the default, a change reaches the inventory within 2 s. A new value needs a restart.",
+        help="Maximum seconds between a first event from libvirt and the audit, however many events follow; not below "
+        "event_settle. With the default, Placement shows a change on the host after at most 2 s, the audit included. "
+        "A new value needs a restart.",
     ),
     cfg.FloatOpt(
         "peer_audit_interval",
@@ -111,9 +112,10 @@ OPTS = [
         default="reserve",
         choices=["reserve", "report", "ignore"],
         mutable=True,
-        help="What the agent does about resources of guests that the cloud does not know. reserve: increase the "
-        "reserved amounts of the inventories (in role companion: write allocations of the agent's own consumers) "
-        "and report the guests; report: only report them; ignore: do neither. SIGHUP applies a new value.",
+        help="What the agent does if guests that the cloud does not know use resources. reserve: report the guests, "
+        "and make Placement count their resources as taken: in the inventories' reserved amounts, or in role companion "
+        "as allocations of consumers that the agent creates; report: only report the guests; ignore: do neither. "
+        "SIGHUP applies a new value.",
     ),
     cfg.IntOpt(
         "summary_interval",

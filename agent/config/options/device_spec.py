@@ -3,7 +3,7 @@
 In an address object, each part (domain, bus, slot, function) is a regular expression. The expression need match only
 the start of the part: ``"bus": "8"`` means the buses 80 to 8f. In an address string, each part must match as a whole.
 The parser converts both forms into expressions that match the whole part.
-A tag may be null: if ``physical_network`` is null, the device has no network and may have a provider in Placement.
+A device with the tag ``physical_network`` gets no provider in Placement, except if the tag is null.
 nova-compute treats any unknown key as a tag. So a misspelt ``vendor_id`` is not an error but a missing filter: the
 entry matches more devices than intended, up to all devices of the host.
 
@@ -183,7 +183,7 @@ def _whole(name: str, value: object) -> str:
     try:
         re.compile(text)
     except (re.error, RecursionError, OverflowError) as error:
-        raise ValueError(f"the {name} of address is {text!r}, which is not a regular expression ({error})") from error
+        raise ValueError(f"{name} in the address is {text!r}, which is not a regular expression ({error})") from error
     if text == ".*":
         return text
     flags = _FLAGS.match(text)

@@ -71,7 +71,7 @@ def cpu_notices(loaded: Loaded) -> Iterator[str]:
             yield from novas_notices(loaded, (group, option), twice, "the agent counts each CPU once")
         text, read = loaded.value(group, option) or "", _written(loaded, group, option)
         if text != read:
-            odd = f"a number is not plain digits, or excludes a CPU above {HIGHEST_CPU}"
+            odd = f"a number is not plain digits, or an exclusion such as ^4 names a CPU above {HIGHEST_CPU}"
             problem = f"{loaded.quote(group, option)}: {odd}"
             yield from novas_notices(loaded, (group, option), [problem], f"the agent reads the list as {read}")
 
@@ -86,9 +86,9 @@ def _named_twice(loaded: Loaded, group: str, option: str) -> Iterator[str]:
 
 
 def _written(loaded: Loaded, group: str, option: str) -> str:
-    """Return the list's text. If the list comes from nova.conf, write each number in it as nova-compute reads it.
+    """Return the list's text. In a list from nova.conf, replace each number by its plain digits: "1_0" becomes "10".
 
-    nova-compute reads a number with Python's int() (nova/virt/hardware.py:parse_cpu_spec).
+    nova-compute reads such numbers with Python's int() (nova/virt/hardware.py:parse_cpu_spec).
     """
     text: str = loaded.value(group, option) or ""
     if not is_novas(loaded, (group, option)):
@@ -105,9 +105,9 @@ def _digits(found: re.Match[str]) -> str:
 
 
 def _excluded_digits(found: re.Match[str]) -> str:
-    """Return an excluded number in plain digits.
+    """Return the number of an exclusion (``^4``) as ``_digits`` does, but at most HIGHEST_CPU.
 
-    A higher number than HIGHEST_CPU becomes HIGHEST_CPU, because no host has a CPU with a higher number.
+    No host has a CPU with a higher number.
     """
     digits = _digits(found)
     return str(min(int(digits), HIGHEST_CPU)) if digits.isdecimal() else digits

@@ -112,7 +112,7 @@ def test_after_300_s_without_libvirt_the_warning_about_libvirt_becomes_an_error(
 def test_without_a_host_identity_the_report_says_why_placement_was_not_read():
     placement = source(Agent().audit(0), "placement")
     assert (placement.ok, placement.asked, placement.error) == (False, False, None)
-    assert placement.not_asked_because == "libvirt was not read, so this host's identity is not known"
+    assert placement.not_asked_because == "libvirt was not read, so this host's provider uuid is not known"
     assert (placement.lost_since, placement.losses, placement.denied) == (None, 0, False)
 
 

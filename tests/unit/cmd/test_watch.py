@@ -19,7 +19,7 @@ def test_the_watch_command_rejects_an_invalid_timeout_with_a_message(seconds: st
     ("arguments", "message"),
     [
         (("--fail-on", "error"), "--fail-on needs --once"),
-        (("--once", "--fail-on", "error,bad"), "bad: the conditions are error, warning, partial"),
+        (("--once", "--fail-on", "error,bad"), "unknown condition bad; known are error, warning, partial"),
         (("--cell", "a"), "a is not NAME=FILE"),
         (("--cell", "=x"), "=x is not NAME=FILE"),
         (("--cell", "a=x", "--config-file", "y"), "--cell names the configuration file"),

@@ -142,7 +142,7 @@ def test_the_auth_section_option_says_which_section_has_the_auth_options(tmp_pat
         ("[agent]\nhost = x\n", "unknown option [agent] host: the option belongs to [DEFAULT]"),
         ("[DEFAULT]\ncpu_shared_set = 1\n", "unknown option [DEFAULT] cpu_shared_set: the option belongs to [compute]"),
         ("[lvmm]\nvolume_groups = a\n", "unknown group [lvmm]: the nearest name is [lvm]"),
-        ("[xyzzy]\nvirt_type = kvm\n", "unknown group [xyzzy]: the group's option virt_type belongs to [libvirt]"),
+        ("[xyzzy]\nvirt_type = kvm\n", "unknown group [xyzzy]: move the option virt_type to [libvirt]"),
         ("[default]\nhost = x\n", "unknown group [default]: the nearest name is [DEFAULT]"),
         ("[placement]\nauth-url = x\n", "unknown option [placement] auth-url: the nearest name is auth_url"),
         ("[DEFAULT]\nzzz = 1\n", "unknown option [DEFAULT] zzz"),

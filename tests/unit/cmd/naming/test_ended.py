@@ -24,7 +24,7 @@ def test_the_text_about_an_ended_finding_names_the_time_and_the_journal_entry(ty
 def test_the_text_about_an_undone_repair_names_the_journal_entry_of_the_undo() -> None:
     words = ended_words(ID, (), (entry(undone_by=("aaaa",)),))
     assert words is not None
-    assert words.endswith(", which entry aaaa undid")
+    assert words.endswith("; entry aaaa undid this")
 
 
 @pytest.mark.parametrize(

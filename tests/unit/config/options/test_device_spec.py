@@ -133,7 +133,7 @@ BAD = {
     '{"address": "81:0g.0"}': "'0g' is not a hexadecimal number",
     '{"address": "a:b:c:d.0"}': "more parts than domain:bus:slot.function",
     '{"address": 7}': "address must be a string or an object of regular expressions, not 7",
-    '{"address": {"bus": "*"}}': "the bus of address is '*', which is not a regular expression",
+    '{"address": {"bus": "*"}}': "bus in the address is '*', which is not a regular expression",
     '{"address": {"bus": 2}}': "bus of address must be text, not 2",
     '{"address": "81:00.0", "devname": "eth0"}': "one entry cannot have both address and devname",
     '{"devname": ["eth0"]}': "devname must be text",
