@@ -141,7 +141,7 @@ def _no_valid_host(seen: Seen) -> Story:
             f"VCPU in Placement: {_inventory_text(vcpu)}",
             f"Placement {'offers' if offered else 'does not offer'} this host for {cast.FIRST.cpus} vCPUs, and "
             f"{'does not offer' if refused else 'offers'} this host for "
-            f"{cast.ASKED_VCPUS}: max_unit is the largest single request, and no ratio raises max_unit",
+            f"{cast.ASKED_VCPUS}: max_unit is the largest single request, and a higher ratio does not raise max_unit",
             *(f"stocktake why says {o.constraint.value}: {o.words}. Smallest change: {o.change}" for o in first),
             *_sentences(zombies),
         ),

@@ -1,4 +1,4 @@
-"""Describe what stays unchanged while a source (libvirt, Placement, ...) cannot be read, for findings about sources."""
+"""Say what the agent does not change in Placement, or not report, while a source (libvirt, nova, ...) is unreadable."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from agent.nested.base import children
 from agent.provider_tree.desired import classes_of
 from agent.resources import BUILTIN as RESOURCES
 
-# Effects of a source (key) that cannot be read, except the effects on inventories and child providers. Those follow
-# from the code: each resource and each family of child providers declares the sources that it needs (``needs``,
-# ``reserve_needs``).
+# For each source, what happens if the source cannot be read. Effects on inventories and on child providers are not in
+# this table: each resource and each family of child providers itself declares the sources that it needs.
 _BESIDE = {
     PLACEMENT: "nothing is written",
     STATE: "the agent draws no conclusion about guests and lowers no reserved amount",
@@ -37,7 +36,7 @@ def consequence(source: str, audit: AuditFacts) -> str:
 def frozen(source: str, audit: AuditFacts) -> str:
     """Return the text of ``consequence(source, audit)`` for a log line.
 
-    If Placement cannot be read, no class changes in Placement, and the text also names these classes.
+    If the source is Placement, the text also names the resource classes whose inventories then stay unchanged.
     """
     text = consequence(source, audit)
     if source != PLACEMENT or audit.tree is None:
@@ -47,7 +46,7 @@ def frozen(source: str, audit: AuditFacts) -> str:
 
 
 def _classes(lost: frozenset[str], audit: AuditFacts) -> list[str]:
-    """Return the root provider's classes whose total is unknown without these sources."""
+    """Return the classes for which the agent needs one of these sources to compute the root provider's total."""
     resources = (resource for resource in RESOURCES if resource.needs(audit.settings) & lost)
     return sorted({name for resource in resources for name in classes_of(resource, audit.snapshot)})
 

@@ -1,9 +1,9 @@
-"""companion-leftover: a consumer of the agent's own type (STOCKTAKE_UNMANAGED) has an allocation that is not needed.
+"""companion-leftover: a consumer that the agent created (type STOCKTAKE_UNMANAGED) has an allocation it does not need.
 
-In role companion the agent maintains these consumers in every audit. In role owner the agent removes them in the next
-audit; until then Placement counts the same use twice, as allocation and in ``reserved``. In role observer the agent
-removes no consumer. Consumers that belong to an earlier provider uuid of this host stay in every role: an operator must
-remove them.
+What the agent does depends on ``[agent] role``. A companion maintains these consumers in every audit. An owner removes
+them in its next audit; until then Placement counts the same usage twice, as allocation and in ``reserved``. An observer
+removes nothing. If this host's provider had another uuid earlier, the consumers for that uuid stay in every role: an
+operator must remove them.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def _why(audit: AuditFacts, cause: Cause) -> str | None:
-    """Return why the consumer should not exist.
+    """Return why the consumer should not exist, None if it may be needed.
 
-    Return None if the consumer may be needed. This is always so in role companion. In role observer this is so if a
-    source could not be read, or if the use for which the consumer was created still exists.
+    In role companion each consumer may be needed. In role observer a consumer may be needed if a source could not be
+    read, or if this host still has usage of the kind ``cause``.
     """
     if audit.settings.role is Role.OWNER:
-        return f"in role owner, the agent adds the {cause.value} use to reserved"
+        return f"an agent with role owner counts {cause.value} usage in the inventory's reserved amount"
     if audit.settings.role is Role.COMPANION or not _all_read(audit):
         return None
     is_used = any(claim.cause is cause for claim in audit.books.unmanaged.claims)
@@ -72,11 +72,11 @@ def _remedies(audit: AuditFacts, consumer: str) -> tuple[Remedy, ...]:
     if audit.settings.role is Role.OBSERVER:
         words = "in role observer the agent removes no consumer: remove this consumer's allocations by hand"
         return (by_hand(words, delete_allocations(consumer)),)
-    return (wait("the agent removes the consumer as soon as an audit has read every source that could show a need"),)
+    return (wait("the agent removes the consumer after the next audit that can read all sources of such usage"),)
 
 
 def _of_an_old_identity(consumer: str) -> tuple[Remedy, ...]:
-    words = "no agent removes this consumer: if no host uses the earlier uuid any more, remove the allocations"
+    words = "the agent does not remove it: if no host has the earlier provider uuid any more, remove the allocations"
     return (by_hand(words, delete_allocations(consumer)),)
 
 

@@ -5,8 +5,8 @@ overload. The rule checks the root provider and child providers. The finding nam
 have no allocation on this host at all.
 
 The rule skips providers of PCI devices. The agent never sets the total of such a provider below the allocated amount
-(nested/pci.py, findings/pci_device_lost.py), so there is no overload to report. ``reserved`` of such a provider may
-exceed the free amount: there it only prevents further allocations.
+(nested/pci.py, findings/pci_device_lost.py). If ``reserved`` of such a provider exceeds the free amount, that is no
+overload: the agent only prevents further allocations.
 
 To find a CPU that is pinned twice, the rule compares the pinnings in nova's database, not the pinnings in libvirt.
 Placement's usage cannot show such a CPU, because Placement counts how many CPUs the guests have, not which CPUs.
@@ -151,9 +151,8 @@ def _finding(audit: AuditFacts, inventory: Inventory, place: _Place, overflow: i
     name, rows, used = place.resource_class, place.rows, place.used
     leaked = [row for row in rows if row.verdict in LEAKS and row.recorded]
     leaked_amount = sum(row.recorded or 0 for row in leaked)
-    # ``missing`` is the capacity that must become free before this finding ends. It has two parts. The first is the
-    # usage above the capacity. The second is ``overflow``: use unknown to the cloud that does not fit into
-    # ``reserved``.
+    # ``missing`` is the capacity that must become free before this finding ends. It has two parts: the usage above the
+    # capacity, and ``overflow``. The cloud does not know this second usage, and ``reserved`` has no room for it.
     missing = max(used - inventory.capacity, 0) + overflow * inventory.allocation_ratio
     unlisted = sum(row.recorded or 0 for row in rows if row.verdict is Verdict.USAGE_UNLISTED)
     free = inventory.capacity - used
@@ -162,15 +161,17 @@ def _finding(audit: AuditFacts, inventory: Inventory, place: _Place, overflow: i
     is_judged = audit.books.state_known and audit.books.host_known
     part = f" ({number_text(leaked_amount)} leaked)" if is_judged and leaked else ""
     unplaced = (
-        f"; {amount_text(name, overflow)} in use, unknown to the cloud, cannot be added to reserved" if overflow else ""
+        f"; the cloud does not know of {amount_text(name, overflow)} in use, and reserved has no room for this usage"
+        if overflow
+        else ""
     )
     return RULE.finding(
         audit,
         headline=f"{audit.host}: {with_unit(name, used)}{part} used{place.where}, more than the capacity of "
         f"{number_text(inventory.capacity)}"
         if used > inventory.capacity
-        else f"{audit.host}: {with_unit(name, overflow)} in use{place.where}, unknown to the cloud, cannot be added to "
-        "reserved",
+        else f"{audit.host}: the cloud does not know of {with_unit(name, overflow)} in use{place.where}, and "
+        "reserved has no room for this usage",
         provider_uuid=place.provider_uuid,
         resource_class=name,
         expected=f"at most {amount_text(name, inventory.capacity)} used{place.where}: "
@@ -195,9 +196,9 @@ def _finding(audit: AuditFacts, inventory: Inventory, place: _Place, overflow: i
 
 
 def _is_reserved(audit: AuditFacts, row: Row) -> bool:
-    """Return whether the agent adds the row's use to the inventory's ``reserved``, and so lowers the capacity.
+    """Return whether the agent counts the row's amount in the inventory's ``reserved``, because nova does not know it.
 
-    The agent adds use that the cloud does not know. In role companion the agent does not write ``reserved``.
+    In role companion the agent does not write ``reserved``.
     """
     if audit.settings.role is Role.COMPANION:
         return False
@@ -249,7 +250,7 @@ def _remedies(audit: AuditFacts, name: str, leaked: list[Row]) -> tuple[Remedy, 
     return (
         *((by_hand(leaks),) if leaked else ()),
         explain(name),
-        inspect("the usage that is not leaked is over-commit: choose instances to move away", servers),
+        inspect("if the usage is too large even without leaked allocations, choose instances to move away", servers),
     )
 
 
@@ -260,20 +261,21 @@ def _of_pinned(instances: list[tuple[str, str]]) -> tuple[Remedy, ...]:
     ]
     if len(instances) == 1:
         return (*moves, by_hand("or add the CPU to [compute] cpu_dedicated_set again, and reload the agent"))
-    why = "move one of the guests away: nova promised the same CPU to each of them, so nova-compute's audit would fail"
+    why = "move one of the guests away: nova-compute's audit of this host fails while two guests are pinned to one CPU"
     return (by_hand(why), *moves)
 
 
 UNJUDGED = "; the agent could not read the cloud's state or libvirt, so it does not know how much of this use is leaked"
 UNJUDGED_REMEDY = (
-    "move no guest yet: first repair the source that source-stale or source-unavailable names; then this "
-    "finding says how much of the use is leaked"
+    "move no guest yet: first repair the source that another finding names (source-stale or source-unavailable); "
+    "then this finding says how much of the usage is leaked"
 )
 
 
 def _leak_text(name: str, leaked: list[Row], unlisted: int) -> str:
     if unlisted:
-        hidden = f"; {amount_text(name, unlisted)} of it belongs to no consumer that Placement lists (usage-unlisted)"
+        amount = amount_text(name, unlisted)
+        hidden = f"; {amount} of this usage belongs to no consumer that Placement lists (finding usage-unlisted)"
         return hidden + (_leak_text(name, leaked, 0) if leaked else "")
     if not leaked:
         return "; none of it is leaked, so the host is over-committed"

@@ -27,9 +27,9 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def to_move(audit: AuditFacts) -> Mapping[str, NestedFamily]:
-    """Return {class: its family of child providers} for each class that belongs on children.
+    """Return {class: its family of child providers} for each class whose allocations must move to child providers.
 
-    Only the classes are included from which consumers still have allocations on the root.
+    A class is included only if a consumer still has an allocation of this class on the root provider.
     """
     configured = (family for family in FAMILIES if family.is_configured(audit.settings))
     return {name: family for family in configured for name in still_on_root(family, audit.snapshot)}
@@ -88,7 +88,7 @@ def _remedies(audit: AuditFacts, family: NestedFamily, name: str, consumers: lis
 
 
 def _device(family: NestedFamily, name: str, consumer: str) -> str:
-    return f"see the device of guest {consumer}: {name} belongs to the {family.name} provider of that device"
+    return f"see which device guest {consumer} has: its {name} must move to the {family.name} provider of this device"
 
 
 # The remedies have commands for at most this many guests. No guest is lost, because the finding's text ``actual`` lists

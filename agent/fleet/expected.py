@@ -33,7 +33,9 @@ def hosts_from_text(text: str) -> tuple[ExpectedHost, ...]:
         if not words:
             continue
         if len(words) > MOST_WORDS or any(len(word) > MOST_NAME for word in words):
-            raise SourceInconsistent("expected", f"line {number} is not a host with at most one group: {line!r:.80}")
+            raise SourceInconsistent(
+                "expected", f"line {number} is not a host name, optionally with a group name: {line!r:.80}"
+            )
         host, group = printable(words[0]), printable(" ".join(words[1:]))
         if host in found:
             raise SourceInconsistent("expected", f"line {number} names {host} a second time")

@@ -1,6 +1,7 @@
-"""Read this host's identities (uuid, names) for ``adopt``, and carry out exactly the plan that the operator saw.
+"""Carry out ``stocktake adopt``, which gives a renamed or reinstalled host its Placement provider back.
 
-Each step writes its journal line before its change. A step that fails ends the run; the earlier steps are in the
+``read_facts`` reads the host's uuid and names. ``run_adopt`` carries out exactly the plan that the operator saw. Each
+step writes its journal line before its change. A step that fails ends the run; the earlier steps are in the
 journal. A second run continues where the first one stopped, because each run reads everything again.
 """
 
@@ -46,10 +47,10 @@ class Adopted:
 
 
 def read_facts(task: AuditTask, names: ProviderNames, own_file: OwnIdentityFile) -> AdoptFacts:
-    """Read and return all facts on which the plan depends.
+    """Read all facts from which the plan of ``adopt`` is made.
 
     Raises ConfigError if ``compute_id`` files are invalid or differ, SourceError if libvirt cannot be read and
-    PlacementError if Placement cannot be read. If the state source cannot be read, the facts contain the error.
+    PlacementError if Placement cannot be read. If nova's data cannot be read, the facts contain the error.
     """
     parts, deadline = task.parts, deadline_of(task.settings)
     found = parts.identity_files.find()
@@ -80,8 +81,8 @@ def read_facts(task: AuditTask, names: ProviderNames, own_file: OwnIdentityFile)
 def _state(task: AuditTask, found: Identity | None, holder: str | None) -> tuple[NovaState | None, str]:
     """Return (nova's state, ""), or (None, the error) if the state could not be read.
 
-    The state contains the compute node rows with two uuids: ``found.uuid`` (this host's identity) and ``holder`` (the
-    provider that has this node's name in Placement).
+    The state contains two compute node rows, if they exist: the row with this host's uuid (``found.uuid``), and the row
+    with the uuid ``holder``. In Placement, the provider ``holder`` has this node's name.
     """
     try:
         state = state_for_a_change(task, frozenset(), found.uuid if found else None)
@@ -95,16 +96,16 @@ def _state(task: AuditTask, found: Identity | None, holder: str | None) -> tuple
 
 
 def _of_row(state: NovaState | None, node: str) -> Identity | None:
-    """Return the uuid of the compute node row, the identity of a host without ``compute_id`` file; None without row."""
+    """Return the uuid of this node's row in nova's table compute_nodes; None if there is no such row."""
     rows = [row for row in (state.nodes if state else ()) if not row.deleted and state and row.host == state.host]
     row = next((row for row in rows if row.hypervisor_hostname == node), None)
     return Identity(uuid=row.uuid, origin=f"compute_nodes id {row.id}") if row else None
 
 
 def _others(task: AuditTask, state: NovaState | None) -> tuple[NovaState, ...]:
-    """Return nova's state of each other host that a compute node row names.
+    """Read nova's data about the other hosts in the compute node rows.
 
-    A host whose state cannot be read is left out and logged; ``adopt`` then refuses.
+    If the data about a host cannot be read, the host is left out and logged; ``adopt`` then refuses.
     """
     hosts = {row.host for row in (state.nodes if state else ()) if not row.deleted} - {task.settings.host}
     found = []
@@ -155,4 +156,6 @@ def _carry_out(task: AuditTask, step: AdoptStep) -> None:
         case StoreStep() if parts.store is not None:
             parts.store.put(StoreRecord(mark=step.after))
         case _:
-            raise SourceUnavailable("adopt", "this run cannot write a step's file, provider, record or store")
+            raise SourceUnavailable(
+                "adopt", "this run has no access to what the step changes (a file, a provider, a record or a store)"
+            )

@@ -31,7 +31,10 @@ def record_json(record: ConsumerRecord) -> Document:
 
 
 def after_json(before: ConsumerRecord, write: PutAllocations) -> Document:
-    """Return the consumer after this write as JSON. A consumer without allocations has no project, user and type."""
+    """Return as JSON what the consumer will be after ``write``.
+
+    Placement deletes a consumer that has no allocations. Its project, user and type are then None.
+    """
     there = bool(write.allocations)
     kept = before.consumer_type if before.allocations else None
     return {

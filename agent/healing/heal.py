@@ -161,9 +161,9 @@ def run_heal(task: AuditTask, wanted: Prepared) -> tuple[Healed, ...]:
     journal, actions = task.parts.journal, wanted.plan.actions
     if journal is None or not actions:
         return ()
-    # ``proven`` may wait for a heartbeat. The wait comes before the lock is taken, so that other writers do not wait
-    # too. If nova's state was not read, there is nothing to prove: the plan then has only reshapes, which do not depend
-    # on nova's state.
+    # ``proven`` may wait until a heartbeat proves that nova's database shows all writes so far. The wait comes before
+    # the lock is taken, so that other writers do not wait too. If nova's data was not read, no proof is needed: the
+    # plan then has only reshapes, and a reshape does not depend on nova's data.
     proof = proven(task, wanted.state) if wanted.state else Proven(None)
     if isinstance(proof, WriteAttempt):
         return tuple(Healed(action=action, outcome=proof) for action in actions)

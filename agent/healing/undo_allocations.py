@@ -52,8 +52,8 @@ def _changed(entry: Entry, after: Document, now: ConsumerRecord, where: str) -> 
 
 
 def _write_back(before: ConsumerRecord, now: ConsumerRecord) -> PutAllocations:
-    # Placement deletes a consumer that has no allocations. This write then creates the consumer again, so it must name
-    # the type. Otherwise the consumer keeps its type (None).
+    # Placement deletes a consumer that has no allocations. If the consumer is gone, this write creates the consumer
+    # again and must name its type. If the consumer still exists, the type None leaves its type unchanged.
     return PutAllocations(
         consumer_uuid=before.consumer_uuid,
         consumer_generation=now.generation,

@@ -23,16 +23,16 @@ from agent.model.host.store import StoreRecord
 from agent.model.plan import SaveComputeNode
 
 INCOMPLETE = "cannot undo: the journal entry does not contain the state before the change"
-NO_ACCESS = "this run has no access to what the journal entry changed (a file, a provider, a record or a store)"
+NO_ACCESS = "this run has no access to what the journal entry is about (a file, a provider, a record or a store)"
 
 
 def undo_file(task: AuditTask, journal: Journal, entry: Entry) -> WriteAttempt:
-    """Restore the identity file's old text, or remove the file if there was none (kind ``compute-id-file``)."""
+    """Undo a journal entry of kind ``compute-id-file``: restore the file's old text, or remove the new file."""
     step, file = file_back(entry), task.parts.own_file
     if step is None or file is None:
         return refused(INCOMPLETE if step is None else NO_ACCESS)
     if step.path != file.own_path:
-        return refused(f"the journal entry changed the file {step.path}, but now the agent uses {file.own_path}")
+        return refused(f"the journal entry is about the file {step.path}, but now the agent uses {file.own_path}")
     try:
         now = file.own_text()
     except ConfigError as error:
@@ -45,7 +45,7 @@ def undo_file(task: AuditTask, journal: Journal, entry: Entry) -> WriteAttempt:
 
 
 def undo_name(task: AuditTask, journal: Journal, entry: Entry) -> WriteAttempt:
-    """Restore the provider's old name (kind ``provider-name``)."""
+    """Undo a journal entry of kind ``provider-name``: restore the provider's old name."""
     step, names = name_back(entry), task.parts.names
     if step is None or names is None:
         return refused(INCOMPLETE if step is None else NO_ACCESS)
@@ -56,19 +56,19 @@ def undo_name(task: AuditTask, journal: Journal, entry: Entry) -> WriteAttempt:
 
 
 def undo_store(task: AuditTask, journal: Journal, entry: Entry) -> WriteAttempt:
-    """Restore the remembered store (the file system or volume group of DISK_GB) or its absence (kind ``store``)."""
+    """Undo a journal entry of kind ``store``: make store.json name the earlier disk store of DISK_GB again, or none."""
     step, store = store_back(entry), task.parts.store
     if step is None or store is None:
         return refused(INCOMPLETE if step is None else NO_ACCESS)
     if step.path != store.path:
-        return refused(f"the journal entry changed the file {step.path}, but now the agent uses {store.path}")
+        return refused(f"the journal entry is about the file {step.path}, but now the agent uses {store.path}")
     if store.load() != StoreRecord(mark=step.before):
         return refused(f"the file {step.path} was changed since the journal entry was written")
     return _back(task, journal, entry, step)
 
 
 def undo_record(task: AuditTask, journal: Journal, entry: Entry) -> WriteAttempt:
-    """Restore the changed fields of the compute node record, and no other field (kind ``record``)."""
+    """Undo a journal entry of kind ``record``: restore the changed fields of the compute node record, and no others."""
     fields = record_back(entry)
     if fields is None:
         return refused(INCOMPLETE)

@@ -58,10 +58,10 @@ def _parts(document: dict[str, Json], name: str, rows: Iterable[Json]) -> Iterat
 
 
 def set_aside(path: str) -> str:
-    """Keep the content of the file ``path`` as ``path.bad``, ``path.bad.1``, …; return the copy's name. Raises OSError.
+    """Keep the file ``path`` under the first free name of ``path.bad``, ``path.bad.1``, …; return this name.
 
-    If the file is a regular file, it also stays at ``path`` until the caller replaces it. So a crash before the
-    replacement loses nothing.
+    The new name is a hard link, so the file also stays at ``path`` until the caller replaces it, and a crash before
+    that loses nothing. What can have no hard link, such as a folder, is moved. Raises OSError.
     """
     names = [f"{path}.bad", *(f"{path}.bad.{number}" for number in range(1, _MOST))]
     for name in names:

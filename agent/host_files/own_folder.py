@@ -20,7 +20,7 @@ AWAY = frozenset(
         *(errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ENETDOWN, errno.ENETUNREACH, errno.ECONNREFUSED),
     }
 )
-#: Errors that may pass by themselves: those in AWAY, and errors of this process alone or of a busy machine.
+#: Errors that may pass by themselves: the errors in AWAY; too little memory or too many open files; a busy device.
 PASSING = AWAY | {errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.EBUSY, errno.EINTR}
 
 

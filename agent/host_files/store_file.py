@@ -26,7 +26,7 @@ _MAX_CHARACTERS = 1 << 17
 
 
 class StoreFile:
-    """Implements StoreMemory with the file store.json in ``state_dir``."""
+    """Remembers in the file store.json in ``state_dir`` from which disk store DISK_GB was last computed."""
 
     def __init__(self, state_dir: str) -> None:
         self.path = os.path.join(state_dir, FILE)
@@ -80,12 +80,12 @@ class StoreFile:
 
 
 def document_of(record: StoreRecord) -> dict[str, Json]:
-    """Return the record of the last store as a JSON document."""
+    """Return the content of store.json: the disk store from which DISK_GB was last computed."""
     return {"schema_version": SCHEMA_VERSION, "store": store_document(record.mark)}
 
 
 def store_document(mark: StoreMark | None) -> Json:
-    """Return the mark (identity and size of a store) as JSON; null if ``mark`` is None."""
+    """Return the identity and size of a disk store as JSON; null if ``mark`` is None."""
     return None if mark is None else dataclasses.asdict(mark)
 
 
@@ -96,7 +96,7 @@ def _record(document: dict[str, Json]) -> StoreRecord:
 
 
 def mark_of(document: Json) -> StoreMark | None:
-    """Return the mark (identity and size of a store) in a JSON value, or None for null. Raises BadRow."""
+    """Parse the identity and size of a disk store from a JSON value; return None for null. Raises BadRow."""
     if document is None:
         return None
     found = _object(document)
@@ -123,7 +123,7 @@ def _identity(found: dict[str, Json]) -> FileSystemIdentity:
 def _object(document: Json) -> dict[str, Json]:
     if isinstance(document, dict):
         return document
-    raise BadRow("the entry of the store, or the entry of its file system, is not a JSON object")
+    raise BadRow('the value of the key "store" or "filesystem" is not a JSON object')
 
 
 def _text_or_none(found: dict[str, Json], key: str) -> str | None:

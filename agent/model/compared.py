@@ -1,4 +1,4 @@
-"""The comparison of the three books, row by row, and the facts that the comparison rests on."""
+"""The comparison of nova's database, the host and Placement, row by row, and the facts on which it rests."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from agent.model.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """What the three books say about one consumer, one resource class and one provider.
+    """How much of one resource class one consumer takes from one provider, according to three sources.
 
-    ``promised``, ``held`` and ``recorded`` are the amounts in these books, None if the book has no such claim.
+    ``promised``: in nova's database. ``held``: on the host, in libvirt and storage. ``recorded``: in Placement. None:
+    the source has no such amount.
     """
 
     key: str
@@ -62,11 +63,11 @@ class Basis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """The books and the rows of their comparison.
+    """The amounts in nova's database, on the host and in Placement (``books``), and the rows that compare them.
 
     ``ledger`` has the rows in the form for reports, except the rows about amounts that the operator reserves
     (reserved_host_*).
-    ``digest`` is the digest of the promised and held books, None if the source of one of them could not be read.
+    ``digest`` is a digest of the amounts in nova's database and on the host, None if one of the two could not be read.
     """
 
     basis: Basis

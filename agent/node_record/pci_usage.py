@@ -18,7 +18,10 @@ from agent.node_record.pci_pools import pools
 
 
 def owned_addresses(state: NovaState, node: str) -> frozenset[str]:
-    """Return the PCI addresses that nova gave to instances that may be on ``node``, or move from or to ``node``."""
+    """Return the addresses of PCI devices that nova gave to instances of ``node``.
+
+    These are the instances that are or may be on the node, and those that move from or to the node.
+    """
     of_this_node = {found.id for found in state.nodes if not found.deleted and found.hypervisor_hostname == node}
     owners = {i.uuid for i in state.instances if may_be_here(i, state.host, node)}
     owners |= {m.instance_uuid for m in state.migrations if touches(m, state.host, node)}
@@ -32,7 +35,8 @@ def free_pools(
 ) -> tuple[PciPool, ...] | None:
     """Return the pools of the host's free PCI devices; None if the host's devices are unknown.
 
-    Devices in ``owned`` or in a guest's definition are not free. ``tree`` contains the providers of the devices.
+    ``owned``: the addresses of devices that nova gave to instances (``owned_addresses``). These devices are not free,
+    and devices in a guest's libvirt definition are not free. ``tree`` contains the providers of the devices.
     """
     if host.devices is None:
         return None

@@ -27,8 +27,8 @@ SHARES = "MISC_SHARES_VIA_AGGREGATE"
 # One URL names at most this number of aggregates: a proxy in front of Placement may reject a long URL. nova uses the
 # same limit.
 AGGREGATES_AT_ONCE = 200
-# If a sharing provider has more allocations than this, its list counts as too large. From a smaller list, ``read``
-# keeps only the allocations of this host's consumers and of the window.
+# If a sharing provider has more allocations than this, the agent does not read them. If it has fewer, ``read`` keeps
+# only the allocations of this host's consumers and of some other consumers (see ``window``).
 MOST_SHARED = 100_000
 
 
@@ -47,17 +47,20 @@ class SharingReader:
         return tuple((f"provider {uuid}", why) for uuid, why in sorted(self._too_large.items()))
 
     def forget(self) -> None:
-        """Drop the set of sharing providers; the next read gets the set again and retries lists that were too large."""
+        """Forget which providers are sharing providers, and which have too many allocations to read.
+
+        The next read asks Placement for both again.
+        """
         self._listed = None
 
     def read(
         self, tree: Iterable[Provider], known: frozenset[str], request: ViewRequest
     ) -> tuple[SharingProvider, ...]:
-        """Return the sharing providers, sorted by uuid, with the allocations of ``known`` and of the window.
+        """Return the sharing providers, sorted by uuid, with the allocations of ``known`` and of some other consumers.
 
-        ``known``: the consumers of this host's tree, which the audit looks up in nova's database anyway. The window
-        contains a part of the other consumers. A provider with too many allocations is in ``unread`` instead. If the
-        tree is in no aggregate, no request is sent. Raises PlacementError.
+        ``known``: the consumers of this host's tree, which the audit looks up in nova's database anyway. Each call
+        returns the next few of the other consumers (see ``window``). A provider with more than MOST_SHARED allocations
+        is in ``unread`` instead. If the tree is in no aggregate, no request is sent. Raises PlacementError.
         """
         own = {provider.uuid: provider.aggregates for provider in tree}
         aggregates = frozenset().union(*own.values())
@@ -90,11 +93,11 @@ class SharingReader:
 def window(
     holders: frozenset[str] | set[str], suspects: frozenset[str], most: int, after: str
 ) -> tuple[frozenset[str], str]:
-    """Return at most ``most`` consumers of ``holders``, and the value of ``after`` for the next call.
+    """Choose at most ``most`` consumers of ``holders``; return them and the value of ``after`` for the next call.
 
-    The ``suspects`` of the last audit are taken first. The other consumers are taken in rotation: in the order of their
-    uuids, from the first uuid above ``after``, and after the highest uuid again from the lowest. The returned ``after``
-    is the last uuid taken in the rotation, or the old ``after`` if none was taken.
+    ``suspects``, the consumers that looked wrong in the last audit, come first. The other consumers take turns in the
+    order of their uuids. ``after`` is the uuid that had the last turn, so the next higher uuid follows. After the
+    highest uuid comes the lowest.
     """
     first = sorted(holders & suspects)[:most]
     rest = sorted(holders - suspects)

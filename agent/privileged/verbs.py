@@ -35,7 +35,7 @@ class Scope:
 
 
 def answer(verb: Verb, scope: Scope, runner: Runner, deadline: Deadline) -> Answer:
-    """Return the answer to one request. Raises Untrusted if the configuration does not use the verb's source."""
+    """Return the answer to one request. Raises Untrusted if it asks for something that is not configured."""
     if verb in _READ:
         return _READ[verb](scope)
     try:
@@ -81,8 +81,8 @@ def _ndctl(scope: Scope, runner: Runner, deadline: Deadline) -> Completed:
 
 def _file_systems(scope: Scope) -> Answer:
     _require(scope.file_systems, "no file system for the guests' disks")
-    # This import and those below are inside functions, because they import libvirt. Each request is a new process, and
-    # a process for a verb of lvm2 needs no libvirt.
+    # This import and those below are inside functions, because they import libvirt. Each request runs in a new process,
+    # and a request about LVM needs no libvirt.
     from agent.privileged.host_reads import file_systems
 
     return file_systems(scope.file_systems)

@@ -62,8 +62,8 @@ def _frozen_families(wanted: DesiredTree) -> list[HeldBack]:
 def _deletes(wanted: DesiredTree, view: PlacementView, placed: Places, held: list[HeldBack]) -> list[Write]:
     """Return the deletes of obsolete providers.
 
-    The deletes are the last writes, so the parents of all providers are those after the other writes. A child that
-    moves to another parent therefore does not prevent the delete of its old parent.
+    The deletes come after all other writes. If another write moves a child to a new parent, the child does not prevent
+    the delete of its old parent.
     """
     writes: list[Write] = []
     parents, known = dict(placed.parents), view.known

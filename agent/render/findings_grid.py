@@ -68,7 +68,10 @@ def _first_command(finding: Document, kind: RemedyKind) -> str | None:
 
 
 def findings_grid(findings: Sequence[Document], names: Mapping[str, str], now: str) -> Grid:
-    """Return the table for people. ``names`` maps consumers' uuids to names, ``now`` is ISO 8601."""
+    """Return the findings as a short table for a terminal.
+
+    ``names`` maps consumers' uuids to names, ``now`` is ISO 8601.
+    """
     return Grid(
         columns=_PEOPLE,
         rows=tuple(_cells(finding, names, now) for finding in findings),

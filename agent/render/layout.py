@@ -33,9 +33,9 @@ PLAIN = Look()
 
 
 class Tone(enum.Enum):
-    """What a word means for the operator; a terminal shows each meaning in its own colour.
+    """How good or bad a status word in the output is. A terminal shows each tone in its own colour.
 
-    Without colour, the word itself must convey the same meaning.
+    Without colour, the word itself must say the same.
     """
 
     PLAIN = "plain"
@@ -79,7 +79,7 @@ _TONES = {
 
 
 def tone_of(word: str) -> Tone:
-    """Return the tone of a severity, a state, an outcome, a verdict or a check's result; PLAIN for any other word."""
+    """Return the tone (colour) of a status word, such as a severity or an outcome; PLAIN for any other word."""
     return _TONES.get(word.lower(), Tone.PLAIN)
 
 

@@ -17,15 +17,15 @@ from agent.resources.demand import demand
 class Resource(Protocol):
     """One resource class of the root provider, or a family of classes. Each resource inherits from this protocol.
 
-    ``classes`` are the classes that the resource always decides. ``owns`` takes any class, because in some families
-    the operator chooses the names of the classes.
+    ``classes`` are the classes whose inventory this resource always computes. In some families the operator chooses
+    further class names: ``owns`` also returns True for these.
     """
 
     name: str
     classes: frozenset[str]
 
     def owns(self, resource_class: str) -> bool:
-        """Return whether this resource decides ``resource_class`` on the root; at most one resource does."""
+        """Return whether this resource, and no other, computes the class's inventory on the root provider."""
         return resource_class in self.classes
 
     def needs(self, settings: Settings) -> frozenset[str]:
@@ -39,12 +39,12 @@ class Resource(Protocol):
     def inventory(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[ProviderKey, Inventory], ...]:
         """Return the inventories that the host offers; empty if the host offers nothing of the class.
 
-        ``reserved`` includes the operator's own reserve, but not unmanaged use.
+        ``reserved`` includes what the operator reserves. What guests unknown to the cloud use is not yet in it.
         """
         ...
 
     def own_reserve(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[str, int], ...]:  # noqa: ARG002
-        """Return what the operator reserves for the host: a name (such as the option's) and an amount for each part.
+        """Return the amounts that the operator reserves for the host, each with a name such as that of an option.
 
         The default is (). The sum of the amounts may exceed the inventory's total.
         """
@@ -58,11 +58,11 @@ class Resource(Protocol):
         return frozenset()
 
     def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:
-        """Return the claims (amounts of consumers) for what the host's guests hold."""
+        """Return how much the guests use on this host, with one Claim for each consumer and class."""
         ...
 
     def promised(self, occupancies: Iterable[Occupancy], settings: Settings) -> tuple[Claim, ...]:
-        """Return the claims (amounts of consumers) that the cloud promised to instances and migrations on this host."""
+        """Return how much instances and migrations take on this host according to nova, with one Claim for each."""
         ...
 
 

@@ -23,7 +23,7 @@ class CpuResource(Resource):
         return frozenset({LIBVIRT})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
-        """Return which CPU set names CPUs that are not online or do not exist; None if no set does."""
+        """Return a sentence if a configured CPU set contains CPUs that are offline or do not exist, else None."""
         return obstacle(snapshot.host.value, settings) if snapshot.host.value else None
 
 
@@ -80,7 +80,10 @@ def present_cpus(host: HostFacts) -> tuple[int, ...]:
 
 
 def obstacle(host: HostFacts, settings: Settings) -> str | None:
-    """Return why VCPU and PCPU cannot be counted: a CPU set names CPUs that guests cannot use. None if no set does."""
+    """Return a sentence if a configured CPU set contains CPUs that guests cannot use, else None.
+
+    VCPU and PCPU cannot be counted then.
+    """
     found = missing_cpus(host, settings)
     return f"{found[0].option} names {what_is_missing(found[0], host)}" if found else None
 

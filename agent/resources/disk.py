@@ -42,7 +42,10 @@ class Disk(Resource):
         return frozenset({counted_source(settings)})
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
-        """Return why the total is unknown: the source does not list the store, or may list another store now."""
+        """Return why the size of the disk store is unknown, None if it is known.
+
+        Either lvm2, statvfs or Ceph does not list the store, or it may now list another store under the same name.
+        """
         if (doubt := store_doubt(snapshot, settings)) is not None:
             return f"{doubt.why} (finding store-changed)"
         counted = counted_source(settings)
@@ -57,7 +60,8 @@ class Disk(Resource):
     def inventory(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[ProviderKey, Inventory], ...]:
         """Return the inventory of DISK_GB.
 
-        The total is the store's size in whole GiB, and ``reserved`` is the sum of ``own_reserve``.
+        The total is the size of the disk store in whole GiB. ``reserved`` is what the operator reserves
+        (``own_reserve``).
         """
         total = bytes_to_gib_floor(_size_bytes(snapshot, settings) or 0)
         own = self.own_reserve(snapshot, settings)
@@ -76,7 +80,7 @@ class Disk(Resource):
         return own, ("image-cache", bytes_to_gib_ceil(sum(store.cache_bytes or 0 for store in stores)))
 
     def reserve_needs(self, settings: Settings) -> frozenset[str]:
-        """Return the sources of ``reserved``.
+        """Return which sources the agent must read to compute the reserved amount.
 
         These are LVM if DISK_GB counts a volume group, and IMAGE_CACHE if the configuration reserves the image cache.
         """
@@ -84,9 +88,9 @@ class Disk(Resource):
         return frozenset(source for source, counts in wanted.items() if counts)
 
     def held(self, snapshot: Snapshot, settings: Settings) -> tuple[Claim, ...]:
-        """Return one claim for each guest with volumes in DISK_GB's group, and one for each unmanaged volume there.
+        """Return what guests and unmanaged volumes take in the volume group that DISK_GB counts, one Claim for each.
 
-        A claim has the exact bytes, and the amount in GiB, rounded up. If DISK_GB counts no group, there is no claim.
+        A Claim has the exact bytes, and the amount in GiB, rounded up. If DISK_GB counts no volume group, return ().
         """
         if settings.disk_group is None:
             return ()

@@ -1,4 +1,4 @@
-"""Provide Wish, the result of a trait family: the traits to set and the traits to clear on the root provider."""
+"""Provide Wish: which traits to set and which to clear on the root provider."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def wish_of(answers: Mapping[str, bool]) -> Wish:
 
 
 def merged(*wishes: Wish) -> Wish:
-    """Return the union of wishes about different traits."""
+    """Join several wishes into one. No two of them may be about the same trait."""
     return Wish(
         wanted=frozenset().union(*(wish.wanted for wish in wishes)),
         unwanted=frozenset().union(*(wish.unwanted for wish in wishes)),

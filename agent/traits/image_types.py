@@ -1,7 +1,7 @@
 """COMPUTE_IMAGE_TYPE_*: the image formats that this host can convert into a disk.
 
-VDI, VHD, VHDX and VMDK are formats of other hypervisors: the family never decides their traits, so these stay as they
-are. The trait of a format in ``[compute] image_type_exclude_list`` is cleared.
+VDI, VHD, VHDX and VMDK are formats of other hypervisors: the agent never changes their traits. The trait of a format in
+``[compute] image_type_exclude_list`` is cleared.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""If this host lacks capacity, name the audit's findings about taken capacity that nova gave to no instance.
+"""If this host lacks capacity, say which findings are about capacity that is taken although no instance needs it.
 
-Placement counts such capacity as used or reserved, but nova gave it to no instance. There are two cases. An allocation
-in Placement is larger than its instance's flavor, or has no instance. Or a guest or volume unknown to nova uses the
-host, and the agent reports this use to Placement: in ``reserved`` or as an allocation of the agent's own consumers.
+Placement counts such capacity as used or reserved. There are two cases. An allocation in Placement is larger than its
+instance's flavor, or has no instance. Or a guest or volume unknown to nova uses the host, and the agent reports this
+usage to Placement: in ``reserved``, or as an allocation of a consumer that the agent created.
 
-Each row of the report's ledger says how much of one resource class one consumer takes. Several findings may be about
-this consumer. If a finding's code equals the row's verdict, the row's amount counts only for this code. A finding that
-sums up others (over-capacity) has no consumer, so no amount counts for it. Pure: no I/O.
+Each row of the report's ledger says how much of one resource class one consumer takes. If several findings are about
+this consumer, the amount counts for each finding's code. But if one code equals the row's verdict, the amount counts
+only for this code. A finding without a consumer (over-capacity) gets no amount. Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from agent.why.report import HoldingFinding
 
 
 def holding(report: AuditReport, own: TreeAnswer | None, repairable: Set[str]) -> tuple[HoldingFinding, ...]:
-    """Return one entry for each code of the findings about taken capacity in this host's tree ``own``, sorted by code.
+    """Return for each finding code how much capacity of this host its findings are about, sorted by code.
 
-    The result is empty if the first obstacle of the tree is not CAPACITY. ``repairable`` are the codes of findings that
-    heal can repair.
+    The result is empty unless the first reason against this host (``own``) is a lack of capacity. ``repairable`` are
+    the codes of findings that heal can repair.
     """
     first = own.obstacles[0] if own and own.obstacles else None
     if first is None or first.constraint is not Constraint.CAPACITY:
@@ -50,15 +50,15 @@ def _of_code(
         amount=sum(_unpromised(row, kept) for row in rows.values()),
         findings=len(findings),
         confirmed=all(seen.confirmed for seen in findings.values()),
-        # heal removes no allocation on a sharing provider, so it repairs nothing if all rows are outside the tree.
+        # A ledger row outside this host's tree is about a sharing provider. heal removes no allocations there.
         healable=code in repairable and not all(row.outside_tree for row in rows.values()),
     )
 
 
 def _is_there(row: LedgerRow, obstacle: Obstacle) -> bool:
-    """Whether the ledger row is about the obstacle's class and about its provider.
+    """Whether the ledger row is about the resource class and the provider that lack capacity (``obstacle``).
 
-    If the obstacle has no provider, the row may be about any provider of this host's tree.
+    If ``obstacle`` names no provider, the row may be about any provider of this host's tree.
     """
     if row.resource_class != obstacle.resource_class:
         return False
@@ -66,9 +66,9 @@ def _is_there(row: LedgerRow, obstacle: Obstacle) -> bool:
 
 
 def _kept_back(rows: Iterable[LedgerRow], inventory: Iterable[InventoryRow]) -> frozenset[tuple[str, str]]:
-    """Return the uses that nova does not know and that the agent reports to Placement, each as (class, cause).
+    """Return which usage unknown to nova the agent reports to Placement, as pairs (class, cause).
 
-    The agent reports such a use as a part of ``reserved``, or as an allocation of one of its own consumers.
+    The agent reports it in ``reserved``, or as an allocation of a consumer that the agent created.
     """
     terms = {(one.wanted.resource_class, name) for one in inventory if one.wanted is not None for name, _ in one.terms}
     return frozenset(terms | {(row.resource_class, row.cause) for row in rows if row.consumer_kind == OWN_KIND})
@@ -77,7 +77,7 @@ def _kept_back(rows: Iterable[LedgerRow], inventory: Iterable[InventoryRow]) -> 
 def _unpromised(row: LedgerRow, kept: frozenset[tuple[str, str]]) -> int:
     """Return the part of the row's amount that Placement counts as taken although nova gave it to no instance.
 
-    Return 0 for an allocation of the agent's own consumers, because the use behind this allocation has its own row.
+    Return 0 for a consumer that the agent created: the guest or volume for which it stands has a ledger row too.
     """
     if row.consumer_kind == OWN_KIND:
         return 0

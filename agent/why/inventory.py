@@ -27,6 +27,7 @@ _RESERVED_OPTIONS = {
     "MEMORY_MB": "reserved_host_memory_mb",
     "DISK_GB": "reserved_host_disk_mb",
 }
+# What max_unit is, as text, if it equals the total.
 _WHOLES = {"VCPU": "the number of CPUs", "PCPU": "the number of CPUs", "MEMORY_MB": "the whole memory"}
 # A suggested ratio has four decimals and is rounded up.
 _RATIO_STEPS = 10_000
@@ -107,7 +108,7 @@ def _amounts_to_ask(refusal: Refusal, inventory: Inventory, used: int) -> Iterat
 
 
 def _two_changes(refusal: Refusal, inventory: Inventory, used: int) -> str:
-    """Return a text that proposes two changes together: ask for another amount, and free capacity.
+    """Return a text that proposes two changes together: ask for another amount, and remove some usage.
 
     Return "" if no amount would be granted even on an unused provider.
     """
@@ -174,16 +175,18 @@ def _if_own(resource_class: str) -> str:
     # nova use. A lower option does not remove this part.
     option = _RESERVED_OPTIONS.get(resource_class)
     named = f"option {option}; " if option else ""
-    return f" ({named}the next audit again adds what the agent reserves, see stocktake explain {resource_class})"
+    return (
+        f" ({named}the next audit adds the agent's own part to reserved again, see stocktake explain {resource_class})"
+    )
 
 
 def _why_less(refusal: Refusal, inventory: Inventory, amount: int) -> str:
-    """Return in brackets why the suggested amount is not larger; "" unless max_unit is the limit."""
+    """Return a remark that max_unit prevents a larger amount, in brackets; "" if max_unit is not the limit."""
     room = left(inventory, refusal.offered.used_of(refusal.resource_class))
     if refusal.constraint is Constraint.CAPACITY and amount == inventory.max_unit < min(refusal.amount, room):
         return " (more capacity is free, but max_unit allows no more in one request)"
     if refusal.constraint is not Constraint.MAX_UNIT:
         return ""
     if inventory.max_unit != inventory.total:
-        return " (no ratio raises max_unit)"
-    return f" (max_unit is {_WHOLES.get(refusal.resource_class, 'the whole total')}; no ratio raises it)"
+        return " (a higher ratio does not raise max_unit)"
+    return f" (max_unit is {_WHOLES.get(refusal.resource_class, 'the whole total')}; a higher ratio does not raise it)"

@@ -22,7 +22,7 @@ from agent.why.search import MAX_STEPS, Problem, Rule, SearchResult, contested_c
 
 
 def joint_obstacles(request: ResourceRequest, slots: tuple[Slot, ...], tree: OfferedTree) -> tuple[Obstacle, ...]:
-    """Return the obstacles of all groups together, () if there are none.
+    """Return why all groups together do not fit, although each group alone does; () if they fit.
 
     Call this only if each slot has at least one possible provider.
     """
@@ -71,9 +71,9 @@ def _undecided(slots: tuple[Slot, ...]) -> Obstacle:
 
 
 def _sums(problem: Problem, _tree: OfferedTree) -> Iterator[Obstacle]:
-    """Yield an obstacle for each class with too large a sum: each group alone could get its amount, but not all groups.
+    """Yield an obstacle for each class of which all groups together request too much.
 
-    If no single class is the reason, yield an obstacle for each class that several groups request.
+    If each class alone would fit, yield an obstacle for each class that several groups request.
     """
     contested = sorted(contested_classes(problem.slots))
     short = [name for name in contested if search(_of_class(problem, name)) is not SearchResult.FITS]
@@ -82,7 +82,7 @@ def _sums(problem: Problem, _tree: OfferedTree) -> Iterator[Obstacle]:
 
 
 def _of_class(problem: Problem, resource_class: str) -> Problem:
-    """Return the problem reduced to the amounts of this class, and with Rule.SUMS as the only rule."""
+    """Return the same request with this class only. The only rule is that the sum of its amounts fits (Rule.SUMS)."""
     slots = tuple(
         replace(slot, amounts=tuple(asked for asked in slot.amounts if asked[0] == resource_class))
         for slot in problem.slots

@@ -244,7 +244,10 @@ def test_adopt_renames_no_provider_if_this_run_cannot_write_provider_names(host)
     provider(host, old, root)
     with planned(host, lambda _request: None) as (task, plan):
         (done,) = run_adopt(with_parts(task, names=None), task.parts.journal, plan)
-    assert "this run cannot write a step's file, provider, record or store" in done.outcome.words
+    assert (
+        "this run has no access to what the step changes (a file, a provider, a record or a store)"
+        in done.outcome.words
+    )
     assert host.name(root) == old
 
 

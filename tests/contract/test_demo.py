@@ -91,7 +91,7 @@ def test_in_demo_story_3_max_unit_of_vcpu_equals_the_number_of_host_cpus(documen
     (answer,) = [line for line in third["evidence"] if line.startswith("stocktake why says max-unit: ")]
     assert "64 VCPU" in answer
     assert "at most 48" in answer
-    assert "no ratio raises it" in answer
+    assert "a higher ratio does not raise it" in answer
     assert third["ask"] == "stocktake why --resource VCPU=64"
     assert findings(document, "consumer-on-several-providers")
 
@@ -180,7 +180,7 @@ def test_commands_that_a_kept_demo_prints_succeed_in_a_shell(tmp_path):
         assert "blocked by max_unit" in copied(third)
         short = " ".join(copied(third.replace("VCPU=64", "DISK_GB=41")).split())
         assert (
-            "(option reserved_host_disk_mb; the next audit again adds what the agent reserves, see "
+            "(option reserved_host_disk_mb; the next audit adds the agent's own part to reserved again, see "
             "stocktake explain" in short
         )
         assert "allocation-stale-move 80 GiB (stocktake heal), volume-foreign 120 GiB; see stocktake explain" in short

@@ -316,7 +316,7 @@ def test_the_over_capacity_finding_gives_the_usage_that_belongs_to_no_consumer(t
         report = made.audit(Depth.FULL)
     over = next(s.finding for s in report.findings if s.finding.code == "over-capacity")
     assert dict(over.facts)["free"] == -1
-    assert "1024 VCPU of it belongs to no consumer that Placement lists (usage-unlisted)" in over.actual
+    assert "1024 VCPU of this usage belongs to no consumer that Placement lists (finding usage-unlisted)" in over.actual
 
 
 Record = tuple[object, ...]

@@ -295,7 +295,7 @@ def test_the_probe_does_not_measure_a_disk_that_libvirt_did_not_list(own: ProbeS
     """The probe is the helper that runs as root and measures storage for the agent."""
     own.serve()
     disk = GuestFile(path="/srv/guest/disk", format="qcow2")
-    with pytest.raises(SourceUnavailable, match="did not measure /srv/guest/disk: libvirt named other disks"):
+    with pytest.raises(SourceUnavailable, match="did not measure /srv/guest/disk: libvirt did not name this disk"):
         ProbeMeter(own.path).measure(frozenset({disk}), lambda _path: None)
 
 

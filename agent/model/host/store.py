@@ -9,11 +9,10 @@ from agent.model.host.storage import FileSystemIdentity
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreMark:
-    """The file system or volume group that DISK_GB counted.
+    """The file system or volume group (store) from which the agent last computed DISK_GB.
 
-    ``source`` is the source that measures the store, ``name`` the store's path or name.
-    ``uuid`` is the uuid of the file system or volume group, None if the store has none or the host did not report it.
-    ``filesystem`` is None for a volume group.
+    ``source`` is the source that measures the store. ``name`` is the path of a file system, or the name of a group.
+    ``uuid`` is None if the store has no uuid or the host did not report it. ``filesystem`` is None for a volume group.
     """
 
     source: str

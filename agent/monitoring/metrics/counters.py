@@ -48,7 +48,7 @@ class Counters:
 
 
 def at_start() -> Counters:
-    """Return the counters of a new process: 0 for every combination of labels from the closed lists."""
+    """Return the counters of a new process: 0 for all label values that are known in advance."""
     closed: dict[str, Iterable[Labels]] = {
         "audits": [(outcome.value,) for outcome in Outcome],
         "audit_reasons": [(reason,) for reason in REASONS],
@@ -63,7 +63,7 @@ def at_start() -> Counters:
 def after_audit(
     before: Counters, report: AuditReport, changed: tuple[FindingChange, ...], journal: JournalCounts
 ) -> Counters:
-    """Return the counters after one audit. ``changed`` are the changes of findings that the log reported."""
+    """Return the counters after one audit. ``changed``: the findings for which the log reported a change."""
     sums = dict(before.sums)
 
     def add(name: str, labels: Labels, amount: float = 1) -> None:

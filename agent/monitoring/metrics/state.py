@@ -41,10 +41,10 @@ _CAPS: Mapping[str, tuple[int, int]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEnd:
-    """Facts about an audit that are not in its report: when the audit ended, and what is configured.
+    """Facts about an audit that are not in its report.
 
-    ``at`` is in seconds since the epoch. ``interval_s`` is None without periodic audits. ``changed`` are the changes of
-    findings that the log reported.
+    ``at`` is when the audit ended, in seconds since the epoch. ``interval_s`` is None without periodic audits.
+    ``changed`` are the findings for which the log reported a change.
     """
 
     at: float
@@ -102,7 +102,10 @@ def after_audit(before: MetricState, report: AuditReport, end: AuditEnd) -> Metr
 
 
 def after_reload(before: MetricState, at: float, *, is_successful: bool) -> MetricState:
-    """Return the metrics after a start or a reload of the configuration at ``at``, in seconds since the epoch."""
+    """Return the metrics after the configuration was read, at the agent's start or at a reload.
+
+    ``at`` is the time in seconds since the epoch.
+    """
     return replace(before, reload_ok=is_successful, reloaded_at=at if is_successful else before.reloaded_at)
 
 

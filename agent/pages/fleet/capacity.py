@@ -29,9 +29,9 @@ _LEAST = 3.0
 HEADING = "The cloud's capacity"
 _AFTER_HEAL = (
     "Capacity is the sum of (total - reserved) x ratio of every host: for example, 48 CPUs with ratio 4 are 192 VCPU. "
-    "No bar contains what is reserved. After heal means: the wasted amounts are removed from Placement, and what is "
-    "promised and not recorded is added, on every host, also where the agent's role is observer now. Heal does not "
-    "change use that the cloud does not know."
+    "No bar contains what is reserved. The bars named after heal assume that heal has run on every host, also where "
+    "the agent's role is observer now: Placement then has no wasted amounts any more, and it records all that nova has "
+    "promised to instances. Heal does not change usage that nova does not know."
 )
 _HEADINGS = (
     "hosts", "total", "reserved", "ratio", "capacity", "recorded", "wasted", "wasted share",
@@ -55,11 +55,15 @@ def capacity(facts: FleetFacts) -> Section:
     unknown = hosts_and_files(lacking, facts)
     texts = [f"No sum contains the inventory of {unknown}, because that inventory is not known."] if unknown else []
     if silent := facts.view.counts[Condition.SILENT]:
-        texts.append(f"The sums contain the last numbers of {counted(silent, 'silent host', 'silent hosts')}.")
+        texts.append(
+            f"The sums contain the last reported numbers of {counted(silent, 'host', 'hosts')} that went silent."
+        )
     number, surplus = not_in_wasted(facts)
     if number:
         who = counted(number, "consumer has", "consumers have")
-        texts.append(f"Free after heal does not yet contain {', '.join(listed(surplus))} that {who} on a second host.")
+        texts.append(
+            f"What is free after heal does not yet contain {', '.join(listed(surplus))} that {who} on a second host."
+        )
     rest = " ".join(texts)
     if not sums:
         return Section(id="capacity", heading=HEADING, blocks=(Paragraph(text=rest or "There is no inventory."),))
@@ -80,20 +84,20 @@ def _picture(sums: Sequence[ClassSums], lacking: int) -> Picture:
         legend=(
             (Meaning.COUNTED, "recorded and used"),
             (Meaning.WRONG, "recorded and wasted"),
-            (Meaning.LACKING, "promised, not yet recorded"),
+            (Meaning.LACKING, "promised by nova, not yet recorded in Placement"),
             (Meaning.FREE, "free"),
         ),
     )
 
 
 def conclusion(each: ClassSums) -> str:
-    """Return one sentence about the sums of a class, for the picture's conclusion."""
+    """Return one sentence about the sums of a class, for the text beside the picture."""
     name = each.resource_class
-    parts = [f"{beside_its_class(name, each.used)} of {beside_its_class(name, each.capacity)} recorded"]
+    parts = [f"{beside_its_class(name, each.used)} of {beside_its_class(name, each.capacity)} recorded in Placement"]
     if each.wasted:
         parts.append(f"{beside_its_class(name, each.wasted)} of them wasted")
     if each.missing:
-        parts.append(f"{beside_its_class(name, each.missing)} promised and not recorded")
+        parts.append(f"{beside_its_class(name, each.missing)} promised by nova and not recorded")
     if each.wasted or each.missing:
         parts.append(
             f"free {beside_its_class(name, each.free)} now, {beside_its_class(name, each.free_after)} after heal"
@@ -166,9 +170,9 @@ def _table(sums: Sequence[ClassSums], lacking: int) -> Table:
 
 
 def _cells(each: ClassSums, lacking: int) -> tuple[Cell, ...]:
-    """Return the cells of a class. ``lacking`` is the number of hosts without a known inventory.
+    """Return the table row of a class. ``lacking`` is the number of hosts without a known inventory.
 
-    Such a host may offer any class, so these hosts count as unknown in the row of every class.
+    Such a host may offer any class, so the row of each class counts these hosts as unknown.
     """
     name = each.resource_class
     numbers = (each.capacity, each.used, each.wasted)

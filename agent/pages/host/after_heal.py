@@ -56,7 +56,8 @@ def after_heal(facts: HostFacts, classes: Sequence[ClassBooks]) -> str:
     if not texts:
         return ""
     return (
-        f"After heal has removed the wasted amounts and added what is promised and not recorded: {', '.join(texts)}. "
+        "After heal has removed the wasted amounts and added what nova promised but Placement lacks: "
+        f"{', '.join(texts)}. "
         "Heal does not change use that the cloud does not know."
     )
 

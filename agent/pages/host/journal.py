@@ -24,15 +24,16 @@ def journal(facts: HostFacts) -> Section:
     changes = facts.changes
     if not changes:
         unread = f"The journal was not read: {'; '.join(facts.unread)}"
-        nothing = unread if changes is None else "Heal, undo and adopt changed nothing in the last 30 days."
+        nothing = unread if changes is None else "No heal, undo or adopt has changed anything in the last 30 days."
         return Section(id="journal", heading="Journal", blocks=(Paragraph(text=nothing),))
     newest = changes[::-1]
     more = len(newest) - MOST_ROWS
     table = Table(
         id="changes",
-        caption=f"Changes of the last 30 days, the newest first. The numbers of this page are of the audit of "
-        f"{utc(facts.report.started_at)}: a later change is not yet in them. The last column has the command that "
-        f"reverses a change: for an undo, the command makes the undone change again. Ages are at {utc(facts.now)}.",
+        caption=f"Changes of the last 30 days, the newest first. The other numbers on this page come from the "
+        f"audit of {utc(facts.report.started_at)}: they do not show later changes. The last column has the command "
+        f"that reverses the change; after an undo, this command makes the first change again. Ages are at "
+        f"{utc(facts.now)}.",
         columns=tuple(
             Column(heading=name, is_code=name in {"entry", "to undo"}, is_word=name in {"time (UTC)", "kind", "result"})
             for name in _COLUMNS

@@ -17,7 +17,7 @@ from agent.render.ledger_grid import is_differing, ledger_grid, reading_place
 
 MOST_ROWS = 200
 _WITHOUT = ("source", "provider")
-# The colours of rows about use that does not belong to the cloud, and of rows about reserved amounts.
+# The colours of two kinds of rows: amounts that something outside the cloud uses, and reserved amounts.
 _CALM = {
     Verdict.UNMANAGED: Meaning.FOREIGN,
     Verdict.OTHER_SERVICE: Meaning.FOREIGN,
@@ -41,7 +41,7 @@ def ledger(facts: HostFacts) -> Section:
     marked = [_marked(cells, place, row) for cells, row in zip(table.rows, shown, strict=True)]
     more = len(rows) - len(shown)
     foot = f"and {more} more: stocktake ledger" if more else ""
-    said = f"{differing} of {len(rows)} rows differ or could not be compared; they are first."
+    said = f"In {differing} of {len(rows)} rows the amounts differ or could not be compared; these rows are first."
     blocks: tuple[Block, ...] = (*largest(facts), Paragraph(text=said), replace(table, rows=tuple(marked), foot=foot))
     return Section(id="ledger", heading="Ledger", blocks=blocks)
 

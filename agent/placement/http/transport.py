@@ -50,7 +50,7 @@ class TooLarge(requests.RequestException):
 
 @contextlib.contextmanager
 def within(seconds: float | None) -> Iterator[None]:
-    """Limit the time that this thread's requests in the block take in total to ``seconds``; None means no limit."""
+    """Limit the total time of this thread's requests in the block. ``seconds`` is None for no limit."""
     token = _ends_at.set(None if seconds is None else time.monotonic() + seconds)
     try:
         yield
@@ -75,19 +75,19 @@ def is_over() -> bool:
 
 
 class _CountedReads(BoundedReads):
-    """The raw stream of a socket. No read outlasts the total time; ``came_bytes`` counts the received bytes."""
+    """The raw stream of a socket. No read outlasts the time limit (``within``). ``came_bytes``: the received bytes."""
 
     came_bytes = 0
 
     def readinto(self, buffer: Any) -> int | None:  # noqa: ANN401 - typeshed's WriteableBuffer
-        """Read from the socket and count the bytes. Raises TimeoutError after the end of the total time."""
+        """Read from the socket and count the bytes. Raises TimeoutError once the time limit (``within``) has passed."""
         came = super().readinto(buffer)
         self.came_bytes += came or 0
         return came
 
 
 class _BoundedResponse(http.client.HTTPResponse):
-    """An answer whose status line, headers and body are read within the time of the ``within`` block."""
+    """An HTTP answer that must arrive completely before the time limit (``within``) has passed."""
 
     def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:  # noqa: ANN401 - handed on
         super().__init__(sock, *args, **options)
@@ -103,25 +103,25 @@ class _BoundedResponse(http.client.HTTPResponse):
 
 
 class _BoundedSends:
-    """Mixin for a urllib3 connection that sends nothing after the time of the ``within`` block is over."""
+    """Mixin for a urllib3 connection that sends nothing once the time limit (``within``) has passed."""
 
     sock: socket.socket | None
 
     def connect(self) -> None:
-        """Connect as urllib3 does. Raises TimeoutError if the time ended during the TLS handshake, or before it."""
+        """Connect as urllib3 does. Raises TimeoutError if the time limit passed before the TLS handshake ended."""
         super().connect()  # type: ignore[misc] # of what this is mixed into
         if self.sock is not None:
             _bounded_socket(self.sock, _ends_at.get())
 
     def send(self, data: Any) -> None:  # noqa: ANN401 - handed on
-        """Send as urllib3 does, also on a reused connection. Raises TimeoutError instead if the time is over."""
+        """Send as urllib3 does, also on a reused connection. Raises TimeoutError if the time limit has passed."""
         if self.sock is not None:
             _bounded_socket(self.sock, _ends_at.get())
         super().send(data)  # type: ignore[misc] # of what this is mixed into
 
 
 class _BoundedConnect:
-    """Mixin for a urllib3 connection that tries its host's addresses only within the time of the ``within`` block.
+    """Mixin for a urllib3 connection that tries the server's addresses until the time limit (``within``) has passed.
 
     This mixin fits only a connection class whose ``_new_conn`` is urllib3's own.
     """
@@ -131,7 +131,10 @@ class _BoundedConnect:
     _dns_host: str
 
     def _new_conn(self) -> socket.socket:
-        """Connect as urllib3 does, but give each address only the rest of the time. Raises what urllib3 raises."""
+        """Connect as urllib3 does, but try an address only for the rest of the time limit (``within``).
+
+        Raises what urllib3 raises.
+        """
         ends_at, host, patience_s = _ends_at.get(), self._dns_host, self.timeout
         connect: Callable[[], socket.socket] = super()._new_conn  # type: ignore[misc] # of what this is mixed into
         if ends_at is None:
@@ -189,7 +192,7 @@ def _text(address: tuple[Any, ...]) -> str:
 
 
 class _BoundedBody:
-    """urllib3's answer as the library ``requests`` reads it; a body larger than ``bound`` raises TooLarge."""
+    """Wraps a response of urllib3 for the library ``requests``. A body larger than ``bound`` raises TooLarge."""
 
     def __init__(self, raw: Any, bound: Bound) -> None:  # noqa: ANN401 - urllib3's
         self._raw = raw
@@ -220,7 +223,7 @@ class _BoundedBody:
 
 
 class BoundedAdapter(TCPKeepAliveAdapter):
-    """HTTP adapter that applies ``within`` and ``bounded`` to a session of ``requests``, also through a proxy."""
+    """Limits the time (``within``) and answer size (``bounded``) of a session of ``requests``, also through a proxy."""
 
     def build_response(self, *args: Any, **options: Any) -> requests.Response:  # noqa: ANN401 - handed on
         """Build the response as ``requests`` does, and limit its body before any of the body is read."""
@@ -229,12 +232,12 @@ class BoundedAdapter(TCPKeepAliveAdapter):
         return response
 
     def init_poolmanager(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - handed on
-        """Create the pool manager as ``requests`` does; ``within`` limits the time of its connections."""
+        """Create the pool manager as ``requests`` does; its connections obey the time limit of ``within``."""
         super().init_poolmanager(*args, **options)
         self.poolmanager.pool_classes_by_scheme = _bounded(self.poolmanager.pool_classes_by_scheme)
 
     def proxy_manager_for(self, proxy: str, **options: Any) -> Any:  # noqa: ANN401 - urllib3's
-        """Return the proxy's pool manager as ``requests`` does; ``within`` limits the time of its connections."""
+        """Return the proxy's pool manager as ``requests`` does; its connections obey the time limit of ``within``."""
         manager = super().proxy_manager_for(proxy, **options)
         manager.pool_classes_by_scheme = _bounded(manager.pool_classes_by_scheme)
         return manager

@@ -29,9 +29,9 @@ _SLOW_S = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nature:
-    """libvirt's answers to all queries. They are valid while the set of online CPUs equals ``online``.
+    """What libvirt says about the host and QEMU. It is valid while the set of online CPUs equals ``online``.
 
-    ``asked_at`` is the time of the queries in monotonic seconds.
+    ``asked_at`` is the time of the answers in monotonic seconds.
     """
 
     topology: HostTopology

@@ -18,12 +18,12 @@ class LateAnswers:
         self._notify: Callable[[str], None] | None = None
 
     def start(self, notify: Callable[[str], None]) -> None:
-        """Start: from now on, ``report`` passes its reason to ``notify``, which triggers an audit."""
+        """From now on, a call of ``report`` passes its reason to ``notify``, which triggers an audit."""
         with self._gate:
             self._notify = notify
 
     def stop(self) -> None:
-        """Stop: from now on, ``report`` triggers no audit."""
+        """From now on, a call of ``report`` triggers no audit."""
         with self._gate:
             self._notify = None
 

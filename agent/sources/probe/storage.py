@@ -23,7 +23,7 @@ from agent.sources.storage.filesystem import SOURCE as FILE_SYSTEMS
 
 @dataclass(frozen=True, slots=True)
 class ProbeMeter:
-    """Implements ImageMeter. ``path`` is the probe's socket."""
+    """Measures guests' disk files and nova's image folder by asking stocktake-probe. ``path`` is the probe's socket."""
 
     path: str
 
@@ -35,13 +35,13 @@ class ProbeMeter:
         found = {GuestFile(path=file.path, format=file.format): file for file in measured.facts.disk_files}
         lacking = sorted(disks - found.keys())
         if lacking:
-            why = measured.guests_unread or "libvirt named other disks to the probe"
+            why = measured.guests_unread or "libvirt did not name this disk to the probe"
             raise SourceUnavailable(IMAGES, f"stocktake-probe did not measure {lacking[0].path}: {why}")
         files = tuple(file for disk, file in found.items() if disk in disks)
         return dataclasses.replace(measured.facts, disk_files=files)
 
     def still_fails(self, _file: DiskFile, _go_to: Callable[[str], None], /) -> bool:
-        """Return False: only a new measurement of everything can say whether the problem remains."""
+        """Return False, so that the caller measures all disks again: the probe cannot measure a single disk."""
         return False
 
     def changed_ns(self, path: str) -> object:

@@ -22,7 +22,7 @@ SOURCE = "filesystem"
 class FileSystems:
     """The StorageSource of the configured paths. If one path does not answer, the whole read fails.
 
-    ``measure_one`` is a function that returns the file system of a path before the deadline. If it is None, this
+    ``measure_one`` is a function that measures the file system at a path and obeys a deadline. If it is None, this
     process calls statvfs itself.
     """
 

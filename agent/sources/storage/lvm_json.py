@@ -214,12 +214,15 @@ class _Parents:
             self._users[name].add(name.removesuffix("_imeta"))
 
     def of(self, name: str) -> str | None:
-        """Return the parent of the hidden volume ``name``, or None. The first of four rules with a result decides.
+        """Return the parent of the hidden volume ``name``, or None. The first rule with a result decides.
 
-        The parent is the volume that lvm2 reports as such; else a volume with data on ``name``; else a volume that
-        refers to ``name``; else a pool, if ``name`` is a spare. References come after data, because snapshots of a
-        cached thin volume refer to ``name`` too, without being its parent. If a rule finds several volumes (after
-        pvmove, or several pools that share a spare), return the first by name.
+        1. the volume that lvm2 reports as the parent;
+        2. a volume that has data on ``name``;
+        3. a volume that names ``name`` as its origin or pool (not before rule 2: a snapshot of a cached thin volume
+           does so too, but is not the parent);
+        4. a pool, if ``name`` is a spare.
+
+        If a rule finds several volumes (after pvmove, or several pools that share a spare), return the first by name.
         """
         if parent := self._named.get(name):
             return parent
@@ -231,8 +234,8 @@ class _Parents:
     def origin_of(self, name: str) -> str | None:
         """Return the volume of which ``name`` is a snapshot, or None.
 
-        For a cached volume, lvm2 reports a hidden part of this volume as the origin. The result is then None, because
-        a cached volume is no snapshot of its own part.
+        If ``name`` is a cached volume, lvm2 reports as its origin a hidden part of ``name`` itself. A cached volume is
+        no snapshot, so the result is None.
         """
         origin = self._origins[name]
         is_part = origin.startswith("[") and self.of(_bare(origin)) == name
@@ -279,7 +282,7 @@ def _field(row: Row, column: str) -> str:
 def _name(row: Row, column: str) -> str:
     name = _bare(_field(row, column))
     if not name or "/" in name:
-        _refuse(f"column {column} is not a name: {name!r}")
+        _refuse(f"the value of column {column} is not a name: {name!r}")
     return name
 
 

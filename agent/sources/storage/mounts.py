@@ -33,7 +33,10 @@ _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
 def identity_of(descriptor: int, path: str) -> FileSystemIdentity | None:
-    """Return the identity of the file system of an open ``path``; None if its mount is not listed (in a chroot)."""
+    """Return the identity of the file system that contains ``path``; ``descriptor`` is an open descriptor of ``path``.
+
+    Return None if the list of mounts lacks this file system. In a chroot this may be so.
+    """
     words = _mount(MOUNTS, 0, _mount_id(descriptor))
     if not words:
         return None
@@ -65,7 +68,7 @@ def _mount_id(descriptor: int) -> str:
 
 
 def _mount(mountinfo: Path, field: int, word: str) -> list[str]:
-    """Return the words of mountinfo's first line (proc(5)) that has ``word`` in column ``field``; [] if none has."""
+    """Search a mountinfo file (see proc(5)) for a line with ``word`` in column ``field``; return its words, or []."""
     split = (line.split(" ") for line in mountinfo.read_text("utf-8", "surrogateescape").splitlines())
     return next((words for words in split if words[field : field + 1] == [word] and "-" in words), [])
 
@@ -99,7 +102,7 @@ def _of_kernel(path: str, descriptor: int) -> str | None:
 
 
 def _of_udev(descriptor: int) -> str | None:
-    """Return the UUID as udev found it: the name of udev's link to the device, or an entry of udev's device file."""
+    """Return the UUID from udev's link in /dev/disk/by-uuid, or else from udev's file about the device."""
     device = os.fstat(descriptor).st_dev
     linked = next((name for name in _names(BY_UUID) if _device_number(BY_UUID / name) == device), None)
     return linked or _of_udev_data(UDEV_DATA / f"b{os.major(device)}:{os.minor(device)}")
@@ -110,12 +113,12 @@ def _of_udev_data(path: Path) -> str | None:
         lines = path.read_text("utf-8", "replace").splitlines()
     except OSError:
         return None
-    # udev derives the link's name from this value, so the link and the device file give the same text.
+    # udev names the link in /dev/disk/by-uuid after this value, so both places have the same text.
     return next((line.partition("=")[2] for line in lines if line.startswith("E:ID_FS_UUID_ENC=")), None) or None
 
 
 def _of_btrfs(device: str) -> str | None:
-    """Return the UUID of the btrfs on ``device``, whose folder /sys/fs/btrfs/UUID/devices lists ``device``.
+    """Return the UUID of the btrfs on ``device``: the folder /sys/fs/btrfs/UUID/devices lists this device.
 
     udev's links do not lead to the UUID: a btrfs has a device number of its own, not its disk's number, so no link
     matches the btrfs.

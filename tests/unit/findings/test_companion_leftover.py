@@ -40,7 +40,7 @@ def test_an_agent_in_role_owner_reports_an_allocation_left_from_role_companion()
     for world in (GONE, THERE):
         (found,) = findings(world, CODE, lvm_settings())
         assert (found.provider_uuid, found.consumer_uuid) == (ROOT_UUID, VOLUMES)
-        why = "in role owner, the agent adds the foreign-volume use to reserved"
+        why = "an agent with role owner counts foreign-volume usage in the inventory's reserved amount"
         assert found.expected == f"no allocation of STOCKTAKE_UNMANAGED {VOLUMES}, because {why}"
         assert found.actual == "Placement records 3 GiB of DISK_GB"
         assert "stocktake heal" not in found.remedy

@@ -128,7 +128,7 @@ def test_a_manually_created_volume_that_exceeds_the_reserved_amount_is_reported(
         snapshot(lvm=group(6, volume("by-hand", 3.5))), CODE, lvm_settings(reserved_host_disk_mib=5 * 1024)
     )
     assert found.resource_class == "DISK_GB"
-    assert "3 GiB of DISK_GB in use, unknown to the cloud, cannot be added to reserved" in found.actual
+    assert "the cloud does not know of 3 GiB of DISK_GB in use, and reserved has no room for this usage" in found.actual
     assert proof(found) == [("lvm", "DISK_GB", 4)]
 
 

@@ -105,7 +105,7 @@ WRONG: list[tuple[str, str, Callable[[GuardedFinding], GuardedFinding]]] = [
     ("undone", "undid a repair of this consumer", lambda c: with_undone(c, consumers={c.seen.finding.consumer_uuid})),
     (
         "undone",
-        "may have undone this repair: journal: it is a folder",
+        "an operator undid this repair, cannot be read: journal: it is a folder",
         lambda c: with_scene(c, undone=Undone(unread_because="journal: it is a folder")),
     ),
     ("confirmed", "2 audits in a row", lambda c: with_seen(c, times=1)),

@@ -64,7 +64,10 @@ PF = [
 def test_more_vcpus_than_host_cpus_are_refused_by_max_unit_at_any_ratio():
     first = asked([HOST], group(VCPU=64)).obstacles[0]
     assert (first.constraint, first.wanted, first.available) == (Constraint.MAX_UNIT, 64, 48)
-    assert first.change == "ask for at most 48 VCPU in one request (max_unit is the number of CPUs; no ratio raises it)"
+    assert (
+        first.change
+        == "ask for at most 48 VCPU in one request (max_unit is the number of CPUs; a higher ratio does not raise it)"
+    )
     assert first.remedies == (Remedy(kind=RemedyKind.ASK, resource_class="VCPU", number=48),)
     assert refused([HOST], group(VCPU=64)) == [Constraint.MAX_UNIT]
     assert asked([HOST], group(VCPU=48)).fits
@@ -94,7 +97,7 @@ def test_the_advice_is_to_ask_for_less_and_to_free_capacity_if_both_are_needed()
     cpus = stock("VCPU", 48, min_unit=4, max_unit=48, allocation_ratio=4.0)
     unit, room = asked([of("host", cpus, used=(("VCPU", 190),))], group(VCPU=64)).obstacles
     both = "ask for at most 48 VCPU in one request{}, and free 46 VCPU on host: neither change alone is enough"
-    assert unit.change == both.format(" (max_unit is the number of CPUs; no ratio raises it)")
+    assert unit.change == both.format(" (max_unit is the number of CPUs; a higher ratio does not raise it)")
     assert (room.change, unit.remedies, room.remedies) == (both.format(""), (), ())
 
 
@@ -143,7 +146,9 @@ def test_the_advice_to_lower_reserved_names_the_option_and_the_explain_command(r
     host = of("host", stock(resource_class, 400, reserved=120), used=((resource_class, 240),))
     change = asked([host], group(**{resource_class: 41})).obstacles[0].change
     assert ", to 119 (" in change
-    end = f"({option}the next audit again adds what the agent reserves, see stocktake explain {resource_class})"
+    end = (
+        f"({option}the next audit adds the agent's own part to reserved again, see stocktake explain {resource_class})"
+    )
     assert end in change
 
 

@@ -66,4 +66,4 @@ def test_the_advice_about_max_unit_is_the_same_for_other_hosts():
     found = trees(10, host("there", 0), host("small", 0, max_unit=4))
     assert found["there"].fits
     (small,) = found["small"].obstacles
-    assert small.change == "ask for at most 4 VCPU in one request (no ratio raises max_unit)"
+    assert small.change == "ask for at most 4 VCPU in one request (a higher ratio does not raise max_unit)"

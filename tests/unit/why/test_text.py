@@ -43,7 +43,7 @@ def test_the_why_text_has_the_first_obstacle_and_the_smallest_change():
         "host-1: does not fit",
         "  blocked by max_unit: requested 64 VCPU, host-1 allows at most 48 in one request",
         "  smallest change: ask for at most 48 VCPU in one request"
-        " (max_unit is the number of CPUs; no ratio raises it)",
+        " (max_unit is the number of CPUs; a higher ratio does not raise it)",
     )
 
 

@@ -32,7 +32,9 @@ def tree_picture(nodes: Sequence[Node]) -> Picture:
         shapes.extend(_drawn(node, boxes[node.uuid]))
     bottom = max(box.top + box.height for box in boxes.values())
     if more := len(nodes) - len(shown):
-        shapes.append(label(f"and {more} more children: stocktake inventory", WIDTH - _EDGE, bottom + 20, anchor="end"))
+        shapes.append(
+            label(f"and {more} more children: run stocktake inventory", WIDTH - _EDGE, bottom + 20, anchor="end")
+        )
         bottom += 24
     return Picture(
         id="tree-picture",

@@ -73,7 +73,7 @@ def test_the_ledger_shows_200_rows_and_begins_with_rows_whose_amounts_differ():
     assert most.caption.startswith("The 5 of 20")
     assert len(table.rows) == 200
     assert table.foot == "and 415 more: stocktake ledger"
-    assert said.text == "6 of 615 rows differ or could not be compared; they are first."
+    assert said.text == "In 6 of 615 rows the amounts differ or could not be compared; these rows are first."
     assert {row[-2].meaning for row in table.rows[:6]} <= {Meaning.WRONG, Meaning.FOREIGN}
     assert table.search
 

@@ -183,7 +183,7 @@ def test_the_tree_picture_shows_at_most_60_providers_and_counts_the_rest():
     rows = [dataclasses.replace(child, provider=f"child-{n:03}", provider_uuid=f"c{n}") for n in range(100)]
     picture = tree_picture(nodes_of(dataclasses.replace(SCREEN, inventory=(*SCREEN.inventory[:-1], *rows))))
     assert sum("outline" in look for look in looks(picture)) == MOST_BOXES
-    assert "and 41 more children: stocktake inventory" in texts(picture)
+    assert "and 41 more children: run stocktake inventory" in texts(picture)
     assert_inside(picture)
 
 
