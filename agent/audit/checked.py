@@ -1,6 +1,6 @@
-"""Collect what one audit could not read or write. From this, agent/books/checks.py tells which findings it checked.
+"""Collect what one audit could read and write, and what not.
 
-The functions do no I/O.
+From this, agent/books/checks.py decides for each finding whether the audit could check it. The functions do no I/O.
 """
 
 from __future__ import annotations

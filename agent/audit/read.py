@@ -69,8 +69,8 @@ def _of_state(task: AuditTask, memory: AuditMemory, node: str, host: HostFacts |
     if known is not None:
         return known
     if host is None or guests_of_an_unknown_host(state, host) or task.parts.identity_files.may_be_elsewhere:
-        # Do not create a provider uuid. Either libvirt was not read, or nova has instances but no service and no
-        # compute node of this host (finding identity-changed), or only root can read a compute_id file.
+        # Do not create a provider uuid in these cases: libvirt was not read; nova's guests are here, but its database
+        # does not know this host (finding identity-changed); or only root can read a compute_id file.
         return None
     if task.owns():
         return task.parts.identity_files.create()
@@ -102,7 +102,9 @@ def _why_not_asked(task: AuditTask, snapshot: Snapshot) -> Snapshot:
     if snapshot.placement.asked:
         return snapshot
     unread = [reading.source for reading in (snapshot.host, snapshot.nova) if not reading.ok]
-    why = f"{unread[0]} was not read, so {_IDENTITY}" if unread else f"{_IDENTITY} yet (see finding identity-changed)"
+    why = "this host's provider uuid is not known yet (see finding identity-changed)"
+    if unread:
+        why = f"{unread[0]} was not read, so {_IDENTITY}"
     if task.parts.identity_files.may_be_elsewhere:
         why = f"only root can read the file compute_id, so {_IDENTITY}"
     placement = dataclasses.replace(snapshot.placement, error=PlacementNotAsked(why))

@@ -76,7 +76,9 @@ def _remedies(audit: AuditFacts, consumer: str) -> tuple[Remedy, ...]:
 
 
 def _of_an_old_identity(consumer: str) -> tuple[Remedy, ...]:
-    words = "the agent does not remove it: if no host has the earlier provider uuid any more, remove the allocations"
+    words = (
+        "the agent keeps consumers of an earlier provider uuid: if no host has that uuid now, remove the allocations"
+    )
     return (by_hand(words, delete_allocations(consumer)),)
 
 

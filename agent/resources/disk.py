@@ -44,7 +44,7 @@ class Disk(Resource):
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
         """Return why the size of the disk store is unknown, None if it is known.
 
-        Either lvm2, statvfs or Ceph does not list the store, or it may now list another store under the same name.
+        There are two reasons: the store was not listed or measured, or another store may have taken its place.
         """
         if (doubt := store_doubt(snapshot, settings)) is not None:
             return f"{doubt.why} (finding store-changed)"

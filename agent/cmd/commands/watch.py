@@ -79,8 +79,9 @@ class Watch(BaseCommand):
         argument(
             "--expected",
             metavar="WHERE",
-            help="which hosts should send messages: nova: the hosts of nova's compute services (the default, except "
-            "with [state] source = none); none: no list; or a file with one host, and optionally its group, per line",
+            help="the list of hosts that should send messages. nova (the default, except with [state] source = none): "
+            "the hosts of nova's compute services; none: no list; or a file with one host and optionally its group "
+            "per line",
         ),
         argument(
             "--cell",
@@ -88,8 +89,8 @@ class Watch(BaseCommand):
             action="append",
             default=[],
             metavar="NAME=FILE",
-            help="watch the cell NAME; the configuration file FILE says how to reach its message broker and its nova "
-            "(repeatable)",
+            help="watch the cell NAME; the configuration file FILE names the cell's message broker and the source of "
+            "nova's data (repeatable)",
         ),
         argument(
             "--html",
