@@ -837,7 +837,7 @@ def test_the_heal_command_needs_proof_that_nova_compute_is_dead_only_once(host):
             assert "no-rival" not in guards()
 
 
-def test_heal_and_explain_name_the_journal_entry_that_healed_an_ended_finding(host):
+def test_for_a_repaired_finding_heal_and_explain_name_the_journal_entry(host):
     host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         plan = host.told("heal").document

@@ -216,7 +216,7 @@ class TestSystemLibvirtd:
         assert over_probe.missing == ()
         assert over_probe == capabilities_of(system.uri, virt_type="qemu")
 
-    def test_if_the_probe_fails_domain_capabilities_are_missing_until_the_next_read(self, system):
+    def test_missing_domain_capabilities_are_read_again_if_the_probe_did_not_answer(self, system):
         over_probe = capabilities_of(system.uri, ProbeDomainAsker("/nowhere/probe.sock"), virt_type="qemu")
         (part,) = over_probe.missing
         assert (part.part, part.passing) == (Part.DOMAIN, True)

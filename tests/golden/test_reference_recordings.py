@@ -42,7 +42,7 @@ def _providers(folder: pathlib.Path) -> list[dict]:
     return _json(folder / "placement.json")["providers"]
 
 
-def test_every_required_nova_configuration_has_a_recording():
+def test_nova_compute_was_recorded_with_every_required_configuration():
     asked = {
         "default", "ratios_and_reserved", "shared_and_dedicated", "dedicated_only", "lvm_images", "huge_pages",
         "file_backed_memory", "provider_yaml_compute_node", "provider_yaml_uuid", "virt_type_qemu",
@@ -59,7 +59,7 @@ def test_the_folder_of_recordings_contains_only_files_that_are_listed():
 
 
 @each_recording
-def test_each_recording_lists_every_required_input(folder: pathlib.Path):
+def test_each_recording_of_nova_compute_lists_every_required_input(folder: pathlib.Path):
     meta = _json(folder / "meta.json")
     assert meta["configuration"] == folder.name
     assert meta["versions"]["nova"].startswith("34.")
@@ -82,7 +82,7 @@ def test_all_input_files_of_the_reference_recordings_are_well_formed(folder: pat
 
 
 @each_recording
-def test_the_provider_tree_of_each_recording_is_complete(folder: pathlib.Path):
+def test_each_recording_of_nova_compute_contains_a_complete_provider_tree(folder: pathlib.Path):
     root, *children = _providers(folder)
     assert root["uuid"] == _json(folder / "placement.json")["root"]
     assert root["parent_provider_uuid"] is None

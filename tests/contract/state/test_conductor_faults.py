@@ -209,7 +209,7 @@ def test_an_unknown_transport_driver_is_named_in_the_error(filled):
     assert "no-such-driver" in error.message
 
 
-def test_a_killed_conductor_database_makes_reads_fail_until_restart(filled, source):
+def test_reads_through_nova_conductor_fail_while_its_database_is_down(filled, source):
     filled.database.kill()
     try:
         error = failure(source)

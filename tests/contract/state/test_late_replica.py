@@ -215,7 +215,7 @@ def test_heal_keeps_the_allocation_of_an_unshelved_instance_on_a_stale_replica(w
     assert world.held(uuid) == HELD
 
 
-def test_heal_waits_for_newer_rows_and_refuses_repair_if_the_consumer_changed(world):
+def test_heal_waits_for_a_late_replica_and_leaves_a_changed_instance_alone(world):
     """The replica is a few seconds behind, so it counts as current; it catches up while heal waits."""
     uuid = world.shelved()
     with daemon(world, clock=clock_with(world.servers.applies)) as audits:

@@ -171,7 +171,7 @@ def test_the_next_audit_reads_nova_in_full_if_a_finding_depends_on_nova_rows():
     assert what_rests_on([seen(finding("compute-node-orphaned"))], ())
 
 
-def test_a_row_with_verdict_settling_makes_the_next_audit_read_nova_in_full():
+def test_the_next_audit_reads_nova_in_full_if_an_instance_is_migrating():
     moving = facts.instance("i1", task_state="migrating")
     world = facts.snapshot(nova=facts.state(moving), placement=VIEW, libvirt=HOST)
     rows = facts.decided(world).rows

@@ -92,7 +92,7 @@ def stranger_world(vcpus: int, used: int):
         (UnmanagedPolicy.REPORT, 6, False),
     ],
 )
-def test_reserved_use_of_an_unknown_guest_can_cause_an_over_capacity_finding(policy, used, is_symptom):
+def test_an_unknown_guest_causes_over_capacity_only_if_it_explains_the_excess(policy, used, is_symptom):
     found = caused(stranger_world(1, used), dataclasses.replace(ONE_TO_ONE, unknown_guests=policy))
     (over,) = [one for one in found["over-capacity"] if one.finding.resource_class == "VCPU"]
     (guest,) = found["guest-unknown"]

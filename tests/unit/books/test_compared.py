@@ -90,7 +90,7 @@ def test_each_field_of_hostfacts_declares_whether_it_affects_the_comparison():
 
 
 @pytest.mark.parametrize("source", [PLACEMENT, STATE, LIBVIRT, LVM])
-def test_the_comparison_is_rebuilt_if_a_source_becomes_unreadable(source):
+def test_a_lost_source_causes_a_new_comparison_of_nova_and_host_and_placement(source):
     world = snapshot(**WORLD)
     lost = without(world, source)
     again = kept(lost, kept(world))
@@ -112,7 +112,7 @@ def test_a_new_root_uuid_causes_a_new_comparison_of_nova_and_host_and_placement(
     assert {row.provider_uuid for row in again.ledger} == {uuid("other")}
 
 
-def test_the_comparison_is_rebuilt_if_a_setting_changes():
+def test_a_new_setting_causes_a_new_comparison_of_nova_and_host_and_placement():
     first = kept(snapshot(**WORLD))
     again = kept(snapshot(**WORLD), first, dataclasses.replace(lvm_settings(), cpu_dedicated_set=(2, 3)))
     assert again.books is not first.books
@@ -127,7 +127,7 @@ def test_an_audit_makes_the_same_decision_with_or_without_a_cached_comparison(on
         )
 
 
-def test_a_row_with_verdict_settling_is_compared_again_in_the_next_audit():
+def test_a_row_with_the_verdict_settling_is_compared_again_in_the_next_audit():
     """The clock matters only while a row is young: a cached comparison would then excuse that row for ever."""
     young = instance(deleted=True, vm_state="deleted", deleted_at=NOW)
 

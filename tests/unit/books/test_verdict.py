@@ -80,7 +80,7 @@ def test_s44_the_allocation_of_an_instance_on_this_host_has_the_verdict_agreed()
 
 
 @pytest.mark.parametrize("status", ["accepted", "migrating", "post-migrating", "finished", "reverting", "error"])
-def test_s45_an_allocation_of_an_unfinished_migration_has_verdict_settling(status):
+def test_s45_an_allocation_causes_no_finding_while_its_migration_is_unfinished(status):
     placement = view(allocations(uuid("migration-1"), **A))
     world = snapshot(nova=state(instance(**AWAY), migrations=(migration(status=status),)), placement=placement)
     assert (verdict_of(world), told(world)) == (Verdict.SETTLING, [])
@@ -116,7 +116,7 @@ def test_s49_an_allocation_of_a_failed_build_is_reported_as_stale():
     assert (verdict_of(again), told(again)) == (Verdict.SETTLING, [])
 
 
-def test_s50_an_allocation_of_an_unshelving_instance_has_verdict_settling():
+def test_s50_an_allocation_causes_no_finding_while_its_instance_is_unshelving():
     world = recorded(instance(vm_state="shelved_offloaded", task_state="unshelving"))
     assert (verdict_of(world), told(world)) == (Verdict.SETTLING, [])
 
@@ -188,7 +188,7 @@ RACES = {
 
 
 @pytest.mark.parametrize("world", RACES.values(), ids=RACES.keys())
-def test_a_difference_has_verdict_settling_just_after_nova_changed_the_instance(world):
+def test_a_difference_has_the_verdict_settling_just_after_an_instance_change(world):
     assert verdict_of(world) is Verdict.SETTLING
     later = dataclasses.replace(world.nova.value, now=NOW + datetime.timedelta(minutes=1))
     world = dataclasses.replace(world, nova=dataclasses.replace(world.nova, value=later))

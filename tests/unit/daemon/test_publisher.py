@@ -53,6 +53,6 @@ def test_a_repeated_exception_is_logged_at_its_1st_2nd_4th_and_8th_occurrence(ca
 
 
 @pytest.mark.parametrize("outcome", Outcome)
-def test_the_systemd_status_line_shows_the_outcome_and_the_unreadable_sources(outcome):
+def test_the_systemd_status_shows_the_audit_result_and_the_unreadable_sources(outcome):
     line = status_line(AuditReport(**{name: getattr(REPORT, name) for name in REPORT.__slots__} | {"outcome": outcome}))
     assert line == f"audit of 2026-01-01T00:00:00.000Z: {outcome.value}, 0 findings, sources not read: libvirt"

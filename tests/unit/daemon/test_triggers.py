@@ -84,7 +84,7 @@ def test_with_a_splay_time_one_start_up_audit_is_requested_after_the_delay(asked
     assert (asked, waited) == (["start-up"], [True])
 
 
-def test_a_start_trigger_that_is_stopped_during_its_delay_requests_no_audit(asked):
+def test_no_start_up_audit_is_requested_if_the_agent_stops_during_the_delay(asked):
     start = StartTrigger(asked.append, 20.0)
     start.start()
     timer = start._timer

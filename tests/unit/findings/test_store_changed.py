@@ -43,7 +43,7 @@ def test_the_finding_names_the_old_and_new_image_store_and_the_adopt_command():
     assert (facts["size_bytes_before"], facts["size_bytes"], facts["missing_disks"]) == (300 * GIB, 251 * GIB, 0)
 
 
-def test_after_the_image_store_has_changed_the_agent_does_not_update_disk_gb():
+def test_disk_gb_is_not_updated_after_the_storage_of_guest_disks_has_changed():
     decision = decided(LOST)
     assert [i for i in decision.tree.root.inventories if i.resource_class == "DISK_GB"] == []
     (held,) = [h for h in decision.plan.held_back if h.what == "DISK_GB"]

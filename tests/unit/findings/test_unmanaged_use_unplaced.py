@@ -88,7 +88,7 @@ SILENT = {
 
 
 @pytest.mark.parametrize(("there", "chosen"), SILENT.values(), ids=SILENT.keys())
-def test_no_finding_if_all_unmanaged_use_is_allocated_or_needs_no_allocation(there, chosen):
+def test_use_outside_nova_causes_no_finding_if_it_is_allocated_or_need_not_be(there, chosen):
     assert findings(there, CODE, chosen) == ()
 
 

@@ -125,7 +125,7 @@ def test_no_finding_if_a_volume_may_have_an_owner_or_takes_no_space(world):
     assert findings(world, CODE, lvm_settings()) == ()
 
 
-def test_a_volume_with_a_name_unlike_nova_is_reported_even_if_nova_is_unread():
+def test_a_volume_with_an_unrecognised_name_is_reported_even_without_nova_data():
     assert len(findings(without(WORLD, STATE), CODE, lvm_settings())) == 1
 
 

@@ -59,7 +59,7 @@ def test_a_host_that_never_reported_ranks_worst_and_a_clean_host_ranks_best():
         (broken(severities=None), 0, {"warning"}),
     ],
 )
-def test_the_fail_on_conditions_of_a_host_follow_from_its_last_message_and_age(document, age_s, words):
+def test_option_fail_on_matches_a_host_by_content_and_age_of_its_last_message(document, age_s, words):
     held = holding(view(cell(seen(document, age_s))).rows)
     assert held == words
     assert held <= set(FAIL_ON)

@@ -136,7 +136,7 @@ def test_if_the_terminal_is_narrow_the_column_named_free_is_omitted_first(width,
     assert columns_for(width, WIDTHS, cells=cells_number) == tuple(columns.split())
 
 
-def test_column_free_is_shown_at_80_columns_if_the_texts_of_findings_are_short():
+def test_an_80_character_table_shows_free_amounts_if_finding_texts_are_short():
     assert "free" in columns_for(80, {**WIDTHS, "host": 12, "what": 25}, cells=1)
 
 

@@ -270,7 +270,7 @@ def test_each_wrong_change_is_refused_by_exactly_the_expected_guard(name, words,
 @pytest.mark.parametrize(
     ("name", "words", "wrong"), WRONG_BESIDE_NOVA, ids=lambda value: value if isinstance(value, str) else ""
 )
-def test_in_role_companion_each_wrong_change_is_refused_by_the_expected_guard(name, words, wrong):
+def test_an_agent_in_role_companion_refuses_wrong_changes_by_the_expected_guard(name, words, wrong):
     case = wrong(beside_nova(right()))
     assert refused_by(case) == [name]
     assert re.search(words, GUARDS[name].refuses(case))
@@ -367,7 +367,7 @@ def test_a_changed_provider_blocks_heal_unless_the_consumer_is_surely_unchanged(
     assert refused_by(with_scene(case, records=records)) == ["record-unmoved"] * refuses
 
 
-def test_the_test_cases_contain_a_wrong_change_for_every_guard():
+def test_every_guard_of_heal_is_tested_with_a_change_that_it_must_refuse():
     assert {name for name, _, _ in (*WRONG, *WRONG_BESIDE_NOVA)} | {"own-part"} == set(GUARDS)
 
 

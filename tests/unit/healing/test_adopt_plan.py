@@ -115,7 +115,7 @@ def test_adopt_mentions_but_does_not_change_a_row_that_the_agent_cannot_write():
     assert any("row 5 says host cmp1, node old-name" in note for note in plan.notes)
 
 
-def test_adopt_with_state_source_none_renames_the_provider_and_nothing_else():
+def test_adopt_without_a_source_of_nova_data_only_renames_the_provider():
     plan = adoption(renamed(state=NovaState(kind=StateKind.NONE, host=HOST)), settings())
     assert [type(step) for step in plan.steps] == [NameStep]
 

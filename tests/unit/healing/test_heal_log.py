@@ -92,7 +92,7 @@ def test_a_change_with_an_unknown_outcome_is_logged_as_an_error():
     assert runs(((), (healed(Result.UNKNOWN),))) == [[(events.HEAL_UNKNOWN, logging.ERROR)]]
 
 
-def test_a_temporary_refusal_is_logged_as_info_and_a_lasting_refusal_as_warning():
+def test_a_waiting_repair_is_logged_as_info_and_a_refused_repair_as_a_warning():
     waits = replace(refusal("minimum-age"), waits=True, wait_s=115.6)
     assert runs(((waits,), ())) == [[(events.HEAL_WAITING, logging.INFO)]]
     assert runs(((replace(waits, waits=False),), ())) == [[(events.HEAL_REFUSED, logging.WARNING)]]

@@ -207,7 +207,7 @@ def test_a_saved_source_outage_is_dropped_if_the_last_report_says_it_ended(tmp_p
 
 
 @pytest.mark.parametrize("alive_since", [440, 560, None])
-def test_after_a_restart_the_report_says_how_long_nova_compute_has_been_alive(tmp_path, alive_since):
+def test_a_restarted_agent_reads_from_its_report_since_when_nova_compute_runs(tmp_path, alive_since):
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500, nova_alive_since=440)
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     last_report(tmp_path, nova_alive_since=alive_since)
@@ -225,7 +225,7 @@ def test_a_finding_that_the_last_audit_could_not_check_keeps_its_last_seen_time(
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"schema_version": 1, "audit": []}'])
-def test_an_unreadable_report_does_not_change_the_history(tmp_path, text):
+def test_the_saved_history_of_findings_is_used_if_the_last_report_is_unreadable(tmp_path, text):
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500)
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     (tmp_path / "report.json").write_text(text)

@@ -92,7 +92,7 @@ def test_a_new_host_identity_is_saved_and_can_be_read_again(files):
     assert [each.name for each in files.state_dir.iterdir()] == ["compute_id"]
 
 
-def test_the_creation_of_an_identity_also_creates_a_missing_state_folder(tmp_path):
+def test_the_creation_of_a_host_identity_also_creates_a_missing_state_folder(tmp_path):
     files = ComputeIdFiles((), None, tmp_path / "new" / "state")
 
     assert files.create().uuid == files.find().uuid
@@ -106,7 +106,7 @@ def test_if_a_compute_id_file_exists_the_host_uses_its_uuid_without_changing_it(
     assert path.read_text() == ONE
 
 
-def test_the_creation_of_an_identity_fails_if_the_existing_file_is_invalid(files):
+def test_the_creation_of_a_host_identity_fails_if_the_existing_file_is_invalid(files):
     path = every_path(files)[3]
     path.write_text("garbage")
 
@@ -128,7 +128,7 @@ def _create(files, start, answers):
     answers.put(files.create().uuid)
 
 
-def test_concurrent_processes_that_create_an_identity_all_get_the_same_identity(files):
+def test_processes_that_create_the_host_identity_at_once_all_get_the_same_uuid(files):
     context = multiprocessing.get_context("fork")
     start, answers = context.Event(), context.Queue()
     workers = [context.Process(target=_create, args=(files, start, answers)) for _ in range(8)]
