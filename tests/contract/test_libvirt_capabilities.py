@@ -217,6 +217,7 @@ class TestSystemLibvirtd:
         assert over_probe == capabilities_of(system.uri, virt_type="qemu")
 
     def test_missing_domain_capabilities_are_read_again_if_the_probe_did_not_answer(self, system):
+        """The probe is ``stocktake-probe``, the privileged helper that asks libvirt."""
         over_probe = capabilities_of(system.uri, ProbeDomainAsker("/nowhere/probe.sock"), virt_type="qemu")
         (part,) = over_probe.missing
         assert (part.part, part.passing) == (Part.DOMAIN, True)

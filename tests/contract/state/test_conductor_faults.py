@@ -210,6 +210,7 @@ def test_an_unknown_transport_driver_is_named_in_the_error(filled):
 
 
 def test_reads_through_nova_conductor_fail_while_its_database_is_down(filled, source):
+    """The agent reads again as soon as the conductor has its database back."""
     filled.database.kill()
     try:
         error = failure(source)

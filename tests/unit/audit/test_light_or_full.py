@@ -172,6 +172,7 @@ def test_the_next_audit_reads_nova_in_full_if_a_finding_depends_on_nova_rows():
 
 
 def test_the_next_audit_reads_nova_in_full_if_an_instance_is_migrating():
+    """Any row with the verdict settling has this effect, because an operation in progress soon changes that row."""
     moving = facts.instance("i1", task_state="migrating")
     world = facts.snapshot(nova=facts.state(moving), placement=VIEW, libvirt=HOST)
     rows = facts.decided(world).rows

@@ -93,6 +93,7 @@ def stranger_world(vcpus: int, used: int):
     ],
 )
 def test_an_unknown_guest_causes_over_capacity_only_if_it_explains_the_excess(policy, used, is_symptom):
+    """The guest explains an excess only if the agent has added the guest's use to ``reserved``."""
     found = caused(stranger_world(1, used), dataclasses.replace(ONE_TO_ONE, unknown_guests=policy))
     (over,) = [one for one in found["over-capacity"] if one.finding.resource_class == "VCPU"]
     (guest,) = found["guest-unknown"]

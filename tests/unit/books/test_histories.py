@@ -28,6 +28,7 @@ def test_merging_two_histories_keeps_the_earliest_start_and_the_latest_sighting(
 
 
 def test_merging_histories_keeps_the_own_audit_count_if_the_evidence_differs():
+    """The count of the other process is about other evidence."""
     theirs = history(one(times=3, evidence_digest="old"), read_until=50)
     (found,) = merged(history(one(times=1)), theirs).sightings
     assert (found.times, found.evidence_digest) == (1, "d")

@@ -81,6 +81,7 @@ def test_s44_the_allocation_of_an_instance_on_this_host_has_the_verdict_agreed()
 
 @pytest.mark.parametrize("status", ["accepted", "migrating", "post-migrating", "finished", "reverting", "error"])
 def test_s45_an_allocation_causes_no_finding_while_its_migration_is_unfinished(status):
+    """The allocation has the verdict settling."""
     placement = view(allocations(uuid("migration-1"), **A))
     world = snapshot(nova=state(instance(**AWAY), migrations=(migration(status=status),)), placement=placement)
     assert (verdict_of(world), told(world)) == (Verdict.SETTLING, [])
@@ -117,6 +118,7 @@ def test_s49_an_allocation_of_a_failed_build_is_reported_as_stale():
 
 
 def test_s50_an_allocation_causes_no_finding_while_its_instance_is_unshelving():
+    """The allocation has the verdict settling."""
     world = recorded(instance(vm_state="shelved_offloaded", task_state="unshelving"))
     assert (verdict_of(world), told(world)) == (Verdict.SETTLING, [])
 

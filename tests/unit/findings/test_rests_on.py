@@ -44,6 +44,7 @@ def test_each_finding_rule_needs_exactly_the_sources_listed_in_this_file():
 
 
 def test_except_for_pinned_cpus_a_finding_depends_on_all_sources_of_its_rule():
+    """A finding about the pinned CPUs of a NUMA cell needs no data from Placement, although its rule does."""
     rules = {rule.code: rule.rests_on for rule in BUILTIN}
     found = [f for code in PLANTED for make in PLANTED[code] for f in make().decision(Role.OWNER).findings]
     pinned = {f.id for f in found if f.code == "over-capacity" and f.subject.startswith("cell ")}
@@ -52,7 +53,7 @@ def test_except_for_pinned_cpus_a_finding_depends_on_all_sources_of_its_rule():
     assert {f.rests_on for f in found if f.id in pinned} == {frozenset({STATE, LIBVIRT})}
 
 
-def test_a_finding_about_an_image_store_depends_on_the_source_that_read_it():
+def test_a_finding_about_disk_storage_depends_on_the_source_that_read_it():
     found = [f for make in PLANTED["store-changed"] for f in make().decision(Role.OWNER).findings]
     assert {f.rests_on for f in found if f.code == "store-changed"} == {frozenset({PLACEMENT, LIBVIRT, FILESYSTEM})}
 

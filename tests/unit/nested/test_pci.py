@@ -106,7 +106,7 @@ def test_s121_a_device_with_a_physical_network_is_not_published():
     assert pci_providers(decided(world(*VFS), chosen)) == {PF: {VF_CLASS: 4}}
 
 
-def test_s122_a_pci_provider_is_deleted_if_device_spec_lacks_its_free_device():
+def test_s122_an_unused_pci_device_removed_from_device_spec_loses_its_provider():
     there = tree(child(GPU, inventory(T4, 1)))
     decision = decided(world(device(GPU), placement=there), pci_settings())
     assert writes(decision, GPU) == [DeleteProvider(provider_uuid=uuid(f"child-{GPU}"))]
@@ -367,7 +367,7 @@ def licensed(there, *allocations, devices=(), **tags):
     return decided(world(*devices, placement=tree(there, allocations=allocations)), chosen)
 
 
-def test_a_class_from_provider_yaml_is_not_taken_for_the_class_of_the_device():
+def test_a_class_from_provider_yaml_is_not_mistaken_for_the_pci_device_class():
     there = child(GPU, LICENSE, inventory(T4, 1))
     used = licensed(there, held(GPU, "CUSTOM_LICENSE", 3), devices=(device(GPU),))
     assert (writes(used, GPU), pci_providers(used)) == ([], {GPU: {"CUSTOM_LICENSE": 5, T4: 1}})

@@ -193,7 +193,8 @@ def world_without_row(*trees):
     return world_of(*trees, nodes=(node(1),), records=(stored(),))
 
 
-def test_an_empty_provider_of_a_deleted_record_is_deleted_once_confirmed():
+def test_a_later_audit_deletes_the_unused_provider_of_a_deleted_compute_node():
+    """The first audit only reports the provider; the provider is deleted as soon as the finding is confirmed."""
     whole = tree(OLD, held("i1"))
     (told,) = [
         f for f in decision(world_without_row(whole), None, History(left=(LEFT,))).findings if "orphan" in f.code

@@ -220,7 +220,7 @@ def test_s17_stats_have_the_number_of_instances_by_state_task_os_and_project():
     assert found.current_workload == 1
 
 
-def test_s18_the_stored_stat_failed_builds_is_kept_and_others_are_recounted():
+def test_s18_the_count_of_failed_builds_is_kept_and_other_stats_are_recounted():
     before = (("failed_builds", "3"), ("num_instances", "7"), ("num_vm_rescued", "7"), ("uptime", "old"))
     assert dict(figures(state(), stored=before).stats) == {"failed_builds": "3", "uptime": None}
     assert dict(figures(state()).stats)["failed_builds"] == "0"

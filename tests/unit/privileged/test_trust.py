@@ -44,7 +44,7 @@ def test_a_configuration_file_in_a_folder_that_others_may_write_is_refused(conf:
         check_files([str(conf)])
 
 
-def test_a_link_to_a_configuration_in_a_folder_that_others_may_write_is_refused(
+def test_a_configuration_symlink_is_refused_if_others_may_write_its_folder(
     conf: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:
     folder = tmp_path / "open"

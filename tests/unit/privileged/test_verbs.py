@@ -73,7 +73,7 @@ def test_each_verb_of_the_probe_runs_the_command_of_its_source(verb: Verb, comma
     assert [argv[: len(command)] for argv in runner.commands] == [command]
 
 
-def test_the_verb_lvm_volumes_reads_only_the_configured_groups_that_exist() -> None:
+def test_the_privileged_call_lvm_volumes_skips_volume_groups_that_do_not_exist() -> None:
     runner = Recorder(done(VGS), done("volumes"))
     assert ask(Verb.LVM_VOLUMES, runner).content["stdout"] == "volumes"
     assert runner.commands[1][:2] == ("lvs", "-a")
@@ -82,7 +82,7 @@ def test_the_verb_lvm_volumes_reads_only_the_configured_groups_that_exist() -> N
 
 
 @pytest.mark.parametrize("report", [done('{"report": [{"vg": []}]}'), done("nonsense")])
-def test_the_verb_lvm_volumes_is_refused_if_no_configured_group_exists(report: Completed) -> None:
+def test_the_privileged_call_lvm_volumes_is_refused_if_no_volume_group_exists(report: Completed) -> None:
     with pytest.raises(Untrusted, match="vgs"):
         ask(Verb.LVM_VOLUMES, Recorder(report))
 
@@ -133,6 +133,7 @@ def test_domain_capabilities_are_reported_as_unread_if_libvirt_does_not_answer()
     assert ask(Verb.DOMAIN_CAPABILITIES, Recorder(), scope).kind is Kind.UNREAD
 
 
-def test_the_libvirt_test_driver_answers_domain_capabilities_with_one_error() -> None:
+def test_the_helper_returns_the_error_if_libvirt_lacks_domain_capabilities() -> None:
+    """libvirt's test driver does not support the call."""
     answers = ask(Verb.DOMAIN_CAPABILITIES, Recorder()).content["answers"]
     assert [answer["code"] for answer in answers] == [libvirt.VIR_ERR_NO_SUPPORT]

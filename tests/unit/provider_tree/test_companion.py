@@ -155,7 +155,8 @@ def test_an_agent_in_role_companion_keeps_its_allocations_if_a_source_is_unread(
         assert "DISK_GB" in {h.what for h in plan.held_back}
 
 
-def test_role_companion_updates_only_the_classes_whose_source_could_be_read():
+def test_an_agent_in_role_companion_updates_only_amounts_from_readable_sources():
+    """The allocated disk keeps its amount, because LVM could not be read."""
     recorded = view(ours(GUEST, VCPU=1, MEMORY_MB=1024, DISK_GB=4), provider=NOVA)
     plan = decided(without(world(placement=recorded), LVM), BESIDE).plan
     assert held(plan, GUEST) == {"VCPU": 2, "MEMORY_MB": 512, "DISK_GB": 4}
@@ -186,7 +187,8 @@ NOTHING_WRITTEN = {
 
 
 @pytest.mark.parametrize(("placement", "why"), NOTHING_WRITTEN.values(), ids=NOTHING_WRITTEN.keys())
-def test_in_role_companion_writes_need_a_provider_and_microversion_1_38(placement, why):
+def test_an_agent_in_role_companion_needs_a_provider_and_microversion_1_38(placement, why):
+    """Without them it writes nothing."""
     plan = decided(world(placement=placement), BESIDE).plan
     assert plan.is_empty
     assert [why in h.why for h in plan.held_back] == [True]
@@ -209,7 +211,7 @@ def test_an_agent_in_role_companion_does_not_reserve_space_for_unknown_volumes()
     assert reserves(decided(world(), BESIDE))["DISK_GB"] == 0
 
 
-def test_the_ledger_shows_the_cause_and_the_source_of_companion_consumers():
+def test_the_ledger_shows_why_an_agent_in_role_companion_made_an_allocation():
     recorded = view(ours(VOLUME, DISK_GB=3), ours(GUEST, VCPU=2, MEMORY_MB=512), provider=NOVA)
     decision = decided(world(placement=recorded), BESIDE)
     rows = [r for r in decision.ledger if r.consumer_kind == "stocktake"]

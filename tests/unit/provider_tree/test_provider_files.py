@@ -88,7 +88,7 @@ def test_s132_an_entry_with_a_class_that_the_agent_manages_is_a_conflict():
     assert wanted_root(decided(world(), settings(provider_entries=(taken,)))).inventory("VCPU").total == 4
 
 
-def test_s135_a_class_that_an_entry_added_does_not_conflict_with_that_entry():
+def test_s135_a_class_from_provider_yaml_causes_no_conflict_in_the_next_audit():
     added = entry(inventory("CUSTOM_A", 100), traits={"CUSTOM_T"}, uuid=CHILD.uuid)
     there = world(OURS, CHILD)
     plan = decided(there, settings(provider_entries=(added,))).plan

@@ -83,12 +83,12 @@ def test_resources_of_unmanaged_guests_and_volumes_are_added_to_reserved(before,
     assert after == dataclasses.replace(before, reserved=expected)
 
 
-def test_unmanaged_use_above_the_total_is_reported_as_overflow():
+def test_if_use_outside_nova_exceeds_the_disk_total_the_excess_is_reported():
     _, terms = raised(DISK, (("own", 5),), [by_hand(18 * GIB)], settings())
     assert terms == ReserveTerms(resource_class="DISK_GB", terms=(("own", 5), ("foreign-volume", 18)), overflow=3)
 
 
-def test_a_configured_reserve_above_the_total_is_reported_as_overflow():
+def test_if_a_configured_reserve_exceeds_the_disk_total_the_excess_is_reported():
     """The operator's reserve stays as configured; the part that does not fit is reported, not lost."""
     after, terms = raised(DISK, (("disk", 15), ("image cache", 9), ("pages", 0)), [by_hand(GIB)], settings())
     assert after.reserved == 20

@@ -225,7 +225,7 @@ def plan_text(plan, width=400):
     return [line for line in shown(plan_lines(plan), width) if line]
 
 
-def test_the_plan_text_shows_units_and_ends_with_the_writes_held_back():
+def test_the_plan_text_shows_units_and_lists_withheld_writes_at_the_end():
     said = plan_text(DOCUMENT["plan"])
     assert said[0] == f"plan {REPORT.plan.digest[:12]}:"
     assert said[1:] == [

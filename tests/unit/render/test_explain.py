@@ -309,7 +309,7 @@ def test_the_sum_of_flavors_is_unknown_if_libvirt_and_ledger_data_are_missing():
     assert [book.amount for book in explain_class(kept, "VCPU").books] == [4, 4, None]
 
 
-def test_explain_shows_held_disk_as_a_lower_bound_if_lvm_could_not_be_read():
+def test_explain_shows_the_disk_use_on_the_host_as_a_minimum_if_lvm_is_unread():
     sources = (source("placement"), source("state"), source("libvirt"), source("lvm", "vgs: timed out"))
     rows = (row(GUESTS[0], (20, 20, 20), resource_class="DISK_GB"),)
     said = text_of(explain_class(report(sources=sources, ledger=rows), "DISK_GB"))
@@ -423,7 +423,8 @@ def test_the_explain_command_shows_only_placement_data_for_child_providers():
     }
 
 
-def test_promised_is_counted_on_a_child_provider_if_a_flavor_requests_the_class():
+def test_explain_shows_how_much_flavors_request_from_a_child_provider():
+    """The requested amount is called promised; the use on the host is not counted for a child provider."""
     asked = dataclasses.replace(ON_CARD, promised=2, verdict=Verdict.AGREED)
     books = document(explain_class(dataclasses.replace(WITH_CARD, ledger=(asked,)), "VGPU"))["books"]
     assert {name: (book["amount"], book["not_counted"]) for name, book in books.items()} == {

@@ -74,7 +74,7 @@ def test_a_uuid_is_shortened_only_if_it_is_a_whole_word():
         (Kind.CUT, 12, "a-name-that\u2026"),
     ],
 )
-def test_a_name_is_shortened_in_its_middle_and_another_value_at_its_end(kind, room, cell):
+def test_names_are_shortened_in_the_middle_and_other_texts_at_the_end(kind, room, cell):
     columns = (Column("name", "N", kind, readable=8), Column("code", "C"))
     grid = Grid(columns=columns, rows=(("a-name-that-is-long", "code"),))
     assert shown([grid], room + 6)[1] == f"{cell}{' ' * max(0, room - len(cell) if len(cell) == room else 0)}  code"

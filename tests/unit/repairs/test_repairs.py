@@ -52,7 +52,7 @@ def world(*held: Any, instances: Any = (), **parts: Any) -> Snapshot:
     return facts.snapshot(placement=view_of(*(r for r in held if r.allocations)), nova=state, **parts)
 
 
-def test_option_heal_codes_accepts_every_builtin_repair_but_allocation_differs(tmp_path):
+def test_option_heal_codes_accepts_all_repairs_except_code_allocation_differs(tmp_path):
     codes = sorted({repair.code for repair in BUILTIN} - {"allocation-differs"})
     assert heal_settings(load_ours(tmp_path, f"{ALONE}[heal]\ncodes = {', '.join(codes)}\n")).codes == tuple(codes)
     with pytest.raises(ConfigError, match=f"valid codes: {', '.join(codes)}$"):
@@ -109,7 +109,7 @@ def test_two_findings_about_a_moved_instance_lead_to_one_heal_action():
 
 
 @pytest.mark.parametrize("below", [True, False], ids=["on its child", "on its root"])
-def test_heal_keeps_allocations_on_a_provider_of_another_host_in_this_tree(below):
+def test_heal_repairs_nothing_on_another_compute_node_in_this_provider_tree(below):
     """For Placement the tree is this host's; but the instances' allocations there belong to the other host."""
     held = record("away", there={"VCPU": 1})
     node = facts.root(uuid=facts.uuid("node") if below else OTHER, name="cmp2", parent_uuid=facts.ROOT_UUID)

@@ -210,7 +210,7 @@ OBSTACLES = {
 
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), OBSTACLES.values(), ids=OBSTACLES.keys())
-def test_a_missing_store_is_named_as_the_reason_why_disk_gb_is_not_published(world, chosen, expected):
+def test_the_reason_for_missing_disk_gb_names_the_storage_that_was_not_found(world, chosen, expected):
     assert Disk().obstacle(world, chosen) == expected
 
 

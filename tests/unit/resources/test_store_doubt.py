@@ -205,7 +205,7 @@ def test_the_published_disk_total_stays_if_the_mount_of_the_store_is_lost(identi
 
 
 @given(sizes=st.lists(sizes, min_size=1, max_size=8))
-def test_the_folder_below_a_lost_mount_is_not_remembered_as_the_store(sizes):
+def test_an_unmounted_folder_is_not_remembered_as_the_storage_of_guest_disks(sizes):
     before = mark(300)
     for size in sizes:
         before = to_remember(store(EMPTY, on_root(size), before=before), settings()) or before

@@ -77,7 +77,7 @@ def test_a_disk_named_after_an_instance_that_is_not_on_this_host_is_orphaned() -
     assert owner_of(f"{GONE}_disk") == (OwnerKind.ORPHANED, GONE)
 
 
-def test_a_disk_of_a_missing_instance_has_an_unknown_owner_if_nova_was_not_read() -> None:
+def test_a_disk_named_after_an_instance_has_an_unknown_owner_without_nova_data() -> None:
     guests = VolumeOwners(
         instance_uuids=frozenset(), state_known=False, domains=(domain(GONE, f"/dev/vg0/{GONE}_disk"),)
     )

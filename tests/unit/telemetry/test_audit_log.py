@@ -319,7 +319,7 @@ def test_the_version_of_a_nova_service_is_logged_with_its_release(log, version, 
 @pytest.mark.parametrize(
     ("compute", "conductors", "lacks"), [(74, (73, 74), 1), (72, (), 1), (74, (74,), 0), (None, (), 0)]
 )
-def test_missing_migration_indexes_are_logged_if_any_nova_service_is_too_old(log, compute, conductors, lacks):
+def test_the_log_says_if_a_nova_service_is_too_old_for_all_migration_indexes(log, compute, conductors, lacks):
     log.audit(replace(REPORT, nova_versions=versions(compute, *conductors)))
     (line,) = [line for line in log.last if line.event == events.NOVA_SPEAKS]
     assert len(line.fields["lacks"]) == lacks
@@ -336,7 +336,7 @@ def test_a_cancelled_audit_logs_nothing_and_does_not_change_the_log_state(log):
     assert log.state is before
 
 
-def test_a_finding_fact_with_the_name_of_a_log_record_attribute_is_renamed(log, caplog):
+def test_a_detail_of_a_finding_is_renamed_if_python_logging_reserves_its_name(log, caplog):
     facts = (("name", "vg/lv"), ("message", "m"), ("size_bytes", 7))
     log.audit(replace(REPORT, findings=(seen(replace(LEAK, facts=facts)),)))
     with caplog.at_level(logging.DEBUG):

@@ -142,7 +142,8 @@ def test_when_findings_are_known_again_the_log_says_how_many_have_ended(day):
     assert not of(day.audit(report_of(*LEAKS[:2])), events.FINDINGS_KNOWN_AGAIN)
 
 
-def test_a_crashed_audit_does_not_log_that_findings_are_known_again(day):
+def test_a_crashed_audit_does_not_log_that_findings_can_be_checked_again(day):
+    """The first audit with all sources logs it."""
     day.audit(report_of(*UNKNOWN, lost="placement"))
     logged = day.audit(report_of(outcome=Outcome.CRASHED, sources=()))
     assert not of(logged, events.FINDINGS_KNOWN_AGAIN)

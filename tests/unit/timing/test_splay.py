@@ -14,7 +14,8 @@ HOSTS = [uuid(number) for number in range(10_000)]
 
 
 @given(st.text(), st.text())
-def test_the_phase_of_a_host_is_not_negative_and_is_below_one(identity, salt):
+def test_the_time_offset_of_a_host_is_between_0_and_1_of_the_period(identity, salt):
+    """The offset is a fraction: 0 is possible, 1 is not."""
     assert 0.0 <= phase(identity, salt) < 1.0
 
 
@@ -26,7 +27,7 @@ def test_each_python_process_computes_the_same_time_offset_for_a_host():
 
 
 @pytest.mark.parametrize("slots", [10, 60, 100])
-def test_the_phases_of_ten_thousand_hosts_are_spread_evenly(slots):
+def test_the_time_offsets_of_ten_thousand_hosts_are_spread_evenly(slots):
     counts = [0] * slots
     for host in HOSTS:
         counts[int(phase(host, "interval") * slots)] += 1
@@ -36,7 +37,7 @@ def test_the_phases_of_ten_thousand_hosts_are_spread_evenly(slots):
     assert chi < slots - 1 + 5 * (2 * (slots - 1)) ** 0.5
 
 
-def test_the_phases_of_a_host_for_two_different_salts_are_independent():
+def test_the_time_offsets_of_a_host_for_two_different_salts_are_independent():
     both = sum(int(phase(host, "one") * 10) == int(phase(host, "two") * 10) for host in HOSTS)
     assert 800 < both < 1200
 

@@ -53,7 +53,7 @@ def test_disabling_tpm_clears_model_and_version_traits_but_no_secret_traits():
 
 
 @pytest.mark.parametrize("ways", [(), ("user",), ("host", "deployment")])
-def test_the_secret_security_traits_depend_on_the_configuration(ways):
+def test_the_tpm_secret_security_traits_match_the_configured_modes(ways):
     wanted, unwanted = told(world(capable(tpm())), secret_security=ways)
     assert wanted == ALL | {f"SECRET_SECURITY_{way.upper()}" for way in ways}
     assert unwanted == set()

@@ -367,7 +367,8 @@ def test_root_required_and_root_forbidden_apply_to_the_traits_of_the_root():
     ]
 
 
-def test_a_hardware_trait_may_be_added_only_if_the_provider_has_the_capability():
+def test_the_advice_about_a_hardware_trait_requires_the_matching_capability():
+    """The advice to remove the trait says that the provider must lack the capability."""
     [obstacle] = asked([HOST], group("1", VCPU=1, required=["HW_CPU_X86_VMX"])).obstacles
     end = "if the provider has that capability; otherwise ask without the trait"
     assert obstacle.change == f"add trait HW_CPU_X86_VMX to host {end}"
@@ -405,5 +406,5 @@ def test_trees_that_fit_come_first_and_the_others_are_sorted_by_shortage():
     assert ([tree.root_name for tree in fits.trees], fits.fits) == (["b", "c", "a"], True)
 
 
-def test_the_why_answer_contains_no_tree_if_no_provider_exists():
+def test_the_why_command_lists_no_provider_tree_if_no_provider_exists():
     assert why(ResourceRequest(groups=(group(VCPU=1),)), OfferedProviders(providers=())).trees == ()

@@ -81,7 +81,8 @@ def test_the_why_text_counts_trees_by_first_obstacle_and_lists_nearest_trees():
     assert len(told) == 4 + 2 * 5
 
 
-def test_the_exit_code_is_2_if_trees_were_not_read_and_all_read_trees_refuse():
+def test_the_why_command_exits_with_2_if_only_an_unread_tree_might_fit():
+    """The exit code is 0 as soon as one tree that was read fits."""
     report = asked(offered(1), is_whole=True, unread=("host-7", "host-8"))
     assert "  2 trees were not read, so each may fit or not: host-7, host-8" in lines(report, WIDE)
     assert (report.fits, code_of(report)) == (False, 2)

@@ -60,7 +60,7 @@ def test_the_table_of_worst_hosts_says_how_many_hosts_its_search_cannot_find(mon
     assert f"The search leaves out {left_out} hosts: stocktake watch shows all." in table.foot
 
 
-def test_the_sold_twice_table_lists_every_host_with_resources_sold_twice():
+def test_the_sold_twice_table_lists_every_host_with_double_booked_resources():
     facts = facts_of(fleet.documents(800))
     table = tables(fleet_page(facts))["sold-twice-hosts"]
     selling = {row.host for row in facts.view.rows if sold_twice_of(row)}
@@ -68,7 +68,7 @@ def test_the_sold_twice_table_lists_every_host_with_resources_sold_twice():
     assert len(selling) == 16
 
 
-def test_the_time_beside_a_loss_is_the_time_when_the_finding_behind_it_began():
+def test_a_wasted_amount_is_shown_with_the_time_when_its_finding_began():
     leak, older = fleet.leaked(1, since=fleet.ago(hours=3, minutes=9)), fleet.orphan(1)
     page = tables(fleet_page(facts_of([report_document(fleet.report(1, leak, older))])))
     (row,) = page["wasted-hosts"].rows

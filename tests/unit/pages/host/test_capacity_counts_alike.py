@@ -64,7 +64,8 @@ def test_reserved_is_multiplied_by_the_allocation_ratio_like_the_capacity():
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1.5, 4.0])
-def test_held_and_recorded_sums_are_equal_at_any_ratio_if_volumes_are_reserved(ratio):
+def test_host_and_placement_sums_are_equal_at_any_ratio_if_volumes_are_reserved(ratio):
+    """The ratio is the allocation ratio; the volume is unknown to nova."""
     _, held, recorded = sums(books(INSTANCE, VOLUME, reserved=120, ratio=ratio, terms=(("foreign-volume", 120),)))
     assert held == recorded
 

@@ -131,19 +131,19 @@ def test_allocations_of_unknown_consumers_count_as_unaccounted():
     assert losses_of(report).wasted.amounts == {}
 
 
-def test_a_loss_that_depends_on_an_unread_source_is_shown_as_not_known():
+def test_every_loss_of_capacity_is_unknown_if_placement_could_not_be_read():
     losses = losses_of(UNREAD)
     assert {loss.missing for loss in (losses.sold_twice, losses.wasted, losses.unaccounted)} == {("placement",)}
     assert not any(loss.is_none for loss in (losses.sold_twice, losses.wasted, losses.unaccounted))
 
 
-def test_the_wasted_amount_is_known_even_if_the_storage_was_not_read():
+def test_the_amount_wasted_by_leaks_is_known_even_if_the_storage_was_not_read():
     sources = tuple(dataclasses.replace(each, ok=each.name != "lvm") for each in SCREEN.sources)
     losses = losses_of(dataclasses.replace(SCREEN, sources=sources, findings=(FOREIGN,)))
     assert losses.wasted.is_known
     assert losses.unaccounted.missing == losses.sold_twice.missing == ("lvm",)
 
 
-def test_every_loss_is_unknown_if_no_source_could_be_read():
+def test_every_loss_of_capacity_is_unknown_if_no_source_could_be_read():
     losses = losses_of(dead())
     assert not any(each.is_known for each in (losses.sold_twice, losses.wasted, losses.unaccounted))

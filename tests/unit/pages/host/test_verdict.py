@@ -99,7 +99,7 @@ def test_the_page_says_that_a_change_after_the_audit_is_not_in_the_numbers():
     assert [row[5].text for row in table.rows] == ["no: later", "yes"]
 
 
-def test_no_command_in_the_list_of_causes_removes_a_volume():
+def test_the_listed_causes_suggest_no_command_that_removes_a_volume():
     *_, table = blocks_of(SCREEN)
     commands = [row[-1].text for row in table.rows]
     assert commands[0].startswith("stocktake heal --finding ")

@@ -34,7 +34,7 @@ def test_an_error_that_no_option_can_repair_has_no_hint():
     assert with_hint("it broke", "") == "it broke"
 
 
-def test_the_hint_for_403_names_the_role_and_the_hint_for_401_the_credentials():
+def test_the_hint_for_403_names_the_role_and_that_for_401_names_credentials():
     assert "asks for admin or service" in placement_hint(403, LIST)
     assert "role" not in placement_hint(401, LIST)
     assert "credentials" in keystone_hint(401)
