@@ -1,7 +1,7 @@
 """Read all sources of one audit in a fixed order; each read results in a Reading, even a failed read.
 
-The order is Placement, the cloud's state, libvirt, storage. Placement must be first: if an instance has an allocation
-but is missing in the *later* read of the state source, nova deleted it between the two reads or is still building it.
+The order is Placement, nova's data, libvirt, storage. If nova's data were read before Placement, an instance created
+between the two reads would have an allocation but no row in nova's data, and the allocation would look leaked.
 """
 
 from __future__ import annotations
@@ -112,9 +112,10 @@ def _why_not_asked(task: AuditTask, snapshot: Snapshot) -> Snapshot:
 
 
 def with_storage(task: AuditTask, snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot with storage read now, after state and libvirt.
+    """Return the snapshot with storage read now.
 
-    If storage were older than the state, the disk of an instance deleted in between would look like an orphan.
+    Storage must be read after nova's data. In the other order, nova could delete an instance and its disk between the
+    two reads, and the disk would look orphaned.
     """
     task.stop_if_cancelled()
     storage = tuple(

@@ -163,7 +163,10 @@ def _settings_digest(task: AuditTask, memory: AuditMemory, before: History) -> s
 
 
 def _left(task: AuditTask, memory: AuditMemory, before: History, acted: Acted) -> tuple[LeftProvider, ...]:
-    """Return the providers whose compute node records the agent deleted or will delete. No other place lists them."""
+    """Return this host's old providers: the agent deleted their compute node records, or will delete these records.
+
+    Without its record, such a provider is listed nowhere else.
+    """
     state, settings = acted.snapshot.nova.value, task.settings
     root_uuid = memory.identity.uuid if memory.identity else None
     is_writer = task.owns() and writes_records(settings, state)
@@ -219,9 +222,10 @@ def _of_recorded(confirmed: Confirmed) -> tuple[str, ...]:
 
 
 def _suspects(acted: Acted, confirmed: Confirmed) -> tuple[str, ...]:
-    """Return the consumers whose records the next audit reads first, for example those with a suspicious verdict.
+    """Return the suspicious consumers. The next audit reads the allocations of these consumers first.
 
-    While libvirt or the state source cannot be read, most verdicts are UNKNOWN, so UNKNOWN is not suspicious then.
+    A consumer is suspicious if, for example, an amount has the verdict ALLOCATION_LEAKED or UNKNOWN. While libvirt or
+    nova's data cannot be read, the verdict UNKNOWN does not count, because most amounts have this verdict then.
     """
     all_read = acted.snapshot.nova.ok and acted.snapshot.host.ok
     verdicts = _SUSPICIOUS if all_read else _SUSPICIOUS - {Verdict.UNKNOWN}

@@ -44,10 +44,9 @@ def _host(found: Finding) -> tuple[str, ...]:  # noqa: ARG001 - all findings of 
 class _Link(NamedTuple):
     """A rule: a finding with a code in ``roots`` causes a finding with a code in ``symptoms``.
 
-    The two findings must have the same consumer, provider or host.
-
-    ``of`` returns the values of a finding to compare. A symptom of one link may be a root of another link. The finding
-    at the beginning of such a chain is the root.
+    ``of`` returns the consumer, the provider or the host of a finding. The rule applies if both findings have the same
+    value. A symptom in one rule may be a root in another rule. Then only the first finding of this chain counts as
+    the root.
     """
 
     roots: frozenset[str]
@@ -141,9 +140,9 @@ def _claims(root: Finding, evidence: frozenset[Claim]) -> frozenset[Claim]:
 
 
 def _unlisted(root: Finding, symptom: Finding) -> float:
-    """Return the usage that Placement counts but lists for no consumer, if the finding ``root`` reports such usage.
+    """Return how much usage without a consumer Placement counts according to the finding ``root``.
 
-    The result is 0 if ``root`` is no usage-unlisted finding for the symptom's resource class and provider.
+    Return 0 if ``root`` is not a finding usage-unlisted, or if ``symptom`` is about another provider or resource class.
     """
     is_same = (root.provider_uuid, root.resource_class) == (symptom.provider_uuid, symptom.resource_class)
     return _number(dict(root.facts).get("unlisted"), 0.0) if root.code == "usage-unlisted" and is_same else 0.0

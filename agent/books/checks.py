@@ -35,14 +35,16 @@ _OF_NO_GUEST = frozenset(
 class Checks:
     """What one audit could check. The default is an audit that read everything.
 
-    ``unread``: the sources that were not read; ``not_asked``: the sources among these that the agent did not try to
-    read. ``parts``: the parts that could not be read (a consumer's uuid, a subject, a folder), each with its source.
+    ``unread``: the sources that were not read. ``not_asked``: the unread sources that the agent did not try to read.
+    ``parts``: guests, instances (uuids) and paths that could not be read, each with its source.
     ``rows``: the messages about rows of nova's database that do not parse; each message names the uuids in its row.
-    ``codes``: finding codes that this audit did not check, each with what was missing (a source, or WRITES).
-    ``is_new_process``: whether this is the process's first audit, which does not know what the agent wrote before.
-    ``recorded_is_fresh``: whether this audit itself read the allocations. ``unrecorded``: the consumers with
-    allocations on this host whose own records were not read. ``holders``: the consumers with allocations on this host
-    if libvirt was not read, else empty. ``shared_is_read``: whether all sharing providers were read.
+    ``codes``: finding codes that this audit did not check, each with the source that was missing. If writes were
+    missing, WRITES takes the place of the source.
+    ``is_new_process``: this is the process's first audit, which does not know what the agent wrote before.
+    ``recorded_is_fresh``: this audit itself read the allocations.
+    ``unrecorded``: consumers with allocations on this host. The agent did not read their allocations on other hosts.
+    ``holders``: if libvirt was not read, all consumers with allocations on this host; else empty.
+    ``shared_is_read``: all sharing providers were read.
     """
 
     unread: frozenset[str] = frozenset()

@@ -1,9 +1,9 @@
-"""Say why a finding is gone: a repair, a source that is read again, a new configuration or identity, a changed book.
+"""Say why a finding is gone. The possible reasons are tried in order, and the first true reason is reported.
 
-The three books are *promised* (nova's database), *held* (libvirt, storage) and *recorded* (Placement's allocations).
-The first reason that holds counts. For a changed book, the agent compares two amounts of the finding's consumers: the
-amount now, and the amount when an audit last saw the finding. A finding rests on certain sources. The agent compares
-only the books of these sources, because only these sources were certainly read both times. Pure.
+The reasons: a repair, a source that is read again, a new configuration, a new identity of the host, a changed amount.
+For the last reason, the agent compares the amounts of the finding's consumers now with their amounts when an audit last
+saw the finding. The amounts are *promised* (by nova's database), *held* (on the host) and *recorded* (in Placement).
+The agent compares only amounts from the finding's own sources, because only these were certainly read both times. Pure.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Present:
 
 
 def gone(sighting: Sighting, now: Present) -> GoneFinding:
-    """Return the finding that ended, with the first reason that holds."""
+    """Return the ended finding and why it ended: the first reason that is true."""
     seen = seen_of(sighting)
     repair = _repair(seen, now)
     if repair is not None:

@@ -1,7 +1,7 @@
-"""Write the three books from one snapshot: promised, held and recorded.
+"""Compute three lists of amounts from one snapshot: promised by nova, held on the host, recorded in Placement.
 
-A guest that the state source does not expect on this host is foreign. While the state source cannot be read, no guest
-counts as foreign. Pure.
+A guest is foreign if nova does not expect it on this host. While nova's data cannot be read, no guest counts as
+foreign. Pure.
 """
 
 from __future__ import annotations
@@ -75,9 +75,9 @@ def _holders_on_root(view: PlacementView | None, name: str) -> frozenset[str]:
 
 
 def _unmanaged(held: Ledger, recorded: Ledger) -> Ledger:
-    """Return the *held* claims whose cause the cloud does not manage, such as a foreign guest.
+    """Return the amounts on this host that nova does not manage, such as the memory of a guest unknown to nova.
 
-    If Placement has an allocation of the claim's consumer and class, the use is recorded, and the claim is left out.
+    An amount is left out if Placement has an allocation of the same resource class for the same consumer.
     """
     counted = {(c.consumer.key, c.resource_class) for c in recorded.claims}
     return Ledger.of(
@@ -86,7 +86,7 @@ def _unmanaged(held: Ledger, recorded: Ledger) -> Ledger:
 
 
 def promise_of(snapshot: Snapshot, node: str | None) -> NovaState | None:
-    """Return the cloud's state, None if unknown. With state source ``none``, libvirt's domains count as instances."""
+    """Return nova's data, None if unknown. With [state] source = none, libvirt's domains take the instances' place."""
     state = snapshot.nova.value
     if state is None or state.kind.has_cloud:
         return state
@@ -140,9 +140,9 @@ def _listed(view: PlacementView) -> Iterable[Claim]:
 
 
 def _unlisted(view: PlacementView) -> Iterable[Claim]:
-    """Yield claims for usages that Placement counts for a provider although no listed consumer has them.
+    """Yield an amount for each usage that Placement counts but lists for no consumer.
 
-    The scheduler subtracts these usages too, so the book must have them.
+    The scheduler subtracts these usages too, so they belong to the recorded amounts.
     """
     for usage in view.unlisted:
         yield Claim(

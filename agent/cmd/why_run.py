@@ -203,7 +203,6 @@ def _unknown(report: AuditReport, shape: GuestShape, rooms: tuple[CellRoom, ...]
     lines = unread(report)
     if shape.is_asked and rooms is None:
         why_not = "; ".join(report.resource_view.unknown) if report.resource_view else "the host was not read"
-        # Each line begins with the missing data, because a caller prints the line after "not read: " or after "some
-        # data could not be read: ".
+        # A line first names what is missing: callers print "not read: " or "some data could not be read: " before it.
         lines = (*lines, f"the free CPUs and memory of NUMA cells: {why_not or 'the use of the cells was not read'}")
     return lines

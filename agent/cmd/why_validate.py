@@ -1,8 +1,8 @@
 """Refuse a request that names an unknown class, trait, aggregate or provider, and suggest the nearest name.
 
-The names that this Placement lists count as known. If Placement cannot list its names, the names in os-resource-classes
-and os-traits count as known, and no CUSTOM_ name is refused. Placement does not list aggregates: an aggregate counts as
-known if it contains a provider.
+A name is known if Placement lists it. If Placement cannot be read, a name is known if os-resource-classes or os-traits
+has it, and every CUSTOM_ name is accepted. Placement does not list aggregates: an aggregate is known if it contains a
+provider.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def parsable(words: Words) -> Words:
 
 
 def with_whole_uuid(client: PlacementClient, words: Words) -> Words:
-    """If ``in_tree`` is only the beginning of a uuid, find the provider, and return the words with its whole uuid.
+    """Return the request options. If ``in_tree`` is only the beginning of a provider's uuid, complete the uuid.
 
     Raises UsageError if no provider or several providers have a uuid with this beginning, and PlacementError if
     Placement cannot be read.

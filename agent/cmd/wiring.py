@@ -363,7 +363,7 @@ def _domain_asker(loaded: Loaded) -> DomainAsker | None:
     path = probe_socket(loaded)
     if path is None:
         return None
-    # Import late: only an agent without privileges asks the probe.
+    # Import late: only an agent without root rights asks stocktake-probe, the helper program that runs as root.
     from agent.sources.probe.capabilities import ProbeDomainAsker
 
     return ProbeDomainAsker(path)

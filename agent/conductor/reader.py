@@ -2,14 +2,15 @@
 
 A full read makes seven calls. A light read, which only finds out whether anything has changed, makes four.
 
-The rows equal those of agent/sources/nova/sql.py. No transaction spans the calls. As in nova-compute, the call for
-instances precedes the call for migrations: a read during a move then sees the move twice rather than not at all.
+The result equals that of agent/sources/nova/sql.py. No transaction spans the calls. As in nova-compute, the call for
+instances comes before the call for migrations. If a move ends between the two calls, the result shows the instance and
+also the move. In the other order, the result could show neither.
 
 The agent requests the migrations of each node: of the nodes in the host's compute node records, and of the nodes that
 the host's instances name.
 
-The agent requests an instance's boot disks only once. It caches them until a read no longer returns the instance. The
-rows of boot disks are large, because they contain the connection data of each volume. Cached rows stay right: an
+The agent requests an instance's boot disks only once, because the answer is large: it contains the connection data of
+each volume. The agent caches the answer until a read no longer returns the instance. The cached answer stays right: an
 instance that boots from an image never changes to a volume, and the reverse never happens either.
 """
 

@@ -35,8 +35,8 @@ HEART_ID = 900_000
 HEART_VERSION = 74
 
 
-# The file that describes nova's tables. The tests replace SCHEMA and HEART_VERSION by the values of another nova
-# release.
+# The file that describes nova's tables. Tests of another nova release replace this file and HEART_VERSION, the version
+# of nova's services in that release.
 SCHEMA: Traversable = importlib.resources.files(__package__).joinpath("cell_schema.json")
 
 

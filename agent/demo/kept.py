@@ -50,7 +50,7 @@ class Kept:
 
 
 def kept_clouds() -> Iterator[Kept]:
-    """Yield each kept cloud of this user, the oldest first."""
+    """Yield each cloud that this user's ``stocktake demo --keep`` left running, the oldest first."""
     for file in sorted(Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{_FILE}"), key=_written_at):
         if (found := kept_in(file.parent)) is not None:
             yield found

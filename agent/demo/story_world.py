@@ -89,7 +89,7 @@ def _second_host_as_it_was(cloud: DemoCloud) -> None:
 
 
 def schedule_first_host(cloud: DemoCloud) -> None:
-    """Make the scheduler's allocations on the first host, whose inventory must already be in Placement.
+    """Write allocations on the first host, as nova's scheduler would. The host must already have an inventory.
 
     The evacuated instance gets allocations on both hosts.
     """

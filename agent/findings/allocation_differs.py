@@ -65,14 +65,14 @@ def _instead(row: Row, others: Sequence[Row]) -> str:
 
 
 def _in_place_of(row: Row, others: Sequence[Row]) -> str:
-    """Return which other classes nova promised to the instance: "; instead, this instance was promised 2 PCPU".
+    """Return which other classes nova promised to the instance: "; nova promised this instance 2 PCPU instead".
 
     The text is appended to "no VCPU for ID". It is "" if nova promised the instance an amount of the row's class.
     """
     if row.promised is not None:
         return ""
     lacking = [amount_text(o.resource_class, o.promised) for o in others if o.promised and o.recorded is None]
-    return f"; instead, this {row.consumer_kind} was promised {', '.join(lacking)}" if lacking else ""
+    return f"; nova promised this {row.consumer_kind} {', '.join(lacking)} instead" if lacking else ""
 
 
 def _recorded(row: Row) -> str:

@@ -15,7 +15,7 @@ from agent.model.placement import ROOT
 
 
 def place_of(audit: AuditFacts, rows: tuple[Row, ...]) -> str | None:
-    """Return the uuid of the provider that a finding about these ledger rows names.
+    """Return the uuid of the provider for a finding about these rows (amounts by consumer and resource class).
 
     This is the root provider if a row has an allocation on the root, or if no row has an allocation. Otherwise it is
     the first of the providers on which the rows have allocations. Return None if no row has an allocation and the root

@@ -72,9 +72,9 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def _homes(tree: DesiredTree, view: PciView) -> Mapping[str, _Home]:
-    """Return {PCI address of a function: its ``_Home``}.
+    """Return the provider and resource class of each PCI function, by the function's PCI address.
 
-    A function is left out while the agent cannot decide which provider the function has.
+    A function is left out while the agent cannot decide which provider counts the function.
     """
     children = {child.key.name: child for child in tree.providers if child.key.kind == KIND}
     return {

@@ -30,7 +30,7 @@ def title(view: FleetView) -> str:
 def problems(view: FleetView) -> tuple[str, ...]:
     """Return one line for each unreachable broker, and one for each list of expected hosts that could not be read."""
     away = tuple(_away(cell, view) for cell in view.cells if cell.away)
-    lists = tuple(f"list of expected hosts not read: {printable(problem)}" for problem in view.problems)
+    lists = tuple(f"the list of expected hosts was not read: {printable(problem)}" for problem in view.problems)
     odd, left_out = (sum(getattr(cell, name) for cell in view.cells) for name in ("odd", "left_out"))
     more = []
     if odd:

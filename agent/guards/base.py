@@ -1,7 +1,8 @@
-"""The types of heal's guard rails: the GUARD of each module, and the GuardedFinding that a guard judges. Pure: no I/O.
+"""The types of heal's guards. A guard checks one finding, and may refuse its repair. Pure: no I/O.
 
-A guard returns None, or the reason to refuse: a text, with the numbers that the guard compared. A guard never changes
-an action, and does not rely on the checks of other guards. ``beside_nova`` lets a guard refuse in role companion only.
+Each module of this package defines one guard. A guard returns None, or the reason to refuse: a text, with the numbers
+that the guard compared. A guard never changes an action, and does not rely on the checks of other guards. A guard with
+the decorator ``beside_nova`` never refuses outside of role companion.
 
 A refusal either lasts until the operator or nova changes something, or ends by itself: ``Guard.waits`` says which. In
 heal's output a refusal that ends by itself is called "waiting".

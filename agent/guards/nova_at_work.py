@@ -43,7 +43,7 @@ class _Work(NamedTuple):
 def _work(guarded: GuardedFinding) -> _Work | None:
     state = guarded.scene.snapshot.nova.value
     if state is not None and not state.kind.has_cloud:
-        return _Work(f"[state] source = none has no rows of nova, {_UNKNOWN}")
+        return _Work(f"with [state] source = none the agent does not read nova's data, {_UNKNOWN}")
     if state is None or _clock(state) is None:
         return _Work(f"nova's rows could not be read, {_UNKNOWN}", Wait())
     return next((work for uuid in guarded.consumer_uuids if (work := _at_work(guarded, state, uuid))), None)
@@ -97,10 +97,10 @@ def _recent(
 
 
 def _clock(state: NovaState) -> datetime.datetime | None:
-    """Return the newest heartbeat of nova's services as the present time; None if there is no heartbeat.
+    """Return the present time by nova's clocks: the newest heartbeat of nova's services. None without a heartbeat.
 
-    The guard computes ages of rows. nova's services write the rows' times with their own clocks, and the agent's clock
-    may be ahead of these clocks. Then the agent's clock would make a row look older than it is.
+    The guard uses this time to compute how long ago nova changed an instance or migration. nova wrote the time of the
+    change. The agent's own clock may be ahead of nova's clocks, and a change would look older than it is.
     """
     return state.newest_heartbeat or state.heartbeat
 

@@ -130,10 +130,11 @@ def _notes(facts: AdoptFacts, uuid: str) -> tuple[str, ...]:
         return ()
     if (row.host, row.hypervisor_hostname) == (facts.host, facts.node):
         return ()
-    why = "the agent did not read the row" if state.kind.writes_records else "the agent cannot write to this source"
+    why = "the agent did not read the row" if state.kind.writes_records else "the agent cannot write the row"
     return (
-        f"compute node row {row.id} says host {row.host}, node {row.hypervisor_hostname}; adopt cannot correct the row "
-        f"([state] source = {state.kind.value}: {why}); finding identity-changed stays until an operator corrects it",
+        f"compute node row {row.id} says host {row.host}, node {row.hypervisor_hostname}; adopt cannot correct the "
+        f"row, because {why} ([state] source = {state.kind.value}); finding identity-changed stays until an operator "
+        "corrects the row",
     )
 
 

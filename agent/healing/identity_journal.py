@@ -69,7 +69,7 @@ def words_of(step: AdoptStep) -> str:
             )
             return f"save compute node record {stored.id} ({stored.uuid}): {changes}"
         case StoreStep():
-            return f"remember that DISK_GB now counts {_in_words(step.after)} instead of {_in_words(step.before)}"
+            return f"save the store that DISK_GB counts: {_in_words(step.after)} instead of {_in_words(step.before)}"
 
 
 def _in_words(mark: StoreMark | None) -> str:
@@ -82,7 +82,7 @@ def fields_of(record: NodeRecord, names: tuple[str, ...]) -> Document:
 
 
 def file_back(entry: Entry) -> FileStep | None:
-    """Return the step that undoes the entry: restore the identity file's old text. None if the entry is incomplete."""
+    """Return the step that writes the old text back into the file compute_id. None if the entry is incomplete."""
     path = _text(entry.change.before, "path")
     after = _text(entry.change.after, "text")
     if path is None or not isinstance(entry.change.before, dict) or "text" not in entry.change.before:
@@ -91,7 +91,7 @@ def file_back(entry: Entry) -> FileStep | None:
 
 
 def name_back(entry: Entry) -> NameStep | None:
-    """Return the step that undoes the entry: restore the provider's old name. None if the entry is incomplete."""
+    """Return the step that gives the provider its old name back. None if the entry is incomplete."""
     before, after = _text(entry.change.before, "name"), _text(entry.change.after, "name")
     if before is None or after is None or entry.change.provider_uuid is None:
         return None

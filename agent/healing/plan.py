@@ -28,9 +28,8 @@ _ORDER = {repair.code: number for number, repair in enumerate(REPAIRS)}
 def asked_for(findings: tuple[SeenFinding, ...], codes: frozenset[str], ids: frozenset[str]) -> tuple[SeenFinding, ...]:
     """Return the findings with these ``ids``, or with these ``codes`` if ``ids`` is empty.
 
-    The findings are sorted by repair, then by age.
-
-    If an id names a symptom (a finding that other findings cause), the causes of the symptom take its place.
+    If an id names a symptom (a finding that other findings cause), the causes of the symptom take its place. The
+    findings are sorted by code, in the order in which heal makes the repairs, and then by age.
     """
     roots = {root for s in findings if s.finding.id in ids for root in (s.caused_by or (s.finding.id,))}
     wanted = [s for s in findings if (s.finding.id in roots if ids else s.finding.code in codes)]
@@ -66,7 +65,7 @@ def heal_plan(scene: Scene, asked: tuple[SeenFinding, ...]) -> HealPlan:
 
 
 def _causes(asked: tuple[SeenFinding, ...]) -> tuple[SeenFinding, ...]:
-    """Return the findings in ``asked`` whose cause is not in ``asked`` too."""
+    """Return ``asked`` without each finding that is caused by another finding in ``asked``."""
     ids = {seen.finding.id for seen in asked}
     return tuple(seen for seen in asked if ids.isdisjoint(seen.caused_by))
 

@@ -46,7 +46,7 @@ def undo(task: AuditTask, journal: Journal, entry: Entry, known: Mapping[str, En
 
 
 def _problem(task: AuditTask, entry: Entry, known: Mapping[str, Entry]) -> str | None:
-    # The remembered store of DISK_GB is in a file of the agent, not in Placement, so every role may restore it.
+    # A change of this kind is in a file of the agent, not in Placement. So even role observer may undo the change.
     if task.settings.role is Role.OBSERVER and entry.change.kind != STORE_KIND:
         return "role observer changes nothing"
     if entry.result is Result.REFUSED:

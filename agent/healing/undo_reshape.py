@@ -1,10 +1,9 @@
 """Undo a reshape by another reshape: the resource class and all its allocations return to their old providers.
 
-The undo is refused if the class's inventories or the moved consumers changed after the reshape, or if another consumer
-uses the class on a provider from which the undo would remove the class. Otherwise the undo could do damage in two ways:
-a consumer that was scheduled onto a child after the reshape would lose its allocation, or a child would keep its
-inventory while the root gets one too, so that Placement would offer the class twice. The undo does not change other
-classes of these providers.
+The undo is refused in two cases: the class's inventories or the moved consumers changed after the reshape, or a new
+consumer uses the class on a provider that loses the class. Without these checks, the new consumer could lose its
+allocation. A provider could also keep the class although the root gets the class back, and Placement would offer the
+class twice. The undo does not change other classes of these providers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Read the version of the installed program."""
+"""Read the version of the installed package stocktake."""
 
 from __future__ import annotations
 

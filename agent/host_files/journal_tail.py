@@ -66,7 +66,7 @@ class JournalTail:
     def _follow(self, inode: int) -> None:
         """Continue at the beginning of another file.
 
-        If the file replaces an earlier one, count none of its present outcomes, because nothing shows which are new.
+        If the file replaces an earlier file, do not count the changes that it already has: some may be counted already.
         """
         self._is_counting = self._is_counting and self._inode == _NO_FILE_YET
         self._inode, self._offset, self._rest = inode, 0, b""
@@ -77,8 +77,8 @@ class JournalTail:
             row = json.loads(line)
             entry_id = row["id"]
             if row["line"] == "change":
-                # A change by heal has a finding's code, and a change by undo names the entry that it undoes. So a
-                # change with neither was made by adopt.
+                # The command heal writes a finding's code, and the command undo writes which entry it undoes. The
+                # command adopt writes neither.
                 self._open[entry_id] = "undo" if row.get("undoes") else str(row.get("code") or "adopt")
             elif row["line"] == "outcome" and (code := self._open.pop(entry_id, None)):
                 found[code, str(row["result"])] += 1

@@ -34,7 +34,7 @@ class AdoptFacts:
     ``holder``: the provider tree whose root has the node's name but another uuid, None if there is no such tree.
     ``state``: nova's data about this host. It includes the compute node row with the uuid ``identity`` and the row with
     the uuid of the tree ``holder``, even if another host has the row.
-    ``others``: nova's data about each other host that has one of these two rows.
+    ``others``: if one of these two rows belongs to another host, nova's data about that host.
     ``state_error``: why ``state`` could not be read, if ``state`` is None.
     """
 
@@ -51,12 +51,12 @@ class AdoptFacts:
 
     @property
     def holder_root(self) -> Provider | None:
-        """The provider that has the node's name but not the uuid ``identity``, or None."""
+        """The provider that has the node's name but another uuid than ``self.identity``, or None."""
         return self.holder.root if self.holder else None
 
     @property
     def own_root(self) -> Provider | None:
-        """The provider with the uuid ``identity``, or None."""
+        """The provider whose uuid is ``self.identity``, or None."""
         return self.own.root if self.own else None
 
 
@@ -90,10 +90,10 @@ class RecordStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreStep:
-    """Change which store (file system, volume group) the agent remembers as counted in DISK_GB.
+    """Change the file in which the agent remembers the store (file system or volume group) behind DISK_GB.
 
-    ``path`` is the file that names the store. ``before`` is the store that the file names before the step, ``after``
-    the store that it names after the step. None means that the file names no store.
+    ``path`` is this file. ``before`` is the store in the file before the step, ``after`` the store after the step. None
+    means that the file names no store.
     """
 
     path: str

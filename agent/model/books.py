@@ -1,4 +1,4 @@
-"""The three books (promised, held, recorded), and the desired provider tree that the plan compares with Placement."""
+"""Each consumer's amounts by nova, the host and Placement, and the provider tree that the agent wants in Placement."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ class DesiredTree:
 
     ``providers``: the root first, then the other providers.
     ``obsolete``: uuids of providers to delete, sorted.
-    ``left_alone``: uuids of existing child providers that the agent does not change, because it cannot decide now.
-    ``added``: what provider.yaml files add (classes, traits), and earlier additions that the agent must still remove.
+    ``left_alone``: uuids of child providers that the agent does not change now, for example after a failed read.
+    ``added``: classes and traits from provider.yaml files. Those that no file names any more are still to be removed.
     """
 
     providers: tuple[DesiredProvider, ...]

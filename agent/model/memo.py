@@ -76,12 +76,12 @@ CACHES = MappingProxyType(
 
 
 def for_equal_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """Cache the last result for arguments that are equal. The arguments must be immutable values."""
+    """Return the last result again if the arguments equal those of the last call. Arguments must be immutable."""
     return _cached(function, operator.eq)
 
 
 def for_the_same_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """Cache the last result for arguments that are the same objects. The decorator never compares values."""
+    """Return the last result again if the arguments are the same objects as in the last call, whatever their values."""
     return _cached(function, lambda old, new: all(map(operator.is_, old, new)))
 
 

@@ -2,10 +2,10 @@
 
 libvirt reports one node per host, so every other undeleted row of the host is an orphan. nova-compute deletes the
 provider of such a node together with its allocations. The agent deletes a provider only if nothing is allocated from
-its tree, and if every provider in the tree belongs to nova or the agent (scenarios 68, 158).
+its tree, and if every provider in the tree belongs to nova or the agent (scenarios 68 and 158 in docs/differences.md).
 
-The agent deletes the record first. If the row belongs to another host by now, nova refuses the deletion; the provider
-then belongs to that host too.
+The agent deletes the record before the provider. Another host may have taken over both. Then nova refuses to delete the
+record, and the agent keeps the provider.
 """
 
 from __future__ import annotations
@@ -160,13 +160,15 @@ def left_after(
     taken: frozenset[str] = frozenset(),
     rows: Iterable[ComputeNode] = (),
 ) -> tuple[LeftProvider, ...]:
-    """Return the providers whose compute node record the agent has deleted or is about to delete.
+    """Return this host's old providers: the agent deleted their compute node records, or will delete these records.
 
-    The agent remembers such a provider until Placement no longer has it. ``rows`` are the rows whose records will be
-    deleted. The agent remembers the providers before it deletes the records: after a crash between the deletions of
-    record and provider, nothing else would name the provider. ``deleted`` and ``removed`` are the records and providers
-    that this audit deleted. ``taken`` are the uuids of other hosts' records: a provider with such a uuid belongs to
-    that other host.
+    The agent remembers such a provider until Placement no longer has it, because without its record the provider is
+    listed nowhere else.
+
+    ``before``: the result of the previous audit.
+    ``rows``: compute nodes whose records the agent will delete.
+    ``deleted``, ``removed``: the records and the providers that this audit deleted.
+    ``taken``: uuids of other hosts' compute nodes. The providers with these uuids are left out.
     """
     known = {one.uuid: one for one in before}
     known.update({row.uuid: LeftProvider(row.uuid, row.hypervisor_hostname) for row in rows})

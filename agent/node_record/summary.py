@@ -9,7 +9,7 @@ from agent.model.usage import Usage
 
 
 def summary(view: ResourceView, used: Usage | None) -> HostSummary:
-    """Return the figures; if ``used`` is None (the cloud's state was not read), the use is unknown."""
+    """Return the host's CPUs, memory, disk and PCI devices. If ``used`` is None, the used amounts are unknown."""
     # The two numbers of CPUs count differently, as in nova: the total leaves out the CPUs for dedicated use, the used
     # CPUs include guests' dedicated CPUs. If the total is 0, the number of used CPUs is 0 too.
     total_vcpus = view.vcpus or 0

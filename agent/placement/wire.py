@@ -67,7 +67,10 @@ class Allocations:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """The content of an error body: Placement's machine-readable code (1.23) and its text. Both may be empty."""
+    """What an error answer of Placement says: a code for programs and a text. Both may be empty.
+
+    Placement sends the code from microversion 1.23 on.
+    """
 
     code: str
     detail: str
@@ -97,7 +100,7 @@ def parse_providers(body: object) -> tuple[Provider, ...]:
 
 
 def parse_provider(body: object) -> Provider:
-    """Parse one provider (1.14), from the list or from the answer to POST (1.20)."""
+    """Parse one provider from an answer of ``GET /resource_providers`` or ``POST /resource_providers``."""
     found = _object(body, "provider")
     parent = found.get("parent_provider_uuid")
     if parent is not None and not (isinstance(parent, str) and parent):
@@ -219,7 +222,9 @@ def parse_allocations(body: object, provider_uuid: str, most: int) -> Allocation
 
 
 def parse_consumer(body: object, consumer_uuid: str, written: Written | None = None) -> ConsumerRecord:
-    """Parse ``GET /allocations/{consumer}`` (1.28; 1.38: with the type); ``written`` is from the answer's headers.
+    """Parse the answer to ``GET /allocations/{consumer}``. It has the consumer's type from microversion 1.38 on.
+
+    ``written`` says when Placement last wrote the allocations.
 
     If the consumer does not exist, Placement answers 200 without allocations; the record then has no generation.
     """

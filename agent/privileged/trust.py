@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 ROOT = 0
 #: The C structure ``ucred``: pid, uid and gid of the caller (unix(7)).
 _CREDENTIALS = struct.Struct("3i")
-#: The options that a libvirt URI may have here, because they name no program and no host.
+#: The options that a libvirt URI may have. Other options can start a program as root or lead to another host.
 _URI_OPTIONS = frozenset({"socket", "mode"})
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 

@@ -78,10 +78,10 @@ def _root(snapshot: Snapshot, settings: Settings, written: Books, root_uuid: str
 
 
 def _owned_classes(snapshot: Snapshot, settings: Settings, wanted: Iterable[Inventory]) -> frozenset[str]:
-    """Return the classes whose inventories on the root the agent decides.
+    """Return the resource classes whose inventories on the root provider the agent may change or remove.
 
-    These are the classes of agent/resources. An older nova-compute may also have put a class on the root that now
-    belongs on a child provider: then the agent decides this class too.
+    These are the classes of agent/resources. Some classes belong on a child provider today, but an older nova-compute
+    put them on the root. The agent may remove these classes from the root.
     """
     known = {i.resource_class for i in wanted} | _observed_classes(snapshot.observed_root)
     moved = frozenset().union(*(f.root_classes for f in NESTED_FAMILIES if can_decide(f, snapshot, settings)))

@@ -44,9 +44,9 @@ def raised(
 
 
 def not_below(inventory: Inventory, terms: ReserveTerms, observed: Inventory | None) -> tuple[Inventory, ReserveTerms]:
-    """Return the inventory and its terms, with ``reserved`` at least as high as Placement has it now.
+    """Return the inventory with ``reserved`` at least as high as in Placement (``observed``), and its summands (terms).
 
-    This is for a time when unmanaged use is unknown: ``reserved`` must not become smaller then.
+    This is for a time when the agent does not know how much is used by guests and volumes unknown to nova.
     """
     kept = min(observed.reserved, inventory.total) if observed else 0
     if kept <= inventory.reserved:

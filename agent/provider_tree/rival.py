@@ -1,11 +1,11 @@
 """Decide whether another writer owns this host's root provider, so that the agent must not write it.
 
-There are three signs. A nova-compute of this host is alive. The provider has nova-compute's owner trait. Two audits in
-a row found that another writer had changed an inventory after Placement had acknowledged the agent's write. The agent
-tolerates a first such change until the next audit.
-
-A nova-compute that starts again sets its trait seconds before its first heartbeat. So if a provider that the agent owns
-has this trait, nova-compute has started, however old its service row is.
+There are three signs:
+- nova-compute of this host is alive.
+- The provider has nova-compute's owner trait. A nova-compute that starts again sets this trait seconds before its first
+  heartbeat, so the trait counts even while the last known heartbeat is old.
+- Two audits in a row found that another writer changed an inventory that the agent had written. After only one such
+  audit, the agent writes the inventory again.
 """
 
 from __future__ import annotations
@@ -49,9 +49,11 @@ def rival_of(
     written: WrittenProvider | None,
     silent_for_s: float = 0.0,
 ) -> Rival | None:
-    """Return why the agent must not write this root, else None. Always None in role companion, which writes no root.
+    """Return why the agent must not write this host's root provider; None if it may.
 
-    ``silent_for_s``: for how many seconds neither nova-compute's heartbeat nor the root's generation has changed.
+    Always None in role companion, because the agent never writes the root provider in this role.
+
+    ``silent_for_s``: how long nova-compute's heartbeat and the root's generation have been unchanged, in seconds.
     """
     if settings.role is Role.COMPANION:
         return None
@@ -96,8 +98,8 @@ def _nova_compute(root: Provider, state: NovaState | None, settings: Settings, s
 
 def _not_proven_gone(settings: Settings) -> Rival:
     return Rival(
-        why=f"the provider carries {RIVAL}, and nova-compute is not proven to be gone: the proof is that "
-        f"neither nova-compute's heartbeat nor this provider changes for {settings.service_down_time_s} s",
+        why=f"the provider carries {RIVAL}, and nova-compute is not proven to be gone: for a proof, "
+        f"nova-compute's heartbeat and this provider must stay unchanged for {settings.service_down_time_s} s",
         remedy="keep this agent running: it takes the provider over by itself once nova-compute is proven to be gone. "
         "If you use `stocktake audit --publish` or `stocktake-agent --once` instead of a running agent, run that "
         "command again after service_down_time",
@@ -108,9 +110,9 @@ def _not_proven_gone(settings: Settings) -> Rival:
 def silence(before: Silence | None, root: Provider | None, state: NovaState | None, at: int) -> Silence | None:
     """Return since when nova-compute has shown no sign of life: its heartbeat and the root's generation did not change.
 
-    None if the provider has no trait of nova-compute. If this audit could not read the provider or nova's state, the
-    function returns ``before``: the next successful read compares with ``before``, so it misses no change. ``at`` is
-    the time of this audit's read, in seconds since the machine's start.
+    None if the provider has no trait of nova-compute. ``before`` is the result of the previous audit. If this audit
+    could not read the provider or nova's data, the result is ``before`` again, and the next audit compares with it.
+    ``at`` is the time of this audit's read, in seconds since the machine's start.
     """
     if root is None or state is None:
         return before
@@ -135,10 +137,9 @@ def alive_since(before: int | None, state: NovaState | None, settings: Settings,
 
 
 def _returned(settings: Settings) -> Rival:
-    """Return the reason and remedy for a root that has both owner traits, the agent's and nova-compute's.
+    """Return the reason and remedy if nova-compute put its owner trait on a root provider of the agent.
 
-    Both traits mean that nova-compute wrote the root after the agent. The agent waits for ``service_down_time``, and
-    takes the root back if nova-compute shows no sign of life in that time.
+    The agent waits for ``service_down_time``, and takes the root back if nova-compute shows no sign of life meanwhile.
     """
     return Rival(
         why=f"nova-compute put {RIVAL} back on this agent's provider: nova-compute has started again, even if its "

@@ -149,7 +149,7 @@ def _late(source: Document) -> str:
 
 
 def gone_lines(audit: Document) -> Iterator[Block]:
-    """Yield the findings that are gone (the audit checked and no longer found them), each with the reason."""
+    """Yield one line for each ended finding: code, consumer, id, reason in one word, and text with the details."""
     gone = audit.get("gone", ())
     if gone:
         yield ""

@@ -13,7 +13,7 @@ _OF_AUDIT = ("audit_id", "host", "node", "provider_uuid", "started_at", "outcome
 
 
 def document(explanation: Explanation, text: Sequence[str]) -> Document:
-    """Return the document; ``subject`` is ``class`` or ``consumer``. ``text`` are the lines for people."""
+    """Return the explanation of a resource class or consumer as JSON. ``text`` is the same explanation for people."""
     body = _of_class(explanation) if isinstance(explanation, ClassExplanation) else _of_consumer(explanation)
     return {
         "schema_version": SCHEMA_VERSION,
@@ -61,9 +61,9 @@ def _book(book: Book) -> Document:
 
 
 def _unread(books: Unread) -> Document:
-    """Return the sources that could not be read, by book (promised, held, recorded).
+    """Return the unread sources of the amounts promised, held and recorded.
 
-    For the books in this object, null in a row means "unknown".
+    An amount with an unread source is null in the document, which means "unknown".
     """
     return {book: list(sources) for book, sources in books.items()}
 

@@ -164,7 +164,7 @@ def _heal_command(finding: Document) -> str | None:
 
 
 def _short_headline(finding: Document, names: Mapping[str, str]) -> str:
-    """Return the finding in one sentence; the report of an older agent has no headline."""
+    """Return the finding's headline. The report of an older agent has none: return what the finding is about."""
     return str(finding.get("headline") or who(finding, names))
 
 

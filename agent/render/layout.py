@@ -158,7 +158,7 @@ Block = str | Line | Grid
 
 
 def toned(word: str, shown: str = "") -> Span:
-    """Return a span with the tone of ``word``; its text is ``shown`` if that is given, else ``word``."""
+    """Return the text ``shown`` in the colour of the status word ``word``. If ``shown`` is empty, return the word."""
     return Span(shown or word, tone_of(word))
 
 

@@ -154,7 +154,8 @@ class TreeRepair:
 
     A reshape is atomic: Placement changes all its providers and consumers, or nothing.
 
-    ``consumers`` returns all consumers of the reshape: heal must read their whole records first.
+    ``consumers`` returns all consumers of the reshape. The reshape replaces all their allocations, so heal reads these
+    first.
     """
 
     code: str

@@ -1,4 +1,4 @@
-"""Define the interface of the modules in agent/resources, and what they share: ratios, promised and held amounts."""
+"""Define the interface of the modules in agent/resources, and functions that these modules share."""
 
 from __future__ import annotations
 
@@ -107,10 +107,10 @@ def on_root(inventories: tuple[Inventory, ...]) -> tuple[tuple[ProviderKey, Inve
 def promised_of(
     resource_class: str, occupancies: Iterable[Occupancy], also: frozenset[str] = frozenset()
 ) -> tuple[Claim, ...]:
-    """Return one claim (an amount of a consumer) for each occupancy that requests ``resource_class``.
+    """Return the amount of ``resource_class`` that each instance or migration in ``occupancies`` requests.
 
-    An occupancy is the amounts of one flavor that an instance or its migration takes from this host. A request for a
-    class in ``also`` counts too, because this host serves such a request as ``resource_class``.
+    Instances and migrations that do not request the class are left out. A request for a class in ``also`` counts as a
+    request for ``resource_class``.
     """
     claims = []
     for taken in occupancies:

@@ -43,7 +43,7 @@ class Pmem(Resource):
         return None
 
     def inventory(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[ProviderKey, Inventory], ...]:  # noqa: ARG002
-        """Return one inventory per class. Its total counts the configured namespaces of all labels with this class."""
+        """Return one inventory per class. Its total is the number of configured namespaces of this class."""
         totals: Counter[str] = Counter()
         for label in settings.pmem_labels:
             totals[pmem_class(label.label)] += len(label.namespaces)

@@ -92,7 +92,7 @@ class StoreDoubt:
 
 
 def store_now(snapshot: Snapshot, settings: Settings) -> StoreMark | None:
-    """Return the store that DISK_GB counts now; None if the store was not read or is a Ceph pool."""
+    """Return the file system or volume group whose size is now DISK_GB. None if it was not read, or for a Ceph pool."""
     if settings.images_type == "rbd":
         return None
     if settings.disk_group is not None:

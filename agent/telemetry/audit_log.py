@@ -89,13 +89,15 @@ class Counts:
 class LogState:
     """What has been logged so far.
 
-    A condition is a finding, an outcome or an unreadable source. ``spells`` counts how often each condition began since
-    the last summary; the log reports only its 1st, 2nd, 4th, … beginning. ``error`` is the last audit's error and the
-    number of audits in a row with this error. ``changed`` are the changes of findings that the last audit logged.
-    ``unknown`` are the findings that the log reported as unknown, because a source was lost. ``subjects`` maps the id
-    of each finding to a text about its subject. ``microversion`` is Placement's newest microversion, ``nova_versions``
-    are the versions of nova's services. ``counts`` are the numbers since the last summary line, ``total`` those since
-    the start of the process.
+    ``changed``: the changes of findings that the last audit logged.
+    ``unknown``: the findings that the log reported as unknown, because a source could not be read.
+    ``subjects``: for each finding's id, a text that says what the finding is about.
+    ``spells``: how often each condition began since the last summary line. A condition is a finding, an outcome of an
+    audit, or an unreadable source. The log reports only its 1st, 2nd, 4th, … beginning.
+    ``error``: the last audit's error, and the number of audits in a row with this error.
+    ``microversion``: the newest microversion of Placement. ``nova_versions``: the versions of nova's services.
+    ``counts``: the numbers of audits, requests and writes since the last summary line. ``total``: those since the start
+    of the process.
     """
 
     findings: Mapping[str, ReportedFinding] = field(default_factory=dict)

@@ -48,7 +48,7 @@ class Slot:
 
     @property
     def is_granular(self) -> bool:
-        """Whether the slot is a granular group, not a class of the unnumbered group."""
+        """Whether this part of the request is a granular group, that is, a group with a suffix."""
         return bool(self.group.suffix)
 
     @property

@@ -86,11 +86,14 @@ class WhyReport:
 
     @property
     def fitting(self) -> tuple[TreeAnswer, ...]:
-        """Trees that Placement would offer and that this host does not refuse, in the order of the answer."""
+        """The provider trees (hosts) that can take the guest, without this host's own tree if the host refuses it."""
         return tuple(tree for tree in self.answer.trees if tree.fits and not self.is_refused_by_host(tree))
 
     def is_refused_by_host(self, tree: TreeAnswer) -> bool:
-        """Return whether the tree is this host's, and Placement would offer it, but the host refuses the guest."""
+        """Return whether ``tree`` is this host's tree and Placement would offer it, but the host has no room.
+
+        For example, no NUMA cell has enough free CPUs.
+        """
         return tree.fits and tree.root_uuid == self.provider_uuid and bool(self.answer.host_obstacles)
 
     @property

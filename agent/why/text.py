@@ -128,7 +128,7 @@ def _cloud(report: WhyReport) -> Iterator[str]:
 
 
 def _by_constraint(refused: Iterable[TreeAnswer]) -> list[tuple[str, list[str]]]:
-    """Group the trees' names by the constraint of each tree's first obstacle; the most frequent constraint first."""
+    """Group the names of the refused trees by the constraint that they fail first. The largest group comes first."""
     found: dict[str, list[str]] = defaultdict(list)
     for tree in refused:
         found[tree.obstacles[0].constraint.value].append(tree.root_name)

@@ -48,7 +48,7 @@ class Failure:
 
 
 class NoDocument(Exception):
-    """The command ends and prints no document; the reason is neither a bug nor a wrong command line."""
+    """The command ends without its result. The reason is neither a bug nor a wrong command line."""
 
     def __init__(self, kind: FailureKind, message: str, code: int, problems: tuple[str, ...] = ()) -> None:
         super().__init__(message)

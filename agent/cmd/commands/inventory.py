@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from agent.model.report import AuditReport
     from agent.render.documents import Document
 
-# The sources that an inventory needs, in the order in which a message names them.
+# The sources that the command reads. A message names the unread sources in this order.
 _TITLES = {"libvirt": "libvirt", "placement": "Placement"}
 _FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
 _WANTED = ("provider", "provider_uuid", "resource_class", *_FIELDS, "used", "free")

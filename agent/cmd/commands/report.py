@@ -21,7 +21,7 @@ class Report(BaseCommand):
             "--html",
             metavar="FILE",
             required=True,
-            help="write the page to this file, which only its owner may read; - writes the page to stdout",
+            help="write the page to this file, readable only by its owner, or to stdout if FILE is -",
         ),
         LAST,
         argument(

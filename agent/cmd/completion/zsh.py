@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from agent.cmd.completion.words import CommandWords, OptionWords, ProgramWords, Values
 
+# The loop finds the command among the typed words. It passes over options and their values. {skipped} are the options
+# that take a value, {doubles} the first words of commands that have two words.
 _HEAD = r"""#compdef {program}
 # zsh completion of {program}; made by: {program} complete --shell zsh
 _{function}() {{
@@ -66,8 +68,8 @@ def _next_word(pattern: str, following: Iterable[tuple[str, str]]) -> Iterator[s
 def _command(command: CommandWords) -> Iterator[str]:
     yield f"    ({_single(command.name)})"
     specs = [spec for option in command.options for spec in _specs(option)]
-    # The rest pattern "*:" is always there, because zsh also counts the command's own words as arguments. If the
-    # operands are unknown, the list is "()": zsh then offers nothing and prints no message.
+    # The pattern "*:" (any number of arguments) is always needed: for zsh, even the command's name is an argument. If
+    # the operands are unknown, their list is empty. zsh then offers nothing and prints no message.
     operands = dict.fromkeys(part for word in command.operands for part in word.split())
     specs.append(_single(f"*: :({' '.join(operands)})"))
     yield " ".join(("      _arguments -S $always", *specs, ";;"))

@@ -32,10 +32,10 @@ def _unseen(_what: str, _at_most_s: float) -> AbstractContextManager[object]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """The caller of audits.
+    """The program that runs audits, and how it waits for sources.
 
     ``program`` is the name that the journal shows, ``pause_at_most_s`` the longest pause while Placement is overloaded.
-    ``watch`` returns a context manager that is active during one wait.
+    ``watch`` returns a context manager, which is active while the program waits for the answer of one source.
     """
 
     program: str = "stocktake"

@@ -164,7 +164,7 @@ def _foot(ui: Ui, rows: Sequence[HostRow], page: int) -> str:
     if ui.message:
         return ui.message
     if ui.detail_top is not None:
-        return "Enter closes  arrows scroll  u audit  q quit"
+        return "Enter closes  arrows scroll  u starts an audit  q quits"
     filtered = f": {_fit(' '.join(ui.choice.words), MOST_FILTER)}" if ui.choice.words else ""
     every = "not clean" if ui.choice.with_quiet else "all"
     place = f"{ui.top + 1}-{min(ui.top + page, len(rows))} of {len(rows)}  " if rows else ""

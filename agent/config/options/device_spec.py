@@ -178,7 +178,10 @@ def _expressions(value: dict[str, object]) -> Address:
 
 
 def _whole(name: str, value: object) -> str:
-    """Return a regular expression that matches a whole address part if ``value`` matches the start of that part."""
+    """Return ``value``, a regular expression, with ``.*`` added.
+
+    Alone, ``value`` only matches the start of an address part. With ``.*`` it matches the whole part.
+    """
     text = _text(f"{name} of address", value)
     try:
         re.compile(text)

@@ -19,7 +19,7 @@ from agent.errors import ConfigError
 
 
 class Family(NamedTuple):
-    """Groups whose name is ``prefix`` followed by one of the values of ``[group] option``."""
+    """Groups such as [mdev_TYPE] with the ``prefix`` mdev_. The ``option`` in the section ``group`` lists each TYPE."""
 
     prefix: str
     group: str

@@ -33,7 +33,10 @@ class CpuSets(NamedTuple):
 
 
 def cpu_sets(loaded: Loaded) -> CpuSets:
-    """Return the three CPU lists. Raises ConfigError if a list cannot be parsed, or if two lists conflict."""
+    """Return cpu_shared_set, cpu_dedicated_set and vcpu_pin_set as CPU ids.
+
+    Raises ConfigError if a list cannot be parsed, or if two lists conflict.
+    """
     problems: list[str] = []
     sets = CpuSets(*(_cpu_set(loaded, group, option, problems) for group, option in _LISTS))
     shared = loaded.quote("compute", "cpu_shared_set")

@@ -31,10 +31,10 @@ _FILE_MODE = 0o644
 class MetricsControl:
     """Functions that return the daemon's state.
 
-    The agent calls ``running_s`` at each scrape, the other functions after an audit or a reload.
+    The agent calls ``running_s`` at each scrape. It calls the other functions after an audit or a reload.
 
-    ``interval_s`` returns the audit interval, or None if there are no periodic audits. ``bus`` returns the message
-    bus's counts, or None if the agent uses no bus.
+    ``interval_s`` returns the audit interval, or None if there are no periodic audits. ``bus`` returns how many
+    messages failed, wait or were dropped, or None if the agent uses no message bus.
     """
 
     requests: Callable[[], RequestCounts]

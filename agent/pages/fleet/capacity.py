@@ -76,7 +76,7 @@ def _picture(sums: Sequence[ClassSums], lacking: int) -> Picture:
     shapes = [shape for place, each in enumerate(shown) for shape in _block(each, place * _BLOCK)]
     return Picture(
         id="capacity-picture",
-        title="Recorded, wasted and free amounts of each resource class, now and after heal",
+        title="Amounts of each resource class now and after heal: recorded, wasted (recorded but unused) and free",
         conclusion=" ".join(map(conclusion, shown)),
         height=_BLOCK * len(shown),
         shapes=tuple(shapes),

@@ -20,9 +20,9 @@ from agent.pages.page import Section
 MOST_FILES = 50
 _MOST_NAMED = 20
 _WHY_NUMBERS_DIFFER = (
-    "These numbers of hosts may differ: each amount rests on sources of its own. A host that could not read one source "
-    "is partly known, but the amounts that do not rest on this source are known and in the sums. These numbers do not "
-    "count files that cannot be read as a report."
+    "The numbers of hosts above may differ, because different amounts need different sources. If a host could not read "
+    "one source, only the amounts that need this source are unknown; the sums include the host's other amounts. Files "
+    "that cannot be read as a report are not counted here."
 )
 
 
@@ -76,7 +76,7 @@ def _hosts_without(facts: FleetFacts) -> Iterator[str]:
     """Yield a sentence for each kind of amount that is not known for some hosts, with the names of these hosts."""
     for what, lacks in (
         ("Wasted amounts", _lacks_leaked),
-        ("Amounts that are sold twice", lacks_sold_twice),
+        ("Amounts sold twice (promised or used, but free in Placement)", lacks_sold_twice),
         ("Capacity and free amounts", lacks_amounts),
     ):
         names = [row.host for row in facts.view.rows if lacks(row)]

@@ -46,7 +46,7 @@ class Shared:
 
     @property
     def surplus(self) -> Mapping[str, Counts]:
-        """The allocations on every host except the home; all allocations if the home is not known."""
+        """The allocations on all hosts except the instance's own host, ``home``; all if that host is not known."""
         return {host: counts for host, counts in self.recorded.items() if host != self.home}
 
 

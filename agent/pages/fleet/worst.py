@@ -87,7 +87,7 @@ def _table(rows: Sequence[HostRow], facts: FleetFacts) -> Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Made:
-    """What the functions that make rows need: ``headings`` of the table, and ``homes``, the result of ``homes_of``."""
+    """What the table's rows are made from. ``homes``: hosts that are not at fault, each with a text that says so."""
 
     facts: FleetFacts
     headings: Sequence[str]

@@ -33,8 +33,8 @@ _ROW = (("VCPU", "vcpus"), ("MEMORY_MB", "memory_mib"), ("DISK_GB", "local_gib")
 def amounts_of_finding(report: AuditReport, seen: SeenFinding) -> dict[str, int]:
     """Return the finding's amounts by class, in the unit of the class.
 
-    The amounts come from the finding's facts or from its evidence about this host. If neither has an amount, they come
-    from the consumer's rows in the ledger.
+    The amounts come from the finding itself: its ``facts``, or its ``evidence`` about this host. If the finding has no
+    amount, the amounts come from the report's table of all consumers (``report.ledger``).
     """
     finding = seen.finding
     facts = dict(finding.facts)
@@ -72,7 +72,7 @@ def impact_of(report: AuditReport, group: Sequence[SeenFinding]) -> str:
     if code in LEAKING:
         return f"{amounts} of this host {are} wasted."
     if code in MISSING:
-        return f"{amounts} of this host {are} sold twice."
+        return f"{amounts} of this host {are} sold twice: promised by nova, but free in Placement."
     if code in UNKNOWN_USE:
         return f"{amounts} of this host {are} used, but unknown to the cloud. {_cover(report, sums)}"
     if code in ORPHANS:

@@ -39,6 +39,6 @@ def configuration(facts: HostFacts) -> Section:
             )
             for option in options[:MOST_ROWS]
         ),
-        foot=f"and {more} more: stocktake config show --changed" if more > 0 else "",
+        foot=f"and {more} more; stocktake config show --changed shows all" if more > 0 else "",
     )
     return Section(id="configuration", heading=_HEADING, blocks=(table,))

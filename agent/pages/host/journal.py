@@ -39,7 +39,7 @@ def journal(facts: HostFacts) -> Section:
             for name in _COLUMNS
         ),
         rows=tuple(_row(change, facts) for change in newest[:MOST_ROWS]),
-        foot=f"and {more} more: stocktake journal" if more > 0 else "",
+        foot=f"and {more} more; stocktake journal shows all" if more > 0 else "",
     )
     return Section(id="journal", heading="Journal", blocks=(table,))
 

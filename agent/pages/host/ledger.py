@@ -40,7 +40,7 @@ def ledger(facts: HostFacts) -> Section:
     place = [column.name for column in grid.columns if column.name not in _WITHOUT].index("verdict")
     marked = [_marked(cells, place, row) for cells, row in zip(table.rows, shown, strict=True)]
     more = len(rows) - len(shown)
-    foot = f"and {more} more: stocktake ledger" if more else ""
+    foot = f"and {more} more; stocktake ledger shows all" if more else ""
     said = f"In {differing} of {len(rows)} rows the amounts differ or could not be compared; these rows are first."
     blocks: tuple[Block, ...] = (*largest(facts), Paragraph(text=said), replace(table, rows=tuple(marked), foot=foot))
     return Section(id="ledger", heading="Ledger", blocks=blocks)

@@ -53,7 +53,7 @@ class Loss:
 
     @property
     def is_none(self) -> bool:
-        """Whether nothing is lost, and the audit could read enough to know this."""
+        """Whether the number is 0, and the audit read all sources that the number needs."""
         return self.is_known and not self.amounts and not self.size_bytes
 
 
@@ -134,9 +134,10 @@ def _added(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
 
 
 def without_owner(report: AuditReport) -> int:
-    """Return how many bytes in all stores have no known owner.
+    """Return how many bytes of the report's storage have no known owner.
 
-    These are the bytes of a store that no storage row counts, and the bytes of rows whose owner is unknown.
+    Each row of ``report.storage`` names the owner of some bytes. The result counts the rows with an unknown owner, and
+    the bytes that are in no row.
     """
     stores: dict[str, list[int]] = {}
     for row in report.storage:

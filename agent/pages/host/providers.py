@@ -41,7 +41,7 @@ def _inventories(facts: HostFacts) -> Table | Paragraph:
         return Paragraph(text="Every inventory in Placement is as the agent wants it.")
     more = len(differing) - MOST_ROWS
     table = of_grid("inventory-diff", "Inventories that differ: recorded -> wanted", diff_grid(differing[:MOST_ROWS]))
-    foot = f"and {more} more: stocktake inventory --diff" if more > 0 else ""
+    foot = f"and {more} more; stocktake inventory --diff shows all" if more > 0 else ""
     return Table(id=table.id, caption=table.caption, columns=table.columns, rows=table.rows, foot=foot)
 
 
@@ -69,5 +69,5 @@ def _traits(facts: HostFacts) -> Table | Paragraph:
             )
             for row in differing[:MOST_ROWS]
         ),
-        foot=f"and {more} more: stocktake traits --diff" if more > 0 else "",
+        foot=f"and {more} more; stocktake traits --diff shows all" if more > 0 else "",
     )

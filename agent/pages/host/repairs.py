@@ -39,7 +39,7 @@ def _sentence(change: Change, by_id: dict[str, Change], facts: HostFacts) -> str
     later = "This page shows an audit from before that repair." if facts.is_later(change) else ""
     if change.undone_by:
         undone = ", ".join(_undone(change.undone_by, by_id, facts.now))
-        return f"{made} was undone: {undone}. {later or 'So the finding is here again.'}"
+        return f"{made} was undone by {undone}. {later or 'So the finding is here again.'}"
     if change.result == "done":
         after = (
             f"{later} The next audit shows if the finding is gone."
@@ -53,5 +53,5 @@ def _sentence(change: Change, by_id: dict[str, Change], facts: HostFacts) -> str
 def _undone(entries: Sequence[str], by_id: dict[str, Change], now: str) -> Iterator[str]:
     for entry in entries:
         known = by_id.get(entry)
-        when = f" of {with_age(known.at, now)}" if known else ""
+        when = f" at {with_age(known.at, now)}" if known else ""
         yield f"stocktake undo{when} (entry {entry[:_DIGITS]})"

@@ -55,7 +55,7 @@ def _strangers(rows: tuple[StorageRow, ...]) -> Table | Paragraph:
             Column(heading="store"),
         ),
         rows=tuple(_row(row) for row in found[:MOST_STRANGERS]),
-        foot=f"and {more} more: stocktake ledger --storage" if more > 0 else "",
+        foot=f"and {more} more; stocktake ledger --storage shows all" if more > 0 else "",
     )
 
 

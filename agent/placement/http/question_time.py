@@ -93,7 +93,7 @@ class QuestionTime:
             self._unanswered.used(time.monotonic() - self._began)
 
     def _limit(self, bound_s: float) -> Deadline:
-        """Return the deadline of the running question, or the deadline of a request that begins now."""
+        """Return the deadline that all requests of the ``question`` block share; outside a block, a new deadline."""
         if self._deadline is not None:
             return self._deadline
         bound_s = min(bound_s, self._unanswered.limit_s)

@@ -69,7 +69,7 @@ def bounded(bound: Bound) -> Iterator[None]:
 
 
 def is_over() -> bool:
-    """Whether the time that the enclosing ``within`` block allows is used up."""
+    """Whether the time limit of the enclosing ``within`` block has passed."""
     ends_at = _ends_at.get()
     return ends_at is not None and time.monotonic() >= ends_at
 

@@ -63,7 +63,7 @@ def _current_vcpus(root: ET.Element, where: str) -> int:
     maximum = number(element.text, place)
     current = maximum if element.get("current") is None else number(element.get("current"), place)
     if not 0 < current <= maximum:
-        raise odd(place, f"the current number {current} is not between 1 and the maximum {maximum}")
+        raise odd(place, f"the number of current vCPUs is {current}, not between 1 and the maximum {maximum}")
     return current
 
 

@@ -275,7 +275,7 @@ def test_if_pcpu_is_allocated_instead_of_the_requested_vcpu_the_finding_says_so(
             f"2 VCPU for instance {I1}",
             "Placement records nothing; Placement records other classes instead: 2 PCPU",
         ),
-        "PCPU": (f"no PCPU for instance {I1}; instead, this instance was promised 2 VCPU", "Placement records 2 PCPU"),
+        "PCPU": (f"no PCPU for instance {I1}; nova promised this instance 2 VCPU instead", "Placement records 2 PCPU"),
     }
 
 

@@ -65,7 +65,7 @@ def test_every_unreachable_broker_or_unreadable_input_has_a_problem_line():
     )
     assert problems(view(cell(name="cell-1", odd=1), broken_cell)) == (
         "cell-2: broker unreachable since 03:05: rabbit://r:5672/: Connection refused\\u001b[2J",
-        "list of expected hosts not read: state: no",
+        "the list of expected hosts was not read: state: no",
         "2 hosts send messages that this program cannot read",
         "3 hosts are left out: too many hosts for this program",
     )

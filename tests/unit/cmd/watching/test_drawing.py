@@ -104,7 +104,7 @@ def test_the_cell_column_is_shown_only_if_several_cells_are_watched():
 
 def test_an_unreadable_list_of_expected_hosts_is_reported_above_the_table():
     unread = view(cell(expected=ExpectedHosts(hosts=None, problem="state: refused")))
-    assert drawn(unread, Ui(), Size(80, 24))[1] == "list of expected hosts not read: state: refused"
+    assert drawn(unread, Ui(), Size(80, 24))[1] == "the list of expected hosts was not read: state: refused"
 
 
 JSON = st.recursive(

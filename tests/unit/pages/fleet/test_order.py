@@ -168,7 +168,7 @@ def test_an_expected_host_without_a_report_is_unknown_and_a_bad_file_is_no_host(
     assert tables(page)["unknown-host-list"].caption.startswith("2 of 2 hosts. ")
     assert f"the amounts of 2 hosts and {files} are not known" in page.heading
     assert "Wasted amounts are unknown for 2 hosts" in text
-    assert "These numbers of hosts may differ" in text
+    assert "The numbers of hosts above may differ" in text
     assert f"Capacity and free amounts are unknown for 2 hosts: {fleet.name(3)}, {fleet.name(5)}." in text
     assert "except: wasted, sold twice, capacity and free" in text
     rows = {row[1].text: [cell.text for cell in row] for row in tables(page)["worst-hosts"].rows}

@@ -88,7 +88,7 @@ def test_every_finding_block_of_a_page_has_a_unique_id():
 def test_a_finding_that_came_back_after_an_undo_shows_both_journal_entries():
     (block,) = [each for each in findings(facts(SCREEN)).blocks if each.code == "allocation-leaked"]
     assert block.history == (
-        "A repair of 2026-11-22 03:08:00 UTC (4 min before this page) (entry 9a11aa55) was undone: stocktake undo of "
+        "A repair of 2026-11-22 03:08:00 UTC (4 min before this page) (entry 9a11aa55) was undone by stocktake undo at "
         "2026-11-22 03:09:00 UTC (3 min before this page) (entry 9b22aa55). So the finding is here again.",
     )
     assert all(each.history == () for each in findings(facts(SCREEN)).blocks if each.code != "allocation-leaked")
@@ -114,7 +114,7 @@ def test_the_page_says_that_a_repair_is_later_than_the_audit_on_the_page():
     ("seen", "impact"),
     [
         (STALE, "8 VCPU, 16 GiB RAM of this host are wasted."),
-        (LOST, "2 VCPU of this host are sold twice."),
+        (LOST, "2 VCPU of this host are sold twice: promised by nova, but free in Placement."),
         (FOREIGN, "120 GiB disk of this host are used, but unknown to the cloud. Placement already reserves or records "
                   "these amounts."),
     ],

@@ -72,7 +72,7 @@ def test_the_ledger_shows_200_rows_and_begins_with_rows_whose_amounts_differ():
     most, said, table = section(large(200), "ledger").blocks
     assert most.caption.startswith("The 5 of 20")
     assert len(table.rows) == 200
-    assert table.foot == "and 415 more: stocktake ledger"
+    assert table.foot == "and 415 more; stocktake ledger shows all"
     assert said.text == "In 6 of 615 rows the amounts differ or could not be compared; these rows are first."
     assert {row[-2].meaning for row in table.rows[:6]} <= {Meaning.WRONG, Meaning.FOREIGN}
     assert table.search
@@ -89,7 +89,7 @@ def test_the_largest_volumes_unknown_to_nova_are_listed_by_size():
     assert texts_of(table) == [
         ["120 GiB", "128849018880", "foreign", "guests/backup-by-hand", "linear volume backup-by-hand", "vg guests"]
     ]
-    assert section(large(0, 100), "storage").blocks[1].foot == "and 30 more: stocktake ledger --storage"
+    assert section(large(0, 100), "storage").blocks[1].foot == "and 30 more; stocktake ledger --storage shows all"
 
 
 def test_the_provider_section_lists_the_planned_writes():
