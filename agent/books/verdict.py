@@ -116,7 +116,7 @@ def _is_broken(known: Known, item: ConsumerClass) -> bool:
 
 
 def _expected(known: Known, item: ConsumerClass) -> Verdict:
-    """Return the verdict about a consumer to which the cloud promised resources of this host."""
+    """Return the verdict about a consumer for which nova's database has an amount on this host."""
     if item.promised is None and not owned(item.resource_class):
         return Verdict.UNKNOWN  # nova promised no amount, and the agent computes none for this class
     settling = _is_settling(known.occupancies[item.consumer])
@@ -205,7 +205,7 @@ def _just_changed(known: Known, item: ConsumerClass) -> bool:
 
 
 def _recorded_only(known: Known, item: ConsumerClass) -> Verdict:
-    """Judge a consumer with an allocation on this host, but without a guest here and without a promise by the cloud."""
+    """Judge a consumer that has an allocation on this host, but no guest here and no amount here in nova's database."""
     instance = item.instance
     if _is_under_way(known, item):
         return Verdict.SETTLING

@@ -1,4 +1,4 @@
-"""Let a command run without root: skip what this user may not read, say so in one line, and change nothing.
+"""Let a command run without root. It skips what this user may not read, says so in one line, and changes nothing.
 
 Without root, a process cannot read the state directory, LVM's devices and perhaps libvirt. A command then answers from
 what it can read, and ends with exit code 2 (partial). The host's identity may be in a ``compute_id`` file that this

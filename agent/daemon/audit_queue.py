@@ -19,8 +19,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-#: How many reasons of one kind an audit's report lists at most. If there are more, the report has one text about the
-#: kind. The kind of a reason is its text before the colon.
+#: The maximum number of reasons of one kind in an audit's report. The kind of a reason is its text before the colon. If
+#: there are more reasons of a kind, the report has one summary of them instead.
 REASONS_PER_KIND = 8
 #: The maximum number of kinds that one audit's report lists. Reasons of further kinds become OTHER_KIND.
 KINDS = 32

@@ -64,7 +64,10 @@ class Repair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """One story. ``ask`` is the stocktake command that shows the numbers of ``evidence`` on ``host``."""
+    """One scene of the demo.
+
+    ``evidence``: lines of text with numbers. ``ask``: the stocktake command, run on ``host``, that prints the numbers.
+    """
 
     number: int
     title: str

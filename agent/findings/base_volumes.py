@@ -61,7 +61,7 @@ def _of_reserve(audit: AuditFacts) -> tuple[Remedy, ...]:
     until = wait("as long as the volume exists, the agent reserves its size")
     if audit.settings.role is Role.OBSERVER:
         return (until,)
-    words = "after the volume is removed, offer its space again; a running agent does so in its next audit"
+    words = "after you remove the volume, add its space to the inventory in Placement (a running agent does so itself)"
     return (until, by_hand(words, line("stocktake", "audit", "--publish")))
 
 

@@ -37,7 +37,7 @@ def clock(at: datetime.datetime, now: datetime.datetime) -> str:
 
 
 def clock_of(text: str, now: datetime.datetime) -> str:
-    """Return a time in ISO 8601 in the short form of the function ``clock`` (``03:05``); any other text unchanged."""
+    """Convert an ISO 8601 time to the short form of ``clock``, such as ``03:05``. Return any other text unchanged."""
     try:
         return clock(datetime.datetime.fromisoformat(text).astimezone(datetime.UTC), now)
     except (ValueError, OverflowError):

@@ -27,7 +27,7 @@ from agent.model.settings import Settings
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE, Snapshot
 from agent.text.amounts import with_class
 
-#: The sources on which the verdict about an instance's amounts depends (books/verdict.py).
+#: The sources whose amounts are compared for each instance (books/verdict.py).
 THREE_BOOKS = frozenset({PLACEMENT, STATE, LIBVIRT})
 #: The vm_states in which no operation of nova is running if the instance also has no task.
 AT_REST = frozenset({"active", "stopped", "paused", "suspended", "shelved", "rescued", "error"})

@@ -142,7 +142,7 @@ WORKER_ENDED: Final = Event("worker ended", ERROR, Logger.AGENT)
 SIGNAL_FAILED: Final = Event("signal not served", ERROR, Logger.AGENT)
 INTERVAL_FAILED: Final = Event("periodic audit not requested, this is a bug", WARNING, Logger.AGENT)
 AGENT_LOCK_UNUSABLE: Final = Event(
-    "agent lock not usable, a second agent on this host would start", WARNING, Logger.AGENT
+    "agent lock not usable, nothing stops a second agent on this host", WARNING, Logger.AGENT
 )
 MONITORING_LOST: Final = Event("monitoring address not usable, tried again each minute", WARNING, Logger.AGENT)
 METRICS_UNWRITTEN: Final = Event("metrics file not written, tried again by the next audit", WARNING, Logger.AGENT)

@@ -33,9 +33,9 @@ MEANINGS = {
     Verdict.UNKNOWN: "a source or a row that the comparison needs could not be read, or there is nothing to compare",
     Verdict.UNMANAGED: "this amount belongs to a volume or a thin pool that the cloud does not manage",
     Verdict.RESERVED: "the configuration reserves this amount for the host",
-    Verdict.ALLOCATION_DIFFERS: "Placement records a different amount than the cloud promised",
-    Verdict.ALLOCATION_MISSING: "the cloud promised an instance this amount, but Placement has no allocation",
-    Verdict.GUEST_MISSING: "the cloud promised this amount to a guest that libvirt does not have",
+    Verdict.ALLOCATION_DIFFERS: "Placement records a different amount than nova's database has for the instance",
+    Verdict.ALLOCATION_MISSING: "nova's database has this amount for an instance, but Placement has no allocation",
+    Verdict.GUEST_MISSING: "nova's database has this amount for an instance, but libvirt has no guest of it",
     Verdict.GUEST_UNKNOWN: "libvirt has the guest, and the cloud does not expect it on this host",
     Verdict.ALLOCATION_LEAKED: "the instance is deleted, and Placement still counts this amount",
     Verdict.ALLOCATION_STALE_MOVE: "the instance is not on this host: it moved away, or its move to "

@@ -259,7 +259,7 @@ def test_the_demo_command_removes_no_cloud_if_two_exist_and_none_is_named(practi
         assert refused.returncode == 127
         assert refused.stdout == run(folder, "--list").stdout
         assert all(f"demo --end {each}\n" in refused.stdout for each in (document["folder"], copy))
-        assert "2 clouds are kept, and none is removed" in refused.stderr
+        assert "there are 2 demo clouds, and none was removed" in refused.stderr
     finally:
         named = run(folder, "--end", str(copy))
     assert (named.returncode, named.stdout) == (0, f"removed the demo's cloud in {copy}\n")

@@ -231,12 +231,20 @@ def test_an_unparsable_config_file_is_reported_with_exit_code_78(host, text):
     clear_line(ended, str(host.config_file))
 
 
-@pytest.mark.parametrize("text", ["not-a-uuid\n", "", "\x80"], ids=["words", "empty", "bytes"])
-def test_an_invalid_compute_id_file_is_reported_with_exit_code_78(between, host, text):
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("not-a-uuid\n", "instead of a uuid"),
+        ("", "instead of a uuid"),
+        ("\x80", "contains no uuid, but bytes that are not text"),
+    ],
+    ids=["words", "empty", "bytes"],
+)
+def test_an_invalid_compute_id_file_is_reported_with_exit_code_78(between, host, text, reason):
     (host.folder / "compute_id").write_bytes(text.encode("latin-1"))
     ended = host.agent("--once")
     assert ended.code == 78
-    clear_line(ended, str(host.folder / "compute_id"), "instead of a uuid")
+    clear_line(ended, str(host.folder / "compute_id"), reason)
     assert between.seen == []
 
 

@@ -125,7 +125,7 @@ HELP_TEXTS: Mapping[str, HelpText] = {
             ("stocktake heal --finding 87897f25", "the plan for one finding"),
             (
                 "stocktake heal --code allocation-leaked",
-                "the plan for all findings of one code; repeat the command until nothing is left",
+                "print a plan for findings of one code; carry out the plan, then repeat until none is left",
             ),
             ("stocktake heal --plan 4d1b0c9a7e55 --yes", "carry out the plan that has this digest"),
         ),

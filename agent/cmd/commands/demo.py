@@ -130,7 +130,7 @@ class Demo(DocumentCommand):
         if len(found) > 1:
             self._list()
             raise UsageError(
-                f"{len(found)} clouds are kept, and none is removed: name the folder of the cloud to remove"
+                f"there are {len(found)} demo clouds, and none was removed: name the folder of the cloud to remove"
             )
         for cloud in found:
             cloud.end()

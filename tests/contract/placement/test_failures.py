@@ -236,7 +236,7 @@ UNREAD = {
         install=reads(lambda: Answer(status=200, body=WIDE_GENERATION)),
         kind=PlacementUnavailable,
         status=200,
-        says="generation is not a 64-bit integer: int of 1329 bits",
+        says="generation is not a 64-bit integer: int with 1329 bits",
     ),
     "too-large": Case(
         install=reads(lambda: Answer(status=200, body=PIECE, times=TOO_MANY)),

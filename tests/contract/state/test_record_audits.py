@@ -181,7 +181,7 @@ def test_an_audit_rewrites_only_compute_node_columns_with_wrong_values(world):
     assert (after["running_vms"], after["memory_mb_used"]) == (1, 128 + before["memory_mb_used"])
 
 
-def test_s60_an_audit_restores_a_soft_deleted_compute_node_with_the_host_uuid(world):
+def test_s60_an_audit_restores_the_soft_deleted_compute_node_row_of_this_host(world):
     world.once()
     world.change(world.root, deleted=7, deleted_at=LONG_AGO)
     assert kinds(world.once()) == ["create-compute-node"]

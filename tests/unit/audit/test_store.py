@@ -40,7 +40,7 @@ def after_audit(
     return written(folder)
 
 
-def test_an_audit_keeps_an_image_store_that_the_operator_confirmed_meanwhile(tmp_path):
+def test_a_disk_store_confirmed_by_the_operator_during_an_audit_stays_confirmed(tmp_path):
     assert after_audit(tmp_path, before=OLD, meanwhile=NEW, measured_gib=300) == StoreRecord(mark=NEW)
 
 

@@ -116,7 +116,7 @@ def test_while_requests_keep_coming_an_audit_starts_after_each_maximum_wait(queu
     assert taken[9] == ("domain: started",)
 
 
-def test_an_operator_request_is_due_at_once_and_includes_all_queued_requests(queue):
+def test_an_operators_audit_request_is_due_at_once_and_absorbs_queued_requests(queue):
     queue.request("domain: started")
     queue.request_now("signal")
     assert queue.take(0) == ("domain: started", "signal")

@@ -52,7 +52,7 @@ def test_the_finding_names_the_volume_and_its_exact_size(world):
         "warning: lvremove destroys the volume's data, and nothing brings the data back: lvremove vg0/by-hand; "
         "if somebody needs the volume, move it to another volume group; "
         "as long as the volume exists, the agent reserves its size; "
-        "after the volume is removed, offer its space again; a running agent does so in its next audit: "
+        "after you remove the volume, add its space to the inventory in Placement (a running agent does so itself): "
         "stocktake audit --publish; to keep the volume without this finding, add vg0/by-hand to [lvm] "
         "accepted_volumes, and reload the agent (SIGHUP): systemctl reload stocktake-agent"
     )

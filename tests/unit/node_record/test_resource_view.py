@@ -40,7 +40,7 @@ def disk_bytes(world, chosen):
     return (store.size_bytes, store.used_bytes) if store else None
 
 
-def test_s74_memory_used_is_the_used_memory_that_the_host_reports():
+def test_s74_the_node_record_takes_its_used_memory_from_the_host():
     # 15814 - 10240. sources/libvirt/meminfo.py computes the difference; tests/unit/sources/libvirt/test_meminfo.py
     # tests its parts.
     found = seen(snapshot(libvirt=host(memory_mib=15814, memory_used_mib=5574)))

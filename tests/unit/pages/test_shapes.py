@@ -15,7 +15,7 @@ def test_a_text_cut_to_a_width_is_never_wider_than_that_width(text, width):
     assert fitted(text, width).isprintable()
 
 
-def test_a_text_is_cut_only_if_it_is_wider_than_its_place():
+def test_a_text_is_shortened_only_if_it_is_wider_than_its_box():
     assert fitted("web-1", 100) == "web-1"
     assert fitted("a-very-long-name", 60) == "a-v..."
 

@@ -272,7 +272,7 @@ def children(count):
         yield PutTraits(provider_uuid=uuid, traits=("CUSTOM_OWNER_STOCKTAKE",))
 
 
-def test_the_plan_text_groups_equal_writes_to_many_child_providers():
+def test_equal_writes_to_many_child_providers_are_printed_as_one_line():
     other = PutInventories(provider_uuid=CHILD, inventories=(Inventory(resource_class="VGPU", total=16, max_unit=16),))
     plan = planned(*children(42), other)
     few = "dev-0, dev-1, dev-2 and 39 more"

@@ -104,7 +104,7 @@ def test_the_json_documents_have_every_key_of_the_stable_format():
     assert set(trait_rows(REPORT)[0]) == set(TRAIT)
 
 
-def test_the_ledger_row_of_a_leaked_allocation_has_promised_null_and_held_null():
+def test_the_json_row_of_a_leaked_allocation_has_an_amount_only_from_placement():
     agreed, leaked = ledger_rows(REPORT)
     assert (agreed["consumer_uuid"], agreed["promised"], agreed["verdict"]) == (GUEST, 4, "agreed")
     assert (leaked["consumer_uuid"], leaked["promised"], leaked["held"], leaked["recorded"]) == (

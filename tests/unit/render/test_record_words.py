@@ -52,5 +52,5 @@ def test_changes_of_node_records_and_deletions_of_providers_alter_the_plan_hash(
 
 
 def test_the_text_about_a_changed_node_record_names_the_node_and_changed_fields():
-    assert record_text(SAVE) == f"record {SAVE.record.uuid}: save cmp1.example.org: service_id, vcpus"
+    assert record_text(SAVE) == f"compute node record {SAVE.record.uuid}: save cmp1.example.org: service_id, vcpus"
     assert record_text(CreateComputeNode(record=created())).endswith(": create cmp1.example.org")

@@ -330,7 +330,7 @@ def versions(compute: int | None, *conductors: int) -> NovaVersions:
     return NovaVersions(state_source="conductor", compute=compute, conductors=conductors)
 
 
-def test_a_cancelled_audit_logs_nothing_and_does_not_change_the_log_state(log):
+def test_a_cancelled_audit_logs_nothing_and_does_not_affect_later_log_lines(log):
     before = log.state
     assert log.audit(replace(REPORT, outcome=Outcome.CANCELLED, sources=())) == []
     assert log.state is before

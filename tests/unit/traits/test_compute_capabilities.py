@@ -113,6 +113,6 @@ def test_s108_a_libvirt_downgrade_removes_the_traits_that_need_a_newer_libvirt()
     assert written(usual_traits() | {"CUSTOM_X"}, older) == (usual_traits() | {"CUSTOM_X"}) - SPACE
 
 
-def test_s108_an_unsupported_trait_that_an_operator_set_is_removed():
+def test_s108_the_agent_removes_an_unsupported_trait_that_an_operator_added():
     by_hand = usual_traits() | {"COMPUTE_SAME_HOST_COLD_MIGRATE", "CUSTOM_X"}
     assert written(by_hand, host()) == usual_traits() | {"CUSTOM_X"}

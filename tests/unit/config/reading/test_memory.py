@@ -82,7 +82,7 @@ def test_the_last_reserved_huge_pages_entry_for_a_node_and_page_size_applies(tmp
     assert reserved_huge_pages(load_ours(tmp_path, ALONE + text)) == (pages(0, 2048, 3),)
 
 
-def test_huge_pages_in_the_agent_config_file_replace_huge_pages_of_nova_conf(tmp_path):
+def test_reserved_huge_pages_of_the_agent_config_replace_those_of_nova_conf(tmp_path):
     nova = f"[DEFAULT]\n{PAGES}node:0,size:2048,count:64\n{PAGES}node:1,size:2048,count:64\n"
     assert len(reserved_huge_pages(load_beside_nova(tmp_path, "", nova))) == 2
     ours = f"[DEFAULT]\n{PAGES}node:2,size:4,count:1\n"

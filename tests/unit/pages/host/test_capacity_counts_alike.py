@@ -30,7 +30,7 @@ def sums(found):
     return [book.total for book in found.books]
 
 
-def test_if_reserved_covers_use_outside_nova_host_and_placement_sums_are_equal():
+def test_the_sums_of_host_and_placement_are_equal_if_reserved_covers_other_use():
     found = books(INSTANCE, VOLUME, reserved=120, terms=(("foreign-volume", 120),))
     assert sums(found) == [160, 280, 280]
     assert (found.whole, found.reserve, found.capacity, found.free) == (400, 120, 280, 120)

@@ -41,7 +41,7 @@ def offer(resource_class="VCPU", reserved=0, ratio=4.0, terms=()):
     return InventoryRow(provider="compute-1", provider_uuid=HOST, wanted=found, recorded=found, used=0, terms=terms)
 
 
-def test_a_host_without_findings_and_without_unmanaged_use_has_no_losses():
+def test_a_host_without_findings_has_no_wasted_and_no_twice_sold_amounts():
     losses = losses_of(CLEAN)
     assert (losses.sold_twice, losses.wasted) == (Loss(), Loss())
     assert losses.unaccounted == Loss(size_bytes=0)

@@ -464,7 +464,7 @@ def test_a_migration_without_a_stored_type_has_a_kind_derived_from_its_flavors(m
 
 
 @pytest.mark.parametrize("changes", [{"status": None}, {"id": None}, {"updated_at": "0000-00-00 00:00:00"}])
-def test_a_broken_migration_row_invalidates_its_instance(changes):
+def test_an_instance_is_unreadable_if_one_of_its_migration_rows_is_malformed(changes):
     result = state(instances=(instance_row(),), migrations=(migration_row(**changes),))
 
     assert result.migrations == ()
