@@ -56,7 +56,7 @@ def codes(ended) -> list[str]:
     return sorted(f["code"] for f in ended.document["findings"])
 
 
-def test_the_first_run_with_option_once_publishes_and_the_second_writes_nothing(placement, host):
+def test_the_first_audit_publishes_the_inventory_and_the_second_writes_nothing(placement, host):
     with cell_of(host):
         assert host.agent("--once").code == 3  # two guests that this cloud does not know
         inventories = placement.inventories(host.provider_uuid)

@@ -321,7 +321,8 @@ def section(text: str, begin: str, end: str) -> list[str]:
     return text[text.index(begin) :].split(end, maxsplit=1)[0].splitlines()[1:]
 
 
-def test_demo_text_sorts_findings_by_code_and_names_the_subject_of_each(text):
+def test_the_findings_in_the_demo_output_are_sorted_by_code(text):
+    """The line of each finding names its subject."""
     second = text[text.index("stocktake-demo-2: findings") :]
     rows = [line.split() for line in section(second, "Findings (", "\n\n")[1:]]
     assert [tuple(row[:3]) for row in rows] == [

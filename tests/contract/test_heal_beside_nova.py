@@ -96,7 +96,7 @@ def host(tmp_path: Path, placement: Rest, monkeypatch: pytest.MonkeyPatch) -> It
             placement.release(uuid(name))
 
 
-def test_a_manual_heal_removes_leaked_and_stale_allocations_beside_nova_compute(host):
+def test_heal_removes_leaked_and_stale_allocations_while_nova_compute_runs(host):
     here = host.agent.provider_uuid
     host.rest.allocate({here: OF_B}, uuid("gone"))
     host.rest.allocate({here: OF_B, host.other: OF_B}, uuid("away"))
@@ -112,7 +112,8 @@ def test_a_manual_heal_removes_leaked_and_stale_allocations_beside_nova_compute(
     assert host.amounts("i1") == {here: OF_B}
 
 
-def test_heal_adds_a_missing_allocation_beside_nova_compute_and_undo_removes_it(host):
+def test_heal_adds_a_missing_allocation_while_nova_compute_is_running(host):
+    """The undo command removes it again."""
     host.cell(host.instance("i1"))
     host.healed()
     assert host.amounts("i1") == {host.agent.provider_uuid: OF_B}
@@ -193,7 +194,7 @@ def test_a_finding_suggests_the_heal_command_only_in_roles_that_may_heal(host, r
     assert f"allocation unset --provider {host.agent.provider_uuid} {uuid('away')}" in remedy
 
 
-def test_heal_corrects_project_and_user_of_a_consumer_beside_nova_compute(host):
+def test_heal_corrects_the_project_of_a_consumer_while_nova_compute_is_running(host):
     host.rest.allocate({host.agent.provider_uuid: OF_B}, uuid("i1"))
     host.cell(host.instance("i1", project_id="another"))
     host.healed()

@@ -184,7 +184,7 @@ def raw_instead(folder: pathlib.Path) -> pathlib.Path:
     ],
     ids=["cut off", "empty", "raw"],
 )
-def test_an_invalid_qcow2_file_is_reported_as_a_problem_without_sizes(
+def test_an_invalid_qcow2_file_is_reported_with_the_reason_and_without_sizes(
     tmp_path: pathlib.Path, make, problem: str
 ) -> None:
     found = measured(make(tmp_path))

@@ -119,7 +119,7 @@ def test_the_browser_refuses_a_script_that_was_added_to_the_page_later(started, 
     assert len(look.reports) >= 3
 
 
-def test_a_printed_page_shows_the_numbers_of_each_picture_and_no_buttons(started, files):
+def test_a_printed_page_shows_the_data_table_of_each_chart_and_no_buttons(started, files):
     look = browser.Look()
     with browser.opened(started, files["few"], look, "print") as page:
         assert page.locator("details table:visible").count() == page.locator("details").count() > 0

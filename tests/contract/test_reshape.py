@@ -590,7 +590,7 @@ def test_a_run_that_cannot_write_allocations_refuses_to_undo_a_reshape(cards):
 @pytest.mark.parametrize(
     ("call", "when"), [("reshaper.create", "before"), ("reshaper.reshape", "before"), ("reshaper.reshape", "after")]
 )
-def test_undo_after_a_killed_heal_reverts_the_reshape_only_if_it_completed(cards, call, when):
+def test_after_heal_was_killed_undo_reverts_only_a_completed_reshape(cards, call, when):
     cards.scheduled()
     before = cards.everything()
     heal_killed(cards.agent.config_file, RESHAPE, call, when)

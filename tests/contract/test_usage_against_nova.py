@@ -199,7 +199,8 @@ def plain(value: Any) -> Any:
     return value
 
 
-def test_s19_s20_s22_numa_cell_usage_and_s21_pin_conflicts_equal_those_of_nova(answers):
+def test_s19_s20_s21_s22_the_agent_and_nova_calculate_the_same_numa_cell_usage(answers):
+    """Where nova refuses an instance because a CPU is pinned twice, the agent finds a pin conflict."""
     refused = 0
     for case, theirs in answers:
         taken = occupied(state(*case.guests), NODE, frozenset()).occupancies

@@ -99,7 +99,7 @@ def test_a_single_audit_writes_a_partial_report_if_placement_is_down(agent):
     assert answer.stdout == ""
 
 
-def test_the_first_run_with_option_once_publishes_and_the_second_writes_nothing(agent, placement):
+def test_the_first_audit_publishes_the_inventory_and_the_second_writes_nothing(agent, placement):
     agent.configure(url=placement.server.url)
     first = agent.once()
     assert first.returncode in (0, 3), first.stderr

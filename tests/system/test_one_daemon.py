@@ -20,7 +20,8 @@ def agent(tmp_path):
     agent.close()
 
 
-def test_a_second_daemon_exits_with_5_and_names_the_first_before_any_read(agent):
+def test_a_second_daemon_exits_with_5_and_reports_the_pid_of_the_first_daemon(agent):
+    """It exits before it reads any source."""
     second = agent.run("--config-file", str(agent.conf))
     assert second.returncode == 5
     running = f"pid {agent.process.pid} since 20[0-9T:.-]+Z"

@@ -140,7 +140,8 @@ NONSENSE = {
 
 
 @pytest.mark.parametrize(("body", "why"), NONSENSE.values(), ids=NONSENSE)
-def test_the_lvm_read_fails_if_a_misbehaving_program_replaces_the_probe(own: ProbeSocket, body: str, why: str) -> None:
+def test_the_lvm_read_fails_if_stocktake_probe_gives_no_valid_answer(own: ProbeSocket, body: str, why: str) -> None:
+    """A program that sends nonsense, or hangs, answers in place of the probe."""
     own.serve(("sh", "-c", f"read -r line; {body}"))
     with pytest.raises(SourceUnavailable, match=why):
         through(own, deadline_s=1.5 if "time" in why else 30.0)

@@ -117,7 +117,7 @@ def test_neither_the_daemon_nor_any_command_writes_a_secret(tmp_path):
 
 
 @pytest.mark.parametrize("auth_type", ["v3applicationcredential", "v3token"])
-def test_an_audit_logs_no_secret_of_the_application_credential_or_token_login(tmp_path, auth_type):
+def test_the_agent_prints_no_secret_of_an_application_credential_or_a_token(tmp_path, auth_type):
     host = host_without_servers(tmp_path, auth_type)
     ended = host.agent("--once")
     shown = host.stocktake("config", "show", "-f", "json")

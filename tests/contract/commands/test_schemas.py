@@ -57,7 +57,7 @@ def test_the_json_document_of_a_command_fits_its_schema(config_file, name, comma
     assert complaints(name, document) == []
 
 
-def test_the_json_error_of_a_command_that_can_read_no_source_fits_its_schema(config_file):
+def test_the_json_error_about_unreadable_sources_fits_the_error_schema(config_file):
     assert (
         complaints("error", _run(config_file, "audit", more=NOTHING + "[libvirt]\nconnection_uri = test:///no\n")) == []
     )

@@ -80,7 +80,7 @@ def test_the_why_command_subtracts_allocations_in_placement_from_the_capacity(ho
             rest.release(consumer)
 
 
-def test_the_why_command_lists_the_amount_that_each_finding_uses_up(host, rest):
+def test_the_why_command_lists_used_vcpus_that_belong_to_no_instance_here(host, rest):
     """Of the host's 60 VCPU a deleted instance has 4, a moved instance 8, and two unknown consumers 32."""
     stray = rest.allocate({host.agent.provider_uuid: {"VCPU": 16}})
     other = rest.allocate({host.agent.provider_uuid: {"VCPU": 16}})

@@ -200,7 +200,8 @@ def test_the_tree_is_published_although_a_sharing_provider_is_too_large_to_read(
     assert "; the agent does not report the guests' allocations on this provider; the daemon" in found.actual
 
 
-def test_each_audit_reports_an_oversized_sharing_provider_but_rarely_rereads_it(rest, crowded):
+def test_a_sharing_provider_that_is_too_large_to_read_is_reported_each_time(rest, crowded):
+    """Every audit reports it, but only the first and a few later audits try to read it again."""
     told = [crowded.one.audit(full_read_every=2).report for _ in range(9)]
     assert {len([s for s in r.findings if s.finding.code == "source-unavailable"]) for r in told} == {1}
     # The first audit, and the one in any 2 x 10 audits that reads everything again.
@@ -210,7 +211,7 @@ def test_each_audit_reports_an_oversized_sharing_provider_but_rarely_rereads_it(
     assert "source-unavailable" not in {s.finding.code for s in audits[-1].report.findings}
 
 
-def test_an_oversized_sharing_provider_does_not_block_other_sharing_providers(rest, crowded, aggregate):
+def test_a_sharing_provider_is_read_even_if_another_is_too_large_to_read(rest, crowded, aggregate):
     other = storage(rest, aggregate)
     consumer = rest.allocate({other: {"DISK_GB": 2}})
     reader = TreeReader(crowded.one.client)

@@ -76,7 +76,8 @@ def test_the_conductor_source_and_the_sql_source_return_the_same_state(filled, s
 
 
 @pytest.mark.parametrize("number", [1, 2, 4, 99], ids=["ours", "of another host", "deleted", "nobody's"])
-def test_conductor_and_sql_return_the_same_nodes_for_a_node_uuid(filled, source, number):
+def test_conductor_and_sql_return_the_same_state_for_any_compute_node_uuid(filled, source, number):
+    """The state contains the node of this uuid, if nova has one, and always the records of this host."""
     state = read(source, node_uuid=uuid(100 + number))
 
     assert same(state, by_sql(filled, node_uuid=uuid(100 + number)))
@@ -304,7 +305,7 @@ def test_conductor_sends_objects_in_an_older_version_if_the_agent_requests_it(fi
     assert same(state, replace(expected, instances=without))
 
 
-def test_instance_objects_without_the_field_hidden_are_unreadable(filled):
+def test_an_instance_object_in_version_2_5_is_unreadable(filled):
     """Instance 2.5 lacks ``hidden``: a deleted instance may be the other half of a cross-cell resize, and no leak."""
     with client_of(filled.bus(), {**MANIFEST, "InstanceList": "2.5", "Instance": "2.5"}) as client:
         state = read(ConductorState(client), world().consumers)
@@ -321,7 +322,7 @@ def test_a_child_object_is_accepted_in_a_newer_minor_version_than_requested(fill
     assert same(state, world().expected)
 
 
-def test_conductor_backports_a_newer_object_to_versions_that_the_agent_knows(filled):
+def test_conductor_backports_objects_to_the_version_that_the_client_requests(filled):
     with client_of(filled.bus(), {**MANIFEST, "InstanceList": "2.6", "Instance": "2.5"}) as client:
         newest = client.class_action("InstanceList", "get_by_host", [HOST], {}, Deadline.after(30))
         older = client.backport(newest, Deadline.after(30))

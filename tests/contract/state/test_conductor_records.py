@@ -187,7 +187,7 @@ def test_no_rpc_call_is_sent_if_nova_can_save_none_of_the_changed_fields(empty, 
     apply(writer, SaveComputeNode(record=replace(RECORD, id=999, cpu_ratio=None), changed=("uuid", "cpu_ratio")))
 
 
-def test_s60_creating_a_record_restores_the_deleted_record_with_the_same_uuid(empty, client, writer):
+def test_s60_creating_a_compute_node_undeletes_the_old_row_with_the_same_uuid(empty, client, writer):
     apply(writer, CreateComputeNode(record=RECORD))
     [first] = records(client)
     apply(writer, DeleteComputeNode(record=first))

@@ -157,7 +157,8 @@ def unseen(filled, source, changes):
     return missed
 
 
-def test_the_next_lightweight_read_detects_each_kind_of_instance_change(filled, source):
+def test_a_lightweight_read_of_nova_data_detects_every_change_of_an_instance(filled, source):
+    """It also detects changes of migrations and of the compute service."""
     assert unseen(filled, source, VISIBLE) == []
 
 

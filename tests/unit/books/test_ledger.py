@@ -47,7 +47,7 @@ def lines(ledger):
 I1, S = uuid("i1"), uuid("stranger")
 
 
-def test_an_instance_has_amounts_from_nova_and_libvirt_and_placement():
+def test_the_ledger_lists_instance_amounts_from_nova_libvirt_and_placement():
     kept = written(WORLD)
     amounts = {("DISK_GB", 1), ("MEMORY_MB", 128), ("VCPU", 1)}
     assert lines(kept.promised) == {(I1, Cause.INSTANCE, name, amount) for name, amount in amounts}

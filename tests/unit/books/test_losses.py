@@ -31,27 +31,27 @@ def life(*moments: tuple[int, tuple[Failed, ...]], boots: str = "", settings=SET
 LIBVIRT_FAILED = (Failed(LIBVIRT, denied=False),)
 
 
-def test_the_loss_of_a_source_becomes_an_error_after_three_audits_and_300_s():
+def test_a_source_outage_becomes_an_error_after_three_audits_and_300_seconds():
     _, told = life(*((second, LIBVIRT_FAILED) for second in (0, 60, 120, 299, 300, 360)))
     assert told == [[False], [False], [False], [False], [True], [True]]
     _, told = life((0, LIBVIRT_FAILED), (400, LIBVIRT_FAILED), (401, LIBVIRT_FAILED))
     assert told == [[False], [False], [True]], "two audits are not enough, however long they are apart"
 
 
-def test_the_loss_of_a_source_lasts_from_a_failed_read_until_the_next_good_read():
+def test_a_source_outage_lasts_from_a_failed_read_until_the_next_good_read():
     losses, _ = life((0, LIBVIRT_FAILED), (60, LIBVIRT_FAILED), (120, LIBVIRT_FAILED))
     assert losses == (Loss(LIBVIRT, "at 0", 0, 3, is_error=False),)
     losses, _ = life((0, LIBVIRT_FAILED), (60, ()), (120, LIBVIRT_FAILED))
     assert losses == (Loss(LIBVIRT, "at 120", 120, 1, is_error=False),)
 
 
-def test_rejected_credentials_of_a_source_are_an_error_in_the_first_audit():
+def test_a_source_outage_is_an_error_at_once_if_the_credentials_are_refused():
     denied, failed = (Failed(PLACEMENT, denied=True),), (Failed(PLACEMENT, denied=False),)
     _, told = life((0, denied), (60, failed), (120, ()), (180, failed))
     assert told == [[True], [True], [], [False]]
 
 
-def test_the_loss_of_a_source_stays_an_error_after_a_reboot():
+def test_a_source_outage_that_is_an_error_is_still_an_error_after_a_host_reboot():
     moments = tuple((second, LIBVIRT_FAILED) for second in (1000, 1100, 1300, 5))
     losses, told = life(*moments, boots="aaab")
     assert told[2:] == [[True], [True]]
@@ -70,14 +70,14 @@ def test_the_loss_of_a_source_stays_an_error_after_a_reboot():
         (facts.settings(images_type="rbd"), CEPH, True),
     ],
 )
-def test_the_loss_of_a_source_is_an_error_only_if_writes_depend_on_the_source(settings, source, is_heavy):
+def test_a_source_outage_is_an_error_only_if_writes_depend_on_the_source(settings, source, is_heavy):
     failed = (Failed(source, denied=True),)
     _, told = life((0, failed), (200, failed), (400, failed), settings=settings)
     assert told == [[is_heavy]] * 3
     assert (source in weighty(settings)) is is_heavy
 
 
-def test_an_audit_that_skips_a_source_does_not_change_the_loss_of_that_source():
+def test_an_audit_that_skips_a_source_keeps_the_recorded_source_outage():
     failed, not_asked = (Failed(PLACEMENT, denied=False),), (Failed(PLACEMENT, denied=False, asked=False),)
     assert life((0, not_asked))[0] == ()
     losses, _ = life((0, failed), (60, not_asked), (120, not_asked))

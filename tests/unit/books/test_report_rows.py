@@ -129,7 +129,7 @@ def test_provider_rows_come_from_the_plan_if_placement_cannot_be_read():
     assert (place.uuid, place.parent_uuid) == (ROOT_UUID, None)
 
 
-def test_a_trait_row_shows_the_owner_of_the_trait():
+def test_the_trait_table_shows_which_traits_the_agent_manages():
     traits = frozenset({"COMPUTE_NODE", "CUSTOM_X", "COMPUTE_STATUS_DISABLED"})
     world = snapshot(placement=view(provider=root(traits=traits)), nova=state(service=service()))
     rows = trait_rows(world.placement.value, decided(world).tree)

@@ -124,7 +124,8 @@ def test_s50_an_allocation_causes_no_finding_while_its_instance_is_unshelving():
 
 
 @pytest.mark.parametrize("changes", [{"node": "old-name"}, {"vm_state": "deleted"}])
-def test_s51_an_instance_that_the_resource_tracker_skips_has_verdict_unknown(changes):
+def test_s51_an_instance_causes_no_finding_if_the_resource_tracker_skips_it(changes):
+    """Its verdict is unknown."""
     world = recorded(instance(**changes))
     assert (verdict_of(world), told(world)) == (Verdict.UNKNOWN, [])
 
@@ -241,7 +242,7 @@ def sharing(*held):
     return view(*held, shared=(nfs,), shared_is_read=True)
 
 
-def test_a_leaked_allocation_on_a_sharing_provider_has_a_separate_row():
+def test_the_ledger_has_a_row_for_a_leaked_allocation_on_a_sharing_provider():
     world = snapshot(nova=state(instance(deleted=True)), placement=sharing(allocations(I1, VCPU=1)))
     assert {(r.provider_key, r.recorded, r.verdict) for r in rows_of(world)} == {
         (ProviderKey("root", ""), 1, Verdict.ALLOCATION_LEAKED),

@@ -78,7 +78,7 @@ def test_leaked_amounts_are_the_sums_of_placement_amounts_in_leak_findings():
     assert found["missing"] == {}
 
 
-def test_the_expected_amount_of_a_missing_allocation_is_counted_as_missing():
+def test_missing_amounts_are_the_expected_amounts_of_absent_allocations():
     evidence = (claim("VCPU", 4, PROMISED), claim("VCPU", 4, HELD))
     found = sums(seen("allocation-missing", evidence=evidence))
     assert (found["missing"], found["leaked"]) == ({"VCPU": 4}, {})

@@ -173,7 +173,8 @@ def test_host_state_changes_with_a_new_guest_but_not_with_new_audit_metadata():
     assert state_of(replace(REPORT, ledger=(*REPORT.ledger, row("z", "instance", held=1)))) != state_of(REPORT)
 
 
-def test_host_state_shows_the_worst_finding_and_severities_and_held_back_writes():
+def test_host_state_shows_the_worst_finding_and_counts_findings_by_severity():
+    """It also counts the planned writes that the agent holds back."""
     document = host_state(REPORT, SENDING)
     assert (document["severities"], document["held_back"]) == ({"warning": 1}, 1)
     assert document["worst"]["code"] == "volume-foreign"

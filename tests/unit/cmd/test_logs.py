@@ -343,7 +343,7 @@ def test_an_invalid_logging_option_is_rejected_and_the_old_handlers_stay_active(
     assert lines(tmp_path)[-1].endswith("still here")
 
 
-def test_the_file_that_option_log_config_append_names_configures_the_logging(tmp_path, root_logger):
+def test_option_log_config_append_selects_the_logging_configuration_file(tmp_path, root_logger):
     (tmp_path / "logging.conf").write_text(
         "[loggers]\nkeys=root\n[handlers]\nkeys=file\n[formatters]\nkeys=context\n"
         "[logger_root]\nlevel=INFO\nhandlers=file\n"
