@@ -318,7 +318,7 @@ def test_a_command_logs_warnings_to_stderr_and_no_informational_messages(tmp_pat
     assert not (tmp_path / "log").exists()
 
 
-def test_a_command_with_debug_logs_debug_records_to_stderr(tmp_path, capsys):
+def test_a_command_prints_debug_records_to_stderr_if_option_debug_is_set(tmp_path, capsys):
     setup_command_logging(configured(tmp_path, "debug = true\n"))
     LOG.debug("detail")
     assert "detail" in capsys.readouterr().err

@@ -267,7 +267,7 @@ def test_reducing_the_minimum_pause_between_rpc_audits_starts_a_waiting_one(queu
     assert queue.take(0) == ("rpc",)
 
 
-def test_an_rpc_request_to_a_closed_queue_receives_no_start_time(queue):
+def test_an_audit_request_by_rpc_is_not_scheduled_after_the_queue_was_closed(queue):
     queue.request_by_peer("rpc")
     queue.close()
     assert queue.waiting == ()

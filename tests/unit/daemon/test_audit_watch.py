@@ -28,7 +28,7 @@ def test_each_long_audit_is_logged(caplog):
     assert checked(caplog, (121, "state"), (0, ""), (122, "libvirt")) == [(121, "state"), (122, "libvirt")]
 
 
-def test_the_log_line_of_a_long_audit_can_say_that_no_source_is_being_read(caplog):
+def test_a_long_audit_is_logged_even_if_it_is_not_reading_a_data_source(caplog):
     assert checked(caplog, (150, "")) == [(150, NO_READ)]
 
 

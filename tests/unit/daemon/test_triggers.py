@@ -47,7 +47,7 @@ def test_after_a_suspend_a_host_runs_one_audit_and_keeps_its_schedule(due, inter
 
 
 @pytest.mark.parametrize("now", [0, 1_800_000_000])
-def test_first_audits_of_hosts_that_start_together_spread_over_the_interval(now):
+def test_first_audits_are_spread_over_the_interval_if_hosts_start_together(now):
     """Of 1,000 hosts with an interval of 60 s, 16.7 per second are scheduled on average."""
     turns = [int(now + first_delay_s(host, 60, now)) % 60 for host in HOSTS]
     busiest = max(turns.count(second) for second in range(60))

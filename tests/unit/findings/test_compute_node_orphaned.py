@@ -157,7 +157,7 @@ def test_for_a_mysql_database_the_delete_command_calls_the_mysql_client():
     assert "the database user reader needs the right to UPDATE" in delete.words
 
 
-def test_the_command_that_deletes_the_row_runs_as_printed_on_an_sqlite_database(tmp_path):
+def test_for_an_sqlite_database_the_printed_delete_command_works_unchanged(tmp_path):
     file = tmp_path / 'a cell\'s "file".sqlite'
     engine = sqlalchemy.create_engine(f"sqlite:///{file}")
     cell.create_tables(engine)
@@ -179,6 +179,6 @@ def test_without_database_access_the_advice_contains_the_sql_statement():
     assert "UPDATE compute_nodes SET deleted = id" in delete.words
 
 
-def test_in_role_companion_the_first_advice_is_to_wait_for_nova_compute():
+def test_an_agent_in_role_companion_first_advises_to_wait_for_nova_compute():
     found = told(DetachedTree(uuid=ROW.uuid), chosen=settings(role=Role.COMPANION))
     assert (found.remedies[0].kind, found.remedies[0].command) == (RemedyKind.WAIT, None)

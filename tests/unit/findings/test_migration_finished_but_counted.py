@@ -76,5 +76,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_without_an_allocation_left_by_a_finished_evacuation(world):
+def test_only_a_leftover_allocation_of_a_finished_evacuation_is_reported(world):
     assert findings(world, CODE) == ()

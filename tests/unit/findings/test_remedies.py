@@ -59,7 +59,7 @@ def test_each_command_of_a_remedy_is_one_line_that_a_shell_can_parse(code, role)
 
 
 @pytest.mark.parametrize(("code", "role"), CASES, ids=IDS)
-def test_a_heal_command_in_a_remedy_is_accepted_by_heal_in_the_same_role(code, role):
+def test_a_suggested_heal_command_is_always_allowed_in_the_role_of_the_agent(code, role):
     for planted, found in of_code(code, role):
         heals = [r for r in found.remedies if r.kind is RemedyKind.HEAL]
         assert [r.command for r in heals] == [f"stocktake heal --finding {found.id[:8]}"] * len(heals)

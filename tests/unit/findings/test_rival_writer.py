@@ -106,7 +106,7 @@ def test_while_nova_is_unreadable_nova_compute_counts_as_alive_and_writes_stop()
     assert decided(world, settings(takeover=True)).plan.writes == ()
 
 
-def test_in_role_observer_a_running_nova_compute_is_not_reported_as_a_finding():
+def test_an_agent_in_role_observer_has_no_finding_about_a_running_nova_compute():
     world, observer = snapshot(placement=NOVAS, nova=ALIVE), settings(role=Role.OBSERVER)
     assert findings(world, CODE, observer) == ()
     plan = decided(world, observer).plan

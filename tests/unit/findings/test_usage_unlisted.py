@@ -33,7 +33,7 @@ def test_no_finding_if_the_allocations_in_placement_add_up_to_the_usage():
     assert told() == []
 
 
-def test_usage_counts_as_unlisted_only_above_the_sum_of_the_listed_allocations():
+def test_unlisted_usage_is_the_usage_minus_the_allocations_in_placement():
     held = HELD + allocations(uuid("i2"), VCPU=8)
     assert list(difference(ROOT_UUID, (("DISK_GB", 5), ("VCPU", 2)), held)) == []
     (more,) = difference(ROOT_UUID, (("DISK_GB", 5), ("VCPU", 14)), held)

@@ -42,7 +42,7 @@ def test_the_fleet_document_shows_when_the_broker_of_a_cell_became_unreachable()
     ]  # fmt: skip
 
 
-def test_the_document_of_a_host_has_the_values_of_the_last_message_of_the_host():
+def test_the_watch_json_of_a_host_has_the_values_of_its_latest_message():
     document = host_document(B, AT)
     assert (document["condition"], document["age_s"], document["for_s"]) == ("error", 12.0, 732.0)
     assert (document["findings"], document["leaked"], document["held_back"]) == (
@@ -56,7 +56,8 @@ def test_the_document_of_a_host_has_the_values_of_the_last_message_of_the_host()
     }  # fmt: skip
 
 
-def test_the_document_of_a_host_without_a_message_has_the_same_keys_with_nulls():
+def test_the_watch_json_has_null_values_for_a_host_that_never_sent_a_message():
+    """Its keys are those of the other hosts."""
     document = host_document(C, AT)
     assert document.keys() == host_document(B, AT).keys()
     assert {document[name] for name in MESSAGE_KEYS} == {None}

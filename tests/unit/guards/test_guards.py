@@ -325,7 +325,7 @@ def test_in_role_owner_the_guards_about_nova_compute_refuse_nothing():
     ],
     ids=["alive for a minute", "migrated 300 s ago", "audits of nova-compute are off", "nova-compute never repairs it"],
 )
-def test_in_role_companion_heal_repairs_a_leak_that_nova_compute_left_behind(change):
+def test_an_agent_in_role_companion_may_repair_a_leak_that_nova_compute_left(change):
     assert refused_by(change(beside_nova(right()))) == []
 
 

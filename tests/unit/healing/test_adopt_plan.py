@@ -108,7 +108,8 @@ def test_the_adopt_command_skips_a_child_provider_that_already_has_its_new_name(
     assert names == [(uuid("es"), "cmp_1_amd_sev_es"), (ROOT_UUID, "cmp_1")]
 
 
-def test_adopt_mentions_but_does_not_change_a_row_that_the_agent_cannot_write():
+def test_the_adopt_command_does_not_change_an_unwritable_compute_node_row():
+    """The plan mentions the row."""
     row = node(5, hypervisor_hostname="old-name")
     plan = adoption(renamed(state=state(nodes=(row,))), settings())
     assert [type(step) for step in plan.steps] == [NameStep]
@@ -178,7 +179,8 @@ def test_the_alive_guard_refuses_to_take_over_the_record_of_a_running_host():
     assert guards(dataclasses.replace(cloned, others=())) == ["alive"]
 
 
-def test_adopt_only_mentions_a_compute_node_row_that_was_not_fully_read():
+def test_the_adopt_command_does_not_change_a_partly_read_compute_node_row():
+    """The plan mentions the row."""
     plan = adoption(facts(state=conductor(nodes=(node(7, host="cmp2"),))), settings())
     assert plan.steps == ()
     assert plan.notes[0].startswith(f"compute node row 7 says host cmp2, node {NODE}")

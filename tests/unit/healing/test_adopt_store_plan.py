@@ -33,7 +33,7 @@ def test_the_adopt_plan_for_an_unchanged_store_has_no_steps():
     assert "nothing to adopt" in plan.notes[0]
 
 
-def test_adopt_refuses_a_store_that_is_in_ceph_or_could_not_be_read():
+def test_adopt_is_refused_if_the_image_store_is_in_ceph_or_was_not_read():
     unread = dataclasses.replace(snapshot(lost=("filesystem",)), store=mark(300))
     assert "was not read" in store_adoption(unread, settings(), FILE).refusals[0].why
     ceph = settings(images_type="rbd", images_rbd_pool="vms")

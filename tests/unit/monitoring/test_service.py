@@ -52,7 +52,7 @@ def test_the_health_pages_are_updated_even_if_the_metrics_raise_an_error(tmp_pat
         monitor.stop()
 
 
-def test_an_address_that_opens_while_the_service_stops_is_closed_again(tmp_path, monkeypatch):
+def test_a_listening_socket_that_was_opened_during_shutdown_is_closed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     class Late(HttpServer):

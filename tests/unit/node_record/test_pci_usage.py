@@ -61,7 +61,7 @@ def world(*rows, who=None, **changes):
         "failed to arrive",
     ],
 )
-def test_a_device_row_of_an_instance_on_this_host_counts_as_in_use(there):
+def test_a_pci_device_row_counts_as_used_if_an_instance_on_this_host_owns_it(there):
     assert owned_addresses(there, NODE) == {ONE}
 
 
@@ -88,7 +88,7 @@ def test_a_device_row_of_an_instance_on_this_host_counts_as_in_use(there):
         "of a deleted node",
     ],
 )
-def test_a_device_row_without_an_instance_on_this_host_counts_as_free(there):
+def test_a_pci_device_row_counts_as_free_if_no_instance_on_this_host_owns_it(there):
     assert owned_addresses(there, NODE) == frozenset()
 
 

@@ -183,7 +183,7 @@ def test_s14_a_stopped_failed_or_shelved_instance_is_counted_like_an_active_one(
     assert (found.memory_mib_used, found.vcpus_used, found.local_gib_used, found.running_vms) == (128, 1, 1, 1)
 
 
-def test_s15_the_stored_flavor_has_precedence_over_the_size_columns_of_the_row():
+def test_s15_memory_usage_comes_from_the_flavor_and_not_from_column_memory_mb():
     assert used(rows_of(row(memory_mb=4096, vcpus=16, root_gb=500)))[0] == 128
 
 

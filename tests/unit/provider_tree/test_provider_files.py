@@ -63,12 +63,13 @@ def test_s129_a_provider_yaml_entry_for_this_host_replaces_that_for_all_hosts():
     assert "CUSTOM_T" in tree(world(), every).root.traits_wanted
 
 
-def test_an_entry_that_names_the_root_applies_even_before_the_root_exists():
+def test_provider_yaml_is_applied_to_a_root_provider_that_does_not_exist_yet():
     named = entry(inventory("CUSTOM_B", 5), name=NODE)
     assert custom(tree(snapshot(placement=view(providers=())), named).root) == {"CUSTOM_B": 5}
 
 
-def test_s130_entries_by_uuid_and_by_name_for_the_same_provider_conflict():
+def test_s130_two_provider_yaml_entries_for_one_provider_are_a_conflict():
+    """One entry names the provider by its uuid, the other by its name."""
     by_uuid, by_name = entry(inventory("CUSTOM_A", 1), uuid=ROOT_UUID), entry(traits={"CUSTOM_T"}, name=NODE)
     assert custom(tree(world(), by_uuid, by_name).root) == {}
     (found,) = findings(world(), "provider-config-conflict", settings(provider_entries=(by_uuid, by_name)))
@@ -80,7 +81,7 @@ def test_s130_entries_by_uuid_and_by_name_for_the_same_provider_conflict():
     }
 
 
-def test_s132_an_entry_with_a_class_that_the_agent_manages_is_a_conflict():
+def test_s132_a_provider_yaml_class_that_the_agent_manages_is_a_conflict():
     # The reader refuses standard classes in a file. This entry bypasses the reader and stands for a child's class.
     taken = entry(inventory("VCPU", 99), uuid=ROOT_UUID)
     (found,) = findings(world(), "provider-config-conflict", settings(provider_entries=(taken,)))
@@ -243,13 +244,13 @@ def test_provider_yaml_is_not_applied_to_a_pci_device_with_conflicting_specs():
     assert decided(facts, chosen).tree.added == ()
 
 
-def test_an_entry_writes_nothing_to_a_child_provider_that_must_be_deleted():
+def test_provider_yaml_is_not_applied_to_a_child_provider_that_will_be_deleted():
     none_left = nested.with_devices(nested.card(nested.GPU_06, nvidia_11=0))
     (write,) = of_gpu(on_gpu(none_left, entry(inventory("CUSTOM_B", 1), uuid=GPU.uuid)))
     assert write == DeleteProvider(provider_uuid=GPU.uuid)
 
 
-def test_an_entry_applies_to_a_gpu_provider_even_if_no_mdev_type_is_enabled():
+def test_provider_yaml_is_applied_to_a_gpu_even_if_no_mdev_type_is_enabled():
     there = snapshot(libvirt=CARD, placement=nested.standing(GPU))
     added = tree(there, entry(inventory("CUSTOM_B", 1), uuid=GPU.uuid))
     assert custom(added.providers[-1]) == {"CUSTOM_B": 1}

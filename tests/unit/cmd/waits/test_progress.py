@@ -66,7 +66,8 @@ def test_a_wait_shorter_than_two_seconds_is_not_shown(shown):
     assert shown.after(5.0) == ""
 
 
-def test_after_two_seconds_a_wait_names_its_source_and_the_remaining_time(lines):
+def test_a_command_that_waits_two_seconds_prints_what_it_is_waiting_for(lines):
+    """The line also says how much longer the command waits at most."""
     with lines.progress.waiting(PLACEMENT, 30.0):
         said = lines.after(AFTER_S)
     assert said == f"stocktake: waiting for {PLACEMENT}, at most 28 s more; stop with Ctrl-C\n"
@@ -133,7 +134,7 @@ def test_progress_is_one_updated_line_on_a_terminal_and_many_lines_in_a_file(qui
     assert form_for(argparse.Namespace(quiet=quiet), out) is form
 
 
-def test_the_thread_that_shows_a_wait_ends_when_the_command_ends():
+def test_the_progress_display_thread_stops_at_the_end_of_the_command():
     out = io.StringIO()
     progress = Progress(out, Form.LINES, monotonic=iter([0.0, *[60.0] * 1000]).__next__)
     with progress.waiting("libvirt", 90.0):

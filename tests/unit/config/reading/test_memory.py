@@ -89,7 +89,7 @@ def test_reserved_huge_pages_of_the_agent_config_replace_those_of_nova_conf(tmp_
     assert reserved_huge_pages(load_beside_nova(tmp_path, ours, nova)) == (pages(2, 4, 1),)
 
 
-def test_an_overridden_reserved_huge_pages_entry_causes_a_notice(tmp_path):
+def test_a_notice_names_a_reserved_huge_pages_value_that_has_no_effect(tmp_path):
     small, large = "node:0,size:2048,count:2", "node:0, size:2MB, count:3"
     others = f"{PAGES}node:1,size:2048,count:9\n{PAGES}node:0,size:1GB,count:9\n{PAGES}nonsense\n"
     (notice,) = huge_page_notices(load_ours(tmp_path, f"{ALONE}[DEFAULT]\n{PAGES}{small}\n{others}{PAGES}{large}\n"))

@@ -39,7 +39,7 @@ def test_a_huge_page_entry_in_nova_conf_with_impossible_numbers_is_ignored(text)
         ("node:0,size:4,count:1,", "'' is not KEY:VALUE"),
     ],
 )
-def test_the_agent_rejects_a_huge_page_entry_that_nova_compute_also_rejects(text, said):
+def test_the_agent_rejects_a_reserved_huge_pages_value_that_nova_rejects(text, said):
     with pytest.raises(ValueError, match=said):
         parse_novas_pages(text)
 

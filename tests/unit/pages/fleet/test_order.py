@@ -159,7 +159,8 @@ def test_the_table_of_agent_versions_names_the_hosts_of_each_version():
     assert [name for name, kind in kinds.items() if kind == "0.0.7 companion"] == [fleet.name(12)]
 
 
-def test_an_expected_host_without_a_report_is_unknown_and_a_bad_file_is_no_host():
+def test_an_expected_host_that_sent_no_report_is_counted_as_unknown():
+    """A file that is not a report adds no host, but the page says that there is such a file."""
     documents = [report_document(fleet.report(1)), report_document(fleet.unread(3)), {"schema_version": 7}]
     page = fleet_page(facts_of(documents, [fleet.name(1), fleet.name(5)]))
     text = rendered(page)

@@ -134,7 +134,7 @@ def test_the_impact_of_a_volume_unknown_to_nova_shows_the_space_sold_twice():
     )
 
 
-def test_the_impact_of_an_orphaned_compute_node_names_the_amounts_in_its_row():
+def test_the_impact_of_an_orphaned_compute_node_shows_its_recorded_capacity():
     facts_of_row = (("vcpus", 48), ("memory_mib", 196_608), ("local_gib", 400))
     finding = dataclasses.replace(FOREIGN.finding, code="compute-node-orphaned", facts=facts_of_row)
     text = impact_of(SCREEN, [dataclasses.replace(FOREIGN, finding=finding)])

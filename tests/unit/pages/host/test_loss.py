@@ -64,7 +64,7 @@ def test_the_wasted_amount_excludes_allocations_outside_of_the_provider_tree():
     assert losses_of(report).wasted.amounts == {"VCPU": 4}
 
 
-def test_amounts_of_instances_that_lack_an_allocation_count_as_sold_twice():
+def test_capacity_counts_as_double_booked_if_its_instance_has_no_allocation():
     report = dataclasses.replace(CLEAN, findings=(LOST,), ledger=(row(MISSING, promised=2, held=2),))
     assert losses_of(report).sold_twice.amounts == {"VCPU": 2}
 
@@ -74,7 +74,7 @@ def test_amounts_of_instances_that_lack_an_allocation_count_as_sold_twice():
     [(0, 8), (1, 4), (2, 0), (3, 0)],
     ids=["none reserved", "half reserved", "all reserved", "more reserved"],
 )
-def test_unmanaged_use_above_the_reserved_amount_counts_as_sold_twice(reserved: int, sold_twice: int):
+def test_unmanaged_guest_use_above_the_reserved_amount_is_double_booked(reserved: int, sold_twice: int):
     """One reserved CPU covers four virtual CPUs, because the ratio is 4."""
     guest = row("5e0f", held=8, cause=Cause.FOREIGN_GUEST.value, verdict=Verdict.UNMANAGED)
     report = dataclasses.replace(CLEAN, ledger=(guest,), inventory=(offer(reserved=reserved),))
@@ -88,7 +88,7 @@ def test_memory_reserved_for_the_host_does_not_offset_guests_unknown_to_nova():
     assert losses_of(report).sold_twice.amounts == {"MEMORY_MB": 4096}
 
 
-def test_guest_use_that_the_agent_has_allocated_does_not_count_as_sold_twice():
+def test_guest_use_that_the_agent_has_allocated_is_not_double_booked():
     """The guest is unknown to nova and uses 8 VCPU; the agent has allocated 6, so 2 are sold twice."""
     guest = row("5e0f", held=8, cause=Cause.FOREIGN_GUEST.value, verdict=Verdict.UNMANAGED)
     own = row(own_consumer_uuid(HOST, Cause.FOREIGN_GUEST), recorded=6, consumer_kind="stocktake")

@@ -15,7 +15,8 @@ def blocks_of(report):
     return verdict(facts(report)).blocks
 
 
-def test_the_first_sentence_of_the_page_has_causes_and_amounts_and_data_age():
+def test_the_host_page_begins_with_a_summary_of_faults_and_lost_capacity():
+    """The sentence also says how old the data is."""
     assert blocks_of(SCREEN)[0] == Paragraph(
         text="compute-1: 4 causes (3 errors, 1 warning); 12 VCPU, 24 GiB RAM are wasted, 2 VCPU are sold twice, "
         "0 bytes unaccounted; all sources read at 2026-11-22 03:11:07 UTC (53 s before this page)"
@@ -57,7 +58,7 @@ def test_amounts_are_question_marks_and_never_zero_if_no_source_was_read():
     assert "0 " not in sentence.text.replace("30 s", "")
 
 
-def test_the_first_section_of_the_page_says_when_each_loss_was_first_seen():
+def test_the_page_says_when_wasted_or_double_booked_capacity_was_first_seen():
     _, figures, *_ = blocks_of(SCREEN)
     sold_twice, wasted, unaccounted = figures.figures
     assert sold_twice.lines == wasted.lines == ("first seen 2026-11-22 03:07:00 UTC (5 min before this page)",)

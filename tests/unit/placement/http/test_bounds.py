@@ -103,7 +103,8 @@ def providers(count: int) -> bytes:
     [(allocations(2000), OWN), (providers(1000), OWN), (allocations(20_000), OWN), (providers(90_000), WHOLE_CLOUD)],
     ids=["2,000 consumers", "1,000 providers", "20,000 consumers", "10,000 hosts with eight children"],
 )
-def test_responses_of_a_large_cloud_are_within_the_limits_compressed_or_not(body, bound):
+def test_the_placement_responses_of_a_large_cloud_are_within_the_size_limits(body, bound):
+    """This is true of compressed and of uncompressed responses."""
     tally = estimated(body, bound)
     assert tally.problem(None) is None
     assert tally.problem(len(zlib.compress(body, 9))) is None
