@@ -106,7 +106,7 @@ def test_s135_a_class_from_provider_yaml_causes_no_conflict_in_the_next_audit():
 
 
 @pytest.mark.parametrize("who", [{"uuid": uuid("nobody")}, {"name": "nobody"}])
-def test_s136_an_entry_is_reported_as_unmatched_until_its_provider_exists(who):
+def test_s136_a_provider_yaml_entry_is_unmatched_until_its_provider_exists(who):
     waiting = entry(inventory("CUSTOM_A", 1), **who)
     chosen = settings(provider_entries=(waiting,))
     (found,) = findings(world(), "provider-config-unmatched", chosen)
@@ -140,7 +140,7 @@ def after(*was, entries=(), there=None):
 A, T = Addition(ROOT_UUID, Added.RESOURCE_CLASS, "CUSTOM_A"), Addition(ROOT_UUID, Added.TRAIT, "CUSTOM_T")
 
 
-def test_the_removal_of_an_entry_removes_only_values_that_the_entry_added():
+def test_removing_a_provider_yaml_entry_removes_only_values_that_it_added():
     put, traits = after(A, T).plan.writes
     assert (put.provider_uuid, {i.resource_class for i in put.inventories}) == (
         ROOT_UUID,
@@ -158,7 +158,7 @@ def test_the_agent_remembers_a_provider_yaml_value_while_placement_has_it():
     assert after(T, entries=(named,)).tree.added == (A, T)
 
 
-def test_a_value_added_by_one_entry_is_kept_while_any_entry_still_contains_it():
+def test_a_provider_yaml_value_is_kept_while_any_entry_still_contains_it():
     assert (
         after(A, T, entries=(entry(inventory("CUSTOM_A", 9), traits={"CUSTOM_T"}, uuid=ROOT_UUID),)).plan.writes == ()
     )
@@ -179,7 +179,7 @@ def test_removing_a_provider_yaml_entry_removes_only_its_resource_class():
     assert put == PutInventories(provider_uuid=CHILD.uuid, inventories=(inventory("VGPU", 2),))
 
 
-def test_values_that_entries_added_are_remembered_while_placement_is_unreadable():
+def test_provider_yaml_values_are_remembered_while_placement_is_unreadable():
     subject = Subject(root_uuid=ROOT_UUID, node=NODE)
     assert decide(
         snapshot(lost=("placement",)), settings(), subject, None, history=History(added=(A, T))

@@ -159,7 +159,7 @@ def test_symptoms_are_printed_below_their_cause_and_without_fix_commands():
     assert sum(line.startswith(("ERROR", "WARNING", "INFO")) for line in said) == 4
 
 
-def test_a_symptom_whose_cause_is_not_listed_has_its_own_block():
+def test_a_finding_is_printed_separately_if_its_cause_is_not_in_the_output():
     symptom = finding_document(SCREEN.findings[1])
     assert shown(finding_blocks([symptom], {}, NOW))[1].startswith("WARNING  consumer-on-several-providers")
 
@@ -311,7 +311,7 @@ def test_five_equal_findings_have_one_block_each():
     assert sum(line.startswith("ERROR  ") for line in said) == 5
 
 
-def test_each_of_many_findings_that_heal_does_not_repair_has_its_own_command():
+def test_findings_that_heal_cannot_repair_are_printed_with_one_command_each():
     foreign = finding_document(MANY_LEAKS.findings[-1])
     found = [foreign | {"id": f"{n}0000000-0", "subject": f"vg0/x{n}"} for n in range(6)]
     said = shown(finding_blocks(found, {}, NOW))
@@ -334,7 +334,8 @@ PLANNED = DOCUMENT | {"published": False, "writes_done": 0, "error": None, "sour
     ],
     ids=["planned", "written", "observer", "refused", "placement unread", "nothing planned"],
 )
-def test_the_text_of_an_audit_without_writes_names_the_command_that_writes(changes, named):
+def test_the_text_of_a_dry_run_audit_suggests_the_option_publish(changes, named):
+    """It does not if nothing is planned, or if nothing may be written (role observer, refused audit and so on)."""
     said = shown(audit_blocks(PLANNED | changes, {}))
     assert (" hand: stocktake audit --publish" in said) == named
 

@@ -191,7 +191,8 @@ def document(found):
     return document_with_text(found, text_of(found))
 
 
-def test_explain_vcpu_lists_the_consumers_and_evacuation_of_demo_story_1():
+def test_explain_vcpu_lists_the_vcpu_consumers_and_the_evacuated_instance():
+    """The facts are those of story 1 of the demo."""
     assert text_of(explain_class(STORY_1, "VCPU")) == STORY_1_TEXT
 
 
@@ -317,7 +318,7 @@ def test_explain_shows_the_disk_use_on_the_host_as_a_minimum_if_lvm_is_unread():
     assert "not read: lvm: vgs: timed out" in said
 
 
-def test_held_disk_of_a_consumer_is_shown_as_not_known_if_lvm_was_not_read():
+def test_explain_shows_the_disk_use_of_a_guest_as_unknown_if_lvm_was_not_read():
     sources = (source("placement"), source("state"), source("libvirt"), source("lvm", "vgs: timed out"))
     rows = tuple(row(GUESTS[0], (20, None, 20), resource_class=name) for name in ("DISK_GB", "VCPU"))
     found = explain_consumer(report(sources=sources, ledger=rows), GUESTS[0])

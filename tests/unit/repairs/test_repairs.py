@@ -71,7 +71,7 @@ def test_option_heal_codes_contains_only_codes_of_daemon_repairs_by_default(tmp_
 
 
 @pytest.mark.parametrize(("interval", "seconds"), [("0", 180.0), ("20", 60.0), ("-1", 0.0)])
-def test_update_resources_interval_decides_how_long_three_nova_audits_take(tmp_path, interval, seconds):
+def test_heal_waits_three_update_resources_intervals_for_nova_compute(tmp_path, interval, seconds):
     loaded = load_ours(tmp_path, f"[DEFAULT]\nupdate_resources_interval = {interval}\n{ALONE}")
     assert heal_settings(loaded).nova_audits_s == seconds
 
@@ -175,7 +175,7 @@ SPECS = [
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec[0])
-def test_s161_heal_declines_flavors_that_request_more_than_cpu_memory_and_disk(spec):
+def test_s161_heal_skips_flavors_that_request_more_than_cpu_memory_and_disk(spec):
     flavor = dataclasses.replace(facts.FLAVOR_B, extra_specs=(spec,))
     resting = facts.instance("i1", flavor=flavor)
     scene = scene_of(world(instances=[resting], libvirt=facts.host(facts.domain("i1"))), record("i1"))
@@ -192,11 +192,11 @@ def test_s161_heal_declines_flavors_that_request_more_than_cpu_memory_and_disk(s
         ({"vm_state": "building"}, "not an instance on this host, or nova is changing"),
     ],
 )
-def test_s161_heal_declines_an_instance_without_a_project_or_in_a_nova_task(changes, words):
+def test_s161_heal_skips_an_instance_that_lacks_a_project_or_is_being_changed(changes, words):
     assert words in declined(missing(**changes), "allocation-missing", record("i1"))
 
 
-def test_s161_heal_declines_an_instance_that_has_allocations_on_another_host():
+def test_s161_heal_skips_an_instance_that_has_allocations_on_another_host():
     held = record("i1", there={"VCPU": 2})
     assert "the instance has 2 VCPU allocated now" in declined(missing(), "allocation-missing", held)
 
@@ -211,7 +211,7 @@ def test_s162_the_heal_command_corrects_only_project_and_user_of_a_consumer():
     assert (action.write.project_id, action.write.user_id) == ("theirs", "who")
 
 
-def test_s162_heal_declines_if_the_project_of_a_consumer_is_already_correct():
+def test_s162_heal_skips_a_consumer_if_its_project_is_already_correct():
     held = record("i1", here={"VCPU": 1})
     scene = scene_of(world(held, instances=[facts.instance("i1")]), held)
     assert "by now" in declined(scene, "consumer-project-differs", held)

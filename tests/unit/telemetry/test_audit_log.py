@@ -134,7 +134,8 @@ def test_a_day_without_changes_logs_fewer_than_150_lines():
     assert len(told) < 150
 
 
-def test_a_finding_is_logged_when_it_is_new_confirmed_changed_or_gone(log):
+def test_a_finding_is_logged_whenever_its_state_or_value_changes(log):
+    """It is logged as new, confirmed, changed and gone."""
     changed = seen(replace(LEAK, actual="VCPU 8"), confirmed=True)
     assert log.audit(replace(REPORT, findings=(seen(),))) == [events.FINDING_APPEARED]
     assert log.audit(replace(REPORT, findings=(seen(confirmed=True),)), after_s=0.1) == [events.FINDING_CONFIRMED]

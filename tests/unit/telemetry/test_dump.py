@@ -26,7 +26,7 @@ def test_the_sigusr2_report_shows_code_state_and_age_of_a_finding():
     assert found["Live findings"] == f"error allocation-stale-move unknown, 240 s old, id {finding.finding.id}"
 
 
-def test_the_sigusr2_report_shows_an_unknown_age_if_the_start_time_is_invalid():
+def test_the_sigusr2_report_says_unknown_age_if_a_finding_has_an_invalid_date():
     finding = replace(seen(leak()), first_seen_at="long ago")
     assert "of unknown age" in told(Condition(waiting=(), report=report_of(finding)))["Live findings"]
 

@@ -101,7 +101,8 @@ def test_a_source_that_is_readable_again_is_logged_with_the_outage_length(day):
     }  # fmt: skip
 
 
-def test_a_source_loss_that_becomes_an_error_is_logged_once_at_level_error(day):
+def test_a_long_source_outage_is_logged_as_an_error_exactly_once(day):
+    """Its other log lines are warnings."""
     levels = [
         line.level
         for report in outage("placement", 40, 60.0)
@@ -198,7 +199,7 @@ def test_the_log_level_depends_on_the_new_outcome_of_the_audit(outcome, level):
     assert line.level == level
 
 
-def test_the_first_audit_is_logged_once_with_the_numbers_of_its_findings():
+def test_the_first_audit_is_logged_once_with_counts_of_its_findings():
     day = Day()
     symptom = seen(leak(1))
     caused = type(symptom)(

@@ -192,7 +192,8 @@ def test_cpu_traits_are_not_changed_if_libvirt_could_not_be_read():
 
 
 @given(st.lists(st.sampled_from([*TABLE, "sev", "pni", "x2apic"])), st.lists(st.sampled_from(["aes", "-aes", "+avx"])))
-def test_each_cpu_trait_is_either_set_or_cleared_whatever_the_order_of_flags_is(features, flags):
+def test_the_order_of_the_cpu_flags_does_not_change_the_cpu_traits(features, flags):
+    """Every CPU trait of the table is either set or cleared, and never both."""
     told = wish(capable(features=set(features)), GuestCpu(extra_flags=tuple(flags)))
     again = wish(capable(features=set(reversed(features))), GuestCpu(extra_flags=tuple(reversed(flags))))
     assert told == again

@@ -101,7 +101,7 @@ def test_the_advice_is_to_ask_for_less_and_to_free_capacity_if_both_are_needed()
     assert (room.change, unit.remedies, room.remedies) == (both.format(""), (), ())
 
 
-def test_the_advice_gives_a_reason_if_max_unit_allows_less_than_is_free():
+def test_if_max_unit_is_below_the_free_capacity_the_advice_says_so():
     cpus = stock("VCPU", 24, max_unit=24, allocation_ratio=2.0)
     _, room = asked([of("host", cpus, used=(("VCPU", 20),))], group(VCPU=30)).obstacles
     assert "has 28: " in room.words
@@ -117,7 +117,7 @@ def test_freeing_is_not_advised_if_min_unit_or_step_size_refuses_the_amount(amou
     assert (unit.constraint, room.constraint, room.remedies) == (constraint, Constraint.CAPACITY, ())
 
 
-def test_the_text_of_an_obstacle_begins_with_the_requested_amount():
+def test_each_refusal_reason_begins_with_the_requested_amount():
     full = of("host", stock("PCPU", 4), used=(("PCPU", 4),))
     first = [asked([full], group(PCPU=amount)).obstacles[0].words.split(",")[0] for amount in (1, 2)]
     assert first == ["requested 1 PCPU", "requested 2 PCPU"]
@@ -172,7 +172,7 @@ def test_an_amount_can_be_refused_by_min_unit_max_unit_or_step_size():
     assert refused([host], group(VCPU=10)) == [Constraint.MAX_UNIT]
 
 
-def test_obstacles_are_listed_in_the_order_in_which_placement_checks_them():
+def test_refusal_reasons_are_listed_in_the_order_of_the_checks_in_placement():
     obstacles = refused([HOST], group(VCPU=64, DISK_GB=1, MEMORY_MB=9000, member_of=["other"]))
     assert obstacles == [
         Constraint.RESOURCE_CLASS,
@@ -196,7 +196,7 @@ def test_required_traits_of_the_unnumbered_group_may_be_on_several_providers():
 FULL = of("host", stock("VCPU", 4), used=(("VCPU", 4),), traits=["CUSTOM_A"])
 
 
-def test_a_missing_trait_is_reported_in_addition_to_a_capacity_obstacle():
+def test_a_missing_trait_is_reported_in_addition_to_a_lack_of_capacity():
     short, missing = asked([FULL], group(VCPU=1, required=["CUSTOM_A", "CUSTOM_Z"])).obstacles
     assert (short.constraint, missing.constraint) == (Constraint.CAPACITY, Constraint.REQUIRED_TRAIT)
     assert missing.words == "none of the providers that have a requested class (host) has trait CUSTOM_Z"
@@ -215,7 +215,7 @@ def test_the_advice_to_add_a_trait_does_not_depend_on_the_free_capacity():
     )  # fmt: skip
 
 
-def test_the_obstacle_of_a_missing_trait_names_the_providers_that_have_it():
+def test_if_a_trait_is_missing_the_answer_names_providers_that_have_the_trait():
     missing = asked([HOST, *PF], group(VF=5, required=["CUSTOM_A"])).obstacles[-1]
     assert missing.words == (
         "none of the providers that have a requested class (pf0, pf1) has trait CUSTOM_A; "
@@ -308,7 +308,7 @@ def test_same_subtree_requires_that_one_provider_is_an_ancestor_of_the_rest():
     assert asked([HOST, *NUMA[:3], moved], gpu, nic, cell, **far).fits
 
 
-def test_a_group_without_resources_and_without_a_required_trait_is_refused():
+def test_a_request_is_refused_if_a_group_has_no_resource_and_no_required_trait():
     wanted = {"group_policy": "none", "same_subtree": sets("1 2")}
     bare = [group("1", VCPU=1), group("2", in_tree="host")]
     assert refused([HOST, *PF], *bare, **wanted) == [Constraint.ONE_PROVIDER]
@@ -385,7 +385,7 @@ def test_the_advice_for_a_disabled_compute_service_is_to_enable_the_service():
     assert obstacle.change == "enable the compute service of host (openstack compute service set --enable)"
 
 
-def test_an_obstacle_names_the_provider_with_the_smallest_shortage():
+def test_a_refusal_reason_names_the_provider_with_the_smallest_shortage():
     fewest = of("pf2", stock("VF", 4), parent="host", root="host", used=(("VF", 2),))
     twice = of("pf3", stock("VF", 4), parent="host", root="host", used=(("VF", 2),), traits=["NET_A"])
     [obstacle] = asked([HOST, twice, fewest], group("1", VF=3, forbidden=["NET_A"])).obstacles

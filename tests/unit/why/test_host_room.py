@@ -65,12 +65,12 @@ def test_no_ratio_lets_a_guest_numa_cell_be_larger_than_a_host_numa_cell():
     assert (room.cpus, room.cpus_free, room.memory_mib) == (8, 128, 16384)
 
 
-def test_a_guest_that_requests_no_numa_cells_has_no_obstacle_on_the_host():
+def test_numa_cells_of_the_host_do_not_limit_a_guest_without_numa_cells():
     assert host_obstacles(shape(VCPU=64, MEMORY_MB=10**6), rooms(*TWO)) == ()
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_a_guest_that_fits_the_numa_cells_has_no_obstacle_on_the_host(count):
+def test_a_guest_that_fits_into_the_numa_cells_is_not_refused(count):
     assert host_obstacles(shape(count, VCPU=8, MEMORY_MB=8192), rooms(*TWO)) == ()
 
 
@@ -84,7 +84,7 @@ def test_a_guest_of_one_numa_cell_with_more_vcpus_than_any_host_cell_is_refused(
     assert host_obstacles(shape(2, VCPU=12, MEMORY_MB=1024), rooms(*TWO)) == ()
 
 
-def test_the_text_of_a_host_obstacle_has_the_singular_for_an_amount_of_1():
+def test_a_refusal_text_about_numa_cells_has_the_singular_for_an_amount_of_1():
     last = rooms((view_cell(0), usage(0, cpus=32, pinned=tuple(range(8)), pages=((2048, 512),))))
     (cpu,) = host_obstacles(shape(1, VCPU=1), last)
     assert cpu.words == "the guest's NUMA cell needs 1 CPU, and the host cell with the most room has only 0 left"

@@ -37,7 +37,7 @@ def asked(*providers, **changes):
     )
 
 
-def test_the_why_text_has_the_first_obstacle_and_the_smallest_change():
+def test_the_why_text_shows_why_a_request_does_not_fit_and_what_would_help():
     assert lines(asked(offered(1)), WIDE) == (
         "asked: 64 VCPU",
         "host-1: does not fit",

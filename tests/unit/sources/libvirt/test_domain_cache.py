@@ -69,7 +69,7 @@ def test_a_new_domain_is_read_and_a_vanished_domain_leaves_the_cache():
     assert {one.uuid for one in cache.all()} == {UUIDS[0], UUIDS[2]}
 
 
-def test_all_domains_are_read_once_after_events_resume_or_were_perhaps_lost():
+def test_each_domain_is_reread_once_after_libvirt_events_may_have_been_lost():
     for act in (DomainCache.trust, DomainCache.forget):
         cache = warm_cache()
         act(cache)
@@ -83,7 +83,8 @@ def test_all_domains_are_read_in_each_audit_after_events_become_unreliable():
     assert [len(read(cache)) for _ in range(2)] == [200, 200]
 
 
-def test_an_unparsable_domain_is_cached_and_returned_in_uuid_order():
+def test_a_domain_with_unparsable_xml_is_cached_like_any_other_domain():
+    """The cache returns all domains sorted by uuid."""
     cache = DomainCache()
     odd = OddDomain(uuid=UUIDS[0], name="x", reason="no <vcpu>")
     states = {UUIDS[1]: DomainState.RUNNING, UUIDS[0]: DomainState.RUNNING}

@@ -71,7 +71,8 @@ def read(source, *disks):
     return source.read(frozenset(disks), Deadline.after(5))
 
 
-def test_a_read_returns_guest_disks_and_the_image_store_and_its_file_system(source, place):
+def test_the_image_source_reads_guest_disks_and_the_image_store(source, place):
+    """It also reads the size of the file system that contains the image store."""
     facts = read(source, raw(place / UUID / "disk"), GuestFile(path=str(place / "gone"), format="qcow2"))
     gone, disk = sorted(facts.disk_files, key=lambda file: file.path != str(place / "gone"))
     assert (gone.virtual_bytes, gone.problem) == (None, "ENOENT: No such file or directory")
@@ -255,7 +256,7 @@ def ring(path):
     ],
 )
 @pytest.mark.parametrize("form", ["raw", "qcow2"])
-def test_a_disk_that_is_not_a_regular_file_is_reported_with_a_problem(source, tmp_path, make, problem, form):
+def test_a_disk_that_is_not_a_regular_file_is_listed_with_an_error_text(source, tmp_path, make, problem, form):
     make(tmp_path / "odd")
     (file,) = read(source, GuestFile(path=str(tmp_path / "odd"), format=form)).disk_files
     assert (file.virtual_bytes, file.allocated_bytes, file.problem) == (None, None, problem)
@@ -318,7 +319,7 @@ def test_s89_an_os_error_on_a_disk_is_reported_only_for_this_disk(source, place,
     assert problems == {bad: f"{errno.errorcode[number]}: {os.strerror(number)}", str(place / UUID / "disk"): None}
 
 
-def test_a_disk_path_with_a_null_byte_is_reported_with_a_problem(source):
+def test_a_disk_path_with_a_null_byte_is_listed_with_an_error_text(source):
     (file,) = read(source, raw("/a\0b")).disk_files
     # Python 3.11 says "embedded null byte", Python 3.13 "embedded null character in path".
     assert "embedded null" in file.problem
