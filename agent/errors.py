@@ -59,10 +59,9 @@ class ConflictKind(enum.Enum):
 
 
 class Acknowledged(Protocol):
-    """The writes of a plan that Placement acknowledged before the plan failed.
+    """The writes that Placement acknowledged before a later write of the same plan failed.
 
-    The class agent.model.plan.Applied implements this protocol. Because of the protocol, this module need not import
-    agent.model.
+    The class agent.model.plan.Applied implements this protocol, so this module need not import agent.model.
     """
 
     @property

@@ -32,7 +32,7 @@ _UNLISTED = "usage-unlisted"
 def checks_of(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> Checks:
     """Return what the audit read and what it could not read. This decides which findings the audit can check.
 
-    After the audit's writes, ``with_writes`` adds what they show.
+    After the writes, ``with_writes`` marks whether the finding ``write-refused`` was checked.
     """
     view, state = snapshot.placement.value, snapshot.nova.value
     return Checks(
@@ -50,10 +50,10 @@ def checks_of(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> Check
 
 
 def with_writes(checks: Checks, task: AuditTask, plan: Plan, attempts: int, error: AgentError | None) -> Checks:
-    """Return the checks after the audit's writes.
+    """Return ``checks``; mark ``write-refused`` as not checked if the writes were neither accepted nor refused.
 
-    The finding ``write-refused`` can be checked only by an audit that tried its writes or had nothing to write. In role
-    observer an audit never writes, so the finding does not apply and needs no check.
+    If the audit had nothing to write, the finding ``write-refused`` counts as checked. In role observer, an audit never
+    writes, so the finding does not apply.
     """
     if task.settings.role is Role.OBSERVER and task.request.publish is Publish.BY_ROLE:
         return checks

@@ -63,7 +63,7 @@ def written_to(acted: Acted) -> frozenset[str]:
 
 
 def reconfigured(task: AuditTask, memory: AuditMemory, now: str) -> Reconfigured | None:
-    """Return the last change of the configuration that may have ended findings; None if there was none."""
+    """Return the last configuration change that may be the reason why findings ended; None if there was none."""
     settings, before = task.settings, memory.settings
     if before is settings or before == settings:
         return memory.reconfigured

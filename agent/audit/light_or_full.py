@@ -31,7 +31,7 @@ from agent.model.snapshot import StateRead
 # task_state or an unfinished migration. After a move, the row may still contain old data of the move. Then the agent
 # reads in full until the row has been unchanged for this time.
 JUST_MOVED = datetime.timedelta(minutes=10)
-# Codes of findings that do not depend on nova's rows. Every other finding makes the next audit read in full.
+# Codes of findings that do not depend on nova's rows. After any other finding, the next audit reads all of nova's rows.
 NOT_ABOUT_THE_CLOUD = frozenset(
     {
         "capabilities-incomplete",
@@ -116,7 +116,7 @@ def judged(
     if last.saw_change:
         return Judged("the last audit saw a change, which may have been incomplete")
     if last.sign is None or not last.sign.is_settled:
-        return Judged("a change in the same second as the last light read may have been missed")
+        return Judged("the times of nova's rows may not show a change that came just after the last full read")
     if is_due:
         return Judged("a full read is due")
     return Judged(_unseen_changes(last.state, light.now))
@@ -146,7 +146,7 @@ def what_rests_on(findings: Iterable[SeenFinding], rows: Iterable[Row]) -> str:
     for seen in findings:
         finding = seen.finding
         if not seen.confirmed:
-            return f"finding {finding.code} is not confirmed"
+            return f"finding {finding.code} needs more audits to be confirmed"
         if finding.consumer_uuid is not None or finding.code not in NOT_ABOUT_THE_CLOUD:
             return f"finding {finding.code} depends on nova's rows"
     settling = next((row for row in rows if row.verdict is Verdict.SETTLING), None)
@@ -175,10 +175,10 @@ def kept(last: FullState | None, how: StateRead, state: NovaState | None, beside
 
 
 def _rows(state: NovaState) -> tuple[object, ...]:
-    """Return the rows that ``kept`` compares with those of the last full read: a difference shows a change.
+    """Return the rows of instances and migrations. If they differ from those of the last full read, something changed.
 
-    The signs (StateSign) do not show every change, because a sign is read before the rows. If an instance arrives after
-    the sign was read and leaves before the next audit, both audits have equal signs, and only the rows differ.
+    A comparison of the signs (StateSign) is not enough, because an audit reads the sign before the rows. An instance
+    may arrive between these two reads and leave before the next audit. Then only the rows show the instance.
     """
     return (state.instances, state.migrations, state.finished_evacuations)
 

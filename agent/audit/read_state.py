@@ -28,7 +28,10 @@ class ReadState(NamedTuple):
 
 
 def read_state(task: AuditTask, memory: AuditMemory, view: PlacementView | None, *, is_due: bool) -> ReadState:
-    """Read the state, light or in full. ``view`` is what this audit read from Placement before."""
+    """Read nova's state. If a cheap (light) read shows that nothing has changed, reuse the rows of the last full read.
+
+    ``view`` is what this audit has already read from Placement; None if that read failed.
+    """
     consumers = view.consumer_uuids | view.shared_consumer_uuids if view else memory.consumers
     # The state source is also asked for the instances of libvirt's guests. nova may have deleted the instance of a
     # guest that still runs, and the audit needs the deleted row.

@@ -1,12 +1,16 @@
-"""Compare the three books: one row for each consumer, resource class and provider, with the verdict of verdict.py.
+"""Compare nova's database (*promised*), the host (*held*) and Placement's allocations (*recorded*).
 
-A book whose source could not be read is unknown, not zero: without the state source, the verdict about every guest is
-"unknown". In *held*, a guest counts as present if libvirt defines the guest, even if the guest takes nothing of the
-class: the guest's disk may be on another store.
+The result has one row for each consumer, resource class and provider, with the verdict of verdict.py.
 
-A *promised* claim on a class of child providers names no provider, because the scheduler chooses the child. So such a
-claim is compared with the sum of the consumer's allocations outside the root. On a sharing provider outside the tree,
-nearly all allocations belong to consumers on other hosts, so only allocations of this host's former guests become rows.
+If a source could not be read, its amounts are unknown, not zero. For example, without nova's database, the verdict
+about every guest is "unknown". In *held*, a guest counts as present if libvirt defines the guest, even with the amount
+0: a guest takes no DISK_GB if its disk is on another store.
+
+Some classes are on child providers. The scheduler chooses the child, and nova's database does not say which. So a
+*promised* amount of such a class is compared with the sum of the consumer's allocations outside the root.
+
+On a sharing provider outside the tree, nearly all allocations belong to consumers on other hosts. So only allocations
+of this host's former guests become rows.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def compared(snapshot: Snapshot, settings: Settings, subject: Subject, before: C
 
 
 def still(snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot without the values that change by themselves and on which no book depends."""
+    """Return the snapshot without the values that change by themselves (such as times). The comparison ignores them."""
     return Snapshot(
         placement=_still(snapshot.placement, _still_view),
         nova=_still(snapshot.nova, _still_state),

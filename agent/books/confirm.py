@@ -1,4 +1,4 @@
-"""Decide which findings are live (not gone), and which live findings are confirmed, given what earlier audits saw.
+"""Decide after an audit which findings are live (not gone), and which of the live findings are confirmed.
 
 A finding ends only if an audit checked it and did not find it (checks.py). A finding that the audit could not check
 stays, with the state *unknown*, its last text, and its ``first_seen_at``.
@@ -7,13 +7,13 @@ A finding is confirmed when enough audits in a row have seen it with equal evide
 the time between them is neither too short nor too long. Two audits that are milliseconds apart may see the same moment
 while nova builds an instance. Two audits that are weeks apart do not show that the finding existed all the time.
 
-The removal of an allocation raises no generation in Placement, so cached allocations may be outdated. Therefore a
-finding that rests on *recorded* (the book of Placement's allocations) is counted only by an audit that read allocations
-from Placement. An audit with cached allocations does not even report such a finding if it is new.
+Some findings are about allocations in Placement (``rests_on_recorded``). The agent caches allocations, and its cache
+may be outdated, because the removal of an allocation changes no generation in Placement. So an audit with cached
+allocations does not count such a finding. It does not even report such a finding if the finding is new.
 
-``confirmed`` stays true until the finding is gone. ``times`` (the count of audits in a row) is reset: to 0 by each
-audit that could not check the finding, to 1 by an audit with other evidence. Heal uses ``times``. The functions of this
-module are pure: the time is an argument.
+A confirmed finding stays confirmed until it is gone. ``times`` counts the audits in a row; heal uses this number. An
+audit that could not check the finding sets ``times`` to 0. An audit with other evidence sets ``times`` to 1. The
+functions of this module are pure: the time is an argument.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class AuditReads:
 
     @property
     def most_times(self) -> int:
-        """The number at which ``times`` stops, so that an unchanged finding does not change the history file."""
+        """The maximum of the counter ``times``. Without a maximum, every audit would change the history file."""
         return max(self.confirm_audits, STEADY_AUDITS if self.generations is not None else 0)
 
     @property
@@ -85,13 +85,14 @@ class AuditReads:
 class Confirmed:
     """The result of ``confirm``: the live findings (sorted), the findings that are gone, and the history to keep.
 
-    - ``gone``: the last record (sighting) of each finding that is gone.
-    - ``recheck_recorded``: the allocations must be read again at once, because a new finding rests on cached ones.
-    - ``awaits_recorded``: the next audit must read the allocations, because a live finding rests on them. Cached
-      allocations would not do: a DELETE of an allocation raises no generation, so the agent would not notice the
-      DELETE, and up to ten more audits would report the finding.
-    - ``unconfirmed_recorded``: the consumers whose allocations (*recorded*) the next audit should read first, because
-      findings about these allocations are not confirmed yet or could not be checked.
+    - ``gone``: for each finding that is gone, its last record in the history.
+    - ``recheck_recorded``: the allocations must be read again at once. The reason is a new finding about cached
+      allocations, which may be outdated.
+    - ``awaits_recorded``: the next audit must read the allocations, because a live finding is about allocations. The
+      cache is not enough: the removal of an allocation changes no generation in Placement, so the agent would not
+      notice the removal.
+    - ``unconfirmed_recorded``: the consumers whose allocations the next audit should read first. A finding about these
+      allocations is not confirmed yet or could not be checked.
     """
 
     findings: tuple[SeenFinding, ...]
@@ -175,7 +176,7 @@ def finding_of(sighting: Sighting) -> Finding:
     return sighting.finding or Finding(
         code=sighting.code,
         severity=Severity.WARNING,
-        remedy="the next audit that can check this finding restores the text",
+        remedy="wait: the agent knows the details again when an audit has checked this finding",
         expected="",
         actual="before its restart the agent saved only that this finding existed",
         saved_id=sighting.id,
@@ -252,7 +253,7 @@ def _evidence(finding: Finding, before: Sighting | None, reads: AuditReads) -> s
 
 
 def _unchecked(before: Sighting, because: tuple[str, ...]) -> Sighting:
-    """Return the history record of a live finding that this audit could not check, with the finding's last text."""
+    """Return the history record of a finding that this audit could not check. The finding keeps its last text."""
     return dataclasses.replace(before, times=0, unknown_because=because)
 
 

@@ -1,8 +1,9 @@
-"""Assign every byte of the instances file system and of a Ceph pool to an owner; the rows add up to each store's size.
+"""Divide all bytes of the instances file system, and of a Ceph pool, into rows; each row has one owner.
 
-The files are measured before the file system, and files may share extents (reflinks). So the sum of the files may be
-more than the file system reports as used. The excess is subtracted from the least important rows (cached images first,
-instances last), and the text of such a row states the subtracted bytes. No row is negative. Pure.
+The rows of a store add up to its size, and no row is negative. But the files may seem larger than the used part of
+their file system: files may share extents (reflinks), and a file may vanish before the file system is measured. Then
+the excess is subtracted from the least important rows (cached images first, instances last), and the text of such a row
+states the subtracted bytes. Pure.
 """
 
 from __future__ import annotations

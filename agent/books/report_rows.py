@@ -77,10 +77,9 @@ def _ledger_row(row: Row, provider_uuid: str, provider_name: str, settling: str)
 
 
 def _causes(claims: tuple[Claim, ...]) -> str:
-    """Return the cause of the claims as text.
+    """Return why the consumer takes its amount, such as ``instance``.
 
-    In a same-host resize, one consumer may have claims for the old and for the new size: the two causes are joined by
-    "+".
+    In a same-host resize, a consumer may have two reasons, for the old and for the new size. They are joined by "+".
     """
     promised = [c.cause.value for c in claims if c.source.system == "nova"]
     return "+".join(dict.fromkeys(promised)) or claims[0].cause.value

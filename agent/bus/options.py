@@ -1,4 +1,7 @@
-"""Define what the daemon passes to agent/bus: options, and functions for RPC callers. Imports no messaging library."""
+"""Define what the daemon passes to agent/bus: options, and the functions that RPC callers may use.
+
+Imports no messaging library.
+"""
 
 from __future__ import annotations
 

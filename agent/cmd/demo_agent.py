@@ -54,7 +54,7 @@ class DemoAgent:
         return self._result().report
 
     def repaired(self, code: str, consumer_uuid: str) -> Repair:
-        """Repair the consumer's finding with this code, then undo the repair. Return the results of both."""
+        """Repair one finding, chosen by its code and its consumer, then undo the repair. Return what both steps did."""
         found = [
             seen.finding
             for seen in self.last().findings

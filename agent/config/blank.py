@@ -17,15 +17,15 @@ MEANS_NONE: Mapping[tuple[str, str], str] = {
     (
         "compute",
         "provider_config_location",
-    ): "the agent reads no provider.yaml file; an empty value means the same to nova-compute",
+    ): "the agent reads no provider.yaml file; with an empty value, nova-compute reads none either",
     (
         "libvirt",
         "supported_tpm_secret_security",
-    ): "the host offers no kind of TPM secret; an empty value means the same to nova-compute",
+    ): "the host offers no kind of TPM secret; with an empty value, nova-compute offers none either",
     ("placement", "valid_interfaces"): "the agent uses the public endpoint, which is keystoneauth's default",
 }
 
 
 def is_set(group: str, option: str, raw: str) -> bool:
-    """Return whether a line with this raw value sets the option."""
+    """Return whether the value ``raw`` sets the option. An empty value does so only for the options in MEANS_NONE."""
     return bool(raw.strip()) or (group, option) in MEANS_NONE

@@ -194,7 +194,8 @@ def _negative(seen: Seen) -> Story:
     every = leaked == {guest.uuid for guest in cast.SECOND.leaked}
     return Story(
         number=5,
-        title=f"Free vCPUs {_number(free.get('VCPU'))} and free disk {_number(free.get('DISK_GB'))}: is it a leak?",
+        title=f"Free vCPUs {_number(free.get('VCPU'))} and free disk {_number(free.get('DISK_GB'))}: "
+        "are leaked allocations the cause?",
         shown=negative and counted and every and len(over) == 2,
         evidence=(
             *(f"over-capacity: {_overdrawn(f)}; expected: {f.finding.expected}" for f in over),
@@ -237,12 +238,14 @@ def leak_summary(report: AuditReport) -> str:
     """Return a sentence that says whether allocations on this host leaked, and how many consumers leaked how much."""
     leaks = {f.finding.consumer_uuid for code in _LEAKS for f in _of(report, code)}
     if not leaks:
-        return f"{report.node} has no leak"
+        return f"{report.node} has no leaked allocations"
     amounts = [
         f"{sum(r.recorded or 0 for r in report.ledger if r.consumer_uuid in leaks and r.resource_class == name)} {unit}"
         for name, unit in (("VCPU", "VCPU"), ("MEMORY_MB", "MiB of MEMORY_MB"), ("DISK_GB", "GiB of DISK_GB"))
     ]
-    return f"{report.node} has a leak: {len(leaks)} deleted or moved consumers still have {', '.join(amounts)}"
+    return (
+        f"{report.node} has leaked allocations: {len(leaks)} deleted or moved consumers still have {', '.join(amounts)}"
+    )
 
 
 def _overdrawn(seen: SeenFinding) -> str:

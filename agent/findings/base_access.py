@@ -41,9 +41,9 @@ def looks(source: str, error: AgentError, audit: AuditFacts) -> tuple[Remedy, ..
 
 
 def path_look(path: str) -> Remedy:
-    """Return the remedy that shows whether the path can be read.
+    """Return a remedy with a command that shows whether the path can be read.
 
-    The command ``timeout`` ends the check if the file server does not answer.
+    The tool ``timeout`` ends this command if the file server does not answer.
     """
     return inspect("see whether the path can be read", line("timeout", "10", "stat", "-f", path))
 

@@ -26,7 +26,7 @@ def by_deletion(instance: Instance | None) -> Began | None:
 
 
 def by_move(state: NovaState | None, instance: Instance | None) -> Began | None:
-    """Return when the newest finished move of the instance from or to this host ended; None if no row says when."""
+    """Return the end of the instance's last move from or to this host; None if nova's rows show no such end."""
     if state is None or instance is None:
         return None
     every = (*state.migrations, *state.finished_evacuations)

@@ -67,9 +67,9 @@ def _children(lost: frozenset[str], audit: AuditFacts) -> list[str]:
 
 
 def reserves(lost: frozenset[str], audit: AuditFacts) -> list[str]:
-    """Return one text in a list: it names the classes whose ``reserved`` the agent does not lower now.
+    """Name the classes whose reserved amounts the agent does not lower while the sources ``lost`` cannot be read.
 
-    Return an empty list if there is no such class.
+    Return a list with one text, or an empty list if there is no such class.
     """
     kept = (
         resource

@@ -1,4 +1,4 @@
-"""Shared by volume-foreign and volume-orphaned: one finding for each such volume, with the volume's exact size."""
+"""Make the findings volume-foreign and volume-orphaned: one finding for each volume, with the volume's exact size."""
 
 from __future__ import annotations
 

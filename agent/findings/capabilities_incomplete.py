@@ -24,7 +24,7 @@ _UNCHANGED = {
     " and the providers of memory encryption",
     Part.MODEL_FEATURES: "HW_CPU_X86_*",
     Part.GUESTS: _OF_EMULATORS,
-    Part.MACHINE: f"{_OF_EMULATORS} (unless another machine type has them)",
+    Part.MACHINE: f"{_OF_EMULATORS} (except those that another machine type supports)",
     Part.DOMAIN: _OF_EMULATORS,
     Part.VERSION: "COMPUTE_NET_VIF_MODEL_IGB, COMPUTE_SOUND_MODEL_VIRTIO and COMPUTE_STORAGE_VIRTIO_FS",
 }
@@ -39,7 +39,7 @@ def _find(audit: AuditFacts) -> Findings:
             audit,
             headline=f"{audit.host}: libvirt's answer lacks {', '.join(one.name for one in ordered)}; the "
             "dependent traits stay unchanged",
-            expected="libvirt reports everything that the agent asked about the host's CPU and its emulators",
+            expected="libvirt reports everything that the agent asked about the host's CPU and libvirt's emulators",
             actual="; ".join(f"libvirt's answer lacks {one.name} ({one.why}): {kept_text(one)}" for one in ordered),
             facts=(("parts", ", ".join(one.name for one in ordered)),),
             remedies=_remedies(audit),
@@ -49,7 +49,9 @@ def _find(audit: AuditFacts) -> Findings:
 def _remedies(audit: AuditFacts) -> tuple[Remedy, ...]:
     return (
         inspect("see whether libvirt now reports the missing part of the host", virsh(audit, "capabilities")),
-        inspect("see whether libvirt now reports the missing part of its emulators", virsh(audit, "domcapabilities")),
+        inspect(
+            "see whether libvirt now reports the missing part of libvirt's emulators", virsh(audit, "domcapabilities")
+        ),
         reload_agent("after a correction of libvirt, let the agent read the capabilities at once"),
         wait("the agent reads the capabilities again by itself after libvirt has restarted"),
     )

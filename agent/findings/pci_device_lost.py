@@ -93,7 +93,7 @@ def _name(audit: AuditFacts, consumer: str) -> str:
 
 def _remedies(consumer: str) -> tuple[Remedy, ...]:
     return (
-        inspect("see which instance has the device, and on which host it is", show_server(consumer)),
+        inspect("see which instance has the device, and on which host the instance is", show_server(consumer)),
         by_hand("if the device still works, put its entry of [pci] device_spec back"),
         by_hand("if the device is dead, move the instance to another host", openstack("server", "migrate", consumer)),
     )

@@ -22,7 +22,7 @@ from agent.text.wording import printable
 READS = 1
 #: The number of audit intervals without a message after which a host counts as silent.
 PATIENCE = 3
-#: Seconds by which a message may be late before its host counts as silent: the broker and both machines cause delays.
+#: A message may be this many seconds late before its host counts as silent: sender, broker and receiver cause delays.
 SLACK_S = 5.0
 #: Limits of one message. No agent's message reaches these limits, which prevent large messages of other senders from
 #: filling the memory.
@@ -54,16 +54,20 @@ class Worst:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostSeen:
-    """The last message of one host. A field is None if the host's agent does not know the value or does not send it.
+    """The last message of one host's agent. A field is None if the agent does not know the value or does not send it.
 
-    ``received_at`` and ``outcome_since`` are in monotonic seconds. ``outcome_since`` is when the first message with the
-    present outcome arrived. ``told`` is the host's condition according to this message. ``oldest_age_s`` is the age in
-    seconds of the oldest finding at the time of sending. ``causes`` are the numbers of findings by code; findings that
-    another finding causes are left out. Three fields are amounts by class: ``leaked`` (allocated for nothing),
-    ``missing`` (allocations that Placement lacks), and ``uncovered`` (use that the cloud does not know and that nothing
-    reserves). Placement still offers the ``missing`` and ``uncovered`` amounts, although they are in use.
-    ``oldest_by_code``: when each code's oldest finding was first seen (ISO 8601). ``heal_waiting`` is the number of
-    findings that wait for heal.
+    - ``received_at``: when the message arrived, in monotonic seconds.
+    - ``outcome_since``: when the first message with the present ``outcome`` (how the audit ended) arrived, likewise.
+    - ``told``: the host's condition according to this message.
+    - ``oldest_age_s``: the age of the oldest finding in seconds, at the time of sending.
+    - ``causes``: the number of findings by code, without findings that another finding causes.
+    - ``leaked``: amounts by class that Placement allocates, although nothing uses them.
+    - ``missing``: amounts by class for which Placement lacks an allocation, although they are in use.
+    - ``uncovered``: amounts by class that something unknown to nova uses, and that no reserved amount covers.
+    - ``oldest_by_code``: when the oldest finding of each code was first seen (ISO 8601).
+    - ``heal_waiting``: the number of findings that heal (the automatic repair) may not repair yet.
+
+    Placement still offers the ``missing`` and ``uncovered`` amounts.
     """
 
     host: str

@@ -115,9 +115,9 @@ def prepared(
 def _migrations(
     task: AuditTask, state: NovaState | None, consumers: tuple[str, ...]
 ) -> Mapping[str, tuple[Migration, ...] | None]:
-    """Return all migrations of the consumers' instances; none unless in role companion.
+    """Return each instance of the consumers with all its migrations. In roles other than companion, return nothing.
 
-    Only the guard nova-at-work needs these migrations, and only in role companion.
+    The migrations are only for the guard nova-at-work, which is needed only in role companion.
     """
     if task.settings.role is not Role.COMPANION or state is None or not state.kind.has_cloud:
         return {}
@@ -195,9 +195,9 @@ def _one_by_one(task: AuditTask, journal: Journal, wanted: Prepared, proof: Prov
 
 
 def _is_settled(action: AnyAction) -> bool:
-    """Return whether a later write to the consumer would certainly show in the consumer's own record.
+    """Return whether a new write to the consumer would certainly change the time in the consumer's record.
 
-    If not, heal also compares the providers' generations to detect such a write. A reshape always compares them.
+    If not, heal also compares the providers' generations to detect such a write. For a reshape, heal always does so.
     """
     return isinstance(action, HealAction) and is_settled(action.before)
 

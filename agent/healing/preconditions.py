@@ -67,9 +67,9 @@ def not_now(
 
 
 def _is_rewritten(now: ConsumerRecord, before: ConsumerRecord) -> bool:
-    """Return whether Placement may have written the record between the two reads, although its content is the same.
+    """Return whether Placement may have written the consumer's record between two reads with equal content.
 
-    That is so if ``before`` has the time of Placement's last write, and ``now`` has another time or none.
+    A write is possible if ``before`` shows the time of the last write, but ``now`` shows another time or no time.
     """
     return before.written is not None and (now.written is None or now.written.at != before.written.at)
 

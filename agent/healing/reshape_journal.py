@@ -100,5 +100,5 @@ def _inventories(rows: list[Document] | None) -> tuple[Inventory, ...] | None:
 def _consumer_from(before: Document, after: Document) -> JournalledConsumer:
     record = record_from_json(before["consumer"])
     if record is None or record.consumer_uuid != after["consumer"]["consumer_uuid"]:
-        raise ValueError("the journal entry has an unreadable consumer, or its consumers before and after differ")
+        raise ValueError("the journal entry has an unreadable consumer, or two different consumers for one change")
     return JournalledConsumer(before=record, after=after["consumer"], instance=before["instance"])

@@ -1,8 +1,9 @@
 """Undo one change that ``adopt`` made.
 
-``adopt`` changes an identity file, a provider's name, fields of the compute node record, or the remembered store.
+The command ``adopt`` changes one of these: the agent's file ``compute_id``; a provider's name; fields of nova's compute
+node record; or store.json, the file that names the disk store of DISK_GB.
 
-A handler restores a value only if the present value is still the value that ``adopt`` wrote. Otherwise a later change
+Each undo restores a value only if the present value is still the value that ``adopt`` wrote. Otherwise a later change
 would be lost.
 """
 
@@ -77,7 +78,9 @@ def undo_record(task: AuditTask, journal: Journal, entry: Entry) -> WriteAttempt
     state = state_for_a_change(task, frozenset(), uuid, host=host)
     stored = next((record for record in state.records if record.uuid == uuid), None)
     if stored is None:
-        return refused(f"compute node record {uuid} does not exist, or [state] source cannot write it")
+        return refused(
+            f"compute node record {uuid} does not exist, or the agent cannot write it with this [state] source"
+        )
     if fields_of(stored, tuple(after)) != after:
         return refused(f"the compute node record {stored.uuid} was changed since the journal entry was written")
     record = dataclasses.replace(stored, **before)

@@ -19,7 +19,10 @@ from agent.traits.base import Wish
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nested:
-    """One wanted child of the root. provider_tree/desired.py adds the owner trait to every child."""
+    """A child provider that the root provider should have.
+
+    ``traits`` lacks the trait that marks the agent's own providers: provider_tree/desired.py adds that trait.
+    """
 
     key: ProviderKey
     inventories: tuple[Inventory, ...]
@@ -45,7 +48,10 @@ class NestedFamily(Protocol):
     root_classes: frozenset[str]
 
     def is_asked_for(self, settings: Settings) -> bool:
-        """Whether an option enables the family. If so, the agent reports obstacles even if no child exists yet."""
+        """Whether an option enables this kind of child providers.
+
+        If so, the agent reports what ``obstacle`` returns, even if no such provider exists yet.
+        """
         return self.is_configured(settings)
 
     def is_configured(self, settings: Settings) -> bool:

@@ -71,7 +71,10 @@ class Offer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conflict:
-    """A contradiction between ``specs`` and ``devices``; ``address``: the provider's address, None if unknown."""
+    """Why the agent cannot publish ``devices`` as the entries ``specs`` of [pci] device_spec say.
+
+    ``address``: the PCI address of the devices' provider, None if unknown.
+    """
 
     address: str | None
     reason: str
@@ -109,7 +112,7 @@ def _survey(devices: tuple[PciDevice, ...], specs: tuple[DeviceSpec, ...]) -> Su
 
 
 def _offer(address: str, matches: Sequence[Match]) -> Offer:
-    # A device has hundreds of virtual functions of one kind, so the names are computed once for each kind.
+    # A device may have hundreds of equal virtual functions, so class and traits are computed once for each kind.
     kinds = dict.fromkeys((m.spec, m.device.vendor_id, m.device.product_id) for m in matches)
     return Offer(
         address=address,

@@ -27,15 +27,16 @@ _PCI_PREFIX = "pci_"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PciView:
-    """What the PCI devices of the host offer, and the providers of PCI devices in Placement.
+    """What the host's PCI devices offer, and the providers of PCI devices in Placement.
 
-    The keys of ``offers`` are PCI addresses. The keys of ``observed`` and ``gone`` are names without ``<node>_``.
-    ``observed``: the providers below the root that have the node's name as prefix.
-    ``gone``: the observed providers with the trait COMPUTE_MANAGED_PCI_DEVICE for a device that is not offered now.
-    ``frozen``: the addresses of the devices whose provider the agent does not change.
-    ``from_files``: the resource classes that provider.yaml files add, by provider.
-    ``allocations``: the allocations of devices, by provider; those of classes in ``from_files`` are left out.
-    ``in_use``: the providers with allocations of any class.
+    - ``offers``: what each provider should offer, by PCI address.
+    - ``observed``: the providers below the root with a name ``<node>_<suffix>``, by suffix.
+    - ``gone``: the observed providers that have the trait COMPUTE_MANAGED_PCI_DEVICE, but whose device is not offered
+      now, by suffix.
+    - ``frozen``: the PCI addresses of the devices whose provider the agent does not change.
+    - ``from_files``: the resource classes that provider.yaml files add, by provider uuid.
+    - ``allocations``: the allocations by provider uuid, without allocations of classes in ``from_files``.
+    - ``in_use``: the uuids of the providers with an allocation of any class.
     """
 
     offers: Mapping[str, Offer]

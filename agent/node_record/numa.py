@@ -1,8 +1,8 @@
-"""Compute the host's NUMA cells as guests may use them.
+"""Compute the host's NUMA cells: the CPUs, the memory and the huge pages that guests may use.
 
 Two rules are unexpected. Without ``cpu_dedicated_set``, guests can be pinned to the shared CPUs too, unless
 ``cpu_shared_set`` says that these CPUs are only for sharing. Huge pages that are reserved for the host do not lower the
-cell's memory; they only appear as ``reserved`` of their page size.
+cell's memory. The cell's list of page sizes shows them as ``reserved``.
 """
 
 from __future__ import annotations

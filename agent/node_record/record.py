@@ -39,7 +39,7 @@ def writes_records(settings: Settings, state: NovaState | None) -> bool:
 def used_by_the_books(
     snapshot: Snapshot, settings: Settings, root_uuid: str | None, view: ResourceView | None, taken: Occupied
 ) -> Usage | None:
-    """Return what the instances use, for the record and the report; None if nova's rows or libvirt were not read."""
+    """Return what instances use, for the compute node record and the report; None if nova or libvirt was not read."""
     state = snapshot.nova.value
     if state is None or view is None:
         return None
@@ -54,9 +54,10 @@ def _stored(state: NovaState, root_uuid: str | None) -> NodeRecord | None:
 def record_plan(
     snapshot: Snapshot, settings: Settings, subject: Subject, view: ResourceView | None, used: Usage | None
 ) -> Plan:
-    """Return the plan that creates or updates this host's own record so that it contains ``view`` and ``used``.
+    """Return the plan to create or update this host's compute node record in nova.
 
-    The plan is empty if the agent may not write the record.
+    ``view`` has the host's resources, and ``used`` what instances use of them. The plan is empty if the agent may not
+    write the record.
     """
     state, root_uuid, node = snapshot.nova.value, subject.root_uuid, subject.node
     if state is None or root_uuid is None or node is None or not writes_records(settings, state):

@@ -73,7 +73,7 @@ def uptime_text(view: ResourceView, taken_at: str) -> str | None:
 def _disk_gib(occupancies: Iterable[Occupancy], view: ResourceView, settings: Settings) -> int:
     """Return the used GiB of disk: ``reserved_host_disk_mb`` plus the disks of all flavors.
 
-    Nova adds each part to an integer column, which truncates the part. So each instance's swap is truncated separately.
+    Like nova, truncate ``reserved_host_disk_mb`` and each instance's swap to whole GiB before the addition.
     """
     promised = settings.reserved_host_disk_mib // 1024
     for one in occupancies:

@@ -15,9 +15,14 @@ from typing import ClassVar
 class Meaning(Enum):
     """What a colour means. The value is the name of the style in templates/style.css.
 
-    COUNTED: used as it should be. MOVING: used by a running move, or kept for the revert of a resize. WRONG: leaked, or
-    of an unknown owner. FOREIGN: used by something outside of the cloud. RESERVED: reserved amounts, block storage or
-    caches. LACKING: promised but not recorded. FREE: not in use. UNREAD: not known, because the source was not read.
+    - COUNTED: used as it should be.
+    - MOVING: used by a running move, or kept for the revert of a resize.
+    - WRONG: leaked, or of an unknown owner.
+    - FOREIGN: used by something outside of the cloud.
+    - RESERVED: reserved amounts, image caches, or volumes of the block storage service (Cinder).
+    - LACKING: promised but not recorded.
+    - FREE: not in use.
+    - UNREAD: not known, because the source was not read.
     """
 
     COUNTED = "counted"

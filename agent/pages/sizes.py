@@ -46,7 +46,7 @@ def beside_its_class(resource_class: str, amount: float) -> str:
 
 
 def with_class(resource_class: str, amount: float) -> str:
-    """Return an amount for a text that does not yet name the class: ``8 VCPU``, ``16 GiB RAM``, ``80 GiB disk``."""
+    """Return an amount together with the name of its class: ``8 VCPU``, ``16 GiB RAM``, ``80 GiB disk``."""
     name = _SIZES[resource_class][1] if resource_class in _SIZES else resource_class
     return f"{beside_its_class(resource_class, amount)} {name}"
 
@@ -62,11 +62,11 @@ def class_place(name: str) -> tuple[int, str]:
 
 
 def by_the_rule(text: str) -> str:
-    """Return the text of a finding with its sizes rewritten by RULE: ``16 GiB`` in place of ``16384 MiB``.
+    """Return a finding's text with sizes in readable units (see RULE): ``16 GiB`` in place of ``16384 MiB``.
 
-    If RULE would round a size, the text keeps the exact size beside the rounded size, because two sizes may differ by
-    only 1 MiB: ``4097 MiB (4 GiB)``. If the text has the same size in two units, ``120 GiB (128849018880 bytes)``, the
-    result has the size once.
+    A size that is not round keeps its exact text, followed by the rounded size: ``4097 MiB (4 GiB)``. Otherwise sizes
+    that differ by only 1 MiB would look equal. If the text has the same size in two units,
+    ``120 GiB (128849018880 bytes)``, the result has the size once.
     """
     converted = _IN_TEXT.sub(_converted, text).replace(" of MEMORY_MB", " RAM").replace(" of DISK_GB", " disk")
     return _TWICE.sub(lambda found: f"{found[1]} (" if found[2] == ", " else found[1], converted)

@@ -24,10 +24,10 @@ class BesideReader:
         self._readers: dict[str, TreeReader] = {}
 
     def read(self, view: PlacementView, uuids: Iterable[str]) -> PlacementView:
-        """Return ``view`` with its field ``beside`` filled.
+        """Add the agent's own providers outside this host's tree to ``view``, as its field ``beside``.
 
-        ``uuids`` are the agent's own providers. ``beside`` gets one tree for each of them that is not in the tree of
-        ``view``. All allocations are read, none come from the cache. Raises PlacementError; GenerationConflict if
+        ``uuids`` are the agent's own providers. ``beside`` gets one tree for each provider that ``view`` does not have
+        yet. All allocations are read from Placement, none from the cache. Raises PlacementError; GenerationConflict if
         providers were deleted during two attempts to read them.
         """
         missing = sorted(frozenset(uuids) - {provider.uuid for provider in view.providers})

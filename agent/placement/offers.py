@@ -2,17 +2,18 @@
 
 The audit has already read this host's tree; for that tree this module reads only the providers that share with it.
 
-For the whole cloud this module reads as little as the request needs. Three kinds of requests cover all providers at
-once: the providers with a requested trait; the providers in a requested aggregate; and the used amounts, which are in
-the summaries of allocation candidates for one unit of a class. Only the inventory takes one request per provider, and
-only for providers that have a requested class.
+For the whole cloud, this module sends few HTTP requests. One HTTP request is enough to find all providers with a
+requested trait, or all providers in a requested aggregate. The used amounts are in Placement's answer to a request for
+allocation candidates for one unit of a class. Only the inventory takes one HTTP request per provider, and only for
+providers that have a requested class.
 
-So the result for the whole cloud is incomplete: it does not contain all traits and aggregates of a provider. It
-contains only those that the request names, the aggregates of sharing providers, and the trait
-MISC_SHARES_VIA_AGGREGATE. Placement's summaries omit a tree without free capacity for one unit of the requested class.
-The agent reads the providers of such a tree one by one.
+So the result for the whole cloud is incomplete. Of each provider's traits and aggregates, it contains only those that
+the resource request names, the aggregates of sharing providers, and the trait MISC_SHARES_VIA_AGGREGATE.
 
-If there are too many providers, some trees are not read. The result names these trees but contains none of them.
+The allocation candidates omit a tree without free capacity for one unit of the requested class. This module reads the
+providers of such a tree one by one.
+
+If there are too many providers, this module does not read some trees. The result then only names these trees.
 """
 
 from __future__ import annotations

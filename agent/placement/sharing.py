@@ -33,7 +33,7 @@ MOST_SHARED = 100_000
 
 
 class SharingReader:
-    """Reads sharing providers, with a part (window) of their consumers at a time. Not thread-safe."""
+    """Reads the sharing providers. Each read covers only some of their consumers (see ``window``). Not thread-safe."""
 
     def __init__(self, client: PlacementClient) -> None:
         self._client = client

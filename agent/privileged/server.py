@@ -32,7 +32,7 @@ PROGRAM = "stocktake-probe"
 STARTED = time.monotonic()
 #: The seconds within which a caller must send its request line.
 ASKING_S = 10.0
-#: The seconds that the process has after the request's deadline to write its answer.
+#: When the request's deadline is over, the process has this many seconds to write its answer.
 ANSWERING_S = 1.0
 OK, BAD_USE = 0, 127
 
@@ -97,8 +97,8 @@ def _answer(connection: socket.socket, files: Sequence[str], folders: Sequence[s
     # the kernel would reset the connection, and the caller would never see why it was refused. The line is parsed only
     # after the check.
     line = _request_line(connection)
-    # Set SIGALRM to the longest deadline, because the request's own deadline is not known yet. ASKING_S would be too
-    # short: on a busy host, reading the configuration may take longer.
+    # SIGALRM gets the longest deadline for now. The request's own deadline is known only after the configuration has
+    # been read, which may take long on a busy host.
     signal.setitimer(signal.ITIMER_REAL, LONGEST_DEADLINE_S)
     from agent.privileged.configuration import configured
 

@@ -1,4 +1,7 @@
-"""Carry out a request's verb: run a command, or read the data directly; all arguments come from the configuration."""
+"""Carry out the operation (verb) that a request names: run a command, or read the host's data without a command.
+
+All arguments come from the configuration, none from the request.
+"""
 
 from __future__ import annotations
 

@@ -46,7 +46,10 @@ Unread = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """The sum of a book's amounts with the same ``reason``, and the keys of the consumers that have these amounts."""
+    """The sum of the amounts that consumers take for the same ``reason``, such as ``instance``.
+
+    ``consumers``: the keys of these consumers.
+    """
 
     reason: str
     amount: int
@@ -273,9 +276,9 @@ def unread(report: AuditReport) -> tuple[str, ...]:
 
 
 def unread_books(report: AuditReport, *resource_classes: str) -> Unread:
-    """Return the sources that could not be read, for each book that is unknown or incomplete for these classes.
+    """Return the unreadable sources of each book (one system's list of amounts) that lacks amounts of these classes.
 
-    In such a book, "no amount" does not mean 0: the source that could not be read may have an amount of the consumer.
+    If such a book has no amount for a consumer, the amount need not be 0: an unreadable source may have one.
     """
     missing = {book: _missing(book, report, resource_classes) for book in BOOKS}
     return {book: sources for book, sources in missing.items() if sources}

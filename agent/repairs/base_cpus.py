@@ -22,10 +22,11 @@ _PINNED = frozenset({"dedicated", "mixed"})
 
 
 def cpus_unclear(scene: Scene, instance: Instance, rows: Iterable[Row]) -> str | None:
-    """Return why the instance's ledger rows may name the wrong CPU class; None if the class is confirmed.
+    """Return why it is not certain whether the instance uses VCPU or PCPU; None if it is certain.
 
-    Nova's NUMA cells of the instance must confirm the class. In role companion, the provider's inventory must confirm
-    that the host has dedicated CPUs or has none. ``guest_differs`` checks libvirt too.
+    nova's flavor and nova's NUMA topology of the instance must agree. In role companion, the root provider must have
+    PCPU if the agent's option cpu_dedicated_set is set, and must not have PCPU otherwise. ``guest_differs`` checks
+    libvirt too.
     """
     promised = {row.resource_class for row in rows if row.promised}
     if not _CPUS & promised:

@@ -25,7 +25,7 @@ TraitFamily = Callable[[Snapshot, Settings], Wish]
 
 
 def known(names: Iterable[str]) -> frozenset[str]:
-    """Return the names of standard traits. Placement refuses other names, and nova-compute omits them."""
+    """Return those ``names`` that are standard traits. Placement refuses other names, and nova-compute omits them."""
     return frozenset(names) & STANDARD
 
 

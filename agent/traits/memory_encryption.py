@@ -41,7 +41,10 @@ class EncryptionModel:
 
 
 def models(host: HostFacts, settings: Settings) -> tuple[EncryptionModel, ...]:
-    """Return all four kinds of encryption. An unknown number is 0 here, so check ``unknown_because`` first."""
+    """Return all four kinds of encryption, each with the number of guests that can use it at the same time.
+
+    A number that is unknown is 0 here, so check ``unknown_because`` first.
+    """
     limits = _limits(host)
     most, most_es = (limits.max_guests, limits.max_es_guests) if limits else (0, 0)
     return (

@@ -1,9 +1,9 @@
-"""Find the trees that fit, but that Placement may not offer because of one of two defects of Placement or its database.
+"""Find the trees that fit, but that Placement may leave out because of a defect of Placement or its database.
 
-First, MySQL and MariaDB store an allocation ratio in single precision and multiply with that value. With such a ratio,
-5 × 1.4 is less than 7, so Placement refuses the seventh unit (measured with Placement 16.0.0 and MariaDB 10.11). The
-API does not show which database Placement uses. The second defect is described at ``is_kept_for_one_tree``.
-Pure: no I/O.
+There are two such defects. First, MySQL and MariaDB store an allocation ratio in single precision, so the stored ratio
+may be a little too small. For example, 5 × 1.4 is then less than 7, and Placement refuses the seventh unit (measured
+with Placement 16.0.0 and MariaDB 10.11). The API does not show which database Placement uses. The second defect is
+described at ``is_kept_for_one_tree``. Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ def _with_single_ratios(offered: OfferedProvider) -> OfferedProvider:
 def is_kept_for_one_tree(slots: tuple[Slot, ...], tree: OfferedTree) -> bool:
     """Whether only sharing providers satisfy the unnumbered group, and the request has other groups too.
 
-    If so, Placement may offer only one of the trees that fit. The candidates of the unnumbered group then contain only
-    sharing providers, so they are equal in all trees. Placement keeps only one of several equal candidates, before it
-    checks the other groups.
+    If so, Placement may offer only one of the trees that fit. In all these trees, the unnumbered group gets the same
+    sharing providers. Placement takes the trees for duplicates and drops all but one. The other groups, in which the
+    trees differ, are combined only later.
     """
     unnumbered = [slot for slot in slots if not slot.is_granular]
     return 0 < len(unnumbered) < len(slots) and not any(tree.owns(o) for slot in unnumbered for o in slot.domain)

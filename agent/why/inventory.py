@@ -93,7 +93,7 @@ def _remedies(refusal: Refusal, inventory: Inventory, used: int) -> Iterator[Rem
 
 
 def _amounts_to_ask(refusal: Refusal, inventory: Inventory, used: int) -> Iterator[int]:
-    """Yield the nearest amounts below and above the requested amount that this inventory would grant now."""
+    """Yield amounts that this inventory would grant now: the nearest below and above the requested amount."""
     most = most_to_ask(inventory, used)
     if most is None:
         return
@@ -118,7 +118,7 @@ def _two_changes(refusal: Refusal, inventory: Inventory, used: int) -> str:
     less = Remedy(kind=RemedyKind.ASK, resource_class=refusal.resource_class, number=amount)
     short = with_class(refusal.resource_class, amount - left(inventory, used))
     ask, name = _change_words(less, refusal, inventory), refusal.offered.provider.name
-    return f"{ask}, and free {short} on {name}: neither change alone is enough"
+    return f"{ask}, and free up {short} on {name}: neither change alone is enough"
 
 
 def _capacity_remedies(refusal: Refusal, inventory: Inventory, used: int) -> Iterator[Remedy]:
@@ -158,7 +158,7 @@ def _most_reserved(inventory: Inventory, needed: int) -> int | None:
 def _change_words(remedy: Remedy, refusal: Refusal, inventory: Inventory) -> str:
     number, resource_class, name = remedy.number, refusal.resource_class, refusal.offered.provider.name
     if remedy.kind is RemedyKind.FREE:
-        return f"free {with_class(resource_class, int(number or 0))} on {name}"
+        return f"free up {with_class(resource_class, int(number or 0))} on {name}"
     if remedy.kind is RemedyKind.RATIO:
         return f"raise {_RATIO_OPTIONS[resource_class]} to at least {number:.10g}"
     if remedy.kind is RemedyKind.RESERVED:
@@ -171,8 +171,8 @@ def _change_words(remedy: Remedy, refusal: Refusal, inventory: Inventory) -> str
 
 def _if_own(resource_class: str) -> str:
     """Return the text in brackets after "lower the reserved amount": the nova option, if any, and a warning."""
-    # The warning is necessary because the agent itself adds a part to ``reserved``: what guests and volumes unknown to
-    # nova use. A lower option does not remove this part.
+    # The warning is necessary, because the option sets only a part of ``reserved``. The agent adds what unknown
+    # guests and volumes use. A lower option does not remove the agent's part.
     option = _RESERVED_OPTIONS.get(resource_class)
     named = f"option {option}; " if option else ""
     return (

@@ -99,7 +99,7 @@ def _sum_of(problem: Problem, resource_class: str) -> Obstacle:
     alone = givers[0].provider if len(givers) == 1 else None
     is_of_unit = total < asked <= sum(_left(offered, resource_class) for offered in givers)
     remedies = tuple(_free(givers, resource_class, asked)) if alone and not is_of_unit else ()
-    ways = [f"free {with_class(resource_class, int(r.number or 0))} on {givers[0].provider.name}" for r in remedies]
+    ways = [f"free up {with_class(resource_class, int(r.number or 0))} on {givers[0].provider.name}" for r in remedies]
     ways.append(
         f"ask for at most {with_class(resource_class, total)} in all groups together"
         if asked > total

@@ -30,7 +30,7 @@ UNDECIDED, UP, AWAY = "undecided", "up", "away"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellParts:
-    """The parts for watching one cell. ``expected`` is None if the operator wants no list of this cell's hosts.
+    """The objects that a WatchedCell uses. ``expected`` lists the hosts that should send messages; None: no such list.
 
     ``told`` is called with a sentence when the broker becomes unreachable, and when it is reachable again.
     """

@@ -59,9 +59,10 @@ class Watched:
         self.close()
 
     def connect(self, timeout_s: float) -> None:
-        """Connect to all brokers, and start to read the lists; return when each broker has accepted or refused.
+        """Connect to the brokers of all cells, and start to read the lists of expected hosts.
 
-        Raises SourceUnavailable with all errors if no broker has accepted the connection.
+        Wait until each broker has accepted or refused the connection, but at most ``timeout_s`` seconds for all. Raises
+        SourceUnavailable with all errors if no broker has accepted the connection.
         """
         for cell in self.cells:
             cell.start()

@@ -21,9 +21,9 @@ from agent.config.options import placement
 class AuthOptions:
     """The options that the auth plugin reads.
 
-    ``options``: pairs of a group and an option: ``auth_type``, and the options of the plugin that it names.
-    ``unchecked``: the group in which the agent accepts any option name, because ``auth_type`` is unset or names no
-    installed plugin, so the plugin's option names are not known.
+    ``options`` are pairs of a group and an option: first the option ``auth_type``, then the plugin's own options.
+    ``unchecked`` is the group in which the agent accepts any option name. There, ``auth_type`` is unset or
+    names no installed plugin, so the plugin's option names are not known.
     """
 
     options: tuple[tuple[str, cfg.Opt], ...]

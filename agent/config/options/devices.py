@@ -65,7 +65,10 @@ def type_opts(type_id: str) -> list[cfg.Opt]:
 
 
 def mdev_types(loaded: Loaded) -> tuple[MdevTypeChoice, ...]:
-    """Return the mdev types that apply, in configured order. Raises ConfigError if a device is named twice."""
+    """Return the configured mdev types in order, without the types that the agent ignores (see ``mdev_notices``).
+
+    Raises ConfigError if a device is named twice.
+    """
     refuse(_problems(loaded))
     dropped = _without_addresses(loaded)[1:]
     return tuple(_choice(loaded, name) for name in _enabled(loaded) if name not in dropped)

@@ -1,6 +1,6 @@
 """[healthcheck]: where the daemon answers health checks.
 
-The agent does not read this group from nova.conf, because nova.conf is for nova-compute.
+The agent reads this group only from its own configuration files, not from nova.conf.
 """
 
 from __future__ import annotations

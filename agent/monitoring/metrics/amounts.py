@@ -61,9 +61,8 @@ def differs(report: AuditReport, before: Samples) -> Samples | None:
     found: dict[tuple[str, ...], float | None] = {}
     kept = {sample.labels: sample.value for sample in before.get("resource_differs", ())}
     rows = [(row, shown) for row in report.inventory if (shown := row.wanted or row.recorded) is not None]
-    # All child providers of the host share one value for each class. If one of their inventories is undecided, this
-    # value must stay as in the earlier audit. The loop handles undecided inventories last, so that the earlier value
-    # overwrites the value of the decided inventories.
+    # The metric has one value per class for all child providers together. If the inventory of one child is not decided,
+    # the metric keeps its value of the earlier audit. The loop visits such a child last, so the earlier value wins.
     for row, shown in sorted(rows, key=lambda pair: not pair[0].is_decided):
         labels = (_hostname(report), _kind(report, row), shown.resource_class)
         is_other = row.wanted is not None and row.wanted != row.recorded
@@ -104,14 +103,14 @@ def book(report: AuditReport, name: str, before: Samples) -> Samples | None:
 
     Held amounts lack a class if no source shows its use, for example DISK_GB if the guests' disks are files.
     """
-    # Without a cloud ([state] source = none), the promised amounts come from libvirt's guests.
+    # With [state] source = none, the agent computes the promised amounts from libvirt's guests instead of nova's rows.
     without_cloud = name == "promised" and report.nova_versions is None
     if not was_read(report, BOOKS[name]) or (without_cloud and not was_read(report, LIBVIRT)):
         return None
     rows = list(_in_tree(report))
     if name == "held":
-        # ``seen`` has the classes whose use a source reports. A row with the verdict RESERVED does not count, because
-        # its amount comes from the configuration, not from a source.
+        # ``seen``: the classes for which libvirt or the storage reports used amounts. RESERVED rows are left out,
+        # because the configuration says their amounts.
         seen = {row.resource_class for row in rows if row.held is not None and row.verdict is not Verdict.RESERVED}
         rows = [row for row in rows if row.resource_class in seen | _OF_GUESTS]
     sums: dict[str, float] = defaultdict(float)

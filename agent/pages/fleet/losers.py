@@ -41,10 +41,10 @@ _WORDS = frozenset({"host", "state", _FIRST_SEEN, _BEGAN_HEADING})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Loss:
-    """What one of the two tables shows: either the amounts that are sold twice, or the amounts that are wasted.
+    """One of two tables: amounts that are sold twice (in use, but Placement offers them), or amounts that are wasted.
 
-    ``name``: "sold twice" or "wasted". ``codes``: the codes of the findings about such amounts. The function ``of``
-    returns a host's amounts by class. The function ``is_known`` returns whether a host's message has these amounts.
+    ``name``: "sold twice" or "wasted". ``codes``: the codes of the findings about such amounts. ``of`` returns a host's
+    amounts by class. ``is_known`` returns whether the last message of the host's agent has these amounts.
     """
 
     id: str

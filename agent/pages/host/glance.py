@@ -19,7 +19,7 @@ from agent.pages.tables import NOT_KNOWN, cut, was_unread
 from agent.pages.times import in_table, utc, with_age
 from agent.render.reading_order import names_of
 
-#: The verdict shows at most this many causes; the section of the findings has the others.
+#: The maximum number of causes in the section Verdict. The section Findings shows the others.
 MOST_ROWS = 12
 _COLUMNS = (
     "severity", "finding", "about", "amounts", "began (UTC)", "first seen (UTC)", "known", "first command",

@@ -49,7 +49,7 @@ class Store:
 
 
 def stores_of(rows: tuple[StorageRow, ...]) -> tuple[Store, ...]:
-    """Return the stores that the rows describe, sorted by name.
+    """Return the stores (file systems and volume groups) whose bytes the rows list, sorted by name.
 
     A kind of owner that this version of the program does not know counts as ``unknown``.
     """
@@ -63,7 +63,7 @@ def stores_of(rows: tuple[StorageRow, ...]) -> tuple[Store, ...]:
 
 
 def meaning_of(kind: str) -> Meaning:
-    """Return the Meaning (colour) of a kind of owner."""
+    """Return the colour in which the page shows the bytes of this kind of owner."""
     return _MEANINGS.get(kind, Meaning.WRONG)
 
 

@@ -54,11 +54,13 @@ def client_from_conf(
     unanswered_at_most_s: float = math.inf,
     watch: Watch = unwatched,
 ) -> PlacementClient:
-    """Return a client configured by the option group ``group``. Tests pass ``transport`` to inject faults.
+    """Return a client with the options of the group ``group``. Tests pass ``transport`` to inject faults.
 
-    ``pause_at_most_s`` is an upper limit for the option ``longest_pause``: the user of a command should not wait long.
-    ``wait`` is the function that sleeps during a pause; it may return early. Once requests without an answer have taken
-    ``unanswered_at_most_s`` seconds in all, the client sends no more requests. ``watch``: see PacedSession.
+    The client pauses before each read, to spare Placement. ``pause_at_most_s`` is an upper limit for such a pause,
+    besides the option ``longest_pause``: commands have a low limit, because their users wait. ``wait`` is the function
+    that sleeps during a pause; it may return early. Once requests without an answer have taken ``unanswered_at_most_s``
+    seconds in all, the client sends no more requests. ``watch`` returns a context manager, which is active while a
+    request waits for its answer.
 
     The caller must have registered the group's options (agent/config/options/placement.py); this function registers
     the auth plugin's own options and sends no request. Raises ConfigError naming the option that is missing or wrong.

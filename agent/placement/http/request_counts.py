@@ -36,7 +36,7 @@ class RequestCounts:
         return replace(counted, writes=self.writes.plus(duration_s))
 
     def paused(self, seconds: float) -> RequestCounts:
-        """Return the counts with one more pause."""
+        """Return the counts with ``seconds`` added to ``paused_s``, the sum of all pauses."""
         return replace(self, paused_s=self.paused_s + seconds)
 
 

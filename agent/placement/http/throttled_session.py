@@ -34,7 +34,7 @@ Watch = Callable[[str, float], AbstractContextManager[object]]
 
 
 def unwatched(_server: str, _at_most_s: float) -> AbstractContextManager[object]:
-    """Return a context that does nothing, for a client whose waits are not watched."""
+    """Return a context manager that does nothing while a request waits for its answer. This is the default."""
     return nullcontext()
 
 

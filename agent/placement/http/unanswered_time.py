@@ -1,7 +1,7 @@
-"""Limit how long a command waits for a server that does not answer, over all of its requests together.
+"""Limit the total time that a command's requests wait for a server that does not answer.
 
-The daemon asks again in every audit. An operator waits for a command: once its requests without an answer have used up
-the limit, the command sends no further request.
+Once the limit is used up, the command sends no further request, because an operator waits for the command. The daemon
+has no such limit: it tries again in every audit.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class DeviceListing:
         try:
             return self._read(connection, named)
         except BaseException:
-            # libvirt reports a change only once, so keep the names for the next successful read.
+            # libvirt reports a changed device only once. This read failed, so the next read needs the names again.
             with self._lock:
                 self._changed |= named
             raise

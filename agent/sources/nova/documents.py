@@ -126,7 +126,7 @@ class Cells:
 def flavors_from_document(text: str, where: str) -> tuple[Flavor, Flavor | None, Flavor | None]:
     """Return the current, old and new flavor in ``instance_extra.flavor``.
 
-    Raises SourceInconsistent, whose message begins with ``where``.
+    Raises SourceInconsistent if ``text`` cannot be parsed; the error's message begins with ``where``.
     """
     return _parsed(_flavors, text, where)
 
@@ -134,13 +134,16 @@ def flavors_from_document(text: str, where: str) -> tuple[Flavor, Flavor | None,
 def numa_from_document(text: str, where: str) -> tuple[InstanceCell, ...]:
     """Return the NUMA cells of ``instance_extra.numa_topology``, sorted by id.
 
-    Raises SourceInconsistent, whose message begins with ``where``.
+    Raises SourceInconsistent if ``text`` cannot be parsed; the error's message begins with ``where``.
     """
     return _parsed(_numa, text, where)
 
 
 def context_from_document(text: str, where: str) -> MigrationContext:
-    """Return nova's migration context in ``instance_extra``. Raises SourceInconsistent, naming ``where``."""
+    """Return nova's migration context in ``instance_extra``.
+
+    Raises SourceInconsistent if ``text`` cannot be parsed; the error's message begins with ``where``.
+    """
     return _parsed(_context, text, where)
 
 

@@ -42,9 +42,10 @@ class _Folder:
 
 
 def walk(root: str, cache_path: str, disks: frozenset[str]) -> tuple[StoredFile, ...]:
-    """Return the rows for ``root`` and everything below it, sorted by path. Raises OSError if ``root`` is unreadable.
+    """Return the paths below the folder ``root`` with the bytes that they occupy, as rows sorted by path.
 
-    ``disks`` are the paths of guests' disks. The walk skips entries that vanish and folders that it may not list.
+    ``root`` itself has a row too. ``disks`` are the paths of guests' disks. The walk skips entries that vanish and
+    folders that it may not list. Raises OSError if ``root`` is unreadable.
     """
     status = os.stat(root)
     taken = {root: taken_bytes(status)}

@@ -84,7 +84,7 @@ def _uuid(path: str, descriptor: int, kind: str, device: str) -> str | None:
 
 
 def _of_kernel(path: str, descriptor: int) -> str | None:
-    """Return the UUID that the kernel (Linux 6.9 or newer) reports.
+    """Return the UUID of the file system as the kernel (Linux 6.9 or newer) reports it.
 
     The function opens the path again, because ``descriptor`` is an O_PATH descriptor, which allows no ioctl.
     """
@@ -102,7 +102,7 @@ def _of_kernel(path: str, descriptor: int) -> str | None:
 
 
 def _of_udev(descriptor: int) -> str | None:
-    """Return the UUID from udev's link in /dev/disk/by-uuid, or else from udev's file about the device."""
+    """Return the file system's UUID from udev's link in /dev/disk/by-uuid, else from udev's file about the device."""
     device = os.fstat(descriptor).st_dev
     linked = next((name for name in _names(BY_UUID) if _device_number(BY_UUID / name) == device), None)
     return linked or _of_udev_data(UDEV_DATA / f"b{os.major(device)}:{os.minor(device)}")

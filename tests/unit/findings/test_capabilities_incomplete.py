@@ -41,7 +41,11 @@ PARTS = {
     "host CPU features": (Part.HOST_FEATURES, "", "HW_CPU_X86_*"),
     "guests": (Part.GUESTS, "", "COMPUTE_STORAGE_BUS_*"),
     "domain capabilities": (Part.DOMAIN, "", "the providers of memory encryption"),
-    "domain capabilities of x86_64 q35": (Part.MACHINE, "x86_64 q35", "(unless another machine type has them)"),
+    "domain capabilities of x86_64 q35": (
+        Part.MACHINE,
+        "x86_64 q35",
+        "(except those that another machine type supports)",
+    ),
     "hypervisor version": (Part.VERSION, "", "COMPUTE_STORAGE_VIRTIO_FS"),
     "features of CPU model Westmere": (Part.MODEL_FEATURES, "Westmere", "HW_CPU_X86_*"),
 }

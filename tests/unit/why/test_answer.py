@@ -96,7 +96,7 @@ def test_freeing_capacity_is_not_advised_if_the_request_exceeds_max_unit():
 def test_the_advice_is_to_ask_for_less_and_to_free_capacity_if_both_are_needed():
     cpus = stock("VCPU", 48, min_unit=4, max_unit=48, allocation_ratio=4.0)
     unit, room = asked([of("host", cpus, used=(("VCPU", 190),))], group(VCPU=64)).obstacles
-    both = "ask for at most 48 VCPU in one request{}, and free 46 VCPU on host: neither change alone is enough"
+    both = "ask for at most 48 VCPU in one request{}, and free up 46 VCPU on host: neither change alone is enough"
     assert unit.change == both.format(" (max_unit is the number of CPUs; a higher ratio does not raise it)")
     assert (room.change, unit.remedies, room.remedies) == (both.format(""), (), ())
 
@@ -279,7 +279,7 @@ def test_freeing_capacity_is_not_advised_if_the_sum_of_groups_exceeds_max_unit()
     assert obstacle.remedies == ()
     wide = of("host", stock("VCPU", 4, max_unit=5, allocation_ratio=4.0), used=(("VCPU", 12),))
     [obstacle] = asked([wide], group("1", VCPU=3), group("2", VCPU=2), group_policy="none").obstacles
-    assert obstacle.change == "free 1 VCPU on host, or ask for at most 4 VCPU in all groups together"
+    assert obstacle.change == "free up 1 VCPU on host, or ask for at most 4 VCPU in all groups together"
 
 
 def test_the_unnumbered_and_granular_groups_share_the_capacity_of_a_provider():
