@@ -1,14 +1,14 @@
 """Decide who owns each volume of the volume groups, and how many bytes of the group each owner takes.
 
 The volume's name decides first, then the guest that uses the volume. If neither decides, the volume may be a part of
-another volume: a snapshot is a part of its origin, and a leg of a mirror is a part of the mirror. The bytes of a part
-are counted with the other volume. The result has one row for each volume: the row of a part has 0 bytes, and the sum of
-all rows is the space taken from the groups.
+another volume. A snapshot is a part of its origin, a leg of a mirror is a part of the mirror, and a thin volume is a
+part of its pool. The bytes of a part are counted with the other volume. The result has one row for each volume: the row
+of a part has 0 bytes, and the sum of all rows is the space taken from the groups.
 
-A thin pool with an instance's disk is not counted as one volume. Each volume in the pool gets its virtual size as its
-row's bytes, or a share of the pool if the sizes exceed the pool. The bytes that guests have written do not matter: they
-change all the time, but ``reserved`` in Placement must not change that often. The other bytes of the pool are in the
-pool's own row: the space that guests can still get, and the space that the pool itself needs.
+A thin pool with an instance's disk is an exception: its bytes are split among its volumes. Each volume gets its virtual
+size, or a share of the pool if the sizes exceed the pool. The bytes that guests have written do not matter: they change
+all the time, but ``reserved`` in Placement must not change that often. The other bytes of the pool are in the pool's
+own row: the space that guests can still get, and the space that the pool itself needs.
 """
 
 from __future__ import annotations

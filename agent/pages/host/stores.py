@@ -49,7 +49,7 @@ class Store:
 
 
 def stores_of(rows: tuple[StorageRow, ...]) -> tuple[Store, ...]:
-    """Return the stores (file systems and volume groups) whose bytes the rows list, sorted by name.
+    """Return the stores (file systems, volume groups, Ceph pools) whose bytes the rows list, sorted by name.
 
     A kind of owner that this version of the program does not know counts as ``unknown``.
     """
