@@ -4,8 +4,8 @@ The state directory contains ``compute_id`` (identity.py), findings.json (histor
 journal.jsonl (journal.py). The run directory contains the last report (reports.py). lock.py lets only one process write
 at a time.
 
-Begin with atomic.py, which every other writer uses, then read journal.py. own_folder.py tells
-temporary errors of a folder from errors that an operator must repair.
+Begin with atomic.py, which every other writer uses, then read journal.py. own_folder.py tells temporary errors
+of a folder from errors that an operator must repair.
 
 Not here: configuration files (agent/config/), guests' disk files and storage (agent/sources/), and decisions about the
 contents of the files, such as what to undo (agent/healing/) or whether a store is the right one (agent/resources/).

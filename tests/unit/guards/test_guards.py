@@ -158,7 +158,7 @@ WRONG: list[tuple[str, str, Callable[[GuardedFinding], GuardedFinding]]] = [
     ),
     ("one-change", "already changes the consumer", lambda c: chosen(many(100, c), "gone")),
     ("record-unmoved", "was not read", lambda c: with_scene(c, records=())),
-    ("record-unmoved", "a provider of this host has changed after this audit", lambda c: with_scene(c, has_moved=True)),
+    ("record-unmoved", "a provider of this host has changed since this audit", lambda c: with_scene(c, has_moved=True)),
     ("record-unmoved", "the consumer's generation is 2 now; the audit read 1", lambda c: moved_on(c, generation=2)),
     (
         "record-unmoved",

@@ -118,7 +118,7 @@ WRONG: list[tuple[str, str, Callable[[GuardedFinding], GuardedFinding]]] = [
         lambda c: with_scene(c, persisted=Identity(uuid=facts.uuid("x"), origin="/var/lib/x")),
     ),
     ("record-unmoved", "was not read", lambda c: with_scene(c, records=c.scene.records[:1])),
-    ("record-unmoved", "a provider of this host has changed after this audit", lambda c: with_scene(c, has_moved=True)),
+    ("record-unmoved", "a provider of this host has changed since this audit", lambda c: with_scene(c, has_moved=True)),
     ("record-unmoved", "the consumer's generation is 2 now; the audit read 1", lambda c: read_as(c, generation=2)),
     (
         "record-unmoved",
