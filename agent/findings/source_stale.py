@@ -27,7 +27,8 @@ _REMEDIES = (
     inspect("see whether nova-conductor and the other nova services are up", openstack("compute", "service", "list")),
     inspect("see whether this host's clock is right", line("chronyc", "tracking")),
     inspect(
-        "check whether the agent reads nova's database from a replica, and whether the replica's replication lags or stopped"
+        "check whether the agent reads nova's database from a replica, and whether the replica's replication lags or "
+        "stopped"
     ),
     wait("the agent reads the source again in each audit"),
 )
