@@ -222,7 +222,7 @@ def test_a_consumer_on_two_hosts_is_repaired_on_the_host_without_the_instance():
     assert not what[fleet.name(40)].startswith("this host is not at fault")
     assert figure(page, "Hosts").lines[1].startswith("1 of the hosts with an error is not at fault")
     assert "not in the sum: 1 consumer has 4 VCPU on a second host" in figure(page, "Wasted").lines[0]
-    assert "Free after heal does not yet contain 4 VCPU that 1 consumer has on a second host." in rendered(page)
+    assert "What is free after heal does not yet contain 4 VCPU that 1 consumer has on a second host." in rendered(page)
 
 
 def test_the_fleet_page_lists_findings_that_end_with_the_repair_of_their_cause():
