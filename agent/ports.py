@@ -126,7 +126,7 @@ class ProviderNames(Protocol):
     """Finds providers by name and renames them; only ``adopt`` and its ``undo`` use this."""
 
     def holder(self, name: str) -> Provider | None:
-        """Return the provider with this name, without inventories and traits, or None. Raises PlacementError."""
+        """Return the provider with this name, or None; do not read inventories and traits. Raises PlacementError."""
         ...
 
     def name_of(self, uuid: str) -> str | None:

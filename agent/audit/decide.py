@@ -107,8 +107,8 @@ def decide(
     seen = _facts(snapshot, settings, subject, found, tree)
     silent_for_s = max(0, reads.at - quiet.since) if quiet else 0
     compute = _rival(seen, None, silent_for_s)
-    # While a running nova-compute owns the provider, the agent writes nothing, so nova-compute's values stay there. Do
-    # not call ``judged`` then: each audit would count these values again as a change by another writer (a strike).
+    # ``judged`` counts audits in which another program changed the agent's inventory. Skip ``judged`` while a running
+    # nova-compute owns the provider: the agent then writes nothing, and each audit would count the same change again.
     judgement = written
     if compute is None and tree is not None and seen.view is not None:
         judgement = judged(written, seen.view.root, tree.root)

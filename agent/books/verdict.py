@@ -188,8 +188,8 @@ def _uninvited(known: Known, instance: Instance | None) -> Verdict:
         return Verdict.SETTLING
     if not _is_of_this_host(known, instance):
         return Verdict.SETTLING if just_changed else Verdict.GUEST_UNKNOWN
-    # nova's row of the instance names this host, but nova promised the instance nothing on this node. The row may name
-    # another node of this host. So the guest may be expected, and the verdict is not GUEST_UNKNOWN.
+    # nova's row of the instance names this host, perhaps with another compute node. So the guest may belong here, and
+    # the verdict is not GUEST_UNKNOWN.
     return Verdict.UNKNOWN if instance.task_state is None else Verdict.SETTLING
 
 
@@ -231,18 +231,18 @@ def _is_under_way(known: Known, item: ConsumerClass) -> bool:
 
 
 def _of_no_instance(known: Known, item: ConsumerClass) -> Verdict:
-    """Return the verdict about a consumer for which no instance's row was found; its consumer type decides.
+    """Return the verdict about a consumer for which this audit found no row of an instance. The consumer type decides.
 
-    The consumer may be a migration whose row was read. A foreign key of nova's database ensures that the migration's
-    instance has a row too. So the instance exists although its row was not read, and the instance may be on this host.
+    Do not call a migration's allocation leaked here. nova's database has no migration without its instance, so the
+    instance exists and may be on this host.
     """
     record = known.records.get(item.consumer)
     if record is None:
         return Verdict.UNKNOWN
     if record.consumer_type is None or record.consumer_type in _TYPES_OF_NOVA:
         return Verdict.CONSUMER_UNKNOWN
-    # A consumer with OWN_TYPE is one that the agent created for another root provider. UNMANAGED is enough here,
-    # because the finding companion-leftover reports the consumer.
+    # The agent itself created the consumers of OWN_TYPE, in this case for another root provider. The finding
+    # companion-leftover reports them, so they need no verdict of their own.
     return Verdict.UNMANAGED if record.consumer_type == OWN_TYPE else Verdict.OTHER_SERVICE
 
 

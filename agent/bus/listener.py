@@ -99,7 +99,7 @@ class FleetListener:
         return self._refused is not None
 
     def listen(self) -> None:
-        """Start the server; return when it receives messages. Raises SourceUnavailable if the server does not start."""
+        """Start the server; return once it is ready to receive. Raises SourceUnavailable if the server cannot start."""
         threading.Thread(target=self._start, name="bus-listener", daemon=True).start()
         if not self._up.wait(DOUBT_S):
             self._find_out()

@@ -207,10 +207,9 @@ def event_name(record: stdlib.LogRecord) -> str:
 
 
 def _set_library_levels(conf: cfg.ConfigOpts, loaded: Loaded) -> None:
-    """Silence the libraries, unless ``debug`` is set: then the libraries have oslo.log's default levels.
+    """Silence the libraries. If ``debug`` is set, leave the libraries at oslo.log's default levels instead.
 
-    oslo.log has already set the levels in default_log_levels. If the operator's own file sets that option, the loggers
-    that the option names keep their levels.
+    If the operator's file sets ``default_log_levels``, the loggers in that list keep the operator's levels.
     """
     listed = {pair.partition("=")[0] for pair in conf.default_log_levels}
     named = listed if loaded.origin("DEFAULT", "default_log_levels") != DEFAULT_ORIGIN else set()

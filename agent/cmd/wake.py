@@ -10,7 +10,7 @@ from agent.healing.attempt import WriteAttempt
 from agent.host_files.agent_lock import wake
 from agent.host_files.journal import Result
 
-# A write with the outcome UNKNOWN may have changed something: the daemon's audit shows whether something changed.
+# Wake the daemon also after a write with the outcome UNKNOWN: such a write may have changed something.
 _CHANGED = frozenset({Result.DONE, Result.UNKNOWN})
 
 

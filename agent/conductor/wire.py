@@ -66,12 +66,11 @@ bare_instance_row = functools.partial(_row, "instances")
 def instance_row(fields: Fields) -> Row:
     """Return a row of ``instances`` joined with its ``instance_extra`` columns, as CellRows (nova/rows.py) expects it.
 
-    If the instance has no row in ``instance_extra``, or no flavor there, nova omits ``flavor``. The columns
-    ``extra_id``, ``extra_deleted`` and ``flavor`` are then None.
+    ``fields`` are the fields of nova-conductor's Instance object. nova omits the field ``flavor`` if ``instance_extra``
+    has no flavor. The columns ``extra_id``, ``extra_deleted`` and ``flavor`` are then None.
 
-    If the object lacks a field in ``_DECISIVE``, the instance is unreadable, because a missing field must not count as
-    NULL. The result is then the row of ``unread_instance_row``. Raises SourceInconsistent if a value cannot be written
-    as JSON.
+    In the fields in ``_DECISIVE``, NULL has a meaning. So if such a field is missing, return the row of an unreadable
+    instance (``unread_instance_row``). Raises SourceInconsistent if a value cannot be written as JSON.
     """
     if lacking := [name for name in _DECISIVE if name not in fields]:
         return unread_instance_row(fields, f"the Instance lacks {', '.join(lacking)}")

@@ -47,7 +47,7 @@ URIS = {"kvm": "qemu:///system", "qemu": "qemu:///system", "lxc": "lxc:///system
 
 
 def check_settings(loaded: Loaded) -> None:
-    """Raise ConfigError with every problem of the options that ``settings_from`` reads."""
+    """Check the options that ``settings_from`` reads. Raises one ConfigError with all problems, if there are any."""
     refuse(problems_of(loaded, SETTINGS_READERS))
 
 

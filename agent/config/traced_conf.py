@@ -41,9 +41,8 @@ class Blank(NamedTuple):
 class TracedConf(cfg.ConfigOpts):
     """A ConfigOpts that also knows the file of each value.
 
-    oslo.config's ``get_location`` names the last file that contains the group, even if another file sets the option.
-    For a value from nova.conf, which is set as a default, ``get_location`` names a line of code. Callers that get
-    only the ConfigOpts (agent/placement/http/access.py) need the right file for their messages.
+    Error messages must name the file that sets an option. oslo.config's own ``get_location`` may name another file: the
+    last file that contains the group. For a value from nova.conf, oslo.config names a line of the agent's code.
     """
 
     def __init__(self) -> None:

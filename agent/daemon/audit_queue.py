@@ -113,10 +113,10 @@ class AuditQueue:
             gathering.urgent = gathering.urgent or not self._held
 
     def request_by_peer(self, reason: str) -> float | None:
-        """Request an audit for a peer. Return the maximum seconds until the audit, None if the queue is closed.
+        """Request an audit for a peer (a caller on the message bus). Return the maximum seconds until the audit.
 
-        Between two audits for peers there are at least ``peer_s`` seconds: the time counts from the last ``take`` that
-        returned a peer's request. If another reason causes an audit earlier, that audit serves the peer too.
+        Return None if the queue is closed. The next audit for a peer is due at least ``peer_s`` seconds after the last
+        ``take`` with a peer's request. If another request causes an audit earlier, that audit answers the peer too.
         """
         with self._changed:
             if self.closed:

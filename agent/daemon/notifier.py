@@ -52,5 +52,5 @@ def notifier_from(environment: MutableMapping[str, str], pid: int) -> Notifier:
 
 
 def notifier() -> Notifier:
-    """Return the notifier of this process."""
+    """Return the object that reports this process's state to systemd."""
     return notifier_from(os.environ, os.getpid())

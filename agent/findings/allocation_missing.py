@@ -1,4 +1,4 @@
-"""allocation-missing: the cloud counts an instance on this host, but this host's provider has no allocation for it."""
+"""allocation-missing: nova's database has an instance on this host, but Placement has no allocation for it here."""
 
 from __future__ import annotations
 

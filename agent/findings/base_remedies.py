@@ -23,10 +23,7 @@ _NOVA_COMPUTE = "*nova-compute.service"
 
 
 def heal(words: str) -> Remedy:
-    """Return the remedy ``stocktake heal``, still without a command.
-
-    ``Rule.finding`` adds the command to the remedy if the agent's role allows the repair.
-    """
+    """Return a remedy by ``stocktake heal``. ``Rule.finding`` adds the command if the agent's role allows repairs."""
     return Remedy(kind=RemedyKind.HEAL, words=words)
 
 

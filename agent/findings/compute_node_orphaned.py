@@ -134,7 +134,7 @@ def _of_provider(node: ComputeNode, tree: DetachedTree | None) -> Iterator[Remed
         return
     for consumer in _consumers(tree)[:_NAMED] if tree else ():
         yield by_hand(
-            f"if no guest of consumer {consumer} is on this host, remove its allocation from the node's provider",
+            f"if consumer {consumer} has no guest on this host, remove its allocation from the node's provider",
             unset(consumer, sorted({a.provider_uuid for a in tree.allocations if a.consumer_uuid == consumer}))
             if tree
             else None,

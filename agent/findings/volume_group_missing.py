@@ -31,7 +31,10 @@ def _find(audit: AuditFacts) -> Findings:
             remedies=(
                 inspect("see which volume groups the host has", line("vgs")),
                 inspect("see which disks are missing", line("pvs")),
-                by_hand("bring the disk back, or correct the option if the group was renamed or is misspelt there"),
+                by_hand(
+                    "bring the disk back; if the group has another name, correct [lvm] volume_groups or [libvirt] "
+                    "images_volume_group"
+                ),
             ),
         )
 

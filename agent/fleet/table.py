@@ -96,7 +96,7 @@ def what(row: HostRow, at: datetime.datetime) -> str:
     """Return what is wrong with the host, in words."""
     mark = "(disabled) " if row.disabled else ""
     if row.seen is None:
-        return f"{mark}expected, no message since {clock(row.began, at)}"
+        return f"{mark}expected host, no message since {clock(row.began, at)}"
     told = _told(row.seen, at)
     if row.condition is Condition.SILENT:
         last = at - datetime.timedelta(seconds=row.age_s or 0.0)

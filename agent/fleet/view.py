@@ -1,4 +1,4 @@
-"""Merge the messages of all cells with the expected hosts: one row per host, and sums of the whole fleet. Pure: no I/O.
+"""Make one row per host, and sums of all hosts, from the hosts' messages and the list of expected hosts. Pure: no I/O.
 
 Every output of ``watch`` is made from a ``FleetView``. An expected host that has sent nothing has a row as well. Two
 hosts with the same name in two cells have two rows.
@@ -218,7 +218,7 @@ def _heard_row(cell: CellSeen, seen: HostSeen, listed: Mapping[str, ExpectedHost
 def _unheard_rows(
     cell: str, cells: tuple[CellSeen, ...], listed: Mapping[str, ExpectedHost] | None, moment: Moment
 ) -> Iterator[HostRow]:
-    """Yield the rows of the listed hosts that have sent nothing.
+    """Yield the rows of the expected hosts (``listed``) that have sent no message.
 
     ``cells`` are all cells to which these hosts may belong.
     """

@@ -36,7 +36,7 @@ class DaemonHeal:
         self._proof_due_at = 0.0
 
     def __call__(self, task: AuditTask, result: AuditResult) -> AuditResult:
-        """Heal, and return the audit's result with heal's changes. Raises AuditCancelled if a stop is requested."""
+        """Repair findings; return ``result`` with the repairs added. Raises AuditCancelled if a stop is requested."""
         codes = frozenset(task.settings.heal.codes)
         found = [seen for seen in result.report.findings if seen.finding.code in codes]
         all_wait = HealProgress(enabled=True, waiting=len(found))

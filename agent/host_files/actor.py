@@ -15,7 +15,7 @@ from agent.model.heal import Actor
 LOGIN_UID = "/proc/self/loginuid"
 #: The value in ``loginuid`` for a process that no login started.
 NO_LOGIN = 2**32 - 1
-#: sudo sets SUDO_USER, but any user can set it too. The journal keeps at most this many characters of the value.
+#: The journal keeps at most this many characters of SUDO_USER, because any user can set this variable to a long text.
 LONGEST_NAME = 64
 
 

@@ -111,7 +111,7 @@ def _holder(descriptor: int) -> Holder | None:
     if kind == fcntl.F_UNLCK:
         return None
     signed, _, since = os.pread(descriptor, 200, 0).decode("ascii", errors="replace").strip().partition(" ")
-    # The kernel returns 0 for a process in another pid namespace, and -1 for a lock of an open file description.
+    # F_GETLK reports pid 0 for a holder in another pid namespace, and pid -1 for a lock of an open file description.
     return Holder(pid if pid > 0 else None, since if signed == str(pid) else None)
 
 

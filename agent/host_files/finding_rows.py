@@ -101,7 +101,7 @@ def with_text(sighting: Sighting, row: Json) -> Sighting:
     document = object_of(row["finding"])
     finding = finding_of(document, sighting.code)
     if finding.id != sighting.id:
-        raise BadRow("finding: the text belongs to another finding")
+        raise BadRow("finding: the saved finding has another id than its row")
     return dataclasses.replace(
         sighting,
         finding=finding,

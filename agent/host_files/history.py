@@ -215,7 +215,7 @@ def _text(document: dict[str, Json], name: str) -> str:
 def _loss(row: Json) -> Loss:
     _check_length(row, len(Loss._fields))
     if not is_utc_time(row[1]):
-        raise BadRow("the record of a source that could not be read has no valid UTC time")
+        raise BadRow("the time of a source's first failed read is not a valid UTC time")
     return Loss(text_of(row, 0), row[1], count_of(row, 2), count_of(row, 3), row[4] is True)
 
 

@@ -148,8 +148,8 @@ class HealPlan:
 def _body(action: AnyAction) -> dict[str, Any]:
     """Return the fields of an action that go into the digest."""
     if isinstance(action, ReshapeAction):
-        # A failed attempt may have created the new provider without inventory. The plan's digest must be the same as
-        # before that attempt, when the provider did not exist.
+        # A failed attempt may leave the new provider behind, without inventory. Treat an empty provider like a missing
+        # provider, so that the plan keeps its digest.
         providers = tuple(replace(each, before=each.before or ()) for each in action.reshaping.providers)
         action = replace(action, reshaping=replace(action.reshaping, providers=providers))
     body = asdict(action)
@@ -157,8 +157,8 @@ def _body(action: AnyAction) -> dict[str, Any]:
     # change of the list does not change the digest.
     del body["also_ends"]
     for change in (body, *body.get("reshaping", {}).get("changes", ())):
-        # Leave out the age of the consumer's record: the age grows from plan to plan, even if nothing else changes. A
-        # real change of the record still changes the digest, because it changes the allocations or the generation.
+        # Leave the age of the consumer's record out of the digest, because the age grows even if nothing changes. A
+        # real change also changes the allocations or the generation, and so the digest.
         change.get("before", {}).pop("written", None)
     return body
 

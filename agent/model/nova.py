@@ -284,7 +284,7 @@ class AllMigrations:
 
     nova deletes a migration only together with its instance; the instance's row then shows the time of the deletion.
     ``of`` maps the uuid of each requested instance to its migrations, sorted by id; None if one of them is unreadable.
-    ``pulse``: heartbeats that were read before the migrations, so the migrations are at least as new as the heartbeats.
+    ``pulse``: the heartbeats of nova's services, read before the migrations. So the migrations are not older.
     """
 
     of: Mapping[str, tuple[Migration, ...] | None]

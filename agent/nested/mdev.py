@@ -149,7 +149,7 @@ def bound_to(parent: str, settings: Settings) -> Bound | None:
 
 
 def place_of(parent: str) -> str:
-    """Return the PCI address (``0000:84:00.0``) that libvirt's name contains, else the name in lower case."""
+    """Return the PCI address (``0000:84:00.0``) in the device's name in libvirt; if none, the name in lower case."""
     found = _PCI_NAME.fullmatch(parent)
     return "{}:{}:{}.{}".format(*found.groups()) if found else parent.lower()
 

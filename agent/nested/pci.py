@@ -65,7 +65,10 @@ class PciDevices(NestedFamily):
         return MANAGED in child.traits or _ADDRESS.fullmatch(name) is not None
 
     def providers(self, snapshot: Snapshot, settings: Settings) -> tuple[Nested, ...]:
-        """Return one child for each device without a conflict, and one for each device that is gone but allocated."""
+        """Return one child for each offered device, and one for each device that is gone but allocated.
+
+        A device gets no child here if entries of device_spec contradict each other about the device.
+        """
         view = pci_view(snapshot, settings)
         return tuple(sorted((*_offered(view), *_kept(view)), key=lambda nested: nested.key))
 

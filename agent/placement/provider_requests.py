@@ -70,5 +70,5 @@ def none_if_gone(send: Callable[[], T]) -> T | None:
 
 
 def conflict(why: str, error: PlacementError) -> GenerationConflict:
-    """Return a GenerationConflict, the error that makes the audit read again. Its text: ``why`` and the old message."""
+    """Return ``error`` as a GenerationConflict, so that the audit reads Placement again. ``why`` begins its text."""
     return GenerationConflict(f"{why}: {error.message}", status=error.status, request_id=error.request_id)

@@ -1,13 +1,13 @@
 """Read this host's provider tree with as few requests as the generations allow.
 
-One ``GET /resource_providers?in_tree=`` shows which providers changed. An unchanged generation proves that nothing was
-added or changed. It does not prove three other things:
+One ``GET /resource_providers?in_tree=`` lists all providers of the tree with their generations. If a generation is
+unchanged, nothing was added or changed. But three changes leave the generation as it was:
 
-- No allocation was removed: ``DELETE /allocations/{c}`` leaves the generation as it was (measured). So allocations are
-  read again when the audit requests it, and only for providers that had allocations. A provider without allocations has
-  none as long as its generation is unchanged.
-- The provider was not renamed. So names and parents come from the list.
-- The database was not replaced by a backup. agent/timing/full_read_schedule.py decides when everything is read again.
+- An allocation was removed by ``DELETE /allocations/{c}`` (measured). So allocations are read again when the audit
+  requests it, and only for providers that had allocations. A provider without allocations has none as long as its
+  generation is unchanged.
+- The provider was renamed. So every read takes names and parents from the list of the tree.
+- The database was replaced by a backup. agent/timing/full_read_schedule.py decides when everything is read again.
 
 Other services' nested providers are part of the tree and of the view. If an operator put several hosts below
 one provider, Placement's list of the tree names all of these hosts. The agent uses only the provider of its own host
@@ -87,7 +87,7 @@ class TreeReader:
         self._counted: frozenset[str] | None = None
 
     def forget(self) -> None:
-        """Drop the cache: the next view reads everything again, the server's microversion too."""
+        """Drop the cache: the next call of ``view`` reads everything from Placement again, also the microversion."""
         self._last = _NOTHING
         self._orphans = ()
         self._sharing.forget()

@@ -130,7 +130,7 @@ def released(snapshot: Snapshot, settings: Settings, wanted: DesiredTree) -> tup
 
 
 def _nowhere(view: PlacementView, claims: list[Claim], why: str) -> Placing:
-    """Return the result for a tree in which no allocation can be written."""
+    """Return a Placing that allocates nothing and leaves all claims unplaced; ``why`` is the reason."""
     by_class = {name: _of_class(claims, name) for name in sorted({claim.resource_class for claim in claims})}
     return Placing(
         held_back=(HeldBack(provider_uuid=view.root_uuid, what=EVERYTHING, why=why),),
@@ -203,10 +203,10 @@ def _units(claims: Iterable[Claim], ratio: Fraction) -> int:
 
 
 def shares(claims: Iterable[Claim], inventory: Inventory) -> dict[Cause, int]:
-    """Return the units to allocate for each cause, in multiples of step_size.
+    """Return the units to allocate for each cause of use (such as foreign guests), in multiples of step_size.
 
-    The running total is rounded up after each cause, and the cause gets the difference to the total before. If each
-    amount were rounded up by itself, the sum would be too high.
+    Rounding up each cause's amount by itself would make the sum too high. So the causes are added one after the other,
+    the running total is rounded up, and each cause gets the amount by which the total grew.
     """
     by_cause: dict[Cause, list[Claim]] = defaultdict(list)
     for claim in claims:

@@ -60,7 +60,8 @@ def _of_guests(state: NovaState | None, host: HostFacts | None) -> Doubt | None:
         return None
     guests = "one guest" if count == 1 else f"{count} guests"
     return Doubt(
-        expected=f"the database has a service or compute node of host {state.host}, because nova made {guests} here",
+        expected=f"the database should have a service or compute node of host {state.host}, "
+        f"because nova made {guests} here",
         actual="the database has no service and no compute node of this host: the database belongs to another cloud, "
         "or was restored from an old backup",
         stops_writes=True,
@@ -99,7 +100,7 @@ def _of_row(row: ComputeNode, host: str, subject: Subject) -> Doubt | None:
     expected = f"this host has uuid {subject.root_uuid} (from {subject.identity_origin}) and node name {subject.node}"
     if has_own_uuid and row.host != host:
         return Doubt(
-            expected=f"{expected}, and its compute node row belongs to host {host}",
+            expected=f"{expected}, and the compute node row with this uuid belongs to host {host}",
             actual=f"compute node row {row.id} has uuid {row.uuid} and belongs to host {row.host}",
             stops_writes=True,
         )

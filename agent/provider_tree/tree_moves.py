@@ -22,11 +22,11 @@ _Parents = Mapping[str, str | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """How one wanted provider gets below its wanted parent.
+    """How the agent puts one provider below the parent that it should have.
 
-    ``write`` moves or creates the provider. It is None if the provider is below its parent already. It is also None if
-    the provider cannot be moved or created: ``held_back`` then says why. ``observed`` is None if the provider does not
-    exist yet.
+    ``observed`` is the provider in Placement, None if it does not exist yet. ``write`` creates or moves the provider.
+    ``write`` is None if the provider already has this parent, or if it cannot be created or moved: ``held_back`` then
+    says why.
     """
 
     provider: DesiredProvider

@@ -1,4 +1,4 @@
-"""Show an explanation to people as text: the sums of the three books, who uses how much, and the arithmetic.
+"""Show an explanation as text: the sums of nova, the host and Placement, who uses how much, and the arithmetic.
 
 Pure: no I/O.
 
@@ -180,7 +180,7 @@ def _heading(name: str, rows: tuple[InventoryRow, ...]) -> str:
     total = cell(name, shown.total if shown else None)
     names = some_of([row.provider for row in rows])
     return (
-        f"{len(rows)} providers with equal rows, each total {total}, {cell(name, first.used)} used: {names}; "
+        f"{len(rows)} providers with the same values (total {total}, {cell(name, first.used)} used): {names}; "
         "for each of them:"
     )
 
@@ -304,9 +304,10 @@ def _consumer_row(explanation: ConsumerExplanation, row: LedgerRow) -> tuple[str
 
 
 def _meanings(explanation: ConsumerExplanation) -> Iterator[str]:
-    """Yield one line for each verdict in the table, with the verdict's meaning. Yield equal lines only once.
+    """Yield one line for each different verdict in the table, with the verdict's meaning.
 
-    More lines name the books that could not be read completely, and the sources that were not read.
+    Then yield one line for each column (recorded, promised, held) with unknown amounts. The line names the sources that
+    were not read.
     """
     rows = explanation.scope.ledger
     yield from dict.fromkeys(

@@ -53,9 +53,8 @@ def in_list_order(findings: Iterable[Document], names: Mapping[str, str]) -> lis
 def finding_row(finding: Document) -> tuple[Any, ...]:
     """Return one row of the list of findings: the finding's value for each column.
 
-    ``fix`` is the command ``stocktake heal`` for the finding. Of the finding's other commands, the row has two.
-    ``inspect`` is the first command that changes nothing. ``hand`` is the first command that changes something, and
-    that the operator runs only after checking a condition. A value is None if there is no such command.
+    Three columns have a command, or None. ``fix`` is ``stocktake heal`` for the finding. ``inspect`` is the first
+    command that changes nothing. ``hand`` is the first command that the operator runs after checking a condition.
     """
     commands = {column: _first_command(finding, kind) for column, kind in _COMMANDS.items()}
     values = {**finding, "state": state_of(finding), **commands}

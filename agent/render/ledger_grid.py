@@ -20,7 +20,7 @@ from agent.text.wording import NOT_COUNTED
 
 #: The verdicts of rows in which nothing is wrong.
 IN_ORDER = (Verdict.AGREED, Verdict.RESERVED, Verdict.SETTLING)
-# The books in the order of the columns: promised first, because a consumer's use begins with the promise.
+# The columns of amounts, in order: what nova promised, what is used on the host, what Placement recorded.
 _BOOKS = ("promised", "held", "recorded")
 _COLUMNS = (
     Column("consumer_name", "CONSUMER", Kind.NAME, readable=10),

@@ -27,7 +27,7 @@ _LEAVE_OUT = ("source", "what", "size_bytes", "store")
 
 
 def storage_grid(rows: Sequence[StorageRow]) -> Grid:
-    """Return the table of these storage rows for people."""
+    """Return the rows as a table for a terminal."""
     return Grid(columns=_COLUMNS, rows=tuple(_cells(row) for row in rows), leave_out=_LEAVE_OUT)
 
 

@@ -97,7 +97,9 @@ def _not_only_here(scene: Scene, record: ConsumerRecord) -> str | None:
     )
     if record.project_id is None or record.user_id is None:
         return "Placement reports no project or no user for this consumer, and a change must contain both"
-    return f"provider {', '.join(elsewhere)} serves part of the flavor" if elsewhere else None
+    if not elsewhere:
+        return None
+    return f"part of the flavor is allocated on provider {', '.join(elsewhere)}, so this host's part is not known"
 
 
 def _change(before: int, resource_class: str, after: int) -> str:

@@ -106,7 +106,8 @@ def _change(move: _Move, record: ConsumerRecord | None, consumer_uuid: str) -> C
     name, scene = move.resource_class, move.scene
     belongs = move.family.belongs(consumer_uuid, name, scene.snapshot, scene.settings)
     if isinstance(belongs, UnknownChildren):
-        return Declined(why=f"nothing moves, as the new provider of consumer {consumer_uuid} is unknown: {belongs.why}")
+        words = f"no allocation is moved, because the child provider for consumer {consumer_uuid} is unknown"
+        return Declined(why=f"{words}: {belongs.why}")
     strange = sorted(key.name for key in belongs if key not in move.targets)
     if strange:
         return Declined(why=f"consumer {consumer_uuid} must move to {', '.join(strange)}, which offers no {name}")

@@ -1,7 +1,7 @@
-"""The resource classes that the agent decides on the root provider, one module each.
+"""The agent's resource classes on the root provider, one module each.
 
-Each module of BUILTIN decides one class (or a family of classes) completely: the inventory, the operator's reserve,
-what guests hold and what the cloud promised. A new class needs a new file here and a line in BUILTIN.
+Each module of BUILTIN computes everything about one class (or a family of classes): the inventory, the operator's
+reserve, what guests hold and what nova promised. A new class needs a new file here and a line in BUILTIN.
 
 Begin with base.py, the protocol and the shared rules, and vcpu.py, a short example. disk.py needs more:
 counted_store.py measures the store, store_doubt.py decides whether to trust it, volumes.py assigns volumes to owners.

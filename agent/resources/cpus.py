@@ -1,7 +1,6 @@
-"""Decide which CPUs count as VCPU and which as PCPU, and which mistakes in CPU sets prevent the count.
+"""Decide which CPUs count as VCPU and which as PCPU, and whether the configured CPU sets contain an unusable CPU.
 
-vcpu.py and pcpu.py each use this module to decide one class. A guest that is pinned to dedicated CPUs holds PCPU, every
-other guest holds VCPU.
+vcpu.py and pcpu.py use this module. A guest that is pinned to dedicated CPUs holds PCPU, every other guest holds VCPU.
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ class Varies(enum.Enum):
     """What decides the level of an event whose level is not constant.
 
     - SEVERITY: the finding's severity; at most WARNING while the finding is not confirmed.
-    - LOSS: how serious the loss of a source is. Usually WARNING. ERROR for the line that first reports that the finding
-      about the source has become an error, or that Placement refused the credentials.
+    - LOSS: usually WARNING. ERROR once, when the finding about the lost source becomes an error or when Placement
+      refuses the credentials.
     - OUTCOME: INFO for clean and findings, WARNING for partial and refused, ERROR for unreadable and crashed.
     - ROLE: INFO in role observer, which never writes; WARNING in every other role.
     """

@@ -76,10 +76,10 @@ def written(report: AuditReport) -> tuple[Line, ...]:
 
 
 def held_back_lines(before: tuple[HeldBack, ...], report: AuditReport, spells: Counter[str]) -> tuple[Line, ...]:
-    """Return lines about the writes that this audit held back and the audit before did not: one line for each reason.
+    """Return one line for each reason why this audit held writes back. Leave out what the last audit held back too.
 
-    A line names all writes with its reason. One lost source is the reason for many writes, so there are fewer lines
-    than writes. The line has ``provider_uuid`` only if all its writes are to the same provider.
+    One lost source can hold back many writes: the line names all of them. The line has ``provider_uuid`` only if all
+    its writes are to the same provider.
     """
     new = sorted((held for held in report.plan.held_back if held not in before), key=lambda held: held.why)
     level = levels.INFO if report.role == OBSERVER else levels.WARNING

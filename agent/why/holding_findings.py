@@ -89,7 +89,7 @@ def _unpromised(row: LedgerRow, kept: frozenset[tuple[str, str]]) -> int:
 def _about(row: LedgerRow, findings: Iterable[SeenFinding]) -> list[SeenFinding]:
     """Return the findings about the row's consumer and class.
 
-    If the code of any of these findings is the row's verdict, return only the findings with this code.
+    A row's verdict may be a finding's code. If findings with this code are among them, return only those findings.
     """
     about = [
         seen

@@ -52,7 +52,7 @@ class GuestShape:
 
 
 def guest_shape(request: ResourceRequest, cells: int | None, page: int | str | None) -> GuestShape:
-    """Return the demands of the guest: the sums of all groups of the request, with these cells and this page size."""
+    """Return what the guest needs: CPUs and memory, summed over all request groups, NUMA cells and the page size."""
     asked = [(name, amount) for group in request.groups for name, amount in group.resources]
     cpus, pinned, memory = (
         sum(amount for name, amount in asked if name == wanted) for wanted in ("VCPU", "PCPU", "MEMORY_MB")

@@ -124,7 +124,7 @@ def _sum_of(problem: Problem, resource_class: str) -> Obstacle:
 def _free(givers: list[OfferedProvider], resource_class: str, asked: int) -> Iterator[Remedy]:
     """Yield the remedy to free the missing amount of the class on the only possible provider.
 
-    Yield nothing if this cannot help: less than the missing amount is in use, or ``asked`` exceeds max_unit.
+    Yield nothing if freeing everything in use would not be enough, or if ``asked`` exceeds max_unit.
     """
     short = asked - _left(givers[0], resource_class)
     inventory = givers[0].provider.inventory(resource_class)

@@ -144,7 +144,7 @@ class _Walk:
         return SearchResult.UNDECIDED if self._steps >= MAX_STEPS else SearchResult.REFUSED
 
     def _place(self) -> bool:
-        """Choose providers for the next slot and all later slots; return whether that succeeded."""
+        """Choose a provider for each remaining slot (a part of the request); return whether that succeeded."""
         depth = len(self._chosen)
         if depth == len(self._slots):
             return True
@@ -282,7 +282,10 @@ def lineage(uuid: str, parent_of: Mapping[str, str | None]) -> frozenset[str]:
 
 
 def _fewest_first(slot: Slot) -> tuple[object, ...]:
-    """Return the sort key of a slot: fewest providers first, then largest amounts; equivalent slots are adjacent."""
+    """Return the sort key of a slot (a part of the request); equivalent slots become adjacent.
+
+    Slots with few possible providers come first, then slots with large amounts.
+    """
     return (len(slot.domain), tuple(-amount for _, amount in slot.amounts), slot.amounts, slot.group.suffix)
 
 

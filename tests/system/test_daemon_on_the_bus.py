@@ -310,7 +310,7 @@ def test_the_watch_command_lists_silent_hosts_that_have_a_nova_service(host):
     assert "0 of 2 expected, 1 not expected" in done.stdout
     rows = [line.split("  ") for line in done.stdout.splitlines() if line.startswith("NEVER")]
     assert [row[1] for row in rows] == ["cmp-disabled", "cmp-gone"]
-    assert "(disabled) expected, no message since" in done.stdout
+    assert "(disabled) expected host, no message since" in done.stdout
 
 
 def audits_for(daemon: Daemon, reason: str) -> int:

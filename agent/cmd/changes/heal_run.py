@@ -233,8 +233,7 @@ def _journal_entries(task: AuditTask) -> tuple[Entry, ...]:
 
 def _run(task: AuditTask, result: AuditResult, ordered: Ordered) -> HealRun:
     with task.parts.request_scope(result.report.audit_id):
-        # A repair that only an operator may start needs the finding's id or code, because the operator must judge this
-        # finding.
+        # Heal makes some repairs only if the operator names the finding with --finding or --code.
         ids = ids_of(result.report, ordered)
         found = prepared(_started_by_hand(task), result, ordered.wanted_codes, ids)
         run = HealRun(ordered=ordered, report=result.report, prepared=found, min_age_s=task.settings.heal.min_age_s)
@@ -246,9 +245,9 @@ def _run(task: AuditTask, result: AuditResult, ordered: Ordered) -> HealRun:
 
 
 def _started_by_hand(task: AuditTask) -> AuditTask:
-    """Return the task without ``[heal] interval``.
+    """Return the task without ``[heal] interval``, the time between the daemon's runs of heal.
 
-    The guards' texts then say that the operator must start the next run.
+    Messages then say "run `stocktake heal` again" instead of the time of the daemon's next run.
     """
     heal = dataclasses.replace(task.settings.heal, interval_s=None)
     return dataclasses.replace(task, settings=dataclasses.replace(task.settings, heal=heal))

@@ -55,8 +55,8 @@ def heal_blocks(document: Document, scenery: Scenery) -> Iterator[Block]:
         yield copyable("inspect", f"stocktake explain {refusal['finding_id'][:ID_SHOWN]}")
     if any(refusal["wait_s"] is not None for refusal in waits):
         yield line(
-            "a finding's age counts only while the agent keeps seeing the finding, so keep the daemon running; without "
-            "a daemon, run this command again within three times update_resources_interval (180 s by default)"
+            "keep the daemon running, or run this command again within 180 s (the default: three times "
+            "update_resources_interval): after a longer pause, each finding's age starts again from 0"
         )
     for result in document["results"]:
         yield line(result_line(result, result["consumer_uuid"] or result["finding_id"]), hang=2)
@@ -65,7 +65,7 @@ def heal_blocks(document: Document, scenery: Scenery) -> Iterator[Block]:
 
 
 def _waits(group: Sequence[Document], scenery: Scenery) -> Iterator[Line]:
-    """Yield the lines about one waiting finding, or about several findings that wait for the same reason."""
+    """Yield the lines about a repair that must wait, or about several repairs that must wait for the same reason."""
     first = group[0]
     if len(group) == 1:
         yield _heading("wait", first, scenery)
@@ -134,7 +134,7 @@ def _end(document: Document) -> Iterator[Line]:
         yield line("to carry out the plan:")
         yield copyable("fix", document["command"])
     if document.get("repeat") and not document["undecided"]:
-        yield line("one run makes few changes; afterwards run this for the remaining findings:")
+        yield line("the plan is limited to a few changes; to repair the remaining findings afterwards:")
         yield copyable("fix", document["repeat"])
 
 

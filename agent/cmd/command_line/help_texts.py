@@ -217,7 +217,7 @@ HELP_TEXTS: Mapping[str, HelpText] = {
             ("stocktake watch --cell a=a.conf --cell b=b.conf", "two cells, each with a broker of its own"),
         ),
         exits=(
-            (0, "printed, or ended with q"),
+            (0, "the operator pressed q; with --once: the hosts were printed"),
             (
                 2,
                 "only with --once: no agent answered, or there is no list of expected hosts for --fail-on never",

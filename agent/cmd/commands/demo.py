@@ -69,7 +69,8 @@ class Demo(DocumentCommand):
             nargs="?",
             const="",
             metavar="FOLDER",
-            help="remove the kept cloud in this folder; without a folder, the only kept cloud",
+            help="remove the cloud that --keep or --practice left in this folder; FOLDER may be omitted if --list "
+            "shows only one cloud",
         ),
         argument(
             "--html",

@@ -16,11 +16,10 @@ _LVM = "lvm "
 
 
 def consumer_of(report: AuditReport, typed: str) -> str:
-    """Return the consumer's uuid, or its key (``GROUP/VOLUME``) if it has no uuid.
+    """Return the uuid of the consumer that ``typed`` means; for a consumer without uuid, its key (``GROUP/VOLUME``).
 
-    If ``typed`` is a whole uuid, return the uuid as Placement writes it. If the audit does not know the consumer,
-    return ``typed`` unchanged. Raises UsageError if several consumers have this name, or uuids that begin with
-    ``typed``.
+    A whole uuid is returned as Placement writes it. If the audit knows no such consumer, return ``typed`` unchanged.
+    Raises UsageError if several consumers match: they have the typed name, or their uuids begin with ``typed``.
     """
     whole = _whole_uuid(typed)
     if whole is not None:
@@ -50,9 +49,9 @@ def known_names(report: AuditReport) -> frozenset[str]:
 
 
 def _by_key(report: AuditReport, typed: str) -> tuple[str, ...]:
-    """Return ``typed`` itself if a consumer has it as its key, else the owners of the logical volume ``typed``.
+    """If ``typed`` is a consumer's key, return ``typed``. If ``typed`` is a logical volume, return the volume's owners.
 
-    Return () if there is neither such a consumer nor such a volume.
+    Return () if ``typed`` is neither.
     """
     if any(row.consumer_key == typed for row in report.ledger):
         return (typed,)

@@ -104,7 +104,7 @@ class Progress:
         self._over.set()
 
     def show(self) -> None:
-        """Show the present wait if it has lasted long enough. The thread calls this method twice a second."""
+        """Print what the command waits for, if it has waited AFTER_S seconds. A thread calls this twice a second."""
         with self._lock:
             wait, now = self._wait, self._monotonic()
             if wait is None or now - wait.began < AFTER_S:

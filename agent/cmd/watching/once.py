@@ -32,10 +32,11 @@ _STDOUT = "-"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """The options of ``--once``. ``timeout_s``: the longest wait for the first answer. ``fail_on``: words of FAIL_ON.
+    """The options of ``watch --once``.
 
-    ``waiting`` shows on stderr what the command waits for. ``page`` is the file for the page of the fleet; ``-`` writes
-    the page to stdout instead of the table.
+    ``timeout_s`` is the longest wait for the first answer. ``fail_on`` has the conditions of ``--fail-on``. ``waiting``
+    is a function that shows on stderr what the command waits for. ``page`` is the file for the HTML page about all
+    hosts; ``-`` writes the page to stdout instead of the table.
     """
 
     form: str

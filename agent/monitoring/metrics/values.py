@@ -20,9 +20,9 @@ Samples = Mapping[str, tuple[Sample, ...]]
 
 
 def capped(samples: Iterable[Sample], most: int, position: int, first: tuple[str, ...] = ()) -> tuple[Sample, ...]:
-    """Return the samples, limited to ``most`` different values of the label at ``position``.
+    """Keep at most ``most`` values of the label at ``position``; return the samples with these values.
 
-    Values in ``first`` are kept before other values; the other values are kept in alphabetical order.
+    Keep the values in ``first`` before other values, and the other values in alphabetical order.
     """
     found = tuple(samples)
     names = {sample.labels[position] for sample in found}

@@ -1,4 +1,4 @@
-"""Section 1: what the cloud cannot sell, in numbers, and in one sentence for the page's heading.
+"""Section 1: how much is wasted or may be allocated twice, how many hosts have which state, and the page's heading.
 
 Pure: the module uses no clock, file, socket or log.
 """
@@ -79,8 +79,9 @@ def _also_sold(facts: FleetFacts) -> str:
     """Return the heading's part about amounts that Placement counts as free although they are in use; "" if none."""
     found = _sold_twice(facts).found
     sums = _added(found)
-    are = "is" if sums.total() == 1 else "are"
-    return f"; sold twice {are} {amounts(sums)} on {hosts(len(found))}" if found else ""
+    are, them = ("is", "it") if sums.total() == 1 else ("are", "them")
+    used = f"{amounts(sums)} on {hosts(len(found))} {are} in use"
+    return f"; {used}, but Placement may allocate {them} again" if found else ""
 
 
 def _is_known(seen: HostSeen | None) -> bool:
@@ -239,7 +240,7 @@ def _unknown(facts: FleetFacts) -> Figure:
         (counts[Condition.NEVER], "never seen"),
         (counts[Condition.SILENT], "silent"),
         (counts[Condition.AWAITED], "awaited"),
-        (len(unread), f"could not read every source{_sources(unread)}"),
+        (len(unread), f"with an unread source{_sources(unread)}"),
     )
     total = hosts_and_files(sum(number for number, _ in kinds), facts)
     return Figure(
@@ -252,12 +253,10 @@ def _unknown(facts: FleetFacts) -> Figure:
 
 
 def _also_counted(unread: Sequence[HostRow]) -> str:
-    """Return a text with the states of hosts that could not read every source; "" if there are no such hosts."""
+    """Return a text with the states of the hosts that failed to read a source; "" if there are no such hosts."""
     states = Counter(WORDS[row.condition] for row in unread)
     named = ", ".join(f"{number} {word}" for word, number in sorted(states.items()))
-    return (
-        f"; in the figure Hosts, the hosts that could not read every source have these states: {named}" if named else ""
-    )
+    return f"; in the figure Hosts, the hosts with an unread source have these states: {named}" if named else ""
 
 
 def _sources(rows: Sequence[HostRow]) -> str:

@@ -79,7 +79,7 @@ def since(row: HostRow, facts: FleetFacts) -> str:
 
 
 def oldest(row: HostRow) -> Mapping[str, str]:
-    """Return code -> the time (ISO 8601) at which an audit first saw the host's oldest finding with this code.
+    """Return, by finding code, when an audit first saw the host's oldest finding with this code (ISO 8601).
 
     Return {} if the host's message has no such times.
     """
@@ -106,9 +106,9 @@ def began_codes(row: HostRow, codes: Iterable[str], facts: FleetFacts) -> str:
 
 
 def began_by_code(row: HostRow, facts: FleetFacts) -> Mapping[str, str]:
-    """Return code -> the time (ISO 8601) at which the oldest fault with this code began, by nova's database.
+    """Return, by finding code, when the oldest fault with this code began (ISO 8601).
 
-    A code without a known time is left out.
+    The times come from nova's database. A code without a known time is left out.
     """
     details = facts.details_of(row)
     return {each.code: each.began for each in details.codes if each.began} if details else {}

@@ -58,7 +58,7 @@ def after_heal(facts: HostFacts, classes: Sequence[ClassBooks]) -> str:
     return (
         "After heal has removed the wasted amounts and added what nova promised but Placement lacks: "
         f"{', '.join(texts)}. "
-        "Heal does not change use that the cloud does not know."
+        "Heal does not touch guests and volumes that nova does not know."
     )
 
 

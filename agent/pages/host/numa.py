@@ -28,7 +28,9 @@ def numa(facts: HostFacts) -> Section:
     if pools is None:
         blocks.append(Note(text="PCI devices are not known: the report does not contain them.", meaning=Meaning.UNREAD))
     else:
-        blocks.append(_table(pools) if pools else Paragraph(text="No PCI device for guests is free or configured."))
+        blocks.append(
+            _table(pools) if pools else Paragraph(text="No PCI device for guests is free, or none is configured.")
+        )
     return Section(id="numa", heading="NUMA, huge pages, PCI", blocks=tuple(blocks))
 
 

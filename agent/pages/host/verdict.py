@@ -123,9 +123,9 @@ def _figures(losses: Losses, facts: HostFacts) -> tuple[Figure, ...]:
 
 
 def _dates(loss: Loss, now: str) -> Iterator[str]:
-    """Yield a line that says when the faults began, and a line that says when audits first saw them.
+    """Yield a line that says when the loss began (by nova's database), and a line that says when an audit first saw it.
 
-    If the causes of the loss have different dates, a line has the oldest and the newest date.
+    Several faults may cause one loss. If their dates differ, a line has the oldest and the newest date.
     """
     for name, times in (("began", loss.began), ("first seen", loss.seen)):
         if not times:
@@ -141,7 +141,7 @@ def _figure(name: str, loss: Loss, text: str, now: str) -> Figure:
         meaning = Meaning.COUNTED if loss.is_none else Meaning.WRONG
         return Figure(name=name, amounts=amounts(loss), meaning=meaning, text=text, lines=since)
     last = listed(loss.amounts)
-    known = f"; known from the last check: {some_of(last)}" if last else ""
+    known = f"; the last check found {some_of(last)}" if last else ""
     return Figure(
         name=name,
         amounts=(NOT_KNOWN,),

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     import requests
 
 QUOTED_CHARACTERS = 300
-# ``quoted`` reads only this many characters of another program's text, because a page may be large.
+# ``quoted`` reads only this many characters of another program's text, because a proxy's HTML page may be large.
 _READ_CHARACTERS = 20 * QUOTED_CHARACTERS
 _BLANKS = " \t\r\n"
 _CREDENTIAL_HEADERS = ("X-Auth-Token", "Authorization")
@@ -89,8 +89,8 @@ _DENIED = (kx.AuthPluginException, kx.AuthorizationFailure, kx.MissingAuthMethod
 class TokenMoved(kx.ClientException):
     """The session does not follow Keystone's redirect to ``location``.
 
-    Either this location must not get the password, or Keystone redirected too often: ``asked`` times in a row, and the
-    session follows only a few redirects in a row (REDIRECTS in session.py).
+    Either ``location`` is not Keystone's own host and port, and must not get the password. Or Keystone sent more
+    redirects in a row than the session follows (REDIRECTS in session.py): ``asked`` is their number.
     """
 
     def __init__(self, url: str, location: str, asked: int = 1) -> None:

@@ -1,10 +1,10 @@
 """Decide how large an answer may be for each kind of request: its bytes, its compression, and its memory as JSON.
 
 The bytes of an answer say little about the memory that its JSON takes: 16 MiB of ``[],[],[]`` become 400 MiB of Python
-objects. So ``Tally`` counts the characters that begin a JSON value before anything is parsed. Each character counts as
-the bytes of the largest object that it can begin (CPython 3.11; ``tests/unit/placement/http/test_bounds.py`` measures
-these prices). A character inside a string counts too. The estimate is therefore never too low, and about twice the real
-need for a list of allocations.
+objects. So ``Tally`` estimates the memory before anything is parsed. It counts the characters that begin a JSON value,
+such as ``[``, and multiplies them by the bytes of the largest Python object that can result (``_PRICES``; CPython 3.11,
+measured by ``tests/unit/placement/http/test_bounds.py``). A character inside a string counts too. The estimate is
+therefore never too low, and about twice the real need for a list of allocations.
 
 The result does not depend on how the server splits an answer. Pure: no I/O.
 """
@@ -64,7 +64,7 @@ WHOLE_CLOUD = Bound(
     subject="the whole cloud",
     most_bytes=256 * MIB,
     most_memory_bytes=2048 * MIB,
-    remedy=f"{_FOREIGN} at this URL; or run the command on the host in question, without --everywhere",
+    remedy=f"{_FOREIGN} at this URL; or ask about one host only: run the command there, without --everywhere",
 )
 
 

@@ -27,15 +27,15 @@ _TLS: Final = (
     ("CERTIFICATE_REQUIRED", _CLIENT_CERTIFICATE),
     ("HANDSHAKE_FAILURE", _CLIENT_CERTIFICATE),
     ("ALERT_UNKNOWN_CA", "the server does not trust this host's client certificate: check [placement] certfile"),
-    # In TLS 1.3 the client's handshake is complete before the server checks the client certificate. A server that
-    # misses the certificate then closes the connection. The client sees this error if it is still writing.
+    # In TLS 1.3 the server checks the client certificate after the client's handshake is complete. If the client sent
+    # no certificate, the server closes the connection. A client that is still writing then sees this error.
     ("EOF occurred in violation of protocol", f"the connection was broken off; perhaps {_CLIENT_CERTIFICATE}"),
     ("WRONG_VERSION_NUMBER", "the server does not speak TLS: check whether the URL must begin with http://"),
     ("RECORD_LAYER_FAILURE", "the server does not speak TLS: check whether the URL must begin with http://"),
 )
 
 _CREDENTIALS = (
-    "check the credentials of [placement] and its project; `stocktake config show` says which file each comes from"
+    "check the credentials and the project in [placement]; `stocktake config show` names the file of each option"
 )
 
 _KEYSTONE: Final = {

@@ -83,5 +83,6 @@ class DomainCache:
 
     @staticmethod
     def _turn_of(domain_uuid: str) -> int:
-        # The uuid decides the turn, not the position in the list: positions change when domains are defined or removed.
+        # The uuid decides in which of TURNS reads a domain is read again. The position in the list cannot decide this,
+        # because positions change when domains are defined or removed.
         return zlib.crc32(domain_uuid.encode()) % TURNS

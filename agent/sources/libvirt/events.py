@@ -104,7 +104,7 @@ class Backoff:
 
 
 class _Link:
-    """One connection for events. ``deregister`` lists functions; each deregisters one callback of the connection."""
+    """One connection for events. Each function in the list ``deregister`` removes one callback of the connection."""
 
     def __init__(self, connection: libvirt.virConnect) -> None:
         self.connection = connection

@@ -32,7 +32,7 @@ class ImageMeter(Protocol):
     """Measures disk files and the image store. A method may call ``go_to`` with the path that it reads next."""
 
     def measure(self, disks: frozenset[GuestFile], go_to: Callable[[str], None], /) -> StorageFacts:
-        """Return the sizes of ``disks``, sorted by path, and the image store. Raises SourceError."""
+        """Measure the files ``disks``, in the order of their paths, and nova's image folder. Raises SourceError."""
         ...
 
     def still_fails(self, file: DiskFile, go_to: Callable[[str], None], /) -> bool:
@@ -70,7 +70,7 @@ class OwnMeter:
 def measure_images(
     folders: ImageFolders, disks: frozenset[GuestFile], go_to: Callable[[str], None] = lambda _path: None
 ) -> StorageFacts:
-    """Return the sizes of ``disks``, sorted by path, and the image store; ``unread`` has the unreadable parts."""
+    """Measure the files ``disks`` and nova's image folder. The result's ``unread`` lists what could not be read."""
     files = []
     for disk in sorted(disks, key=lambda disk: (disk.path, disk.format)):
         go_to(disk.path)
@@ -89,8 +89,8 @@ def _stores(folders: ImageFolders, disks: frozenset[str], unread: list[tuple[str
             files=walk(root, folders.cache_path, disks),
             cache_path=folders.cache_path,
             cache_bytes=_cache_bytes(folders, unread),
-            # Measure the file system here, directly after the walk, because the sizes of the files and of the file
-            # system must be of the same time. The source FileSystems measures at another time.
+            # Measure the file system directly after the walk, so that its size and the files' sizes are of the same
+            # time. The class FileSystems (another source) measures at another time.
             filesystem=measure(root),
             shared_because=shared_because(root),
         )

@@ -451,8 +451,8 @@ def test_for_child_providers_the_ledger_shows_only_the_amounts_in_placement(chil
 
 def test_explain_summarizes_equal_child_providers_in_a_single_line(children):
     said = children.run("explain", "PGPU").stdout.splitlines()
-    (group,) = [line for line in said if "with equal rows" in line]
-    assert group.startswith(f"6 providers with equal rows, each total 1, 0 used: {children.agent.name}_dev-")
+    (group,) = [line for line in said if "with the same values" in line]
+    assert group.startswith(f"6 providers with the same values (total 1, 0 used): {children.agent.name}_dev-")
     assert sum("  capacity = " in line for line in said) == 2
     assert len(children.json("explain", "PGPU")[1]["inventory"]) == 7
     table = children.run("inventory").stdout

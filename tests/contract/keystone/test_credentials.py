@@ -117,7 +117,7 @@ def test_a_wrong_password_is_denied_and_is_not_part_of_the_error(cloud, account,
     assert error.status == 401
     assert error.request_id.startswith("req-")
     assert f"no token from Keystone at {cloud.auth_url}/auth/tokens" in str(error)
-    assert "check the credentials of [placement] and its project" in str(error)
+    assert "check the credentials and the project in [placement]" in str(error)
     assert "wrong-6e1f" not in str(error)
 
 

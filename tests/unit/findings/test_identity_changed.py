@@ -57,7 +57,7 @@ def test_s61_a_compute_node_of_another_host_with_our_uuid_blocks_all_writes():
     world = snapshot(nova=state(nodes=(node(host="cmp2"),)))
     (found,) = findings(world, CODE)
     assert found.actual == f"compute node row 1 has uuid {ROOT_UUID} and belongs to host cmp2"
-    assert found.expected.endswith(", and its compute node row belongs to host cmp1")
+    assert found.expected.endswith(", and the compute node row with this uuid belongs to host cmp1")
     assert decided(world).plan.is_empty
 
 

@@ -60,12 +60,12 @@ def test_the_row_of_an_expected_host_says_since_when_it_has_sent_no_message():
     (row,) = view(cell(expected=expected("compute-0801"))).rows
     found = cells_of(row, AT, 80)
     assert (found.sev, found.for_s, found.leaked, found.free) == ("NEVER", "-", "-", "?")
-    assert found.what == "expected, no message since 02:58"
+    assert found.what == "expected host, no message since 02:58"
 
 
 def test_a_host_whose_compute_service_is_disabled_is_marked():
     (row,) = view(cell(expected=expected(ExpectedHost(host="a", disabled=True)))).rows
-    assert cells_of(row, AT, 80).what == "(disabled) expected, no message since 02:58"
+    assert cells_of(row, AT, 80).what == "(disabled) expected host, no message since 02:58"
 
 
 def test_a_silent_host_shows_the_time_and_the_content_of_its_last_message():

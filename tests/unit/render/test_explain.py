@@ -475,7 +475,7 @@ def test_explain_groups_equal_child_providers_and_lists_used_ones_separately():
     found = explain_class(report(inventory=rows), "CUSTOM_PCI_10DE_1EB8")
     said = text_of(found)
     names = f"{NODE}_0, {NODE}_1, {NODE}_2 and 39 more"
-    first = said.index(f"42 providers with equal rows, each total 1, 0 used: {names}; for each of them:")
+    first = said.index(f"42 providers with the same values (total 1, 0 used): {names}; for each of them:")
     assert said[first + 1 : first + 5] == [
         "  1  total",
         "  0  reserved",

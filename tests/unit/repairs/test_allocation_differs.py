@@ -85,7 +85,10 @@ def test_heal_does_nothing_if_nova_compute_disagrees_about_dedicated_cpus():
     [
         ({"vm_state": "resized"}, "nova may change the instance: vm_state resized"),
         ({"old_flavor": facts.FLAVOR_B}, "a migration or a resize"),
-        ({"there": {"DISK_GB": 1}}, f"provider {OTHER} serves part of the flavor"),
+        (
+            {"there": {"DISK_GB": 1}},
+            f"part of the flavor is allocated on provider {OTHER}, so this host's part is not known",
+        ),
     ],
     ids=["resized", "an old flavor", "a part elsewhere"],
 )

@@ -141,7 +141,7 @@ def test_heal_prints_the_command_to_run_next_for_the_remaining_findings() -> Non
     assert said[-4:] == [
         "to carry out the plan:",
         "  fix: stocktake heal --plan 4d1b --yes",
-        "one run makes few changes; afterwards run this for the remaining findings:",
+        "the plan is limited to a few changes; to repair the remaining findings afterwards:",
         "  fix: stocktake heal --code X",
     ]
 

@@ -159,7 +159,8 @@ def test_the_fleet_total_of_double_booked_amounts_is_the_sum_over_host_pages():
     facts = facts_of(*made)
     sums = facts.view.sums
     assert Counter(sums.missing) + Counter(sums.uncovered) == own
-    assert "sold twice are 10 VCPU, 20 GiB RAM on 2 hosts" in headline(facts)
+    text = "; 10 VCPU, 20 GiB RAM on 2 hosts are in use, but Placement may allocate them again"
+    assert text in headline(facts)
 
 
 def test_the_free_amount_after_heal_is_reduced_by_the_missing_allocations():

@@ -114,8 +114,8 @@ def test_the_error_for_a_keystone_401_shows_url_and_reason_and_advice_once():
     raised = kx.Unauthorized("wrong password", url="http://keystone/v3/auth/tokens", request_id="req-1")
     assert str(failure("GET /", raised)) == (
         "placement: GET /: no token from Keystone at http://keystone/v3/auth/tokens: wrong password: "
-        "check the credentials of [placement] and its project; `stocktake config show` says which file each comes "
-        "from (HTTP 401) [req-1]"
+        "check the credentials and the project in [placement]; `stocktake config show` names the file of each "
+        "option (HTTP 401) [req-1]"
     )
 
 
