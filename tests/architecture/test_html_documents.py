@@ -64,7 +64,7 @@ def test_the_runbooks_index_lists_the_page_of_each_finding_and_each_alert(staged
     assert {path.stem for path in _listed(staged / "runbooks/index.md", staged) if path.is_file()} == names
 
 
-def test_a_runbook_in_the_sphinx_pages_equals_the_runbook_file_of_the_agent(staged: pathlib.Path):
+def test_the_sphinx_page_of_a_runbook_is_a_copy_of_the_installed_runbook(staged: pathlib.Path):
     page = "allocation-leaked.md"
     assert (staged / "runbooks" / page).read_text() == (ROOT / "agent/runbooks" / page).read_text()
 

@@ -51,7 +51,7 @@ def test_the_search_for_build_machine_paths_reads_top_level_and_nested_files():
 
 
 @pytest.mark.parametrize("kind", LEAKS)
-def test_the_search_for_build_machine_paths_detects_an_example_of_each_kind(kind: str):
+def test_each_search_pattern_for_build_machine_paths_matches_an_example(kind: str):
     examples = [
         "cd /" + "work/main",
         "see .." + "/shared/x.md",

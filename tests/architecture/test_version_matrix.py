@@ -25,7 +25,7 @@ def test_error(broken): pass
 
 
 @pytest.mark.parametrize("test", [test for column in (*COLUMNS, *SMALL) for test in column.tests])
-def test_every_test_counted_in_the_version_table_exists(test):
+def test_version_table_columns_refer_only_to_tests_that_exist(test):
     file, _, name = test.partition("::")
     assert f"def {name or 'test_'}" in (ROOT / file).read_text()
 
@@ -36,7 +36,8 @@ def test_one_older_openstack_release_is_tested_per_day_until_each_was_tested():
     assert turns == set(RELEASES) - {NEWEST}
 
 
-def test_a_version_table_cell_has_the_number_of_passed_tests_and_their_notes(tmp_path):
+def test_a_version_table_cell_counts_passed_tests_and_names_failed_tests(tmp_path):
+    """A cell also collects the reasons of skips and the notes that passed tests recorded."""
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     (tmp_path / "test_reader.py").write_text(OUTCOMES)
     (tmp_path / "test_writer.py").write_text("def test_other(): assert False\n")

@@ -9,7 +9,8 @@ STEPS_OF_LIARS = 15_000
 STEPS_BESIDE_NOVA = 6_000
 
 
-def test_in_random_histories_each_leak_is_found_and_no_valid_allocation_removed():
+def test_the_agent_finds_each_leak_in_a_simulated_cloud_with_random_events():
+    """Rules of the simulation also check that no valid allocation is removed."""
     tally = play_until(STEPS, 20261121, LENGTH, lambda life: None).tally
     # A run without events would prove nothing.
     assert tally.steps >= STEPS

@@ -167,7 +167,7 @@ def test_sighup_allows_writes_again_after_a_rival_writer_was_reported(placement,
     assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 8
 
 
-def test_role_owner_writes_to_a_provider_of_nova_compute_only_after_a_takeover(placement, host):
+def test_the_agent_writes_to_the_provider_of_nova_only_after_taking_it_over(placement, host):
     placement.make_provider(host.name, uuid=host.provider_uuid)
     placement.set_inventories(host.provider_uuid, {"VCPU": {"total": 3}})
     placement.set_traits(host.provider_uuid, "OWNER_NOVA", "COMPUTE_NODE")

@@ -203,7 +203,7 @@ def _schedule(placement: Rest, host: AgentHost, times: int = 1, **amounts: int) 
     return [placement.allocate({host.provider_uuid: amounts}) for _ in range(times)]
 
 
-def test_a_write_in_role_companion_conflicts_if_another_agent_wrote_earlier(placement, host, door):
+def test_an_agent_retries_its_allocation_write_if_another_agent_wrote_first(placement, host, door):
     """The other agent's record of the consumer is newer than the record that this agent read."""
     guests(host, ghost=(3, 512))
 

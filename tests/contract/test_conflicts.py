@@ -186,7 +186,7 @@ def test_s153_audits_have_outcome_partial_while_placement_refuses_connections(pl
     assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 8
 
 
-def test_the_observer_role_reports_no_rival_writer_for_changes_by_other_clients(placement, host):
+def test_an_agent_that_only_observes_reports_no_rival_writer(placement, host):
     """A reload made an owner an observer: the changes of other clients overwrite no write of this agent."""
     loaded = load([str(host.config_file)])
     owner, request = settings_from(loaded), AuditRequest(reasons=("test",))

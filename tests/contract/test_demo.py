@@ -113,7 +113,7 @@ def test_in_demo_story_5_leaked_allocations_make_free_vcpu_and_disk_gb_negative(
     assert [row["promised"] for row in incoming] == [8]
 
 
-def test_the_demo_explains_why_its_agents_have_role_owner_and_not_companion(document):
+def test_the_demo_explains_why_its_agents_replace_nova_compute(document):
     (said,) = [line for line in document["simulated"] if line.startswith("nova-compute: ")]
     assert "both agents have role owner" in said
     assert "Beside a running nova-compute the role is companion" in said

@@ -255,7 +255,7 @@ def spread_out(placement: Rest, made: Quiet) -> str:
     return placement.allocate({made.host.provider_uuid: HELD, elsewhere: HELD}, consumer)
 
 
-def test_usage_without_a_consumer_record_is_confirmed_by_the_second_audit(tmp_path, placement):
+def test_the_second_audit_confirms_a_finding_about_usage_without_a_consumer(tmp_path, placement):
     """A consumer's record is missing and its allocations are not, as in a database that was never migrated."""
     with quiet_host(tmp_path / "host", placement, 3, changes={"placement": {"full_read_every": 1}}) as made:
         made.audits(2)

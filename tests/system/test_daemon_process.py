@@ -114,7 +114,8 @@ def test_the_first_audit_publishes_the_inventory_and_the_second_writes_nothing(a
     placement.delete_provider(root)
 
 
-def test_the_agent_sends_only_get_requests_with_option_no_publish(agent, placement):
+def test_an_agent_that_must_not_publish_sends_only_get_requests(agent, placement):
+    """It was started with --no-publish."""
     agent.configure(url=placement.server.url)
     with placement.watched() as sent:
         assert agent.once("--no-publish").returncode in (0, 3)
@@ -272,7 +273,8 @@ def splayed(start_splay: float) -> str:
     return f"debug = true\n[agent]\nstart_splay = {start_splay}"
 
 
-def test_start_splay_delays_interval_audits_but_not_audits_by_signal(agent):
+def test_sigusr1_and_sighup_start_audits_even_during_the_start_delay(agent):
+    """Option start_splay sets the delay; interval audits wait for its end."""
     agent.configure(interval=1, extra=splayed(100_000 / start_delay_s(agent.host, 1.0)))
     agent.start()
     agent.until_logged("libvirt events connected")
@@ -292,7 +294,7 @@ def test_start_splay_delays_interval_audits_but_not_audits_by_signal(agent):
     assert "reload" in agent.until_logged("audit done", 2)[1]["extra"]["reasons"]
 
 
-def test_start_splay_delays_the_first_audit(agent):
+def test_the_first_audit_waits_until_the_start_delay_is_over(agent):
     delay_s = 5.0  # the interval's first audit comes within 1.5 s: long before, even on a slow machine
     agent.configure(interval=1, extra=splayed(delay_s / start_delay_s(agent.host, 1.0)))
     began = time.monotonic()

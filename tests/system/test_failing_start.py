@@ -192,7 +192,7 @@ def test_sigterm_ends_the_daemon_while_libvirtd_is_frozen(host, libvirtd, frozen
 
 
 @needs_libvirtd
-def test_a_libvirtd_frozen_at_the_start_is_reported_until_libvirtd_responds(placement, host, libvirtd):
+def test_the_daemon_reports_a_frozen_libvirtd_until_libvirtd_responds(placement, host, libvirtd):
     libvirtd.freeze()
     host.configure({"agent": {"source_deadline": 3}})
     with host.daemon() as daemon:

@@ -269,7 +269,7 @@ def test_the_daemon_exits_with_1_after_a_failed_start(daemon):
     assert "agent start failed" in daemon.log()
 
 
-def test_sigterm_before_the_start_ends_the_daemon_with_exit_code_0(daemon):
+def test_a_daemon_that_receives_sigterm_before_its_main_loop_exits_with_0(daemon):
     daemon.start(None, term_before_start=True)
     assert daemon.ended() == 0
 

@@ -254,7 +254,7 @@ def test_the_watch_command_exits_with_3_only_if_a_host_meets_option_fail_on(brok
     assert rows[-3:] == [["NEVER", "compute-4"], ["PARTIAL", "compute-3"], ["WARNING", "compute-2"]]
 
 
-def test_watch_with_option_once_prints_a_json_object_with_every_host(broker, folder):
+def test_watch_run_once_prints_a_json_object_with_every_host(broker, folder):
     with synthetic_fleet(broker.url, ONCE):
         done = once(configured(folder, broker.url), "-f", "json")
     document = json.loads(done.stdout)
@@ -262,7 +262,7 @@ def test_watch_with_option_once_prints_a_json_object_with_every_host(broker, fol
     assert (document["counts"]["clean"], document["counts"]["warning"], document["expected"]) == (1, 1, None)
 
 
-def test_watch_with_option_once_prints_csv_with_a_row_for_each_host(broker, folder):
+def test_watch_run_once_prints_csv_with_a_row_for_each_host(broker, folder):
     with synthetic_fleet(broker.url, ONCE):
         done = once(configured(folder, broker.url), "-f", "csv")
     head, *rows = csv.reader(io.StringIO(done.stdout))
@@ -270,7 +270,7 @@ def test_watch_with_option_once_prints_csv_with_a_row_for_each_host(broker, fold
     assert [row[1] for row in rows] == ["compute-1", "compute-2", "compute-3"]
 
 
-def test_watch_with_option_once_writes_a_fleet_page_readable_only_by_its_owner(broker, folder):
+def test_watch_run_once_writes_an_html_page_readable_only_by_its_owner(broker, folder):
     page = folder / "once.html"
     expected = str(listed(folder, "compute-1", "compute-4"))
     with synthetic_fleet(broker.url, ONCE):
@@ -284,7 +284,7 @@ def test_watch_with_option_once_writes_a_fleet_page_readable_only_by_its_owner(b
     assert "0 silent, 1 never seen" in text
 
 
-def test_watch_with_option_once_can_print_the_fleet_page_instead_of_the_table(broker, folder):
+def test_watch_run_once_can_print_an_html_page_instead_of_the_table(broker, folder):
     with synthetic_fleet(broker.url, ONCE):
         done = once(configured(folder, broker.url), "--html", "-")
     assert done.stdout.startswith("<!doctype html>")

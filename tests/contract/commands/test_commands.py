@@ -164,7 +164,7 @@ def test_read_only_commands_change_neither_placement_nor_state_dir(own_host, res
 
 
 @needs_all_traits()
-def test_a_second_run_of_audit_publish_on_an_unchanged_host_writes_nothing(own_host, rest):
+def test_a_second_publishing_audit_of_an_unchanged_host_writes_nothing(own_host, rest):
     code, document = own_host.json("audit", "--publish")
     assert (code, document["published"], document["writes_done"]) == (3, True, 2)
     vcpu = rest.inventories(own_host.agent.provider_uuid)["VCPU"]
@@ -301,7 +301,7 @@ def test_the_explain_command_for_a_resource_class_prints_amounts_and_inventory(h
     )
 
 
-def test_explain_lists_reserved_host_memory_as_a_separate_term(host):
+def test_explain_shows_reserved_host_memory_apart_from_other_reservations(host):
     code, document = host.json("explain", "MEMORY_MB")
     assert code == 0
     (inventory,) = document["inventory"]
@@ -595,7 +595,8 @@ def test_a_command_writes_debug_logs_to_stderr_and_json_to_stdout(host):
     assert " DEBUG " in ended.stderr
 
 
-def test_audit_publish_exits_5_and_writes_nothing_if_nova_owns_the_provider(own_host, rest):
+def test_a_publishing_audit_exits_5_if_nova_owns_the_provider(own_host, rest):
+    """It writes nothing."""
     rest.set_traits(own_host.agent.provider_uuid, "OWNER_NOVA")
     before = rest.generation(own_host.agent.provider_uuid)
     code, document = own_host.json("audit", "--publish")
@@ -605,7 +606,7 @@ def test_audit_publish_exits_5_and_writes_nothing_if_nova_owns_the_provider(own_
     assert rest.generation(own_host.agent.provider_uuid) == before
 
 
-def test_audit_publish_exits_2_and_names_the_process_that_holds_the_write_lock(own_host, rest):
+def test_a_publishing_audit_exits_2_and_names_the_holder_of_the_write_lock(own_host, rest):
     before = rest.generation(own_host.agent.provider_uuid)
     with FileLock(str(own_host.agent.folder / "state" / LOCK_FILE), str(own_host.agent.folder / "run")).hold():
         ended = own_host.run("audit", "--publish", "-f", "json")

@@ -229,7 +229,8 @@ WORDS = [
 
 
 @pytest.mark.parametrize(("_earlier", "now", "run"), WORDS, ids=[now[:40] for _, now, _ in WORDS])
-def test_each_reworded_message_is_printed_in_its_new_wording(tmp_path, monkeypatch, _earlier, now, run):
+def test_commands_print_each_listed_message_in_its_current_wording(tmp_path, monkeypatch, _earlier, now, run):
+    """WORDS lists messages whose earlier wording was unclear."""
     monkeypatch.delenv("COLUMNS", raising=False)
     printed = run(tmp_path)
     assert re.search(now, printed, re.MULTILINE), printed

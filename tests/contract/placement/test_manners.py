@@ -184,7 +184,8 @@ def test_two_options_for_the_request_pace_are_passed_to_the_placement_client(res
 
 
 @pytest.mark.parametrize(("option", "value"), [("longest_pause", 121), ("longest_pause", -1), ("slow_answer", 0)])
-def test_out_of_range_values_of_longest_pause_and_slow_answer_are_rejected(rest, tmp_path, option, value):
+def test_an_out_of_range_option_for_the_request_pace_is_rejected(rest, tmp_path, option, value):
+    """The two options are longest_pause and slow_answer."""
     with pytest.raises(Exception, match=option):
         client_of(tmp_path, rest.server.url, **{option: value})
 

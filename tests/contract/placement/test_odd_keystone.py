@@ -110,7 +110,7 @@ def test_requests_fail_only_while_keystone_sends_malformed_responses(rest, tmp_p
     assert "HW_CPU_X86_AVX2" in client.get("/traits", MINIMUM, wire.parse_trait_names)
 
 
-def test_an_error_names_the_placement_url_after_the_keystone_catalog_was_read(rest, tmp_path):
+def test_errors_name_the_placement_url_once_keystone_has_provided_it(rest, tmp_path):
     keystone = Keystone(rest.server.url)
     client = client_before(keystone, tmp_path)
     keystone.odd["POST"] = told(503, {"errors": ["no upstream"]})

@@ -108,7 +108,7 @@ def test_s146_custom_resource_classes_and_traits_are_created_only_once(rest, cli
     ]
 
 
-def test_a_deleted_custom_trait_raises_a_conflict_and_is_recreated_by_the_retry(rest, client):
+def test_the_writer_recreates_a_deleted_custom_trait_after_a_conflict(rest, client):
     trait = f"CUSTOM_T{new_uuid().replace('-', '').upper()}"
     uuid = rest.make_provider()
     writer = TreeWriter(client)

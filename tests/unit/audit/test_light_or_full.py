@@ -153,7 +153,7 @@ def seen(found, *, confirmed=True):
     return SeenFinding(finding=found, confirmed=confirmed, first_seen_at="")
 
 
-def test_nova_is_read_in_full_before_an_audit_writes_or_changes_findings():
+def test_nova_is_read_in_full_if_findings_changed_or_a_write_is_planned():
     known = finding()
     sighting = Sighting(id=known.id, code=known.code, first_seen_at="", last_seen_at="", times=2, evidence_digest="")
     memory = AuditMemory(history=History(sightings=(sighting,)))
@@ -194,7 +194,8 @@ def test_a_failed_read_of_nova_drops_the_rows_that_earlier_audits_kept():
     assert kept(last, StateRead(), None, beside) is None
 
 
-def test_the_rows_of_a_full_read_are_stored_with_the_libvirt_and_placement_data():
+def test_a_full_read_of_nova_is_kept_with_the_libvirt_and_placement_data():
+    """The next audits compare their own reads with what is kept."""
     how = StateRead(why_full="due", sign=CHANGED_SIGN, consumers=CONSUMERS, saw_change=True)
     beside = Beside(node_uuid=ROOT, host=HOST, view=VIEW)
     after = kept(None, how, full().state, beside)

@@ -71,7 +71,7 @@ def test_an_audit_reads_the_disk_files_of_the_guests_that_libvirt_lists(images, 
     assert [file.virtual_bytes for file in found.stored.disk_files] == [1000]
 
 
-def test_a_full_audit_measures_images_again_and_other_audits_use_cached_sizes(images, guest):
+def test_only_a_full_audit_measures_the_guest_disk_files_again(images, guest):
     first = read(task(images, host(guest)), AuditMemory()).storage[0].value
     assert read(task(images, host(guest)), AuditMemory()).storage[0].value is first
     assert read(task(images, host(guest), Depth.FULL), AuditMemory()).storage[0].value is not first
@@ -83,7 +83,7 @@ def test_the_image_store_is_read_if_libvirt_is_unavailable(images, tmp_path):
     assert [store.path for store in found.stored.image_stores] == [str(tmp_path)]
 
 
-def test_a_failed_read_of_images_does_not_fail_the_read_of_the_host(images, thread, guest):
+def test_an_audit_still_reads_the_host_if_the_guest_disks_are_unreadable(images, thread, guest):
     thread.stop()
     found = read(task(images, host(guest)), AuditMemory())
     (reading,) = found.storage

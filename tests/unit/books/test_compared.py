@@ -68,7 +68,8 @@ def kept(world, before=None, chosen=None):
 
 
 @pytest.mark.parametrize("what", MOVES_BY_ITSELF)
-def test_a_changed_clock_or_free_space_or_generation_rebuilds_no_comparison(what):
+def test_an_irrelevant_change_such_as_a_heartbeat_causes_no_new_comparison(what):
+    """The comparison is that of nova, the host and Placement."""
     first = kept(snapshot(**WORLD))
     again = kept(snapshot(**{**WORLD, **MOVES_BY_ITSELF[what]}), first)
     assert again.books is first.books

@@ -76,12 +76,13 @@ def test_an_instance_with_memory_encryption_needs_one_encryption_context():
     assert (found.promised, found.recorded) == (1, 1)
 
 
-def test_an_allocated_vgpu_that_the_flavor_lacks_has_verdict_unknown():
+def test_a_vgpu_allocation_that_no_flavor_requests_is_not_judged():
+    """Its row in the ledger has the verdict "unknown"."""
     found = rows(instance(), on(IN_06, "i1", "VGPU", 1))["VGPU"]
     assert (found.promised, found.verdict) == (None, Verdict.UNKNOWN)
 
 
-def test_a_requested_class_that_the_host_does_not_offer_is_not_compared():
+def test_the_ledger_omits_a_flavor_resource_class_that_the_host_lacks():
     assert rows(asking(resources__CUSTOM_GOLD="1")) == {}
     assert rows(asking(resources__VGPU="1"), chosen=settings()) == {}
 

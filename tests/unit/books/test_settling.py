@@ -72,6 +72,6 @@ def test_a_row_on_which_all_sources_agree_mentions_no_operation_in_progress():
     assert reasons(state(instance(updated_at=long_ago), now=NOW)) == {(Verdict.AGREED, "")}
 
 
-def test_rows_name_an_unfinished_operation_only_if_the_nova_database_was_read():
+def test_ledger_rows_name_no_operation_in_progress_if_nova_was_not_read():
     rows = decided(without(world(state(instance(task_state="migrating"))), STATE)).ledger
     assert {row.settling for row in rows} == {""}

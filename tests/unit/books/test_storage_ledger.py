@@ -170,9 +170,10 @@ def test_a_thin_volume_counts_its_full_size_if_pool_usage_is_unknown() -> None:
     [(50.0, {HERE: 15, "before": 1, OTHER: 4, "free": 20}), (47.5, {HERE: 15, OTHER: 4, "free": 21})],
     ids=["the rest is its own", "no rest: all it has it shares"],
 )
-def test_thin_pool_bytes_unused_by_active_volumes_belong_to_inactive_volumes(
+def test_an_inactive_thin_volume_counts_with_the_remaining_used_pool_bytes(
     percent: float, shares: dict[str, int]
 ) -> None:
+    """These are the used bytes of the pool that no active volume explains; if none remain, it counts with none."""
     snap = thin("before", 10, origin=f"{HERE}_disk")
     inside = pool(40, thin(f"{HERE}_disk", 30), thin(f"{OTHER}_disk", 10), snap)
     found = rows_of(*inside, pools=fill(40, percent, **{f"{HERE}_disk": 15, f"{OTHER}_disk": 4}))

@@ -29,7 +29,8 @@ def test_a_failed_migration_that_still_has_an_allocation_has_verdict_unknown(sta
     assert found == {uuid("i1"): Verdict.ALLOCATION_MISSING, MOVE.uuid: Verdict.UNKNOWN}
 
 
-def test_the_allocation_of_a_failed_move_is_stale_if_the_instance_has_its_own():
+def test_the_leftover_allocation_of_a_failed_move_is_reported_as_stale():
+    """The instance has an allocation that agrees with its flavor."""
     own = allocations(uuid("i1"), **AMOUNTS)
     world = snapshot(
         nova=state(instance(), migrations=(MOVE,)), libvirt=host(domain()), placement=view(own, OF_THE_MOVE)

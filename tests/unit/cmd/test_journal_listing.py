@@ -36,7 +36,7 @@ def config_file(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_the_journal_table_fits_80_columns_and_marks_undone_entries(
+def test_the_journal_table_fits_80_columns_and_marks_reverted_repairs(
     config_file: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
@@ -84,9 +84,8 @@ def test_the_journal_command_lists_only_the_entries_that_its_filters_match(
 
 
 @pytest.mark.parametrize("form", [(), ("-f", "value"), ("-f", "csv")])
-def test_an_undone_entry_has_result_undone_in_formats_table_value_and_csv(
-    config_file: str, form: tuple[str, ...]
-) -> None:
+def test_the_journal_lists_a_reverted_repair_with_the_result_undone(config_file: str, form: tuple[str, ...]) -> None:
+    """In JSON its result stays "done"."""
     listed = stocktake_here("--config-file", config_file, "journal", *form, "-c", "ENTRY", "-c", "RESULT")
     assert "undone" in next(line for line in listed.stdout.splitlines() if "aaaaaaaaaaaa" in line)
     kept = stocktake_here("--config-file", config_file, "journal", "-f", "json", "-c", "result")

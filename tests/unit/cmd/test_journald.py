@@ -83,7 +83,7 @@ def test_lines_in_a_log_file_have_no_priority_prefix(stderr, tmp_path):
     assert not [line for line in (tmp_path / "log").read_text().splitlines() if line.startswith("<")]
 
 
-def test_log_lines_of_a_command_sent_to_journald_also_have_a_priority_prefix(stderr, tmp_path):
+def test_log_lines_of_commands_have_a_priority_prefix_for_journald(stderr, tmp_path):
     shown = logged(stderr, tmp_path, setup=setup_command_logging)
     assert shown
     assert all(re.match("<[234]>", line) for line in shown)

@@ -15,7 +15,7 @@ from tests.rigs.screens import shown
 READ = replace(REPORT, sources=REPORT.sources[:1])
 
 
-def test_rows_of_the_storage_listing_show_the_owner_and_size_of_each_volume() -> None:
+def test_the_storage_listing_has_a_row_for_each_volume_and_for_free_space() -> None:
     listing = storage_listing(REPORT, None)
     assert listing.columns == COLUMNS
     scratch = ("vg guests", "foreign", "guests/scratch", "linear volume scratch", 8_053_063_680,

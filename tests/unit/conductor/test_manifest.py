@@ -34,5 +34,5 @@ def test_an_object_of_a_type_unknown_to_the_agent_passes_the_version_check():
 
 
 @pytest.mark.parametrize("answer", [None, 7, "text", [], {}, {"nova_object.name": None}, [{"nova_object.name": "Tag"}]])
-def test_the_object_version_check_accepts_an_answer_without_object_versions(answer):
+def test_the_version_check_accepts_conductor_replies_without_a_version(answer):
     assert other_major(answer, MANIFEST) in {None, "Tag "}

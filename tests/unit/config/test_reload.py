@@ -114,7 +114,7 @@ def test_reload_rejects_a_missing_configuration_file(tmp_path):
         reload(running)
 
 
-def test_reload_keeps_images_type_and_images_volume_group_if_both_are_removed(tmp_path):
+def test_removed_image_storage_options_stay_in_force_until_a_restart(tmp_path):
     running = load_ours(tmp_path, ALONE + "[libvirt]\nimages_type = lvm\nimages_volume_group = guests\n")
     write(tmp_path, "stocktake.conf", ALONE)
     reloaded = reload(running)

@@ -167,7 +167,7 @@ def test_closing_the_queue_wakes_the_worker_and_later_requests_are_ignored(queue
     assert real.waiting == ()
 
 
-def test_no_reason_is_lost_if_several_threads_request_audits_concurrently():
+def test_the_audit_queue_keeps_every_reason_given_by_concurrent_threads():
     queue = AuditQueue(Pacing(settle_s=0.0, cap_s=0.0))
     taken: set[str] = set()
 

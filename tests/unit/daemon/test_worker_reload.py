@@ -86,7 +86,7 @@ def test_an_audit_receives_the_state_that_the_previous_audit_remembered(running)
     assert parts.reader.times == 0
 
 
-def test_a_configuration_reload_clears_caches_and_forgets_earlier_writes(running):
+def test_a_reload_clears_caches_and_forgets_what_was_written_to_placement(running):
     current, audited, parts = running
     audited()
     current.replace(configured(parts))

@@ -56,7 +56,8 @@ def test_the_test_cases_cover_every_part_of_the_libvirt_capabilities():
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_for_each_missing_capability_the_finding_names_what_stays_unchanged(name):
+def test_the_finding_names_the_placement_data_that_is_no_longer_updated(name):
+    """Each capability that libvirt's answer lacks stops the update of some traits or providers."""
     part, detail, expected = PARTS[name]
     (found,) = told(MissingPart(part=part, why="because", detail=detail))
     assert found.actual.startswith(f"libvirt's answer lacks {name} (because): ")

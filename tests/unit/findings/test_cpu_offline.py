@@ -21,7 +21,7 @@ def test_s77_the_finding_names_the_option_and_the_offline_cpus():
     assert "chcpu -e 2" in found.remedy
 
 
-def test_s79_the_advice_for_a_nonexistent_cpu_is_to_correct_the_option():
+def test_s79_the_advice_is_to_remove_a_nonexistent_cpu_from_the_cpu_set():
     (found,) = findings(snapshot(libvirt=host(cpus=2)), CODE, settings(cpu_dedicated_set=(1, 7)))
     assert found.actual == (
         "the option has CPUs that are not on this host: 7 (this host has CPUs 0-1); "
@@ -41,7 +41,7 @@ def test_offline_and_nonexistent_cpus_of_one_option_are_in_one_finding():
     assert "chcpu -e 2-3;" in found.remedy
 
 
-def test_a_nonexistent_cpu_is_reported_even_with_cpu_power_management():
+def test_a_nonexistent_cpu_is_reported_even_if_cpu_power_management_is_on():
     (found,) = findings(WORLD, CODE, settings(cpu_dedicated_set=(2, 9), cpu_power_management=True))
     assert dict(found.facts)["absent"] == "9"
     assert "chcpu" not in found.remedy
@@ -61,7 +61,7 @@ def test_s79_each_cpu_set_with_an_offline_cpu_has_its_own_finding():
     }
 
 
-def test_s78_offline_dedicated_cpus_are_not_reported_with_cpu_power_management():
+def test_s78_offline_cpus_cause_no_finding_if_cpu_power_management_is_on():
     assert findings(WORLD, CODE, settings(cpu_dedicated_set=(2, 3), cpu_power_management=True)) == ()
 
 

@@ -87,7 +87,8 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_instance_is_changing_or_on_another_host_or_unknown(world):
+def test_no_finding_while_an_instance_has_a_task_or_an_unfinished_move(world):
+    """Nor is there one if the instance is on another host or unknown, or if a source was not read."""
     assert findings(world, CODE) == ()
 
 

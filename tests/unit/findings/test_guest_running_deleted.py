@@ -63,7 +63,7 @@ def test_the_finding_is_reported_whatever_the_value_of_option_unknown_guests(pol
     assert len(findings(WORLD, CODE, settings(unknown_guests=policy))) == 1
 
 
-def test_an_allocation_leak_is_not_reported_in_addition_while_the_guest_exists():
+def test_the_allocation_is_not_reported_as_leaked_while_the_guest_exists():
     world = snapshot(nova=deleted(), libvirt=host(domain()), placement=view(allocations(I1, VCPU=1)))
     assert len(findings(world, CODE)) == 1
     assert findings(world, "allocation-leaked") == ()

@@ -41,5 +41,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_other_row_is_deleted_or_has_another_name_or_our_uuid(world):
+def test_a_deleted_or_unrelated_compute_node_record_causes_no_finding(world):
     assert findings(world, CODE) == ()

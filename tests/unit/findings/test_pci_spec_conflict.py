@@ -101,7 +101,8 @@ def test_the_finding_id_does_not_change_if_placement_could_not_be_read():
     assert seen.id == unseen.id
 
 
-def test_a_resource_class_from_a_provider_yaml_file_is_not_a_conflict():
+def test_a_resource_class_from_provider_yaml_causes_no_conflict_finding():
+    """The allocated class is no leftover of a device_spec."""
     beside = ProviderEntry(origin="a.yaml:4", name=child(PF).name, inventories=(inventory("CUSTOM_LICENSE", 5),))
     chosen = pci_settings({"product_id": "1515"}, provider_entries=(beside,))
     there = tree(child(PF, inventory("CUSTOM_LICENSE", 5)), allocations=(held(PF, "CUSTOM_LICENSE"),))

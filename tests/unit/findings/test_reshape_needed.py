@@ -64,7 +64,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_class_is_disabled_or_unused_on_the_root_provider(world, chosen):
+def test_no_finding_if_vgpu_is_disabled_or_the_root_has_no_vgpu_consumer(world, chosen):
     assert findings(world, "reshape-needed", chosen) == ()
 
 

@@ -42,7 +42,7 @@ def world(*others, libvirt=None, lvm=None, provider=NOVA, **changes):
     return snapshot(placement=placement, libvirt=libvirt or host(BIG), lvm=lvm or group(20))
 
 
-def test_the_finding_names_the_resource_class_and_the_amount_and_the_reason():
+def test_the_finding_gives_the_amount_that_could_not_be_allocated_and_why():
     (found,) = findings(world(), CODE, BESIDE)
     assert (found.provider_uuid, found.resource_class, found.consumer_uuid) == (ROOT_UUID, "VCPU", None)
     assert found.expected == "Stocktake has allocated all 6 VCPU that unknown guests and volumes use"

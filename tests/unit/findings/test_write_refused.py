@@ -85,7 +85,7 @@ def test_each_kind_of_refused_write_is_named_in_a_finding_with_a_remedy(refusal,
     assert advice in found.remedy
 
 
-def test_a_new_request_id_changes_neither_the_id_nor_the_evidence_of_a_finding():
+def test_another_request_id_of_placement_does_not_make_a_new_finding():
     first, second = (told(refused(INVENTORIES, request_id=one))[0] for one in ("req-1", "req-2"))
     assert first.remedy != second.remedy
     assert (first.id, evidence_digest(first)) == (second.id, evidence_digest(second))

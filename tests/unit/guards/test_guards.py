@@ -308,7 +308,7 @@ def test_only_a_refusal_that_ends_by_itself_is_marked_as_temporary(name, words, 
         assert found.seconds == known
 
 
-def test_in_role_owner_the_guards_about_nova_compute_refuse_nothing():
+def test_an_agent_that_replaces_nova_compute_passes_the_guards_about_it():
     """The same facts that role companion refuses: in role owner no nova-compute runs on the host."""
     for name, _, wrong in WRONG_BESIDE_NOVA:
         case = with_settings(wrong(beside_nova(right())), role=Role.OWNER)

@@ -186,7 +186,7 @@ def test_a_reshape_is_refused_if_libvirt_could_not_be_read():
     assert "sources-fresh" in refused_by(lost)
 
 
-def test_a_reshape_counts_as_one_change_for_any_number_of_consumers():
+def test_a_reshape_counts_once_toward_the_limit_on_changed_consumers():
     """A reshape frees nothing and takes nothing, and half a reshape would be worse than none."""
     used = {f"g{number}": (GPU_06, GPU_07)[number % 2 : number % 2 + 1] for number in range(9)}
     scene = gpu_scene(used, settings=dataclasses.replace(ONE_TYPE, heal=HealSettings(max_consumers=1, max_percent=0.0)))
@@ -211,7 +211,7 @@ def test_for_each_guard_a_test_case_contains_a_reshape_that_must_be_refused():
     assert asked | BESIDE_NOVA == set(GUARDS)
 
 
-def test_role_companion_refuses_a_reshape_because_nova_compute_performs_it():
+def test_an_agent_beside_nova_compute_leaves_a_reshape_to_nova_compute():
     scene = dataclasses.replace(right().scene, settings=facts.settings(role=Role.COMPANION))
     (refusal,) = heal_plan(scene, asked_for(scene.findings, frozenset({CODE}), frozenset())).refusals
     assert (refusal.guard, refusal.why[:40]) == ("role", "heal leaves this repair to nova-compute;")

@@ -232,7 +232,8 @@ def test_the_saved_history_of_findings_is_used_if_the_last_report_is_unreadable(
     assert FindingsFile(str(tmp_path), str(tmp_path)).load().read_until == 500
 
 
-def test_findings_that_another_process_saved_are_returned_only_once(tmp_path):
+def test_a_findings_file_saved_by_another_process_is_loaded_only_once(tmp_path):
+    """The process's own saves cause no load at all."""
     ours, theirs = FindingsFile(str(tmp_path)), FindingsFile(str(tmp_path))
     assert ours.load() == History()
     assert ours.changed() is None

@@ -29,11 +29,11 @@ def every_path(files):
     return [*(folder / "compute_id" for folder in (*files.config_dirs, files.nova_state_path, files.state_dir))]
 
 
-def test_no_host_identity_is_found_if_no_compute_id_file_exists(files):
+def test_no_host_uuid_is_found_if_no_compute_id_file_exists(files):
     assert files.find() is None
 
 
-def test_no_host_identity_is_found_if_the_folders_do_not_exist(tmp_path):
+def test_no_host_uuid_is_found_if_no_compute_id_folder_exists(tmp_path):
     assert ComputeIdFiles((tmp_path / "a",), None, tmp_path / "b").find() is None
 
 
@@ -46,7 +46,7 @@ def test_an_identity_file_is_found_in_any_of_the_four_folders(files, place):
     assert (identity.uuid, identity.origin) == (ONE, str(path))
 
 
-def test_the_origin_of_an_identity_is_the_first_of_several_equal_files(files):
+def test_the_first_identity_file_is_named_as_source_if_several_agree(files):
     for path in every_path(files)[1:]:
         path.write_text(f"  {ONE.upper()}\n")
     identity = files.find()
@@ -159,7 +159,7 @@ def test_the_host_identity_is_the_uuid_of_the_compute_node_record_of_this_host()
     assert (identity.uuid, identity.origin) == (ONE, "compute_nodes id 3")
 
 
-def test_a_compute_node_record_without_a_service_also_gives_the_host_identity():
+def test_a_compute_node_row_without_a_service_row_identifies_the_host():
     assert identity_from_state(state(node(3), service=None), "cmp1.example.org").uuid == ONE
 
 

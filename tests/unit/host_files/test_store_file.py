@@ -18,17 +18,17 @@ RECORD = StoreRecord(mark=mark(300))
 
 
 @pytest.mark.parametrize("record", [RECORD, StoreRecord(mark=vg_mark(20)), StoreRecord(mark=None)])
-def test_a_saved_store_record_is_loaded_after_a_restart(tmp_path: Path, record: StoreRecord):
+def test_saved_data_about_guest_disk_storage_is_loaded_after_a_restart(tmp_path: Path, record: StoreRecord):
     assert StoreFile(str(tmp_path / "state")).save(record)
     assert StoreFile(str(tmp_path / "state")).load() == record
 
 
-def test_the_store_file_has_mode_0640(tmp_path: Path):
+def test_the_store_json_file_has_mode_0640(tmp_path: Path):
     StoreFile(str(tmp_path)).put(RECORD)
     assert stat.S_IMODE((tmp_path / "store.json").stat().st_mode) == 0o640
 
 
-def test_a_missing_store_file_yields_no_record_and_no_log_message(tmp_path: Path, caplog):
+def test_a_missing_store_json_file_loads_nothing_and_logs_nothing(tmp_path: Path, caplog):
     file = StoreFile(str(tmp_path))
     assert (file.load(), file.notes, caplog.records) == (None, (), [])
 

@@ -101,7 +101,7 @@ def test_a_full_card_still_offers_its_existing_mediated_devices():
     assert totals(tree_of(snapshot(libvirt=made), ONE_TYPE)) == {GPU_06: {"VGPU": 3}}
 
 
-def test_a_non_pci_card_is_published_only_if_device_addresses_names_the_card():
+def test_a_non_pci_card_is_published_only_if_the_configuration_names_it():
     made = with_devices(card("mtty_mtty", mtty_2=24), card("css_0_0_0042", vfio_ccw_io=1))
     default = settings(mdev_types=(mdev_type("mtty-2"),))
     assert totals(tree_of(snapshot(libvirt=made), default)) == {}
@@ -162,7 +162,8 @@ def test_unreadable_devices_stop_updates_of_the_mdev_providers(libvirt, lost, wh
     assert ("mdev providers", why) in {(held.what, held.why) for held in decided(world, ONE_TYPE).plan.held_back}
 
 
-def test_the_agent_keeps_the_uuid_of_a_card_provider_and_removes_old_classes():
+def test_the_provider_of_a_gpu_keeps_its_uuid_if_its_classes_change():
+    """The agent owns, and so removes, a class that the card no longer has."""
     old = child(GPU_06, inventory("CUSTOM_OLD", 4), inventory("VGPU", 1))
     tree = tree_of(snapshot(libvirt=CARDS, placement=standing(old)), ONE_TYPE)
     found = below(tree)[GPU_06]

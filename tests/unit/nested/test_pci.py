@@ -338,7 +338,7 @@ SPENT = child(GPU, inventory(T4, 1, reserved=1), traits=ONCE_TRAITS)
 
 
 @pytest.mark.parametrize("chosen", [ONCE, pci_settings()], ids=["not listed", "not named"])
-def test_a_used_one_time_use_device_stays_reserved_if_the_device_is_lost(chosen):
+def test_a_spent_one_time_use_device_stays_reserved_after_it_disappears(chosen):
     decision = decided(world(placement=tree(SPENT)), chosen)
     assert (writes(decision, GPU), decision.tree.obsolete, pci_providers(decision)) == ([], (), {})
     back = decided(world(device(GPU), placement=tree(SPENT)), ONCE)

@@ -139,7 +139,8 @@ def test_an_orphaned_compute_node_row_without_a_provider_is_deleted():
     assert not [h for h in plan.held_back if h.provider_uuid == OLD.uuid]
 
 
-def test_an_orphaned_record_and_its_provider_are_kept_if_an_instance_uses_them():
+def test_an_orphaned_compute_node_row_is_kept_while_an_instance_uses_it():
+    """So is its resource provider."""
     world = world_of(tree(OLD), instances=(instance(node="old-name"),))
     plan = after(world)
     assert (plan.records, plan.removals) == ((), ())

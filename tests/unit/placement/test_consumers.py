@@ -86,7 +86,7 @@ def test_ordinary_consumers_are_read_in_turn_with_the_highest_generation_first()
     assert order == ["c", "d", "a", "b", "c", "d", "a", "b"]
 
 
-def test_unsuspicious_consumers_are_read_no_less_often_if_new_consumers_come():
+def test_new_consumers_do_not_delay_the_rereading_of_known_consumers():
     first, _ = looked(NO_CONSUMERS, {"a": 1, "b": 1})
     _, asked = looked(first, {"a": 1, "b": 1, "c": 1}, unsuspicious_reads=1)
     assert asked == ["c", "a"]

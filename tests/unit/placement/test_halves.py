@@ -14,7 +14,8 @@ def reply(text: str) -> Reply:
     return Reply(request="GET http://placement.example/", status=200, text=text, request_id=None)
 
 
-def test_no_part_of_a_secret_is_quoted_if_the_quote_ends_within_the_secret():
+def test_an_excerpt_of_an_error_page_contains_no_part_of_a_secret():
+    """The excerpt may end within the secret."""
     for spaces in range(5970, 6001):
         said = quoted(f"you sent{' ' * spaces}{TOKEN}", (TOKEN,))
         assert "a-tok" not in said

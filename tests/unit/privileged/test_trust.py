@@ -55,7 +55,7 @@ def test_a_configuration_symlink_is_refused_if_others_may_write_its_folder(
         check_files([str(folder / "link.conf")])
 
 
-def test_root_may_use_the_probe_even_if_the_configured_user_does_not_exist() -> None:
+def test_root_may_use_the_privileged_helper_whatever_user_is_configured() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         check_peer(ours, "no-such-user")

@@ -67,7 +67,7 @@ def ask(verb: Verb, runner: Recorder, scope: Scope = ALL) -> Answer:
         (Verb.NDCTL_LIST, ("ndctl", "list", "-X")),
     ],
 )
-def test_each_verb_of_the_probe_runs_the_command_of_its_source(verb: Verb, command: tuple[str, ...]) -> None:
+def test_the_privileged_helper_runs_vgs_or_ceph_or_ndctl_as_requested(verb: Verb, command: tuple[str, ...]) -> None:
     runner = Recorder(done("report"))
     assert ask(verb, runner).content == {"stdout": "report", "stderr": "", "returncode": 0}
     assert [argv[: len(command)] for argv in runner.commands] == [command]
@@ -99,7 +99,7 @@ def test_the_helper_refuses_a_privileged_command_for_an_unconfigured_source(verb
     assert runner.commands == []
 
 
-def test_the_probe_answers_that_a_command_timed_out_or_did_not_start() -> None:
+def test_the_helper_answers_that_a_command_timed_out_or_did_not_start() -> None:
     late = ask(Verb.LVM_GROUPS, Recorder(TimeoutError("last words")))
     missing = ask(Verb.LVM_GROUPS, Recorder(FileNotFoundError(errno.ENOENT, "no such file")))
     assert (late, missing) == (
@@ -120,7 +120,7 @@ def test_a_missing_instances_folder_is_read_as_a_folder_without_images() -> None
     assert (measured.facts.image_stores, measured.facts.unread, measured.guests_unread) == ((), (), "")
 
 
-def test_the_images_verb_says_why_no_disk_was_measured_if_libvirt_fails() -> None:
+def test_the_helper_says_why_no_guest_disk_was_measured_if_libvirt_fails() -> None:
     scope = dataclasses.replace(ALL, libvirt_uri="test:///nowhere.xml")
     measured = measured_of(json.loads(json.dumps(ask(Verb.IMAGES, Recorder(), scope).content)))
     assert measured.guests_unread == (

@@ -108,7 +108,8 @@ def test_an_agent_in_role_companion_allocates_volumes_and_guests_separately():
 
 
 @pytest.mark.parametrize("nova", [ALIVE, state(service=service())], ids=["alive", "dead"])
-def test_in_role_companion_no_provider_is_written_and_no_rival_writer_reported(nova):
+def test_an_agent_beside_nova_compute_writes_allocations_but_no_provider(nova):
+    """Nor does it report nova-compute as another writer."""
     decision = decided(world(nova=nova), BESIDE)
     assert (decision.plan.writes, decision.rival) == ((), None)
     assert [f.code for f in decision.findings if f.code == "rival-writer"] == []
@@ -170,7 +171,7 @@ def test_foreign_volumes_lose_their_allocations_if_the_policy_is_not_reserve(pol
     assert (held(plan, VOLUME), held(plan, GUEST)) == ({}, {"VCPU": 2, "MEMORY_MB": 512})
 
 
-def test_in_role_companion_a_guest_that_has_an_allocation_gets_no_second_one():
+def test_a_guest_that_already_has_an_allocation_gets_no_second_one():
     counted = view(allocations(uuid("ghost"), VCPU=2, MEMORY_MB=512), provider=NOVA)
     assert held(decided(world(placement=counted), BESIDE).plan, GUEST) is None
 
@@ -328,7 +329,7 @@ GUEST_CLAIMS = st.lists(st.builds(lambda a: claim("VCPU", a), st.integers(1, 9))
 
 
 @given(inventories(), DISK_CLAIMS, st.integers(0, 300))
-def test_placement_accepts_every_adjusted_consumer_amount(there, claims, used):
+def test_placement_accepts_allocations_that_are_cut_to_fit_the_inventory(there, claims, used):
     """Placement's own check has four reasons to refuse (409 and 400)."""
     placed = cut(shares(claims, there), there, used)
     for amount in placed.values():

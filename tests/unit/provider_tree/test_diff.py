@@ -106,7 +106,7 @@ def test_a_class_keeps_its_inventory_in_placement_if_its_source_is_unreadable():
     assert plan.held_back == (HeldBack(provider_uuid=ROOT_UUID, what="DISK_GB", why="lvm could not be read"),)
 
 
-def test_no_class_is_added_to_placement_if_the_source_of_its_data_is_unreadable():
+def test_a_resource_class_is_not_added_while_its_data_is_unreadable():
     frozen = Frozen(name="DISK_GB", why="lvm could not be read")
     assert diff(tree(wanted(VCPU, frozen=(frozen,))), held(VCPU)).writes == ()
 
@@ -192,7 +192,7 @@ def test_a_provider_is_deleted_only_if_its_children_are_deleted_too(child_goes):
     )
 
 
-def test_a_provider_of_another_owner_in_the_tree_is_not_changed():
+def test_a_child_provider_that_the_agent_does_not_manage_is_unchanged():
     observed = view(providers=(root(VCPU), root(uuid=uuid("nova's"), name="x", parent_uuid=ROOT_UUID)))
     assert diff(tree(wanted(VCPU)), observed).writes == ()
 

@@ -145,7 +145,8 @@ def test_a_finding_block_omits_an_age_that_is_unknown(age):
     assert f"  seen{text}  [" in said[0]
 
 
-def test_a_finding_of_an_older_agent_is_shown_without_a_state():
+def test_an_unconfirmed_finding_of_an_older_agent_is_shown_as_seen():
+    """Older agents wrote no field "state"."""
     older = {key: value for key, value in finding_document(FINDING).items() if key not in ("state", "remedies")}
     assert "  seen, 60 min  [" in shown(finding_block(older | {"confirmed": False}, {}, NOW))[0]
 
@@ -346,7 +347,7 @@ def test_an_unavailable_source_is_listed_before_findings_of_the_same_severity():
     assert next(line.split()[1] for line in said if line.startswith("ERROR")) == "source-unavailable"
 
 
-def test_a_finding_block_shows_further_facts_about_the_subject_of_the_finding():
+def test_a_finding_block_lists_known_facts_about_the_affected_object():
     found = changed() | {"known": ["the database has no instance on the node", "Placement has no such provider"]}
     said = shown(finding_block(found, {}, NOW))
     assert [line for line in said if line.startswith("known: ")] == [

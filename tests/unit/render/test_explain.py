@@ -218,7 +218,8 @@ def test_explain_consumer_explains_the_evacuated_instance_of_demo_story_1():
     assert text_of(explain_consumer(STORY_1, MOVED)) == STORY_1_CONSUMER
 
 
-def test_findings_in_explain_are_sorted_by_severity_code_and_consumer():
+def test_explain_sorts_findings_by_severity_and_then_by_code():
+    """Findings with the same code are sorted by consumer."""
     found = dataclasses.replace(STALE.finding, consumer_uuid=GUESTS[3], resource_class="VCPU")
     seen = [
         dataclasses.replace(STALE, finding=dataclasses.replace(found, **changes))
@@ -282,7 +283,7 @@ def test_explain_compares_the_inventory_in_placement_with_the_wanted_inventory()
     assert capacity_text(recorded=VCPU)[0] == "the agent wants no VCPU on this provider; Placement records:"
 
 
-def test_recorded_and_free_amounts_are_unknown_if_placement_could_not_be_read():
+def test_explain_shows_used_and_free_amounts_as_unknown_without_placement():
     found = explain_class(
         report(
             sources=(source("placement", "placement: refused (HTTP 503)"), source("state"), source("libvirt")),
@@ -463,7 +464,7 @@ def test_explain_says_that_the_agent_has_no_rule_for_a_custom_class(where):
     assert text_of(explain_class(found, "CUSTOM_LICENCE"))[0].endswith("held not counted")
 
 
-def test_the_verdict_unknown_is_explained_by_the_source_that_was_not_read():
+def test_explain_says_why_a_consumer_could_not_be_compared():
     unsure = row(GUESTS[0], (None, 4, 4), Verdict.UNKNOWN)
     said = text_of(explain_consumer(report(ledger=(unsure,)), GUESTS[0]))
     means = "a source or a row that the comparison needs could not be read, or there is nothing to compare"
@@ -647,7 +648,7 @@ def test_the_explain_command_names_the_over_capacity_caused_by_a_leak(causes, sh
     assert ("over-capacity" in found) == shown
 
 
-def test_explain_of_a_consumer_without_a_leak_does_not_show_over_capacity():
+def test_explain_omits_over_capacity_findings_for_a_consumer_without_a_leak():
     finding = over_capacity()
     claim = dataclasses.replace(finding.finding.evidence[0], consumer=Consumer(key=GUESTS[0], uuid=GUESTS[0], kind="i"))
     crowded = dataclasses.replace(finding, finding=dataclasses.replace(finding.finding, evidence=(claim,)))

@@ -43,7 +43,7 @@ def test_lines_of_a_paragraph_are_joined_but_code_and_tables_stay_unchanged():
     ]
 
 
-def test_only_the_commands_of_a_runbook_page_exceed_a_narrow_terminal():
+def test_runbook_text_wraps_at_the_terminal_width_but_commands_do_not():
     said = shown(page_blocks(PAGE), 30)
     assert [line for line in said if len(line) > 30] == [f"  # {COMMAND}"]
     assert said[2:5] == ["Placement still counts an", "instance that was deleted.", "Nobody uses this amount."]

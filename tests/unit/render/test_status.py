@@ -92,7 +92,7 @@ def test_a_free_amount_that_is_unknown_is_shown_as_a_dash():
     assert free_rows(status_lines(told(report)))[0][1:] == ["VCPU", "-", "-"]
 
 
-def test_the_status_text_shows_a_block_for_each_finding_with_its_present_age():
+def test_the_status_text_shows_each_finding_with_its_current_age():
     said = status_lines(told())
     assert [line for line in said if line.startswith("WARNING")] == [
         f"WARNING  volume-foreign  guests/scratch  seen, 62 min  [{FINDING.finding.id[:8]}]"

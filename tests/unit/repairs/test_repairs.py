@@ -66,7 +66,7 @@ def test_the_config_cannot_allow_automatic_repair_of_allocation_differs(tmp_path
         heal_settings(load_ours(tmp_path, f"{ALONE}[heal]\ncodes = allocation-leaked, allocation-differs\n"))
 
 
-def test_option_heal_codes_contains_only_codes_of_daemon_repairs_by_default(tmp_path):
+def test_the_daemon_can_do_every_repair_that_is_allowed_by_default(tmp_path):
     assert set(heal_settings(load_ours(tmp_path, ALONE)).codes) <= DAEMON_CODES
 
 
@@ -145,7 +145,7 @@ def test_heal_keeps_allocations_on_two_hosts_if_the_guest_is_on_this_host():
     assert "its guest is defined on this host" in declined(scene, "consumer-on-several-providers", held)
 
 
-def test_heal_keeps_allocations_on_two_hosts_if_nova_has_no_such_instance():
+def test_heal_keeps_allocations_on_two_hosts_if_nova_lacks_the_instance():
     held = record("z", here={"VCPU": 1}, there={"VCPU": 1})
     assert "not known" in declined(scene_of(world(held), held), "consumer-on-several-providers", held)
 

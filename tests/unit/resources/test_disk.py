@@ -122,7 +122,7 @@ INVENTORY = {
 
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), INVENTORY.values(), ids=INVENTORY.keys())
-def test_the_disk_gb_inventory_has_the_size_and_reserve_and_ratio_of_the_store(world, chosen, expected):
+def test_the_disk_gb_inventory_matches_the_storage_of_the_guest_disks(world, chosen, expected):
     assert Disk().inventory(world, chosen) == expected
 
 

@@ -41,7 +41,8 @@ def test_only_the_metadata_of_a_thin_pool_with_instance_disks_is_reserved() -> N
     assert reserved(world) == 1
 
 
-def test_an_orphaned_volume_in_a_thin_pool_of_instances_is_reserved_once() -> None:
+def test_an_orphaned_thin_volume_adds_its_size_to_reserved_only_once() -> None:
+    """Its thin pool also has the disks of instances; the pool's metadata adds another GiB."""
     world = with_cloud(pool_world(20, 10), "i0")
     assert held(world)[uuid("i0"), Cause.INSTANCE] == 20 * GIB
     assert reserved(world) == 10 + 1

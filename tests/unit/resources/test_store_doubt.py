@@ -81,7 +81,7 @@ ALIKE = {
 
 
 @pytest.mark.parametrize(("before", "now", "expected"), ALIKE.values(), ids=ALIKE.keys())
-def test_after_a_reboot_only_the_same_file_system_is_recognized(before, now, expected):
+def test_guest_disk_storage_is_recognized_by_its_file_system_after_a_reboot(before, now, expected):
     assert likeness(mark(300, before), mark(300, now)) is expected
 
 
@@ -151,7 +151,8 @@ def test_a_volume_group_that_is_lost_or_replaced_is_detected(found, before, expe
     assert (store_doubt(world, lvm_settings()) is not None) is expected
 
 
-def test_only_missing_guest_disks_that_belong_on_the_instance_store_are_counted():
+def test_only_local_disks_in_the_instances_folder_are_counted_as_missing():
+    """A disk elsewhere or on a Cinder volume says nothing about the file system of the guests' disks."""
     sources = (DISK, "/srv/other", f"{INSTANCES}-old/disk", f"{INSTANCES}/volume-{OF_VOLUME}")
     world = store(snapshot(libvirt=host(guest(*sources))), on_disk(300), before=None, missing=sources)
     assert guest_disks(world, settings()).missing == (DISK,)
@@ -195,7 +196,7 @@ sizes = st.integers(1, 2000)
 
 
 @given(identity=identities, size=sizes, remembered=st.sampled_from([OF_STORE, nfs()]), guests=st.booleans())
-def test_the_published_disk_total_stays_if_the_mount_of_the_store_is_lost(identity, size, remembered, guests):
+def test_the_published_disk_gb_total_is_unchanged_after_a_lost_mount(identity, size, remembered, guests):
     """Whatever file system answers below a lost mount, remembered or (with guests) not: 300 GiB stay."""
     world, missing = (ONE, (DISK,)) if guests else (EMPTY, ())
     assert published(store(world, on_disk(size, identity), before=mark(300, remembered), missing=missing)) == [300]

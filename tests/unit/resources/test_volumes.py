@@ -113,7 +113,7 @@ def test_a_volume_that_a_domain_uses_belongs_to_the_domain(group: str, name: str
     assert (row.kind, row.owner_uuid) == (OwnerKind.DOMAIN, GUEST)
 
 
-def test_an_orphaned_volume_that_a_domain_uses_belongs_to_the_domain() -> None:
+def test_a_disk_of_a_vanished_instance_belongs_to_the_domain_that_uses_it() -> None:
     guests = replace(GUESTS, domains=(domain(GONE, f"/dev/vg0/{GONE}_disk"),))
     assert owner_of(f"{GONE}_disk", guests) == (OwnerKind.DOMAIN, GONE)
 
@@ -199,7 +199,7 @@ def test_thin_pool_space_is_free_if_fully_grown_instance_disks_do_not_need_it() 
     }
 
 
-def test_an_overcommitted_thin_pool_is_divided_in_proportion_to_the_disk_sizes() -> None:
+def test_guest_disks_share_an_overcommitted_thin_pool_by_their_sizes() -> None:
     assert shares(*pool("tpool", 50, thin(f"{HERE}_disk", 150), thin(f"{OTHER}_disk", 50))) == {
         f"{HERE}_disk": (OwnerKind.INSTANCE, 37, 0),
         f"{OTHER}_disk": (OwnerKind.INSTANCE, 13, 0),

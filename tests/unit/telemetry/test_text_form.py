@@ -60,7 +60,7 @@ def test_a_long_list_is_logged_as_three_items_and_the_number_of_omitted_items():
     assert shortened(("a", "b c", "d"), VALUE_BYTES) == 'a,"b c",d'
 
 
-def test_a_logged_subject_whose_name_has_4_kib_keeps_its_uuid():
+def test_a_log_line_shows_the_uuid_of_an_instance_with_a_very_long_name():
     shown = clipped(f"instance {'x' * 4096} {UUID}", VALUE_BYTES)
     assert shown.startswith("instance xxx")
     assert shown.endswith(f") {UUID}")

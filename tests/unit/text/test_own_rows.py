@@ -52,6 +52,6 @@ def test_a_value_of_store_json_that_is_nested_too_deep_is_ignored_with_a_note(tm
         assert len(store.notes) == 1
 
 
-def test_the_error_about_an_invalid_row_shows_a_short_value_in_full():
+def test_the_error_about_a_wrong_field_type_shows_a_short_value_uncut():
     with pytest.raises(BadRow, match="code is not text: " + json.dumps(3)):
         text_of({"code": 3}, "code")

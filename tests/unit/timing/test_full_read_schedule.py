@@ -34,7 +34,7 @@ def test_the_computed_audit_is_the_first_one_with_a_scheduled_placement_read(hos
 
 
 @pytest.mark.parametrize("audit", [2, 7, 100, 4321])
-def test_the_scheduled_reads_of_hosts_started_together_are_spread_over_audits(audit):
+def test_daemons_started_together_read_everything_in_different_audits(audit):
     """Of 2,000 hosts 180 ± 13 read allocations in one audit, and 20 ± 4.5 everything; five deviations are allowed."""
     turns = Counter(turn(host, audit, 10) for host in HOSTS)
     assert abs(turns[Turn.ALLOCATIONS] - 180) < 65

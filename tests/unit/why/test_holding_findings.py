@@ -108,7 +108,7 @@ def test_findings_about_a_sharing_provider_explain_only_its_own_shortages():
     assert amounts((child, outside), findings, shared) == [("allocation-leaked", 9, False)]
 
 
-def test_findings_are_listed_only_if_capacity_is_the_first_obstacle():
+def test_the_why_command_lists_findings_only_if_free_capacity_is_lacking():
     findings = (found("allocation-stale-move", "moved"),)
     assert amounts((MOVED,), findings, dataclasses.replace(SHORT, constraint=Constraint.MAX_UNIT)) == []
     report = dataclasses.replace(REPORT, ledger=(MOVED,), findings=findings)

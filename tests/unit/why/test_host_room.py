@@ -126,7 +126,7 @@ def test_a_guest_with_more_numa_cells_than_the_host_is_refused():
     assert "this host has fewer" in found.words
 
 
-def test_an_amount_not_divisible_by_the_number_of_guest_numa_cells_is_refused():
+def test_a_guest_is_refused_if_its_vcpus_do_not_divide_into_its_numa_cells():
     (found,) = host_obstacles(shape(2, VCPU=3, MEMORY_MB=1024), rooms(*TWO))
     assert "3 VCPU cannot be cut into 2 equal" in found.words
 

@@ -113,7 +113,7 @@ def problem_of(rooms: list[int], amounts: list[int], *rules: Rule) -> Problem:
     )
 
 
-def test_the_search_tries_equal_amounts_and_equal_providers_only_once():
+def test_the_search_for_an_allocation_skips_equivalent_combinations():
     # An exhaustive search would try 16 ** 17 choices.
     assert search(problem_of([3] * 16, [2] * 17, Rule.SUMS)) is SearchResult.REFUSED
     assert search(problem_of([3] * 16, [2] * 17, Rule.ISOLATE)) is SearchResult.REFUSED

@@ -84,5 +84,5 @@ UNCHECKED = dataclasses.replace(FINDING, state=FindingState.UNKNOWN, unknown_bec
         (run(HealPlan(), report=dataclasses.replace(ALL_READ, outcome=Outcome.REFUSED)), 0),
     ],
 )
-def test_the_exit_code_of_heal_depends_on_the_plan_and_results_and_the_report(found: HealRun, code: int) -> None:
+def test_each_outcome_of_a_heal_run_has_the_expected_exit_code(found: HealRun, code: int) -> None:
     assert code_of(found) == code

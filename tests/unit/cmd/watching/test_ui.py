@@ -124,5 +124,6 @@ def test_the_status_message_disappears_when_the_next_key_is_pressed():
     assert pressed(replace(Ui(), message="the audit begins now"), "down", FLEET.rows, PAGE)[0].message == ""
 
 
-def test_the_first_screen_shows_clean_hosts_if_option_all_is_given():
+def test_the_first_screen_can_include_hosts_without_problems():
+    """They are on it if option --all is given."""
     assert after(ui=Ui(choice=Choice(with_quiet=True))).choice.with_quiet

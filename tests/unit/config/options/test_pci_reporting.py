@@ -19,20 +19,20 @@ def reported(*specs) -> tuple[str, ...]:
     return placement_problems(PciSettings(specs=specs, report_in_placement=True))
 
 
-def test_s120_devname_in_a_device_spec_is_refused_if_report_in_placement_is_on():
+def test_s120_devname_in_a_device_spec_is_refused_if_pci_reporting_is_on():
     (problem,) = reported(one(devname="eth0"), one(vendor_id="10de"))
     assert problem.startswith('{"devname": "eth0"}: devname cannot be used with [pci] report_in_placement')
     assert placement_problems(PciSettings(specs=(one(devname="eth0"),))) == ()
 
 
-def test_one_time_use_in_a_device_spec_is_refused_without_report_in_placement():
+def test_a_one_time_use_device_spec_is_refused_if_pci_reporting_is_off():
     used_once = one(vendor_id="10de", one_time_use=True)
     (problem,) = placement_problems(PciSettings(specs=(used_once, one(one_time_use=False))))
     assert problem == f"{used_once.text}: one_time_use needs [pci] report_in_placement = true"
     assert reported(used_once) == ()
 
 
-def test_a_resource_class_or_trait_that_placement_refuses_is_reported():
+def test_a_device_spec_with_an_invalid_class_or_trait_name_is_reported():
     assert reported(one(resource_class="a" * 248), one(traits="x" * 248), one(traits="HW_NIC_SRIOV,,x")) == ()
     for bad in (one(resource_class="a" * 249), one(resource_class="custom_a-b"), one(traits="CUSTOM_")):
         (problem,) = reported(bad)

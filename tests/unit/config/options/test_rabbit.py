@@ -23,7 +23,7 @@ def test_without_a_transport_url_there_are_no_message_bus_options(tmp_path):
     assert "oslo_messaging_rabbit" not in {group for group, _ in loaded.options}
 
 
-def test_by_default_the_only_rabbit_option_is_a_timeout_of_60_s(tmp_path):
+def test_the_message_bus_timeout_is_60_s_if_no_rabbit_option_is_set(tmp_path):
     loaded = load_beside_nova(tmp_path, ASKED, BROKER)
 
     assert bus_options_from(loaded) == BusOptions(url="rabbit://u:secret-7@192.0.2.9:5672/", response_timeout_s=60.0)

@@ -128,7 +128,7 @@ def test_a_host_whose_report_is_17_minutes_older_than_the_newest_is_silent():
     assert {row.host for row in facts.view.rows if row.condition is Condition.SILENT} == {fleet.name(2)}
 
 
-def test_hosts_are_not_silent_because_another_report_has_a_future_time():
+def test_a_report_dated_in_the_future_makes_no_other_host_look_silent():
     ahead = fleet.report(2, started_at=fleet.iso(MADE + datetime.timedelta(days=9)))
     facts = facts_of(fleet.report(1), ahead)
     assert {row.condition for row in facts.view.rows} == {Condition.CLEAN}
@@ -163,7 +163,7 @@ def test_the_fleet_total_of_double_booked_amounts_is_the_sum_over_host_pages():
     assert text in headline(facts)
 
 
-def test_the_free_amount_after_heal_is_reduced_by_the_missing_allocations():
+def test_the_predicted_free_amount_counts_leaks_and_missing_allocations():
     (vcpu, *_) = class_sums(facts_of(fleet.report(1, fleet.leaked(1), fleet.missing(1))).view.rows)
     assert (vcpu.wasted, vcpu.missing) == (8, 4)
     assert vcpu.free_after == vcpu.free + 8 - 4

@@ -119,7 +119,8 @@ def test_an_unreadable_journal_is_not_shown_as_an_empty_journal():
     assert said.text == "The journal was not read: the journal is closed"
 
 
-def test_the_configuration_section_masks_secrets_and_names_files_of_options():
+def test_the_configuration_section_shows_which_file_set_each_option():
+    """It masks the values of secrets."""
     (table,) = section(SCREEN, "configuration").blocks
     assert texts_of(table) == [
         ["[agent] role", "owner", "observer", "/etc/stocktake/stocktake.conf"],

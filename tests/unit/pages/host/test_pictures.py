@@ -46,7 +46,7 @@ def test_the_capacity_picture_lists_vcpu_and_pcpu_and_disk_before_other_classes(
     assert [each.resource_class for each in found] == ["VCPU", "PCPU", "DISK_GB", "A"]
 
 
-def test_the_capacity_picture_divides_each_bar_into_right_and_wrong_amounts():
+def test_a_capacity_bar_shows_correct_and_wrong_allocations_separately():
     vcpu = class_books(facts())[0]
     parts = {book.name: {part.name: part.amount for part in book.parts if part.amount} for book in vcpu.books}
     assert parts == {
@@ -67,7 +67,7 @@ def test_the_capacity_picture_marks_the_part_of_an_allocation_above_the_flavor()
     assert {part.name: part.amount for part in recorded.parts if part.amount} == {"instances": 4, "wrong": 2}
 
 
-def test_the_capacity_picture_hatches_the_bars_of_a_source_that_was_not_read():
+def test_capacity_bars_are_drawn_hatched_if_their_source_was_not_read():
     picture = capacity_picture(class_books(facts(UNREAD)))
     assert looks(picture).count("unread") == 4
     assert texts(picture).count("?") == 4
@@ -75,7 +75,8 @@ def test_the_capacity_picture_hatches_the_bars_of_a_source_that_was_not_read():
     assert all(row[2:-4] == ["?"] * (len(row) - 6) and row[-1] == "" for row in recorded)
 
 
-def test_the_capacity_picture_marks_amounts_that_the_agent_does_not_count():
+def test_the_vgpu_bars_of_nova_and_the_host_are_labelled_not_counted():
+    """For such a class the agent counts only what Placement records."""
     vgpu = class_books(facts())[-1]
     assert [book.not_counted for book in vgpu.books] == [True, True, False]
     assert texts(capacity_picture([vgpu])).count("not counted") == 2
@@ -291,7 +292,7 @@ def test_the_numa_picture_shows_no_cells_if_the_topology_has_an_unknown_form(top
     assert cells_of(facts(view={**VIEW, "numa_topology": topology})) == ()
 
 
-def test_pci_pools_come_from_the_resource_view_and_are_unknown_if_it_is_missing():
+def test_free_pci_pools_on_the_page_are_unknown_if_pci_stats_is_missing():
     (pool,) = pools_of(facts())
     assert (pool.address, pool.ids, pool.kind, pool.cell, pool.count) == (
         "0000:81:00.0",
@@ -307,7 +308,7 @@ def test_pci_pools_come_from_the_resource_view_and_are_unknown_if_it_is_missing(
 # Sources
 
 
-def test_the_picture_of_sources_draws_an_unread_source_hatched_with_its_error():
+def test_an_unread_data_source_is_drawn_hatched_and_shows_its_error():
     picture = sources_picture(UNREAD.sources)
     assert looks(picture)[1] == "unread"
     assert "? http://placement.example.org: no answer within 30 s" in texts(picture)

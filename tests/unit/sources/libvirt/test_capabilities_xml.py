@@ -87,7 +87,8 @@ def test_each_guest_architecture_is_listed_with_os_type_and_domain_types(name, k
     ]
 
 
-def test_a_domain_type_without_an_emulator_has_the_emulator_of_the_guest():
+def test_a_domain_type_without_an_emulator_inherits_the_common_emulator():
+    """The common emulator is that of the enclosing element "guest"."""
     (guest,) = guests(root("x86_64_two_sockets"))
     assert guest.domain_for("kvm") == GuestDomain(
         type="kvm",
@@ -107,7 +108,7 @@ def test_the_host_cpu_query_sends_the_cpu_element_of_the_capabilities():
     assert ET.canonicalize(host_question(root("s390x"))) in ET.canonicalize(document("capabilities", "s390x"))
 
 
-def test_the_query_about_a_cpu_model_has_that_model_and_the_vendor_of_the_host():
+def test_the_cpu_model_query_for_libvirt_contains_the_vendor_of_the_host():
     question = ET.fromstring(model_question(root("x86_64_two_sockets"), "EPYC"))
     assert [child.tag for child in question] == ["arch", "model", "vendor", "topology", "maxphysaddr"]
     assert (question.findtext("arch"), question.findtext("model"), question.findtext("vendor")) == (

@@ -16,7 +16,7 @@ def machines(name, **choice):
     return [(question.arch, question.machine, question.names) for question in asked(name, **choice)]
 
 
-def test_each_machine_type_is_queried_once_with_all_its_names():
+def test_libvirt_is_queried_once_for_a_machine_type_and_its_aliases():
     assert asked("x86_64_two_sockets") == (
         MachineQuestion(
             emulator="/usr/libexec/qemu-kvm-real",

@@ -210,7 +210,7 @@ def test_an_empty_cell_database_returns_an_empty_state():
     assert empty.now == datetime.datetime(2026, 11, 21, 10, 58, 5)  # noqa: DTZ001
 
 
-def test_the_flavor_is_read_from_the_instance_extra_document():
+def test_the_flavor_is_read_from_the_table_instance_extra():
     instance = one_instance()
 
     assert instance.flavor == SMALL_FLAVOR
@@ -252,7 +252,7 @@ def test_a_flavor_without_extra_specs_is_read_with_empty_extra_specs():
         (changed(extra_specs=[]), "extra_specs"),
     ],
 )
-def test_the_flavor_error_names_the_invalid_field(primitive, named):
+def test_the_error_about_an_invalid_flavor_names_the_invalid_field(primitive, named):
     with pytest.raises(SourceInconsistent, match=named):
         flavor_from_primitive(primitive, "here")
 
@@ -316,7 +316,7 @@ def test_an_instance_row_without_a_uuid_is_reported_as_unreadable():
     assert state(instances=(instance_row(uuid=None),)).unreadable == ("instances id 1: uuid is None",)
 
 
-def test_a_soft_deleted_instance_extra_row_is_ignored():
+def test_a_deleted_row_of_table_instance_extra_is_ignored():
     stale = instance_row(extra_id=9, extra_deleted=9, flavor=flavor_text(changed(vcpus=64)))
 
     assert one_instance(instances=(stale, instance_row())).flavor == SMALL_FLAVOR
@@ -442,7 +442,7 @@ def test_the_boot_disk_and_image_decide_whether_an_instance_boots_from_a_volume(
     assert one_instance(instances=(instance_row(image_ref=image_ref),), boot_disks=rows).boots_from_volume is volume
 
 
-def test_a_deleted_instance_uses_its_deleted_boot_disk_row():
+def test_the_boot_disk_of_a_deleted_instance_is_read_from_its_deleted_row():
     disk = {"id": 3, "instance_uuid": ONE, "deleted": 3, "boot_index": 0, "destination_type": "volume"}
 
     assert one_instance(instances=(instance_row(deleted=1),), boot_disks=(disk,)).boots_from_volume
@@ -611,7 +611,7 @@ def test_a_valid_flavor_is_read_unchanged(sizes, specs):
 
 
 @given(st.lists(st.integers(1, 50), unique=True, max_size=8), st.randoms(use_true_random=False))
-def test_the_state_of_nova_is_independent_of_row_order_and_duplicates(numbers, shuffler: random.Random):
+def test_order_and_repetition_of_nova_rows_do_not_change_the_result(numbers, shuffler: random.Random):
     instances = [instance_row(id=n, uuid=f"00000000-0000-4000-8000-{n:012d}") for n in numbers]
     migrations = [migration_row(id=n) for n in numbers]
     nodes = [node_row(id=n) for n in numbers]

@@ -20,7 +20,8 @@ def test_a_query_is_retried_after_a_lock_or_connection_or_schema_error(code):
 
 # Wrong password, no such database, no server on the port, too many connections, statement limit reached.
 @pytest.mark.parametrize("code", [1045, 1049, 2003, 1040, 1969])
-def test_a_query_is_not_retried_if_login_or_connection_fails_or_a_limit_is_hit(code):
+def test_a_query_is_not_retried_after_a_failed_login_or_connection(code):
+    """Nor is it after too many connections or after the time limit of a statement."""
     assert not _worth_repeating(failure(code))
 
 

@@ -27,7 +27,7 @@ GIB = 1 << 30
     ],
     ids=["Luminous", "Nautilus", "Reef"],
 )
-def test_the_recorded_report_of_each_ceph_release_is_parsed(report, pool):
+def test_captured_ceph_df_output_of_three_ceph_releases_is_parsed(report, pool):
     assert parse_pool(report, "vms") == pool
 
 

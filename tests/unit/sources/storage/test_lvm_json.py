@@ -47,7 +47,7 @@ def volumes_of(name: str) -> dict[str, Volume]:
     return {volume.path: volume for volume in parse_storage(recorded(f"{name}.lvs.json"), groups).volumes}
 
 
-def test_volume_groups_of_a_recorded_report_are_parsed() -> None:
+def test_volume_groups_in_captured_lvm_output_are_parsed() -> None:
     groups = parse_groups(recorded("two_groups.vgs.json"))
     assert [(g.name, g.size_bytes, g.free_bytes, g.extent_bytes, g.missing_pvs) for g in groups] == [
         ("vg0", 63 * EXTENT, 59 * EXTENT, EXTENT, 0),
@@ -56,7 +56,7 @@ def test_volume_groups_of_a_recorded_report_are_parsed() -> None:
     assert all(len(group.uuid) == 38 for group in groups)
 
 
-def test_logical_volumes_of_a_recorded_report_are_parsed() -> None:
+def test_logical_volumes_in_captured_lvm_output_are_parsed() -> None:
     volumes = volumes_of("two_groups")
     assert list(volumes) == ["vg0/here", "vg1/lost"]
     lost = volumes["vg1/lost"]
