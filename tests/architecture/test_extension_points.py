@@ -58,7 +58,7 @@ def test_each_entry_in_the_list_of_builtin_extensions_comes_from_its_own_module(
 
 
 @pytest.mark.parametrize(("package", "module"), MODULES)
-def test_each_extension_module_adds_one_builtin_entry_or_is_a_shared_helper(package: str, module: str):
+def test_each_extension_module_is_registered_once_or_is_a_shared_helper(package: str, module: str):
     if _contributions(package, module) == 0:
         assert _is_shared(package, module), f"agent/{package}/{module}.py is in no BUILTIN and nobody uses it"
     else:

@@ -46,7 +46,7 @@ def test_reno_finds_no_mistake_in_the_release_notes(tagged: pathlib.Path):
     _reno("lint", folder=tagged)
 
 
-def test_reno_lists_every_release_note_below_the_version_of_the_git_tag(tagged: pathlib.Path):
+def test_reno_shows_all_release_notes_under_the_heading_of_the_tagged_version(tagged: pathlib.Path):
     report = _reno("report", folder=tagged)
     assert re.search(rf"^{re.escape(_version())}\n=+$", report, re.MULTILINE)
     assert "Not released yet" not in report

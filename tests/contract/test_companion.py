@@ -280,7 +280,8 @@ def test_an_agent_in_role_companion_allocates_within_the_inventory_limits(placem
     assert ("VCPU" in told(host, "unmanaged-use-unplaced")) == (expected.get("VCPU", 0) < 5)
 
 
-def test_an_agent_in_role_companion_keeps_its_allocation_without_a_database(placement, host, door):
+def test_the_agent_keeps_its_allocation_while_the_database_is_unreachable(placement, host, door):
+    """In role companion, beside nova-compute: the allocation is for guests unknown to nova."""
     guests(host, ghost=(2, 512))
     host.agent("--once")
     guests(host)
@@ -292,7 +293,8 @@ def test_an_agent_in_role_companion_keeps_its_allocation_without_a_database(plac
     assert held(placement, host) == {}
 
 
-def test_an_agent_in_role_companion_keeps_its_allocation_without_libvirt(placement, host, door):
+def test_the_agent_keeps_its_allocation_while_libvirt_is_unreadable(placement, host, door):
+    """In role companion, beside nova-compute: the allocation is for guests unknown to nova."""
     guests(host, ghost=(2, 512))
     host.agent("--once")
     (host.folder / "node.xml").write_text("<node>")
@@ -344,7 +346,7 @@ def writes_of_the_takeover(host: AgentHost, door: Gateway) -> list[str]:
     return until(lambda: writes(host, door), 60, "the takeover")
 
 
-def test_an_agent_in_role_owner_reserves_before_it_deletes_its_allocation(placement, host, door):
+def test_the_agent_reserves_capacity_before_it_deletes_its_own_allocation(placement, host, door):
     """The agent made the allocation in role companion, for guests unknown to nova.
 
     The test asks Placement for candidates, as the scheduler does, before and after each of the agent's writes.
@@ -373,7 +375,7 @@ def test_an_agent_in_role_owner_reserves_before_it_deletes_its_allocation(placem
 
 
 @pytest.mark.parametrize("answer", [400, 503])
-def test_an_agent_in_role_owner_keeps_its_allocation_if_inventory_is_refused(placement, host, door, answer):
+def test_the_agent_keeps_its_allocation_until_placement_accepts_the_inventory(placement, host, door, answer):
     """In role companion, the agent allocated the use of guests unknown to nova; an owner reserves it instead."""
     guests(host, ghost=(4, 512))
     host.agent("--once")
@@ -387,7 +389,7 @@ def test_an_agent_in_role_owner_keeps_its_allocation_if_inventory_is_refused(pla
     assert held(placement, host) == {}
 
 
-def test_an_agent_in_role_owner_keeps_its_allocation_if_the_database_is_down(placement, host, door):
+def test_an_agent_that_replaces_nova_compute_waits_while_the_database_is_down(placement, host, door):
     """In role companion, the agent allocated the use of guests unknown to nova; an owner reserves it instead."""
     guests(host, ghost=(4, 512))
     host.agent("--once")

@@ -157,7 +157,7 @@ def copied(line: str) -> str:
     return done.stdout
 
 
-def test_commands_that_a_kept_demo_prints_succeed_in_a_shell(tmp_path):
+def test_commands_that_the_demo_prints_with_option_keep_work_in_a_shell(tmp_path):
     folder = tmp_path / "with a blank"
     folder.mkdir()
     done = run(folder, "--keep")
@@ -267,7 +267,8 @@ def test_the_demo_command_removes_no_cloud_if_two_exist_and_none_is_named(practi
     assert Path(document["folder"]).exists()
 
 
-def test_the_json_of_a_kept_demo_has_a_command_with_an_absolute_path_per_story(tmp_path):
+def test_the_demo_json_gives_each_story_a_command_with_an_absolute_path(tmp_path):
+    """The demo runs with option ``--keep``."""
     done = run(tmp_path, "--keep", "-f", "json")
     try:
         asks = [story["ask"] for story in json.loads(done.stdout)["stories"]]

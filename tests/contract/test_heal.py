@@ -618,7 +618,7 @@ def test_undo_after_a_killed_heal_reverts_the_write_only_if_it_was_completed(hos
     assert when == "after" or "there is nothing to undo" in undone.document["words"]
 
 
-def test_s57_heal_removes_the_allocation_of_an_evacuated_instance_on_its_source(host):
+def test_s57_heal_removes_the_source_host_from_an_allocation_after_evacuation(host):
     consumer = host.allocate("away", here=HELD, there=HELD)
     evacuation = facts.migration(
         1, "away", kind="evacuation", status="done", source_host=host.agent.name, source_node=host.agent.name
@@ -729,7 +729,8 @@ def test_config_check_rejects_a_code_in_heal_codes_that_has_no_repair(host):
 
 
 @pytest.mark.parametrize("enabled", [True, False])
-def test_the_daemon_repairs_only_configured_codes_and_only_if_heal_is_enabled(host, enabled):
+def test_the_daemon_repairs_findings_of_configured_codes_if_heal_is_enabled(host, enabled):
+    """It repairs no finding of another code, and none at all if ``[heal] enabled`` is off."""
     host.agent.configure({"heal": {"enabled": enabled}})
     gone = host.allocate("gone", here=HELD)
     away = host.allocate("away", here=HELD, there=HELD)

@@ -106,7 +106,7 @@ def test_the_device_listing_reads_each_kind_of_device_and_how_devices_relate(nod
     assert found == expected
 
 
-def test_each_unchanged_device_is_reread_once_in_a_fixed_number_of_listings(node):
+def test_the_agent_rereads_an_unchanged_device_once_in_64_device_listings(node):
     listing, counting = settled(node(TEXTS.values()))
     first = listing.read(counting)
     for _ in range(TURNS - 1):

@@ -180,7 +180,7 @@ class TestPrivateLibvirtd:
             assert domain.UUIDString() in listener.told
             connection.close()
 
-    def test_the_event_source_connects_once_a_stopped_libvirtd_is_started(self, watch):
+    def test_the_event_source_connects_after_a_stopped_libvirtd_is_started(self, watch):
         with private_libvirtd() as daemon:
             daemon.kill()
             source, reasons, _ = watch(daemon.uri)

@@ -71,7 +71,7 @@ def node_file(tmp_path):
 
 class TestTestDriver:
     @pytest.mark.parametrize("made", [lambda path: None, Path.mkdir], ids=["missing", "a folder"])
-    def test_the_error_for_an_unreadable_node_file_names_the_file(self, tmp_path, host_at, capfd, made):
+    def test_the_error_names_the_test_driver_xml_file_that_the_agent_cannot_open(self, tmp_path, host_at, capfd, made):
         path = tmp_path / "no node.xml"
         made(path)
         source = host_at(f"test://{quote(str(path))}")
@@ -112,7 +112,7 @@ class TestTestDriver:
             id=0, name="m1", vcpus=4, memory_mib=4096, root_gib=10, ephemeral_gib=0, swap_mib=0
         )
 
-    def test_the_reader_says_which_host_data_the_libvirt_test_driver_invents(self, node_file, host_at):
+    def test_host_data_that_the_libvirt_test_driver_invents_is_listed_as_simulated(self, node_file, host_at):
         simulated = read(host_at(f"test://{node_file}")).simulated
         assert [sentence.split(":")[0] for sentence in simulated] == ["CPUs", "node name", "guests"]
 

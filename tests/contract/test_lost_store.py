@@ -144,8 +144,8 @@ def test_missing_guest_disks_reveal_that_their_file_system_is_not_mounted(placem
     assert not (state / "store.json").exists()
 
 
-def test_disk_gb_in_placement_reveals_that_the_guest_storage_is_not_mounted(placement, host, mounts):
-    """The host has no guest, and the state directory is lost too."""
+def test_the_agent_detects_unmounted_guest_storage_by_disk_gb_in_placement(placement, host, mounts):
+    """The host has no guest, and the state directory is lost too, so only Placement knows the former size."""
     state = host.folder / "state"
     mounts.tmpfs(state, 1)
     once(host)
@@ -231,7 +231,7 @@ def test_the_adopt_command_accepts_changed_guest_storage_and_undo_reverts_this(p
     assert len(changed(host)) == 1
 
 
-def test_a_running_daemon_publishes_disk_gb_after_the_storage_is_accepted(placement, host, mounts):
+def test_the_daemon_publishes_disk_gb_after_the_operator_accepts_new_storage(placement, host, mounts):
     """The operator accepts the changed storage with `stocktake adopt --store`."""
     with host.daemon() as daemon:
         daemon.first_audit()
@@ -259,7 +259,8 @@ def test_the_adopt_command_accepts_changed_storage_in_roles_other_than_owner(pla
     assert host.stocktake("undo", done.document["results"][0]["entry_id"]).code == 0
 
 
-def test_a_corrupt_store_json_is_renamed_and_disk_gb_remains_unchanged(placement, host, mounts):
+def test_disk_gb_in_placement_is_unchanged_if_the_file_store_json_is_corrupt(placement, host, mounts):
+    """The file says which storage the guests use; it is renamed once that storage is mounted again."""
     define(host, "i1")
     write_disks(host, "i1")
     once(host)

@@ -173,7 +173,7 @@ def test_s120_an_invalid_device_spec_is_rejected_at_start(pci, placement):
     assert placement.request("GET", f"/resource_providers/{pci.host.provider_uuid}").status_code == 404
 
 
-def test_an_agent_that_takes_over_from_nova_compute_keeps_its_pci_provider(pci, placement):
+def test_an_agent_that_replaces_nova_compute_reuses_the_existing_pci_provider(pci, placement):
     """The agent finds the provider by its name."""
     placement.make_provider(pci.host.name, uuid=pci.host.provider_uuid)
     theirs = placement.make_provider(f"{pci.host.name}_0000:81:0A.0", parent=pci.host.provider_uuid)

@@ -142,7 +142,7 @@ def test_watch_shows_only_hosts_that_match_the_filter_typed_by_the_operator(show
     shown.shows("1-5 of 5")
 
 
-def test_the_enter_key_in_watch_shows_values_and_commands_of_the_selected_host(shown):
+def test_the_enter_key_in_watch_opens_the_details_of_the_selected_host(shown):
     shown.send(b"\x1b[B\x1b[B\r")
     shown.shows(f"host       {name(217)}", "group      rack-5", "stocktake explain allocation-leaked")
     shown.send(b"\x1b")

@@ -165,7 +165,7 @@ def test_audit_and_findings_exit_5_if_another_service_writes_the_provider(tmp_pa
     assert [world.run(name).code for name in ("audit", "findings", "ledger")] == [5, 5, 0]
 
 
-def test_the_heal_command_succeeds_with_code_4_although_other_findings_remain(tmp_path, rest):
+def test_the_heal_command_exits_with_4_after_it_carried_out_its_whole_plan(tmp_path, rest):
     """Code 4: every step of the plan is done."""
     world = _wrong(tmp_path, rest)
     plan = world.plan("heal", more=OLD)

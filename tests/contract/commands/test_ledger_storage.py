@@ -51,7 +51,7 @@ def test_the_rows_of_the_storage_ledger_add_up_to_the_volume_group_size(host, gr
     ]
 
 
-def test_the_total_line_of_the_storage_ledger_reports_no_unaccounted_bytes(host, group):
+def test_the_total_line_of_the_storage_ledger_shows_0_unaccounted_bytes(host, group):
     ended = storage(host, group)
     assert ended.stderr == ""
     (foot,) = [line for line in ended.stdout.splitlines() if line.startswith("total vg vg0")]

@@ -426,7 +426,7 @@ def test_a_tree_with_too_many_inventories_and_traits_is_reported_as_unreadable(r
     put_right(rest, one, gate)
 
 
-def test_a_write_answered_with_http_413_is_reported_as_finding_write_refused(rest, gate, one):
+def test_the_audit_reports_a_finding_if_a_write_is_answered_with_http_413(rest, gate, one):
     """A proxy rejects large bodies (413): retries do not help, so the audit reports a finding with the needed size."""
     gate.before = lambda asked: page(413) if asked.is_write else None
     result = one.audit()

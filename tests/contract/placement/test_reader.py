@@ -145,7 +145,7 @@ def offering_child(rest, root):
     return child
 
 
-def test_if_allocations_are_reread_providers_without_allocations_are_skipped(rest, reader, root):
+def test_a_fresh_read_of_allocations_asks_only_for_providers_with_allocations(rest, reader, root):
     children = [rest.make_provider(parent=root) for _ in range(60)]
     consumer = rest.allocate({root: {"VCPU": 1}})
     reader.view(looking_at(root))

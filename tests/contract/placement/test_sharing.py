@@ -81,7 +81,7 @@ def test_a_sharing_provider_is_found_through_an_aggregate_of_a_child_provider(re
     assert held_of(reader.view(looking_at(root, shared_reads=500))) == {(nfs, ours, 2)}
 
 
-def test_two_more_requests_read_a_sharing_provider_if_shared_reads_is_set(rest, reader, root, nfs):
+def test_reading_a_sharing_provider_takes_two_additional_requests(rest, reader, root, nfs):
     """Without ``shared_reads``, no request about the sharing provider is sent."""
     reader.view(looking_at(root))
     with rest.watched() as seen:

@@ -153,9 +153,10 @@ def test_a_finding_about_a_consumer_cannot_be_judged_until_the_consumer_is_read(
         (Role.OBSERVER, Publish.NEVER, 0, False, None, (WRITES,)),
     ],
 )
-def test_a_refused_write_finding_is_unknown_after_postponed_or_failed_writes(
+def test_a_finding_about_refused_writes_is_unknown_if_writing_was_postponed(
     role, publish, attempts, held, error, expected
 ):
+    """It is also unknown if a write failed without an answer, and if this audit must not write."""
     task = SimpleNamespace(
         settings=facts.settings(role=role),
         request=AuditRequest(reasons=("test",), publish=publish),

@@ -104,7 +104,7 @@ def test_a_full_read_without_a_change_in_nova_does_not_cause_another_one(change)
     ],
     ids=["an old rest of a move", "a failed migration", "a deleted hidden instance"],
 )
-def test_unchanged_rows_left_by_an_old_move_do_not_cause_a_full_read_of_nova(last):
+def test_leftover_database_rows_of_an_old_move_cause_no_full_read_of_nova(last):
     assert judge(last) == ("", False)
 
 

@@ -100,8 +100,8 @@ def test_an_unknown_guest_causes_over_capacity_only_if_it_explains_the_excess(po
     assert over.caused_by == ((guest.finding.id,) if is_symptom else ())
 
 
-def test_an_unknown_guest_is_the_cause_if_its_use_cannot_be_allocated():
-    """Each finding ``unmanaged-use-unplaced`` names the guest as its cause."""
+def test_a_finding_about_unallocated_use_names_the_guest_that_causes_it():
+    """The guest is unknown to nova: each finding ``unmanaged-use-unplaced`` names it as its cause."""
     root = facts.root(facts.inventory("VCPU", 4, allocation_ratio=1.0))
     world = facts.snapshot(
         libvirt=facts.host(facts.domain("stranger", vcpus=6)),

@@ -125,7 +125,8 @@ def test_the_finding_history_keeps_first_seen_at_and_removes_ended_findings():
     assert [seen.first_seen_at for seen in told.findings] == [FIRST]
 
 
-def test_the_audit_count_of_a_finding_never_exceeds_confirm_audits():
+def test_counting_stops_when_enough_audits_have_confirmed_a_finding():
+    """``confirm_audits`` is 2 here."""
     told = after(*[([PLAIN], True)] * 5)
     assert [sighting.times for sighting in told.history.sightings] == [2]
 
@@ -189,7 +190,7 @@ def test_after_an_audit_that_ended_early_all_findings_have_state_unknown():
     assert seen.unknown_because == ("libvirt", "placement", "state")
 
 
-def test_even_a_confirmed_finding_about_allocations_requests_a_fresh_read():
+def test_an_allocation_finding_makes_the_agent_read_allocations_again():
     """Confirmed or not: a problem that DELETE repaired must not be reported until the next full read."""
     of_no_consumer = dataclasses.replace(RECORDED, code="over-capacity", consumer_uuid=None)
     told = look(History(), of_no_consumer)

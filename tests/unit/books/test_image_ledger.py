@@ -129,13 +129,15 @@ def test_nova_and_libvirt_data_together_decide_who_owns_an_instance_folder(suffi
 
 
 @pytest.mark.parametrize("lost", [STATE, LIBVIRT])
-def test_the_owner_of_a_folder_is_unknown_if_nova_or_libvirt_is_unreadable(lost):
+def test_an_instance_folder_is_not_reported_as_leftover_if_nova_was_not_read(lost):
+    """The same holds if libvirt was not read: the ledger shows that the owner of the folder is unknown."""
     read = without(world(store((FOLDER, GIB))), lost)
     assert by_path(image_store_rows(read))[FOLDER] == ("unknown", I1, GIB)
     assert leftovers(read) == ()
 
 
-def test_in_a_shared_store_an_instance_folder_without_an_owner_is_no_leftover():
+def test_an_instance_folder_on_shared_storage_is_not_reported_as_leftover():
+    """No instance of this host has the folder, but an instance of another host may have it."""
     read = world(store((FOLDER, GIB), shared_because="the folder's file system is nfs4"))
     assert by_path(image_store_rows(read))[FOLDER] == ("unknown", I1, GIB)
     assert leftovers(read) == ()

@@ -95,7 +95,7 @@ NOT_FOREIGN = {
 
 
 @pytest.mark.parametrize("world", NOT_FOREIGN.values(), ids=NOT_FOREIGN.keys())
-def test_a_guest_counts_as_an_instance_if_nova_may_expect_it_on_this_host(world):
+def test_a_guest_counts_as_known_to_nova_until_nova_data_proves_otherwise(world):
     kept = written(world)
     assert {c.cause for c in kept.held.claims} == {Cause.INSTANCE}
     assert kept.unmanaged.claims == ()
@@ -108,7 +108,7 @@ def test_the_disk_of_a_guest_unknown_to_nova_counts_as_unmanaged_use():
     assert (S, Cause.FOREIGN_GUEST, "DISK_GB", 3) in lines(kept.unmanaged)
 
 
-def test_unmanaged_use_excludes_what_placement_allocates_to_an_unknown_guest():
+def test_allocated_guest_use_is_subtracted_from_the_use_unknown_to_nova():
     """Unmanaged use is what guests and volumes that nova does not know take on the host."""
     world = snapshot(libvirt=host(domain("stranger")), placement=view(allocations(S, VCPU=1)))
     kept = written(world)
@@ -149,7 +149,7 @@ def test_expected_amounts_of_instances_come_from_libvirt_if_nova_is_not_read():
     }
 
 
-def test_expected_allocations_are_unknown_without_data_from_nova_and_libvirt():
+def test_expected_allocations_are_unknown_if_nova_and_libvirt_are_both_unread():
     kept = written(snapshot(nova=state(kind=StateKind.NONE), libvirt=host(domain()), lost=[LIBVIRT]))
     assert not kept.state_known
     assert kept.promised.claims == ()

@@ -63,7 +63,8 @@ UNKNOWN = migration(dest_host=None, dest_node=None, status="queued")
     ],
     ids=["move away", "move to here", "no host yet", "task", "build", "just changed"],
 )
-def test_the_reason_for_verdict_settling_is_an_unfinished_operation_in_nova(nova, reason):
+def test_the_ledger_names_the_unfinished_nova_operation_of_an_instance(nova, reason):
+    """The operation is the reason of verdict ``settling``."""
     assert reasons(nova) == {(Verdict.SETTLING, reason)}
 
 

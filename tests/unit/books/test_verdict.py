@@ -161,7 +161,7 @@ def test_s56_a_changed_consumer_generation_does_not_change_the_findings():
     assert decided(world).plan.allocations == ()
 
 
-def test_s57_an_allocation_left_by_an_evacuation_is_reported_as_stale():
+def test_s57_an_allocation_that_an_evacuation_left_behind_is_reported():
     gone = migration(kind="evacuation", status="done")
     world = recorded(instance(**AWAY), finished_evacuations=(gone,))
     assert told(world) == ["allocation-stale-move", "migration-finished-but-counted"]

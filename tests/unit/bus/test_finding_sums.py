@@ -94,7 +94,7 @@ def test_if_data_could_not_be_read_and_no_finding_exists_leaked_sums_are_null():
     assert (found["leaked"], found["missing"]) == (None, None)
 
 
-def test_if_data_could_not_be_read_the_leaks_of_earlier_findings_still_count():
+def test_the_sum_of_leaks_includes_earlier_findings_if_data_was_not_read():
     remembered = seen(evidence=(claim("VCPU", 8),), state=FindingState.UNKNOWN)
     assert sums(remembered, books_read=False)["leaked"] == {"VCPU": 8}
 
@@ -121,7 +121,7 @@ def test_a_symptom_is_never_the_worst_finding_while_its_cause_is_reported():
     assert sums(root, symptom)["worst"]["code"] == "guest-unknown"
 
 
-def test_the_worst_finding_has_its_actual_value_as_headline_by_default():
+def test_the_headline_of_a_message_is_the_value_found_by_the_worst_finding():
     """A message has the headline of its worst finding, or else the first 160 characters of ``actual``."""
     assert sums(seen())["worst"]["headline"] == "8 VCPU"
     assert len(sums(seen(actual="x" * 9000))["worst"]["headline"]) == 160

@@ -97,7 +97,8 @@ def test_used_and_free_are_null_if_the_usage_of_a_resource_class_is_unknown():
     assert (resource(REPORT, "DISK_GB")["used"], resource(REPORT, "DISK_GB")["free"]) == (None, None)
 
 
-def test_host_state_sums_amounts_by_cause_and_shows_a_missing_amount_as_null():
+def test_the_host_state_message_adds_up_the_amounts_of_each_cause():
+    """An amount that no row has is null."""
     rows = (
         row("a", "instance", promised=4, held=4, recorded=4),
         row("b", "instance", promised=2, held=0),

@@ -41,7 +41,7 @@ def test_the_outbox_keeps_only_the_newest_audit_report():
     assert outbox.report is later
 
 
-def test_confirming_a_notice_that_was_dropped_meanwhile_keeps_the_next_notice():
+def test_a_late_confirmation_of_a_dropped_notice_does_not_remove_the_next_one():
     outbox = Outbox(most_notices=1)
     outbox.put(REPORT, (notice(1),))
     being_sent = outbox.first()

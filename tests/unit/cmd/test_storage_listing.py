@@ -54,7 +54,8 @@ def test_listing_the_storage_of_an_owner_that_has_none_is_a_usage_error() -> Non
         storage_listing(READ, "nobody")
 
 
-def test_listing_an_unknown_owner_exits_with_2_if_some_storage_was_not_read() -> None:
+def test_a_storage_listing_exits_with_2_if_the_owner_may_be_in_unread_storage() -> None:
+    """No storage that was read belongs to the owner that the operator named."""
     with pytest.raises(NoDocument, match="as far as the stores could be read") as raised:
         storage_listing(REPORT, "nobody")
     assert raised.value.failure.code == 2

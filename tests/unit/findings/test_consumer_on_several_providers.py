@@ -138,7 +138,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_allocations_are_valid_or_a_move_runs_or_data_is_missing(world):
+def test_a_consumer_is_not_reported_if_its_allocations_may_be_correct(world):
     assert findings(world, CODE) == ()
 
 

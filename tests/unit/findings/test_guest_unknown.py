@@ -88,7 +88,7 @@ def test_the_option_for_unknown_guests_decides_if_their_use_is_reserved(policy, 
     assert reserves(decided(WORLD, chosen)) == reserved
 
 
-def test_reserved_excludes_what_placement_already_allocates_to_an_unknown_guest():
+def test_the_agent_does_not_reserve_guest_use_that_is_already_allocated():
     world = snapshot(libvirt=host(STRANGER), placement=view(allocations(S, VCPU=2)))
     (found,) = findings(world, CODE)
     assert proof(found) == [("libvirt", "MEMORY_MB", 300), ("libvirt", "VCPU", 2), ("placement", "VCPU", 2)]

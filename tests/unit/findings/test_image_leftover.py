@@ -64,7 +64,8 @@ TOLD = {
 
 
 @pytest.mark.parametrize(("read", "whereabouts"), TOLD.values(), ids=TOLD.keys())
-def test_the_finding_names_the_instance_and_the_folder_and_its_size_in_bytes(read, whereabouts):
+def test_the_finding_shows_the_path_and_the_size_of_the_leftover_folder(read, whereabouts):
+    """It also says why the instance of the folder does not use it."""
     (found,) = findings(read, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.subject.startswith(FOLDER)
@@ -99,7 +100,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize("read", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_folder_may_be_in_use_or_its_instance_is_unknown(read):
+def test_a_folder_is_not_reported_as_leftover_if_an_instance_may_need_it(read):
     assert findings(read, CODE) == ()
 
 

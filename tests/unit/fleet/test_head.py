@@ -58,7 +58,7 @@ def test_the_fleet_totals_of_a_clean_fleet_say_that_nothing_is_leaked():
     assert sums(view(cell(seen(clean())))) == "leaked nothing"
 
 
-def test_every_unreachable_broker_or_unreadable_input_has_a_problem_line():
+def test_the_fleet_view_lists_unreachable_brokers_and_unreadable_messages():
     away = Away(since=AT - datetime.timedelta(minutes=6), error="rabbit://r:5672/: Connection refused\x1b[2J")
     broken_cell = cell(
         name="cell-2", away=away, odd=1, left_out=3, expected=ExpectedHosts(hosts=None, problem="state: no")

@@ -47,7 +47,8 @@ def test_the_age_of_a_finding_includes_the_time_since_its_message_was_received()
     assert (row.for_s, row.for_at_least) == (12 * 60 + 30, False)
 
 
-def test_for_an_outcome_in_the_first_message_only_a_minimum_age_is_known():
+def test_an_audit_outcome_gets_a_minimum_age_if_its_beginning_is_unknown():
+    """The first message from the host already has the outcome."""
     first = seen(clean(outcome="crashed", findings=None), age_s=90)
     (row,) = view(cell(seen(clean(outcome="crashed", findings=None), age_s=30).after(first))).rows
     assert (row.for_s, row.for_at_least) == (90, True)

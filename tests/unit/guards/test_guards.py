@@ -371,7 +371,7 @@ def test_every_guard_of_heal_is_tested_with_a_change_that_it_must_refuse():
     assert {name for name, _, _ in (*WRONG, *WRONG_BESIDE_NOVA)} | {"own-part"} == set(GUARDS)
 
 
-def test_if_the_guard_against_new_findings_is_removed_their_repair_is_planned(monkeypatch):
+def test_heal_repairs_a_new_finding_if_the_guard_for_minimum_age_is_removed(monkeypatch):
     """The plan asks every guard: with one guard removed, exactly the wrong change that it prevents goes through."""
     world, held = leaks("gone")
     scene = scene_of(world, *held, now=at(10))

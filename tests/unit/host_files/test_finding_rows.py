@@ -175,7 +175,7 @@ def test_times_in_a_newer_report_override_the_times_in_the_findings_file(tmp_pat
         ({"times": 2, "stands_since": T2}, 0),
     ],
 )
-def test_if_saved_findings_and_report_differ_a_restart_uses_the_lower_count(tmp_path, row, times):
+def test_a_restart_uses_the_lower_of_two_saved_audit_counts_of_a_finding(tmp_path, row, times):
     """The count is the number of audits in a row that reported the finding."""
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500)
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)

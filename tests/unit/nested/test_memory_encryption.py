@@ -32,7 +32,7 @@ CONTEXT = "MEM_ENCRYPTION_CONTEXT"
 SNP_MACHINE = machine(sev=SEV, launch_security=frozenset({"sev", "sev-snp"}))
 
 
-def test_s103_sev_is_published_as_a_child_provider_with_max_unit_1():
+def test_s103_amd_sev_is_published_as_a_child_provider_with_max_unit_1():
     tree = tree_of(snapshot(libvirt=encrypting(sev="Y")))
     found = below(tree)
     assert list(found) == ["amd_sev"]
@@ -147,7 +147,7 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize(("libvirt", "lost", "why"), UNKNOWN.values(), ids=UNKNOWN.keys())
-def test_no_encryption_provider_is_updated_while_support_of_sev_is_unknown(libvirt, lost, why):
+def test_memory_encryption_providers_stay_unchanged_if_sev_support_is_unknown(libvirt, lost, why):
     old = child("amd_sev", inventory(CONTEXT, 16, max_unit=1))
     tree = tree_of(snapshot(libvirt=libvirt, lost=lost, placement=standing(old)))
     assert below(tree) == {}
@@ -155,7 +155,7 @@ def test_no_encryption_provider_is_updated_while_support_of_sev_is_unknown(libvi
     assert ("memory-encryption", why) in {(family.name, family.why) for family in tree.frozen_families}
 
 
-def test_an_unreadable_cpu_model_does_not_stop_encryption_provider_updates():
+def test_memory_encryption_providers_are_updated_if_a_cpu_model_is_unreadable():
     other = MissingPart(part=Part.MODEL_FEATURES, detail="Opteron", why="unknown CPU model")
     known = encrypting(x86(machine(), missing=(other,)), sev="Y")
     assert tree_of(snapshot(libvirt=known)).frozen_families == ()
@@ -175,7 +175,7 @@ def test_libvirt_capabilities_are_not_needed_if_the_kernel_has_no_sev_support():
 NO_CPU = MissingPart(part=Part.HOST_CPU, why="no <arch>")
 
 
-def test_no_encryption_provider_is_updated_if_the_cpu_of_the_host_is_unreadable():
+def test_memory_encryption_providers_stay_unchanged_if_the_host_cpu_is_unknown():
     """The architecture of such a host is empty."""
     odd = encrypting(x86(machine(sev=SEV), host_cpu=HostCpu(arch=""), missing=(NO_CPU,)), sev="Y")
     tree = tree_of(snapshot(libvirt=odd, placement=standing(child("amd_sev", inventory(CONTEXT, 16, max_unit=1)))))
@@ -183,7 +183,7 @@ def test_no_encryption_provider_is_updated_if_the_cpu_of_the_host_is_unreadable(
     assert [f.why for f in tree.frozen_families] == ["memory encryption support is unknown (host CPU: no <arch>)"]
 
 
-def test_tdx_is_published_as_a_child_provider_with_max_unit_1():
+def test_intel_tdx_is_published_as_a_child_provider_with_max_unit_1():
     tree = tree_of(snapshot(libvirt=with_tdx(31)), passing_through())
     found = below(tree)
     assert list(found) == ["intel_tdx"]
@@ -218,7 +218,8 @@ TDX = {
 
 
 @pytest.mark.parametrize(("libvirt", "chosen", "expected"), TDX.values(), ids=TDX.keys())
-def test_the_tdx_total_depends_on_the_kernel_and_the_options_and_libvirt(libvirt, chosen, expected):
+def test_the_agent_publishes_the_same_number_of_tdx_contexts_as_nova(libvirt, chosen, expected):
+    """The number depends on the kernel, on nova's options and on libvirt."""
     tree = tree_of(snapshot(libvirt=libvirt), chosen)
     assert totals(tree) == ({"intel_tdx": {CONTEXT: expected}} if expected else {})
     assert tree.frozen_families == ()
@@ -260,7 +261,7 @@ TDX_UNKNOWN = {
 
 
 @pytest.mark.parametrize(("libvirt", "lost", "why"), TDX_UNKNOWN.values(), ids=TDX_UNKNOWN.keys())
-def test_no_encryption_provider_is_updated_while_support_of_tdx_is_unknown(libvirt, lost, why):
+def test_memory_encryption_providers_stay_unchanged_if_tdx_support_is_unknown(libvirt, lost, why):
     old = child("intel_tdx", inventory(CONTEXT, 31, max_unit=1))
     tree = tree_of(snapshot(libvirt=libvirt, lost=lost, placement=standing(old)), passing_through())
     assert below(tree) == {}

@@ -198,7 +198,7 @@ def test_s128_an_allocated_pf_keeps_its_class_if_device_spec_now_selects_a_vf():
     assert "provider has allocations of CUSTOM_PCI_8086_1563, but" in found.actual
 
 
-def test_s128b_an_allocated_device_that_device_spec_lacks_keeps_its_inventory():
+def test_s128b_a_pci_device_missing_in_device_spec_stays_while_it_is_allocated():
     """nova-compute forgets the device once its guest is gone; the agent keeps it while the allocation exists."""
     there = tree(child(GPU, inventory(T4, 1)), allocations=(held(GPU, T4, consumer="gone"),))
     assert writes(decided(world(device(GPU), placement=there), pci_settings()), GPU) == []

@@ -30,7 +30,7 @@ def test_s118_a_configured_resource_class_is_normalised_to_a_placement_name(aske
     assert class_of(spec(resource_class=asked), "10de", "1eb8") == name
 
 
-def test_s119_configured_traits_are_normalised_to_placement_names():
+def test_s119_traits_in_device_spec_are_converted_to_placement_trait_names():
     asked = spec(traits="HW_NIC_SRIOV,to-the-moon,custom_x,hw_nic_sriov")
     assert traits_of(asked) == {
         "HW_NIC_SRIOV",

@@ -319,14 +319,14 @@ def test_s26_an_incoming_evacuation_uses_the_resources_of_the_flavor():
     assert used(state(there, migrations=(migration(kind="evacuation", **INCOMING),))) == (256, 2, 5)
 
 
-def test_s27_a_same_host_resize_counts_both_flavors_if_the_new_flavor_is_active():
+def test_s27_a_same_host_resize_counts_both_flavors_after_the_flavor_changed():
     world = state(on_b(), instance("i2"), migrations=(migration(**HERE),))
     found = figures(world)
     assert (found.memory_mib_used, found.vcpus_used, found.local_gib_used) == (512, 4, 7)
     assert (found.free_disk_gib, found.current_workload, found.running_vms) == (-1, 1, 2)
 
 
-def test_s28_a_same_host_resize_counts_both_flavors_if_the_old_flavor_is_active():
+def test_s28_a_same_host_resize_counts_both_flavors_before_the_flavor_changes():
     assert used(state(resizing(), migrations=(migration(**HERE),))) == (128 + 256, 1 + 2, 1 + 5)
 
 
@@ -336,7 +336,7 @@ def test_s29_the_source_host_counts_the_old_flavor_until_a_resize_is_confirmed()
 
 
 @pytest.mark.parametrize("status", ["confirmed", "reverted", "failed", "completed", "cancelled", "done"])
-def test_s30_a_migration_with_a_final_status_is_not_counted(status):
+def test_s30_a_migration_that_has_ended_adds_nothing_to_the_used_resources(status):
     assert used(state(resizing(**AWAY), migrations=(migration(status=status, **INCOMING),))) == (0, 0, 0)
 
 

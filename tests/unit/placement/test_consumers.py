@@ -77,7 +77,7 @@ def test_all_consumer_records_are_requested_if_no_limit_is_set():
     assert looked(NO_CONSUMERS, dict.fromkeys("abc", 1), unsuspicious_reads=None)[1] == ["a", "b", "c"]
 
 
-def test_ordinary_consumers_are_read_in_turn_with_the_highest_generation_first():
+def test_consumer_records_are_read_in_rotation_by_descending_generation():
     generations = {"a": 1, "b": 1, "c": 5, "d": 2}
     look, order = NO_CONSUMERS, []
     for _ in range(8):

@@ -195,14 +195,15 @@ def test_an_agent_in_role_companion_needs_a_provider_and_microversion_1_38(place
     assert [why in h.why for h in plan.held_back] == [True]
 
 
-def test_an_agent_in_role_companion_writes_nothing_if_nova_names_another_node():
+def test_an_agent_beside_nova_compute_writes_nothing_if_the_node_names_differ():
     other = dataclasses.replace(ALIVE, nodes=(node(hypervisor_hostname="elsewhere"),))
     plan = decided(world(nova=other), BESIDE).plan
     assert plan.is_empty
     assert "identity is in doubt" in plan.held_back[0].why
 
 
-def test_role_observer_reports_a_running_nova_compute_as_a_rival_writer():
+def test_an_agent_that_only_observes_reports_a_running_nova_compute():
+    """In role observer, the agent reports nova-compute as a rival writer."""
     decision = decided(world(), lvm_settings(role=Role.OBSERVER))
     assert (decision.plan.is_empty, decision.rival is not None) == (True, True)
 
@@ -346,8 +347,8 @@ def test_rounding_up_to_step_size_adds_less_than_one_step(there, claims):
 
 
 @given(st.one_of(st.tuples(st.just("DISK_GB"), DISK_CLAIMS), st.tuples(st.just("VCPU"), GUEST_CLAIMS)), RATIOS)
-def test_an_agent_leaves_the_same_capacity_in_role_companion_as_in_role_owner(found, ratio):
-    """If there is room, both are equal, except for one unit that each of the two rounds up."""
+def test_allocating_or_reserving_the_use_of_a_guest_leaves_equal_free_capacity(found, ratio):
+    """In role companion the agent allocates, in role owner it reserves; rounding may add one unit to either."""
     name, claims = found
     there = inventory(name, 1000, allocation_ratio=ratio, max_unit=16000)
     reserved, _ = raised(there, (), claims, settings())
@@ -395,15 +396,16 @@ DEAD = state(service=service())
 PLACED = view(ours(VOLUME, DISK_GB=3), ours(GUEST, VCPU=2, MEMORY_MB=512), provider=NOVA)
 
 
-def test_an_agent_in_role_owner_moves_companion_allocations_to_reserved_amounts():
+def test_an_agent_that_replaces_nova_compute_reserves_what_it_allocated_before():
+    """Earlier, in role companion, it allocated the use of a volume and of a guest that are unknown to nova."""
     plan = decided(world(placement=PLACED, nova=DEAD), OWNER).plan
     (put,) = [w for w in plan.writes if type(w).__name__ == "PutInventories"]
     assert {i.resource_class: i.reserved for i in put.inventories}["DISK_GB"] == 3
     assert held(plan, VOLUME) == held(plan, GUEST) == {}
 
 
-def test_an_agent_in_role_owner_keeps_companion_allocations_beside_nova_compute():
-    """nova-compute still runs on this host."""
+def test_the_replacing_agent_writes_nothing_while_nova_compute_still_runs():
+    """In role owner, the agent waits until nova-compute has ended."""
     plan = decided(world(placement=PLACED, nova=ALIVE), OWNER).plan
     assert (plan.writes, plan.allocations) == ((), ())
 

@@ -208,7 +208,8 @@ def of_gpu(decision):
     return [write for write in decision.plan.writes if write.provider_uuid == GPU.uuid]
 
 
-def test_a_provider_yaml_value_becomes_the_agents_own_if_the_agent_wants_it():
+def test_a_value_that_the_agent_sets_does_not_count_as_a_provider_yaml_value():
+    """A value that only provider.yaml sets is noted as added by that file."""
     assert on_gpu(CARD, was=(GPU_CLASS,)).tree.added == ()
     assert on_gpu(UNKNOWN, was=(GPU_CLASS,)).tree.added == (GPU_CLASS,), "not known now whether it wants it"
     owned = entry(traits={"CUSTOM_OWNER_STOCKTAKE", "CUSTOM_T"}, uuid=GPU.uuid)

@@ -90,7 +90,8 @@ def test_a_heartbeat_or_a_changed_generation_restarts_the_wait_for_a_takeover(th
     assert silence(BEFORE, there, known, 130) == after
 
 
-def test_a_host_without_a_root_provider_has_a_rival_only_if_nova_compute_runs():
+def test_a_running_nova_compute_is_reported_even_without_a_root_provider():
+    """If nova-compute does not run either, no rival writer is reported."""
     assert rival_of(None, None, settings(), written(strikes=2)) is None
     assert rival_of(None, DEAD, settings(), None) is None
     assert rival_of(None, ALIVE, settings(), None) is not None

@@ -190,7 +190,7 @@ def test_the_audit_text_lists_findings_that_are_gone_with_the_reason():
     assert shown(gone_lines(DOCUMENT)) == []
 
 
-def test_the_audit_output_lists_simulated_facts_after_the_findings():
+def test_the_audit_output_lists_data_that_libvirt_simulates_after_the_findings():
     """libvirt's test driver invents such facts, and the demo uses it."""
     said = shown(audit_blocks({**audit_document(SCREEN), "simulated": ["guests: recorded"]}, {}))
     at = said.index("simulated: guests: recorded")
@@ -203,7 +203,7 @@ def test_a_finding_that_ended_for_more_than_one_reason_is_shown_as_gone():
     assert said[-1].endswith("]: gone: no longer found; before: 4 MiB")
 
 
-def test_a_finding_without_automatic_repair_ends_with_the_audit_command():
+def test_the_text_of_a_finding_without_automatic_repair_says_to_audit_again():
     by_hand = Remedy(kind=RemedyKind.HAND, words="remove the volume", command="lvremove guests/scratch")
     fix = "  fix: no automatic repair on this host, only by hand"
     assert shown(finding_block(changed(remedies=(by_hand,)), {}, NOW))[2:-1] == [

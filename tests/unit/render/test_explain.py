@@ -267,7 +267,8 @@ def test_explain_shows_a_negative_free_amount_with_its_calculation_and_meaning()
     )
 
 
-def test_the_explain_command_lists_parts_of_reserved_and_what_exceeds_the_total():
+def test_the_explain_command_says_which_parts_make_up_the_reserved_amount():
+    """If the parts exceed the total, it also says by how much, because ``reserved`` cannot be larger."""
     disk = Inventory(resource_class="DISK_GB", total=100, reserved=100, max_unit=100)
     terms = (("reserved_host_disk_mb", 20), ("foreign-volume", 90))
     made_of = "20 (reserved_host_disk_mb) + 90 (foreign-volume) - 10 (because reserved cannot exceed the total)"
@@ -490,7 +491,8 @@ def test_explain_groups_equal_child_providers_and_lists_used_ones_separately():
 
 
 @pytest.mark.parametrize("count", [5, 6])
-def test_the_explain_command_lists_five_leaked_consumers_but_only_counts_six(count):
+def test_the_explain_command_sums_up_more_than_five_leaked_consumers_in_a_line(count):
+    """It lists up to five one by one."""
     leaked = [f"44444444-0000-4000-8000-00000000000{n}" for n in range(count)]
     rows = tuple(row(key, (None, None, 2), Verdict.ALLOCATION_LEAKED, "recorded-only") for key in leaked)
     said = text_of(explain_class(report(ledger=rows), "VCPU"))
@@ -643,7 +645,8 @@ def codes_of(found, consumer=MOVED):
 
 
 @pytest.mark.parametrize(("causes", "shown"), [((STALE.finding.id,), True), ((), True), (("another",), False)])
-def test_the_explain_command_names_the_over_capacity_caused_by_a_leak(causes, shown):
+def test_the_explain_command_says_that_a_stale_allocation_exceeds_the_capacity(causes, shown):
+    """It does not if the finding ``over-capacity`` names another cause."""
     found = codes_of(dataclasses.replace(STORY_1, findings=(STALE, over_capacity(*causes))))
     assert ("over-capacity" in found) == shown
 

@@ -51,7 +51,7 @@ def test_the_check_prints_a_nagios_line_and_returns_the_nagios_exit_code(world, 
     assert text.startswith(f"STOCKTAKE {('OK', 'WARNING', 'CRITICAL')[code]} - compute-17: ")
 
 
-def test_the_nagios_line_counts_errors_and_unknowns_and_has_report_age_limits():
+def test_the_nagios_line_contains_counts_of_findings_and_the_report_age():
     _, text = line(Outcome.PARTIAL, [finding(), finding("warning", state="unknown")])
     assert "1 error (allocation-leaked), 1 other finding, 1 not known, outcome partial" in text
     assert text.endswith("age=12s;180;600")

@@ -31,7 +31,8 @@ def reserved(world: Snapshot, **changes: object) -> int:
     return reserves(decided(world, lvm_settings(**changes)))["DISK_GB"]
 
 
-def test_only_the_metadata_of_a_thin_pool_with_instance_disks_is_reserved() -> None:
+def test_reserved_disk_gb_contains_the_metadata_of_a_thin_pool_but_not_its_data() -> None:
+    """The data of this pool are disks of instances, which count as use of the instances."""
     world = with_cloud(pool_world(20, 10), "i0", "i1")
     assert held(world) == {
         (uuid("i0"), Cause.INSTANCE): 20 * GIB,
@@ -61,7 +62,7 @@ def test_thin_pool_space_is_reserved_only_if_foreign_volumes_are_reserved(policy
     assert reserved(with_cloud(pool_world(20, 10), "i0"), foreign_volumes=policy) == 0
 
 
-def test_the_fill_level_of_a_thin_pool_does_not_change_the_disk_of_any_guest() -> None:
+def test_the_counted_disk_size_of_a_guest_ignores_how_full_its_thin_pool_is() -> None:
     still, moved = (pool_world(20, 10, data=percent, metadata=percent) for percent in (1.0, 79.0))
     assert held(with_cloud(still, "i0")) == held(with_cloud(moved, "i0"))
     assert facts_of_books(still) == facts_of_books(moved)

@@ -177,9 +177,10 @@ def pool_with(name: str, *inside: str, guests: VolumeOwners = GUESTS) -> Said:
         ("tpool", (f"{GONE}_disk",), (OwnerKind.ORPHANED, GONE)),
     ],
 )
-def test_a_thin_pool_of_cinder_or_without_instance_disks_has_a_single_owner(
+def test_the_size_of_a_thin_pool_counts_for_its_owner_and_not_for_its_volumes(
     name: str, inside: tuple[str, ...], owner: tuple[OwnerKind, str | None]
 ) -> None:
+    """Each pool here is cinder's or has no disk of an instance on this host."""
     rows = pool_with(name, *inside)
     assert rows[name] == (*owner, 51, None)
     assert all(rows[found][2] == 0 for found in inside)
@@ -254,7 +255,7 @@ def test_an_unknown_volume_in_an_unknown_thin_pool_is_counted_with_the_pool() ->
     assert pool_with("tpool", "x")["x"] == (OwnerKind.PART, None, 0, "vg0/tpool")
 
 
-def test_a_thin_pool_has_an_unknown_owner_if_one_of_its_volumes_has_one() -> None:
+def test_a_thin_pool_has_an_unknown_owner_if_one_volume_has_an_unknown_owner() -> None:
     guests = VolumeOwners(instance_uuids=frozenset(), state_known=False, domains=())
     assert pool_with("tpool", f"{HERE}_disk", "x", guests=guests)["tpool"][0] is OwnerKind.UNKNOWN
 

@@ -111,7 +111,7 @@ def test_the_usable_vcpus_line_is_omitted_if_the_host_has_no_vcpus():
     assert "free_vcpus=unknown" in texts[0]
 
 
-def test_resource_views_are_not_logged_if_only_free_memory_and_disk_changed(log):
+def test_a_change_of_only_free_memory_and_disk_causes_no_log_line(log):
     assert log.audit(replace(REPORT, summary=replace(SUMMARY, free_ram_mib=1, free_disk_gib=2))) == []
     assert len(log.audit(replace(REPORT, summary=replace(SUMMARY, used_vcpus=17)))) == 3
 

@@ -20,7 +20,7 @@ def test_before_the_first_audit_the_sigusr2_report_has_empty_sections():
     assert "audit loop: waits" in found["Health"]
 
 
-def test_the_sigusr2_report_shows_code_state_and_age_of_a_finding():
+def test_the_sigusr2_report_lists_each_finding_with_its_state_and_its_age():
     finding = seen(leak(), FindingState.UNKNOWN, "placement")
     found = told(Condition(waiting=(), report=report_of(finding)))
     assert found["Live findings"] == f"error allocation-stale-move unknown, 240 s old, id {finding.finding.id}"
@@ -70,7 +70,8 @@ def test_a_control_character_in_an_error_is_escaped_in_the_sigusr2_report():
     assert "\x1b" not in told(Condition(waiting=(), report=report))["Last audit"]
 
 
-def test_the_log_line_for_sigusr2_contains_the_last_audit_id_and_wait_reasons():
+def test_the_sigusr2_log_line_says_what_the_daemon_waits_for():
+    """It also contains the ID of the last audit and the codes of its findings."""
     report = report_of(seen(leak()))
     fields = fields_of(Condition(waiting=("interval",), report=report))
     assert (fields["waiting"], fields["last_audit_id"]) == (("interval",), report.audit_id)

@@ -136,7 +136,7 @@ def test_the_log_has_one_line_about_unknown_findings_for_each_lost_source(day):
     }  # fmt: skip
 
 
-def test_when_findings_are_known_again_the_log_says_how_many_have_ended(day):
+def test_the_log_says_after_an_outage_how_many_findings_have_ended(day):
     day.audit(report_of(*UNKNOWN, lost="placement"))
     logged = day.audit(report_of(*LEAKS[:2]))
     assert fields(logged, events.FINDINGS_KNOWN_AGAIN) == {"source": "placement", "count": 2, "gone": 1}

@@ -31,7 +31,7 @@ def test_a_consumer_that_has_a_name_in_nova_is_logged_as_an_instance():
     assert subject(names=(ConsumerName("billing", UUID),)) == f"instance billing {UUID}"
 
 
-def test_a_consumer_without_a_known_kind_or_name_is_logged_as_a_consumer():
+def test_the_log_names_a_consumer_by_its_uuid_if_its_kind_and_name_are_unknown():
     assert subject(ledger=(row("unknown", ""),)) == f"consumer {UUID}"
 
 

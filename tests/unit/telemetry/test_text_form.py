@@ -66,7 +66,8 @@ def test_a_log_line_shows_the_uuid_of_an_instance_with_a_very_long_name():
     assert shown.endswith(f") {UUID}")
 
 
-def test_a_long_error_is_logged_with_its_http_status_and_its_request_id():
+def test_a_long_error_text_keeps_its_http_status_if_the_log_shortens_it():
+    """It keeps the request ID too."""
     end = f"(HTTP 401) [req-{UUID}]"
     assert clipped(f"placement: {'because ' * 100}{end}", VALUE_BYTES).endswith(f") {end}")
 

@@ -42,7 +42,7 @@ def test_the_time_offsets_of_a_host_for_two_different_salts_are_independent():
     assert 800 < both < 1200
 
 
-def test_salt_and_identity_are_separated_when_the_time_offset_is_computed():
+def test_the_time_offset_changes_if_a_letter_moves_from_salt_to_identity():
     """Without a separator these two pairs would be the same text and have the same offset."""
     assert phase("bc", "a") != phase("c", "ab")
 

@@ -132,5 +132,5 @@ def test_no_two_trait_families_have_the_same_name():
     assert len(set(names)) == len(names)
 
 
-def test_the_expected_traits_of_the_plain_test_host_include_common_traits():
+def test_the_traits_of_a_test_host_include_usb_sound_virtio_and_raw_images():
     assert {"COMPUTE_SOUND_MODEL_USB", "COMPUTE_NET_VIRTIO_PACKED", "COMPUTE_IMAGE_TYPE_RAW"} <= usual_traits()

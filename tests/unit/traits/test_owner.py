@@ -23,7 +23,7 @@ def test_s115_the_owner_trait_of_the_agent_is_wanted_and_owner_nova_is_unwanted(
     )
 
 
-def test_the_wanted_owner_traits_do_not_depend_on_nova_or_libvirt():
+def test_the_agent_wants_the_same_owner_traits_if_nova_and_libvirt_are_unread():
     lost = snapshot(lost=[STATE, LIBVIRT, LVM, FILESYSTEM])
     assert owner.wish(lost, settings()) == owner.wish(snapshot(), settings())
 

@@ -270,7 +270,8 @@ def test_the_sum_of_groups_on_one_provider_must_fit_its_capacity_and_max_unit():
     assert refused([HOST, small], *twice, group_policy="none") == [Constraint.MAX_UNIT]
 
 
-def test_freeing_capacity_is_not_advised_if_the_sum_of_groups_exceeds_max_unit():
+def test_the_why_command_advises_to_ask_for_less_if_groups_exceed_max_unit():
+    """It advises to free capacity only if ``max_unit`` allows the sum of all groups."""
     host = of("host", stock("VCPU", 4, max_unit=4, allocation_ratio=4.0), used=(("VCPU", 12),))
     [obstacle] = asked([host], group("1", VCPU=3), group("2", VCPU=3), group_policy="none").obstacles
     assert (obstacle.constraint, obstacle.remedies) == (Constraint.CAPACITY, ())

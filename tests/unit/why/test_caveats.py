@@ -39,7 +39,8 @@ def vcpus(amount, suffix=""):
         (48, 4.0, False),
     ],
 )
-def test_an_exact_fit_has_a_warning_if_database_rounding_may_refuse_it(total, ratio, is_refused):
+def test_the_why_command_warns_if_placement_may_refuse_an_exact_fit(total, ratio, is_refused):
+    """The database of Placement multiplies the total by the ratio, and rounding may make the product too small."""
     most = round(total * ratio)
     tree = answer(vcpus(most), world=[host(total=total, ratio=ratio)])
     assert tree.fits

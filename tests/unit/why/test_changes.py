@@ -166,7 +166,7 @@ def with_in_tree(request: ResourceRequest, suffix: str, uuid: str | None) -> Res
     return dataclasses.replace(request, groups=tuple(groups))
 
 
-def test_the_in_tree_obstacle_disappears_if_the_advice_about_it_is_followed():
+def test_following_the_advice_about_in_tree_removes_this_obstacle():
     """A provider said to be outside the tree is outside; the advised tree, or no in_tree at all, lifts the obstacle."""
     tried = Counter()
     for seed in range(150):

@@ -49,7 +49,7 @@ def amounts(*arguments, **changes):
     return [(held.code, held.amount, held.healable) for held in held_by(*arguments, **changes)]
 
 
-def test_stale_moves_and_volumes_unknown_to_nova_are_listed_as_capacity_users():
+def test_the_why_command_shows_how_much_capacity_each_kind_of_fault_holds():
     rows = (VOLUME, row("web", Verdict.AGREED, promised=40, held=40, recorded=40), MOVED)
     findings = (found("volume-foreign", subject="vg/backup"), found("allocation-stale-move", "moved", confirmed=False))
     volume = HoldingFinding(
@@ -65,7 +65,7 @@ def test_amounts_of_all_consumers_with_the_same_finding_code_are_added_up():
     assert (held.amount, held.findings) == (7, 2)
 
 
-def test_an_amount_that_has_two_findings_is_counted_once():
+def test_an_amount_of_capacity_is_counted_once_even_if_two_findings_name_it():
     spread = found("consumer-on-several-providers", "moved")
     assert amounts((MOVED,), (found("allocation-stale-move", "moved"), spread)) == [("allocation-stale-move", 80, True)]
     assert amounts((MOVED,), (spread,)) == [("consumer-on-several-providers", 80, True)]
@@ -78,13 +78,13 @@ def test_only_the_excess_of_a_too_large_allocation_explains_a_shortage():
     assert amounts((more, less), findings) == [("allocation-differs", 10, True)]
 
 
-def test_an_unknown_volume_that_is_only_reported_uses_no_placement_capacity():
+def test_a_volume_unknown_to_nova_uses_no_capacity_if_it_is_only_reported():
     """[lvm] foreign_volumes = report: the volume takes bytes, but nothing of the capacity that Placement offers."""
     finding = found("volume-foreign", subject="vg/backup", resource_class="DISK_GB")
     assert amounts((VOLUME,), (finding,)) == []
 
 
-def test_an_unknown_volume_that_already_has_an_allocation_is_counted_once():
+def test_a_volume_unknown_to_nova_is_counted_once_even_if_it_is_allocated():
     ours = row("ours", Verdict.AGREED, recorded=120, consumer_kind=OWN_KIND, cause=Cause.FOREIGN_VOLUME.value)
     finding = found("volume-foreign", subject="vg/backup")
     assert amounts((ours, VOLUME), (finding, found("companion-leftover", "ours"))) == [("volume-foreign", 120, False)]

@@ -113,7 +113,7 @@ def test_control_characters_in_the_name_of_a_source_are_escaped(lines):
         assert "\x1b" not in lines.after(AFTER_S)
 
 
-def test_a_command_continues_if_the_output_stream_for_wait_notices_is_closed(lines):
+def test_a_command_continues_if_it_cannot_print_what_it_waits_for(lines):
     with lines.progress.waiting(PLACEMENT, 30.0):
         lines.out.close()
         lines.clock.now += AFTER_S

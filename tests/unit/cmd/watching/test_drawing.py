@@ -80,7 +80,7 @@ def test_the_report_shows_every_text_in_full_if_the_output_has_no_width_limit():
     assert "71 VCPU, 8.8 TiB disk" in text
 
 
-def test_an_empty_table_says_how_to_see_the_clean_hosts():
+def test_a_host_table_without_rows_names_the_key_that_shows_hidden_hosts():
     quiet = view(cell(seen(clean())))
     assert " no host; press a to show 1 hosts that are clean or have not reported yet" in drawn(
         quiet, Ui(), Size(80, 24)

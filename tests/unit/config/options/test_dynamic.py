@@ -78,7 +78,7 @@ def test_a_dollar_reference_in_an_mdev_group_of_nova_conf_is_resolved(tmp_path):
     assert load_beside_nova(tmp_path, "", nova).listed("mdev_a", "device_addresses") == ("0000:06:00.0",)
 
 
-def test_an_unknown_variable_in_option_enabled_mdev_types_is_reported_only_once(tmp_path):
+def test_an_undefined_variable_in_a_configuration_value_is_reported_once(tmp_path):
     (problem,) = problems_of(tmp_path, "[devices]\nenabled_mdev_types = $nowhere\n")
     assert problem.startswith("[devices] enabled_mdev_types = $nowhere: ")
 

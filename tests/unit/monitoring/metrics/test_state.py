@@ -261,8 +261,8 @@ def crowded():
     return replace(WHOLE, inventory=rows, storage=storage, thin_pools=pools)
 
 
-def test_the_number_of_resource_classes_and_stores_in_the_metrics_is_limited():
-    """So is the number of thin pools."""
+def test_the_metrics_contain_a_limited_number_of_resource_classes():
+    """The numbers of stores of guest disks and of thin pools are limited too."""
     state = after(crowded())
     classes = {sample.labels[2] for sample in state.gauges["resource_inventory"]}
     assert {"VCPU", "DISK_GB"} < classes

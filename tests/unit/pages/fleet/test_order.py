@@ -42,7 +42,7 @@ def test_hosts_with_double_booked_resources_are_listed_before_all_other_hosts():
     assert [row.host for row in by_harm(facts.view.rows)] == [fleet.name(number) for number in (3, 1, 2, 4, 5, 6, 7)]
 
 
-def test_every_host_is_in_the_table_of_worst_hosts_or_in_its_search_data():
+def test_every_host_is_in_the_fleet_table_or_can_be_found_by_the_search():
     facts = facts_of(fleet.documents(300), [fleet.name(number) for number in range(1, 303)])
     table = tables(fleet_page(facts))["worst-hosts"]
     place = [column.heading for column in table.columns].index("host")
@@ -182,7 +182,8 @@ def steps_of(*reports):
     return [[cell.text for cell in row] for row in table.rows], table.foot
 
 
-def test_the_fleet_page_suggests_a_host_and_commands_for_each_finding_code():
+def test_the_fleet_page_suggests_commands_for_each_kind_of_finding():
+    """For each kind it also names a host that has such a finding."""
     reports = (fleet.report(1, fleet.orphan(1)), fleet.report(2, fleet.leaked(2)), fleet.report(4, fleet.missing(4)))
     steps, _ = steps_of(*reports)
     assert [step[:4] for step in steps] == [

@@ -40,12 +40,13 @@ def test_the_sums_of_host_and_placement_are_equal_if_reserved_covers_other_use()
     )
 
 
-def test_the_host_sum_exceeds_the_placement_sum_by_the_use_that_is_not_reserved():
+def test_the_host_shows_more_use_than_placement_if_some_of_it_is_not_reserved():
     _, held, recorded = sums(books(INSTANCE, VOLUME, reserved=0))
     assert held - recorded == 120
 
 
-def test_a_configured_reserve_counts_in_the_sums_for_nova_host_and_placement():
+def test_memory_reserved_by_an_option_counts_as_used_in_all_three_sums():
+    """The sums are nova's, the host's and Placement's."""
     found = books(
         ledger_row("i", "web", "MEMORY_MB", (8192, 8192, 8192), Verdict.AGREED),
         ledger_row("reserved_host_memory_mb", "", "MEMORY_MB", (None, 512, None), Verdict.RESERVED),
@@ -64,13 +65,13 @@ def test_reserved_is_multiplied_by_the_allocation_ratio_like_the_capacity():
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1.5, 4.0])
-def test_host_and_placement_sums_are_equal_at_any_ratio_if_volumes_are_reserved(ratio):
+def test_host_and_placement_show_equal_use_at_any_allocation_ratio(ratio):
     """The ratio is the allocation ratio; the volume is unknown to nova."""
     _, held, recorded = sums(books(INSTANCE, VOLUME, reserved=120, ratio=ratio, terms=(("foreign-volume", 120),)))
     assert held == recorded
 
 
-def test_a_reserved_amount_without_known_causes_counts_for_nova_and_host_too():
+def test_a_reserved_amount_of_unknown_origin_counts_as_used_in_all_three_sums():
     """It counts in all three sums: nova's, the host's and Placement's."""
     found = books(INSTANCE, reserved=40)
     assert sums(found) == [200, 200, 200]

@@ -85,7 +85,7 @@ def test_every_finding_block_of_a_page_has_a_unique_id():
     assert len(set(ids)) == len(ids) == 4
 
 
-def test_a_finding_that_came_back_after_an_undo_shows_both_journal_entries():
+def test_a_finding_that_came_back_shows_its_repair_and_the_undo_of_the_repair():
     (block,) = [each for each in findings(facts(SCREEN)).blocks if each.code == "allocation-leaked"]
     assert block.history == (
         "A repair of 2026-11-22 03:08:00 UTC (4 min before this page) (entry 9a11aa55) was undone by stocktake undo at "

@@ -107,7 +107,7 @@ def test_the_listed_causes_suggest_no_command_that_removes_a_volume():
     assert not [command for command in commands if "lvremove" in command]
 
 
-def test_each_cause_in_the_list_links_to_the_block_of_its_finding():
+def test_the_table_of_causes_on_the_host_page_links_to_every_finding():
     *_, table = blocks_of(SCREEN)
     blocks = {f"#{block.id}" for block in findings(facts(SCREEN)).blocks}
     assert {row[1].href for row in table.rows} == blocks

@@ -81,7 +81,7 @@ def test_a_409_that_says_a_provider_is_full_maps_to_allocation_refused():
     assert type(refusal(other)) is GenerationConflict
 
 
-def test_a_409_without_an_error_code_for_a_delete_maps_to_provider_in_use():
+def test_a_delete_answered_with_409_and_no_error_code_means_provider_in_use():
     assert type(refusal(reply(409, request="DELETE /resource_providers/u"))) is ProviderInUse
 
 

@@ -106,7 +106,7 @@ def test_refused_requests_between_successes_lengthen_the_pauses(status, chance):
 
 
 @given(BUSY, st.integers(1, 200))
-def test_overload_answers_in_a_row_lengthen_the_pause_by_at_most_16_s(status, refusals):
+def test_repeated_overload_answers_add_at_most_16_seconds_to_the_pause(status, refusals):
     """16 s at most, 8 s on average: the effect of three refusals in a row."""
     pace = paced(*(answer(status) for _ in range(refusals)))
     assert pace.pushed_s <= 16.0
@@ -192,7 +192,7 @@ def test_with_a_short_server_queue_there_are_few_errors_after_the_first_30_s(see
     assert later_error_share(seen, 30) < 0.03
 
 
-def test_agents_that_start_within_2_minutes_cause_fewer_errors_than_all_at_once():
+def test_placement_returns_fewer_errors_if_agents_start_spread_over_2_minutes():
     """The simulated Placement server lets few requests wait and refuses the others."""
     short = Server(workers=8, service_s=0.2, probe_s=0.02, queue=200)
     splayed = Simulation(short, Fleet(agents=1000, within_s=120.0)).run()

@@ -29,7 +29,8 @@ def test_after_an_exceeded_time_limit_the_remaining_time_is_zero():
     assert (unanswered.left_s, unanswered.is_over) == (0.0, True)
 
 
-def test_an_answered_request_takes_no_time_from_the_shared_time_limit():
+def test_answered_requests_do_not_count_against_the_limit_for_waiting():
+    """All requests of a command that get no answer share one limit."""
     unanswered = UnansweredTime(30.0)
     asked = QuestionTime(unanswered)
     with asked.question():

@@ -111,7 +111,7 @@ def test_any_subset_of_the_node_devices_of_libvirt_is_accepted(names):
 
 
 @pytest.mark.parametrize("address", ["0000:81:00.2", "0000:81:00.0"])
-def test_a_vf_keeps_the_parent_address_in_its_xml_even_if_it_is_its_own(address):
+def test_the_parent_address_of_a_vf_is_taken_from_its_xml_without_a_check(address):
     vf = BY_NAME["pci_0000_81_00_2"]
     odd = replace(vf, pci=replace(vf.pci, physical_function=address))
     device = found(vf.name, [*without(vf.name), odd])
