@@ -348,7 +348,7 @@ def test_rounding_up_to_step_size_adds_less_than_one_step(there, claims):
 
 @given(st.one_of(st.tuples(st.just("DISK_GB"), DISK_CLAIMS), st.tuples(st.just("VCPU"), GUEST_CLAIMS)), RATIOS)
 def test_allocating_or_reserving_the_use_of_a_guest_leaves_equal_free_capacity(found, ratio):
-    """In role companion the agent allocates, in role owner it reserves; rounding may add one unit to either."""
+    """In role companion the agent allocates, in role owner it reserves; both round up by less than one unit."""
     name, claims = found
     there = inventory(name, 1000, allocation_ratio=ratio, max_unit=16000)
     reserved, _ = raised(there, (), claims, settings())
