@@ -124,7 +124,7 @@ def writes(host: AgentHost, door: Gateway) -> list[str]:
     return door.writes[before:]
 
 
-def test_an_agent_in_role_companion_allocates_for_guests_unknown_to_nova(placement, host, door):
+def test_an_agent_beside_nova_compute_allocates_for_guests_unknown_to_nova(placement, host, door):
     before = placement.inventories(host.provider_uuid), placement.traits(host.provider_uuid)
     guests(host, ghost=(2, 512), other=(1, 256))
     assert host.agent("--once").code == 3
@@ -137,7 +137,7 @@ def test_an_agent_in_role_companion_allocates_for_guests_unknown_to_nova(placeme
     assert door.writes == [f"PUT /allocations/{own(host)}"]
 
 
-def test_an_agent_in_role_companion_adapts_its_allocation_to_unknown_guests(placement, host, door):
+def test_the_agent_updates_its_allocation_if_guests_unknown_to_nova_change(placement, host, door):
     steps = [
         ({"a": (1, 128)}, {"VCPU": 1, "MEMORY_MB": 128}),
         ({"a": (1, 128), "b": (4, 1024)}, {"VCPU": 5, "MEMORY_MB": 1152}),
@@ -155,7 +155,7 @@ def test_an_agent_in_role_companion_adapts_its_allocation_to_unknown_guests(plac
     assert record["consumer_type"] == OWN_TYPE
 
 
-def test_an_agent_in_role_companion_recreates_its_allocation_after_a_deletion(placement, host, door):
+def test_the_agent_makes_its_allocation_again_after_somebody_deleted_it(placement, host, door):
     guests(host, ghost=(2, 512))
     host.agent("--once")
     placement.release(own(host))
@@ -174,7 +174,7 @@ def at_our_first_put(door: Gateway, host: AgentHost, act) -> None:
     door.before = before
 
 
-def test_an_agent_in_role_companion_allocates_less_if_instances_took_capacity(placement, host, door):
+def test_the_agent_allocates_less_if_new_instances_have_taken_the_capacity(placement, host, door):
     """Of 8 x 4 = 32 VCPU, instances take 30 between the agent's read and its write; 2 are left for the guest's 3."""
     guests(host, ghost=(3, 512))
     at_our_first_put(door, host, lambda: _schedule(placement, host, VCPU=6, times=5))
@@ -186,7 +186,7 @@ def test_an_agent_in_role_companion_allocates_less_if_instances_took_capacity(pl
     assert "1 VCPU could not be allocated" in told(host, "unmanaged-use-unplaced")["VCPU"]["actual"]
 
 
-def test_an_agent_in_role_companion_does_not_retry_an_undefined_409_error(placement, host, door):
+def test_the_agent_does_not_repeat_a_write_after_an_unknown_409_error(placement, host, door):
     guests(host, ghost=(3, 512))
     body = b'{"errors": [{"status": 409, "title": "x", "detail": "VCPU is full", "code": "placement.undefined_code"}]}'
     door.before = lambda asked: Answer(status=409, body=body) if asked.is_write else None
@@ -241,7 +241,7 @@ def test_an_audit_reads_placement_again_if_the_agents_allocation_was_deleted(pla
     assert held(placement, host) == {}
 
 
-def test_an_agent_in_role_companion_allocates_memory_even_if_no_vcpu_is_free(placement, host, door):
+def test_the_agent_allocates_memory_for_a_guest_even_if_no_vcpu_is_free(placement, host, door):
     """It allocates what a guest unknown to nova uses."""
     for _ in range(4):
         _schedule(placement, host, VCPU=8)
@@ -269,7 +269,7 @@ def test_an_agent_in_role_companion_allocates_memory_even_if_no_vcpu_is_free(pla
     ],
     ids=str,
 )
-def test_an_agent_in_role_companion_allocates_within_the_inventory_limits(placement, host, door, limits, expected):
+def test_an_allocation_by_the_agent_respects_the_limits_of_the_inventory(placement, host, door, limits, expected):
     """The limits are ``min_unit``, ``max_unit``, ``step_size`` and the capacity."""
     changed = NOVAS["VCPU"] | {"max_unit": 16} | limits
     placement.set_inventories(host.provider_uuid, NOVAS | {"VCPU": changed})
@@ -302,7 +302,7 @@ def test_the_agent_keeps_its_allocation_while_libvirt_is_unreadable(placement, h
     assert held(placement, host) == {"VCPU": 2, "MEMORY_MB": 512}
 
 
-def test_an_agent_in_role_companion_writes_nothing_below_microversion_1_38(placement, host, door):
+def test_an_agent_beside_nova_compute_writes_nothing_below_microversion_1_38(placement, host, door):
     root = {"versions": [{"id": "v1.0", "min_version": "1.0", "max_version": "1.37", "status": "CURRENT"}]}
     door.before = lambda asked: Answer(status=200, body=json.dumps(root).encode()) if asked.path == "/" else None
     guests(host, ghost=(2, 512))
@@ -313,7 +313,7 @@ def test_an_agent_in_role_companion_writes_nothing_below_microversion_1_38(place
     assert all("1.38" in f["actual"] for f in found.values())
 
 
-def test_an_agent_in_role_companion_does_not_create_a_missing_provider(placement, host, door):
+def test_an_agent_beside_nova_compute_does_not_create_a_missing_provider(placement, host, door):
     placement.delete_provider(host.provider_uuid)
     guests(host, ghost=(2, 512))
     host.agent("--once")
@@ -321,7 +321,7 @@ def test_an_agent_in_role_companion_does_not_create_a_missing_provider(placement
     assert "nova-compute has not created" in host.report()["audit"]["plan"]["held_back"][0]["why"]
 
 
-def test_report_and_ledger_show_what_an_agent_in_role_companion_allocated(placement, host):
+def test_the_report_and_the_ledger_show_what_the_agent_allocated(placement, host):
     guests(host, ghost=(2, 512))
     host.agent("--once")
     (write,) = host.report()["audit"]["plan"]["writes"]
@@ -405,7 +405,7 @@ def test_an_agent_that_replaces_nova_compute_waits_while_the_database_is_down(pl
 
 
 @pytest.mark.root
-def test_an_agent_in_role_companion_allocates_disk_for_unknown_lvm_volumes(placement, host, door, tmp_path):
+def test_an_agent_beside_nova_compute_allocates_disk_for_unknown_lvm_volumes(placement, host, door, tmp_path):
     """A companion counts a volume that the operator made by hand, on a real volume group."""
     rig = make_group(tmp_path, f"vg{host.provider_uuid[:8]}", 6 * GIB)
     try:

@@ -95,7 +95,7 @@ def world(**changes):
     return snapshot(**{**usual, **changes})
 
 
-def test_an_agent_in_role_companion_allocates_volumes_and_guests_separately():
+def test_an_agent_beside_nova_compute_allocates_volumes_and_guests_separately():
     plan = decided(world(), BESIDE).plan
     assert plan.writes == ()
     assert held(plan, VOLUME) == {"DISK_GB": 3}
@@ -116,7 +116,7 @@ def test_an_agent_beside_nova_compute_writes_allocations_but_no_provider(nova):
     assert decision.plan.allocations
 
 
-def test_an_agent_in_role_companion_writes_nothing_in_the_second_audit():
+def test_an_agent_beside_nova_compute_writes_nothing_in_the_second_audit():
     first = decided(world(), BESIDE).plan
     placed = after(view(provider=NOVA), first.allocations)
     again = decided(world(placement=placed), BESIDE)
@@ -130,7 +130,7 @@ def test_an_allocation_write_sends_the_consumer_generation_that_was_read():
     assert ([a.amount for a in write.allocations], write.consumer_generation) == ([3], 1)
 
 
-def test_an_agent_in_role_companion_frees_what_vanished_guests_and_volumes_held():
+def test_the_agent_removes_its_allocations_for_vanished_guests_and_volumes():
     recorded = view(ours(VOLUME, DISK_GB=3), ours(GUEST, VCPU=2, MEMORY_MB=512), provider=NOVA)
     plan = decided(world(placement=recorded, libvirt=host(), lvm=group(20)), BESIDE).plan
     assert held(plan, VOLUME) == held(plan, GUEST) == {}
@@ -146,7 +146,7 @@ def test_an_agent_in_role_companion_frees_what_vanished_guests_and_volumes_held(
         (PLACEMENT, True, True),
     ],
 )
-def test_an_agent_in_role_companion_keeps_its_allocations_if_a_source_is_unread(lost, kept_volume, kept_guest):
+def test_the_agent_keeps_its_allocations_if_libvirt_or_lvm_or_nova_is_unread(lost, kept_volume, kept_guest):
     recorded = view(ours(VOLUME, DISK_GB=7), ours(GUEST, VCPU=4, MEMORY_MB=1024), provider=NOVA)
     gone = world(placement=recorded, libvirt=host(), lvm=group(20))
     assert held(decided(gone, BESIDE).plan, VOLUME) == held(decided(gone, BESIDE).plan, GUEST) == {}
@@ -156,7 +156,7 @@ def test_an_agent_in_role_companion_keeps_its_allocations_if_a_source_is_unread(
         assert "DISK_GB" in {h.what for h in plan.held_back}
 
 
-def test_an_agent_in_role_companion_updates_only_amounts_from_readable_sources():
+def test_the_agent_updates_allocated_vcpu_and_memory_even_if_lvm_is_unread():
     """The allocated disk keeps its amount, because LVM could not be read."""
     recorded = view(ours(GUEST, VCPU=1, MEMORY_MB=1024, DISK_GB=4), provider=NOVA)
     plan = decided(without(world(placement=recorded), LVM), BESIDE).plan
@@ -188,7 +188,7 @@ NOTHING_WRITTEN = {
 
 
 @pytest.mark.parametrize(("placement", "why"), NOTHING_WRITTEN.values(), ids=NOTHING_WRITTEN.keys())
-def test_an_agent_in_role_companion_needs_a_provider_and_microversion_1_38(placement, why):
+def test_an_agent_beside_nova_compute_needs_a_provider_and_microversion_1_38(placement, why):
     """Without them it writes nothing."""
     plan = decided(world(placement=placement), BESIDE).plan
     assert plan.is_empty
@@ -208,12 +208,12 @@ def test_an_agent_that_only_observes_reports_a_running_nova_compute():
     assert (decision.plan.is_empty, decision.rival is not None) == (True, True)
 
 
-def test_an_agent_in_role_companion_does_not_reserve_space_for_unknown_volumes():
+def test_an_agent_beside_nova_compute_reserves_nothing_for_unknown_volumes():
     assert reserves(decided(world(), lvm_settings()))["DISK_GB"] == 3
     assert reserves(decided(world(), BESIDE))["DISK_GB"] == 0
 
 
-def test_the_ledger_shows_why_an_agent_in_role_companion_made_an_allocation():
+def test_the_ledger_shows_why_the_agent_made_an_allocation():
     recorded = view(ours(VOLUME, DISK_GB=3), ours(GUEST, VCPU=2, MEMORY_MB=512), provider=NOVA)
     decision = decided(world(placement=recorded), BESIDE)
     rows = [r for r in decision.ledger if r.consumer_kind == "stocktake"]
@@ -404,7 +404,7 @@ def test_an_agent_that_replaces_nova_compute_reserves_what_it_allocated_before()
     assert held(plan, VOLUME) == held(plan, GUEST) == {}
 
 
-def test_the_replacing_agent_writes_nothing_while_nova_compute_still_runs():
+def test_an_agent_with_option_takeover_writes_nothing_while_nova_compute_runs():
     """In role owner, the agent waits until nova-compute has ended."""
     plan = decided(world(placement=PLACED, nova=ALIVE), OWNER).plan
     assert (plan.writes, plan.allocations) == ((), ())
@@ -413,10 +413,10 @@ def test_the_replacing_agent_writes_nothing_while_nova_compute_still_runs():
 @pytest.mark.parametrize(
     ("lost", "volume_goes", "guest_goes"), [(LVM, None, {}), (LIBVIRT, None, None), (STATE, None, None)]
 )
-def test_an_agent_in_role_owner_keeps_companion_allocations_of_unread_sources(lost, volume_goes, guest_goes):
+def test_the_agent_keeps_old_allocations_in_a_takeover_if_libvirt_is_unread(lost, volume_goes, guest_goes):
     plan = decided(without(world(placement=PLACED, nova=DEAD), lost), OWNER).plan
     assert (held(plan, VOLUME), held(plan, GUEST)) == (volume_goes, guest_goes)
 
 
-def test_an_agent_in_role_owner_clears_only_allocations_of_role_companion():
+def test_a_takeover_writes_no_allocation_if_the_agent_had_made_none():
     assert decided(world(placement=view(provider=NOVA), nova=DEAD), OWNER).plan.allocations == ()
