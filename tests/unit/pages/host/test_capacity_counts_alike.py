@@ -65,7 +65,7 @@ def test_reserved_is_multiplied_by_the_allocation_ratio_like_the_capacity():
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1.5, 4.0])
-def test_host_and_placement_show_equal_use_at_any_allocation_ratio(ratio):
+def test_the_sums_of_host_and_placement_are_equal_at_any_allocation_ratio(ratio):
     """The ratio is the allocation ratio; the volume is unknown to nova."""
     _, held, recorded = sums(books(INSTANCE, VOLUME, reserved=120, ratio=ratio, terms=(("foreign-volume", 120),)))
     assert held == recorded
