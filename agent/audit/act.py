@@ -42,12 +42,17 @@ from agent.timing.full_read_schedule import Turn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acted:
-    """The last decision of an audit, the snapshot behind the decision, and the results of the audit's writes.
+    """What an audit decided and wrote.
 
-    ``done`` has the acknowledged writes of all rounds, ``refused`` the writes that Placement rejected in the last
-    round. ``conflicts`` has the kind of every 409, in order. ``round_s`` is the duration of the last round's writes in
-    seconds, ``tried_at`` the start of these writes in monotonic seconds. ``hold_s`` is the delay in seconds before the
-    first write of the next periodic audit.
+    After a conflict (HTTP 409) an audit reads, decides and writes again. The last repetition has these results:
+
+    - ``snapshot`` and ``decision``: what the audit read and decided;
+    - ``refused``: the writes that Placement rejected;
+    - ``tried_at``: when the writes began, in monotonic seconds;
+    - ``round_s``: how many seconds the writes took.
+
+    ``done`` has the acknowledged writes of the whole audit, ``conflicts`` the kinds of all its conflicts in order.
+    ``hold_s``: how many seconds the next periodic audit waits before its first write.
     """
 
     snapshot: Snapshot

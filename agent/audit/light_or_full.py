@@ -114,7 +114,7 @@ def judged(
     ):
         return Judged("Placement's allocations changed, or were not read", saw_change=True)
     if last.saw_change:
-        return Judged("the last audit saw a change, which may have been incomplete")
+        return Judged("the last audit saw a change that may not have been finished")
     if last.sign is None or not last.sign.is_settled:
         return Judged("the times of nova's rows may not show a change that came just after the last full read")
     if is_due:

@@ -61,7 +61,7 @@ def read_state(task: AuditTask, memory: AuditMemory, view: PlacementView | None,
 def in_full(
     task: AuditTask, memory: AuditMemory, consumers: frozenset[str], node_uuid: str | None = None
 ) -> Reading[NovaState]:
-    """Read the state in full. ``node_uuid`` is the compute node to look up; None: the host's own."""
+    """Read all rows of nova that the audit needs. If ``node_uuid`` is None, look up the host's own compute node."""
     own = memory.identity.uuid if memory.identity else None
     ask = functools.partial(current_state, task, consumers, node_uuid or own, before=memory.heartbeat)
     return reading(task, STATE, ask)
@@ -77,7 +77,9 @@ def _after_a_failure(task: AuditTask, memory: AuditMemory, light: Reading[LightS
     The result is the error if the light read timed out or found that the source has outdated data: a full read of the
     same source would probably fail in the same way.
     """
-    how = dataclasses.replace(how, why_full="the check whether nova's rows have changed failed", saw_change=True)
+    how = dataclasses.replace(
+        how, why_full="the agent could not check whether nova's rows have changed", saw_change=True
+    )
     is_late = light.duration_s >= task.settings.source_deadline_s - JUST_BEFORE_S
     if is_late or isinstance(light.error, SourceStale):
         failed: Reading[NovaState] = Reading(

@@ -105,14 +105,14 @@ def remember(task: AuditTask, memory: AuditMemory, acted: Acted) -> tuple[Found,
 
 
 def _reads(task: AuditTask, acted: Acted) -> AuditReads:
-    """Return the times of the audit's reads and what the audit could check, now that its writes are done."""
+    """Return when the audit read, and which findings it could check, including the findings about its writes."""
     reads = acted.decision.reads
     checks = with_writes(reads.checks, task, acted.decision.plan, acted.attempts, acted.error)
     return dataclasses.replace(reads, checks=checks)
 
 
 def _losses(task: AuditTask, before: History, acted: Acted, reads: AuditReads) -> tuple[Loss, ...]:
-    """Return a Loss for each unread source: since when, and for how many audits. Losses in ``before`` continue."""
+    """Return for each unread source since when, and by how many audits in a row, it could not be read."""
     failed = [
         Failed(reading.source, is_denied(reading.error), reading.asked)
         for reading in acted.snapshot.readings
@@ -230,7 +230,7 @@ def _suspects(acted: Acted, confirmed: Confirmed) -> tuple[str, ...]:
     all_read = acted.snapshot.nova.ok and acted.snapshot.host.ok
     verdicts = _SUSPICIOUS if all_read else _SUSPICIOUS - {Verdict.UNKNOWN}
     suspicious = {row.key for row in acted.decision.rows if row.verdict in verdicts}
-    # Findings with codes in OF_RECORDS show only in a consumer's own record, so the next audit must read that record.
+    # Only GET /allocations/{consumer} shows findings with codes in OF_RECORDS, so the next audit must send it.
     of_records = {s.finding.consumer_uuid for s in confirmed.findings if s.finding.code in OF_RECORDS}
     return tuple(sorted(suspicious | set(confirmed.unconfirmed_recorded) | {uuid for uuid in of_records if uuid}))
 

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from agent.model.finding import ABOUT_READS, OVERWROTE, Booked, Finding
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 
-#: Used in ``unknown_because``, instead of a source's name, for a finding about writes if the audit tried no write.
+#: The reason why a finding about writes could not be checked: the audit tried no write. Other reasons are source names.
 WRITES = "writes"
 
 # Findings about a source, or a part of a source, that could not be read. Such a finding reports the failed read itself.

@@ -29,7 +29,7 @@ _BLANKS: dict[str, Any] = {f.name: f.metadata[BLANK] for f in dataclasses.fields
 
 
 def compared(snapshot: Snapshot, settings: Settings, subject: Subject, before: Compared | None) -> Compared:
-    """Return the books and rows of these facts. If the last audit had equal facts, reuse its result ``before``."""
+    """Compare nova's database, the host and Placement. If the facts equal the last audit's, return its result again."""
     basis = Basis(facts=still(snapshot), settings=settings, subject=subject)
     if before is not None and before.basis == basis:
         # The facts are equal, but keep the newer objects: the next snapshot shares objects with them, and comparing an

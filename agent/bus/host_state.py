@@ -29,7 +29,7 @@ Document = dict[str, Any]
 _READ_NOTHING = frozenset({Outcome.UNREADABLE, Outcome.CRASHED, Outcome.CANCELLED})
 #: The books: promised (nova's database), held (libvirt, storage), recorded (Placement's allocations).
 BOOKS = ("promised", "held", "recorded")
-#: The maximum size of a document as JSON. Only a host with hundreds of child providers reaches the limit.
+#: The maximum size of a message as JSON, in bytes. Only a host with hundreds of child providers reaches the limit.
 MOST_BYTES = 64 * 1024
 #: The maximum number of characters of ``error``.
 MOST_ERROR = 2000

@@ -34,7 +34,7 @@ def prepare(built: DemoCloud, faults: int, draw: random.Random, progress: Callab
     Raises NoPractice if lvm2 cannot report the volume groups or if the cloud is not clean before the faults.
     """
     if not built.has_real_groups:
-        raise NoPractice("a practice cloud needs volume groups on loop devices, so run it as root")
+        raise NoPractice("a practice cloud needs volume groups on loop devices: run this command as root")
     with contextlib.ExitStack() as stack:
         stack.enter_context(lvm_sees(built))
         agents = [stack.enter_context(agent_of(built, host)) for host in built.hosts]

@@ -1,4 +1,7 @@
-"""Gather what a host's page shows in addition to the audit's report: journal, changed options, impacts of findings."""
+"""Gather what a host's page shows besides the audit's report.
+
+For example: the journal, the options with other values than the defaults, and the impact of each finding.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ def facts_of(
 ) -> HostFacts:
     """Return everything that the page shows.
 
-    ``last`` is the daemon's saved report that contains ``report``; None if a new audit made ``report``.
+    ``last`` is the daemon's file from which ``report`` was read; None if ``report`` is from a new audit.
     Raises ConfigError if the configuration cannot be read.
     """
     loaded = load(options.config_file, options.config_dir)

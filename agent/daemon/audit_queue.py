@@ -136,7 +136,7 @@ class AuditQueue:
             self._held = True
 
     def release(self, reason: str) -> None:
-        """End ``hold``, because this host's start time has come, and request an audit as ``request_now`` does."""
+        """Undo ``hold()`` and request an audit at once: the delay of this host's first audit is over."""
         with self._changed:
             self._held = False
             self._gather(reason).urgent = True

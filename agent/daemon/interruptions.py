@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 
 class Pauses:
-    """The pauses of the worker's thread. The thread that stops the worker ends these pauses."""
+    """The pauses of the worker's thread. Another thread can end the pauses early, so that the worker stops at once."""
 
     def __init__(self) -> None:
         self._over = threading.Event()

@@ -126,13 +126,15 @@ class Outside:
     - ``save`` replaces the report file.
     - ``misses`` returns how many reads of libvirt in a row have timed out.
     - ``close`` closes the audit's connections and ends its reader threads.
-    - ``graceful_s`` is the time limit of a stop in seconds, 0 for no limit.
-    - ``reading`` returns the source that the audit reads, empty outside a read; ``end_pauses`` ends the audit's pauses.
+    - ``graceful_s``: how many seconds the daemon may take to stop, 0 for no limit.
+    - ``reading`` returns the name of the source that the audit is reading, "" if the audit reads no source now.
+    - ``end_pauses`` makes a waiting audit go on at once, so that the daemon can stop.
     - ``sent_at`` returns when the audit sent its last request to Placement, in monotonic seconds.
     - ``bus`` builds the connection to the message bus, ``NoBus`` where no broker is configured.
     - ``dump`` writes a report about the daemon, for SIGUSR2.
     - ``monitoring`` builds the servers that monitoring systems query, ``NoMonitoring`` where no address is configured.
-    - ``start_delay_s`` is the delay of the first audit in seconds; an operator or a peer can request an audit earlier.
+    - ``start_delay_s`` is the delay of the first audit in seconds. An operator can request an audit earlier, as can a
+      caller on the message bus.
     """
 
     audit: Audit

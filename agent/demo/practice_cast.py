@@ -20,7 +20,7 @@ HERE, THERE = 10, 4
 
 
 def practice_script(draw: random.Random) -> Script:
-    """Return the script of the cloud; ``draw`` decides the guests' names and sizes."""
+    """Return the description of the practice cloud. ``draw`` picks the guests' names and sizes at random."""
     names = draw.sample(_NAMES, HERE + THERE)
     guests = [Guest(name=f"{name}-{draw.randint(1, 9)}", flavor=draw.choice((_TINY, SMALL, LARGE))) for name in names]
     hosts = (_host(1, guests[:HERE]), _host(2, guests[HERE:]))

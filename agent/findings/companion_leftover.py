@@ -33,17 +33,17 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def _why(audit: AuditFacts, cause: Cause) -> str | None:
-    """Return why the consumer should not exist, None if it may be needed.
+    """Return why the agent's own consumer should not exist, None if it may be needed.
 
-    In role companion each consumer may be needed. In role observer a consumer may be needed if a source could not be
-    read, or if this host still has usage of the kind ``cause``.
+    An agent in role owner never needs such a consumer, an agent in role companion may always need it. In role observer
+    it may be needed if this host has usage of the kind ``cause``, or if a source could not be read.
     """
     if audit.settings.role is Role.OWNER:
         return f"an agent with role owner counts {cause.value} usage in the inventory's reserved amount"
     if audit.settings.role is Role.COMPANION or not _all_read(audit):
         return None
     is_used = any(claim.cause is cause for claim in audit.books.unmanaged.claims)
-    return None if is_used else f"there is no {cause.value} use on this host"
+    return None if is_used else f"this host has no usage of the kind {cause.value}"
 
 
 def _all_read(audit: AuditFacts) -> bool:

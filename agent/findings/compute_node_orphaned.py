@@ -144,8 +144,8 @@ def _of_provider(node: ComputeNode, tree: DetachedTree | None) -> Iterator[Remed
 
 
 _NOVA = (
-    "nova-compute of this host deletes the row and its provider in its next audit; if the row stays, nova-compute's "
-    "log says why (orphan compute node)"
+    "nova-compute of this host deletes the compute node row and the row's provider in its next audit; if the row "
+    "stays, search nova-compute's log for 'orphan compute node'"
 )
 
 RULE = Rule(code="compute-node-orphaned", severity=Severity.WARNING, find=_find, rests_on=frozenset({STATE, LIBVIRT}))

@@ -175,7 +175,7 @@ def _heal_there(audit: AuditFacts, consumer: str, instance: Instance, others: li
 
 
 def _earlier_hosts(audit: AuditFacts, instance: Instance) -> list[str]:
-    """Return the other hosts from which or to which nova's known migrations moved the instance, sorted."""
+    """Return the source and destination hosts of the instance's migrations, without this host, sorted."""
     known = (*audit.state.migrations, *audit.state.finished_evacuations) if audit.state else ()
     hosts = {host for m in known if m.instance_uuid == instance.uuid for host in (m.source_host, m.dest_host) if host}
     return sorted(hosts - {audit.host})

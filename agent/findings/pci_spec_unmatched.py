@@ -22,8 +22,7 @@ def _find(audit: AuditFacts) -> Findings:
     for one in idle(host.devices.pci, audit.settings.pci.specs):
         yield RULE.finding(
             audit,
-            headline=f"{audit.host}: no PCI device is left for entry {one.position} of [pci] device_spec: "
-            f"{one.spec.text}",
+            headline=f"{audit.host}: entry {one.position} of [pci] device_spec selects no PCI device: {one.spec.text}",
             subject=f"{one.position}: {one.spec.text}",
             expected=f"at least one device of this host matches [pci] device_spec = {one.spec.text}",
             actual=_actual(one, len(host.devices.pci)),

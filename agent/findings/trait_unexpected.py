@@ -1,9 +1,11 @@
 """trait-unexpected: the root provider has a standard trait that this host lacks.
 
 The scheduler sends guests that require the trait to this host, and these guests cannot start. In role owner the agent
-removes the trait, so the rule reports the trait only if another program sets the trait again. In the other roles the
-rule reports the trait whenever it is set. A CUSTOM trait always belongs to the operator; OWNER_NOVA is reported as
-rival-writer.
+removes the trait, and reports the trait only if another program sets the trait again. In the other roles the agent
+always reports the trait.
+
+This finding is not about CUSTOM traits, because they belong to the operator. It is not about OWNER_NOVA either: this
+trait shows that nova-compute writes the provider too, which is the finding rival-writer.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Make the output of ``watch`` for programs: one JSON object of the fleet, and one CSV row per host. Pure: no I/O."""
+"""Make the JSON and CSV output of ``watch``: one JSON object for all hosts, or one CSV row per host. Pure: no I/O."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Make the lines above the table: cells, number of hosts in each condition, and what is unknown. Pure: no I/O."""
+"""Make the lines above the table of hosts. Pure: no I/O.
+
+The lines show nova's cells, how many hosts have errors, are silent and so on, and what is unknown.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Make the cells of one row of the table, and decide which columns fit. Pure: no I/O.
+"""Make the texts of one row in the table of hosts, and decide which columns fit. Pure: no I/O.
 
-If the columns do not fit, the column FREE is left out; all other columns stay. WHAT takes the remaining width.
+If the columns do not fit, the column FREE is left out; all other columns stay. The column WHAT takes the remaining
+width.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from agent.fleet.words import ABSENT, UNKNOWN, amount_texts, clock, clock_of, du
 HOST_WIDTH = 24
 CUT = "~"
 GAP = 2
-#: The column WHAT needs this width, or less if its longest text is shorter. If the column FREE would leave WHAT less
-#: than that, the table has no column FREE. WHAT is never narrower than LEAST_WHAT.
+#: The width that the column WHAT needs; a shorter text needs only its own width. If the column FREE leaves too little
+#: room for the column WHAT, the table has no column FREE. The column WHAT is never narrower than LEAST_WHAT.
 WHAT_NEEDS = 34
 LEAST_WHAT = 10
 #: In a table of at least this many characters, the column LEAKED shows every resource class; in a narrower table, only

@@ -1,4 +1,4 @@
-"""no-rival: refuse while another program writes this provider, because that program also maintains the allocations."""
+"""no-rival: refuse a repair while another program writes this provider: that program also writes the allocations."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""nova-at-work: in role companion, refuse if nova is changing, or has recently changed, the consumer's instance.
+"""nova-at-work: in role companion, refuse a repair while nova is changing the consumer's instance, or shortly after.
 
-nova writes the rows of an instance and its allocations one after the other, and between two writes the books
-*promised* (nova's database) and *recorded* (Placement's allocations) differ without any fault. So the instance must
-have no task, and its row and all its migrations must be older than ``[heal] min_age``. An audit reads only the
-migrations from and to this host. For the few consumers that the guards let pass, heal also reads the migrations between
-other hosts (``Scene.migrations``), and the plan asks this guard again.
+nova writes the rows of an instance and its allocations one after the other. Between two writes, nova's database and
+Placement's allocations differ without any fault. So the instance must have no task, and its row and all its migrations
+must be older than ``[heal] min_age``.
+
+An audit reads only the migrations from and to this host. For the few consumers that pass all guards, heal also reads
+the migrations between other hosts (``Scene.migrations``), and asks this guard again.
 """
 
 from __future__ import annotations

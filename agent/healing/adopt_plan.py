@@ -55,9 +55,10 @@ def adoption(facts: AdoptFacts, settings: Settings) -> AdoptPlan:
 
 
 def _wanted(facts: AdoptFacts) -> str | None:
-    """Return the uuid that this host should have: the uuid of the provider that has this node's name.
+    """Return the uuid that this host should have.
 
-    If no other provider has this name, return this host's own uuid; None if neither Placement nor nova knows it.
+    If another provider has this node's name, return that provider's uuid. Otherwise return this host's own uuid, or
+    None if neither Placement nor nova knows the own uuid.
     """
     if facts.holder_root is not None:
         return facts.holder_root.uuid
@@ -171,8 +172,8 @@ def _of_another_uuid(facts: AdoptFacts, uuid: str) -> Iterable[_Refusal]:
         why = f"this host's identity comes from {facts.origin}, which the agent never writes; put {uuid} there by hand"
         yield "file", why
     if facts.own is not None and facts.own.allocations:
-        too = ", and so has the provider with this node's name" if facts.holder and facts.holder.allocations else ""
-        yield "allocations", f"this host's provider {facts.identity} has allocations that adopt would lose{too}"
+        too = "; the provider with this node's name also has some" if facts.holder and facts.holder.allocations else ""
+        yield "allocations", f"adopt would lose the allocations of this host's provider {facts.identity}{too}"
     root = facts.holder_root
     if root is not None and not root.traits & {AGENT_OWNER, RIVAL}:
         yield "owner", f"perhaps provider {root.uuid} is no compute node: its traits lack {RIVAL} and {AGENT_OWNER}"

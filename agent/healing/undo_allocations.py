@@ -41,7 +41,10 @@ def undo_allocations(task: AuditTask, journal: Journal, entry: Entry) -> WriteAt
 
 
 def _changed(entry: Entry, after: Document, now: ConsumerRecord, where: str) -> str | None:
-    """Return what changed since the entry: the consumer, or where its instance is; None if nothing changed."""
+    """Return why ``undo`` is impossible, None if it is possible.
+
+    The reason is a change since the journal entry: of the consumer, or of the host on which its instance is.
+    """
     if not is_as(now, after):
         changed = f"consumer {now.consumer_uuid} was changed since the journal entry was written"
         return f"{changed} (generation {now.generation} now)"

@@ -1,13 +1,18 @@
-"""Allow one writer per host: an advisory lock on a file, which a process takes while it writes.
+"""Allow one writer per host: a process locks a file while it writes (an advisory lock).
 
 The kernel releases the lock when its process dies, so a file that a dead process left behind locks nothing. The file's
 text (pid and program) is only for the error message. Child processes that exec do not inherit the lock. Two users of
 the lock in one process exclude each other as two processes do.
 
-Writing to Placement needs no disk, so the lock also works if its file cannot be created (the file system is read-only,
-full or temporarily unavailable). The process then locks the existing lock file; if there is no lock file, the folder;
-if the folder cannot be opened, a file in a second folder. All processes get these errors alike, so they lock the same
-file or folder. If an error concerns only one process (too many open files), that process gets no lock.
+Writing to Placement needs no disk, so the lock also works while no file can be created (the file system is read-only,
+full or temporarily unavailable). The process then locks the first of these that it can open:
+
+1. the lock file that an earlier process created;
+2. the folder of the lock file;
+3. a file in a second folder.
+
+These errors are the same in every process, so all processes lock the same file or folder. An error that only one
+process has, such as too many open files, is different: that process gets no lock.
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
-"""Read and write store.json, which says which store (volume group or file system) DISK_GB counted last.
+"""Read and write store.json, which names the store (volume group or file system) of the guests' disks.
 
-Without this record, the agent might count the file system below the mount point while the store is not mounted. If
-store.json is missing or unreadable, agent/resources/store_doubt.py decides by the guests' disks and Placement's total.
-The agent keeps a copy of an unreadable file. It replaces the file only as a whole, under the write lock.
+The agent computes DISK_GB from the store. If the store is not mounted, its empty mount point is a folder of another
+file system. store.json keeps the agent from computing DISK_GB from that file system. If store.json is missing or
+unreadable, agent/resources/store_doubt.py decides whether the store is the right one: by the guests' disks, and by the
+total of DISK_GB in Placement.
+
+The agent keeps a copy of an unreadable store.json. It replaces the file only as a whole, under the write lock.
 """
 
 from __future__ import annotations

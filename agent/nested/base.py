@@ -55,7 +55,7 @@ class NestedFamily(Protocol):
         return self.is_configured(settings)
 
     def is_configured(self, settings: Settings) -> bool:
-        """Whether the agent decides about the family's children. If not, existing children stay as they are."""
+        """Whether the agent manages this kind of child providers. If not, it leaves existing ones as they are."""
         ...
 
     def flavor_classes(self, settings: Settings) -> frozenset[str]:

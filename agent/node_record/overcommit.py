@@ -55,7 +55,7 @@ def guest_files(host: HostFacts) -> frozenset[GuestFile]:
 
 
 def files_of(domains: Iterable[Domain]) -> frozenset[GuestFile]:
-    """Return the disk files of these domains whose sizes must be measured."""
+    """Return the domains' disk files that count for the over-commit, so that they can be measured."""
     return frozenset(_file(disk) for domain in domains for disk in domain.disks if _counts(disk))
 
 

@@ -229,10 +229,10 @@ class Shape:
 class Picture:
     """A drawing, 960 units wide and ``height`` units high.
 
-    ``title`` says what the picture shows, ``conclusion`` states the result in a sentence with numbers.
-
-    ``legend`` has (meaning, word) for each pattern in use. ``table`` has the numbers of the picture. ``role`` (ARIA) is
-    ``group`` for a drawing with links: screen readers do not offer the links inside an ``img``.
+    ``title`` says what the picture shows, ``conclusion`` states the result in a sentence with numbers. ``table`` has
+    the numbers of the picture. ``legend`` explains each pattern in use: its Meaning decides the pattern, the text
+    beside it is the explanation. ``role`` (ARIA) must be ``group`` if the drawing has links, because screen readers
+    hide links inside an ``img``.
     """
 
     kind: ClassVar[str] = "picture"

@@ -56,7 +56,7 @@ class Offers:
 def own_offers(client: PlacementClient, view: PlacementView) -> OfferedProviders:
     """Return the tree of ``view`` with its used amounts, and the trees of the providers that share with it.
 
-    A sharing provider takes one request, and four more for each provider of its tree. Raises PlacementError.
+    Each sharing provider costs one request, and each provider in its tree costs four more. Raises PlacementError.
     """
     used: dict[str, dict[str, int]] = defaultdict(dict)
     for (provider_uuid, resource_class), amount in view.used.items():

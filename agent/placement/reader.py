@@ -159,10 +159,10 @@ class TreeReader:
         return self._sharing.read((known.provider for known in reading.providers), known, request)
 
     def _unlisted(self, reading: _TreeReading, request: ViewRequest) -> tuple[UnlistedUsage, ...]:
-        """Return the unlisted usage: Placement counts it, but no allocation in Placement's list explains it.
+        """Return the usage that Placement counts although no allocation in Placement's list explains the usage.
 
-        The first audit, each full read and each command compare all providers. Other audits compare only the providers
-        for which the last complete comparison found such usage.
+        The first audit, each full read and each command look for such usage on all providers. Other audits look only
+        at the providers that had such usage then.
         """
         if not request.usages:
             return ()

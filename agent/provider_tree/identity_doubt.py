@@ -1,14 +1,14 @@
-"""Decide whether the agent's identity agrees with libvirt, the cloud's state and Placement.
+"""Decide whether this host's uuid and name agree with libvirt, nova's database and Placement.
 
 If a host was renamed, cloned or reinstalled, or ``[DEFAULT] host`` is misspelt, uuid and name do not belong together.
 nova-compute then refuses to start; the agent continues to audit and reports a finding (scenario 92).
 
-- A provider has this host's uuid and another name, or a compute node row has this host's uuid and another host: the
-  agent writes nothing.
-- A compute node row has this host's node name and another uuid: the agent reports the row and does not write the
-  compute node record. It still writes to Placement, because the uuid in a ``compute_id`` file counts more than the row.
-- Nova made guests on this host, but the database has neither a service nor a compute node of this host: the agent
-  writes nothing, because the database is another cloud's or is old.
+- A provider has this host's uuid and another name, or a compute node row has this host's uuid and another host. The
+  agent then writes nothing.
+- A compute node row has this host's node name and another uuid. The agent then reports this row and writes to no
+  compute node row. It still writes to Placement, because the uuid in a ``compute_id`` file counts more than this row.
+- Nova made guests on this host, but its database has neither a service nor a compute node row of this host. The agent
+  then writes nothing, because the database is another cloud's or is old.
 """
 
 from __future__ import annotations

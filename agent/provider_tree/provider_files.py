@@ -28,9 +28,9 @@ _Named = Mapping[str, tuple[ProviderEntry, ...]]
 def with_provider_files(
     tree: DesiredTree, entries: Iterable[ProviderEntry], view: PlacementView | None, before: Iterable[Addition]
 ) -> DesiredTree:
-    """Return the tree with the additions of all applicable entries, and the problems of the other entries.
+    """Return the tree with the additions of the provider files' entries; ``entry_problems`` has the unusable entries.
 
-    ``before`` is what files added in earlier audits. Additions that no entry names any more are removed.
+    ``before`` has the additions of earlier audits. If no entry names such an addition any more, it is removed.
     """
     known = {provider.uuid: provider for provider in tree.providers}
     others = {p.uuid: p for p in (view.providers if view else ()) if p.uuid not in known}

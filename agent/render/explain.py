@@ -26,7 +26,7 @@ from agent.model.report import AuditReport, EvacuationNote, LedgerRow, SourceSta
 from agent.model.snapshot import FILESYSTEM, LIBVIRT, LVM, PLACEMENT, STATE
 from agent.text.wording import MEANINGS, NOT_COMPARED, ON_CHILDREN, UNDECIDED
 
-# The books in the order of the output. The recorded book comes first, because its amount reduces the free capacity.
+# The order of the amounts in the output. Placement's amount (recorded) is first, because it reduces the free capacity.
 BOOKS = ("recorded", "promised", "held")
 # Amounts are unknown if their source in _SOURCE was not read. The held amounts of a class are incomplete if a source in
 # _STORAGE was not read.
@@ -95,10 +95,11 @@ class Evacuated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassExplanation:
-    """The explanation of one class. ``scope`` is the report reduced to the class's rows, findings and held-back writes.
+    """The explanation of one resource class. ``scope`` is the part of the audit's report about this class.
 
-    ``not_counted`` is the result of ``uncounted`` for the class. ``wasted`` is what Placement records here for
-    instances that are deleted or have moved away, ``missing`` what the cloud promised and Placement does not record.
+    ``not_counted``: why the agent does not compute promised and held amounts of the class, None if it computes them.
+    ``wasted``: what Placement records here for instances that are deleted or have moved away. ``missing``: what nova
+    promised and Placement does not record.
     """
 
     resource_class: str
@@ -129,8 +130,7 @@ class ConsumerExplanation:
 
 Explanation = ClassExplanation | ConsumerExplanation
 
-# The type of the function ``owned`` (agent.resources): whether a module of agent/resources computes the class for the
-# root provider.
+# The type of ``agent.resources.owned``: whether the agent computes the root provider's inventory of a class.
 Owned = Callable[[str], bool]
 
 

@@ -327,6 +327,6 @@ def _nowhere(unread_books: Unread) -> str:
     If one of them could not be read completely, the line names its unreadable sources.
     """
     if not unread_books:
-        return "this consumer is in none of this host's three books (promised, held, recorded)"
+        return "this consumer uses nothing of this host, according to nova's database, the host and Placement"
     incomplete_books = ", ".join(f"{book} book: {_not_read(sources)}" for book, sources in unread_books.items())
     return f"the sources that were read do not contain this consumer; {incomplete_books}"

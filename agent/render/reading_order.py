@@ -46,7 +46,8 @@ def names_in(ledger: Iterable[LedgerRow]) -> dict[str, str]:
 def names_of(report: AuditReport) -> dict[str, str]:
     """Return {uuid: name} of all consumers that the report names.
 
-    The ledger of a partial audit lacks some of them, so the report's names and the findings' evidence are used too.
+    After a partial audit, the report's ledger lacks some consumers. So the names also come from the report's ``names``
+    and from the findings' evidence.
     """
     claims = (claim for seen in report.findings for claim in seen.finding.evidence)
     in_evidence = {claim.consumer.uuid: claim.consumer.name for claim in claims if claim.consumer.uuid}

@@ -57,7 +57,7 @@ _EXPORTS = frozenset({"nfs", "cifs", "smb3", "ceph", "glusterfs", "lustre", "9p"
 
 
 class Likeness(enum.Enum):
-    """How a store compares with the remembered store."""
+    """How the present file system or volume group of DISK_GB compares with the one that store.json names."""
 
     SAME = "same"
     MOVED = "moved"

@@ -1,7 +1,7 @@
 """Divide the data space of a thin pool among the thin volumes in the pool.
 
-The volumes' sizes may exceed the pool's, and snapshots share blocks. So the volumes' sizes, or their written bytes, may
-add up to more than the pool's data space. The shares that this module computes never do. Pure: no I/O.
+The sum of the volumes' sizes may exceed the pool's data space. Because snapshots share blocks, the sum of the volumes'
+written bytes may exceed it too. The sum of the shares that this module computes never exceeds it. Pure: no I/O.
 """
 
 from __future__ import annotations

@@ -51,9 +51,9 @@ class Rows(Generic[T]):
 
 
 def parse(text: str) -> Json:
-    """Return the JSON value of a text. A number with too many digits stays text, so that only its own row is invalid.
+    """Return the JSON value of a text. Raises BadRow if the text is not JSON.
 
-    Raises BadRow if the text as a whole is not JSON.
+    A number with too many digits stays text: an error would reject all rows, but only the number's row is invalid.
     """
     try:
         return json.loads(text, parse_int=_integer)

@@ -29,8 +29,8 @@ class Turn(enum.Enum):
 def turn(root_uuid: str, audit: int, every: int) -> Turn:
     """Return what an audit reads again. ``audit`` is the audit's number since the agent's start.
 
-    ``every`` is the option ``full_read_every``. One of ``every`` consecutive audits reads ALLOCATIONS or EVERYTHING.
-    One of ``10 * every`` consecutive audits reads EVERYTHING.
+    ``every`` is the option ``full_read_every``. For example with 5, one audit in 5 reads ALLOCATIONS or EVERYTHING, and
+    one audit in 50 reads EVERYTHING.
     """
     position = (audit + _offset(root_uuid, every)) % (every * EVERYTHING_AFTER)
     if position == 0:

@@ -1,8 +1,8 @@
-"""Read a flavor's extra specs: NUMA cells, page size, traits, and notes on the specs that the request leaves out.
+"""Read a flavor's extra specs: NUMA cells, page size, traits, and notes on other specs. Pure: no I/O.
 
-The request to Placement has only amounts and ``trait:`` specs. nova turns other extra specs into traits, amounts or
-groups; only nova-scheduler's log shows the resulting request. The notes name these specs, so that the operator knows
-what the answer does not check. Pure: no I/O.
+``stocktake why`` asks Placement only for amounts and for the traits in ``trait:`` specs. nova also turns other extra
+specs into parts of its request; only nova-scheduler's log shows them. The notes tell the operator which extra specs
+``stocktake why`` does not check.
 """
 
 from __future__ import annotations

@@ -133,9 +133,9 @@ class _Formatters(tuple[_Formatter, ...]):
 
 
 class ListCommand(BaseCommand, Lister, DisplayCommandBase, ParserOwner):  # type: ignore[type-arg]  # not generic in older cliff
-    """A command that prints rows in cliff's formats; ``-f json`` prints a bare list.
+    """A command that prints rows in one of cliff's formats. ``-f json`` prints only the list of rows.
 
-    The table format prints the listing's short form with units, unless the operator selects columns.
+    The table shows the rows in a shorter form with units, unless the operator selects columns.
     """
 
     COLUMNS: tuple[str, ...] = ()
@@ -214,9 +214,9 @@ class ListCommand(BaseCommand, Lister, DisplayCommandBase, ParserOwner):  # type
         parsed_args.sort_columns = [self._column(name, columns) for name in parsed_args.sort_columns]
 
     def _headings_of(self, parsed_args: argparse.Namespace) -> dict[str, str]:
-        """Return {column: heading} for the columns that the operator typed by heading: ``-c`` takes names and headings.
+        """Return {column: heading} for each heading that the operator typed after ``-c``; the table prints the heading.
 
-        The table prints these headings.
+        A column's name after ``-c`` is no heading.
         """
         columns = self.columns(parsed_args)
         named = {typed: self._column(typed, columns) for typed in parsed_args.columns}

@@ -300,7 +300,7 @@ def _program() -> str:
 
 
 def _commands(built: DemoCloud) -> dict[str, str]:
-    """Return, for each host, the start of a ``stocktake`` command that an operator can copy."""
+    """Return, for each host, the path of the program that the operator types instead of ``stocktake``."""
     from agent.demo.shell_files import command_file
 
     return {host.name: shlex.quote(str(command_file(built, host))) for host in built.hosts}

@@ -1,9 +1,9 @@
-"""Find the class, finding or consumer that the operator means by a typed name, id or beginning of an id.
+"""Find the resource class, finding or consumer that the operator means by a typed text.
 
-Begin with prefixes.py (ids by their beginning), then consumer_names.py (consumers by uuid, name or GROUP/VOLUME).
-validate_names.py refuses an unknown name and suggests the nearest known names; explain_what.py and explain_code.py
-decide what ``stocktake explain`` explains.
+Begin with prefixes.py: it finds an id by the first characters. consumer_names.py finds a consumer by its uuid or name,
+and an LVM volume by VOLUME_GROUP/VOLUME. validate_names.py refuses an unknown name and suggests the nearest known
+names. explain_what.py and explain_code.py decide what ``stocktake explain`` explains.
 
-What does not belong here: names in a request of ``stocktake why`` (agent/cmd/why_validate.py), and the
-text of an explanation (agent/render).
+What does not belong here: checks of the arguments of ``stocktake why`` (agent/cmd/why_validate.py), and the text of an
+explanation (agent/render).
 """

@@ -46,9 +46,9 @@ def _files() -> tuple[Traversable, ...]:
 
 
 def _page_of_rule(code: str) -> str | None:
-    """Return a short page for a code without a runbook; None if no rule has this code.
+    """Return a short page about a finding's code that has no runbook; None if no finding has this code.
 
-    The page has the docstring of the module that is named after the code, and facts from the code's rule.
+    The page has the docstring of the code's module in agent/findings, the severity and similar facts.
     """
     from agent.findings import BUILTIN
 

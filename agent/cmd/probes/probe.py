@@ -18,10 +18,10 @@ _LAST_WORDS_S = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """A question to ``what``, a service or folder that the agent uses, such as ``libvirt``.
+    """A check that a service or folder which the agent uses answers. ``what`` is its name, for example ``libvirt``.
 
-    ``ask`` must change nothing. ``ask`` returns a sentence about what answered, or raises AgentError or OSError. If
-    ``ask`` hangs, the function ``answers`` stops waiting after its time limit.
+    ``ask`` asks the service. It must change nothing. It returns a sentence about what answered, or raises AgentError or
+    OSError. If ``ask`` hangs, the function ``answers()`` stops waiting after its time limit.
     """
 
     what: str

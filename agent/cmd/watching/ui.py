@@ -56,7 +56,7 @@ def placed(ui: Ui, rows: Sequence[HostRow], page: int) -> Ui:
 
 
 def selected_row(ui: Ui, rows: Sequence[HostRow]) -> HostRow | None:
-    """Return the selected row; ``ui`` must come from ``placed`` for the same rows. None if there is no row."""
+    """Return the selected row, None without rows. ``ui`` must be a result of the function ``placed`` for these rows."""
     return rows[ui.index] if ui.index < len(rows) else None
 
 

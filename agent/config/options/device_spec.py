@@ -216,7 +216,7 @@ def _tag(name: str, value: object) -> str | None:
 
 
 def oddities(spec: DeviceSpec) -> Iterable[str]:
-    """Yield a sentence for each part of an entry that has no effect, and for an entry that matches every device."""
+    """Yield a warning for each key of ``spec`` that has no effect, and a warning if ``spec`` matches every device."""
     if _filter(spec) == (ANY, ANY, _ANY_ADDRESS[0], None, False):
         yield "offers guests every PCI device of the host: the entry has no vendor_id, product_id, address or devname"
     for name in [name for name, _ in spec.tags if name not in TAGS]:

@@ -37,4 +37,4 @@ def _strange_owners(loaded: Loaded) -> Iterator[str]:
             yield f"{quoted}: {name!r} is not one of {', '.join(OWNERS)}"
 
 
-TPM_OWNERS = Tolerated(_SECRETS, _strange_owners, "the agent ignores the unknown name")
+TPM_OWNERS = Tolerated(_SECRETS, _strange_owners, "the agent ignores this entry of the list")

@@ -89,8 +89,8 @@ class Part(enum.Enum):
     VERSION = "hypervisor version"
 
 
-# The parts that describe the emulators. If one of these parts is missing, the emulators' capabilities are unknown, or
-# known only in part.
+# libvirt's answers about the emulators (QEMU). If one of these answers is missing, the agent does not know all that the
+# emulators can do.
 OF_EMULATORS = frozenset({Part.GUESTS, Part.DOMAIN, Part.MACHINE})
 
 

@@ -15,7 +15,7 @@ from agent.pages.fleet.facts import FleetFacts
 from agent.pages.fleet.wording import MOST_NAME, hosts
 from agent.pages.page import Section
 
-#: The maximum number of columns for groups. If there are more groups, the smaller groups share the last column.
+#: The maximum number of columns. Each group of hosts has a column; if there are too many, small groups share the last.
 MOST_GROUPS = 14
 MOST_CODES = 60
 NONE = "\u00b7"

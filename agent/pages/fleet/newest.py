@@ -22,9 +22,9 @@ _OF_REPORTS = (
     "adopt, make the host's own page (stocktake report --html FILE on that host) and read its section Journal."
 )
 _OF_MESSAGES = (
-    "A message names only the oldest finding of each code, so a later finding of the same code is not here. Messages "
-    "do not contain repairs. To see the repairs by heal, undo and adopt, make the host's own page (stocktake report "
-    "--html FILE on that host) and read its section Journal."
+    "This list comes from the hosts' messages. A message names only the oldest finding of each code, so a later "
+    "finding of the same code is not here. Messages do not contain repairs. To see the repairs by heal, undo and "
+    "adopt, make the host's own page (stocktake report --html FILE on that host) and read its section Journal."
 )
 
 

@@ -33,8 +33,9 @@ class Shared:
 
     ``home`` is the host on which the instance is according to nova's database. It is DELETED if nova has deleted the
     instance, and "" if the reports do not name a host or name different hosts. ``recorded`` has the consumer's
-    allocations by host, or by the text ``provider UUID`` if no report tells the provider's host. Some hosts report the
-    consumer's allocations on themselves as wasted: ``wasted_by`` maps each such host to the code of its finding.
+    allocations by host, or by the text ``provider UUID`` if no report tells the provider's host. A host may report in
+    a finding that its allocations of this consumer are wasted (not needed). ``wasted_by`` maps such a host to the
+    finding's code.
     """
 
     uuid: str
@@ -133,9 +134,9 @@ def _only_counted(facts: FleetFacts) -> str:
         return "No host reports a consumer with allocations on several hosts."
     return (
         f"{total} on {hosts(len(affected))}: {some(affected, 20)}. Each host on which such a consumer has allocations "
-        "reports the consumer, but a repair on one of the hosts is enough: stocktake explain names that host. Messages "
-        "do not name the consumers. To get these details, make the page from report files: stocktake report --html "
-        "FILE --fleet DIR."
+        "reports a finding, but a repair on one of these hosts is enough: run stocktake explain to see on which. "
+        "Messages from the hosts do not name the consumers. For a page with their names, use report files: stocktake "
+        "report --html FILE --fleet DIR."
     )
 
 

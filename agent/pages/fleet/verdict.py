@@ -162,8 +162,8 @@ def _of_hosts(each: _Sum, facts: FleetFacts) -> Iterator[str]:
     began = _began(first, each.codes)
     since = f", first seen {stamp_of(began, facts.at)}" if began else ""
     equal = sum(found == most for _, found in each.found) - 1
-    also = f" (and as much on {counted(equal, 'other host', 'other hosts')})" if equal else ""
-    yield f"{hosts(len(each.found))}, most on {host_name(first.host)}{also}: {amounts(most)}{since}"
+    also = f" (and {counted(equal, 'other host has', 'other hosts have')} the same)" if equal else ""
+    yield f"{hosts(len(each.found))}, the largest amount on {host_name(first.host)}{also}: {amounts(most)}{since}"
     times = [(when, row.key, row.host) for row, _ in each.found if (when := _began(row, each.codes))]
     if times and min(times)[0] != began:
         when, _, host = min(times)
@@ -218,8 +218,8 @@ def _hosts(facts: FleetFacts) -> Figure:
     used = [each for each in _BY_STATE if counts[each] or each is Condition.CLEAN]
     not_at_fault = len(homes_of(facts))
     lines = (
-        f"{not_at_fault} of the hosts with an error {'is' if not_at_fault == 1 else 'are'} not at fault: a consumer "
-        "that lives there is also recorded on another host",
+        f"{not_at_fault} of the hosts with an error {'is' if not_at_fault == 1 else 'are'} not at fault: repair the "
+        "other host on which Placement counts the same consumer",
     )
     return Figure(
         name="Hosts",

@@ -187,11 +187,10 @@ def _book(
 
 
 def _reserves(book: str, offers: Iterable[InventoryRow]) -> Iterable[tuple[str, float]]:
-    """Yield the parts of the book's reserve: pairs of a name (RESERVE or UNMANAGED) and an amount x ratio.
+    """Yield the parts of the reserved amount as (name, amount x ratio); the name is RESERVE or UNMANAGED.
 
-    The promised and the held book have only what the operator configured for the host itself (RESERVE). The recorded
-    book has what Placement records as ``reserved``: first the part for the host itself, and the rest as the part for
-    use that the cloud does not know (UNMANAGED).
+    RESERVE is what the operator reserves for the host itself. UNMANAGED exists only if ``book`` is "recorded": it is
+    the rest of Placement's ``reserved``, for use that the cloud does not know.
     """
     for offer in offers:
         shown = offer.recorded or offer.wanted

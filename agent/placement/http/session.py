@@ -2,13 +2,14 @@
 
 Deadlock: to get a token, keystoneauth first asks ``auth_url`` which versions Keystone supports. If the answer is 401
 (another service's URL, a proxy that wants a password), keystoneauth 5.18.1 repeats the request with a token. To get
-that token it needs another token, on the same thread and under the same lock. This session makes the second token
-request an error.
+that token it needs another token, on the same thread and under the same lock. This session raises an error instead of
+the second token request.
 
 Redirects: the token request is a POST that contains the password, and keystoneauth sends that POST to any redirect
 target. In this session the token request follows a redirect only to Keystone's own host and port, or from http to
-https on that host. Any other redirect is an error. The version request carries no secret and may be redirected
-anywhere: the password still goes to ``auth_url``, with the version appended (5.18.1, discover.py).
+https on that host. Any other redirect is an error. The version request may be redirected anywhere, because it contains
+no password. After such a redirect, the password still goes to ``auth_url`` with the version appended (5.18.1,
+discover.py).
 
 Invalid answers: keystoneauth trusts Keystone's answers and caches them. If a document has an unexpected shape,
 keystoneauth raises a KeyError or a similar error at each request until the process ends, even after Keystone has
@@ -90,7 +91,7 @@ class TokenSession(Session):
             # keystoneauth 5.18.1 caches Keystone's API versions in session and plugin, without a method to drop them.
             getattr(kept, "_discovery_cache", {}).clear()
         if hasattr(plugin, "_plugin"):
-            plugin._plugin = None  # built from the version document that is dropped here
+            plugin._plugin = None  # keystoneauth chose this plugin by the API versions in its cache
 
     def request(self, url: str, method: str, *more: Any, **options: Any) -> requests.Response:  # noqa: ANN401 - its own
         """Send as keystoneauth does. Raises TokenMoved for a redirect that must not be followed.

@@ -51,7 +51,7 @@ class Nature:
 
 
 def learn(asker: Asker, online: tuple[bool, ...]) -> Nature:
-    """Send all queries to libvirt. Raises libvirtError, and SourceInconsistent if the topology is contradictory."""
+    """Ask libvirt about the host and QEMU. Raises libvirtError, or SourceInconsistent for a contradictory topology."""
     started = time.monotonic()
     document = capabilities_document(asker.connection.getCapabilities())
     topology = topology_of(document)

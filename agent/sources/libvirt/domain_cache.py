@@ -1,8 +1,12 @@
 """Decide which domains (guests) must be read again from libvirt, and cache the last read value of every domain.
 
-The cache is trusted only while events arrive. Then a domain is read again if an event named the domain, if its state
-changed, or if its scheduled turn has come: every domain is read at least once in ten reads. Some changes raise no event
-at all, such as a live ``setvcpus`` (libvirt 9.0, measured); only the scheduled turns detect them.
+While no events arrive from libvirt, every audit reads every domain. While events arrive, an audit reads a domain only
+for one of these reasons:
+
+- An event named the domain.
+- The domain's state changed.
+- The domain's turn has come: each domain has its turn in one of ten audits. Some changes raise no event, such as a live
+  ``setvcpus`` (libvirt 9.0, measured), so only a turn shows them.
 
 Any thread may report an event; only one thread reads.
 """

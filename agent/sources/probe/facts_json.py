@@ -101,9 +101,9 @@ def _value(kind: type[T], document: Any) -> T:  # noqa: ANN401 - JSON of any kin
 
 
 def _typed(hint: Any, value: Any) -> Any:  # noqa: ANN401
-    """Check that ``value`` has the type ``hint``, the annotation of a dataclass field, and return it as this type.
+    """Return ``value`` in the type of a dataclass field. ``hint`` is the field's annotation.
 
-    Raises BadMessage.
+    Raises BadMessage if ``value`` has another type.
     """
     if dataclasses.is_dataclass(hint):
         return _value(hint, value)  # type: ignore[arg-type]

@@ -71,10 +71,10 @@ class Images:
         self._at = ""
 
     def read(self, disks: frozenset[GuestFile], deadline: Deadline) -> StorageFacts:
-        """Return the disk files, sorted by path, and the image store.
+        """Return facts about the guests' disk files, sorted by path, and about the folder ``instances_path``.
 
-        If ``instances_path`` cannot be listed, the facts have no image store, and ``unread`` has the reason. Raises
-        SourceUnavailable, which names the file that was not measured by the deadline.
+        If the folder cannot be listed, the result has no facts about it, and ``unread`` has the reason. Raises
+        SourceUnavailable if the deadline passes. The error names the file that was being measured.
         """
         try:
             return self._reader.call(lambda: self._read(disks), deadline)

@@ -209,5 +209,5 @@ def test_a_new_nova_row_makes_the_next_audit_read_in_full_despite_equal_digests(
     beside = Beside(node_uuid=ROOT, host=HOST, view=VIEW)
     came = full(facts.instance("i1", updated_at=OLD), facts.instance("i2", updated_at=OLD)).state
 
-    assert judge(kept(full(), how, came, beside)).why == "the last audit saw a change, which may have been incomplete"
+    assert judge(kept(full(), how, came, beside)).why == "the last audit saw a change that may not have been finished"
     assert judge(kept(full(), how, full().state, beside)) == ("", False)

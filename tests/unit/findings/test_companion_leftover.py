@@ -50,7 +50,7 @@ def test_an_agent_in_role_owner_reports_an_allocation_left_from_role_companion()
 
 def test_in_role_observer_an_allocation_for_a_volume_that_is_gone_is_reported():
     (found,) = findings(GONE, CODE, OBSERVER)
-    assert "there is no foreign-volume use on this host" in found.expected
+    assert "this host has no usage of the kind foreign-volume" in found.expected
 
 
 def recorded(name, consumer_type):

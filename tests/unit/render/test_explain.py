@@ -240,7 +240,7 @@ def test_explain_lists_an_evacuation_even_if_no_allocation_remains():
     clean = dataclasses.replace(STORY_1, ledger=STORY_1.ledger[:4])
     said = text_of(explain_class(clean, "VCPU"))
     assert f"  0  instance {MOVED} (8 VCPU): evacuation to cmp2 is done" in said
-    assert "this consumer is in none of this host's three books (promised, held, recorded)" in text_of(
+    assert "this consumer uses nothing of this host, according to nova's database, the host and Placement" in text_of(
         explain_consumer(clean, MIGRATION)
     )
 

@@ -31,7 +31,7 @@ def capacity_picture(classes: Sequence[ClassBooks]) -> Picture:
         shapes.extend(_block(each, place * _BLOCK))
     return Picture(
         id="capacity-picture",
-        title="Promised, held and recorded amounts of each resource class, compared with total x ratio",
+        title="What nova promised, the host holds and Placement records of each resource class, and total x ratio",
         conclusion=" ".join(map(conclusion, classes)),
         height=max(_BLOCK * len(classes), 20.0),
         shapes=tuple(shapes),

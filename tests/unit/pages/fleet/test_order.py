@@ -126,7 +126,7 @@ def test_for_the_host_with_most_leaks_the_page_shows_the_age_of_its_findings():
     much = fleet.report(1, *(fleet.leaked(1, n, since=fleet.ago(hours=3, minutes=9)) for n in range(3)))
     old = fleet.report(2, fleet.leaked(2, since=fleet.ago(days=4, minutes=9)))
     most, oldest = figure(fleet_page(facts_of(map(report_document, (much, old)))), "Wasted").lines[:2]
-    assert most.startswith(f"2 hosts, most on {fleet.name(1)}: 24 VCPU")
+    assert most.startswith(f"2 hosts, the largest amount on {fleet.name(1)}: 24 VCPU")
     assert most.endswith("(age 3 h)")
     assert oldest.startswith(f"the oldest finding is on {fleet.name(2)}, first seen ")
     assert oldest.endswith("(age 4 d)")
@@ -138,7 +138,7 @@ def test_hosts_with_equal_losses_have_the_same_order_in_every_table():
     places = {row.host: place for place, row in enumerate(by_harm(facts.view.rows))}
     rows = page["wasted-hosts"].rows
     most = figure(fleet_page(facts), "Wasted").lines[0]
-    assert f"most on {rows[0][0].text} (and as much on 2 other hosts): " in most
+    assert f"the largest amount on {rows[0][0].text} (and 2 other hosts have the same): " in most
     pairs = [(a, b) for a, b in itertools.pairwise(rows) if a[1].text == b[1].text]
     assert pairs
     assert all(a[0].text < b[0].text for a, b in pairs)
