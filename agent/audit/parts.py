@@ -52,7 +52,7 @@ class StoreMemory(Protocol):
 
     @property
     def path(self) -> str:
-        """The path of the file that contains the saved record."""
+        """The path of store.json, the file with the saved StoreRecord."""
         ...
 
     def load(self) -> StoreRecord | None:
@@ -143,7 +143,8 @@ class Parts:
     - ``allocations`` if no consumer's allocations are ever written;
     - ``records`` if the state source cannot write compute node records;
     - ``store`` if no file remembers from which file system or volume group DISK_GB was computed;
-    - ``journal``, ``reshaper``, ``names`` and ``own_file``, which only heal and adopt need.
+    - ``journal``, ``reshaper``, ``names`` (to rename providers) and ``own_file`` (the agent's ``compute_id`` file),
+      which only heal and adopt need.
 
     The functions:
 
@@ -151,9 +152,9 @@ class Parts:
     - ``request_scope`` returns a context manager that puts the audit id on every request to Placement.
     - ``reading`` takes the name of a source and returns a context manager. Each read of the source runs inside this
       context manager. If the agent must stop, the agent may abandon the read.
-    - ``notes`` returns problems of the agent's own files.
-    - ``late`` returns sources that a new audit does not ask, with their failed readings: in a command, the sources that
-      did not answer an earlier audit of this command; in the daemon, none.
+    - ``notes`` returns texts about problems of the agent's own files.
+    - ``late`` returns the sources that the next audit must not read, and for each the failed read. In a command, these
+      sources did not answer an earlier audit of the same command. In the daemon, there are none.
     - ``tried`` returns the number of requests to Placement that the process has sent or tried to send.
     """
 

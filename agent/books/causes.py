@@ -130,9 +130,10 @@ def _takers(symptom: Finding, candidates: Iterable[Finding]) -> tuple[str, ...]:
 
 
 def _claims(root: Finding, evidence: frozenset[Claim]) -> frozenset[Claim]:
-    """Return the part of ``evidence`` that the finding ``root`` also has as evidence.
+    """Return the claims in ``evidence`` that are also evidence of the finding ``root``.
 
-    Return only Placement's allocations. Without such allocations, return only the use that nova does not know.
+    If some of these claims are allocations in Placement, return only the allocations. Otherwise return only the claims
+    of guests and volumes that nova does not know.
     """
     shared = evidence.intersection(root.evidence)
     recorded = frozenset(claim for claim in shared if claim.source.system == "placement")

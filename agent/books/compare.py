@@ -112,7 +112,7 @@ def _row(known: Known, key: _Key, books: _Claims) -> Row:
 
 
 def _stood_for(known: Known, consumer: str, resource_class: str) -> tuple[Claim, ...]:
-    """Return the usage unknown to nova for which the agent created this consumer; () for any other consumer."""
+    """Return usage that nova does not know, if this consumer is one that the agent created for such usage; else ()."""
     cause = known.own_consumers.get(consumer)
     if cause is None:
         return ()

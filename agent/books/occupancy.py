@@ -113,11 +113,11 @@ def _arriving(state: NovaState, node: str) -> frozenset[tuple[str, int]]:
 
 
 def _in_new_cells(taken: Occupancy, arriving: frozenset[tuple[str, int]]) -> Occupancy:
-    """Return ``taken``; if the instance is just moving to this host, with the NUMA cells that it will have here.
+    """Return ``taken``. If the instance is moving to this host, put in the NUMA cells that it will have here.
 
-    Nova's instance row may name this host before the move is finished. Until then, only the migration context has the
-    NUMA cells on this host. After a failed move to this host, the context may belong to a later move. Its cells would
-    then be wrong here, so this function checks to which migration the context belongs. Nova does not check that.
+    Nova's instance row may name this host before the move is finished. Until then, only the instance's migration
+    context has the NUMA cells on this host. If the context belongs to another migration, its cells are wrong here. So
+    this function compares the migration's id; nova does not.
     """
     context = taken.instance.context
     if not arriving or context is None or context.migration_id is None:

@@ -53,8 +53,9 @@ class TracedConf(cfg.ConfigOpts):
     def hold(self, path: str, sections: Sections) -> None:
         """Add a parsed file, which takes precedence over the files added before.
 
-        oslo.config makes no copy of ``sections``. So the caller can unset a value later, by removing the value from
-        ``sections``. oslo.config's public method would parse the file again and hide the parsed sections.
+        oslo.config makes no copy of ``sections``. So the caller can later remove a value from ``sections``, and the
+        option has no value any more. This needs a private method: the public one parses the file itself, and the caller
+        does not get the result.
         """
         assert self._namespace is not None
         self._namespace._add_parsed_config_file(path, sections, sections)
@@ -69,7 +70,7 @@ class TracedConf(cfg.ConfigOpts):
 class Book:
     """Parsed configuration files and their options. ``register`` adds options to ``options``.
 
-    ``held``: the sections of each file, which ``conf`` reads. ``blanks``: lines that set an option to nothing.
+    ``held``: the sections of each file; ``conf`` uses these objects. ``blanks``: lines that give an option no value.
     """
 
     conf: TracedConf

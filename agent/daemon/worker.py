@@ -109,10 +109,10 @@ def retry_delay(failures: int, uniform: Callable[[float, float], float] = random
 
 
 def repeat_delay(repeats: int) -> float:
-    """Return the seconds to wait before an audit is repeated, if the last ``repeats`` audits all requested this.
+    """Return the pause in seconds before an audit, after ``repeats`` audits in a row that each asked for another audit.
 
-    The first repetition comes at once. Each further repetition waits longer: the host may change during every audit,
-    and the agent must not audit without a pause.
+    The first repetition comes at once, and then the pauses grow. Otherwise the agent would audit without a pause if the
+    host changed during every audit.
     """
     return 0.0 if repeats <= 1 else grown_s(REPEAT_FIRST_S, REPEAT_CAP_S, repeats - 2)
 

@@ -82,8 +82,8 @@ def build(
 ) -> DemoCloud:
     """Build and return the cloud in its state before the first audit.
 
-    ``progress`` is called with one line of text for each part. ``standing`` gets a call that removes the part, as soon
-    as the part exists. So if the build ends with an error, the caller can still remove all parts.
+    ``progress`` is called with one line of text for each part. As soon as a part exists, the function that removes the
+    part is added to ``standing``. So the caller can remove all parts even if the build ends with an error.
     """
     progress("starting Placement on SQLite, in its own process")
     placement = start_placement(

@@ -181,17 +181,17 @@ def amount_text(resource_class: str, amount: float | None) -> str:
 
 
 def recorded_text(rows: Iterable[Row]) -> str:
-    """Return the amounts that these rows have from Placement, as text: "8 VCPU, 8192 MiB of MEMORY_MB"."""
+    """Return what Placement records, according to these rows, as text: "8 VCPU, 8192 MiB of MEMORY_MB"."""
     return _joined((row.resource_class, row.recorded) for row in rows)
 
 
 def promised_text(rows: Iterable[Row]) -> str:
-    """Return the amounts that these rows have from nova's database, as text."""
+    """Return what nova promised, according to these rows, as text."""
     return _joined((row.resource_class, row.promised) for row in rows)
 
 
 def held_text(rows: Iterable[Row]) -> str:
-    """Return the amounts that these rows have from the guests in libvirt, as text."""
+    """Return what the host's guests use, according to these rows, as text."""
     return _joined((row.resource_class, row.held) for row in rows)
 
 

@@ -34,9 +34,9 @@ def consequence(source: str, audit: AuditFacts) -> str:
 
 
 def frozen(source: str, audit: AuditFacts) -> str:
-    """Return the text of ``consequence(source, audit)`` for a log line.
+    """Return a log line's text on what stays unchanged while ``source`` cannot be read.
 
-    If the source is Placement, the text also names the resource classes whose inventories then stay unchanged.
+    For Placement, the text also names the resource classes of the inventories that stay unchanged.
     """
     text = consequence(source, audit)
     if source != PLACEMENT or audit.tree is None:

@@ -48,8 +48,8 @@ def _find(audit: AuditFacts) -> Findings:
 
 def _remedies(audit: AuditFacts) -> tuple[Remedy, ...]:
     return (
-        inspect("see whether libvirt now reports the missing part of the host", virsh(audit, "capabilities")),
-        inspect("see whether libvirt now reports the missing part of the emulators", virsh(audit, "domcapabilities")),
+        inspect("see whether libvirt now reports the host's missing capabilities", virsh(audit, "capabilities")),
+        inspect("see whether libvirt now reports the emulators' missing capabilities", virsh(audit, "domcapabilities")),
         reload_agent("after a correction of libvirt, let the agent read the capabilities at once"),
         wait("the agent reads the capabilities again by itself after libvirt has restarted"),
     )

@@ -86,7 +86,7 @@ def _homes(tree: DesiredTree, view: PciView) -> Mapping[str, _Home]:
 
 
 def resting(rows: Iterable[Row], state: NovaState | None) -> Mapping[str, Row]:
-    """Return the uuids of the instances with a guest here that nova is not changing now, each with any of its rows."""
+    """Return {instance uuid: a row} for the instances with a guest here, except those that nova is changing now."""
     migrations = state.migrations if state else ()
     moving = {m.instance_uuid for m in migrations if m.under_way}
     return {

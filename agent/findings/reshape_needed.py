@@ -88,7 +88,10 @@ def _remedies(audit: AuditFacts, family: NestedFamily, name: str, consumers: lis
 
 
 def _device(family: NestedFamily, name: str, consumer: str) -> str:
-    return f"see which device guest {consumer} has: its {name} must move to the {family.name} provider of this device"
+    return (
+        f"see which device the guest {consumer} has: the guest's {name} must move to the {family.name} provider of this "
+        "device"
+    )
 
 
 # The remedies have commands for at most this many guests. No guest is lost, because the finding's text ``actual`` lists

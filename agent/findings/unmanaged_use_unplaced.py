@@ -24,8 +24,8 @@ def _find(audit: AuditFacts) -> Findings:
         wanted, missing = amount_text(name, rest.wanted), amount_text(name, rest.wanted - rest.placed)
         yield RULE.finding(
             audit,
-            headline=f"{audit.host}: {with_unit(name, rest.wanted - rest.placed)} used without the cloud's knowledge "
-            "could not be allocated, so the scheduler may give this amount to a guest",
+            headline=f"{audit.host}: Stocktake could not allocate {with_unit(name, rest.wanted - rest.placed)} that "
+            "unknown guests or volumes use, so the scheduler may give this amount to a guest",
             resource_class=name,
             expected=f"Stocktake has allocated all {wanted} that unknown guests and volumes use",
             actual=f"{missing} could not be allocated ({rest.why}), so the scheduler may give this amount to a guest",

@@ -42,12 +42,12 @@ class ExpectedHosts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellSeen:
-    """What one broker has sent. ``name`` is "" if there is only one cell.
+    """What the message broker of one nova cell has sent. ``name`` is the cell's name, "" if there is only one cell.
 
-    ``away`` is the present outage of the broker, None while the broker can be reached. ``expected`` is None if the
-    operator wants no list of expected hosts, or gave one list for all cells. ``odd`` is the number of hosts whose
-    messages cannot be parsed, ``left_out`` the number of hosts above the maximum. ``began_at`` (monotonic seconds) and
-    ``began`` (UTC) are when ``watch`` began to wait for messages.
+    ``away`` is the present outage of the broker, None while the broker can be reached. ``expected`` has the expected
+    hosts of this cell. It is None if there is no such list, or if one list is for all cells. ``odd`` is the number of
+    hosts whose messages cannot be parsed, ``left_out`` the number of hosts above the maximum. ``stocktake watch`` began
+    to wait for messages at ``began_at`` (monotonic seconds) or ``began`` (UTC).
     """
 
     name: str

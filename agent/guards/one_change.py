@@ -16,8 +16,10 @@ def _refuses(guarded: GuardedFinding) -> str | None:
         if mine & {change.before.consumer_uuid for change in other.changes}:
             return f"this run already changes the consumer, for finding {other.code}"
         if isinstance(other, ReshapeAction) and isinstance(guarded.repair, TreeRepair):
-            moved = other.reshaping.resource_class
-            return f"this run already moves {moved} to other providers; a later run repairs this finding"
+            return (
+                f"this run already moves {other.reshaping.resource_class} to other providers; a later run repairs this "
+                "finding"
+            )
     return None
 
 

@@ -28,8 +28,8 @@ TREE_CHANGED = "nothing was changed: a provider of this host changed since the d
 class Fate:
     """The result of a write whose response was lost: DONE or UNKNOWN.
 
-    REFUSED is impossible, because Placement may still carry out the write. ``settled``: another read of the consumers
-    would not tell more. ``untouched``: when heal last read the consumers, none had changed.
+    The result is never REFUSED, because Placement may still carry out the write. If ``settled`` is True, heal need not
+    read the consumers again. ``untouched``: when heal last read the consumers, none had changed.
     """
 
     result: Result
@@ -49,10 +49,10 @@ def not_now(
     ``tree`` is None if the write does not depend on the tree.
     """
     try:
-        # The tree and the consumers are read one after the other, and another client may write between the two reads.
-        # So the second read must detect such a write. A TreeFingerprint contains generations, which change with every
-        # write, so the tree is read second. A TreeShape contains none, so the consumers are read second: their records
-        # show the write.
+        # Another client may write between the read of the tree and the read of the consumers. The second read must
+        # detect such a write. A TreeFingerprint contains generations, and every write changes a generation, so then the
+        # tree is read second. A TreeShape contains no generations. Then the consumers are read second, because their
+        # records show the write.
         if isinstance(tree, TreeShape) and has_moved(task, tree):
             return refused(TREE_CHANGED)
         for change in changes:

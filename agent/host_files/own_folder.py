@@ -20,7 +20,8 @@ AWAY = frozenset(
         *(errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ENETDOWN, errno.ENETUNREACH, errno.ECONNREFUSED),
     }
 )
-#: Errors that may pass by themselves: the errors in AWAY; too little memory or too many open files; a busy device.
+#: Errors that may end by themselves: an unavailable disk or file server, too little memory, too many open files, and a
+#: busy device.
 PASSING = AWAY | {errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.EBUSY, errno.EINTR}
 
 

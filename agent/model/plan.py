@@ -82,9 +82,10 @@ class PutAllocations:
     ``consumer_generation`` is the generation that the agent read, None for a consumer without allocations. If
     ``consumer_type`` is None, the writer sends the request at microversion 1.28, which keeps the consumer's type.
 
-    Only ``heal`` and ``undo`` create this write for instances and migrations. The agent also has consumers of its own,
-    for what guests and volumes unknown to nova use. Audits create this write for them: an agent beside a nova-compute
-    (role companion) sets their allocations, an agent in role owner removes them.
+    Only ``heal`` and ``undo`` create this write for instances and migrations. The agent also has consumers of its own.
+    They stand for the usage of guests and volumes that nova does not know. Audits create this write for these
+    consumers: an agent beside a nova-compute (role companion) sets their allocations, an agent in role owner removes
+    the allocations.
     """
 
     consumer_uuid: str

@@ -134,15 +134,16 @@ class StorageRow:
 class SourceStatus:
     """The result of reading one source in this audit.
 
-    ``age_s`` is the age in seconds of the source's last successful read: 0 if this audit's read succeeded, None if no
-    read has ever succeeded. ``denied``: the source rejected the agent's credentials, so retries do not help.
-    ``behind_s`` and ``read`` are None for every source but nova's state. ``behind_s``: the age in seconds of the
-    heartbeat (NovaState) that was read with nova's rows, None if the age is unknown. ``read``: ``full`` if the agent
-    read nova's rows, ``light`` if the agent only checked that they had not changed.
-    ``asked``: False if the agent did not try to read the source, because the agent could not read another source;
-    ``not_asked_because`` names that source. ``lost_since``: the time (ISO 8601 UTC) of the first of the failed reads in
-    a row. ``losses`` is the number of audits in a row that could not read the source. ``reason``: why the read failed,
-    as one word (``failure_reason`` in agent/errors.py).
+    - ``age_s``: the age in seconds of the last successful read. 0: this audit's read. None: no read ever succeeded.
+    - ``denied``: whether the source rejected the agent's credentials, so that retries do not help.
+    - ``read``: ``full`` if the agent read nova's rows, ``light`` if it only checked that they had not changed.
+    - ``behind_s``: how old nova's rows may be, in seconds: the age of ``NovaState.heartbeat``. None if unknown.
+    - ``asked``: False if the agent did not try to read the source. ``not_asked_because`` names the other source that
+      could not be read and is the reason.
+    - ``lost_since``: since when the source cannot be read (ISO 8601 UTC). ``losses``: in how many audits since then.
+    - ``reason``: why the read failed, as one word (``failure_reason`` in agent/errors.py).
+
+    ``read`` and ``behind_s`` are None for all sources but nova's rows.
     """
 
     name: str

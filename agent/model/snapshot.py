@@ -83,9 +83,9 @@ class StateRead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """The facts that one audit decides on.
+    """The facts on which the decisions of one audit are based.
 
-    ``store``: the file system or volume group that DISK_GB counted last, None if the agent remembers none.
+    ``store``: the file system or volume group from which an audit last computed DISK_GB, None if not known.
     ``state_read``: whether the audit read all of nova's rows or only checked that they had not changed.
     """
 

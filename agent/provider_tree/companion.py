@@ -4,10 +4,12 @@ In role companion, nova-compute runs on the same host and replaces the root's wh
 ``reserved``. It allocates the use to its own consumers instead, one for each cause of such use (for example
 foreign-guest).
 
-The capacity is (total − reserved) × ratio. Allocations count after the multiplication: a guest's VCPU or memory is
-allocated unchanged, but used bytes of storage are real space and are multiplied by the ratio. ``reserved`` counts
-before the multiplication: ``reserve.py`` (role owner) divides VCPU or memory by the ratio and reserves the bytes
-unchanged. Up to rounding, both leave the same free capacity.
+Free capacity is (total − reserved) × ratio − allocations. Up to rounding, both roles leave the same free capacity:
+
+- Used VCPU or memory takes its own amount of free capacity. Role companion allocates this amount. Role owner
+  (``reserve.py``) reserves amount / ratio.
+- Used bytes of storage are real space, and take bytes × ratio of free capacity. Role companion allocates bytes × ratio.
+  Role owner reserves the bytes.
 
 Placement rejects (409) an allocation that is not a multiple of step_size, is below min_unit or above max_unit, or
 exceeds the free capacity. The agent sends only amounts that Placement accepts, and reports the rest (``Unplaced``).
@@ -184,7 +186,7 @@ def _fit(snapshot: Snapshot, settings: Settings, name: str, claims: list[Claim])
 
 
 def demand(claims: Iterable[Claim], inventory: Inventory) -> int:
-    """Return the units to allocate for this use: then as much capacity is free as with a reserve (``reserve.py``).
+    """Return how many units to allocate for the usage ``claims``.
 
     The sum is rounded once. At a ratio of 0, which Placement accepts, the class has no capacity and the result is 0.
     """

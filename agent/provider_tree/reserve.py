@@ -26,8 +26,9 @@ def raised(
 ) -> tuple[Inventory, ReserveTerms]:
     """Return the inventory with a new ``reserved``, and the amounts that add up to ``reserved``.
 
-    ``reserved`` is the sum of the operator's own reserve, ``own_terms``, and of what guests and volumes unknown to nova
-    use, ``unmanaged``. It is at most the total; ``overflow`` is what exceeds the total.
+    ``reserved`` is the sum of two parts. ``own_terms`` is what the operator reserves for the host. ``unmanaged`` is the
+    usage of guests and volumes that nova does not know. If the sum exceeds the total, ``reserved`` is the total, and
+    ``overflow`` is the rest.
     """
     terms = list(own_terms)
     own = sum(value for _, value in terms)

@@ -32,8 +32,8 @@ BOOKS = ("recorded", "promised", "held")
 # _STORAGE was not read.
 _SOURCE = {"recorded": PLACEMENT, "promised": STATE, "held": LIBVIRT}
 _STORAGE = {"DISK_GB": (LVM, FILESYSTEM)}
-# For rows with one of these verdicts, the output says why the consumer takes the amount (such as ``instance``). For all
-# other rows, the output names the verdict.
+# For an amount with one of these verdicts, the output names the cause (such as ``instance`` or ``foreign-guest``). For
+# an amount with another verdict, the output names the verdict.
 _PLAIN = frozenset({Verdict.AGREED, Verdict.RESERVED, Verdict.UNMANAGED})
 _WITH_CAUSE = frozenset({Verdict.SETTLING, Verdict.UNKNOWN})
 # The agent computes these two amounts only for classes that have a module in agent/resources.
@@ -116,8 +116,8 @@ class ConsumerExplanation:
     """The explanation of one consumer. ``scope`` has the consumer's rows and findings, and the host's whole inventory.
 
     ``not_counted`` maps a class to the reason why the agent does not compute promised and held amounts of the class.
-    ``unread`` maps each of the consumer's classes to the sources that could not be read, and ``unread_anywhere`` has
-    these sources for all classes.
+    ``unread``: for each of the consumer's classes, the sources that could not be read. ``unread_anywhere``: the same
+    for all classes of the host together.
     """
 
     consumer: str
@@ -207,7 +207,7 @@ def scope_of_consumer(report: AuditReport, consumer: str) -> AuditReport:
 
 
 def uncounted(report: AuditReport, resource_class: str, owned: Owned) -> str | None:
-    """Return why the agent does not compute how much nova promised and the host uses of the class; else None."""
+    """Return why the agent does not compute the promised and held amounts of the class, None if it does."""
     if owned(resource_class):
         return None
     children = (row.wanted for row in report.inventory if row.provider_uuid != report.provider_uuid)
@@ -302,14 +302,14 @@ def _is_about_class(seen: SeenFinding, resource_class: str) -> bool:
 
 
 def _is_about_consumer(seen: SeenFinding, consumer: str, own: Mapping[str, str]) -> bool:
-    """Return whether ``stocktake explain`` shows the finding with this consumer.
+    """Return whether the finding is in the output of ``stocktake explain`` for this consumer.
 
-    ``own`` maps the ids of the consumer's own findings to their codes.
+    ``own`` has the findings that are about this consumer, as {finding id: code}.
     """
     finding = seen.finding
     if finding.code == "over-capacity" and finding.resource_class is not None:
-        # The evidence of over-capacity lists every consumer of the class. Show over-capacity only with a consumer that
-        # causes it: the consumer has its own finding, such as a leak.
+        # The evidence of over-capacity lists every consumer of the class. Show over-capacity only for a consumer that
+        # causes it, that is, a consumer with a finding of its own such as a leak.
         return any(root in own for root in seen.caused_by) or (
             not seen.caused_by and any(code in LEAKING for code in own.values())
         )

@@ -56,10 +56,10 @@ def emit(lines: tuple[Line, ...], exc_info: BaseException | None = None) -> None
 
 
 def log_event(event: Event, **fields: Any) -> None:  # noqa: ANN401 - a field may have any value
-    """Log the event. The event must have its own level."""
+    """Log the event. This works only for an event with a constant level."""
     emit((Line(event=event, fields=fields),))
 
 
 def log_bug(event: Event, error: BaseException, **fields: Any) -> None:  # noqa: ANN401 - as above
-    """Log the event and the traceback of ``error``. The event must have its own level."""
+    """Log the event and the traceback of ``error``. This works only for an event with a constant level."""
     emit((Line(event=event, fields=fields),), error)

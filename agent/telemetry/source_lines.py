@@ -42,7 +42,7 @@ def source_lines(
     """Return the sources that are lost (unreadable) after this audit, and the lines to log.
 
     ``now`` is in monotonic seconds. If the audit did not try to read a source, because another source was unreadable,
-    nothing changes for the untried source: it is neither lost nor read again.
+    the untried source stays as it was before the audit, lost or not.
     """
     about = {f.finding.subject: f.finding for f in report.findings if f.finding.code in _ABOUT_A_SOURCE}
     after = dict(before)

@@ -25,8 +25,8 @@ FIRST = (
     "entry_id", "source", "error", "outcome",
 )  # fmt: skip
 LAST = ("finding_id", "consumer_uuid", "provider_uuid", "first_seen_at", "undo", "fix", "audit")
-# If a line with cut values is still too long, whole fields are left out: first all fields outside FIRST and LAST, then
-# these fields, in this order.
+# If a line with cut values is still too long, whole fields are left out until it fits. The fields in neither FIRST nor
+# LAST are left out first. Then the fields of this tuple are left out, in the tuple's order.
 _EXPENDABLE = ("caused_by", "expected", "actual", "error", "reason", "subject")
 # Fields whose values are never cut, because an operator copies them.
 _WHOLE = frozenset(
@@ -45,8 +45,9 @@ _BARE = re.compile(r"[^\s\"=]+\Z")
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 # If a value ends with a uuid, or with the HTTP status and request id of a response, this end is never cut off.
 _END = re.compile(rf"\s*({_UUID.pattern}|\(HTTP \d+\)(?: \[req-[\w-]{{1,60}}\])?)\s*\Z", re.IGNORECASE)
-# The size in bytes of the text `" "`. ``_shown_bytes`` measures a character as a part of a text in quotation marks. The
-# function ``quoted`` always quotes a text with a blank. So ``_shown_bytes`` adds a blank, and then subtracts this size.
+# The size in bytes of the text `" "`: two quotation marks and a blank. The function ``quoted`` puts every text with a
+# blank in quotation marks, but other texts only if necessary. To measure a character inside quotation marks,
+# ``_shown_bytes`` adds a blank, and then subtracts this size.
 _QUOTED_BLANK = 3
 _MARK = "\N{HORIZONTAL ELLIPSIS} (+{})"
 

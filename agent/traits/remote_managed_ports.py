@@ -17,7 +17,7 @@ _TRAIT = "COMPUTE_REMOTE_MANAGED_PORTS"
 
 
 def wish(snapshot: Snapshot, settings: Settings) -> Wish:
-    """Set the trait if the host offers such a device, else clear the trait."""
+    """Set COMPUTE_REMOTE_MANAGED_PORTS if the host offers a device tagged ``remote_managed``, else clear the trait."""
     if not any(_is_remote(spec) for spec in settings.pci.specs):
         return wish_of({_TRAIT: False})
     host = snapshot.host.value

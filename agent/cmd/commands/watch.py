@@ -79,9 +79,9 @@ class Watch(BaseCommand):
         argument(
             "--expected",
             metavar="WHERE",
-            help="the list of hosts that should send messages. nova (the default, except with [state] source = none): "
-            "the hosts of nova's compute services; none: no list; or a file with one host and optionally its group "
-            "per line",
+            help="which hosts should send messages: 'nova' for the hosts of nova's compute services (the default, "
+            "except with [state] source = none), 'none' for no list of hosts, or a file with one host per line, "
+            "optionally followed by the host's group",
         ),
         argument(
             "--cell",

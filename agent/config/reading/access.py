@@ -27,9 +27,9 @@ Reader = Callable[[Loaded], T]
 
 
 def source_access(loaded: Loaded, uri: Reader[str], ceph: Reader[CephAccess | None]) -> SourceAccess:
-    """Return the addresses and options for an operator's own commands to the sources, such as virsh.
+    """Return the addresses that the commands in remedies contain, for example libvirt's URI for ``virsh -c URI``.
 
-    The arguments ``uri`` and ``ceph`` are functions that read libvirt's URI and the access to Ceph from ``loaded``.
+    The functions ``uri`` and ``ceph`` read libvirt's URI and the options for Ceph from ``loaded``.
     """
     section = _value(loaded, "placement", "auth_section") or "placement"
     override = _value(loaded, "placement", "endpoint_override") or _value(loaded, section, "endpoint")

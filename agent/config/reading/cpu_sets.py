@@ -108,9 +108,9 @@ def _digits(found: re.Match[str]) -> str:
 
 
 def _excluded_digits(found: re.Match[str]) -> str:
-    """Return the number of an exclusion (``^4``) as ``_digits`` does, but at most HIGHEST_CPU.
+    """Return the CPU number in an exclusion such as ``^4`` as plain digits.
 
-    No host has a CPU with a higher number.
+    Replace a number above HIGHEST_CPU by HIGHEST_CPU: no host has such CPUs, so the exclusion has no effect either way.
     """
     digits = _digits(found)
     return str(min(int(digits), HIGHEST_CPU)) if digits.isdecimal() else digits

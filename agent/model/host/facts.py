@@ -11,8 +11,8 @@ from agent.model.host.capabilities import Capabilities
 from agent.model.host.devices import Devices
 from agent.model.nova import Flavor
 
-#: A key in a field's metadata. Before the facts of two audits are compared, the key's value replaces the field in both
-#: facts. So the comparison ignores the field.
+#: The key in a field's metadata that excludes the field from comparisons of two audits' facts. Before a comparison, the
+#: field gets the same value in both facts: the metadata's value for this key.
 BLANK = "blank"
 #: Metadata of a field that affects the amounts: if the field's value changes, the audit computes all amounts again.
 COUNTED: Mapping[str, object] = MappingProxyType({"counted": True})

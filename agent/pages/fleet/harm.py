@@ -42,8 +42,8 @@ def is_calm(row: HostRow) -> bool:
 def sold_twice_of(row: HostRow) -> Mapping[str, int]:
     """Return the host's amounts that are sold twice, by class: they are in use, but Placement counts them as free.
 
-    Either Placement lacks an instance's allocation, or a guest or volume that nova does not know uses them, and no
-    ``reserved`` amount covers it.
+    There are two causes: an instance without an allocation, or usage by a guest or volume unknown to nova that no
+    ``reserved`` amount in Placement covers.
     """
     if row.seen is None:
         return {}

@@ -158,7 +158,7 @@ def name(text: str) -> str:
 def host_cell(row: HostRow, places: Mapping[tuple[str, str], str] | None = None) -> Cell:
     """Return the cell with the host's name; the name links to the host's row if ``places`` has the id of that row.
 
-    For a silent host, the time of its numbers follows the name.
+    Behind a silent host's name is the time of its last message.
     """
     target = (places or {}).get(row.key, "")
     notes = [note for note in ("disabled" if row.disabled else "", as_of(row)) if note]
@@ -167,7 +167,7 @@ def host_cell(row: HostRow, places: Mapping[tuple[str, str], str] | None = None)
 
 
 def marked_names(facts: FleetFacts) -> Mapping[str, str]:
-    """Return each host's name as the page shows it: a silent host's name is followed by the time of its numbers."""
+    """Return each host's name as the page shows it. Behind a silent host's name is the time of its last message."""
     return {row.host: host_cell(row).text for row in facts.view.rows}
 
 

@@ -24,7 +24,7 @@ _OTHERS = {
     "over-capacity": "This host is over its capacity by",
 }
 _COUNTED_BY = {
-    "compute-node-orphaned": "tools that read nova's database count them",
+    "compute-node-orphaned": "nova's database contains them",
     "provider-orphaned": "the scheduler may count them",
 }
 _ROW = (("VCPU", "vcpus"), ("MEMORY_MB", "memory_mib"), ("DISK_GB", "local_gib"))
@@ -76,12 +76,12 @@ def impact_of(report: AuditReport, group: Sequence[SeenFinding]) -> str:
     if code in UNKNOWN_USE:
         return f"{amounts} of this host {are} used, but unknown to the cloud. {_cover(report, sums)}"
     if code in ORPHANS:
-        return f"No host has these {amounts}, but {_COUNTED_BY[code]}."
+        return f"These {amounts} exist on no host, but {_COUNTED_BY[code]}."
     return f"{_OTHERS[code]} {amounts}." if code in _OTHERS else ""
 
 
 def _cover(report: AuditReport, sums: Mapping[str, int]) -> str:
-    """Return a sentence about use that the cloud does not know: how much of this use Placement may allocate again.
+    """Return a sentence: how much that guests and volumes unknown to the cloud use is still free in Placement.
 
     The sentence is only about the classes in ``sums``.
     """

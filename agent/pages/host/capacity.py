@@ -25,10 +25,10 @@ def capacity(facts: HostFacts) -> Section:
             text="Promised is what the cloud believes, held is what is really on the host, recorded is what the "
             "scheduler subtracts. The dashed line is the total of Placement's inventory x the allocation ratio, "
             "for example 192 for 48 CPUs with ratio 4. The line and the three bars all contain the reserved "
-            "amount x ratio, so you can compare them. Held and recorded should be equal. Promised is smaller if "
-            "something uses the host that the cloud does not know. Free is the line minus recorded: the scheduler "
-            "can still give away this amount. If held is longer than recorded, something is sold twice. If recorded "
-            "is longer than held, something is wasted or not used yet."
+            "amount x ratio, so you can compare them. Held and recorded should be equal. Promised is smaller if the "
+            "cloud does not know all that uses the host. Free is the line minus recorded: the scheduler can still "
+            "give away this amount. If held is more than recorded, something is sold twice. If recorded is more than "
+            "held, something is wasted or not used yet."
         )
     ]
     blocks += [Note(text=text, meaning=Meaning.UNREAD) for text in map(_left_out, classes) if text]

@@ -76,8 +76,8 @@ def client_from_conf(
 
 
 def _build(conf: cfg.ConfigOpts, group: str, transport: HTTPAdapter | None, http: PacedSession) -> PlacementClient:
-    # ``auth_section`` may say that auth_type is in another section. Now that the files are read, its value is known:
-    # register auth_type in that section.
+    # The option ``auth_section`` may say that auth_type is in another section. The files are read now, so the value of
+    # ``auth_section`` is known: register auth_type in that section.
     ks.register_auth_conf_options(conf, group)
     auth = ks.load_auth_from_conf_options(conf, group)
     if auth is None:

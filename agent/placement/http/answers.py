@@ -311,9 +311,9 @@ def quoted(text: str, secrets: Iterable[str] = ()) -> str:
     """Return another program's text in a form for the log: on one line, without credentials, of limited length."""
     known, read = tuple(secrets), text[:_READ_CHARACTERS]
     if len(text) > len(read):
-        # ``read`` may end in the middle of a secret, and ``blotted`` recognizes only a whole secret. So cut off the
-        # last word: no secret contains a blank. If the last word is longer than every secret, cut off only the length
-        # of the longest secret. In HTML a secret may be six times as long, with each character escaped.
+        # ``read`` may end in the middle of a secret, and ``blotted`` can hide only a whole secret. No secret contains a
+        # blank, so cut off the last word, but no more characters than a secret can have. An HTML page may escape each
+        # character of a secret, so a secret may be six times as long there.
         longest = 6 * max(map(len, known), default=0)
         read = read[: max(len(read) - longest, *map(read.rfind, _BLANKS), 0)]
     plain = blotted(" ".join(read.split()), known)

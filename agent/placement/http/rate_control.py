@@ -39,7 +39,7 @@ SHRINK = 0.9
 #: Half of this value is too little if all agents of a large fleet start at once and the server needs six minutes for
 #: their first reads (tests/rigs/fleet_model.py).
 PAUSES_OF_AN_AUDIT_S = 600.0
-# An upper limit of the random pause below this number of seconds counts as 0: such a pause is too short to matter.
+# If a random pause could last at most this number of seconds, there is no pause: it would be too short to matter.
 _NO_SPREAD_S = 0.01
 # The statuses by which a proxy or Placement says that it has no capacity. A 500 is a failure, not a lack of capacity.
 _PUSHED_BACK = frozenset({429, 502, 503, 504})

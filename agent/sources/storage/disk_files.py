@@ -106,8 +106,8 @@ def _regular(status: os.stat_result) -> os.stat_result:
 
 def _of_disks(status: os.stat_result) -> os.stat_result:
     """Return ``status`` unchanged. Raises HeaderError if the kernel generates the file, as in /proc: it is no disk."""
-    # Such a file system has no block device, so its major number is 0. Some others have none either (NFS): look at the
-    # file system's type.
+    # File systems such as /proc have no block device, so their major number is 0. NFS has none either, but may contain
+    # disks. So look at the file system's type.
     kind = "" if os.major(status.st_dev) else filesystem_type(MOUNTS, status.st_dev)
     if kind in _OF_THE_KERNEL:
         raise HeaderError(f"not a disk but a file of a kernel file system ({kind})")

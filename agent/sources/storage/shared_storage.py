@@ -17,8 +17,8 @@ from pathlib import Path
 from agent.sources.storage.mounts import MOUNTS, filesystem_type
 from agent.text.numbers import finite
 
-# A day in seconds. A host whose image cache ran more than a day ago does not count as a user of the folder. nova has
-# the same limit (nova.virt.storage_users).
+# A day in seconds. A host counts as a user of the instances folder if its nova-compute checked the image cache in the
+# folder within the last day. nova has the same limit (nova.virt.storage_users).
 _DAY_S = 86400.0
 _REGISTER = "compute_nodes"
 _REGISTER_MAX_BYTES = 1 << 20
@@ -39,7 +39,7 @@ def shared_because(root: str) -> str:
 
 
 def registered_hosts(root: str, now_s: float) -> tuple[str, ...]:
-    """Return the hosts whose image cache ran in this folder within the last day, according to nova.
+    """Return the hosts whose nova-compute checked the image cache in this folder within the last day.
 
     nova writes them into the file ``compute_nodes`` in the folder. Return () if the file cannot be read.
     """

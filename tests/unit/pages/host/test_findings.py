@@ -138,9 +138,7 @@ def test_the_impact_of_an_orphaned_compute_node_shows_its_recorded_capacity():
     facts_of_row = (("vcpus", 48), ("memory_mib", 196_608), ("local_gib", 400))
     finding = dataclasses.replace(FOREIGN.finding, code="compute-node-orphaned", facts=facts_of_row)
     text = impact_of(SCREEN, [dataclasses.replace(FOREIGN, finding=finding)])
-    assert (
-        text == "No host has these 48 VCPU, 192 GiB RAM, 400 GiB disk, but tools that read nova's database count them."
-    )
+    assert text == "These 48 VCPU, 192 GiB RAM, 400 GiB disk exist on no host, but nova's database contains them."
 
 
 def test_the_text_of_a_repair_command_says_how_to_apply_the_plan_of_the_repair():
