@@ -112,7 +112,7 @@ def _row(known: Known, key: _Key, books: _Claims) -> Row:
 
 
 def _stood_for(known: Known, consumer: str, resource_class: str) -> tuple[Claim, ...]:
-    """Return usage that nova does not know, if this consumer is one that the agent created for such usage; else ()."""
+    """Return the usage for which the agent created this consumer. Return () for a consumer that nova created."""
     cause = known.own_consumers.get(consumer)
     if cause is None:
         return ()

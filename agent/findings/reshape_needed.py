@@ -89,8 +89,8 @@ def _remedies(audit: AuditFacts, family: NestedFamily, name: str, consumers: lis
 
 def _device(family: NestedFamily, name: str, consumer: str) -> str:
     return (
-        f"see which device the guest {consumer} has: the guest's {name} must move to the {family.name} provider of this "
-        "device"
+        f"see which device the guest {consumer} has: the guest's {name} must move to the {family.name} provider "
+        "of this device"
     )
 
 

@@ -1,7 +1,9 @@
 """Divide the data space of a thin pool among the thin volumes in the pool.
 
-The sum of the volumes' sizes may exceed the pool's data space. Because snapshots share blocks, the sum of the volumes'
-written bytes may exceed it too. The sum of the shares that this module computes never exceeds it. Pure: no I/O.
+The sum of the volumes' sizes may exceed the data space. Because snapshots share blocks, the sum of the volumes' written
+bytes may exceed it too. But the sum of the shares that this module computes never exceeds the data space.
+
+Pure: no I/O.
 """
 
 from __future__ import annotations

@@ -18,10 +18,10 @@ _LAST_WORDS_S = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """A check that a service or folder which the agent uses answers. ``what`` is its name, for example ``libvirt``.
+    """A check whether a service or folder answers. ``what`` names the service or folder, for example ``libvirt``.
 
-    ``ask`` asks the service. It must change nothing. It returns a sentence about what answered, or raises AgentError or
-    OSError. If ``ask`` hangs, the function ``answers()`` stops waiting after its time limit.
+    The function ``ask`` must change nothing. It returns a sentence about what answered, or raises AgentError or
+    OSError. If ``ask`` hangs, the function ``answers`` stops waiting after a time limit.
     """
 
     what: str

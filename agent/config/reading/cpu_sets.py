@@ -110,7 +110,7 @@ def _digits(found: re.Match[str]) -> str:
 def _excluded_digits(found: re.Match[str]) -> str:
     """Return the CPU number in an exclusion such as ``^4`` as plain digits.
 
-    Replace a number above HIGHEST_CPU by HIGHEST_CPU: no host has such CPUs, so the exclusion has no effect either way.
+    Replace a number above HIGHEST_CPU by HIGHEST_CPU, because no host has a CPU with such a number.
     """
     digits = _digits(found)
     return str(min(int(digits), HIGHEST_CPU)) if digits.isdecimal() else digits

@@ -237,7 +237,7 @@ class BoundedAdapter(TCPKeepAliveAdapter):
         self.poolmanager.pool_classes_by_scheme = _bounded(self.poolmanager.pool_classes_by_scheme)
 
     def proxy_manager_for(self, proxy: str, **options: Any) -> Any:  # noqa: ANN401 - urllib3's
-        """Return the pool manager of ``requests`` for the proxy. Its connections obey the time limit of ``within()``."""
+        """Return the pool manager of ``requests`` for the proxy. Its connections obey the time limit (``within``)."""
         manager = super().proxy_manager_for(proxy, **options)
         manager.pool_classes_by_scheme = _bounded(manager.pool_classes_by_scheme)
         return manager
