@@ -112,7 +112,7 @@ def _row(known: Known, key: _Key, books: _Claims) -> Row:
 
 
 def _stood_for(known: Known, consumer: str, resource_class: str) -> tuple[Claim, ...]:
-    """Return the usage for which the agent created this consumer. Return () for a consumer that nova created."""
+    """Return the usage for which the agent created this consumer; () for a consumer of nova or of another program."""
     cause = known.own_consumers.get(consumer)
     if cause is None:
         return ()

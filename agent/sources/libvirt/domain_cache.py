@@ -5,7 +5,7 @@ for one of these reasons:
 
 - An event named the domain.
 - The domain's state changed.
-- The domain's turn has come: each domain has its turn in one of ten audits. Some changes raise no event, such as a live
+- The domain's turn has come: each domain has its turn in every tenth audit. Some changes raise no event, such as a live
   ``setvcpus`` (libvirt 9.0, measured), so only a turn shows them.
 
 Any thread may report an event; only one thread reads.
