@@ -116,7 +116,9 @@ def judged(
     if last.saw_change:
         return Judged("the last audit saw a change that may not have been finished")
     if last.sign is None or not last.sign.is_settled:
-        return Judged("the times of nova's rows may not show a change that came just after the last full read")
+        return Judged(
+            "at the last full read, nova's newest change was so recent that a later change may have the same time"
+        )
     if is_due:
         return Judged("a full read is due")
     return Judged(_unseen_changes(last.state, light.now))

@@ -61,7 +61,9 @@ def argument_parser() -> argparse.ArgumentParser:
         prog=PROGRAM, allow_abbrev=False, description="Audit this host and keep its providers in Placement correct."
     )
     add_config_arguments(parser)
-    parser.add_argument("--once", action="store_true", help="run one audit, write what the role allows, then exit")
+    parser.add_argument(
+        "--once", action="store_true", help="run one audit, write what the option [agent] role allows, then exit"
+    )
     parser.add_argument(
         "--no-publish", action="store_true", help="write nothing to Placement: every audit is a dry run"
     )

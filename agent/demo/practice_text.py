@@ -38,8 +38,8 @@ def practice_blocks(document: Document) -> Iterator[Block]:
     yield "All faults are repaired when `stocktake status` says clean on every host."
     yield ""
     missing = document["not_installed"]
-    works = "the `stocktake` commands in that output work" if missing else "all commands in that output work"
-    yield f"To work on a host, first run the line of this host; then {works}:"
+    works = "the `stocktake` commands" if missing else "all commands"
+    yield f"To work on a host, first run the host's line below. Then {works} that stocktake prints work:"
     for host, file in document["rc"].items():
         yield Line((Span(f"  . {shlex.quote(file)}    # {host}"),), whole=True)
     yield "Begin with: stocktake status"

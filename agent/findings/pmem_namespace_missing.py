@@ -30,7 +30,9 @@ def _find(audit: AuditFacts) -> Findings:
                 facts=(("namespace", name), ("label", label.label), ("listed", times)),
                 remedies=(
                     inspect("see the namespaces, disabled ones too", line("ndctl", "list", "-X", "-i")),
-                    by_hand("enable the namespace, bring it into devdax mode, or correct its name or the option"),
+                    by_hand(
+                        "enable the namespace, set its mode to devdax, rename it, or correct [libvirt] pmem_namespaces"
+                    ),
                 ),
             )
 

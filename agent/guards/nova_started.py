@@ -21,7 +21,8 @@ def _refuses(guarded: GuardedFinding) -> str | None:
         return "nova's database shows no nova-compute service of this host, so it is unknown when nova-compute started"
     if alive_s is None:
         return (
-            f"nova-compute of this host is not alive and may be starting; heal waits until it is alive for {START_S} s"
+            "nova-compute of this host is not alive and may be starting; heal waits until nova-compute has been alive "
+            f"for {START_S} s"
         )
     if alive_s >= START_S:
         return None

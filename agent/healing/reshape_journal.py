@@ -83,7 +83,7 @@ def _provider(change: ProviderChange, inventories: tuple[Inventory, ...] | None)
 
 def _provider_from(before: Document, after: Document) -> ProviderChange:
     if before["provider_uuid"] != after["provider_uuid"]:
-        raise ValueError("the journal entry's states before and after the change name different providers")
+        raise ValueError("the journal entry has one provider before the change, and another provider afterwards")
     return ProviderChange(
         uuid=str(before["provider_uuid"]),
         name=str(before["name"]),

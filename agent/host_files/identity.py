@@ -135,11 +135,12 @@ def identity_from_state(state: NovaState, hostname: str) -> Identity | None:
         return Identity(uuid=value, origin=f"compute_nodes id {own[0].id}")
     if state.service is not None:
         others = ", ".join(node.hypervisor_hostname for node in live)
+        records = f"only compute node records for {others}, not" if others else "no compute node record"
         raise ConfigError(
-            f"host {state.host} has a nova-compute service (id {state.service.id}) "
-            f"but no compute node record for {hostname} ({f'only for {others}' if others else 'none'}), "
-            f"and no {FILE_NAME} file: put the uuid of this host's resource provider into a {FILE_NAME} file in the "
-            "state directory; if the host was renamed, give it its old name back or remove the service from nova first"
+            f"host {state.host} has a nova-compute service (id {state.service.id}), but {records} for {hostname}, "
+            f"and no {FILE_NAME} file: if the host was renamed, give the host its old name back or remove the service "
+            f"from nova; if not, put the uuid of this host's resource provider into a {FILE_NAME} file in the state "
+            "directory"
         )
     return None
 

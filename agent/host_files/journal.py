@@ -209,7 +209,7 @@ def _take_document(found: dict[str, Entry], document: _Document) -> str | None:
             return _take_change(found, document, entry_id, at)
         case "outcome":
             return _take_outcome(found, document, entry_id, at)
-    return "the line is neither a change nor an outcome"
+    return "the line records neither a change nor the outcome of a change"
 
 
 _OPTIONAL = frozenset(f.name for f in fields(Change) if f.default is None)
@@ -246,9 +246,9 @@ def _take_outcome(found: dict[str, Entry], document: _Document, entry_id: str, a
     entry, words = found.get(entry_id), document.get("words")
     result = next((r for r in Result if r.value == document.get("result")), None)
     if result is None or not isinstance(words, str):
-        return "the line is an incomplete outcome"
+        return "the line lacks a part of the outcome of a change"
     if entry is None:
-        return f"the line is the outcome of a change that is not in the journal: {entry_id}"
+        return f"the line records the outcome of a change that is not in the journal: {entry_id}"
     found[entry_id] = replace(entry, result=result, words=words, ended_at=at)
     return None
 

@@ -179,8 +179,9 @@ def _fit(snapshot: Snapshot, settings: Settings, name: str, claims: list[Claim])
         return _Fitted(amounts={}, unplaced=_rest(name, claims, _units(claims, Fraction(1)), {}, why))
     amounts = cut(shares(claims, inventory), inventory, others)
     why = (
-        f"Placement accepts no larger amount: capacity {math.floor(inventory.capacity)}, {others} used by other "
-        f"consumers, min_unit {inventory.min_unit}, max_unit {inventory.max_unit}, step_size {inventory.step_size}"
+        f"Placement accepts no more than the agent allocates: capacity {math.floor(inventory.capacity)}, {others} used "
+        f"by other consumers, min_unit {inventory.min_unit}, max_unit {inventory.max_unit}, "
+        f"step_size {inventory.step_size}"
     )
     return _Fitted(amounts=amounts, unplaced=_rest(name, claims, demand(claims, inventory), amounts, why))
 

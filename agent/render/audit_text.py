@@ -83,9 +83,7 @@ def _cost(audit: Document) -> str:
     """
     cost = audit["placement"]
     asked, tried = cost["requests"], cost.get("tried", 0)
-    requests = (
-        f"{tried} requests to Placement tried, {asked} answered" if tried > asked else f"{asked} requests to Placement"
-    )
+    requests = f"Placement answered {asked} of {tried} requests" if tried > asked else f"{asked} requests to Placement"
     return f"took {_ms(audit)}, {requests}, {cost['conflicts']} conflicts{_kinds(cost)}"
 
 

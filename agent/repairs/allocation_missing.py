@@ -83,7 +83,7 @@ def _unclear(scene: Scene, rows: tuple[Row, ...]) -> str | None:
     others = [row for row in scene.rows if row.key == rows[0].key and row not in rows]
     if others:
         classes = ", ".join(row.resource_class for row in others)
-        return f"for {classes}, `stocktake ledger` shows the instance with another verdict than allocation-missing"
+        return f"the column VERDICT of `stocktake ledger` does not say allocation-missing for the instance's {classes}"
     if any(row.provider_key != ROOT for row in rows):
         return "part of the allocation belongs on a child provider"
     root = scene.snapshot.observed_root

@@ -27,7 +27,6 @@ from agent.why.model import Constraint, Obstacle
 from agent.why.report import CellRoom
 
 LARGE = "large"
-_NTH = {1: "", 2: "second ", 3: "third "}
 _DISABLED = "COMPUTE_STATUS_DISABLED"
 
 
@@ -216,8 +215,8 @@ def _short(resource_class: str, asked: str, wanted: int, available: int | None, 
         change = "ask for fewer NUMA cells (hw:numa_nodes)"
     else:
         who = f"each of the guest's {count} NUMA cells" if count > 1 else "the guest's NUMA cell"
-        own = " in a host cell of its own" if count > 1 else ""
-        words = f"{who} needs {asked}{own}, and the host cell with the {_nth(count)}most room has only {available} left"
+        own = " in its own host cell" if count > 1 else ""
+        words = f"{who} needs {asked}{own}, and {_roomiest(count, 'the most room')} has only {available} left"
         change = f"ask for at most {max(available, 0) * count} {resource_class}, or for more cells (hw:numa_nodes)"
     return Obstacle(
         constraint=Constraint.NUMA_CELL,
@@ -249,11 +248,12 @@ def _short_of_pages(shape: GuestShape, rooms: Sequence[CellRoom], count: int) ->
     wanted = memory_mib * 1024 // size
     free = sorted((dict(room.pages).get(size, 0) for room in rooms), reverse=True)
     available = free[count - 1] if len(free) >= count else 0
-    own = " in a host cell of its own" if count > 1 else ""
+    own = " in its own host cell" if count > 1 else ""
+    best = _roomiest(count, "the most free pages of this size")
     yield Obstacle(
         constraint=Constraint.HUGE_PAGES,
-        words=f"each guest cell needs {_counted(wanted, 'pages')} of {size} KiB for its {memory_mib} MiB{own}, and the "
-        f"host cell with the {_nth(count)}most free pages of this size has only {available}",
+        words=f"each guest cell has {memory_mib} MiB and needs {_counted(wanted, 'pages')} of {size} KiB{own}, and "
+        f"{best} has only {available}",
         change=f"release {_counted(wanted - available, 'pages')} of {size} KiB in one host cell, or ask for at most "
         f"{max(available, 0) * size // 1024} MiB per guest cell",
         resource_class="MEMORY_MB",
@@ -308,8 +308,9 @@ def _counted(number: int, units: str) -> str:
     return f"{number} {units.replace('s', '', 1) if number == 1 else units}"
 
 
-def _nth(count: int) -> str:
-    return _NTH.get(count, f"{count}th ")
+def _roomiest(count: int, most: str) -> str:
+    """Return ``the host cell with the most room``, or ``one of the 2 host cells with the most room``."""
+    return f"the host cell with {most}" if count == 1 else f"one of the {count} host cells with {most}"
 
 
 def _cell_line(room: CellRoom) -> str:

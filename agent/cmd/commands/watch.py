@@ -55,7 +55,7 @@ class Watch(BaseCommand):
             help="table (the default; text is another name for it); json: one object per message, or one object "
             "with --once; csv: one row per host",
         ),
-        argument("--all", action="store_true", help="show clean hosts too"),
+        argument("--all", action="store_true", help="show all hosts, also those without findings"),
         argument(
             "--once",
             action="store_true",
@@ -66,8 +66,8 @@ class Watch(BaseCommand):
             type=_seconds,
             default=TIMEOUT_S,
             metavar="S",
-            help=f"with --once: seconds to wait until the first host answers (default {TIMEOUT_S:g}); after that the "
-            f"command ends when {SETTLED_S:g} s pass without an answer of another host",
+            help=f"with --once: seconds to wait for the first answer (default {TIMEOUT_S:g}). After the first answer, "
+            f"the command ends as soon as no host has answered for {SETTLED_S:g} s",
         ),
         argument(
             "--fail-on",
@@ -114,7 +114,7 @@ class Watch(BaseCommand):
         if parsed_args.fail_on and not parsed_args.once:
             raise UsageError("--fail-on needs --once")
         if parsed_args.html == "-" and not parsed_args.once:
-            raise UsageError("--html with the file name - (stdout) needs --once")
+            raise UsageError("--html - (write to stdout) needs --once")
         with waits_shown(self.app.options) as waiting:
             wanted = Wanted(
                 cells=self._cells(parsed_args),

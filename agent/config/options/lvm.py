@@ -37,7 +37,7 @@ OPTS = [
         mutable=True,
         sample_default="<none>",
         help="Foreign volumes that are meant to be there, each as GROUP/VOLUME; * and ? are wildcards. The agent "
-        "does not report these volumes, but still reserves their space with foreign_volumes = reserve. SIGHUP "
+        "does not report these volumes. If foreign_volumes = reserve, the agent still reserves their space. SIGHUP "
         "applies a new value.",
     ),
 ]

@@ -33,8 +33,8 @@ from agent.pages.page import Section
 
 #: The maximum number of hosts in each table. The page's search finds the other hosts.
 MOST_LISTED = 40
-_SEEN = '"First seen" is when an audit first saw the oldest finding of the row.{} Ages are at {} UTC.'
-_BEGAN = ' "Began" is when the oldest of these faults began by nova\'s database; ? if the database does not say.'
+_SEEN = '"First seen" is when an audit first saw the oldest finding of the row.{} Ages are as of {} UTC.'
+_BEGAN = ' "Began" is when the oldest of these faults began according to nova\'s database ("?" if not known).'
 _FIRST_SEEN, _BEGAN_HEADING = "first seen (UTC)", "began (UTC)"
 _WORDS = frozenset({"host", "state", _FIRST_SEEN, _BEGAN_HEADING})
 
@@ -58,7 +58,7 @@ class _Loss:
 
 _SOLD_TWICE = _Loss(
     id="sold-twice",
-    heading="Sold twice, by host",
+    heading="Hosts with amounts sold twice (used, but free in Placement)",
     name="sold twice",
     of=sold_twice_of,
     is_known=lambda seen: seen.missing is not None and seen.uncovered is not None,
@@ -67,7 +67,7 @@ _SOLD_TWICE = _Loss(
 )
 _WASTED = _Loss(
     id="wasted",
-    heading="Wasted, by host",
+    heading="Hosts with wasted amounts (allocated, but not used)",
     name="wasted",
     of=wasted_of,
     is_known=lambda seen: seen.leaked is not None,

@@ -17,10 +17,11 @@ from agent.pages.tables import cut
 
 MOST_LISTED = 12
 _HEADING = "What changed last"
-_OF_REPORTS = (
-    "These are the newest findings of all hosts. Reports do not contain repairs. To see the repairs by heal, undo and "
-    "adopt, make the host's own page (stocktake report --html FILE on that host) and read its section Journal."
+_REPAIRS = (
+    "Repairs (by the commands heal, undo and adopt) are not here. To see the repairs on a host, run stocktake report "
+    "--html FILE there and read the section Journal of that page."
 )
+_OF_REPORTS = f"These are the newest findings of all hosts. {_REPAIRS}"
 _OF_MESSAGES = (
     "This list comes from the hosts' messages. A message names only the oldest finding of each code, so a later "
     "finding of the same code is not here. Messages do not contain repairs. To see the repairs by heal, undo and "
@@ -57,7 +58,7 @@ def _table(found: list[tuple[str, NewFinding]], facts: FleetFacts) -> Table:
     columns = ("first seen (UTC)", "host", "severity", "finding", *(() if is_short else ("what",)))
     return Table(
         id="newest-findings",
-        caption=f"The {len(found)} newest findings, the newest first. Ages are at {facts.at:%Y-%m-%d %H:%M} UTC.",
+        caption=f"The {len(found)} newest findings, the newest first. Ages are as of {facts.at:%Y-%m-%d %H:%M} UTC.",
         columns=tuple(
             Column(heading=heading, is_word=heading != "what", is_code=heading == "finding") for heading in columns
         ),

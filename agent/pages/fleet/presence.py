@@ -61,7 +61,7 @@ def ages(facts: FleetFacts) -> Section:
     names = [*(name for _, name in AGES), _OLDER, _NOTHING]
     table = Table(
         id="state-ages",
-        caption="Number of hosts by the age of their data (the last audit of each host). Ages are at "
+        caption="Number of hosts by the age of their data (the last audit of each host). Ages are as of "
         f"{facts.at:%Y-%m-%d %H:%M} UTC.",
         columns=(
             Column(heading="age"),

@@ -51,7 +51,7 @@ def _table(rows: Sequence[HostRow], facts: FleetFacts) -> Table:
     columns = ("host", "why", "since (UTC)", "last audit (UTC)", "in the sums", "state")
     return Table(
         id="unknown-host-list",
-        caption=f"{len(shown)} of {hosts(len(rows))}. Ages are at {facts.at:%Y-%m-%d %H:%M} UTC.",
+        caption=f"{len(shown)} of {hosts(len(rows))}. Ages are as of {facts.at:%Y-%m-%d %H:%M} UTC.",
         columns=tuple(Column(heading=heading, is_word=heading not in _LONG) for heading in columns),
         rows=tuple(
             (

@@ -71,7 +71,7 @@ def _table(rows: Sequence[HostRow], facts: FleetFacts) -> Table:
     return Table(
         id="worst-hosts",
         caption=f'{which}. Order: {IN_WORDS}. "First seen" is when an audit first saw the host\'s oldest finding. '
-        f"Free has VCPU/GiB RAM/GiB disk; what is reserved is not free. Ages are at {facts.at:%Y-%m-%d %H:%M} UTC.",
+        f"Free has VCPU/GiB RAM/GiB disk; what is reserved is not free. Ages are as of {facts.at:%Y-%m-%d %H:%M} UTC.",
         columns=tuple(Column(heading=heading, is_word=heading in _WORDS) for heading in headings),
         rows=tuple(_row(number, row, made) for number, row in enumerate(shown, start=1)),
         also=tuple(f"{_kind(row)} {_codes(row)}" for row in shown),

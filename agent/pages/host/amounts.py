@@ -17,10 +17,10 @@ from agent.pages.sizes import listed
 from agent.text.wording import some_of
 
 _OTHERS = {
-    "consumer-unknown": "For a consumer that the cloud does not know, Placement records",
+    "consumer-unknown": "For a consumer that is not in nova's database, Placement records",
     "consumer-on-several-providers": "Placement counts the consumer on several hosts; on this host, it counts",
     "allocation-differs": "The larger of nova's and Placement's amounts is",
-    "guest-missing": "For a guest that is missing on this host, the cloud promised",
+    "guest-missing": "For a guest that is missing on this host, nova's amount is",
     "over-capacity": "This host is over its capacity by",
 }
 _COUNTED_BY = {

@@ -39,7 +39,7 @@ def capacity(facts: HostFacts) -> Section:
     if after := after_heal(facts, classes):
         blocks.append(Paragraph(text=after))
     if len(classes) > MOST:
-        blocks.append(Paragraph(text=f"and {len(classes) - MOST} more classes: stocktake inventory"))
+        blocks.append(Paragraph(text=f"and {len(classes) - MOST} more classes: to see them, run stocktake inventory"))
     return Section(id="capacity", heading="Capacity", blocks=tuple(blocks))
 
 

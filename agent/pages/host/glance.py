@@ -43,8 +43,8 @@ def glance(facts: HostFacts) -> Table | None:
     return Table(
         id="causes",
         caption='Causes at a glance, the most urgent first. "Began" is when the fault began according to nova\'s '
-        'database; ? if the database does not say. "First seen" is when an audit first found the fault, which is often '
-        f"later. The first command changes nothing: heal prints a plan. Ages are at {utc(facts.now)}.",
+        'database ("?" if not known). "First seen" is when an audit first found the fault, which is often '
+        f"later. The first command changes nothing: heal prints a plan. Ages are as of {utc(facts.now)}.",
         columns=tuple(
             Column(heading=name, is_word=name in _WORDS, is_command=name == "first command") for name in columns
         ),

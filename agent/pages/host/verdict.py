@@ -109,12 +109,12 @@ def _reads(facts: HostFacts) -> str:
 
 
 def _figures(losses: Losses, facts: HostFacts) -> tuple[Figure, ...]:
-    unaccounted = "bytes without an owner, and what Placement records for consumers that the cloud does not know"
+    unaccounted = "bytes without an owner, and what Placement records for consumers that are not in nova's database"
     found = (
         (
             "Sold twice",
             losses.sold_twice,
-            "amounts that are promised or in use, but that Placement may allocate again",
+            "amounts that Placement counts as free although they are in use or belong to an instance",
         ),
         ("Wasted", losses.wasted, "amounts that Placement counts as used although nothing uses them"),
         ("Unaccounted", losses.unaccounted, unaccounted),

@@ -189,7 +189,9 @@ class PlacementClient:
         try:
             reply = self._send("GET", "/", Microversion(1, 0))
         except PlacementRejected as error:
-            message = error_hints.with_hint(f"this is not Placement's root document: {error.message}", error_hints.PATH)
+            message = error_hints.with_hint(
+                f"the answer is not Placement's root document: {error.message}", error_hints.PATH
+            )
             raise PlacementUnavailable(message, status=error.status, request_id=error.request_id) from error
         found = _parsed(reply, wire.parse_maximum)
         if found < MINIMUM:

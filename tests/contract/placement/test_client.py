@@ -331,7 +331,7 @@ def test_the_error_for_a_wrong_endpoint_path_names_endpoint_override(rest, tmp_p
     with pytest.raises(PlacementUnavailable) as raised:
         listed(client)
     assert raised.value.status == 404
-    assert "this is not Placement's root document" in str(raised.value)
+    assert "the answer is not Placement's root document" in str(raised.value)
     assert "check the path of [placement] endpoint_override or of the catalog's URL" in str(raised.value)
 
 

@@ -162,7 +162,7 @@ def test_a_cut_off_journal_line_is_reported_and_lines_written_later_are_read(jou
         (b'{"schema_version": 1, "line": "change", "id": 7, "at": "x"}', "the line has no id or no time"),
         (
             b'{"schema_version": 1, "line": "song", "id": "e7", "at": "x"}',
-            "the line is neither a change nor an outcome",
+            "the line records neither a change nor the outcome of a change",
         ),
         (
             b'{"schema_version": 1, "line": "change", "id": "e7", "at": "x"}',
@@ -170,11 +170,11 @@ def test_a_cut_off_journal_line_is_reported_and_lines_written_later_are_read(jou
         ),
         (
             b'{"schema_version": 1, "line": "outcome", "id": "e7", "at": "x", "result": "done", "words": ""}',
-            "the line is the outcome of a change that is not in the journal: e7",
+            "the line records the outcome of a change that is not in the journal: e7",
         ),
         (
             b'{"schema_version": 1, "line": "outcome", "id": "e1", "at": "x", "result": "perhaps", "words": ""}',
-            "the line is an incomplete outcome",
+            "the line lacks a part of the outcome of a change",
         ),
     ],
 )

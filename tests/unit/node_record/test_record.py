@@ -98,7 +98,7 @@ def test_s62_only_the_node_record_is_not_written_if_it_has_an_unexpected_uuid():
     assert plan.records == ()
     assert plan.writes != ()
     assert [h.why for h in plan.held_back if h.what == "compute node record"] == [
-        f"row 7 has this host and node name, but another uuid: {uuid('other')}"
+        f"compute_nodes row 7 has this host and node name, but another uuid: {uuid('other')}"
     ]
     (found,) = findings(world, "identity-changed")
     assert uuid("other") in found.actual
@@ -108,7 +108,7 @@ def test_a_node_record_that_was_only_partly_read_is_not_created_again():
     plan = decision(snapshot(nova=conductor(nodes=(node(7),)), libvirt=about())).plan
     assert plan.records == ()
     assert [h.why for h in plan.held_back] == [
-        "row 7 has this host's uuid, but the agent did not read all columns of this row"
+        "compute_nodes row 7 has this provider's uuid, but the agent did not read all columns"
     ]
 
 

@@ -76,7 +76,7 @@ def test_the_audit_text_says_nothing_was_written_because_placement_was_not_read(
     report = dataclasses.replace(REPORT, sources=(unread,), plan=EMPTY_PLAN, writes_done=0, requests=0, tried=12)
     said = head(audit_document(report))
     assert said[1].endswith("nothing written: Placement was not read")
-    assert "12 requests to Placement tried, 0 answered" in said[2]
+    assert "Placement answered 0 of 12 requests" in said[2]
 
 
 def test_the_first_lines_count_causes_and_mention_unknown_findings_only_once():

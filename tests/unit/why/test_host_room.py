@@ -93,18 +93,18 @@ def test_a_refusal_text_about_numa_cells_has_the_singular_for_an_amount_of_1():
         "the guest's NUMA cell needs 1 CPU for pinning, and the host cell with the most room"
     )
     (pages,) = host_obstacles(shape(page=2048, MEMORY_MB=2), last)
-    assert pages.words.startswith("each guest cell needs 1 page of 2048 KiB for its 2 MiB, ")
+    assert pages.words.startswith("each guest cell has 2 MiB and needs 1 page of 2048 KiB, ")
     assert pages.change.startswith("release 1 page of 2048 KiB in one host cell")
     (uneven,) = host_obstacles(shape(page=2048, MEMORY_MB=1), last)
     assert uneven.words == "the 1 MiB of each guest cell cannot be divided into whole pages of 2048 KiB"
     (cells,) = host_obstacles(shape(2, VCPU=128), rooms(*TWO))
-    assert cells.words.startswith("each of the guest's 2 NUMA cells needs 64 CPUs in a host cell of its own, ")
+    assert cells.words.startswith("each of the guest's 2 NUMA cells needs 64 CPUs in its own host cell, ")
 
 
 def test_a_guest_with_two_numa_cells_must_fit_in_the_second_largest_host_cell():
     (found,) = host_obstacles(shape(2, VCPU=2, MEMORY_MB=24576), rooms(*TWO))
     assert (found.resource_class, found.wanted, found.available) == ("MEMORY_MB", 12288, 8192)
-    assert "second most room" in found.words
+    assert "one of the 2 host cells with the most room" in found.words
 
 
 def test_the_allocation_ratio_does_not_apply_to_pinned_cpus():
