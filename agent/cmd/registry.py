@@ -40,7 +40,11 @@ class Entry:
 
 
 COMMANDS = (
-    Entry("adopt", "give a renamed or reinstalled host its provider: print a plan; --plan DIGEST --yes: carry it out"),
+    Entry(
+        "adopt",
+        "let a renamed or reinstalled host keep its Placement provider: print a plan; --plan DIGEST --yes: "
+        "carry it out",
+    ),
     Entry("audit", "run one audit and print its findings; --publish: also write the inventory"),
     Entry("complete", "print a script that completes this program's commands in bash, zsh or fish"),
     Entry("config check", "check the configuration and print every problem in it"),
@@ -52,11 +56,13 @@ COMMANDS = (
     Entry("help", "print the help of one command, or the list of all commands"),
     Entry("inventory", "print the inventory that the agent wants; --diff: compare it with Placement's inventory"),
     Entry("journal", "print every change that heal, undo and adopt made, with the values before the change"),
-    Entry("ledger", "print each consumer's amounts: promised by the cloud, held by the host, recorded in Placement"),
+    Entry(
+        "ledger", "print each consumer's amounts according to nova (promised), the host (held) and Placement (recorded)"
+    ),
     Entry("report", "write an HTML page about this host: findings, capacity, storage, time line"),
     Entry("status", "print the daemon's last audit report"),
     Entry("traits", "print the traits of this host's providers; --diff: only the traits to add or remove"),
-    Entry("undo", "undo the change of one journal entry"),
+    Entry("undo", "undo one change that stocktake made: give the id that stocktake journal prints"),
     Entry("watch", "show all hosts live, from the agents' messages on the broker"),
     Entry("why", 'explain "No valid host": what refuses a request, and the smallest change that makes it fit'),
 )

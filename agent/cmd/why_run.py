@@ -177,7 +177,9 @@ def _instance(result: AuditResult, text: str) -> Instance:
     if state is None:
         raise SourceUnavailable(STATE, f"the flavor is not known: {_why_unread(result.report, STATE)}")
     if not state.kind.has_cloud:
-        raise UsageError("--flavor-of: [state] source = none has no flavors; give the amounts with --resource")
+        raise UsageError(
+            "--flavor-of: with [state] source = none the agent reads no flavors; give the amounts with --resource"
+        )
     uuid = consumer_of(result.report, text)
     found = next((instance for instance in state.instances if instance.uuid == uuid), None)
     if found is None:

@@ -205,7 +205,7 @@ def _check_host(loaded: Loaded) -> None:
 
 def _ignored(loaded: Loaded) -> Iterable[str]:
     yield from (
-        f"{problem}. nova-compute starts with this value; the agent uses the default" for problem in loaded.ignored
+        f"{problem}. nova-compute starts despite this value; the agent uses the default" for problem in loaded.ignored
     )
 
 

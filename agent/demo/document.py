@@ -77,7 +77,7 @@ def _host_blocks(run: HostRun) -> Iterator[Block]:
     yield Line((Span(f"{run.name}: "), Span(report.outcome.value, Tone.DOUBTFUL)))
     yield f"provider {report.provider_uuid}"
     yield ""
-    yield "Ledger: promised by the cloud, held by the host, recorded in Placement"
+    yield "Ledger: amounts according to nova (promised), the host (held) and Placement (recorded)"
     yield ledger_grid(report, sorted(report.ledger, key=reading_place))
     yield ""
     yield f"Findings ({len(findings)})"

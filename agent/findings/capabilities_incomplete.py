@@ -37,8 +37,8 @@ def _find(audit: AuditFacts) -> Findings:
         ordered = sorted(missing, key=lambda one: (one.name, one.why))
         yield RULE.finding(
             audit,
-            headline=f"{audit.host}: libvirt's answer lacks {', '.join(one.name for one in ordered)}; the "
-            "dependent traits stay unchanged",
+            headline=f"{audit.host}: libvirt's answer lacks {', '.join(one.name for one in ordered)}; the agent "
+            "changes no trait that depends on the missing data",
             expected="libvirt reports everything that the agent asked about the host's CPU and libvirt's emulators",
             actual="; ".join(f"libvirt's answer lacks {one.name} ({one.why}): {kept_text(one)}" for one in ordered),
             facts=(("parts", ", ".join(one.name for one in ordered)),),

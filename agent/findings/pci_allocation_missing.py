@@ -197,7 +197,7 @@ _BESIDE_NOVA = (
         "nova-compute of this host adds the allocation itself in its next update, if its nova.conf has [pci] "
         "report_in_placement = true"
     ),
-    restart_nova_compute("to make nova-compute update now, restart it"),
+    restart_nova_compute("to make nova-compute add the allocation at once, restart nova-compute"),
 )
 
 RULE = Rule(

@@ -24,10 +24,10 @@ def _find(audit: AuditFacts) -> Findings:
         wanted, missing = amount_text(name, rest.wanted), amount_text(name, rest.wanted - rest.placed)
         yield RULE.finding(
             audit,
-            headline=f"{audit.host}: Stocktake could not allocate {with_unit(name, rest.wanted - rest.placed)} that "
-            "unknown guests or volumes use, so the scheduler may give this amount to a guest",
+            headline=f"{audit.host}: Stocktake could not allocate {with_unit(name, rest.wanted - rest.placed)} in use "
+            "by guests or volumes that nova does not know, so the scheduler may give this amount to another guest",
             resource_class=name,
-            expected=f"Stocktake has allocated all {wanted} that unknown guests and volumes use",
+            expected=f"Stocktake has allocated all {wanted} in use by guests and volumes that nova does not know",
             actual=f"{missing} could not be allocated ({rest.why}), so the scheduler may give this amount to a guest",
             evidence=rest.claims,
             facts=(

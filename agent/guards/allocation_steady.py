@@ -17,7 +17,7 @@ def _refuses(guarded: GuardedFinding) -> str | None:
         return None
     return (
         f"in role companion, {STEADY_AUDITS} audits in a row must find the same allocations of the consumer; "
-        f"{times} did so far"
+        f"number so far: {times}"
     )
 
 

@@ -18,8 +18,8 @@ def _refuses(guarded: GuardedFinding) -> str | None:
         return f"this audit could not check the finding: {', '.join(seen.unknown_because)} was not read"
     if seen.times >= audits:
         return None
-    wanted = f"{audits} audits in a row must report the finding with equal evidence"
-    return f"not confirmed: {wanted}; so far {seen.times} did"
+    wanted = f"{audits} audits in a row must report the finding with unchanged evidence"
+    return f"not confirmed: {wanted}; number so far: {seen.times}"
 
 
 GUARD = Guard(name="confirmed", refuses=_refuses, waits=always)

@@ -111,7 +111,7 @@ def _of_providers(old: JournalledReshape, now: _Now) -> str | None:
     )
     if not others:
         return None
-    return f"consumer {', '.join(others)} now has {name} on a provider from which the undo would remove this class"
+    return f"consumer {', '.join(others)} now has {name} on a provider, and the undo would remove {name} there"
 
 
 def _back(old: JournalledReshape, now: _Now) -> Reshaping:

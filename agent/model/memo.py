@@ -31,14 +31,15 @@ CACHES = MappingProxyType(
         "agent.books.storage_ledger._rows": "the rows about the volume groups in the storage ledger",
         "agent.books.uncovered.uncovered": "amounts in use on the host that Placement does not count, for messages "
         "to the broker",
-        "agent.bus.finding_sums._sums": "the numbers and amounts of the findings, for messages to the broker",
+        "agent.bus.finding_sums._sums": "how many findings there are, and the sums of their amounts, for messages to "
+        "the broker",
         "agent.bus.host_state._guests": "the number of guests, for messages to the broker",
         "agent.bus.host_state._resources": "the inventories with their usage, for messages to the broker",
         "agent.bus.host_state._traits_digest": "a digest of all traits, for messages to the broker",
         "agent.findings.consumer_on_several_providers._spread": "consumers that use a resource class in several trees",
         "agent.model.host.device_match.matched": "which device_spec applies to which PCI device",
         "agent.model.own_consumers.own_consumers": "the uuids of the consumers that the agent itself creates",
-        "agent.model.snapshot._stored": "the facts of all storage sources as one value",
+        "agent.model.snapshot._stored": "the facts of all storage sources, joined into one object",
         "agent.model.snapshot._used_on_root": "the resource classes with allocations on the root provider",
         "agent.nested.pci_offers._conflicts": "the PCI devices whose device_spec entries contradict each other",
         "agent.nested.pci_offers._survey": "the PCI devices, grouped by the provider that offers them",

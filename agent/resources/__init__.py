@@ -25,7 +25,7 @@ BUILTIN: tuple[Resource, ...] = (Vcpu(), Pcpu(), Memory(), Disk(), Pmem())
 OWNED_CLASSES: frozenset[str] = frozenset().union(*(resource.classes for resource in BUILTIN))
 
 if sum(len(resource.classes) for resource in BUILTIN) != len(OWNED_CLASSES):
-    raise AssertionError("two entries of BUILTIN decide the same resource class")
+    raise AssertionError("two modules of BUILTIN compute the same resource class")
 
 
 def owned(resource_class: str) -> bool:

@@ -229,7 +229,8 @@ def where(mark: StoreMark) -> str:
     with_uuid = f" with UUID {mark.uuid}" if mark.uuid else ""
     if identity is None:
         return f"a volume group{with_uuid}" if mark.source == LVM else "a file system that is not in the list of mounts"
-    return f"path {identity.inner} of {identity.device} ({identity.kind}, mounted at {identity.mount_point}{with_uuid})"
+    mounted = f"{identity.kind}, mounted at {identity.mount_point}{with_uuid}"
+    return f"folder {identity.inner} of file system {identity.device} ({mounted})"
 
 
 # Guests' disks --------------------------------------------------------------------------------------------------------

@@ -99,8 +99,8 @@ def _age(since: str, now: str) -> str:
 
 
 def _health(condition: Condition) -> list[str]:
-    where = f" in {condition.reading}" if condition.reading else ""
-    loop = f"has been running for {condition.running_s:.0f} s{where}" if condition.running_s else "waits"
+    where = f" and is reading {condition.reading}" if condition.reading else ""
+    loop = f"the current audit has taken {condition.running_s:.0f} s{where}" if condition.running_s else "waits"
     return [
         f"audit loop: {loop}",
         f"watchdog: {'fed' if condition.is_healthy else 'not fed, systemd will restart the agent'}",

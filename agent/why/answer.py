@@ -73,4 +73,7 @@ def _caveats(request: ResourceRequest, tree: OfferedTree) -> Iterator[str]:
     if refused:
         yield f"if Placement uses MySQL or MariaDB, which round the ratio, the request does not fit: {refused[0].words}"
     if is_kept_for_one_tree(tuple(s for group in request.groups for s in slots_of(group, tree)), tree):
-        yield "only sharing providers serve the unnumbered group, so Placement 16.0.0 may offer only one host's tree"
+        yield (
+            "Placement 16.0.0 may leave out this tree: if only sharing providers serve the unnumbered group, Placement "
+            "takes the trees of all fitting hosts for duplicates and may offer only one host's tree"
+        )

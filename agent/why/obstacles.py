@@ -108,7 +108,7 @@ def _one_provider(group: RequestGroup, refused: list[list[Refusal]], nearest: li
             offered,
             words=f"each demand of group {group.suffix} is met by some provider, but no single provider meets all; "
             f"{offered.provider.name} is nearest",
-            change=f"ask in a separate group for what {offered.provider.name} lacks",
+            change=f"move the demands that {offered.provider.name} does not meet into another group",
         )
     ]
 
@@ -151,7 +151,9 @@ def _obstacles_of(refusal: Refusal, group: RequestGroup, tree: OfferedTree) -> I
 def trait_missing(constraint: Constraint, suffix: str, offered: OfferedProvider, choice: frozenset[str]) -> Obstacle:
     """Return the obstacle for a provider that has no trait of the set. One trait of the set would be enough."""
     name, traits = offered.provider.name, " or ".join(sorted(choice))
-    condition = _if_standard(choice, " if the provider has that capability; otherwise ask without the trait")
+    condition = _if_standard(
+        choice, " if the provider has the trait's capability; otherwise leave the trait out of the request"
+    )
     return _about(
         constraint,
         suffix,
@@ -180,7 +182,7 @@ def trait_of_none(
 def _trait_present(constraint: Constraint, suffix: str, offered: OfferedProvider, trait: str) -> Obstacle:
     name = offered.provider.name
     otherwise = _if_standard(
-        (trait,), " if the provider lacks that capability; otherwise ask without forbidding the trait"
+        (trait,), " if the provider lacks the trait's capability; otherwise do not forbid the trait in the request"
     )
     return _about(
         constraint,
@@ -257,7 +259,8 @@ def _about(
 def _no_class(refusal: Refusal, group: RequestGroup, tree: OfferedTree) -> Obstacle:
     wanted = requested(refusal.resource_class, refusal.amount)
     lacking = f"{refusal.offered.provider.name} has none"
-    none_has = f"neither the tree of {tree.root.provider.name} nor a provider that shares with this tree has any"
+    root = tree.root.provider.name
+    none_has = f"neither the tree of {root} nor a provider that shares with this tree offers {refusal.resource_class}"
     return Obstacle(
         constraint=Constraint.RESOURCE_CLASS,
         words=f"{wanted}, {lacking if group.suffix else none_has}",

@@ -58,7 +58,7 @@ def nothing_because(refusals: Sequence[HealRefusal], min_age_s: float) -> str:
     """Return one sentence: why the plan changes nothing and, if this is known, in how many seconds to try again."""
     waiting = [refusal for refusal in refusals if refusal.waits]
     if not waiting:
-        return "there is nothing to change any more" if not refusals else "heal refuses to repair any of these findings"
+        return "there is nothing to change any more" if not refusals else "heal repairs none of these findings"
     count = len(waiting)
     subject = {1: "the finding", 2: "both findings"}.get(count, f"all {count} findings")
     if len(refusals) > count:

@@ -54,8 +54,8 @@ class Demo(DocumentCommand):
             nargs="?",
             const=_FAULTS,
             metavar="N",
-            help="build another cloud with N faults on its first host (1 to 10; 5 without a number) and keep it: "
-            "find and repair the faults with what stocktake prints",
+            help="for practice, build and keep a cloud with N faults (1 to 10, default 5) on its first host; you then "
+            "find and repair the faults with stocktake",
         ),
         argument(
             "--seed",
@@ -84,7 +84,7 @@ class Demo(DocumentCommand):
         from agent.demo.interruptions import Interrupted
 
         if parsed_args.html == "-":
-            raise UsageError("--html writes several files: name a file")
+            raise UsageError("--html cannot write to stdout (-), because there are several pages: give a file name")
         if parsed_args.seed is not None and parsed_args.practice is None:
             raise UsageError("--seed needs --practice")
         if parsed_args.list or parsed_args.end is not None:
@@ -114,7 +114,7 @@ class Demo(DocumentCommand):
         for cloud in found:
             self.app.stdout.write(f"{cloud.folder}: {', '.join(cloud.hosts)}; remove it: {_ending(cloud.folder)}\n")
         if not found:
-            self.app.stdout.write("no demo cloud is kept\n")
+            self.app.stdout.write("there is no demo cloud\n")
         return 0
 
     def _end(self, folder: str) -> int:
@@ -126,7 +126,7 @@ class Demo(DocumentCommand):
 
         named = kept_in(Path(folder)) if folder else None
         if folder and named is None:
-            raise UsageError(f"no demo cloud is kept in {folder}: `stocktake demo --list` lists the kept clouds")
+            raise UsageError(f"there is no demo cloud in {folder}: `stocktake demo --list` lists the kept clouds")
         found = (named,) if named else tuple(kept_clouds())
         if len(found) > 1:
             self._list()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Ledger(ReportingCommand, ListCommand):
-    """Print each consumer's amounts: promised by the cloud, held by the host, recorded in Placement."""
+    """Print each consumer's amounts according to nova (promised), the host (held) and Placement (recorded)."""
 
     COLUMNS = (
         "consumer_uuid",
@@ -63,8 +63,8 @@ class Ledger(ReportingCommand, ListCommand):
         argument(
             "--storage",
             action="store_true",
-            help="list, instead of resource classes, who owns each byte of the volume groups and other disk stores;"
-            " together with --consumer, list only the bytes of that consumer",
+            help="list who owns each byte of the volume groups and other disk stores, and leave out the resource "
+            "classes; together with --consumer, list only the bytes of that consumer",
         ),
         LAST,
     )

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 LAST = argument(
     "--last",
     action="store_true",
-    help="answer from the report of the daemon's last audit, without asking any source; exit code 2 if that report is"
-    " older than three intervals",
+    help="answer from the report of the daemon's last audit, without a new audit; exit code 2 if that report is"
+    " older than three audit intervals",
 )
 
 

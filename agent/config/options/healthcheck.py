@@ -30,8 +30,8 @@ OPTS = [
         default=300,
         min=0,
         help="Seconds after which a health check without a new result expires: its state is then warn. If three "
-        "audit intervals are longer, a check expires after three audit intervals. 0: checks do not expire. A new value "
-        "needs a restart.",
+        "audit intervals are longer than this value, a check expires after three audit intervals. 0: checks do not "
+        "expire. A new value needs a restart.",
     ),
     cfg.IntOpt(
         "cache_control",

@@ -77,12 +77,12 @@ CATALOG: dict[str, Metric] = {
         GAUGE, "Sum of the amounts: promised by nova, held on the host, or recorded in Placement.", (*_CLASS, "book")
     ),
     "resource_leaked": Metric(GAUGE, "Leaked amount: counted by Placement and not used on this host.", _CLASS),
-    "resource_missing": Metric(GAUGE, "Amount that nova promised to instances and Placement does not count.", _CLASS),
+    "resource_missing": Metric(GAUGE, "Amount that instances have in nova's database, but not in Placement.", _CLASS),
     "resource_unmanaged": Metric(
-        GAUGE, "Amount that guests and volumes unknown to the cloud use on the host.", (*_CLASS, "cause")
+        GAUGE, "Amount in use by guests and volumes that nova does not know.", (*_CLASS, "cause")
     ),
     "store_size_bytes": Metric(GAUGE, "Size of the store (file system, volume group or Ceph pool).", ("store",)),
-    "store_unaccounted_bytes": Metric(GAUGE, "Bytes of the store without a known owner.", ("store",)),
+    "store_unaccounted_bytes": Metric(GAUGE, "Bytes in the store that belong to no known owner.", ("store",)),
     "store_owner_bytes": Metric(GAUGE, "Bytes of the store by the kind of their owner.", ("store", "owner_kind")),
     "thin_pool_data_used_ratio": Metric(GAUGE, "Used part of the pool's space for data, 0 to 1.", ("pool",)),
     "thin_pool_metadata_used_ratio": Metric(GAUGE, "Used part of the pool's space for metadata, 0 to 1.", ("pool",)),
@@ -97,7 +97,9 @@ CATALOG: dict[str, Metric] = {
     "huge_pages_free": Metric(GAUGE, "Free huge pages, without reserved pages.", ("cell", "page_size_bytes")),
     "heal_enabled": Metric(GAUGE, "1 if the daemon repairs findings by itself, else 0."),
     "heal_waiting": Metric(GAUGE, "Findings that the daemon may not repair yet, because a guard rail makes it wait."),
-    "heal_changes": Metric(COUNTER, "Changes in the journal since the start of the process.", ("code", "result")),
+    "heal_changes": Metric(
+        COUNTER, "Changes that heal, undo and adopt tried since the daemon's start.", ("code", "result")
+    ),
     "journal_open_entries": Metric(GAUGE, "Journal entries without an outcome."),
     "bus_up": Metric(GAUGE, "1 if the message bus accepted the last message, else 0."),
     "bus_notices_waiting": Metric(GAUGE, "Notifications that wait for the message bus."),

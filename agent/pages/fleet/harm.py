@@ -16,8 +16,8 @@ from agent.pages.sizes import FIRST_CLASSES
 
 #: A text that describes the order of ``by_harm``, for the captions of the page.
 IN_WORDS = (
-    "first hosts with resources that are sold twice, then hosts with errors or wasted resources (largest amounts "
-    "first), then hosts whose state is not known, then hosts with warnings"
+    "1. hosts with amounts sold twice (in use, but free in Placement), 2. hosts with errors or wasted amounts (largest "
+    "amounts first), 3. hosts in an unknown state, 4. hosts with warnings"
 )
 #: The conditions of hosts whose state is unknown or only partly known.
 NOT_KNOWN = frozenset({Condition.NEVER, Condition.SILENT, Condition.UNREADABLE, Condition.PARTIAL})

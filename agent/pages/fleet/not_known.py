@@ -76,7 +76,7 @@ def _hosts_without(facts: FleetFacts) -> Iterator[str]:
     """Yield a sentence for each kind of amount that is not known for some hosts, with the names of these hosts."""
     for what, lacks in (
         ("Wasted amounts", _lacks_leaked),
-        ("Amounts sold twice (promised or used, but free in Placement)", lacks_sold_twice),
+        ("Amounts that are in use but free in Placement (sold twice)", lacks_sold_twice),
         ("Capacity and free amounts", lacks_amounts),
     ):
         names = [row.host for row in facts.view.rows if lacks(row)]

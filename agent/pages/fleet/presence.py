@@ -81,7 +81,7 @@ def agents(facts: FleetFacts) -> Section:
     """Return the section that counts the agents of each version and role."""
     found = Counter((row.seen.agent_version, row.seen.role) for row in facts.view.rows if row.seen)
     silent = sum(row.seen is None for row in facts.view.rows)
-    rest = f"Unknown for {hosts(silent)}, from which no message or report has come." if silent else ""
+    rest = f"Version and role are unknown for {hosts(silent)}: no message or report has come." if silent else ""
     if not found:
         return Section(id="agents", heading="Agents", blocks=(Paragraph(text=rest or "There are no agents."),))
     pairs = sorted(found, key=lambda pair: (-found[pair], pair))

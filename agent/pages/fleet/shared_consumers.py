@@ -113,9 +113,9 @@ def _blocks(facts: FleetFacts) -> tuple[Block, ...]:
         return (Paragraph(text="No report names a consumer with allocations on several hosts."),)
     left_out = sum(details.spread_left_out for details in facts.details.values())
     in_sums = (
-        "This page's wasted amounts include only those surplus allocations that are marked (in wasted)."
+        'This page counts a surplus allocation as wasted only if the table says "(in wasted)" after the allocation.'
         if any(each.wasted_by for each in found)
-        else "This page's wasted amounts do not include the surplus allocations."
+        else "Surplus allocations (on hosts where the consumer does not live) are not in this page's wasted amounts."
     )
     said = (
         "Each host on which such a consumer has allocations reports the consumer as an error. The allocations on the "
@@ -133,10 +133,10 @@ def _only_counted(facts: FleetFacts) -> str:
     if not affected:
         return "No host reports a consumer with allocations on several hosts."
     return (
-        f"{total} on {hosts(len(affected))}: {some(affected, 20)}. Each host on which such a consumer has allocations "
-        "reports a finding, but a repair on one of these hosts is enough: run stocktake explain to see on which. "
-        "Messages from the hosts do not name the consumers. For a page with their names, use report files: stocktake "
-        "report --html FILE --fleet DIR."
+        f"{total} on {hosts(len(affected))}: {some(affected, 20)}. If a consumer has allocations on several hosts, "
+        "each of these hosts reports the consumer. A repair on one host is enough: stocktake explain names this host. "
+        "The agents' messages do not name the consumers. To see the names, make this page from report files: "
+        "stocktake report --html FILE --fleet DIR."
     )
 
 

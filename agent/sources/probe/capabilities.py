@@ -34,6 +34,9 @@ class ProbeDomainAsker:
         except BadMessage as error:
             raise SourceUnavailable(LIBVIRT, f"stocktake-probe ({self.path}) gave no usable answer: {error}") from error
         if len(answers) < len(questions) and not any(answer.code in ENDS_ALL for answer in answers):
-            why = "gave no answer about some machine types: if the configuration has changed, restart the agent"
+            why = (
+                "gave no answer about some machine types. If the configuration has changed, restart the "
+                "agent: only the probe reads a new configuration at once"
+            )
             raise SourceUnavailable(LIBVIRT, f"stocktake-probe ({self.path}) {why}")
         return answers

@@ -280,7 +280,7 @@ def test_the_why_command_with_flavor_of_exits_127_if_no_database_is_configured(t
     own = small_host(tmp_path, rest)
     own.agent.configure({"state": {"source": "none"}})
     ended = own.run("why", "--flavor-of", own.evacuated)
-    assert (ended.code, "source = none has no flavors" in ended.stderr) == (127, True)
+    assert (ended.code, "source = none the agent reads no flavors" in ended.stderr) == (127, True)
 
 
 def test_the_why_command_exits_2_with_a_partial_answer_if_the_database_is_down(tmp_path, rest):

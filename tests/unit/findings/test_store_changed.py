@@ -35,7 +35,10 @@ def test_the_finding_names_the_old_and_new_image_store_and_the_adopt_command():
     assert (found.severity, found.provider_uuid, found.resource_class) == (Severity.ERROR, ROOT_UUID, "DISK_GB")
     assert found.subject == INSTANCES
     assert "300 GiB" in found.expected
-    assert "path / of /dev/vdb (xfs, mounted at /var/lib/nova/instances with UUID store-uuid)" in found.expected
+    assert (
+        "folder / of file system /dev/vdb (xfs, mounted at /var/lib/nova/instances with UUID store-uuid)"
+        in found.expected
+    )
     assert "not the same store as before: its UUID is root-uuid, but was store-uuid" in found.actual
     assert "251 GiB" in found.actual
     assert "stocktake adopt --store" in found.remedy

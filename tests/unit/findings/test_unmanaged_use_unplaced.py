@@ -45,7 +45,7 @@ def world(*others, libvirt=None, lvm=None, provider=NOVA, **changes):
 def test_the_finding_gives_the_amount_that_could_not_be_allocated_and_why():
     (found,) = findings(world(), CODE, BESIDE)
     assert (found.provider_uuid, found.resource_class, found.consumer_uuid) == (ROOT_UUID, "VCPU", None)
-    assert found.expected == "Stocktake has allocated all 6 VCPU that unknown guests and volumes use"
+    assert found.expected == "Stocktake has allocated all 6 VCPU in use by guests and volumes that nova does not know"
     assert found.actual.startswith("2 VCPU could not be allocated")
     assert "max_unit 4" in found.actual
     assert dict(found.facts) == {"wanted": 6, "placed": 4, "missing": 2, "allocation_ratio": 4.0}

@@ -52,7 +52,7 @@ def test_the_health_section_of_the_sigusr2_report_shows_what_a_long_audit_reads(
         waiting=(), report=None, running_s=151.2, reading="placement", is_healthy=False, misses=2, bus_failures=7
     )
     assert told(condition)["Health"].splitlines() == [
-        "audit loop: has been running for 151 s in placement",
+        "audit loop: the current audit has taken 151 s and is reading placement",
         "watchdog: not fed, systemd will restart the agent",
         "reads of libvirt that timed out in a row: 2",
         "messages in a row that the broker did not accept: 7",

@@ -60,11 +60,7 @@ def conclusion(each: ClassBooks) -> str:
         books,
         *((_free(each, free),) if free is not None else ()),
         *((f"{beside_its_class(name, wrong)} wrong",) if wrong else ()),
-        *(
-            (f"{beside_its_class(name, lacking)} promised by the cloud but not recorded in Placement",)
-            if lacking
-            else ()
-        ),
+        *((f"{beside_its_class(name, lacking)} promised by nova but not recorded in Placement",) if lacking else ()),
     )
     return f"{name}: {'; '.join(facts)}."
 
@@ -146,9 +142,7 @@ def _row(book: Book, resource_class: str, top: float, per_unit: float) -> Iterat
     if book.lacking:
         width = max(4.0, book.lacking * per_unit - 2)
         box = Box(end + 1, top + 1, width, HEIGHT - 2)
-        yield _lacking(
-            box, f"promised by the cloud, not recorded in Placement: {with_class(resource_class, book.lacking)}"
-        )
+        yield _lacking(box, f"promised by nova, not recorded in Placement: {with_class(resource_class, book.lacking)}")
         end = box.left + box.width
     left = min(end, _RIGHT) + 8
     yield label(fitted(with_class(resource_class, book.total), WIDTH - left), left, top + BASE)

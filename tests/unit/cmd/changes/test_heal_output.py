@@ -86,7 +86,7 @@ def test_a_heal_plan_shows_the_consumer_and_state_and_age_of_each_finding() -> N
     ("refusals", "words"),
     [
         ([], "there is nothing to change any more"),
-        ([refusal()], "heal refuses to repair any of these findings"),
+        ([refusal()], "heal repairs none of these findings"),
         ([young(115.2)], "the finding is younger than [heal] min_age (300 s); try again in 116 s"),
         ([young(10), young(115.2)], "both findings are younger than [heal] min_age (300 s); try again in 116 s"),
         ([young(1)] * 3, "all 3 findings are younger than [heal] min_age (300 s); try again in 1 s"),
