@@ -35,10 +35,9 @@ _COMMANDS = "commands to run on this host"
 _ABSENT = (Condition.NEVER, Condition.SILENT, Condition.CRASHED, Condition.UNREADABLE)
 _WHERE = 'only on the hosts in the column "repair" of the table "Consumers on several hosts"'
 _CAPTION = (
-    "What to do first, errors at the top. A row is about a kind of finding, or about hosts without current numbers. "
-    "Run the row's commands on the named host, then on the other hosts with this finding. These commands change "
-    "nothing: heal only prints a plan and its DIGEST. To carry out the plan, run the same heal command again with "
-    "--plan DIGEST --yes."
+    "What to do first. A row is about one kind of finding (errors first), or about hosts without current numbers. Run "
+    "the commands on the named host, then on the other hosts with this finding. No command changes anything: heal "
+    "prints a plan and its DIGEST. To carry out the plan, run the same heal command again with --plan DIGEST --yes."
 )
 
 
