@@ -21,9 +21,8 @@ from agent.model.report import AuditReport
 
 # The demo prints this text. On most real hosts nova-compute runs, and the agent has role companion; in the demo not.
 _NO_NOVA_COMPUTE = (
-    "nova-compute: none runs here, so both agents have role owner: they write the inventories that the demo shows. "
-    "Beside a running nova-compute the role is companion, in which nova-compute writes the inventory; a stand-in for "
-    "nova-compute in this demo would only show invented figures."
+    "nova-compute: the demo runs none, so both agents have role owner and write the inventories themselves. "
+    "Beside a running nova-compute the role is companion, and nova-compute writes the inventory."
 )
 
 

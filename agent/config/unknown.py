@@ -18,7 +18,7 @@ from agent.text.nearest import nearest
 INSTEAD = {
     ("DEFAULT", "state_path"): "set [agent] state_dir instead; the agent reads nova's state_path from nova.conf",
     ("DEFAULT", "lock_path"): "set [agent] state_dir, the lock file's folder",
-    ("database", "connection"): "set [state] connection to the URL of the cell database",
+    ("database", "connection"): "put the URL of the cell database into [state] connection instead",
 }
 
 

@@ -66,7 +66,9 @@ class _Gathering:
     def reasons(self) -> list[str]:
         shown: list[str] = []
         for kind, known in self.by_kind.items():
-            shown.extend(known if len(known) <= REASONS_PER_KIND else (f"{kind}: over {REASONS_PER_KIND} requests",))
+            shown.extend(
+                known if len(known) <= REASONS_PER_KIND else (f"{kind}: more than {REASONS_PER_KIND} audit requests",)
+            )
         return shown
 
 

@@ -22,11 +22,11 @@ def _find(audit: AuditFacts) -> Findings:
         offline, absent = render_cpu_list(missing.offline), render_cpu_list(missing.absent)
         yield RULE.finding(
             audit,
-            headline=f"{audit.host}: {missing.option} has {what_is_missing(missing, host)}; VCPU and PCPU stay "
+            headline=f"{audit.host}: {missing.option} lists {what_is_missing(missing, host)}; VCPU and PCPU stay "
             "unchanged",
             subject=missing.option,
             expected=f"all CPUs of {missing.option} are online",
-            actual=f"the option has {what_is_missing(missing, host)}; the agent leaves VCPU and PCPU as they are",
+            actual=f"{missing.option} lists {what_is_missing(missing, host)}; the agent leaves VCPU and PCPU unchanged",
             facts=(("option", missing.option), ("offline", offline), ("absent", absent)),
             remedies=_remedies(missing, offline, absent),
         )

@@ -15,7 +15,7 @@ def _find(audit: AuditFacts) -> Findings:
         instance = rows[0].instance
         yield RULE.finding(
             audit,
-            headline=f"{who(rows)}: the cloud has the instance on {audit.host}, but libvirt has no guest of it",
+            headline=f"{who(rows)}: the cloud has the instance on {audit.host}, but libvirt has no such guest",
             consumer_uuid=consumer,
             expected=f"a guest for {named(rows)}; nova's database gives the instance {promised_text(rows)}",
             actual="libvirt has no domain with the instance's uuid",

@@ -77,7 +77,7 @@ def _spent(audit: AuditFacts, provider: Provider, spent: Inventory, address: str
         "stays",
         provider_uuid=provider.uuid,
         resource_class=spent.resource_class,
-        expected=f"[pci] device_spec offers {address} as long as the device's provider records that it was used",
+        expected=f"this host offers device {address} as long as Placement has a provider of the device",
         actual=f"{spent.reserved} {spent.resource_class} of {provider.name} is reserved, which marks a one-time-use "
         f"device as used; {why}; the provider stays, because a new provider would offer the device as unused",
         facts=(("address", address), ("amount", spent.reserved)),
@@ -103,7 +103,10 @@ def _of_spent(provider: str) -> tuple[Remedy, ...]:
     delete = openstack("resource", "provider", "delete", provider)
     return (
         wait("if the device or its entry of [pci] device_spec comes back, do nothing"),
-        by_hand("if the device is gone for good, or if another guest may use it, delete its provider", delete),
+        by_hand(
+            "if the device is gone for good, or if you allow another guest to use it, delete the device's provider",
+            delete,
+        ),
     )
 
 

@@ -17,7 +17,7 @@ def _find(audit: AuditFacts) -> Findings:
         return
     yield RULE.finding(
         audit,
-        headline=f"{audit.host}: the agent does not write its provider: {audit.rival.why}",
+        headline=f"{audit.host}: the agent does not change this host's root provider: {audit.rival.why}",
         expected="only this agent writes the root provider",
         actual=audit.rival.why,
         facts=((OVERWROTE, audit.rival.overwrote),),

@@ -54,7 +54,7 @@ def _remedies(now: StoreMark) -> tuple[Remedy, ...]:
     is_group = now.source == LVM
     shown = line("vgs", "-o", "+vg_uuid", now.name) if is_group else line("findmnt", "--target", now.name)
     return (
-        inspect("see which volume group this is" if is_group else "see what is mounted there", shown),
+        inspect("see the UUID of the volume group" if is_group else "see which file system has this path", shown),
         inspect("see which mounts and services have failed", line("systemctl", "--failed")),
         inspect("if the store was replaced on purpose, see what adopt would do", line("stocktake", "adopt", "--store")),
     )

@@ -28,9 +28,9 @@ def _find(audit: AuditFacts) -> Findings:
             "allocation of this amount",
             provider_uuid=usage.provider_uuid,
             resource_class=name,
-            expected=f"Placement's list of allocations contains all {amount_text(name, used)} of the usage",
-            actual=f"the list contains {amount_text(name, used - usage.amount)}; "
-            f"{amount_text(name, usage.amount)} belongs to no consumer that Placement lists",
+            expected=f"the allocations that Placement lists add up to Placement's usage: {amount_text(name, used)}",
+            actual=f"the listed allocations add up to {amount_text(name, used - usage.amount)}; "
+            f"no listed consumer has the other {amount_text(name, usage.amount)}",
             evidence=claims_of(rows),
             facts=(("used", used), ("listed", used - usage.amount), ("unlisted", usage.amount)),
             rests_on_recorded=True,
@@ -46,8 +46,8 @@ def _remedies(provider: str) -> tuple[Remedy, ...]:
 
 
 _CREATE = (
-    "on a host with placement.conf, let Placement create the missing consumer records: Placement then lists the "
-    "allocations, and findings name the consumers"
+    "on a host with placement.conf, create the missing consumer records; Placement then lists the allocations with "
+    "their consumers"
 )
 
 RULE = Rule(code="usage-unlisted", severity=Severity.WARNING, find=_find, rests_on=frozenset({PLACEMENT}))

@@ -34,7 +34,8 @@ def hosts_from_text(text: str) -> tuple[ExpectedHost, ...]:
             continue
         if len(words) > MOST_WORDS or any(len(word) > MOST_NAME for word in words):
             raise SourceInconsistent(
-                "expected", f"line {number} is not a host name, optionally with a group name: {line!r:.80}"
+                "expected",
+                f"line {number} must be HOST or HOST GROUP, each name at most {MOST_NAME} characters: {line!r:.80}",
             )
         host, group = printable(words[0]), printable(" ".join(words[1:]))
         if host in found:

@@ -23,7 +23,8 @@ def store_adoption(snapshot: Snapshot, settings: Settings, path: str) -> AdoptPl
         return AdoptPlan(refusals=(AdoptRefusal(guard="store", why=_unknown(settings), unread=unread),))
     doubt = store_doubt(snapshot, settings)
     if doubt is None:
-        return AdoptPlan(notes=(f"nothing to adopt: the agent already trusts {name_of(now)}, which DISK_GB counts",))
+        known = f"the agent already accepts {name_of(now)} as the store of the guests' disks (DISK_GB)"
+        return AdoptPlan(notes=(f"nothing to adopt: {known}",))
     step = StoreStep(path=path, before=snapshot.store, after=now)
     return AdoptPlan(steps=(step,), notes=tuple(_notes(doubt, snapshot, settings)))
 
@@ -31,7 +32,8 @@ def store_adoption(snapshot: Snapshot, settings: Settings, path: str) -> AdoptPl
 def _unknown(settings: Settings) -> str:
     if settings.images_type == "rbd":
         return "DISK_GB counts a Ceph cluster, but adopt --store supports only a file system or a volume group"
-    return f"the store that DISK_GB counts is unknown: {counted_source(settings)} was not read or does not report it"
+    source = counted_source(settings)
+    return f"the store of the guests' disks (DISK_GB) is unknown: {source} was not read, or does not report the store"
 
 
 def _notes(doubt: StoreDoubt, snapshot: Snapshot, settings: Settings) -> Iterable[str]:

@@ -16,7 +16,7 @@ from agent.render.documents import Document, report_from_json, report_parts
 FILE = "report.json"
 # Only root and the folder's group may read the file: it has the names that tenants gave their instances.
 MODE = 0o640
-_LOOK_NOW = "without a daemon, run `stocktake audit`"
+_LOOK_NOW = "to audit without a daemon, run `stocktake audit`"
 
 
 def report_path(run_dir: str) -> str:

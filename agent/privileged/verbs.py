@@ -52,7 +52,7 @@ def answer(verb: Verb, scope: Scope, runner: Runner, deadline: Deadline) -> Answ
 
 
 def _groups(scope: Scope, runner: Runner, deadline: Deadline) -> Completed:
-    _require(scope.groups, "no volume group")
+    _require(scope.groups, "volume group")
     return runner.run(GROUPS_COMMAND, deadline.left_s())
 
 
@@ -72,18 +72,18 @@ def _volumes(scope: Scope, runner: Runner, deadline: Deadline) -> Completed:
 
 
 def _ceph(scope: Scope, runner: Runner, deadline: Deadline) -> Completed:
-    _require(scope.ceph, "no Ceph pool")
+    _require(scope.ceph, "Ceph pool")
     assert scope.ceph is not None
     return runner.run(df_command(scope.ceph), deadline.left_s())
 
 
 def _ndctl(scope: Scope, runner: Runner, deadline: Deadline) -> Completed:
-    _require(scope.has_pmem, "no persistent memory")
+    _require(scope.has_pmem, "persistent memory")
     return runner.run(NDCTL_COMMAND, deadline.left_s())
 
 
 def _file_systems(scope: Scope) -> Answer:
-    _require(scope.file_systems, "no file system for the guests' disks")
+    _require(scope.file_systems, "file system for the guests' disks")
     # This import and those below are inside functions, because they import libvirt. Each request runs in a new process,
     # and a request about LVM needs no libvirt.
     from agent.privileged.host_reads import file_systems
@@ -114,7 +114,7 @@ def _host_scope(scope: Scope) -> HostScope:
 
 def _require(configured: Any, what: str) -> None:  # noqa: ANN401 - only its truth counts
     if not configured:
-        raise Untrusted(f"the probe's configuration names {what}")
+        raise Untrusted(f"the probe's configuration names no {what}")
 
 
 _RUN: Mapping[Verb, Callable[[Scope, Runner, Deadline], Completed]] = {

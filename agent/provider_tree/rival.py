@@ -79,9 +79,9 @@ def _nova_compute(root: Provider, state: NovaState | None, settings: Settings, s
     if state is None:
         return Rival(
             why=f"the provider carries {RIVAL}, and it is unknown whether nova-compute of this host is alive: "
-            "the state source did not answer, or its answer is old",
-            remedy="the finding source-unavailable or source-stale says why the state source cannot be read; the next "
-            "audit reads it again",
+            "nova's database could not be read, or the answer is old",
+            remedy="the next audit reads nova's database again; see the reason in the finding source-unavailable or "
+            "source-stale",
             kind=RemedyKind.WAIT,
         )
     is_silent = silent_for_s >= ENOUGH * settings.service_down_time_s

@@ -130,7 +130,8 @@ def _exactly(book: Book) -> str:
     exact: Exact | None = book.exact
     if exact is None:
         return ""
-    known = "the exact size is" if exact.amount == book.amount else f"{exact.amount} GiB have an exact size, together"
+    some = f"the exact size of some consumers is known: their {exact.amount} GiB are exactly"
+    known = "the exact size is" if exact.amount == book.amount else some
     size = f"{exact.size_bytes / _GIB:.3f} GiB ({exact.size_bytes} bytes)"
     return f"{book.name}: {known} {size}; each consumer's amount is rounded up to whole GiB"
 
@@ -290,7 +291,7 @@ def _books_of(explanation: ConsumerExplanation) -> Grid:
     rows = (_consumer_row(explanation, row) for row in explanation.scope.ledger)
     leave_out = tuple(name for name in _LEAVE_OUT if any(column.name == name for column in columns))
     cells = tuple(row[: len(columns)] for row in rows)
-    return Grid(columns=columns, rows=cells, leave_out=leave_out, hint="-f json shows them")
+    return Grid(columns=columns, rows=cells, leave_out=leave_out, hint="-f json shows these columns")
 
 
 def _consumer_row(explanation: ConsumerExplanation, row: LedgerRow) -> tuple[str, ...]:
@@ -327,6 +328,6 @@ def _nowhere(unread_books: Unread) -> str:
     If one of them could not be read completely, the line names its unreadable sources.
     """
     if not unread_books:
-        return "this consumer uses nothing of this host, according to nova's database, the host and Placement"
-    incomplete_books = ", ".join(f"{book} book: {_not_read(sources)}" for book, sources in unread_books.items())
+        return "this consumer was not found in nova's database, on this host or in Placement"
+    incomplete_books = ", ".join(f"{book} amounts: {_not_read(sources)}" for book, sources in unread_books.items())
     return f"the sources that were read do not contain this consumer; {incomplete_books}"

@@ -150,7 +150,8 @@ def _group_block(
         if not in_one:
             yield from (_what_to_do(remedy)[-1] for remedy in _remedies(finding)[:1] if remedy["command"])
     if in_one:
-        yield _below("one run of heal changes few consumers ([heal] max_percent, max_consumers): repeat this command.")
+        limit = "each run of heal changes a limited number of consumers ([heal] max_percent, max_consumers)"
+        yield _below(f"{limit}, so repeat this command:")
         yield copyable("fix", f"stocktake heal --code {first['code']}")
     yield _below("one of these findings, with all its commands:")
     yield copyable("docs", f"stocktake explain {short_id(first)}")

@@ -71,7 +71,7 @@ def ledger_foot(report: AuditReport, rows: Sequence[LedgerRow]) -> Iterator[Line
         yield line(f"{_rows(left.total())} left out: {counts}", hang=2)
     if not classes:
         far = ", as far as the sources could be read" if unread(report) else ""
-        yield line(f"no consumer has an amount in nova's database, on this host or in Placement{far}", hang=2)
+        yield line(f"no consumer was found in nova's database, on this host or in Placement{far}", hang=2)
 
 
 def _rows(count: int) -> str:

@@ -26,7 +26,8 @@ def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAct
     )
     why = (
         f"instance {instance.uuid} ({instance.name}) belongs to project {instance.project_id} and user "
-        f"{instance.user_id}, not to project {record.project_id} and user {record.user_id}; the allocated amounts stay"
+        f"{instance.user_id}, but Placement has project {record.project_id} and user {record.user_id}; the allocated "
+        "amounts stay"
     )
     return healing(seen, record, write, why)
 

@@ -59,7 +59,9 @@ def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAct
         return Declined(why=full)
     after = held | {w.place: w.amount for w in wrong}
     taken = ", ".join(f"{with_class(w.offered.resource_class, w.amount)} on {w.provider.name}" for w in wrong)
-    why = f"guest {guest.uuid} ({guest.name}) uses {taken}, so these amounts are allocated; its other allocations stay"
+    why = (
+        f"guest {guest.uuid} ({guest.name}) uses {taken}: heal allocates these amounts and changes no other allocation"
+    )
     return healing(seen, record, rewritten(record, allocations_of(record, after)), why)
 
 

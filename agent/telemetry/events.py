@@ -144,7 +144,9 @@ INTERVAL_FAILED: Final = Event("periodic audit not requested, this is a bug", WA
 AGENT_LOCK_UNUSABLE: Final = Event(
     "agent lock not usable, nothing stops a second agent on this host", WARNING, Logger.AGENT
 )
-MONITORING_LOST: Final = Event("monitoring address not usable, tried again each minute", WARNING, Logger.AGENT)
+MONITORING_LOST: Final = Event(
+    "cannot listen on the monitoring address, tried again each minute", WARNING, Logger.AGENT
+)
 METRICS_UNWRITTEN: Final = Event("metrics file not written, tried again by the next audit", WARNING, Logger.AGENT)
 STATE_DUMP: Final = Event("state dump", INFO, Logger.AGENT)
 REPORT_BY_HAND: Final = Event("report written by hand", INFO, Logger.AGENT)
@@ -152,12 +154,14 @@ REPORT_UNPUBLISHED: Final = Event("report not written", WARNING, Logger.AGENT)
 HISTORY_UNREADABLE: Final = Event(
     "findings' history partly unreadable, the unreadable rows are left out", WARNING, Logger.AGENT
 )
-HISTORY_SET_ASIDE: Final = Event("findings' history set aside", WARNING, Logger.AGENT)
+HISTORY_SET_ASIDE: Final = Event("unreadable findings' history kept under another name", WARNING, Logger.AGENT)
 HISTORY_UNSAVED: Final = Event("findings' history not written, tried again by the next audit", WARNING, Logger.AGENT)
 STORE_UNREADABLE: Final = Event(
-    "memory of the store not readable, the agent continues without it", WARNING, Logger.AGENT
+    "record of the disk store not readable, the agent continues without this record", WARNING, Logger.AGENT
 )
-STORE_UNSAVED: Final = Event("memory of the store not written, tried again by the next audit", WARNING, Logger.AGENT)
+STORE_UNSAVED: Final = Event(
+    "record of the disk store not written, tried again by the next audit", WARNING, Logger.AGENT
+)
 STATE_DIR_UNUSABLE: Final = Event(
     "state directory not usable for the moment, the agent runs on and remembers nothing", WARNING, Logger.AGENT
 )

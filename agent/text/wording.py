@@ -35,12 +35,12 @@ MEANINGS = {
     Verdict.RESERVED: "the configuration reserves this amount for the host",
     Verdict.ALLOCATION_DIFFERS: "Placement records a different amount than nova's database has for the instance",
     Verdict.ALLOCATION_MISSING: "nova's database has this amount for an instance, but Placement has no allocation",
-    Verdict.GUEST_MISSING: "nova's database has this amount for an instance, but libvirt has no guest of it",
+    Verdict.GUEST_MISSING: "nova's database has this amount for an instance, but libvirt has no guest of this instance",
     Verdict.GUEST_UNKNOWN: "libvirt has the guest, and the cloud does not expect it on this host",
     Verdict.ALLOCATION_LEAKED: "the instance is deleted, and Placement still counts this amount",
     Verdict.ALLOCATION_STALE_MOVE: "the instance is not on this host: it moved away, or its move to "
     "this host failed. Placement still counts this amount here",
-    Verdict.CONSUMER_UNKNOWN: "Placement counts a consumer that the cloud does not know",
+    Verdict.CONSUMER_UNKNOWN: "Placement has an allocation for a consumer that is not in nova's database",
     Verdict.OTHER_SERVICE: "the consumer's type shows that another service owns the consumer: Placement counts this "
     "amount, nova does not",
     Verdict.USAGE_UNLISTED: "Placement counts this amount as used, and lists no consumer that has it",

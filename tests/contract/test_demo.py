@@ -63,7 +63,7 @@ def test_demo_with_option_html_writes_pages_of_the_fleet_and_of_each_host(docume
     written = {file.name: file.read_text() for file in pages.iterdir()}
     assert sorted(written) == ["demo-stocktake-demo-1.html", "demo-stocktake-demo-2.html", "demo.html"]
     # What story 1 and story 5 say, on the page of the fleet: 8 VCPU of the first host, 71 of the second.
-    assert "The cloud cannot sell 79 VCPU" in written["demo.html"]
+    assert "The scheduler cannot allocate 79 VCPU" in written["demo.html"]
     assert all("billing" in text for text in written.values())
 
 

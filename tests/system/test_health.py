@@ -97,7 +97,7 @@ def test_a_health_address_in_use_causes_a_warning_and_the_daemon_continues(agent
         uri = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
         agent.configure(extra=f"debug = true\n[healthcheck]\nuri = {uri}")
         agent.start("--no-publish")
-        (lost,) = agent.until_logged("monitoring address not usable, tried again each minute")
+        (lost,) = agent.until_logged("cannot listen on the monitoring address, tried again each minute")
         assert (lost["levelname"], lost["extra"]["uri"]) == ("WARNING", uri)
         agent.until_logged("audit done")
 

@@ -34,7 +34,7 @@ class Complete(BaseCommand):
             "--shell",
             choices=sorted((*_SCRIPTS, _WORDS_ONLY)),
             default="bash",
-            help="the shell (default: bash); the value none prints the words to complete and no shell code",
+            help='the shell (default: bash); "none" prints the words that a shell can complete, and no shell code',
         ),
     )
 

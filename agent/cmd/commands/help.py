@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 class Help(BaseCommand):
     """Print the help of one command, or the list of all commands."""
 
-    ARGUMENTS = (argument("words", nargs="*", metavar="COMMAND", help="the command, such as ledger or config show"),)
+    ARGUMENTS = (
+        argument(
+            "words", nargs="*", metavar="COMMAND", help='the name of a command, such as "ledger" or "config show"'
+        ),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Print the help and return 0. Raises UsageError on an unknown command."""

@@ -14,8 +14,9 @@ OPTS = FROM_NOVA = [
     cfg.ListOpt(
         "physnets",
         default=[],
-        help="Physical networks that are near certain NUMA cells. Each network needs a group [neutron_physnet_NAME] "
-        "whose option numa_nodes lists these cells, as in 0,1. A new value of either option needs a restart.",
+        help="Physical networks that are near certain NUMA cells. Each network needs its own group "
+        "[neutron_physnet_NAME]. In this group, numa_nodes lists the network's cells, as in 0,1. A new value of "
+        "physnets or numa_nodes needs a restart.",
     ),
 ]
 

@@ -32,7 +32,7 @@ def orphans(facts: FleetFacts) -> Section:
             facts,
             tuple(sorted(ORPHANS)),
             "No host reports an orphaned provider or node.",
-            "Messages from the hosts do not name the orphans.",
+            "The agents' messages do not name the orphaned providers and nodes.",
         )
         return Section(id="orphans", heading=heading, blocks=(Paragraph(text=text),))
     found = sorted(
@@ -89,7 +89,7 @@ def strangers(facts: FleetFacts) -> Section:
             facts,
             _STRANGE_CODES,
             "No host reports a volume or file that is not the cloud's.",
-            "Messages from the hosts do not have the sizes.",
+            "The agents' messages do not have the sizes of these volumes and files.",
         )
         return Section(id="strangers", heading=heading, blocks=(Paragraph(text=text),))
     return Section(id="strangers", heading=heading, blocks=_strangers(facts, list(facts.details.values())))
@@ -103,7 +103,7 @@ def _strangers(facts: FleetFacts, details: list[HostDetails]) -> tuple[Block, ..
         key=lambda pair: (-pair[1].size_bytes, pair[0], pair[1].store, pair[1].owner, pair[1].kind),
     )
     if not found:
-        return (Paragraph(text=f"Every volume and file in the disk storage that was read belongs to the cloud.{rest}"),)
+        return (Paragraph(text=f"All volumes and files that were found belong to the cloud.{rest}"),)
     names = marked_names(facts)
     by_kind: Counter[str] = Counter()
     for one in details:

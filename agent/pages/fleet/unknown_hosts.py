@@ -69,14 +69,14 @@ def _table(rows: Sequence[HostRow], facts: FleetFacts) -> Table:
 
 
 def _in_sums(row: HostRow) -> str:
-    """Return a text that says which of the host's numbers are in the sums: none, all, or all except unknown ones."""
+    """Return a text that says which of the host's numbers are in the sums: none, or all that are known."""
     if row.seen is None:
         return "none"
     known = (("wasted", row.seen.leaked), ("sold twice", row.seen.missing and row.seen.uncovered))
     lacking = [name for name, amounts in known if amounts is None]
     lacking += ["capacity and free"] if lacks_amounts(row) else []
-    numbers = f"all numbers {as_of(row)}" if row.condition is Condition.SILENT else "all numbers of the last audit"
-    return f"{numbers}, except: {', '.join(lacking)}" if lacking else numbers
+    when = as_of(row) if row.condition is Condition.SILENT else "of the last audit"
+    return f"the known numbers {when}; not known: {', '.join(lacking)}" if lacking else f"all numbers {when}"
 
 
 def _why(row: HostRow, facts: FleetFacts) -> str:

@@ -69,10 +69,10 @@ def headline(facts: FleetFacts) -> str:
     leaked = facts.view.sums.leaked
     if not any(leaked.values()):
         known = sum(_is_known(row.seen) for row in facts.view.rows)
-        return f"The cloud can sell everything that is free: nothing is wasted on {hosts(known)}{rest}"
+        return f"Nothing is wasted ({hosts(known)} checked): the scheduler can allocate everything that is free{rest}"
     number = sum(bool(row.seen and _has(row.seen.leaked)) for row in facts.view.rows)
     why = f"Placement counts them as used on {hosts(number)}, although nothing uses them"
-    return f"The cloud cannot sell {amounts(leaked)}{_share(facts)}: {why}{rest}"
+    return f"The scheduler cannot allocate {amounts(leaked)}{_share(facts)}: {why}{rest}"
 
 
 def _also_sold(facts: FleetFacts) -> str:
@@ -162,8 +162,8 @@ def _of_hosts(each: _Sum, facts: FleetFacts) -> Iterator[str]:
     began = _began(first, each.codes)
     since = f", first seen {stamp_of(began, facts.at)}" if began else ""
     equal = sum(found == most for _, found in each.found) - 1
-    also = f" (and {counted(equal, 'other host has', 'other hosts have')} the same)" if equal else ""
-    yield f"{hosts(len(each.found))}, the largest amount on {host_name(first.host)}{also}: {amounts(most)}{since}"
+    also = f" (the same amounts on {counted(equal, 'other host', 'other hosts')})" if equal else ""
+    yield f"on {hosts(len(each.found))}, the largest amounts on {host_name(first.host)}{also}: {amounts(most)}{since}"
     times = [(when, row.key, row.host) for row, _ in each.found if (when := _began(row, each.codes))]
     if times and min(times)[0] != began:
         when, _, host = min(times)
@@ -193,9 +193,9 @@ def _twice(each: _Sum, facts: FleetFacts) -> Iterator[str]:
         return
     number, sums = not_in_wasted(facts)
     if number:
-        consumers = counted(number, "consumer has", "consumers have")
-        where = "on a second host (section Consumers on several hosts)"
-        yield f"not in the sum: {consumers} {_or_nothing(sums)} {where}"
+        consumers = counted(number, "consumer", "consumers")
+        where = "on a wrong host (section Consumers on several hosts)"
+        yield f"not in the sum: {_or_nothing(sums)} that Placement counts for {consumers} {where}"
 
 
 def _began(row: HostRow, codes: frozenset[str]) -> str:
@@ -218,8 +218,8 @@ def _hosts(facts: FleetFacts) -> Figure:
     used = [each for each in _BY_STATE if counts[each] or each is Condition.CLEAN]
     not_at_fault = len(homes_of(facts))
     lines = (
-        f"{not_at_fault} of the hosts with an error {'is' if not_at_fault == 1 else 'are'} not at fault: repair the "
-        "other host on which Placement counts the same consumer",
+        f"{not_at_fault} of the hosts with an error {'is' if not_at_fault == 1 else 'are'} not at fault: the wrong "
+        "allocations are on other hosts",
     )
     return Figure(
         name="Hosts",

@@ -153,7 +153,9 @@ def _commands(group: Sequence[SeenFinding]) -> Iterator[Command]:
     heal = [_heal_id(seen) for seen in group]
     if len(group) > 1:
         if all(heal):
-            words = "Repair these findings; one run of heal changes few consumers, so repeat the command. "
+            words = (
+                "Repair these findings. Each run of heal changes a limited number of consumers, so repeat the command. "
+            )
             words += _APPLY
             yield Command(label="fix", words=words, line=f"stocktake heal --code {first.code}")
         yield Command(

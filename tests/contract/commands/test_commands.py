@@ -529,12 +529,11 @@ def test_the_ledger_shows_amounts_in_placement_as_unknown_if_placement_is_down(o
 
 def test_an_empty_ledger_table_ends_with_a_hint_if_a_source_is_unreadable(own_host):
     ended = own_host.run("ledger", "--resource-class", "VGPU")
-    assert ended.stdout.strip().endswith("no consumer has an amount in nova's database, on this host or in Placement")
+    assert ended.stdout.strip().endswith("no consumer was found in nova's database, on this host or in Placement")
     own_host.agent.configure(AWAY["placement"])
     ended = own_host.run("ledger", "--resource-class", "VGPU")
     assert ended.stdout.strip().endswith(
-        "no consumer has an amount in nova's database, on this host or in Placement, "
-        "as far as the sources could be read"
+        "no consumer was found in nova's database, on this host or in Placement, as far as the sources could be read"
     )
 
 
@@ -543,9 +542,10 @@ def test_explain_of_an_unknown_consumer_names_the_source_that_was_not_read(own_h
     ended = own_host.run("explain", own_host.evacuated)
     assert ended.code == 2
     assert (
-        "the sources that were read do not contain this consumer; recorded book: not read (placement)" in ended.stdout
+        "the sources that were read do not contain this consumer; recorded amounts: not read (placement)"
+        in ended.stdout
     )
-    assert "three books" not in ended.stdout
+    assert "this consumer was not found" not in ended.stdout
     document = own_host.json("explain", own_host.evacuated)[1]
     assert (document["rows"], document["unread_books"]) == ([], {"recorded": ["placement"]})
 

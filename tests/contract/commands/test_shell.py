@@ -285,8 +285,8 @@ def test_status_exits_75_while_the_report_file_is_missing(config, tmp_path):
     ended = stocktake("--config-file", config(), "status")
     assert (ended.code, ended.stdout) == (75, "")
     assert ended.stderr == (
-        f"stocktake: report: {tmp_path}/run/report.json does not exist, so no daemon has reported since boot; without "
-        f"a daemon, run `stocktake audit`\n"
+        f"stocktake: report: {tmp_path}/run/report.json does not exist, so no daemon has reported since boot; to audit "
+        f"without a daemon, run `stocktake audit`\n"
     )
 
 

@@ -150,7 +150,7 @@ def test_the_auth_section_option_says_which_section_has_the_auth_options(tmp_pat
             "[DEFAULT]\nstate_path = /x\n",
             "unknown option [DEFAULT] state_path: set [agent] state_dir instead",
         ),
-        ("[database]\nconnection = x\n", "unknown option [database] connection: set [state] connection to the URL"),
+        ("[database]\nconnection = x\n", "unknown option [database] connection: put the URL of the cell database"),
         ("[DEFAULT]\nconfig_file = /x\n", "unknown option [DEFAULT] config_file"),
     ],
 )

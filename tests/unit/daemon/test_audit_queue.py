@@ -138,7 +138,7 @@ def test_the_audit_queue_limits_the_number_and_length_of_audit_reasons(queue, cl
         queue.request(f"kind{number}: once")
     clock.now += 1
     taken = queue.take(0)
-    assert f"domain: over {REASONS_PER_KIND} requests" in taken
+    assert f"domain: more than {REASONS_PER_KIND} audit requests" in taken
     assert "other" in taken
     assert len(taken) <= KINDS + 1
     assert max(map(len, taken)) <= 250

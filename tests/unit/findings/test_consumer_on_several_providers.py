@@ -46,7 +46,7 @@ WORLD = recorded(ZOMBIE)
 def test_the_finding_names_the_allocations_on_both_hosts(world):
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
-    assert found.expected == f"consumer {I1} has no resource class allocated in several provider trees"
+    assert found.expected == f"each resource class of consumer {I1} is allocated in one provider tree only"
     assert found.actual == (
         "the consumer has 1 GiB of DISK_GB, 128 MiB of MEMORY_MB, 1 VCPU allocated on this host and "
         f"128 MiB of MEMORY_MB, 1 VCPU on {uuid('cmp2')}"

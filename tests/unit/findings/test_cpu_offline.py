@@ -17,15 +17,17 @@ def test_s77_the_finding_names_cpu_shared_set_and_its_offline_cpus():
     (found,) = findings(WORLD, CODE, settings(cpu_shared_set=(0, 1, 2)))
     assert found.severity is Severity.ERROR
     assert found.expected == "all CPUs of [compute] cpu_shared_set are online"
-    assert found.actual == "the option has CPUs that are not online: 2; the agent leaves VCPU and PCPU as they are"
+    assert found.actual == (
+        "[compute] cpu_shared_set lists CPUs that are not online: 2; the agent leaves VCPU and PCPU unchanged"
+    )
     assert "chcpu -e 2" in found.remedy
 
 
 def test_s79_the_advice_is_to_remove_a_nonexistent_cpu_from_the_cpu_set():
     (found,) = findings(snapshot(libvirt=host(cpus=2)), CODE, settings(cpu_dedicated_set=(1, 7)))
     assert found.actual == (
-        "the option has CPUs that are not on this host: 7 (this host has CPUs 0-1); "
-        "the agent leaves VCPU and PCPU as they are"
+        "[compute] cpu_dedicated_set lists CPUs that are not on this host: 7 (this host has CPUs 0-1); "
+        "the agent leaves VCPU and PCPU unchanged"
     )
     assert "; take CPUs 7 out of [compute] cpu_dedicated_set; " in found.remedy
     assert "chcpu" not in found.remedy
@@ -35,7 +37,8 @@ def test_s79_the_advice_is_to_remove_a_nonexistent_cpu_from_the_cpu_set():
 def test_offline_and_nonexistent_cpus_of_one_option_are_in_one_finding():
     (found,) = findings(WORLD, CODE, settings(cpu_shared_set=(0, 2, 3, 9)))
     assert found.actual.startswith(
-        "the option has CPUs that are not online: 2-3, and CPUs that are not on this host: 9 (this host has CPUs 0-3);"
+        "[compute] cpu_shared_set lists CPUs that are not online: 2-3, and CPUs that are not on this host: 9 (this "
+        "host has CPUs 0-3);"
     )
     assert "take CPUs 9 out of" in found.remedy
     assert "chcpu -e 2-3;" in found.remedy

@@ -101,7 +101,7 @@ def test_a_provider_without_a_rival_writer_is_updated_and_not_reported(placement
 def test_while_nova_is_unreadable_nova_compute_counts_as_alive_and_writes_stop():
     world = without(snapshot(placement=NOVAS), STATE)
     (found,) = findings(world, CODE, settings(takeover=True))
-    assert "nova-compute of this host is alive: the state source did not answer" in found.actual
+    assert "nova-compute of this host is alive: nova's database could not be read" in found.actual
     assert "source-unavailable" in found.remedy
     assert decided(world, settings(takeover=True)).plan.writes == ()
 

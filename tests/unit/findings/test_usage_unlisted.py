@@ -21,8 +21,8 @@ def test_the_finding_says_how_much_usage_belongs_to_no_listed_consumer():
     assert (found.provider_uuid, found.resource_class, found.severity) == (ROOT_UUID, "VCPU", Severity.WARNING)
     assert dict(found.facts) == {"used": 6, "listed": 2, "unlisted": 4}
     assert (found.expected, found.actual) == (
-        "Placement's list of allocations contains all 6 VCPU of the usage",
-        "the list contains 2 VCPU; 4 VCPU belongs to no consumer that Placement lists",
+        "the allocations that Placement lists add up to Placement's usage: 6 VCPU",
+        "the listed allocations add up to 2 VCPU; no listed consumer has the other 4 VCPU",
     )
     assert "placement-manage db online_data_migrations" in found.remedy
     assert [claim.amount for claim in found.evidence] == [4]

@@ -240,7 +240,7 @@ def test_explain_lists_an_evacuation_even_if_no_allocation_remains():
     clean = dataclasses.replace(STORY_1, ledger=STORY_1.ledger[:4])
     said = text_of(explain_class(clean, "VCPU"))
     assert f"  0  instance {MOVED} (8 VCPU): evacuation to cmp2 is done" in said
-    assert "this consumer uses nothing of this host, according to nova's database, the host and Placement" in text_of(
+    assert "this consumer was not found in nova's database, on this host or in Placement" in text_of(
         explain_consumer(clean, MIGRATION)
     )
 
@@ -384,7 +384,7 @@ def test_the_sum_in_bytes_contains_only_rows_with_a_known_size_in_bytes():
     promise = row(GUESTS[0], (20, None, 20), resource_class="DISK_GB", size_bytes=7)
     found = explain_class(report(ledger=(reserve, disk_row("vg0/v", 1, size_bytes=5), promise)), "DISK_GB")
     said = (
-        "held: 1 GiB have an exact size, together 0.000 GiB (5 bytes); "
+        "held: the exact size of some consumers is known: their 1 GiB are exactly 0.000 GiB (5 bytes); "
         "each consumer's amount is rounded up to whole GiB"
     )
     assert said in text_of(found)

@@ -60,7 +60,7 @@ def conclusion(each: ClassBooks) -> str:
         books,
         *((_free(each, free),) if free is not None else ()),
         *((f"{beside_its_class(name, wrong)} wrong",) if wrong else ()),
-        *((f"{beside_its_class(name, lacking)} promised by nova but not recorded in Placement",) if lacking else ()),
+        *((f"{beside_its_class(name, lacking)} in nova's database, but not recorded in Placement",) if lacking else ()),
     )
     return f"{name}: {'; '.join(facts)}."
 
@@ -142,7 +142,9 @@ def _row(book: Book, resource_class: str, top: float, per_unit: float) -> Iterat
     if book.lacking:
         width = max(4.0, book.lacking * per_unit - 2)
         box = Box(end + 1, top + 1, width, HEIGHT - 2)
-        yield _lacking(box, f"promised by nova, not recorded in Placement: {with_class(resource_class, book.lacking)}")
+        yield _lacking(
+            box, f"in nova's database, but not recorded in Placement: {with_class(resource_class, book.lacking)}"
+        )
         end = box.left + box.width
     left = min(end, _RIGHT) + 8
     yield label(fitted(with_class(resource_class, book.total), WIDTH - left), left, top + BASE)
@@ -182,7 +184,8 @@ def _table(classes: Sequence[ClassBooks]) -> Table:
     columns += ["ratio", "free"]
     return Table(
         id="capacity-numbers",
-        caption="The promised, held and recorded amounts of each class, with reserves. Free = total x ratio - recorded",
+        caption="Amounts of each class: promised (nova's database), held (the host) and recorded (Placement), with "
+        "reserves. Free = total x ratio - recorded",
         columns=tuple(
             Column(heading=name, is_number=place > 1, is_word=place < 2) for place, name in enumerate(columns)
         ),

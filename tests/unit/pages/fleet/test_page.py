@@ -165,7 +165,7 @@ def test_a_page_made_from_messages_says_which_data_the_messages_lack():
         waited=True,
     )
     page = rendered(fleet_page(facts_of_view(view)))
-    assert "The cloud cannot sell 8 VCPU" in page
+    assert "The scheduler cannot allocate 8 VCPU" in page
     assert "Messages do not name the consumers" in page
     assert "1 silent, 1 never seen" in page
 

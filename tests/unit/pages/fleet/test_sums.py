@@ -91,7 +91,7 @@ def test_the_heading_counts_the_hosts_whose_state_is_unknown():
     leaks = fleet.report(1, fleet.leaked(1))
     facts = facts_of(leaks, fleet.report(2), fleet.unread(3), expected=5, more=(BROKEN,))
     assert headline(facts) == (
-        "The cloud cannot sell 8 VCPU, 16 GiB RAM, 80 GiB disk (3.1 % of the RAM capacity): Placement counts "
+        "The scheduler cannot allocate 8 VCPU, 16 GiB RAM, 80 GiB disk (3.1 % of the RAM capacity): Placement counts "
         "them as used on 1 host, although nothing uses them; "
         "the amounts of 3 hosts and 1 file that is not a report are not known"
     )
@@ -101,12 +101,12 @@ def test_the_heading_counts_the_hosts_whose_state_is_unknown():
     ("made", "words"),
     [
         ((), "It is not known how much is wasted: there are no hosts"),
-        ((fleet.report(1),), "The cloud can sell everything that is free: nothing is wasted on 1 host"),
+        ((fleet.report(1),), "Nothing is wasted (1 host checked): the scheduler can allocate everything that is free"),
         ((fleet.unread(1),), "It is not known how much is wasted: none of 1 host could be read in full"),
         (
             (fleet.report(1), fleet.unread(2)),
-            "The cloud can sell everything that is free: nothing is wasted on 1 host; the amounts of 1 host are not "
-            "known",
+            "Nothing is wasted (1 host checked): the scheduler can allocate everything that is free; the amounts of 1 "
+            "host are not known",
         ),
     ],
 )
