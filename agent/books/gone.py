@@ -119,10 +119,10 @@ def _of_books(sighting: Sighting, finding: Finding, now: Present) -> tuple[GoneR
 
 
 def _whose(book: str, finding: Finding, now: Present) -> str:
-    """Return ", not by this agent" for a change in Placement that this agent did not make, else ""."""
+    """Return ", not changed by this agent" for a change in Placement that this agent did not make, else ""."""
     if book != PLACEMENT or {finding.consumer_uuid, finding.provider_uuid} & now.wrote:
         return ""
-    return ", not by this agent"
+    return ", not changed by this agent"
 
 
 _Amounts = tuple[int | None, int | None, int | None]

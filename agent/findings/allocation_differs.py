@@ -49,7 +49,7 @@ def _remedies(audit: AuditFacts, consumer: str) -> tuple[Remedy, ...]:
     return (
         inspect("see what Placement counts for the instance", show_allocations(consumer)),
         *((inspect("compare with the instance's flavor and image properties", show_server(consumer)),) * has_cloud),
-        *((heal("if the flavor is right, record the flavor's amounts"),) * has_cloud),
+        *((heal("if the flavor is right, write the flavor's amounts to Placement"),) * has_cloud),
     )
 
 

@@ -15,8 +15,8 @@ def _find(audit: AuditFacts) -> Findings:
     for consumer, rows in rows_by_consumer(audit, Verdict.ALLOCATION_MISSING).items():
         yield RULE.finding(
             audit,
-            headline=f"{who(rows)}: runs on {audit.host}, but Placement counts nothing for this instance: "
-            f"{promised(rows)} can be promised twice",
+            headline=f"{who(rows)}: runs on {audit.host}, but Placement counts nothing for this instance, "
+            f"so another instance can get the same {promised(rows)}",
             consumer_uuid=consumer,
             expected=f"an allocation of {promised_text(rows)} for {named(rows)}",
             actual="Placement records nothing for this consumer on this host",

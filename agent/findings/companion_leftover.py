@@ -72,7 +72,7 @@ def _remedies(audit: AuditFacts, consumer: str) -> tuple[Remedy, ...]:
     if audit.settings.role is Role.OBSERVER:
         words = "in role observer the agent removes no consumer: remove this consumer's allocations by hand"
         return (by_hand(words, delete_allocations(consumer)),)
-    return (wait("the agent removes the consumer after the next audit that can read all sources of such usage"),)
+    return (wait("the agent removes the consumer after the next audit that can read every source"),)
 
 
 def _of_an_old_identity(consumer: str) -> tuple[Remedy, ...]:

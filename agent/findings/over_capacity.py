@@ -152,7 +152,7 @@ def _finding(audit: AuditFacts, inventory: Inventory, place: _Place, overflow: i
     leaked = [row for row in rows if row.verdict in LEAKS and row.recorded]
     leaked_amount = sum(row.recorded or 0 for row in leaked)
     # ``missing`` is the capacity that must become free before this finding ends. It has two parts: the usage above the
-    # capacity, and ``overflow``. The cloud does not know this second usage, and ``reserved`` has no room for it.
+    # capacity, and ``overflow``. Nova does not know this second usage, and ``reserved`` cannot include it.
     missing = max(used - inventory.capacity, 0) + overflow * inventory.allocation_ratio
     unlisted = sum(row.recorded or 0 for row in rows if row.verdict is Verdict.USAGE_UNLISTED)
     free = inventory.capacity - used
@@ -161,7 +161,8 @@ def _finding(audit: AuditFacts, inventory: Inventory, place: _Place, overflow: i
     is_judged = audit.books.state_known and audit.books.host_known
     part = f" ({number_text(leaked_amount)} leaked)" if is_judged and leaked else ""
     unplaced = (
-        f"; the cloud does not know of {amount_text(name, overflow)} in use, and reserved has no room for this usage"
+        f"; nova does not know of {amount_text(name, overflow)} in use, and the agent cannot reserve this amount, "
+        "because the total is too small"
         if overflow
         else ""
     )
@@ -170,8 +171,8 @@ def _finding(audit: AuditFacts, inventory: Inventory, place: _Place, overflow: i
         headline=f"{audit.host}: {with_unit(name, used)}{part} used{place.where}, more than the capacity of "
         f"{number_text(inventory.capacity)}"
         if used > inventory.capacity
-        else f"{audit.host}: the cloud does not know of {with_unit(name, overflow)} in use{place.where}, and "
-        "reserved has no room for this usage",
+        else f"{audit.host}: nova does not know of {with_unit(name, overflow)} in use{place.where}, and the agent "
+        "cannot reserve this amount, because the total is too small",
         provider_uuid=place.provider_uuid,
         resource_class=name,
         expected=f"at most {amount_text(name, inventory.capacity)} used{place.where}: "
@@ -278,7 +279,7 @@ def _leak_text(name: str, leaked: list[Row], unlisted: int) -> str:
         hidden = f"; {amount} of this usage belongs to no consumer that Placement lists (finding usage-unlisted)"
         return hidden + (_leak_text(name, leaked, 0) if leaked else "")
     if not leaked:
-        return "; none of it is leaked, so the host is over-committed"
+        return "; every consumer should have an allocation on this host, so the host is over-committed"
     total = amount_text(name, sum(row.recorded or 0 for row in leaked))
     who = ", ".join(f"{row.key} ({amount_text(name, row.recorded)}, {row.verdict.value})" for row in leaked)
     return f"; {total} of it belongs to {len(leaked)} consumers that should have no allocation on this host: {who}"

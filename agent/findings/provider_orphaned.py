@@ -14,7 +14,7 @@ from agent.model.snapshot import PLACEMENT, STATE
 from agent.node_record.orphans import obstacle, orphan_rows, taken_by_others
 from agent.text.headline import short_name
 
-_DELETED_SOON = "nothing is allocated from the provider, so the agent deletes it once this finding is confirmed"
+_DELETED_SOON = "nothing is allocated from the provider; the agent deletes it once enough audits have seen this finding"
 
 
 def _find(audit: AuditFacts) -> Findings:
@@ -68,7 +68,7 @@ def _held(allocation: Allocation) -> str:
 
 def _remedies(tree: DetachedTree, why: str | None) -> tuple[Remedy, ...]:
     if why is None:
-        return (wait("no action: the agent deletes the provider once this finding is confirmed"),)
+        return (wait("no action: the agent deletes the provider once enough audits have seen this finding"),)
     consumers = sorted({allocation.consumer_uuid for allocation in tree.allocations})[:_NAMED]
     return (
         inspect("see which allocations the provider has", show_provider(tree.uuid)),

@@ -72,12 +72,12 @@ def _offers(audit: AuditFacts, children: tuple[tuple[str, Inventory], ...]) -> s
 
 
 def _remedies(audit: AuditFacts, family: NestedFamily, name: str, consumers: list[str]) -> tuple[Remedy, ...]:
-    later = f"bring the guests back once the {family.name} providers are published"
+    later = f"move the guests back to this host once Placement has the {family.name} providers"
     if audit.settings.role is not Role.OWNER:
         # The remedy is a restart: nova/virt/libvirt/driver.py:_update_provider_tree_for_vgpu raises ReshapeNeeded, and
         # nova-compute moves the allocations only if it gets this error while it starts
         # (nova/compute/resource_tracker.py:_update_to_placement).
-        restart = f"restart nova-compute: it moves {name} to its {family.name} providers when it starts"
+        restart = f"restart nova-compute, which then moves the {name} allocations to the {family.name} providers"
         failed = f"if nova-compute's log then says ReshapeFailed, migrate or shelve the guests with {name}, and {later}"
         return (restart_nova_compute(restart), by_hand(failed))
     return (
@@ -89,8 +89,8 @@ def _remedies(audit: AuditFacts, family: NestedFamily, name: str, consumers: lis
 
 def _device(family: NestedFamily, name: str, consumer: str) -> str:
     return (
-        f"see which device the guest {consumer} has: the guest's {name} must move to the {family.name} provider "
-        "of this device"
+        f"find the device of guest {consumer}: the guest's {name} allocation must move to this device's "
+        f"{family.name} provider"
     )
 
 

@@ -15,11 +15,11 @@ from agent.findings.base_sources import consequence, frozen, reserves
 from agent.model.finding import Finding, Remedy, Severity
 from agent.model.snapshot import IMAGE_CACHE, IMAGES, PLACEMENT
 
-_PART = "the content of this path is not reported"
-_GUEST = "the amounts that the guest uses are unknown, so the agent lowers no reserved amount in Placement"
+_PART = "the agent does not report the files in this path"
+_GUEST = "the agent does not know what the guest uses, so reserved amounts in Placement may rise but not fall"
 _HOLDERS = (
     "the agent does not report the guests' allocations on this provider; "
-    "the daemon tries the read again every 10 x [placement] full_read_every audits, `stocktake audit` at once"
+    "the daemon tries again only after ten times [placement] full_read_every audits; `stocktake audit` tries at once"
 )
 
 

@@ -35,7 +35,7 @@ def _moved(guarded: GuardedFinding, consumer_uuid: str) -> str | None:
         return f"the consumer's generation is {record.generation} now; the audit read {moved[0]}"
     if not guarded.scene.has_moved or record.is_older_than(guarded.scene.read_ago_s):
         return None
-    return "a provider of this host has changed since this audit read the provider; the next audit decides"
+    return "a provider of this host has changed since this audit read the provider; the repair waits for the next audit"
 
 
 def _amount(allocation: Allocation) -> tuple[str, str, int]:

@@ -176,7 +176,7 @@ def _remedy(row: Json) -> Remedy:
 
 def _booked(row: Json) -> Booked:
     if not isinstance(row, list) or len(row) != len(Booked._fields):
-        raise BadRow(f"key booked: the row is not a list of {len(Booked._fields)} items")
+        raise BadRow(f'key "booked": the row is not a list of {len(Booked._fields)} items')
     if any(amount is not None and whole(amount) is None for amount in row[2:5]):
-        raise BadRow("key booked: an amount is not a whole number")
+        raise BadRow('key "booked": an amount is not a whole number')
     return Booked(text_of(row, 0), text_of(row, 1), row[2], row[3], row[4], row[5] is True)

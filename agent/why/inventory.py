@@ -175,9 +175,8 @@ def _if_own(resource_class: str) -> str:
     # guests and volumes use. A lower option does not remove the agent's part.
     option = _RESERVED_OPTIONS.get(resource_class)
     named = f"option {option}; " if option else ""
-    return (
-        f" ({named}the next audit adds the agent's own part to reserved again, see stocktake explain {resource_class})"
-    )
+    more = "the next audit adds what guests and volumes unknown to nova use"
+    return f" ({named}{more}; see stocktake explain {resource_class})"
 
 
 def _why_less(refusal: Refusal, inventory: Inventory, amount: int) -> str:

@@ -187,8 +187,8 @@ def _not_one_subtree(suffixes: frozenset[str]) -> Obstacle:
     names = ", ".join(sorted(suffixes))
     return Obstacle(
         constraint=Constraint.SAME_SUBTREE,
-        words=f"same_subtree wants one of the providers of groups {names} to have the others in its subtree, "
-        "but no choice of providers allows that",
+        words=f"no choice of providers for groups {names} satisfies same_subtree: one provider must have all the "
+        "others in its subtree",
         change=f"ask for groups {names} without same_subtree",
     )
 

@@ -76,7 +76,8 @@ def _own(report: WhyReport) -> Iterator[str]:
         if report.holding:
             name = report.holding[0].resource_class  # All entries of ``holding`` are about the same resource class.
             held = ", ".join(map(_held_text, report.holding))
-            yield f"  {name} taken on this host but promised to no instance: {held}; see stocktake explain {name}"
+            counted = f"Placement counts {name} on this host that nova gave to no instance"
+            yield f"  {counted}: {held}; see stocktake explain {name}"
         for obstacle in own.obstacles[1:]:
             yield f"  also {_obstacle_text(obstacle)}"
             yield from _change("    change: ", obstacle)

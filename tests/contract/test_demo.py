@@ -180,7 +180,7 @@ def test_commands_that_the_demo_prints_with_option_keep_work_in_a_shell(tmp_path
         assert "blocked by max_unit" in copied(third)
         short = " ".join(copied(third.replace("VCPU=64", "DISK_GB=41")).split())
         assert (
-            "(option reserved_host_disk_mb; the next audit adds the agent's own part to reserved again, see "
+            "(option reserved_host_disk_mb; the next audit adds what guests and volumes unknown to nova use; see "
             "stocktake explain" in short
         )
         assert "allocation-stale-move 80 GiB (stocktake heal), volume-foreign 120 GiB; see stocktake explain" in short

@@ -107,7 +107,7 @@ def test_the_search_of_the_fleet_page_finds_hosts_that_are_not_in_the_table(star
         assert page.locator("#worst-hosts caption").inner_text().startswith(f"Search: {said}")
         page.fill("#find-worst-hosts", "")
         assert rows.count() == 50
-        assert page.locator("#worst-hosts caption").inner_text().startswith("123 hosts are not clean, 50 shown")
+        assert page.locator("#worst-hosts caption").inner_text().startswith("123 hosts have problems, 50 shown")
     assert (look.messages, look.reports) == ([], [])
 
 

@@ -111,11 +111,11 @@ IGNORED = {
     ),
     "huge pages of a size that no host has": (
         "[DEFAULT]\nreserved_huge_pages = node:0,size:512B,count:4\n",
-        "no host has such huge pages",
+        "the node, the size or the count is impossible",
     ),
     "fewer huge pages than none": (
         "[DEFAULT]\nreserved_huge_pages = node:0,size:2048,count:-4\n",
-        "no host has such huge pages",
+        "the node, the size or the count is impossible",
     ),
     "a CA's file that does not exist, and no https": ("[placement]\ncafile = /no/such.pem\n", "there is no such file"),
     "a key without its certificate": ("[placement]\nkeyfile = /no/such.key\n", "no effect without certfile"),

@@ -40,9 +40,9 @@ class HelpText:
 HELP_TEXTS: Mapping[str, HelpText] = {
     "adopt": HelpText(
         examples=(
-            ("stocktake adopt", "print the plan to take back this host's provider, and its digest"),
+            ("stocktake adopt", "print the plan to use this host's old provider again, and the plan's digest"),
             ("stocktake adopt --plan 4d1b0c9a7e55 --yes", "carry out the plan that has this digest"),
-            ("stocktake adopt --store", "print the plan to count DISK_GB from this host's new disk store"),
+            ("stocktake adopt --store", "print the plan to compute DISK_GB from this host's new storage"),
         ),
         exits=(
             (0, "nothing to change"),
@@ -163,7 +163,7 @@ HELP_TEXTS: Mapping[str, HelpText] = {
     ),
     "ledger": HelpText(
         examples=(
-            ("stocktake ledger", "every consumer: what nova, the host and Placement count"),
+            ("stocktake ledger", "every consumer's amounts: in nova's database, on the host, in Placement"),
             ("stocktake ledger --only-differing", "only the rows in which something may be wrong"),
             ("stocktake ledger --consumer web-1", "one consumer, by its name, uuid or GROUP/VOLUME"),
             ("stocktake ledger --storage --last", "who owns each byte, from the daemon's last audit"),

@@ -29,9 +29,9 @@ class Inventory(ReportingCommand, ListCommand):
         argument(
             "--diff",
             action="store_true",
-            help="also show Placement's inventory in columns recorded_*; a further column, differs, has the names of"
-            " the fields that differ, or absent (not in Placement), unwanted (only in Placement) or unknown (Placement"
-            " was not read)",
+            help='also show Placement\'s inventory (columns recorded_*), and a column "differs": the names of the'
+            ' fields that differ, or "absent" (not in Placement), "unwanted" (only in Placement) or "unknown"'
+            " (Placement was not read)",
         ),
         LAST,
     )

@@ -22,7 +22,7 @@ Watch = Callable[[str, float], AbstractContextManager[object]]
 class Waiting(enum.Enum):
     """How often the caller waits for a source that does not answer."""
 
-    ONCE = "a command waits for a silent source once, for the time [agent] source_deadline"
+    ONCE = "a command waits for a silent source only once, for [agent] source_deadline seconds"
     EVERY_AUDIT = "every audit of the daemon asks every source again"
 
 

@@ -14,8 +14,8 @@ OPTS = [
             ("owner", "the agent replaces nova-compute's reporting: it writes all that nova-compute would write"),
             (
                 "companion",
-                "nova-compute runs too and writes the inventory: for usage that nova does not know, the agent creates "
-                "consumers, and writes only their allocations",
+                "nova-compute runs too and writes the inventory; the agent writes only allocations: for usage that "
+                "nova does not know, such as other guests",
             ),
             ("observer", "the agent writes nothing: every audit is a dry run"),
         ],
@@ -34,10 +34,10 @@ OPTS = [
     cfg.ListOpt(
         "nova_conf",
         default=["/etc/nova/nova.conf"],
-        help="Configuration files of nova-compute on this host; a later file overrides an earlier one. If "
-        "Stocktake's own files do not set an option that has the same meaning in nova.conf, these files supply the "
-        "value. The default file may be absent; a file named here must exist. Empty: the agent reads no file of "
-        "nova-compute. A new value needs a restart.",
+        help="Configuration files of nova-compute on this host; a later file overrides an earlier one. Stocktake "
+        "has many of nova's options. If Stocktake's own files do not set such an option, the agent uses nova's value "
+        "from these files. The default file may be absent; a file named here must exist. Empty: the agent reads no "
+        "file of nova-compute. A new value needs a restart.",
     ),
     cfg.StrOpt(
         "state_dir",
@@ -112,18 +112,17 @@ OPTS = [
         default="reserve",
         choices=["reserve", "report", "ignore"],
         mutable=True,
-        help="What the agent does if guests that the cloud does not know use resources. reserve: report the guests, "
-        "and make Placement count their resources as taken: in the inventories' reserved amounts, or in role companion "
-        "as allocations of consumers that the agent creates; report: only report the guests; ignore: do neither. "
-        "SIGHUP applies a new value.",
+        help="What the agent does about guests that nova does not know. ignore: nothing. report: the agent only "
+        "reports the guests. reserve: the agent also makes Placement count the guests' resources as taken. It raises "
+        "the inventories' reserved amounts; if its role is companion, it creates allocations instead. SIGHUP applies "
+        "a new value.",
     ),
     cfg.IntOpt(
         "summary_interval",
         default=3600,
         min=1,
         mutable=True,
-        help="Seconds between two summaries in the log when nothing changes. With one summary per hour, the log of "
-        "a day without changes has less than 150 lines. SIGHUP applies a new value.",
+        help="Seconds between two summaries in the log when nothing changes. SIGHUP applies a new value.",
     ),
     cfg.FloatOpt(
         "source_deadline",

@@ -27,9 +27,9 @@ OPTS = [
         "codes",
         default=["allocation-leaked"],
         mutable=True,
-        help="Codes of the findings that the daemon itself repairs. The default names the only kind of finding that "
-        "nova-compute's own audit repairs too. The command stocktake heal can repair every finding that has a "
-        "repair; allocation-differs is repaired by that command only. SIGHUP applies a new value.",
+        help="Codes of the findings that the daemon itself repairs. The default is the only code whose findings "
+        "nova-compute repairs too. allocation-differs is not allowed here: only the command stocktake heal repairs "
+        "such a finding. SIGHUP applies a new value.",
     ),
     cfg.IntOpt(
         "min_age",

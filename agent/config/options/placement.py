@@ -57,17 +57,17 @@ AGENT_OPTS = [
         default=0.5,
         min=0.01,
         help="A response from Placement is late if it takes this many seconds longer than usual. After a late "
-        "response the agent sends no read request for a random time, on average ten times the delay of that "
-        "response, so that a fleet does not overload Placement. A new value needs a restart.",
+        "response the agent pauses its reads for a random time, so that a fleet does not overload Placement. If the "
+        "response is 1 s later than this limit, the pause is 10 s on average. A new value needs a restart.",
     ),
     cfg.FloatOpt(
         "longest_pause",
         default=120.0,
         min=0.0,
         max=120.0,
-        help="Maximum seconds for which the agent sends no read request after Placement answered late, or with status "
-        "429 or 503. 0: no such pause. Commands and --once pause at most 5 s. The value cannot be larger than the "
-        "default: after three minutes without progress, systemd restarts the agent. A new value needs a restart.",
+        help="Longest pause in seconds. The agent pauses its reads after Placement answered late, or with status 429 "
+        "or 503. 0: no pause. Commands and --once pause at most 5 s. More than 120 is not allowed, because systemd "
+        "restarts an agent that makes no progress for 180 s. A new value needs a restart.",
     ),
 ]
 

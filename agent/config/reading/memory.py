@@ -51,7 +51,8 @@ def memory_notices(loaded: Loaded) -> Iterator[str]:
     own = loaded.quote("libvirt", "file_backed_memory")
     if loaded.value("libvirt", "file_backed_memory") and loaded.value("DEFAULT", "reserved_host_memory_mb"):
         reserved = loaded.quote("DEFAULT", "reserved_host_memory_mb")
-        yield f"{reserved}: this amount is subtracted from {own}, although the host itself uses no file-backed memory"
+        why = "the host's own programs use none of that memory, so 0 is usually right"
+        yield f"{reserved}: this amount is subtracted from {own}; {why}"
 
 
 def huge_page_notices(loaded: Loaded) -> Iterator[str]:
@@ -68,7 +69,7 @@ def huge_page_notices(loaded: Loaded) -> Iterator[str]:
         with contextlib.suppress(ValueError):
             pages = _pages_of(loaded, text)
             if pages is None:
-                problem = f"{quoted}: no host has such huge pages"
+                problem = f"{quoted}: the node, the size or the count is impossible"
                 yield from novas_notices(loaded, _HUGE_PAGES, [problem], "the agent ignores the entry")
                 continue
             before, earlier = held.get((pages.cell, pages.size_kib), (quoted, pages))

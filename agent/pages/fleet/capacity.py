@@ -29,9 +29,9 @@ _LEAST = 3.0
 HEADING = "The cloud's capacity"
 _AFTER_HEAL = (
     "Capacity is the sum of (total - reserved) x ratio of every host: for example, 48 CPUs with ratio 4 are 192 VCPU. "
-    "No bar contains what is reserved. The bars named after heal assume that heal has run on every host, also where "
-    "the agent's role is observer now: Placement then has no wasted amounts any more, and it records all that nova has "
-    "promised to instances. Heal does not change usage that nova does not know."
+    'No bar contains reserved amounts. The bars "after heal" show the amounts that follow if stocktake heal runs on '
+    "every host, also where the agent's role is observer now. Then Placement has no wasted amounts, and Placement "
+    "records every amount that nova has given to instances. Heal does not change usage that nova does not know."
 )
 _HEADINGS = (
     "hosts", "total", "reserved", "ratio", "capacity", "recorded", "wasted", "wasted share",
@@ -100,10 +100,10 @@ def conclusion(each: ClassSums) -> str:
         parts.append(f"{beside_its_class(name, each.missing)} promised by nova and not recorded")
     if each.wasted or each.missing:
         parts.append(
-            f"free {beside_its_class(name, each.free)} now, {beside_its_class(name, each.free_after)} after heal"
+            f"{beside_its_class(name, each.free)} free now, {beside_its_class(name, each.free_after)} free after heal"
         )
     else:
-        parts.append(f"free {beside_its_class(name, each.free)}")
+        parts.append(f"{beside_its_class(name, each.free)} free")
     if each.over:
         parts.append(f"{hosts(each.over)} over capacity by {beside_its_class(name, each.excess)}")
     return f"{name}: {', '.join(parts)}."

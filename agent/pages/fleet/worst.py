@@ -49,7 +49,7 @@ def places(facts: FleetFacts) -> Mapping[tuple[str, str], str]:
 
 
 def _troubled(facts: FleetFacts, homes: Mapping[str, str]) -> list[HostRow]:
-    """Return the hosts that are not clean, the most harmful first.
+    """Return the hosts with problems, the most harmful first.
 
     The hosts in ``homes`` come last. Their errors come from wrong allocations on other hosts.
     """
@@ -65,13 +65,14 @@ def _table(rows: Sequence[HostRow], facts: FleetFacts) -> Table:
     made = _Made(facts=facts, headings=headings, homes=homes)
     searched = _searched(others, made)
     found, left_out = len(shown) + len(searched), len(others) - len(searched)
-    not_clean = f"{counted(len(troubled), 'host is', 'hosts are')} not clean, {len(shown)} shown"
-    which = not_clean if troubled else "No host has a problem"
+    with_problems = f"{counted(len(troubled), 'host has', 'hosts have')} problems, {len(shown)} shown"
+    which = with_problems if troubled else "No host has a problem"
     kinds = sorted({_kind(row) for row in rows})
     return Table(
         id="worst-hosts",
         caption=f'{which}. Order: {IN_WORDS}. "First seen" is when an audit first saw the host\'s oldest finding. '
-        f"Free has VCPU/GiB RAM/GiB disk; what is reserved is not free. Ages are as of {facts.at:%Y-%m-%d %H:%M} UTC.",
+        f'The column "free" has VCPU/GiB RAM/GiB disk, without reserved amounts. Ages are as of '
+        f"{facts.at:%Y-%m-%d %H:%M} UTC.",
         columns=tuple(Column(heading=heading, is_word=heading in _WORDS) for heading in headings),
         rows=tuple(_row(number, row, made) for number, row in enumerate(shown, start=1)),
         also=tuple(f"{_kind(row)} {_codes(row)}" for row in shown),
@@ -97,10 +98,10 @@ class _Made:
 def _foot(troubled: int, calm: int, left_out: int) -> str:
     """Return a sentence about the hosts that the table does not show.
 
-    Of these hosts, ``troubled`` are not clean and ``calm`` have no problem. ``left_out``: how many of them the page's
+    Of these hosts, ``troubled`` have problems and ``calm`` have none. ``left_out``: how many of them the page's
     search does not find.
     """
-    parts = [f"{counted(troubled, 'more host', 'more hosts')} that are not clean"] if troubled else []
+    parts = [f"{counted(troubled, 'more host', 'more hosts')} with problems"] if troubled else []
     parts += [f"{counted(calm, 'host', 'hosts')} without a problem"] if calm else []
     if not parts:
         return ""

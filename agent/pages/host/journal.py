@@ -32,7 +32,7 @@ def journal(facts: HostFacts) -> Section:
         id="changes",
         caption=f"Changes of the last 30 days, the newest first. The other numbers on this page come from the "
         f"audit of {utc(facts.report.started_at)}: they do not show later changes. The last column has the command "
-        f"that reverses the change; after an undo, this command makes the first change again. Ages are as of "
+        f"that reverses the change; in the row of an undo, this command makes the undone change again. Ages are as of "
         f"{utc(facts.now)}.",
         columns=tuple(
             Column(heading=name, is_code=name in {"entry", "to undo"}, is_word=name in {"time (UTC)", "kind", "result"})

@@ -39,7 +39,7 @@ class Bound:
     remedy: str
 
 
-_FOREIGN = "check whether a proxy, a cache or another service answers"
+_FOREIGN = "check whether a proxy, a cache or another service answers instead of"
 
 #: The limit for the daemon's requests. The largest answer lists the allocations on a provider that shares with this
 #: host's tree. The limit suffices for 30,000 consumers of one resource class (storage), or for 20,000 consumers of
@@ -48,7 +48,7 @@ OWN = Bound(
     subject="one host's tree or one consumer",
     most_bytes=16 * MIB,
     most_memory_bytes=40 * MIB,
-    remedy=f"{_FOREIGN} at this URL; if it is Placement that answers, check how many allocations the provider has",
+    remedy=f"{_FOREIGN} Placement at this URL; if Placement itself answers, check how many allocations it lists",
 )
 #: The limit for Keystone's answer to a token request: a token with its catalog, which takes 250 bytes for each
 #: endpoint.
@@ -56,7 +56,7 @@ TOKEN = Bound(
     subject="a token with its catalog",
     most_bytes=16 * MIB,
     most_memory_bytes=40 * MIB,
-    remedy=f"{_FOREIGN} at [placement] auth_url",
+    remedy=f"{_FOREIGN} Keystone at [placement] auth_url",
 )
 #: The size limit for answers to requests that only a command sends. Such an answer takes 840 bytes for each provider:
 #: 72 MiB in a cloud of 10,000 hosts with eight child providers each.
@@ -64,7 +64,7 @@ WHOLE_CLOUD = Bound(
     subject="the whole cloud",
     most_bytes=256 * MIB,
     most_memory_bytes=2048 * MIB,
-    remedy=f"{_FOREIGN} at this URL; or ask about one host only: run the command there, without --everywhere",
+    remedy=f"{_FOREIGN} Placement at this URL; or ask about one host only: run the command there, without --everywhere",
 )
 
 

@@ -100,8 +100,10 @@ def test_the_why_command_lists_used_vcpus_that_belong_to_no_instance_here(host, 
             ("guest-unknown", 2, 1, False),
         ],
     )
-    (line,) = [line for line in ended.stdout.splitlines() if "but promised to no instance: " in line]
-    assert line.startswith("  VCPU taken on this host but promised to no instance: allocation-leaked 4 (stocktake heal")
+    (line,) = [line for line in ended.stdout.splitlines() if "that nova gave to no instance: " in line]
+    assert line.startswith(
+        "  Placement counts VCPU on this host that nova gave to no instance: allocation-leaked 4 (stocktake heal"
+    )
     assert line.endswith("; see stocktake explain VCPU")
     # Findings do not matter if the request exceeds max_unit.
     assert document_of(host, "--resource", f"VCPU={CPUS + 1}")[1]["host"]["findings"] == []

@@ -261,7 +261,7 @@ UNREAD = {
     "too-much-json": Case(
         install=reads(lambda: Answer(status=200, body=b"[" + b"[]," * MIB + b"[]]")),
         kind=AnswerTooLarge,
-        says="needs more than 40 MiB of memory, .* whether a proxy, a cache or another service answers at this URL",
+        says="needs more than 40 MiB of memory, .* another service answers instead of Placement at this URL",
     ),
     "slow-body": Case(
         # The gateway answers by itself: on a busy machine Placement alone may need as long as the time-out.

@@ -41,7 +41,7 @@ def test_the_finding_shows_the_expected_and_the_recorded_amount_of_the_consumer(
     assert found.severity is Severity.WARNING
     assert found.rests_on_recorded
     assert found.remedy.endswith(
-        f"; if the flavor is right, record the flavor's amounts: stocktake heal --finding {found.id[:8]}"
+        f"; if the flavor is right, write the flavor's amounts to Placement: stocktake heal --finding {found.id[:8]}"
     )
 
 

@@ -93,7 +93,8 @@ def test_use_above_capacity_without_a_leak_is_reported_as_over_commitment():
     world = snapshot(**settled_world(placement=view(allocations(uuid("i1"), VCPU=1, MEMORY_MB=128, DISK_GB=7338))))
     (found,) = findings(world, CODE)
     assert found.resource_class == "DISK_GB"
-    assert found.actual == "7338 GiB of DISK_GB used, free -7332; none of it is leaked, so the host is over-committed"
+    why = "every consumer should have an allocation on this host, so the host is over-committed"
+    assert found.actual == f"7338 GiB of DISK_GB used, free -7332; {why}"
     assert dict(found.facts)["leaked_consumers"] == 0
 
 
@@ -128,7 +129,7 @@ def test_a_manually_created_volume_that_exceeds_the_reserved_amount_is_reported(
         snapshot(lvm=group(6, volume("by-hand", 3.5))), CODE, lvm_settings(reserved_host_disk_mib=5 * 1024)
     )
     assert found.resource_class == "DISK_GB"
-    assert "the cloud does not know of 3 GiB of DISK_GB in use, and reserved has no room for this usage" in found.actual
+    assert "nova does not know of 3 GiB of DISK_GB in use, and the agent cannot reserve this amount" in found.actual
     assert proof(found) == [("lvm", "DISK_GB", 4)]
 
 

@@ -28,8 +28,8 @@ def test_s106_the_finding_names_the_consumers_and_the_child_providers():
     assert found.rests_on_recorded
     assert found.remedy.startswith("move VGPU to the mdev providers, all allocations at once: ")
     assert f"stocktake heal --finding {found.id[:8]}; " in found.remedy
-    assert "once the mdev providers are published" in found.remedy
-    assert "VGPU must move to the mdev provider" in found.remedy
+    assert "once Placement has the mdev providers" in found.remedy
+    assert "VGPU allocation must move to this device's mdev provider" in found.remedy
     assert "MEM_ENCRYPTION_CONTEXT" not in found.remedy
 
 
@@ -40,7 +40,7 @@ def test_s107_a_memory_encryption_context_on_the_root_provider_is_reported():
     (found,) = findings(snapshot(libvirt=encrypting(sev="Y"), placement=held), "reshape-needed")
     assert found.expected == f"only child providers offer MEM_ENCRYPTION_CONTEXT: {NODE}_amd_sev (16)"
     assert proof(found) == [("placement", "MEM_ENCRYPTION_CONTEXT", 1)]
-    assert "MEM_ENCRYPTION_CONTEXT must move to the memory-encryption provider" in found.remedy
+    assert "MEM_ENCRYPTION_CONTEXT allocation must move to this device's memory-encryption provider" in found.remedy
     assert "VGPU" not in found.remedy
 
 

@@ -140,7 +140,7 @@ def test_a_domain_that_cannot_be_parsed_is_reported():
     (found,) = findings(snapshot(libvirt=dataclasses.replace(host(), odd_domains=(odd,))), CODE)
     assert found.actual == (
         f"domain {uuid('odd')} (odd): <vcpu> is missing; "
-        "the amounts that the guest uses are unknown, so the agent lowers no reserved amount in Placement"
+        "the agent does not know what the guest uses, so reserved amounts in Placement may rise but not fall"
     )
 
 
@@ -158,7 +158,7 @@ def test_an_image_folder_that_could_not_be_read_is_reported(reserves):
     stale = _with_images(unread=((f"{INSTANCES}/_base", "ESTALE: Stale file handle"),))
     (found,) = findings(stale, CODE, settings(reserve_image_cache=reserves))
     kept = "the agent does not lower the reserved amount of DISK_GB; " if reserves else ""
-    end = f"{kept}the content of this path is not reported"
+    end = f"{kept}the agent does not report the files in this path"
     assert found.actual == f"images: {INSTANCES}/_base: ESTALE: Stale file handle; {end}"
 
 

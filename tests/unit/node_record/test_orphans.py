@@ -206,7 +206,7 @@ def test_a_later_audit_deletes_the_unused_provider_of_a_deleted_compute_node():
     assert seen.plan.removals == ()
     assert [f.actual for f in seen.findings if f.code == "provider-orphaned"] == [
         f"provider {OLD.uuid} is still in Placement; "
-        "nothing is allocated from the provider, so the agent deletes it once this finding is confirmed"
+        "nothing is allocated from the provider; the agent deletes it once enough audits have seen this finding"
     ]
     remembered = History(left=(LEFT,), sightings=_sightings(empty), read_until=0)
     assert decision(empty, None, remembered).plan.removals == (DeleteProvider(provider_uuid=OLD.uuid),)

@@ -158,9 +158,9 @@ def test_the_why_command_prints_findings_that_explain_missing_capacity():
     volume = dataclasses.replace(leak, code="volume-foreign", amount=120, findings=1, healable=False)
     report = asked(offered(1), holding=(leak, news, volume))
     assert lines(report, WIDE + 40)[4] == (
-        "  DISK_GB taken on this host but promised to no instance: allocation-leaked 80 GiB (stocktake heal), "
-        "allocation-stale-move 1 GiB (stocktake heal, not confirmed yet), volume-foreign 120 GiB; "
-        "see stocktake explain DISK_GB"
+        "  Placement counts DISK_GB on this host that nova gave to no instance: "
+        "allocation-leaked 80 GiB (stocktake heal), allocation-stale-move 1 GiB (stocktake heal, not confirmed yet), "
+        "volume-foreign 120 GiB; see stocktake explain DISK_GB"
     )
     assert document(report)["host"]["findings"][0] == {
         "code": "allocation-leaked", "resource_class": "DISK_GB", "amount": 80, "unit": "GiB", "findings": 2,

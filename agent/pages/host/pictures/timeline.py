@@ -139,7 +139,7 @@ def _axis(scale: Scale, bottom: float) -> Iterator[Shape]:
 
 def _conclusion(found: Sequence[SeenFinding], changes: Sequence[Change], scale: Scale) -> str:
     oldest = min((seen.first_seen_at for seen in found if seen.first_seen_at), default="")
-    since = f"the oldest was first seen at {utc(oldest)}" if oldest else "none with a known time"
+    since = f"the oldest was first seen at {utc(oldest)}" if oldest else "first seen at an unknown time"
     count = f"{len(found)} finding{'' if len(found) == 1 else 's'}" if found else "No finding"
     made = f"{len(changes)} change{'' if len(changes) == 1 else 's'} in {MOST_DAYS} days"
     more = f" The picture shows the {MOST_ROWS} most urgent." if len(found) > MOST_ROWS else ""

@@ -50,5 +50,5 @@ def test_an_impossible_huge_page_size_in_nova_conf_is_ignored_with_a_notice(tmp_
     assert reserved_huge_pages(loaded) == (ReservedPages(cell=0, size_kib=4, count=2),)
     (notice,) = huge_page_notices(loaded)
     assert notice.startswith(
-        f"{tmp_path}/nova.conf: [DEFAULT] {text}: no host has such huge pages. nova-compute starts"
+        f"{tmp_path}/nova.conf: [DEFAULT] {text}: the node, the size or the count is impossible. nova-compute starts"
     )
