@@ -163,7 +163,7 @@ HELP_TEXTS: Mapping[str, HelpText] = {
     ),
     "ledger": HelpText(
         examples=(
-            ("stocktake ledger", "every consumer's amounts: in nova's database, on the host, in Placement"),
+            ("stocktake ledger", "every consumer: what nova, the host and Placement count"),
             ("stocktake ledger --only-differing", "only the rows in which something may be wrong"),
             ("stocktake ledger --consumer web-1", "one consumer, by its name, uuid or GROUP/VOLUME"),
             ("stocktake ledger --storage --last", "who owns each byte, from the daemon's last audit"),
