@@ -71,6 +71,6 @@ def test_updating_a_table_replaces_only_the_text_between_its_markers(markers):
     assert between(text, begin, end, "new") == f"before {begin}\n\nnew\n\n{end} after"
 
 
-def test_a_readme_without_the_markers_of_a_table_is_rejected_with_an_error():
+def test_a_table_update_fails_if_the_readme_has_no_markers_around_the_table():
     with pytest.raises(ValueError, match="lacks the markers"):
         between(f"before {END} {BEGIN} after", BEGIN, END, "new")

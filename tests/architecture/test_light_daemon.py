@@ -43,7 +43,7 @@ def test_the_daemon_imports_neither_rich_nor_jinja2_even_indirectly():
     assert libraries & DRAWING == set()
 
 
-def test_the_import_search_finds_that_the_findings_command_imports_rich():
+def test_the_import_check_notices_a_command_that_imports_the_rich_library():
     assert "rich" in reached_from("agent.cmd.commands.findings")[1]
 
 

@@ -33,7 +33,7 @@ def test_a_recreated_consumer_that_has_a_finding_is_read_again():
     assert elsewhere(reader.view(ViewRequest(**REQUEST, reported=(CONSUMER,)))) == set()
 
 
-def test_the_reader_reads_new_consumers_before_consumers_with_findings():
+def test_a_read_limited_to_one_consumer_prefers_a_new_consumer():
     model = world()
     reader = TreeReader(ModelClient(model))
     reader.view(ViewRequest(**REQUEST))

@@ -223,7 +223,7 @@ def test_an_agent_retries_its_allocation_write_if_another_agent_wrote_first(plac
     assert held(placement, host) == {"VCPU": 3, "MEMORY_MB": 512}
 
 
-def test_an_audit_reads_placement_again_if_the_agents_allocation_was_deleted(placement, host):
+def test_the_audit_reads_placement_again_after_a_write_conflict(placement, host):
     """DELETE raises no provider's generation, so the audit rests on an old read; the conflict makes it read again."""
     guests(host, ghost=(2, 512))
     # With a short cycle the fourth audit may be the host's turn to read the allocations anyway.

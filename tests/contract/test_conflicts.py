@@ -148,7 +148,7 @@ def test_a_periodic_audit_delays_its_write_if_the_last_audit_met_conflicts(place
     assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 8
 
 
-def test_failed_writes_of_the_agent_cause_no_rival_writer_finding(placement, host):
+def test_the_agent_reports_no_other_writer_if_its_own_writes_fail(placement, host):
     """The agent's repair of a foreign change is answered 503.
 
     The agent sees the change in several audits but overwrites it once, so it reports no rival.
@@ -169,7 +169,7 @@ def test_failed_writes_of_the_agent_cause_no_rival_writer_finding(placement, hos
     assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 8
 
 
-def test_s153_audits_have_outcome_partial_while_placement_refuses_connections(placement, host):
+def test_s153_audits_end_as_partial_while_placement_refuses_connections(placement, host):
     loaded, request = load([str(host.config_file)]), AuditRequest(reasons=("test",))
     refused = ScriptedAdapter(lambda _request: Refuse())
     with wire(loaded) as wired:

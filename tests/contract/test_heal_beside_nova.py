@@ -142,7 +142,7 @@ def test_heal_refuses_a_repair_while_nova_is_changing_the_instance(host):
     assert {refusal["guard"] for refusal in refusals if refusal["consumer_uuid"] == uuid("away")} == {"nova-at-work"}
 
 
-def test_heal_reads_all_migrations_of_an_instance_even_between_other_hosts(host):
+def test_heal_refuses_a_repair_due_to_a_migration_between_two_other_hosts(host):
     """The row says nothing about its last change, so nobody knows whether nova has finished the migration."""
     host.rest.allocate({host.agent.provider_uuid: OF_B, host.other: OF_B}, uuid("away"))
     elsewhere = migration(7, "away", status="completed", source_host="cmp3", dest_host="cmp2", updated_at=None)

@@ -98,7 +98,7 @@ def settled(connection):
     return listing, counting
 
 
-def test_the_device_listing_reads_each_kind_of_device_and_how_devices_relate(node):
+def test_the_device_listing_tells_physical_and_virtual_functions_apart(node):
     expected = devices_from(map(parse_node_device, TEXTS.values()), ())
     found = DeviceListing().read(node(TEXTS.values()))
     assert [device.name for device in found.pci] == [device.name for device in expected.pci]
@@ -150,7 +150,7 @@ def test_a_device_event_triggers_a_read_of_the_device(node):
     assert after["pci_0000_81_00_4"] == "101f"
 
 
-def test_devices_with_events_before_a_failed_read_are_reread_in_the_next_read(node):
+def test_changed_devices_are_read_again_after_a_failed_read(node):
     listing, counting = settled(node(TEXTS.values()))
     working, dead = counting.connection, libvirt.open("test:///default")
     dead.close()

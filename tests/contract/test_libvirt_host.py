@@ -132,7 +132,7 @@ class TestTestDriver:
         assert again == first
         assert again is not first
 
-    def test_an_invalid_domain_is_listed_with_a_reason_and_valid_domains_are_read(self, tmp_path, host_at):
+    def test_one_invalid_domain_does_not_prevent_reading_the_other_domains(self, tmp_path, host_at):
         bad = domain_xml("bad", metadata=nova_metadata(1, 64, 1).replace("<nova:disk>1<", "<nova:disk>?<"))
         (tmp_path / "n.xml").write_text(node_xml(cpus=2, memory_mib=1024, domains=[bad, *GUESTS[:1]]))
         facts = read(host_at(f"test://{tmp_path}/n.xml"))
@@ -282,7 +282,7 @@ class TestSystemLibvirtd:
         assert all(cpu.cell is not None and cpu.core is not None for cpu in facts.cpus)
         assert facts.hypervisor_version == system.connection.getVersion()
 
-    def test_host_facts_show_the_state_of_a_guest_at_each_stage_of_its_life(self, system, host_at):
+    def test_each_read_shows_the_current_state_and_size_of_a_guest(self, system, host_at):
         source = host_at(system.uri)
         with system.defined(vcpus=1, max_vcpus=2, memory_mib=96, metadata=nova_metadata(1, 96, 3)) as guest:
             assert figures(source, guest) == (DomainState.SHUTOFF, 1, 96)

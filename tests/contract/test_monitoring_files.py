@@ -177,7 +177,7 @@ def test_a_prometheus_that_scrapes_three_agents_has_data_for_each_panel(scraped,
     assert empty <= MAY_BE_EMPTY
 
 
-def test_a_prometheus_of_three_agents_shows_the_leaks_of_the_only_leaking_host(scraped):
+def test_prometheus_shows_leaked_vcpus_of_one_of_three_scraped_agents(scraped):
     (leaked,) = scraped.server.query("sum by (resourcetype) (stocktake_resource_leaked) > 0")
     assert (leaked["metric"], leaked["value"][1]) == ({"resourcetype": "VCPU"}, "16")
     (count,) = scraped.server.query('count(up{job="stocktake"} == 1)')

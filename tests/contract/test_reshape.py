@@ -563,7 +563,7 @@ def test_undo_of_a_reshape_is_refused_if_another_consumer_uses_a_child_provider(
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
 
-def test_undo_of_a_reshape_is_refused_after_an_inventory_or_allocation_change(cards):
+def test_a_reshape_cannot_be_undone_after_inventories_or_allocations_changed(cards):
     cards.scheduled()
     cards.healed()
     (entry,) = cards.told("journal").document

@@ -192,7 +192,7 @@ def rest(tmp_path: Path) -> Iterator[Rest]:
         yield running_rest
 
 
-def test_placement_offers_at_most_one_of_several_hosts_that_share_a_disk(rest: Rest):
+def test_placement_returns_at_most_one_candidate_for_hosts_that_share_a_disk(rest: Rest):
     """The unnumbered group has equal candidates for several trees; Placement drops all but one before its merge."""
     shared = {"aggregates": frozenset({AGGREGATE})}
     hosts = [_stocked(new_uuid(), {"VCPU": 4}, **shared) for _ in range(4)]

@@ -316,7 +316,7 @@ def test_sighup_with_an_invalid_file_keeps_the_old_settings(agent):
     assert agent.process.wait(STOP_S) == 0
 
 
-def test_sighup_with_empty_options_logs_notices_and_the_next_audit_succeeds(agent):
+def test_the_daemon_still_audits_after_a_reload_with_empty_option_values(agent):
     agent.start()
     agent.until_logged("outcome changed")
     empty = "confirm_audits =\nsource_deadline =\nsummary_interval =\n"

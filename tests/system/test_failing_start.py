@@ -165,7 +165,7 @@ def libvirtd(host: AgentHost) -> Iterator[PrivateLibvirtd]:
 
 
 @needs_libvirtd
-def test_the_daemon_publishes_after_libvirtd_starts(placement, host, libvirtd):
+def test_the_daemon_writes_to_placement_after_libvirtd_has_started(placement, host, libvirtd):
     libvirtd.kill()
     with host.daemon() as daemon:
         report = daemon.first_audit()

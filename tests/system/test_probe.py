@@ -157,9 +157,7 @@ def test_the_lvm_read_fails_if_no_server_listens_on_the_probe_socket(own: ProbeS
     [(signal.SIGKILL, 30.0, "without an answer"), (signal.SIGSTOP, 6.0, "did not answer in time")],
     ids=["killed", "frozen"],
 )
-def test_only_a_single_lvm_read_fails_if_the_probe_is_killed_or_frozen(
-    own: ProbeSocket, tmp_path, number, deadline_s, why
-) -> None:
+def test_a_killed_or_frozen_probe_spoils_only_one_lvm_read(own: ProbeSocket, tmp_path, number, deadline_s, why) -> None:
     """lvm2 is a script that waits, so that the signal meets the probe in the middle of its work."""
     asked = own.folder / "asked"
     hold = rigs.script(tmp_path / "bin", "vgs", f"echo $$ > {asked}.new; mv {asked}.new {asked}; exec sleep 60")
@@ -264,7 +262,7 @@ def test_after_an_invalid_probe_answer_images_and_lvm_are_reported_unavailable(o
         assert audit() == (before, inventories)
 
 
-def test_an_agent_without_privileges_reports_images_that_only_root_may_read(own: ProbeSocket, placement, tmp_path):
+def test_an_agent_without_root_reads_protected_disk_files_through_the_probe(own: ProbeSocket, placement, tmp_path):
     with contextlib.closing(Mounts()) as mounts:
         folder = own.folder / "instances"
         mounts.tmpfs(folder, 64)

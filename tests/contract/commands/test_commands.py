@@ -149,7 +149,7 @@ def test_the_findings_command_exits_2_if_a_source_could_not_be_read(own_host):
     assert (code, listed(rows)) == (2, ["source-unavailable"])
 
 
-def test_findings_exits_127_for_an_unknown_finding_code_and_suggests_another(host):
+def test_the_findings_command_suggests_the_right_code_after_a_typing_error(host):
     ended = host.run("findings", "--code", "allocation-leak")
     assert (ended.code, ended.stdout) == (127, "")
     assert ended.stderr.endswith("unknown finding code allocation-leak: did you mean allocation-leaked?\n")

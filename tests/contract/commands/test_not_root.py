@@ -82,7 +82,7 @@ def test_without_root_a_command_prints_a_warning_and_the_readable_data(host, com
 
 
 @pytest.mark.parametrize("command", READING, ids=" ".join)
-def test_without_root_a_command_skips_placement_if_the_host_uuid_is_unreadable(hidden, rest, command):
+def test_a_command_asks_placement_nothing_if_it_may_not_read_the_host_uuid(hidden, rest, command):
     with rest.watched() as seen:
         ended = run(hidden, *command, "-f", "json")
     assert (ended.returncode, ended.stderr) == (2, said(hidden))

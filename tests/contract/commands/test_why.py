@@ -40,7 +40,7 @@ def first(document):
     return document["tree"]["obstacles"][0]
 
 
-def test_the_why_command_names_max_unit_as_obstacle_despite_a_high_ratio(host, rest):
+def test_the_why_command_reports_max_unit_if_a_request_exceeds_the_host_cpus(host, rest):
     code, document = host.json("why", "--resource", f"VCPU={CPUS + 1}")
     assert list(document)[: len(KEYS)] == KEYS
     assert (code, document["fits"], document["everywhere"], document["cloud"]) == (3, False, False, None)
@@ -241,7 +241,7 @@ def test_the_why_command_exits_75_if_it_has_neither_a_database_nor_a_compute_id(
     assert own.run("why", "--resource", "VCPU=1").code == 2
 
 
-def test_the_why_command_with_flavor_of_exits_75_if_the_database_is_unavailable(tmp_path, rest):
+def test_the_why_command_exits_75_if_the_database_with_the_flavor_is_down(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.agent.configure({"state": {"connection": f"sqlite:///{tmp_path}/nowhere/cell.sqlite"}})
     ended = own.run("why", "--flavor-of", own.evacuated)
@@ -278,7 +278,7 @@ def test_the_why_command_exits_127_for_an_unknown_class_if_placement_is_down(tmp
     assert (ended.code, "did you mean VCPU?" in ended.stderr) == (127, True)
 
 
-def test_the_why_command_with_flavor_of_exits_127_if_no_database_is_configured(tmp_path, rest):
+def test_the_why_command_cannot_look_up_a_flavor_if_no_database_is_configured(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.agent.configure({"state": {"source": "none"}})
     ended = own.run("why", "--flavor-of", own.evacuated)

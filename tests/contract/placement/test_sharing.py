@@ -236,7 +236,7 @@ def test_a_sharing_provider_with_too_many_allocations_is_reported_as_unreadable(
     assert (view.shared, len(view.unread), [p.uuid for p in view.providers]) == ((), 1, [root])
 
 
-def test_a_read_fails_if_placement_answers_500_for_a_sharing_provider(crowded):
+def test_the_placement_read_fails_if_placement_answers_500_for_one_provider(crowded):
     crowded.gate.before = lambda asked: Answer(status=500, body=b"") if crowded.nfs in asked.path else None
     with pytest.raises(PlacementUnavailable):
         TreeReader(crowded.one.client).view(looking_at(crowded.one.root, shared_reads=500))

@@ -202,7 +202,7 @@ def test_unknown_consumers_are_looked_up_in_lists_of_five_hundred(filled, client
     assert calls(1001) - calls(1) == 3 * 2
 
 
-def test_a_hidden_deleted_instance_on_another_host_is_found_by_uuid(filled, source):
+def test_the_conductor_finds_a_deleted_and_hidden_instance_of_another_host(filled, source):
     elsewhere = instance(60, host="cmp2", node="cmp2.example.org", hidden=True, deleted=True, deleted_at=T0)
     with filled.engine.begin() as connection:
         cell.add_instance(connection, elsewhere)

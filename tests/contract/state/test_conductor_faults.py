@@ -143,7 +143,7 @@ def test_a_frozen_broker_makes_reads_fail_until_the_broker_resumes(filled, sourc
     assert until(lambda: good(source), 120, "the source reads again")
 
 
-def test_a_first_read_with_a_frozen_broker_fails_and_a_later_read_succeeds(filled):
+def test_reads_work_again_after_the_message_broker_was_frozen(filled):
     with state_of(filled.bus()) as source:
         with filled.broker.paused():
             error = failure(source, 3)

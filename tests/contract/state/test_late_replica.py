@@ -313,7 +313,7 @@ LATE: dict[str, Callable[[World], None]] = {
 
 
 @pytest.mark.parametrize("how", LATE)
-def test_the_agent_writes_nothing_while_nova_compute_lives_and_the_replica_lags(compute, how):
+def test_the_agent_writes_nothing_beside_nova_compute_despite_a_late_replica(compute, how):
     is_old = how == "stopped 15 minutes ago"
     LATE[how](compute)
     generation = compute.rest.generation(compute.root)
@@ -326,7 +326,7 @@ def test_the_agent_writes_nothing_while_nova_compute_lives_and_the_replica_lags(
     assert compute.rest.generation(compute.root) == generation
 
 
-def test_the_provider_of_a_dead_nova_compute_is_taken_over_despite_replica_lag(compute):
+def test_the_agent_takes_over_from_a_dead_nova_compute_despite_a_late_replica(compute):
     compute.servers.applies(delay_s=1)
     with daemon(compute) as audits:
         until(lambda: audits.audit().report.published, 10 * DOWN_S, "the takeover")

@@ -122,7 +122,7 @@ def test_an_audit_writes_no_compute_node_record_after_a_failed_inventory_write()
     assert isinstance(acted.error, PlacementUnavailable)
 
 
-def test_a_write_refused_finding_appears_if_a_provider_removal_is_refused():
+def test_the_audit_reports_that_placement_refused_to_remove_a_provider():
     outside = Outside(DeleteProvider=ProviderInUse("has allocations", status=409))
     acted = decide_and_act(task(outside), memory(ORPHANED), ORPHANED)
     assert [refused.write for refused in acted.refused] == [DeleteProvider(provider_uuid=OLD.uuid)]

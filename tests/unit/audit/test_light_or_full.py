@@ -55,7 +55,7 @@ def judge(last=None, found=None, **changes):
     return judged(last or full(), found or light(), **asked)
 
 
-def test_an_audit_does_not_reread_the_nova_rows_if_nothing_has_changed():
+def test_an_audit_without_any_change_does_not_read_nova_in_full():
     assert judge() == ("", False)
 
 

@@ -113,7 +113,7 @@ def test_a_finding_about_unallocated_use_names_the_guest_that_causes_it():
     assert set(guest.symptoms) == {one.finding.id for one in found["unmanaged-use-unplaced"]}
 
 
-def test_unlisted_usage_causes_over_capacity_only_on_the_same_provider():
+def test_usage_without_an_allocation_explains_over_capacity_of_its_provider():
     hidden = plain("usage-unlisted", provider_uuid="p", resource_class="VCPU", facts=(("unlisted", 4),))
     excess = (("missing", 3.0), ("allocation_ratio", 1.0))
     here = plain("over-capacity", provider_uuid="p", resource_class="VCPU", facts=excess)
@@ -136,7 +136,7 @@ def test_the_first_cause_in_a_chain_lists_all_later_findings_as_symptoms():
     assert [one.caused_by for one in alone] == [(), (conflict.id,)]
 
 
-def test_a_name_conflict_of_one_provider_does_not_cause_a_refusal_for_another():
+def test_a_name_conflict_does_not_explain_refused_writes_to_other_providers():
     conflict = plain("provider-name-conflict", provider_uuid="other", facts=(("provider_name", "cmp1"),))
     refused = plain("write-refused", provider_uuid="child", facts=(("provider_name", "cmp1_gpu"),))
     assert all(not one.caused_by for one in with_causes((seen(conflict), seen(refused))))

@@ -167,7 +167,7 @@ def test_a_wrong_vcpu_allocation_does_not_change_the_verdict_on_memory():
     assert verdicts(world)[I1, "MEMORY_MB"] is Verdict.AGREED
 
 
-def test_disk_gb_of_a_volume_backed_instance_has_verdict_allocation_differs():
+def test_disk_gb_allocated_to_a_volume_backed_instance_is_a_difference():
     world = snapshot(nova=state(instance(boots_from_volume=True)), libvirt=host(domain()), placement=view(A_HELD))
     assert verdicts(world)[I1, "DISK_GB"] is Verdict.ALLOCATION_DIFFERS
 
@@ -215,7 +215,7 @@ def test_a_guest_migrated_away_is_reported_only_after_the_migration_has_ended():
     assert only(during) is Verdict.SETTLING
 
 
-def test_a_volume_unknown_to_the_cloud_has_verdict_unmanaged():
+def test_a_volume_that_was_made_by_hand_is_marked_as_unmanaged():
     from tests.rigs.facts import group, volume
 
     world = snapshot(lvm=group(10, volume("by-hand", 3)))
