@@ -87,7 +87,7 @@ def test_the_age_of_a_finding_starts_again_when_its_evidence_changes():
     assert since(stale) == [THIRD]
 
 
-def test_the_age_of_a_finding_starts_again_after_an_audit_with_an_unread_source():
+def test_the_age_of_a_finding_restarts_after_a_source_could_not_be_read():
     """A source may be unread for weeks: a sighting before that time is not the age of the present one."""
     first = look(History(), RECORDED).history
     unread = look(first, now=SECOND, unread=("placement",)).history
@@ -166,7 +166,7 @@ def test_a_finding_can_end_while_a_source_unrelated_to_the_finding_is_unread():
     assert seen.unknown_because == ("lvm",)
 
 
-def test_a_finding_keeps_its_last_checked_text_while_its_source_is_unread():
+def test_a_finding_keeps_its_text_while_one_of_its_sources_cannot_be_read():
     finding = dataclasses.replace(PLAIN, rests_on=frozenset({"lvm", "state"}))
     known = look(History(), finding).history
     other = dataclasses.replace(finding, actual="half of the truth")

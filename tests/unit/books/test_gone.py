@@ -126,7 +126,7 @@ def test_a_repaired_finding_names_the_journal_entry_and_the_user_of_the_repair(c
 @pytest.mark.parametrize(
     "changes", [{"at": BEFORE}, {"finding_id": "another", "consumer_uuid": "another"}, {"finding_id": None}]
 )
-def test_the_end_of_a_finding_is_not_attributed_to_an_unrelated_repair(changes):
+def test_a_repair_of_something_else_does_not_explain_why_a_finding_ended(changes):
     repair = REPAIR._replace(**({"consumer_uuid": None} | changes))
     assert reason(sighting(LEAKED, vcpu(recorded=8)), repairs=(repair,))[0] is GoneReason.PLACEMENT_CHANGED
 

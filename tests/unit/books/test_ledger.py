@@ -101,7 +101,7 @@ def test_a_guest_counts_as_known_to_nova_until_nova_data_proves_otherwise(world)
     assert kept.unmanaged.claims == ()
 
 
-def test_the_disk_of_a_guest_unknown_to_nova_counts_as_unmanaged_use():
+def test_the_ledger_counts_the_disk_of_a_guest_that_nova_does_not_know():
     used = Disk(target="vda", kind="block", source="/dev/vg0/by-hand")
     world = snapshot(libvirt=host(domain("stranger", disks=(used,))), lvm=group(20, volume("by-hand", 2.5)))
     kept = written(world, lvm_settings())

@@ -244,7 +244,7 @@ def test_a_same_host_migration_without_a_new_flavor_counts_the_flavor_once():
     assert promised(moving("i1", here, task_state="resize_prep")) == A
 
 
-def test_dedicated_cpus_are_counted_as_vcpu_if_cpu_dedicated_set_is_empty():
+def test_a_flavor_with_dedicated_cpus_uses_vcpu_on_a_host_without_such_cpus():
     world = state(instance(flavor=dataclasses.replace(FLAVOR_B, extra_specs=(("hw:cpu_policy", "dedicated"),))))
     taken = occupied(world, NODE, frozenset())
     ledger = Ledger.of(c for r in BUILTIN for c in r.promised(taken.occupancies, settings()))

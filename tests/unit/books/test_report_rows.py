@@ -142,7 +142,7 @@ def test_the_trait_table_shows_which_traits_the_agent_manages():
     assert {(r.provider, r.provider_uuid) for r in rows} == {(NODE, ROOT_UUID)}
 
 
-def test_only_the_newest_evacuation_of_an_instance_has_an_evacuation_note():
+def test_the_report_notes_only_the_newest_evacuation_of_an_instance():
     old = migration(1, kind="evacuation", status="completed")
     new = migration(2, kind="evacuation", status="done")
     lost = migration(3, "i9", kind="evacuation", status="done", uuid=None, dest_host=None)

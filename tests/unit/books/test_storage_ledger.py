@@ -182,7 +182,7 @@ def test_an_inactive_thin_volume_counts_with_the_remaining_used_pool_bytes(
     assert {names[what]: size for _, _, what, size in found if what in names} == shares
 
 
-def test_used_bytes_of_a_thin_pool_that_has_no_volumes_belong_to_the_pool() -> None:
+def test_the_storage_ledger_counts_thin_pool_data_that_belongs_to_no_volume() -> None:
     found = rows_of(*pool(40), pools=fill(40, 25.0))
     assert found[:2] == [
         ("foreign", "vg0/tpool", "free space in thin pool tpool", 30),

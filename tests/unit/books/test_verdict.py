@@ -69,7 +69,7 @@ def recorded(*instances, libvirt=None, **changes):
     return snapshot(nova=state(*instances, **changes), placement=HELD, libvirt=libvirt)
 
 
-def test_s43_a_missing_root_provider_yields_no_rows_and_no_findings():
+def test_s43_allocations_are_not_judged_if_the_root_provider_is_missing():
     world = snapshot(placement=view(providers=()))
     assert (rows_of(world), told(world)) == ((), [])
 
@@ -198,7 +198,7 @@ def test_a_difference_has_the_verdict_settling_just_after_an_instance_change(wor
     assert verdict_of(world) not in (Verdict.SETTLING, Verdict.AGREED)
 
 
-def test_a_correct_allocation_has_verdict_agreed_just_after_an_instance_change():
+def test_a_correct_allocation_is_marked_agreed_right_after_an_instance_change():
     assert verdict_of(recorded(instance(updated_at=YOUNG), libvirt=host(domain()))) is Verdict.AGREED
 
 

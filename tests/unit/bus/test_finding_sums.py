@@ -67,7 +67,7 @@ def test_findings_that_are_only_symptoms_are_not_counted_as_causes():
     assert found["severities"] == {"error": 2}
 
 
-def test_leaked_amounts_are_the_sums_of_placement_amounts_in_leak_findings():
+def test_the_leaked_amount_is_the_sum_of_leaked_placement_allocations():
     evidence = (claim("VCPU", 8), claim("MEMORY_MB", 4096), claim("VCPU", 99, HELD))
     found = sums(
         seen(evidence=evidence),

@@ -126,7 +126,7 @@ def test_a_state_request_before_the_first_audit_causes_at_most_two_messages():
     assert len(fleet.sent) <= 2
 
 
-def test_during_a_broker_outage_no_notice_is_lost_and_few_log_lines_are_written(caplog):
+def test_no_notice_is_lost_if_the_message_broker_is_down_for_a_while(caplog):
     caplog.set_level("INFO")
     fleet, notices = Channel(), Channel()
     notices.error = SourceUnavailable("broker", "refused")

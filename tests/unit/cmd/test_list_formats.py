@@ -49,7 +49,7 @@ def printed(*arguments: str) -> str:
     return app.stdout.getvalue()
 
 
-def test_json_and_yaml_show_null_for_an_unknown_value_and_do_not_change_names():
+def test_json_and_yaml_lists_show_an_unknown_value_as_null():
     keys = [dict(zip(Things.COLUMNS, row, strict=True)) for row in ROWS]
     assert json.loads(printed("-f", "json")) == keys
     text = printed("-f", "yaml")

@@ -170,7 +170,7 @@ def test_a_log_line_outside_an_audit_has_an_audit_id_only_if_the_call_passes_it(
     assert second.endswith("[-] audit done audit=ffff")
 
 
-def test_log_lines_after_an_audit_or_from_other_threads_have_no_audit_id(tmp_path):
+def test_a_line_logged_outside_an_audit_has_no_audit_id(tmp_path):
     setup_logging(configured(tmp_path))
     with audit_context("0b5f"):
         other = threading.Thread(target=LOG.info, args=("from a reader",))

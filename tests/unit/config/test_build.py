@@ -187,7 +187,7 @@ def test_all_configuration_problems_are_reported_in_one_error(tmp_path):
     assert caught.value.problems == check(loaded)
 
 
-def test_initial_cpu_allocation_ratio_0_in_nova_conf_means_4_0_with_a_notice(tmp_path):
+def test_a_zero_initial_cpu_ratio_is_replaced_by_4_and_causes_a_notice(tmp_path):
     loaded = load_beside_nova(tmp_path, "", "[DEFAULT]\ninitial_cpu_allocation_ratio = 0\n")
     assert settings_from(loaded).cpu_ratio == RatioPolicy(configured=None, initial=4.0)
     assert [note for note in notices(loaded) if "initial_cpu_allocation_ratio = 0" in note]
@@ -350,7 +350,7 @@ def test_stocktake_conf_and_nova_conf_together_decide_the_source_of_nova_data(tm
         ("[state]\nsource = sql\n", NOVA_CONF, "[state] source = sql: needs [state] connection, which is not set"),
     ],
 )
-def test_state_source_conductor_or_sql_without_its_connection_url_is_rejected(tmp_path, ours, nova, said):
+def test_a_missing_connection_url_for_nova_data_is_a_configuration_error(tmp_path, ours, nova, said):
     with pytest.raises(ConfigError) as caught:
         state_options_from(load_beside_nova(tmp_path, ours, nova))
     assert said in str(caught.value)

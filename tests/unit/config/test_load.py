@@ -88,7 +88,7 @@ def test_a_config_file_that_is_not_utf8_is_rejected(tmp_path):
     assert problem.startswith(f"{path}: not UTF-8 text")
 
 
-def test_an_unreadable_config_file_is_reported(tmp_path):
+def test_a_config_path_that_is_a_folder_is_reported_as_unreadable(tmp_path):
     path = tmp_path / "folder.conf"
     path.mkdir()
     assert problems_of([str(path)]) == (f"{path}: cannot be read: Is a directory",)

@@ -28,7 +28,7 @@ def test_options_of_nova_conf_become_settings_of_the_agent(tmp_path):
     assert loaded.origin("placement", "auth_url") == str(tmp_path / "nova.conf")
 
 
-def test_the_agent_config_file_overrides_individual_options_of_nova_conf(tmp_path):
+def test_options_in_stocktake_conf_override_those_in_nova_conf(tmp_path):
     loaded = load_beside_nova(
         tmp_path, ASKED + "[DEFAULT]\nreserved_host_memory_mb = 1\n[placement]\nusername = stocktake\n"
     )

@@ -72,7 +72,7 @@ def test_all_timeout_errors_of_one_hung_call_have_the_same_message(reader, gate)
     assert said | {str(raised.value)} == {"disk: no answer within 0.02 s"}
 
 
-def test_a_timeout_error_names_the_whole_allowed_time_even_if_less_remained(reader, gate):
+def test_a_timeout_error_states_the_deadline_and_not_the_time_that_remained(reader, gate):
     begun = Deadline(at=Deadline.after(0.02).at, allowed_s=5.0)
     with pytest.raises(SourceUnavailable, match=r"no answer within 5 s"):
         reader.call(gate.wait, begun)
@@ -85,7 +85,7 @@ def test_the_reader_works_again_after_the_hung_call_returns(reader, gate):
     assert (reader.call(lambda: 42, Deadline.after(60)), reader.misses) == (42, 0)
 
 
-def test_a_late_result_is_not_returned_to_the_next_call(reader, gate):
+def test_a_call_never_receives_the_late_result_of_an_earlier_call(reader, gate):
     with pytest.raises(SourceUnavailable):
         reader.call(lambda: gate.wait() and "late", Deadline.after(0.02))
     gate.set()

@@ -55,7 +55,7 @@ def third(answer):
     return stories(seen)[2]
 
 
-def test_story_3_of_the_demo_quotes_the_max_unit_answer_of_the_why_command():
+def test_the_third_story_of_the_demo_quotes_the_answer_of_the_why_command():
     story = told()
     assert story.shown
     assert "stocktake why says max-unit: 64 are wanted, 48 given. Smallest change: ask for at most 48" in story.evidence

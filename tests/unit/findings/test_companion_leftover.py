@@ -48,7 +48,7 @@ def test_an_agent_in_role_owner_reports_an_allocation_left_from_role_companion()
         assert found.rests_on_recorded
 
 
-def test_in_role_observer_an_allocation_for_a_volume_that_is_gone_is_reported():
+def test_an_agent_that_only_observes_reports_the_allocation_of_a_lost_volume():
     (found,) = findings(GONE, CODE, OBSERVER)
     assert "this host has no usage of the kind foreign-volume" in found.expected
 

@@ -48,7 +48,7 @@ def world(vm_state, power, **changes):
 
 @pytest.mark.parametrize("power", DomainState)
 @pytest.mark.parametrize("vm_state", TOLD)
-def test_a_power_state_is_reported_only_if_nova_would_react_to_the_difference(vm_state, power):
+def test_a_power_state_difference_is_reported_only_if_nova_would_act_on_it(vm_state, power):
     assert bool(findings(world(vm_state, power), CODE)) == (power in TOLD[vm_state])
 
 

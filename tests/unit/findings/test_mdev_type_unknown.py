@@ -13,7 +13,7 @@ from tests.rigs.nested import AT_06, AT_07, CARDS, GPU_06, card, mdev_type, mdev
 CODE = "mdev-type-unknown"
 
 
-def test_the_finding_names_the_unknown_type_and_the_types_that_devices_offer():
+def test_the_report_lists_the_mdev_types_that_the_devices_offer():
     chosen = settings(mdev_types=(mdev_type("nvidia-11"), mdev_type("nvidia-99", resource_class="CUSTOM_BIG")))
     (found,) = findings(snapshot(libvirt=CARDS), CODE, chosen)
     assert (found.severity, found.resource_class, found.subject) == (Severity.ERROR, "CUSTOM_BIG", "nvidia-99")
@@ -34,7 +34,7 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize(("libvirt", "choice", "actual"), UNKNOWN.values(), ids=UNKNOWN.keys())
-def test_the_finding_explains_why_the_type_is_unknown(libvirt, choice, actual):
+def test_the_report_explains_why_a_configured_mdev_type_is_unknown(libvirt, choice, actual):
     (found,) = findings(snapshot(libvirt=libvirt), CODE, settings(mdev_types=(choice,)))
     assert found.actual == actual
 

@@ -23,7 +23,7 @@ ALL = pci_settings({"vendor_id": "10de"}, {"product_id": "1515"})
     ],
     ids=["s123 the entry is gone", "s128c the device is gone"],
 )
-def test_the_finding_names_the_lost_device_and_its_consumer_and_the_cause(devices, chosen, why):
+def test_the_report_names_a_lost_pci_device_and_its_consumer(devices, chosen, why):
     (found,) = findings(world(*devices, placement=USED), CODE, chosen)
     assert (found.severity, found.rests_on_recorded) == (Severity.ERROR, True)
     assert (found.provider_uuid, found.consumer_uuid) == (uuid(f"child-{GPU}"), uuid("i1"))

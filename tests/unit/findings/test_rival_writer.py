@@ -114,5 +114,5 @@ def test_an_agent_in_role_observer_has_no_finding_about_a_running_nova_compute()
     assert "is alive" in plan.held_back[0].why
 
 
-def test_the_finding_is_not_reported_if_placement_could_not_be_read():
+def test_no_other_writer_is_reported_while_placement_cannot_be_read():
     assert findings(without(snapshot(placement=NOVAS, nova=ALIVE), PLACEMENT), CODE) == ()

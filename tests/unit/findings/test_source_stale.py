@@ -40,7 +40,7 @@ def test_a_stale_source_causes_no_other_finding(world):
     assert codes == {CODE}
 
 
-def test_stale_nova_state_does_not_block_inventory_writes(world):
+def test_inventories_are_written_even_if_the_data_from_nova_is_old(world):
     empty = dataclasses.replace(world, placement=dataclasses.replace(world.placement, value=view(providers=())))
     assert [type(write).__name__ for write in decided(empty, settings()).plan.writes][:2] == [
         "CreateProvider",

@@ -32,7 +32,7 @@ BOTH = view(allocations(I1, VCPU=9), allocations(uuid("i2"), VCPU=1, MEMORY_MB=1
 WORLD = snapshot(nova=BROKEN, libvirt=host(domain("i2")), placement=BOTH)
 
 
-def test_the_finding_names_the_row_and_its_consumer():
+def test_an_unreadable_nova_row_is_reported_with_its_consumer():
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.subject) == (ROOT_UUID, I1, PROBLEM)
     assert found.actual == f"{PROBLEM}; the agent draws no conclusion about the instance that this row belongs to"

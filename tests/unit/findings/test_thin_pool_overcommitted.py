@@ -28,10 +28,10 @@ def test_an_overcommitted_pool_is_reported_with_pool_size_and_total_volume_size(
     [pool_world(40, 20), pool_world(50), pool_world(), without(pool_world(40, 30), LVM)],
     ids=["just fits with what is free", "fits", "empty", "lvm not read"],
 )
-def test_a_thin_pool_is_not_reported_if_volumes_fit_or_lvm_could_not_be_read(quiet: Snapshot) -> None:
+def test_only_a_thin_pool_that_is_known_to_be_overcommitted_is_reported(quiet: Snapshot) -> None:
     assert findings(quiet, CODE, lvm_settings()) == ()
 
 
-def test_the_finding_has_no_resource_class_if_the_pool_is_outside_disk_gb() -> None:
+def test_the_report_has_no_resource_class_if_the_pool_does_not_back_disk_gb() -> None:
     (found,) = findings(pool_world(40, 30), CODE, settings(volume_groups=("vg0",)))
     assert found.resource_class is None

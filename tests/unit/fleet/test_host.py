@@ -29,7 +29,7 @@ def test_the_age_of_the_oldest_finding_is_measured_by_the_clock_of_the_sender():
     assert seen(broken(**wrong_clock)).oldest_age_s == 600.0
 
 
-def test_the_amounts_of_child_providers_in_a_message_are_not_kept():
+def test_the_fleet_view_ignores_the_amounts_of_child_providers():
     child = {"provider_uuid": "child", "resource_class": "VGPU", "used": 1, "free": 2.0}
     kept = seen(clean(resources=[*amounts(), child])).amounts
     assert [each.resource_class for each in kept] == ["VCPU", "MEMORY_MB", "DISK_GB"]
@@ -113,7 +113,7 @@ def test_a_host_state_message_with_random_values_is_either_kept_or_rejected(chan
 
 
 @given(JSON)
-def test_a_json_message_that_is_not_a_host_state_is_rejected(document):
+def test_random_json_is_rejected_as_the_message_of_an_agent(document):
     with pytest.raises(SourceInconsistent):
         host_seen(document, 0.0)
 

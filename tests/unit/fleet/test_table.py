@@ -95,7 +95,7 @@ def test_a_host_row_shows_since_when_its_findings_are_unknown():
         ({"outcome": "findings", "findings": {"a": 2, "b": 1, "c": 0}, "severities": None}, "a x2, b"),
     ],
 )
-def test_a_host_without_a_worst_finding_shows_its_error_and_its_unread_sources(changes, text):
+def test_the_fleet_table_shows_why_the_last_audit_of_a_host_failed(changes, text):
     assert what(clean(**changes)) == text
 
 

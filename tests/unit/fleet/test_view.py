@@ -60,7 +60,7 @@ def test_a_host_that_is_not_in_the_expected_host_list_is_shown_as_not_expected()
 
 
 @pytest.mark.parametrize("hosts", [None, ExpectedHosts(hosts=None, problem="refused")])
-def test_without_an_expected_host_list_no_host_is_expected_or_unexpected(hosts):
+def test_hosts_are_not_compared_with_a_missing_list_of_expected_hosts(hosts):
     found = view(cell(seen(clean("a")), expected=hosts))
     assert [row.is_expected for row in found.rows] == [None]
     assert found.expected is None

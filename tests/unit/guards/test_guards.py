@@ -360,7 +360,7 @@ def test_two_guards_refuse_changes_if_nova_data_could_not_be_read():
     [(None, True), (Written("then", 69.0), True), (Written("then", 70.0), False)],
     ids=["Placement does not say when", "perhaps during the audit", "certainly before the audit"],
 )
-def test_a_changed_provider_blocks_heal_unless_the_consumer_is_surely_unchanged(written, refuses):
+def test_heal_refuses_a_repair_if_the_consumer_may_have_changed_meanwhile(written, refuses):
     """The audit began a minute ago, and the clocks of Placement's servers may differ by 10 s."""
     case = with_scene(right(), has_moved=True, read_ago_s=60.0)
     records = (dataclasses.replace(read(case), written=written),)

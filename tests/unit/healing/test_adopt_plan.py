@@ -143,7 +143,7 @@ def test_adopt_restores_the_compute_node_uuid_of_a_host_without_identity_file():
     assert adoption(given, settings()).steps == (FileStep(path=FILE.path, before=None, after=f"{ROOT_UUID}\n"),)
 
 
-def test_adopt_plans_have_the_same_digest_only_if_their_facts_are_equal():
+def test_two_adopt_plans_have_the_same_digest_only_in_the_same_situation():
     assert adoption(renamed(), settings()).digest == adoption(renamed(), settings()).digest
     assert adoption(renamed(), settings()).digest != adoption(reinstalled(), settings()).digest
 
@@ -164,7 +164,7 @@ def test_the_state_guard_refuses_adopt_if_nova_state_could_not_be_read(given):
 
 
 @pytest.mark.parametrize("given", [renamed(), reinstalled()], ids=["rename", "reinstall"])
-def test_the_alive_guard_refuses_adopt_if_nova_compute_runs_on_this_host(given):
+def test_adopt_is_refused_while_nova_compute_runs_on_this_host(given):
     assert guards(dataclasses.replace(given, state=alive(given.state))) == ["alive"]
 
 

@@ -37,5 +37,5 @@ def test_the_text_about_a_reverted_repair_says_which_undo_reverted_it() -> None:
         ("9" * 8, entry()),
     ],
 )
-def test_a_finding_is_not_described_as_ended_without_a_repair_in_the_journal(typed: str, found: Entry) -> None:
+def test_a_finding_counts_as_ended_only_if_the_journal_has_its_repair(typed: str, found: Entry) -> None:
     assert ended_words(typed, (), (found,)) is None
