@@ -153,7 +153,7 @@ def test_two_adopt_plans_have_the_same_digest_only_in_the_same_situation():
 
 @pytest.mark.parametrize("given", [renamed(), reinstalled()], ids=["rename", "reinstall"])
 @pytest.mark.parametrize("role", [Role.OBSERVER, Role.COMPANION])
-def test_the_role_guard_refuses_adopt_in_roles_observer_and_companion(given, role):
+def test_adopt_is_refused_for_an_agent_that_does_not_replace_nova_compute(given, role):
     assert guards(given) == []
     assert guards(given, settings(role=role)) == ["role"]
 

@@ -100,7 +100,7 @@ def test_a_waiting_repair_is_logged_as_info_and_a_refused_repair_as_a_warning():
     assert (line.fields["guard"], line.fields["wait_s"]) == ("minimum-age", 116)
 
 
-def test_a_waiting_repair_is_logged_once_for_each_finding_and_guard():
+def test_a_repair_that_waits_for_the_same_reason_is_logged_only_once():
     ages = [((refusal("minimum-age", f"{left} s left"),), ()) for left in (116, 56)]
     others = [((refusal("max-percent"),), ()), ((refusal("minimum-age"),), ())]
     waiting = [(events.HEAL_WAITING, logging.INFO)]
@@ -124,5 +124,5 @@ def test_a_change_skipped_because_nova_rows_are_not_fresh_is_logged_only_once():
     assert [len(lines) for lines in runs(unproven, unproven, ((), ()), unproven)] == [1, 0, 0, 1]
 
 
-def test_each_log_event_of_heal_has_a_fixed_level():
+def test_every_kind_of_heal_log_message_has_one_fixed_log_level():
     assert not [event for event in events.EVENTS if event.logger.name == "HEAL" and isinstance(event.level, Varies)]

@@ -61,7 +61,7 @@ def test_a_plan_that_repairs_a_cause_leaves_out_its_unconfirmed_symptoms(scene):
     assert plan.refusals == ()
 
 
-def test_an_unconfirmed_cause_is_refused_and_its_symptom_is_not_listed(scene):
+def test_heal_refuses_to_repair_a_cause_that_is_not_confirmed_yet(scene):
     later = tuple(dataclasses.replace(s, times=0) for s in scene.findings)
     plan = planned(dataclasses.replace(scene, findings=later))
     assert plan.actions == ()
@@ -89,7 +89,7 @@ def test_a_symptom_with_several_causes_does_not_end_if_only_one_is_repaired(scen
 
 @pytest.mark.parametrize("undone", [STALE, SEVERAL, COUNTED])
 @pytest.mark.parametrize("code", [STALE, SEVERAL])
-def test_the_daemon_does_not_repeat_an_undone_repair_for_a_related_finding(scene, code, undone):
+def test_the_daemon_does_not_bring_back_a_repair_that_the_operator_undid(scene, code, undone):
     seen = next(s for s in scene.findings if s.finding.code == code)
     refusing = dataclasses.replace(scene, undone=Undone(findings=frozenset({ids(scene)[undone]})))
     guarded = GuardedFinding(scene=refusing, seen=seen, repair=BY_CODE[code], chosen=())

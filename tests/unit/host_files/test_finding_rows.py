@@ -66,7 +66,7 @@ FINDING = dataclasses.replace(
 )
 
 
-def test_a_saved_finding_keeps_20_pieces_of_evidence_and_the_original_digest():
+def test_a_saved_finding_keeps_at_most_20_pieces_of_evidence():
     finding = dataclasses.replace(FINDING, evidence=FINDING.evidence * 20)
     found = reread(sighting(finding))
     assert found.finding is not None
@@ -157,7 +157,7 @@ def last_report(run_dir: Path, **changes: object) -> None:
         ({"findings": ()}, (620, T2, 9)),
     ],
 )
-def test_times_in_a_newer_report_override_the_times_in_the_findings_file(tmp_path, changes, expected):
+def test_the_times_in_the_last_report_win_over_those_in_the_findings_file(tmp_path, changes, expected):
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500, losses=(LOSS,))
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     last_report(tmp_path, **changes)

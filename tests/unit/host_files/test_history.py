@@ -111,7 +111,7 @@ def test_a_findings_file_that_is_not_utf8_is_loaded_as_an_empty_history(tmp_path
     assert FindingsFile(str(tmp_path)).load() == History()
 
 
-def test_a_findings_file_in_an_unwritable_folder_is_logged_only_once(tmp_path, caplog):
+def test_a_findings_file_that_cannot_be_written_causes_only_one_warning(tmp_path, caplog):
     (tmp_path / "file").write_text("")
     store = FindingsFile(str(tmp_path / "file"))
     assert [store.save(HISTORY), store.save(HISTORY)] == [False, False]

@@ -55,7 +55,7 @@ def test_a_cached_function_rejects_keyword_arguments(wrapper):
         total(number=1)
 
 
-def test_a_nested_call_during_argument_comparison_does_not_change_the_result():
+def test_a_cached_result_is_right_even_if_a_comparison_calls_the_function():
     """As if another thread called the function while the cached arguments are compared with the new ones."""
 
     @for_equal_arguments

@@ -309,7 +309,7 @@ def test_s107_an_encryption_context_allocated_on_the_root_stays_and_is_reported(
     assert {i.resource_class for i in put.inventories} >= {CONTEXT, "VCPU", "MEMORY_MB", "DISK_GB"}
 
 
-def test_s107_unallocated_sev_inventory_and_trait_move_from_the_root_to_a_child():
+def test_s107_unused_sev_inventory_is_moved_from_the_root_to_a_child_provider():
     decision = decided(snapshot(libvirt=encrypting(sev="Y"), placement=standing(**OLD_ROOT)))
     assert totals(decision.tree) == {"amd_sev": {CONTEXT: 16}}
     assert "HW_CPU_X86_AMD_SEV" not in _root_traits(decision)

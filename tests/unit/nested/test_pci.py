@@ -345,7 +345,7 @@ def test_a_spent_one_time_use_device_stays_reserved_after_it_disappears(chosen):
     assert provider(back, GPU).inventories == (inventory(T4, 1, reserved=1),)
 
 
-def test_the_provider_of_a_lost_unused_one_time_use_device_is_deleted():
+def test_the_agent_deletes_the_unused_provider_of_a_lost_one_time_use_device():
     there = child(GPU, inventory(T4, 1), traits=ONCE_TRAITS)
     decision = decided(world(placement=tree(there)), ONCE)
     assert writes(decision, GPU) == [DeleteProvider(provider_uuid=there.uuid)]

@@ -37,7 +37,7 @@ def world(*guests, files=(), free=100 * GIB, **changes):
     return dataclasses.replace(read, storage=(*read.storage, good(IMAGES, StorageFacts(disk_files=tuple(files)))))
 
 
-def test_s88_over_commit_is_the_sum_of_virtual_minus_allocated_bytes_of_disks():
+def test_s88_over_commit_is_the_virtual_size_of_disks_minus_their_real_size():
     guests = (guest("a", disk(QCOW2)), guest("b", disk(RAW, form="raw")))
     # A requested size of 5350000000 bytes takes 5350031360 bytes in blocks.
     files = [file(QCOW2, 10 * GIB, 80 * MIB), file(RAW, 10 * GIB, 10 * GIB - 5387418240, "raw")]
@@ -46,7 +46,7 @@ def test_s88_over_commit_is_the_sum_of_virtual_minus_allocated_bytes_of_disks():
     assert over_commit(host(*guests), files).total_bytes == 16040950400
 
 
-def test_s89_over_commit_excludes_a_guest_that_has_an_unreadable_disk():
+def test_s89_the_over_commit_leaves_out_guests_with_an_unreadable_disk():
     problems = {"1": "ENOENT: No such file", "2": "ESTALE: Stale file handle", "3": "EACCES: denied", "5": "EIO: error"}
     guests = [
         guest(name, disk(f"/i/{name}/disk"), disk(f"/i/{name}/swap", "vdb")) for name in ("1", "2", "3", "4", "5")
@@ -82,7 +82,7 @@ def test_s90_over_commit_excludes_a_disk_of_the_block_storage_service(attached):
     assert over_commit(guests, [file(QCOW2, 2 * GIB, GIB), measured]).total_bytes == GIB
 
 
-def test_a_file_named_like_a_cinder_volume_plus_a_suffix_is_a_guest_file():
+def test_a_disk_with_a_name_similar_to_a_cinder_volume_is_a_guest_file():
     odd = f"/i/{VOLUME}-of-mine"
     assert guest_files(host(guest("a", disk(odd, form="raw")))) == {GuestFile(path=odd, format="raw")}
 

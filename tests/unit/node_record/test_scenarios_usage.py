@@ -356,7 +356,7 @@ def test_s33_a_migration_is_not_counted_if_the_instance_has_no_task_state():
         *("rebuilding", "rebuild_block_device_mapping", "rebuild_spawning"),
     ],
 )
-def test_s34_a_stopped_instance_that_has_a_resize_or_rebuild_task_is_counted(task):
+def test_s34_usage_includes_a_stopped_instance_during_a_resize_or_rebuild(task):
     there = resizing(vm_state="stopped", task_state=task, **AWAY)
     assert used(state(there, migrations=(migration(**INCOMING),))) == (256, 2, 5)
 

@@ -77,7 +77,7 @@ def test_each_colour_of_text_and_of_a_bar_has_enough_contrast_to_the_page(scheme
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("name", [*MEANINGS, "text", "faint", "link"])
-def test_text_has_enough_contrast_to_the_background_of_a_block(scheme: str, name: str):
+def test_text_inside_a_raised_box_has_enough_contrast(scheme: str, name: str):
     assert contrast(SCHEMES[scheme][name], SCHEMES[scheme]["raised"]) >= 4.5
 
 
@@ -88,5 +88,5 @@ def test_any_two_bar_colours_are_distinguishable_with_colour_blindness(scheme: s
     assert min(distance(*pair, sight) for pair in itertools.combinations(colours, 2)) >= 39
 
 
-def test_a_frame_line_has_enough_contrast_to_the_page():
+def test_the_line_around_a_box_stands_out_from_the_page_background():
     assert all(contrast(each["line"], each["page"]) >= 3 for each in SCHEMES.values())

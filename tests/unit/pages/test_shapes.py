@@ -10,7 +10,7 @@ from agent.pages.shapes import fitted, label, number, text_width
 
 
 @given(st.text(max_size=300), st.floats(0, 900))
-def test_a_text_cut_to_a_width_is_never_wider_than_that_width(text, width):
+def test_shortened_text_fits_the_given_width_and_is_printable(text, width):
     assert text_width(fitted(text, width)) <= width
     assert fitted(text, width).isprintable()
 

@@ -107,7 +107,7 @@ def test_no_redirect_ever_sends_the_token_to_another_host(location):
         ("https://elsewhere.example/v3", None),
     ],
 )
-def test_a_request_with_a_password_is_redirected_only_to_the_same_port_or_https(location, goes_to):
+def test_a_request_with_a_password_follows_only_a_redirect_to_a_safe_address(location, goes_to):
     assert onward_with_password(308, "http://keystone.example/v3", location) == goes_to
 
 

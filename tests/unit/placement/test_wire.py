@@ -169,7 +169,7 @@ def test_a_response_that_has_more_allocations_than_the_limit_is_rejected():
         wire.parse_allocations(body, "rp", 3)
 
 
-def test_the_record_of_a_consumer_includes_its_allocations_on_all_providers():
+def test_a_consumer_is_read_with_its_allocations_on_all_providers():
     body = {
         "allocations": {"rp2": {"generation": 9, "resources": {"VCPU": 1}}, "rp1": {"resources": {"VCPU": 2}}},
         "project_id": "p",
@@ -191,7 +191,7 @@ def test_the_record_of_a_consumer_includes_its_allocations_on_all_providers():
     )
 
 
-def test_a_consumer_without_allocations_is_parsed_as_an_empty_record():
+def test_an_empty_placement_answer_is_read_as_a_consumer_without_allocations():
     assert wire.parse_consumer({"allocations": {}}, UUID_A) == ConsumerRecord(
         consumer_uuid=UUID_A, generation=None, project_id=None, user_id=None, allocations=()
     )

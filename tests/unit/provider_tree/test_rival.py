@@ -145,7 +145,7 @@ def test_no_change_by_another_writer_is_counted_for_a_deleted_provider():
     assert judged(written(strikes=1), None, wanted()) is None
 
 
-def test_no_change_is_counted_for_a_provider_that_the_agent_never_wrote():
+def test_the_agent_sees_no_other_writer_if_it_never_wrote_the_provider():
     assert judged(None, root(THEIRS), wanted()) is None
 
 
@@ -155,7 +155,7 @@ def test_a_rival_writer_is_reported_after_changes_were_found_in_two_audits(strik
     assert (rival is not None) is stopped
 
 
-def test_the_message_about_a_rival_writer_shows_the_inventory_written_and_found():
+def test_the_message_about_another_writer_shows_what_the_writer_changed():
     rival = rival_of(root(THEIRS, traits=OURS), state(), settings(), written(VCPU, MEMORY, strikes=2))
     assert rival is not None
     assert rival.why == (

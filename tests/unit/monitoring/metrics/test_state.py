@@ -118,7 +118,7 @@ def test_volume_metrics_stay_unchanged_while_nova_or_libvirt_is_unreadable(sourc
     assert "stores" not in after(replace(WHOLE, sources=sources(source), storage=unknown)).groups
 
 
-def test_the_metrics_of_a_store_keep_their_values_while_its_source_is_unread():
+def test_the_metric_of_a_disk_store_is_kept_while_the_store_cannot_be_read():
     files = replace(WHOLE.storage[0], store="/srv", store_bytes=100, size_bytes=100)
     both = replace(WHOLE, storage=(*WHOLE.storage, files))
     later = replace(WHOLE, storage=(replace(files, store_bytes=50, size_bytes=50),), sources=sources("lvm"))
@@ -231,7 +231,7 @@ def test_counters_increase_from_audit_to_audit_and_survive_a_reload():
         *(("look-again", "look_again"), ("anything", "other")),
     ],
 )
-def test_each_audit_reason_is_mapped_to_a_label_from_a_fixed_set(reason, label):
+def test_the_reason_of_an_audit_becomes_one_of_a_few_metric_labels(reason, label):
     assert reason_label(reason) == label
 
 

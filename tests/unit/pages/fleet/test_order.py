@@ -102,7 +102,7 @@ def test_a_host_name_with_html_in_the_search_data_adds_no_tag_to_the_page():
     assert "\u202e" not in page
 
 
-def test_an_orphaned_provider_or_node_is_listed_with_its_uuid_and_amounts():
+def test_the_page_lists_orphaned_providers_and_orphaned_compute_nodes():
     made = [fleet.report(1, fleet.orphan(1)), fleet.report(2, fleet.orphan(2, "compute-node-orphaned"))]
     rows = tables(fleet_page(facts_of(map(report_document, made))))["orphan-list"].rows
     texts = {row[1].text: [cell.text for cell in row] for row in rows}
@@ -132,7 +132,7 @@ def test_for_the_host_with_most_leaks_the_page_shows_the_age_of_its_findings():
     assert oldest.endswith("(age 4 d)")
 
 
-def test_hosts_with_equal_losses_have_the_same_order_in_every_table():
+def test_hosts_that_waste_equal_amounts_have_the_same_order_in_all_tables():
     facts = facts_of(fleet.documents(300))
     page = tables(fleet_page(facts))
     places = {row.host: place for place, row in enumerate(by_harm(facts.view.rows))}
@@ -208,7 +208,7 @@ def test_the_first_advice_prefers_a_host_where_heal_is_allowed():
     ]
 
 
-def test_a_consumer_on_two_hosts_is_repaired_on_the_host_without_the_instance():
+def test_the_page_blames_the_host_that_does_not_run_the_doubled_instance():
     pair = (fleet.report(40, fleet.spread(40, 41, "c")), fleet.report(41, fleet.spread(41, 40, "c")))
     steps, _ = steps_of(*pair)
     assert steps[0][1:4] == ["consumer-on-several-providers", "1", fleet.name(40)]

@@ -141,7 +141,7 @@ def test_a_consumer_with_allocations_on_two_hosts_has_one_row_with_both_hosts():
     assert f'<td class="word ">{fleet.name(2)}</td><td>{fleet.name(1)}: 4 VCPU</td>' in page.replace("\n", "")
 
 
-def test_an_overfull_host_does_not_reduce_the_free_sum_of_other_hosts():
+def test_an_overfull_host_does_not_reduce_the_free_capacity_of_the_fleet():
     over = fleet.report(1, *(fleet.leaked(1, number) for number in range(15)))
     (vcpu, *_) = class_sums(facts_of(over, fleet.report(2)).view.rows)
     used = [85 + 15 * 8, 86]

@@ -141,7 +141,7 @@ def test_the_impact_of_an_orphaned_compute_node_shows_its_recorded_capacity():
     assert text == "These 48 VCPU, 192 GiB RAM, 400 GiB disk exist on no host, but nova's database contains them."
 
 
-def test_the_text_of_a_repair_command_says_how_to_apply_the_plan_of_the_repair():
+def test_each_repair_command_on_the_page_says_how_to_apply_its_plan():
     texts = [
         command.words
         for block in findings(facts()).blocks

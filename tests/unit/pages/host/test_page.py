@@ -68,7 +68,7 @@ def test_every_element_id_of_a_page_is_unique():
     assert len(ids) == len(set(ids))
 
 
-def test_the_ledger_shows_200_rows_and_begins_with_rows_whose_amounts_differ():
+def test_the_ledger_table_shows_200_rows_and_puts_differences_first():
     most, said, table = section(large(200), "ledger").blocks
     assert most.caption.startswith("The 5 of 20")
     assert len(table.rows) == 200
@@ -143,7 +143,7 @@ def test_the_last_section_of_the_page_lists_all_data_that_could_not_be_read():
     )
 
 
-def test_the_last_section_says_nothing_is_unknown_if_every_source_was_read():
+def test_the_page_says_that_nothing_is_unknown_if_all_sources_were_read():
     (said,) = section(dataclasses.replace(SCREEN, findings=(), plan=type(SCREEN.plan)()), "unknown", view={}).blocks
     assert said.text.startswith("Nothing: ")
 

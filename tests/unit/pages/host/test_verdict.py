@@ -51,7 +51,7 @@ def test_an_amount_that_depends_on_an_unread_source_is_shown_as_a_question_mark(
     )
 
 
-def test_amounts_are_question_marks_and_never_zero_if_no_source_was_read():
+def test_the_page_shows_question_marks_as_amounts_if_no_source_was_read():
     sentence, figures, _, *notes = blocks_of(dead())
     assert {each.amounts for each in figures.figures} == {("?",)}
     assert len(notes) == 4

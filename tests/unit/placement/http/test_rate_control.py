@@ -53,7 +53,7 @@ def test_the_client_does_not_pause_between_requests_if_all_responses_are_fast(an
 
 
 @given(ANSWERS, st.floats(0.1, 120))
-def test_no_pause_between_requests_is_longer_than_the_configured_maximum(answers, longest_s):
+def test_a_pause_between_requests_never_exceeds_the_configured_maximum(answers, longest_s):
     manners, pace = Manners(longest_s=longest_s), Pace()
     for at, (latency_s, status, chance) in enumerate(answers):
         one = Answer(at=float(at), latency_s=latency_s, status=status)
@@ -145,7 +145,7 @@ def test_a_refused_connection_delays_the_next_read_by_at_most_1_s(failures, chan
 
 
 @given(st.lists(st.floats(1.0, 9.0), min_size=1, max_size=10))
-def test_the_first_read_after_several_writes_waits_for_the_sum_of_their_pauses(latencies):
+def test_the_pauses_after_several_writes_add_up_before_the_next_read(latencies):
     """The pauses after writes add up, because writes do not wait between one another."""
     pace, at, owed = replace(Pace(), best_s=0.0), 100.0, 0.0
     for latency_s in latencies:
@@ -186,7 +186,7 @@ def later_error_share(seen: Seen, after_s: int) -> float:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_with_a_short_server_queue_there_are_few_errors_after_the_first_30_s(seed):
+def test_few_requests_fail_after_30_seconds_even_if_the_server_queue_is_short(seed):
     seen = Simulation(Server(workers=8, service_s=0.2, probe_s=0.02, queue=200), THOUSAND, seed).run()
     assert len(seen.done_at) == 1000
     assert later_error_share(seen, 30) < 0.03
@@ -210,7 +210,7 @@ def test_rate_control_reduces_the_503_errors_of_a_server_that_limits_its_rate():
     assert with_manners.error_share < without.error_share / 1.5
 
 
-def test_a_single_agent_completes_its_first_reads_and_writes_without_delay():
+def test_a_single_agent_finishes_its_first_requests_within_two_seconds():
     seen = Simulation(Server(workers=1, service_s=0.05), Fleet(agents=1)).run()
     assert max(seen.done_at) < 2.0
     assert seen.offered.total() == 1 + THOUSAND.reads + THOUSAND.writes
