@@ -195,7 +195,7 @@ def test_law_2_a_second_audit_of_unchanged_facts_writes_nothing(world, lost):
 
 
 @given(worlds(), lost_sources)
-def test_law_3_a_class_is_not_written_if_one_of_its_sources_could_not_be_read(world, lost):
+def test_law_3_an_inventory_stays_unchanged_if_its_source_could_not_be_read(world, lost):
     before, decision = seen(world.facts), decision_of(world, *lost)
     if PLACEMENT in lost:
         assert decision.plan.writes == ()
@@ -345,7 +345,7 @@ def test_law_6_an_audit_decides_the_same_if_its_python_modules_are_reordered(wor
 
 
 @given(worlds(), lost_sources)
-def test_law_7_the_total_of_a_ledger_is_the_sum_of_its_claims(world, lost):
+def test_law_7_each_total_is_the_sum_of_the_amounts_of_all_consumers(world, lost):
     decision = decision_of(world, *lost)
     kept = decision.books
     for ledger, of_row in ((kept.promised, "promised"), (kept.held, "held"), (kept.recorded, "recorded")):

@@ -55,7 +55,7 @@ def test_the_nova_source_line_omits_the_heartbeat_age_if_it_is_unknown():
     assert source(behind_s=...).endswith(": old")
 
 
-def test_the_line_of_a_source_that_was_not_read_shows_the_reason():
+def test_the_printed_audit_says_why_a_source_was_not_read():
     assert source(asked=False, not_asked_because="libvirt is unread") == "state not asked: libvirt is unread"
 
 
@@ -79,7 +79,7 @@ def test_the_audit_text_says_nothing_was_written_because_placement_was_not_read(
     assert "Placement answered 0 of 12 requests" in said[2]
 
 
-def test_the_first_lines_count_causes_and_mention_unknown_findings_only_once():
+def test_the_printed_audit_begins_with_the_number_of_findings_and_causes():
     said = head(audit_document(SCREEN))
     assert said[0].endswith(": 6 findings, 4 causes")
     assert [line for line in said if "cannot be checked" in line] == [
@@ -182,7 +182,7 @@ def test_finding_blocks_list_the_most_severe_findings_first():
     assert [line.split()[2] for line in heads[1:3]] == ["DISK_GB", "VCPU"]
 
 
-def test_the_audit_text_lists_findings_that_are_gone_with_the_reason():
+def test_the_printed_audit_says_why_a_finding_has_ended():
     said = shown(gone_lines(audit_document(SCREEN)))
     uuid = SCREEN.gone[0].seen.finding.consumer_uuid
     words = "host-changed: libvirt: no guest -> a running guest"
@@ -287,7 +287,7 @@ def test_equal_writes_to_many_child_providers_are_printed_as_one_line():
     assert len(plan["writes"]) == 127
 
 
-def test_the_plan_text_lists_each_write_if_there_are_few_child_providers():
+def test_the_printed_plan_shows_every_write_if_child_providers_are_few():
     assert len(plan_text(planned(*children(5)))) == 1 + 15
 
 

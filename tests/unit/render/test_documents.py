@@ -115,7 +115,7 @@ def test_the_json_row_of_a_leaked_allocation_has_an_amount_only_from_placement()
     )
 
 
-def test_the_free_amount_may_be_negative_and_is_null_if_the_usage_is_unknown():
+def test_free_capacity_can_be_negative_and_is_null_if_usage_is_unknown():
     disk, vcpu = inventory_rows(REPORT.inventory)
     assert vcpu["free"] == 48 * 4.0 - 204 == -12
     assert (disk["used"], disk["free"], disk["recorded_total"]) == (None, None, None)

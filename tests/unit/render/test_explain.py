@@ -245,7 +245,7 @@ def test_explain_lists_an_evacuation_even_if_no_allocation_remains():
     )
 
 
-def test_explain_shows_the_memory_but_not_the_disk_of_an_evacuation():
+def test_explain_shows_memory_but_no_disk_size_of_an_evacuated_instance():
     done = "evacuation to cmp2 is done"
     assert f"  0  instance {MOVED} (8192 MiB): {done}" in text_of(explain_class(STORY_1, "MEMORY_MB"))
     assert f"  0  instance {MOVED}: {done}" in text_of(explain_class(STORY_1, "DISK_GB"))
@@ -332,7 +332,7 @@ def test_explain_shows_the_disk_use_of_a_guest_as_unknown_if_lvm_was_not_read():
     assert [each["unread_books"] for each in document(found)["rows"]] == [{"held": ["lvm"]}, {}]
 
 
-def test_the_promised_amount_is_shown_unless_every_row_lacks_it():
+def test_explain_says_why_a_column_has_no_amounts_at_all():
     sources = (source("placement"), source("state"), source("libvirt", "down"))
     ledger = (row(GUESTS[0], (None, None, 4)), row(GUESTS[1], (4, None, 4)))
     not_known = "- in column promised: not known, because sources were not read (libvirt)"

@@ -176,7 +176,7 @@ def nested(levels):
     return value
 
 
-def test_a_report_row_that_is_nested_too_deep_is_left_out_of_the_status():
+def test_the_status_leaves_out_a_finding_with_json_nested_too_deep():
     report = copy.deepcopy(DOCUMENT)
     report["audit"]["findings"].append({**report["audit"]["findings"][0], "evidence": nested(500)})
     found = told(report)

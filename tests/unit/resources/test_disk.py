@@ -252,7 +252,7 @@ def test_each_amount_of_disk_space_has_an_owner_and_an_exact_size_in_bytes():
     }
 
 
-def test_a_volume_is_claimed_by_its_guest_even_if_nova_does_not_know_the_guest():
+def test_a_volume_belongs_to_its_guest_even_if_the_guest_is_unknown_to_nova():
     used = GuestDisk(target="vda", kind="block", source="/dev/vg0/by-hand")
     world = snapshot(libvirt=host(domain("stranger", disks=(used,))), lvm=group(20, BY_HAND))
     (claim,) = Disk().held(world, lvm_settings())

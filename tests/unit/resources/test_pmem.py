@@ -135,7 +135,7 @@ PROMISED = {
 
 
 @pytest.mark.parametrize(("asked", "expected"), PROMISED.values(), ids=PROMISED.keys())
-def test_an_allocation_that_matches_the_pmem_of_the_flavor_has_verdict_agreed(asked, expected):
+def test_an_allocation_is_correct_if_it_has_the_pmem_that_the_flavor_requests(asked, expected):
     recorded = {"VCPU": 1, "MEMORY_MB": 128, "DISK_GB": 1, **expected}
     world = listing(
         *ALL,

@@ -180,7 +180,7 @@ REMEMBERED = {
 
 
 @pytest.mark.parametrize(("world", "expected"), REMEMBERED.values(), ids=REMEMBERED.keys())
-def test_a_store_is_remembered_if_it_is_new_or_larger_or_its_uuid_becomes_known(world, expected):
+def test_the_agent_remembers_the_guests_disk_store_if_it_is_new_or_has_grown(world, expected):
     assert to_remember(world, settings()) == expected
 
 
@@ -225,7 +225,7 @@ def test_disk_gb_follows_the_measured_size_if_all_guest_disks_are_present(sizes)
 
 
 @pytest.mark.parametrize("words", ["ENOENT: gone", "the file is gone", "cannot be read (ENOENT)"])
-def test_a_disk_with_errno_enoent_is_missing_whatever_the_error_text_says(words):
+def test_a_disk_is_missing_if_its_error_name_is_enoent_despite_other_error_text(words):
     file = DiskFile(
         path=DISK, format="raw", virtual_bytes=None, allocated_bytes=None, problem=words, error_name="ENOENT"
     )

@@ -86,7 +86,7 @@ def test_a_disk_named_after_an_instance_has_an_unknown_owner_without_nova_data()
 
 
 @pytest.mark.parametrize("name", [f"volume-{GONE}", f"_snapshot-{GONE}", "vg0-pool"])
-def test_a_block_storage_volume_belongs_to_block_storage_even_if_attached(name: str) -> None:
+def test_a_volume_of_cinder_belongs_to_cinder_even_if_a_guest_uses_it(name: str) -> None:
     attached = replace(GUESTS, domains=(domain(HERE, f"/dev/vg0/{name}"),))
     assert owner_of(name) == owner_of(name, attached) == (OwnerKind.BLOCK_STORAGE, None)
 

@@ -55,7 +55,7 @@ def a_day(reports):
 
 
 @pytest.mark.parametrize("source", ["placement", "state", "libvirt", "lvm", "images"])
-def test_a_day_without_one_of_the_sources_adds_at_most_25_log_lines(source, record_property):
+def test_a_source_that_is_down_for_a_day_adds_at_most_25_log_lines(source, record_property):
     quiet = a_day([report_of(*LEAKS)] * AUDITS)
     away = a_day(outage(source, AUDITS, STEP_S))
     more = len(away) - len(quiet)
@@ -93,7 +93,7 @@ def test_a_source_that_is_still_lost_is_logged_with_the_time_since_the_loss(day)
     }  # fmt: skip
 
 
-def test_a_source_that_is_readable_again_is_logged_with_the_outage_length(day):
+def test_the_log_says_how_long_a_source_was_unreadable(day):
     for _ in range(3):
         day.audit(report_of(*UNKNOWN, lost="placement", error="no answer"))
     assert fields(day.audit(report_of(*LEAKS)), events.SOURCE_BACK) == {
@@ -177,7 +177,7 @@ def test_a_finding_that_is_gone_is_logged_with_the_reason_and_who_repaired_it(da
         (Severity.INFO, FindingState.CONFIRMED, logging.INFO),
     ],
 )
-def test_a_finding_is_logged_at_its_severity_but_below_error_until_confirmed(severity, state, level):
+def test_an_unconfirmed_finding_is_never_logged_as_an_error(severity, state, level):
     finding = seen(unavailable("lvm", "no answer", severity), state)
     (line,) = of(Day().audit(report_of(finding)), events.FINDING_APPEARED)
     assert line.level == level

@@ -26,7 +26,7 @@ def test_custom_names_that_lack_the_prefix_or_are_malformed_are_rejected(name):
 
 
 @given(st.text("CUSTOM_AZ09a-\n", max_size=12), st.sampled_from(["", "CUSTOM_"]))
-def test_a_custom_name_is_valid_if_placement_allows_it_and_no_newline_ends_it(text, begin):
+def test_a_custom_name_is_valid_if_it_matches_the_pattern_in_placement(text, begin):
     name = begin + text
     of_pattern = re.search(common.CUSTOM_TRAIT_PATTERN, name) is not None
     assert is_custom_name(name) == (of_pattern and not name.endswith("\n"))

@@ -26,7 +26,7 @@ def test_the_maximum_wait_after_a_conflict_grows_from_50_ms_to_5_s():
     assert longest == [0.05, 0.2, 0.8, 3.2, 5.0]
 
 
-def test_a_longer_write_attempt_increases_the_maximum_wait_after_a_conflict():
+def test_the_wait_after_a_conflict_can_be_longer_if_the_write_took_longer():
     assert [round(wait_s(conflict, ALMOST_1, 0.1), 6) for conflict in range(1, 4)] == [1.6, 5.0, 5.0]
 
 

@@ -20,7 +20,7 @@ def test_one_in_ten_scheduled_placement_reads_covers_everything(host, every, fir
 
 
 @given(st.uuids().map(str), st.integers(1, 12), st.integers(1, 1000))
-def test_exactly_one_audit_of_each_scheduling_interval_has_a_scheduled_read(host, every, first):
+def test_exactly_one_audit_of_each_cycle_reads_the_allocations_again(host, every, first):
     turns = [turn(host, audit, every) for audit in range(first, first + every)]
     assert sum(its is not Turn.NOTHING for its in turns) == 1
 

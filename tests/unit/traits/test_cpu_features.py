@@ -75,7 +75,7 @@ def named(*suffixes):
     return frozenset(f"HW_CPU_X86_{suffix}" for suffix in suffixes)
 
 
-def test_s111_the_svm_flag_sets_both_svm_traits_and_absent_flags_clear_traits():
+def test_s111_the_svm_flag_of_the_cpu_sets_both_svm_traits():
     told = wish(capable(features={"svm", "aes"}))
     assert told.wanted == named("SVM", "AMD_SVM", "AESNI")
     assert told.unwanted == ALL - told.wanted

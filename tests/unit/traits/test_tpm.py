@@ -47,7 +47,7 @@ def test_the_tpm_traits_match_the_models_and_versions_that_libvirt_emulates(capa
     assert told(world(capabilities)) == (expected | SECRETS, ALL - expected)
 
 
-def test_disabling_tpm_clears_model_and_version_traits_but_no_secret_traits():
+def test_tpm_model_and_version_traits_are_removed_if_tpm_is_disabled():
     for facts in (world(capable(tpm())), world(None), snapshot(lost=[LIBVIRT])):
         assert told(facts, enabled=False) == (set(), ALL)
 

@@ -142,7 +142,7 @@ def test_if_capacity_is_too_small_the_advice_includes_lowering_reserved():
         ("VGPU", ""),
     ],
 )
-def test_the_advice_to_lower_reserved_names_the_option_and_the_explain_command(resource_class, option):
+def test_advice_about_reserved_amounts_points_to_the_explain_command(resource_class, option):
     host = of("host", stock(resource_class, 400, reserved=120), used=((resource_class, 240),))
     change = asked([host], group(**{resource_class: 41})).obstacles[0].change
     assert ", to 119 (" in change

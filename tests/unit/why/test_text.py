@@ -69,7 +69,7 @@ def test_the_why_command_prints_all_obstacles_and_notes_and_unread_sources():
     assert text[-2:] == ("  note: the largest free NUMA cell is 0", "not read: state: timed out")
 
 
-def test_the_why_text_counts_trees_by_first_obstacle_and_lists_nearest_trees():
+def test_the_why_command_groups_refusing_provider_trees_by_constraint():
     many = [offered(number) for number in range(1, 9)]
     short = offered(9, total=128, max_unit=128, reserved=126)
     text = lines(asked(*many, short, offered(10, total=96, max_unit=96), is_whole=True), WIDE)

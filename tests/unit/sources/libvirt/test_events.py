@@ -7,7 +7,7 @@ from agent.sources.libvirt.events import Backoff
 
 
 @given(st.integers(0, 10_000))
-def test_a_reconnect_wait_lies_between_half_the_first_wait_and_the_maximum(failures):
+def test_the_wait_before_a_reconnect_stays_between_its_two_limits(failures):
     assert 0.125 <= Backoff(first_s=0.25, cap_s=30.0).wait_s(failures) <= 30.0
 
 

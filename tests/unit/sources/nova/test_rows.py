@@ -587,7 +587,7 @@ def test_a_parse_error_about_random_text_names_the_source_of_the_text(text):
     bent_document(numa(CELL, cell(id=1))).map(json.dumps),
     bent_document(FULL_CONTEXT).map(json.dumps),
 )
-def test_a_damaged_document_invalidates_at_most_its_own_instance(flavor, topology, context):
+def test_damaged_data_of_one_instance_does_not_affect_other_instances(flavor, topology, context):
     bent_one = instance_row(flavor=flavor, numa_topology=topology, migration_context=context)
     result = state(instances=(bent_one, instance_row(uuid=TWO, id=2)), pci_devices=(pci_row(),))
     spoiled, whole = result.instances

@@ -213,7 +213,7 @@ def test_a_measurement_that_takes_longer_than_the_maximum_cache_age_is_cached(so
     assert len(begun) == 1
 
 
-def test_a_call_of_forget_during_a_measurement_discards_its_result(source, monkeypatch):
+def test_a_running_measurement_of_image_sizes_can_be_discarded(source, monkeypatch):
     gate, begun = slow_walk(monkeypatch)
     with pytest.raises(SourceUnavailable):
         source.read(frozenset(), Deadline.after(0.05))

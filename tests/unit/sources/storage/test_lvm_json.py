@@ -190,7 +190,7 @@ def test_extents_on_a_missing_physical_volume_are_counted() -> None:
     }
 
 
-def test_a_report_without_groups_returns_an_empty_tuple() -> None:
+def test_an_lvm_report_without_volume_groups_yields_no_groups() -> None:
     assert parse_groups(recorded("no_devices.vgs.json")) == ()
 
 
@@ -279,7 +279,7 @@ odd_rows = st.lists(
 
 
 @given(st.one_of(st.text(), st.recursive(odd, lambda inner: st.lists(inner, max_size=3)).map(json.dumps)))
-def test_random_text_as_an_lvm_report_is_parsed_or_raises_source_inconsistent(text: str) -> None:
+def test_random_text_from_lvm_is_either_read_or_reported_as_inconsistent(text: str) -> None:
     for parse in (parse_groups, lambda found: parse_storage(found, (GROUP,))):
         try:
             parse(text)

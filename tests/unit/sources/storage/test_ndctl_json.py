@@ -36,7 +36,7 @@ REPORTS = {
 
 
 @pytest.mark.parametrize(("report", "expected"), REPORTS.values(), ids=REPORTS.keys())
-def test_only_devdax_namespaces_with_a_name_are_returned_and_sorted(report, expected):
+def test_the_list_of_namespaces_contains_only_devdax_namespaces_with_a_name(report, expected):
     assert parse_namespaces(json.dumps(report, indent=2)) == expected
 
 

@@ -35,7 +35,7 @@ def test_the_virtual_size_is_read_from_a_qcow2_header(version, size):
     assert parse_qcow2(qcow2(version, size)) == Qcow2Header(virtual_bytes=size)
 
 
-def test_the_data_file_name_is_read_even_after_other_header_extensions():
+def test_the_data_file_name_is_found_behind_other_header_extensions():
     extensions = extension(0xE2792ACA, b"raw") + extension(0x6803F857, b"x" * 48) + extension(DATA_FILE, b"d.raw")
     assert parse_qcow2(qcow2(incompatible=4, extensions=extensions)).data_file == "d.raw"
 
