@@ -144,6 +144,7 @@ def test_a_frozen_broker_makes_reads_fail_until_the_broker_resumes(filled, sourc
 
 
 def test_reads_work_again_after_the_message_broker_was_frozen(filled):
+    """The first read, which meets the frozen broker, fails."""
     with state_of(filled.bus()) as source:
         with filled.broker.paused():
             error = failure(source, 3)

@@ -127,6 +127,7 @@ def test_a_state_request_before_the_first_audit_causes_at_most_two_messages():
 
 
 def test_no_notice_is_lost_if_the_message_broker_is_down_for_a_while(caplog):
+    """The log mentions the outage only at the first, second, fourth and eighth failure."""
     caplog.set_level("INFO")
     fleet, notices = Channel(), Channel()
     notices.error = SourceUnavailable("broker", "refused")

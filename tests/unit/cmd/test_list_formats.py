@@ -50,6 +50,7 @@ def printed(*arguments: str) -> str:
 
 
 def test_json_and_yaml_lists_show_an_unknown_value_as_null():
+    """Names appear without changes and without colours."""
     keys = [dict(zip(Things.COLUMNS, row, strict=True)) for row in ROWS]
     assert json.loads(printed("-f", "json")) == keys
     text = printed("-f", "yaml")

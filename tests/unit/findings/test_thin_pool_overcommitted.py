@@ -29,6 +29,7 @@ def test_an_overcommitted_pool_is_reported_with_pool_size_and_total_volume_size(
     ids=["just fits with what is free", "fits", "empty", "lvm not read"],
 )
 def test_only_a_thin_pool_that_is_known_to_be_overcommitted_is_reported(quiet: Snapshot) -> None:
+    """The agent reports no pool if the volumes fit or if LVM could not be read."""
     assert findings(quiet, CODE, lvm_settings()) == ()
 
 

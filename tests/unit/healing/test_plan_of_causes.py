@@ -62,6 +62,7 @@ def test_a_plan_that_repairs_a_cause_leaves_out_its_unconfirmed_symptoms(scene):
 
 
 def test_heal_refuses_to_repair_a_cause_that_is_not_confirmed_yet(scene):
+    """The plan lists only the refusal of the cause, not of its symptom."""
     later = tuple(dataclasses.replace(s, times=0) for s in scene.findings)
     plan = planned(dataclasses.replace(scene, findings=later))
     assert plan.actions == ()
@@ -90,6 +91,7 @@ def test_a_symptom_with_several_causes_does_not_end_if_only_one_is_repaired(scen
 @pytest.mark.parametrize("undone", [STALE, SEVERAL, COUNTED])
 @pytest.mark.parametrize("code", [STALE, SEVERAL])
 def test_the_daemon_does_not_bring_back_a_repair_that_the_operator_undid(scene, code, undone):
+    """A repair of the finding's cause or of its symptom is refused too."""
     seen = next(s for s in scene.findings if s.finding.code == code)
     refusing = dataclasses.replace(scene, undone=Undone(findings=frozenset({ids(scene)[undone]})))
     guarded = GuardedFinding(scene=refusing, seen=seen, repair=BY_CODE[code], chosen=())

@@ -67,6 +67,7 @@ FINDING = dataclasses.replace(
 
 
 def test_a_saved_finding_keeps_at_most_20_pieces_of_evidence():
+    """The digest is still that of the whole evidence."""
     finding = dataclasses.replace(FINDING, evidence=FINDING.evidence * 20)
     found = reread(sighting(finding))
     assert found.finding is not None

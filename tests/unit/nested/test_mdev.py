@@ -128,6 +128,7 @@ LEFT_ALONE = {
 
 @pytest.mark.parametrize(("libvirt", "chosen"), LEFT_ALONE.values(), ids=LEFT_ALONE.keys())
 def test_the_agent_keeps_the_provider_of_a_card_that_is_gone_or_unreadable(libvirt, chosen):
+    """The same holds while mediated devices are switched off."""
     old = child(GPU_06, inventory("VGPU", 4), traits=frozenset())
     tree = tree_of(snapshot(libvirt=libvirt, placement=standing(old)), chosen)
     assert GPU_06 not in below(tree)

@@ -156,6 +156,7 @@ def test_a_rival_writer_is_reported_after_changes_were_found_in_two_audits(strik
 
 
 def test_the_message_about_another_writer_shows_what_the_writer_changed():
+    """The message shows the inventory that the agent wrote and the inventory that it found later."""
     rival = rival_of(root(THEIRS, traits=OURS), state(), settings(), written(VCPU, MEMORY, strikes=2))
     assert rival is not None
     assert rival.why == (

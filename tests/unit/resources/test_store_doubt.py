@@ -180,7 +180,7 @@ REMEMBERED = {
 
 
 @pytest.mark.parametrize(("world", "expected"), REMEMBERED.values(), ids=REMEMBERED.keys())
-def test_the_agent_remembers_the_guests_disk_store_if_it_is_new_or_has_grown(world, expected):
+def test_the_agent_remembers_storage_of_guest_disks_if_it_is_new_or_has_grown(world, expected):
     assert to_remember(world, settings()) == expected
 
 
@@ -225,14 +225,15 @@ def test_disk_gb_follows_the_measured_size_if_all_guest_disks_are_present(sizes)
 
 
 @pytest.mark.parametrize("words", ["ENOENT: gone", "the file is gone", "cannot be read (ENOENT)"])
-def test_a_disk_is_missing_if_its_error_name_is_enoent_despite_other_error_text(words):
+def test_a_disk_counts_as_missing_if_its_error_name_is_enoent(words):
+    """The words of the error do not matter."""
     file = DiskFile(
         path=DISK, format="raw", virtual_bytes=None, allocated_bytes=None, problem=words, error_name="ENOENT"
     )
     assert guest_disks(with_disk_files(ONE, file), settings()).missing == (DISK,)
 
 
-def test_a_disk_with_errno_eacces_is_not_missing_whatever_the_error_text_says():
+def test_a_disk_is_not_counted_as_missing_if_its_error_name_is_eacces():
     file = DiskFile(
         path=DISK, format="raw", virtual_bytes=None, allocated_bytes=None, problem="ENOENT", error_name="EACCES"
     )

@@ -27,6 +27,7 @@ def test_custom_names_that_lack_the_prefix_or_are_malformed_are_rejected(name):
 
 @given(st.text("CUSTOM_AZ09a-\n", max_size=12), st.sampled_from(["", "CUSTOM_"]))
 def test_a_custom_name_is_valid_if_it_matches_the_pattern_in_placement(text, begin):
+    """In addition, the name must not end with a newline, which Placement's pattern allows."""
     name = begin + text
     of_pattern = re.search(common.CUSTOM_TRAIT_PATTERN, name) is not None
     assert is_custom_name(name) == (of_pattern and not name.endswith("\n"))

@@ -115,7 +115,7 @@ def test_no_bar_of_the_capacity_picture_extends_beyond_the_picture(rows, name):
 # Storage
 
 
-def test_the_parts_of_the_storage_picture_add_up_to_the_size_of_the_store():
+def test_the_parts_of_the_storage_picture_add_up_to_the_volume_group_size():
     (store,) = stores_of(SCREEN.storage)
     assert [part.name for part in store.parts] == ["instance", "foreign", "free"]
     assert sum(part.amount for part in store.parts) == store.size_bytes

@@ -61,6 +61,7 @@ def test_xml_of_a_pci_function_and_a_network_device_from_libvirt_is_parsed():
 
 
 def test_a_pci_address_with_a_domain_above_16_bits_is_read_in_full():
+    """The vendor ID and the product ID are read in lower case."""
     function = read("pci_10000_e1_00_0").pci
     assert (function.address, function.vendor_id, function.product_id) == ("10000:e1:00.0", "144d", "00a0")
 

@@ -37,6 +37,7 @@ REPORTS = {
 
 @pytest.mark.parametrize(("report", "expected"), REPORTS.values(), ids=REPORTS.keys())
 def test_the_list_of_namespaces_contains_only_devdax_namespaces_with_a_name(report, expected):
+    """The list is sorted by name and device."""
     assert parse_namespaces(json.dumps(report, indent=2)) == expected
 
 
