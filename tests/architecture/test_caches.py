@@ -53,7 +53,7 @@ def caches(module: str, tree: ast.Module) -> set[str]:
     return {f"{module}.{name}" for name in found}
 
 
-def test_caches_listed_in_memo_py_equal_the_caches_found_in_the_code():
+def test_the_code_contains_exactly_the_caches_that_the_list_names():
     assert set().union(*(caches(name, parse(path)) for name, path in MODULES.items())) == set(CACHES)
 
 

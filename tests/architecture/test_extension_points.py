@@ -51,7 +51,7 @@ CONTRIBUTORS = [(package, module) for package, module in MODULES if _contributio
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_each_entry_in_the_list_of_builtin_extensions_comes_from_its_own_module(package: str):
+def test_each_builtin_extension_is_defined_in_its_own_module(package: str):
     homes = [module for owner, module in CONTRIBUTORS if owner == package]
     assert homes
     assert len(_builtin(package)) == len(homes)

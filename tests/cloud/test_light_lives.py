@@ -11,7 +11,7 @@ LIVES = int(os.environ.get("STOCKTAKE_LIGHT_LIVES", "1000"))
 LIVES_OF_PAIRS = max(40, LIVES // 25)
 
 
-def test_audits_get_the_same_nova_rows_from_light_reads_and_full_reads():
+def test_light_reads_of_nova_give_an_audit_the_same_rows_as_full_reads():
     reads = play(LIVES, 20261123)
     # A run in which most reads are full would prove nothing.
     assert reads["light"] > reads["full"] > LIVES

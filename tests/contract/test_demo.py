@@ -84,7 +84,7 @@ def test_demo_story_2_reserves_disk_gb_for_a_volume_that_nova_does_not_know(docu
     assert of_class(document["inventory"], "DISK_GB")["reserved"] == 120
 
 
-def test_in_demo_story_3_max_unit_of_vcpu_equals_the_number_of_host_cpus(document):
+def test_demo_story_3_shows_that_vcpu_max_unit_is_the_number_of_host_cpus(document):
     vcpu = of_class(document["inventory"], "VCPU")
     assert (vcpu["total"], vcpu["max_unit"], vcpu["allocation_ratio"]) == (48, 48, 4.0)
     third = document["stories"][2]

@@ -688,7 +688,7 @@ def test_s163_audit_exits_3_on_findings_and_heal_exits_4_after_changes(host):
         assert host.run("heal").code == 0
 
 
-def test_heal_with_option_finding_exits_with_75_if_the_finding_must_wait(host):
+def test_heal_exits_with_75_if_the_chosen_finding_is_too_young(host):
     host.agent.configure({"heal": {"min_age": 300}})
     host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
@@ -798,7 +798,7 @@ def test_the_daemon_does_not_heal_while_its_compute_id_file_is_unreadable(host):
         until(lambda: daemon.audit_now() and not host.allocations(gone)["allocations"], 120, "the daemon heals")
 
 
-def test_heal_refuses_to_repair_any_finding_in_role_observer(host):
+def test_heal_refuses_every_repair_if_the_agent_only_observes(host):
     host.agent.configure({"agent": {"role": "observer"}})
     host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):

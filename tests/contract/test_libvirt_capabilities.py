@@ -124,7 +124,7 @@ class TestTestDriver:
         assert (found.guests == ()) == (part == Part.GUESTS)
         assert (found.host_cpu.features is None) == (part != Part.GUESTS)
 
-    def test_host_cpu_features_include_features_of_the_model_and_extra_features(self):
+    def test_the_host_cpu_has_the_features_of_its_model_and_its_extra_features(self):
         found = asked(document("capabilities", "x86_64_two_sockets"))
         assert found.missing == ()
         assert {"ht", "svm", "avx2", "sha-ni"} <= found.host_cpu.features
@@ -198,7 +198,7 @@ class TestSystemLibvirtd:
         assert {name for one in found.of_arch("x86_64") for name in one.machines} >= {"pc", "q35"}
         assert found.missing == ()
 
-    def test_domain_capabilities_are_reported_as_missing_over_a_read_only_socket(self, system):
+    def test_domain_capabilities_are_missing_if_the_libvirt_socket_is_read_only(self, system):
         found = capabilities_of(f"qemu+unix:///system?socket={READ_ONLY_SOCKET}", virt_type="qemu")
         assert found.domain is None
         (part,) = found.missing

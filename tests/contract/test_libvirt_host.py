@@ -185,7 +185,7 @@ class TestPrivateLibvirtd:
             daemon.thaw()
             assert [domain.name for domain in until(lambda: answer(source), LONG_S, "an answer").domains] == ["test"]
 
-    def test_a_hanging_libvirt_open_is_counted_as_a_missed_deadline(self, host_at):
+    def test_each_hanging_connection_to_libvirt_counts_as_a_missed_deadline(self, host_at):
         with private_libvirtd() as daemon:
             reader = ReaderThread("libvirt")
             source = LibvirtHost(HostPlace(uri=daemon.uri, host="a"), reader, ReaderThread("libvirt-capabilities"))
@@ -301,7 +301,7 @@ class TestSystemLibvirtd:
             guest.undefine()
             assert found(source, guest) is None
 
-    def test_a_frozen_qemu_process_does_not_delay_a_read(self, system, host_at):
+    def test_libvirt_is_read_without_delay_while_a_qemu_process_is_frozen(self, system, host_at):
         source = host_at(system.uri)
         with system.started() as guest:
             pid = int(Path(f"/run/libvirt/qemu/{guest.name()}.pid").read_text())

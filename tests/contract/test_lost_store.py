@@ -185,7 +185,7 @@ def test_disk_gb_is_kept_if_the_file_system_shrinks_and_a_guest_disk_is_gone(pla
     assert f"missing in the store: {disk_of(host, 'i2')}" in changed(host)[0]["actual"]
 
 
-def test_disk_gb_is_unchanged_if_instances_path_has_another_file_system(placement, host, mounts, tmp_path):
+def test_disk_gb_is_unchanged_if_another_disk_is_mounted_at_instances_path(placement, host, mounts, tmp_path):
     """XFS and ext4 may get another device number at each boot; only the UUID stays the same."""
     mounts.unmount(instances(host))
     first, second = (

@@ -131,7 +131,7 @@ def _notices_of(listening, host):
     return payload if event_type == "stocktake.audit.end" and payload["host"] == host.name else None
 
 
-def test_a_daemon_in_role_observer_publishes_its_host_state_on_the_bus(host, broker):
+def test_a_daemon_that_only_observes_publishes_its_state_on_the_bus(host, broker):
     host.configure({"agent": {"role": "observer"}})
     with listener(broker.url) as watcher, host.daemon() as daemon:
         daemon.first_audit()

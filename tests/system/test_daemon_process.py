@@ -190,7 +190,7 @@ def test_a_slow_placement_does_not_delay_watchdog_messages(agent, placement):
     assert longest < STALL_S + 1
 
 
-def test_sigterm_ends_the_daemon_during_a_placement_back_off(agent, placement):
+def test_sigterm_ends_the_daemon_while_it_pauses_before_a_placement_read(agent, placement):
     """After a first answer that took 2 s the next read waits 35 s, longer than the test waits for the end.
 
     In the daemon each pause is as long as a draw can make it: a short draw would let the audit end before the signal.
@@ -214,7 +214,7 @@ def test_sigterm_ends_the_daemon_during_a_placement_back_off(agent, placement):
         assert agent.process.wait(STOP_S) == 0
 
 
-def test_the_daemon_keeps_findings_in_memory_if_their_file_is_unwritable(agent, placement):
+def test_the_daemon_keeps_findings_in_memory_if_it_cannot_write_findings_json(agent, placement):
     # A folder takes the file's place, and another folder each name under which the agent would set the file aside.
     for suffix in ("", ".bad", *(f".bad.{number}" for number in range(1, 10))):
         (agent.folder / "state" / f"findings.json{suffix}" / "full").mkdir(parents=True)
@@ -229,7 +229,7 @@ def test_the_daemon_keeps_findings_in_memory_if_their_file_is_unwritable(agent, 
     placement.delete_provider(agent.report()["provider_uuid"])
 
 
-def test_a_failed_placement_write_is_retried_even_if_interval_audits_are_off(agent, placement):
+def test_a_failed_placement_write_is_retried_even_without_periodic_audits(agent, placement):
     with gateway(placement.server.url) as between:
         between.before = lambda asked: Answer(status=503) if asked.method == "PUT" else None
         agent.configure(url=between.url, interval=-1)

@@ -267,7 +267,7 @@ def test_an_unreadable_instance_row_is_reported_until_repaired(placement, host):
 
 
 @pytest.mark.parametrize("daemon", [(), ("--once",)], ids=["daemon", "once"])
-def test_an_invalid_uuid_in_the_compute_node_row_ends_the_agent_with_78(placement, host, daemon):
+def test_the_agent_exits_with_78_if_the_compute_node_row_has_an_invalid_uuid(placement, host, daemon):
     (host.folder / "compute_id").unlink()
     with host.rows() as connection:
         cell.set_columns(connection, "compute_nodes", {"id": 1}, uuid="no-uuid")

@@ -174,7 +174,7 @@ def test_the_agent_creates_no_provider_uuid_while_libvirt_is_down(placement, hos
 
 
 @pytest.mark.parametrize("known", ["file", "no file"])
-def test_the_agent_writes_nothing_if_nova_guests_are_missing_in_the_database(placement, host, known):
+def test_the_agent_writes_nothing_if_guests_exist_but_nova_database_is_empty(placement, host, known):
     """The database is empty or was restored: nova-compute does not start, and the agent reports that and waits."""
     guest = domain_xml("instance-1", metadata=nova_metadata(1, 64, 0))
     (host.folder / "node.xml").write_text(node_xml(cpus=4, memory_mib=4096, domains=[guest]))

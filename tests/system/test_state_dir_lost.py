@@ -96,7 +96,7 @@ def host(tmp_path: Path, state: Path, placement: Rest) -> AgentHost:
 
 
 @LOSSES
-def test_the_daemon_publishes_and_reports_a_note_if_state_dir_is_unwritable(host, state, placement, lose):
+def test_the_daemon_publishes_inventory_if_state_dir_cannot_be_written(host, state, placement, lose):
     lose(state)
     with host.daemon() as daemon:
         report = daemon.first_audit()

@@ -57,7 +57,7 @@ def test_the_why_command_exits_0_for_a_request_that_fits(host, rest):
     assert host.agent.provider_uuid in offered(rest, f"resources=VCPU:{CPUS}")
 
 
-def test_the_why_text_shows_the_request_and_first_obstacle_and_smallest_change(host):
+def test_the_why_command_prints_the_first_obstacle_and_the_smallest_remedy(host):
     ended = host.run_apart("why", "--resource", f"VCPU={CPUS + 1}", "--resource", "MEMORY_MB=999999", COLUMNS="200")
     assert (ended.code, ended.stderr) == (3, "")
     said = ended.stdout.splitlines()

@@ -158,7 +158,7 @@ def test_a_parent_and_a_child_provider_can_swap_places_within_the_tree(rest, cli
     assert brought_about(client, tree)[1].done == ()
 
 
-def test_a_provider_move_changes_neither_name_nor_generation(rest, client):
+def test_a_child_provider_keeps_its_name_and_generation_if_its_parent_changes(rest, client):
     root = rest.make_provider()
     child = rest.make_provider(parent=rest.make_provider(parent=root), name=f"by-hand-{root}")
     at = rest.generation(child)

@@ -256,7 +256,7 @@ def test_broken_json_in_one_instance_leaves_the_other_instances_readable(filled,
     assert state.instances[1:] == whole.instances[1:]
 
 
-def test_an_instance_without_flavor_is_unreadable(filled, source):
+def test_an_instance_without_a_flavor_is_listed_as_unreadable(filled, source):
     with filled.engine.begin() as connection:
         cell.remove_rows(connection, "instance_extra", {"instance_uuid": uuid(1)})
         cell.set_columns(connection, "instance_extra", {"instance_uuid": uuid(2)}, flavor=None)

@@ -255,7 +255,7 @@ def test_heal_removes_a_stale_allocation_even_if_the_replica_lags_one_second(wor
     assert world.held(uuid) == {}
 
 
-def test_the_report_shows_how_many_findings_are_waiting_for_heal(world):
+def test_the_report_counts_findings_that_automatic_heal_has_not_repaired_yet(world):
     uuid = world.shelved()
     world.rest.allocate({world.root: HELD}, uuid)
     with daemon(world) as audits:

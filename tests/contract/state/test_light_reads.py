@@ -200,7 +200,7 @@ def test_if_the_nova_compute_heartbeat_is_old_a_light_read_asks_for_conductors(f
     assert found.service.last_seen_up is not None
 
 
-def test_row_digests_are_provisional_if_a_row_was_saved_seconds_ago(filled, conductor):
+def test_a_digest_of_nova_rows_is_not_final_if_a_row_was_just_saved(filled, conductor):
     last = full(conductor)
 
     def settled_after(seconds):

@@ -58,7 +58,7 @@ def fully_read(world: Snapshot) -> Snapshot:
 
 
 @pytest.mark.parametrize("code", sorted(PLANTED.keys() - OF_THEIR_OWN))
-def test_a_finding_has_state_unknown_only_while_a_source_it_needs_is_unread(code):
+def test_a_finding_becomes_unknown_only_if_a_source_that_it_needs_is_unread(code):
     losses = 0
     for make in PLANTED[code]:
         planted = make()
@@ -175,7 +175,7 @@ def test_a_finding_about_provider_usage_is_unknown_if_usages_were_not_read():
     assert checks(facts.snapshot(placement=read)).missing(unlisted) == ()
 
 
-def test_after_a_restart_findings_about_earlier_writes_of_the_agent_are_unknown():
+def test_a_restarted_agent_cannot_check_findings_about_its_earlier_writes():
     unexpected = finding_of("trait-unexpected")
     world = facts.snapshot(libvirt=dataclasses.replace(facts.host(), capabilities=None))
     assert WRITES in checks(world, written=None).missing(unexpected)

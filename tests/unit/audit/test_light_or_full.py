@@ -126,7 +126,7 @@ def test_nova_data_that_the_last_read_did_not_contain_is_not_called_changed():
     ],
     ids=["a command", "an event", "the first audit", "no cloud", "allocations are due", "a finding"],
 )
-def test_the_first_audit_and_audits_for_commands_or_events_read_nova_in_full(request_changes, memory_changes):
+def test_an_audit_for_a_command_or_an_event_reads_all_nova_rows(request_changes, memory_changes):
     request = AuditRequest(**{"reasons": (PERIODIC,)} | request_changes)
     memory = AuditMemory(**{"full_state": full(), "recheck_recorded": False} | memory_changes)
     assert why_no_light_read(request, memory)
@@ -164,7 +164,7 @@ def test_nova_is_read_in_full_if_findings_changed_or_a_write_is_planned():
     assert why_not_enough([known, finding("cpu-offline")], memory, is_writing=False)
 
 
-def test_the_next_audit_reads_nova_in_full_if_a_finding_depends_on_nova_rows():
+def test_the_next_audit_reads_all_nova_rows_while_a_finding_depends_on_them():
     assert what_rests_on([seen(finding())], ()) == ""
     assert what_rests_on([seen(finding(), confirmed=False)], ())
     assert what_rests_on([seen(finding(consumer_uuid="c"))], ())
@@ -203,7 +203,7 @@ def test_a_full_read_of_nova_is_kept_with_the_libvirt_and_placement_data():
     assert after == full(sign=CHANGED_SIGN, saw_change=True)
 
 
-def test_a_new_nova_row_makes_the_next_audit_read_in_full_despite_equal_digests():
+def test_the_next_audit_reads_all_nova_rows_after_a_row_was_added():
     """An instance that comes after the light read and goes before the next one is in the full read alone."""
     how = StateRead(why_full="due", sign=SIGN, consumers=CONSUMERS)
     beside = Beside(node_uuid=ROOT, host=HOST, view=VIEW)

@@ -91,7 +91,7 @@ def test_an_audit_still_reads_the_host_if_the_guest_disks_are_unreadable(images,
     assert found.host.ok
 
 
-def test_an_audit_without_a_configured_image_source_reads_no_images(images, guest):
+def test_guest_disk_files_are_not_read_if_their_reader_is_not_configured(images, guest):
     asked = task(images, host(guest))
     without = dataclasses.replace(asked, parts=dataclasses.replace(asked.parts, images=None))
     assert read(without, AuditMemory()).storage == ()

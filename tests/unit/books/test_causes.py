@@ -149,7 +149,7 @@ def test_an_unexpected_trait_is_reported_as_a_symptom_of_a_rival_writer():
     assert [one.caused_by for one in found] == [(rival.id,), ()]
 
 
-def test_a_finding_that_this_audit_could_not_check_can_be_a_cause():
+def test_a_finding_that_could_not_be_checked_can_explain_another_finding():
     root = seen(plain("allocation-leaked", consumer_uuid="c"), state=FindingState.UNKNOWN)
     several = seen(plain("consumer-on-several-providers", consumer_uuid="c"))
     assert [one.caused_by for one in with_causes((root, several))] == [(), (root.finding.id,)]

@@ -261,6 +261,6 @@ def test_disk_gb_on_a_sharing_provider_is_compared_with_the_disk_of_the_flavor(r
     assert verdicts(shared_world(*records))[I1, "DISK_GB"] is expected
 
 
-def test_a_guest_whose_instance_row_names_another_node_has_verdict_unknown():
+def test_the_audit_cannot_judge_a_guest_if_its_nova_row_names_another_node():
     world = snapshot(nova=state(instance(node="old-name")), libvirt=host(domain()), placement=view(A_HELD))
     assert only(world) is Verdict.UNKNOWN

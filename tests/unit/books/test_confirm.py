@@ -158,7 +158,7 @@ def test_a_confirmed_finding_has_state_unknown_while_its_source_is_unread():
     assert (gone.history.sightings, [sighting.id for sighting in gone.gone]) == ((), [PLAIN.id])
 
 
-def test_a_finding_can_end_while_a_source_unrelated_to_the_finding_is_unread():
+def test_a_finding_from_lvm_data_can_end_while_placement_is_unreadable():
     finding = dataclasses.replace(PLAIN, rests_on=frozenset({"lvm", "state"}))
     known = look(History(), finding).history
     assert look(known, unread=("placement",)).findings == ()
@@ -233,7 +233,7 @@ def test_a_confirmed_finding_stays_confirmed_after_a_reboot_with_audit_count_1()
     assert (after_it.confirmed, after_it.times, after_it.first_seen_at) == (True, 1, FIRST)
 
 
-def test_a_finding_that_an_audit_saw_10_to_180_s_ago_is_confirmed_at_once():
+def test_a_finding_is_confirmed_if_it_was_also_seen_10_to_180_seconds_ago():
     history = look(History(), PLAIN, second=100, apart_s=10.0, within_s=180.0).history
 
     def now(second):

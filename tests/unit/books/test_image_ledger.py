@@ -143,7 +143,7 @@ def test_an_instance_folder_on_shared_storage_is_not_reported_as_leftover():
     assert leftovers(read) == ()
 
 
-def test_an_empty_leftover_folder_is_reported_but_has_no_ledger_row():
+def test_an_empty_leftover_folder_is_reported_but_not_listed_as_disk_use():
     read = world(store((FOLDER, 0)))
     assert [left.size_bytes for left in leftovers(read)] == [0]
     assert FOLDER not in by_path(image_store_rows(read))
@@ -212,7 +212,7 @@ def test_a_ceph_store_has_rows_for_its_pool_and_for_other_use_and_free_space():
 
 
 @given(BYTES, BYTES, BYTES)
-def test_ceph_store_rows_always_sum_to_the_size_of_the_cluster(size, available, used):
+def test_the_listed_amounts_of_a_ceph_store_add_up_to_the_cluster_size(size, available, used):
     rows = image_store_rows(pooled(cluster_bytes=size, available_bytes=available, used_bytes=used))
     assert sum(row.size_bytes for row in rows) == size
     assert all(row.size_bytes >= 0 for row in rows)

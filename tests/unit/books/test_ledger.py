@@ -56,7 +56,7 @@ def test_the_ledger_lists_instance_amounts_from_nova_libvirt_and_placement():
     assert kept.unmanaged.claims == ()
 
 
-def test_every_amount_in_the_ledger_names_the_source_it_was_read_from():
+def test_each_counted_amount_names_its_source_in_nova_libvirt_or_placement():
     kept = written(WORLD)
     by_book = [{str(c.source) for c in ledger.claims} for ledger in (kept.promised, kept.held, kept.recorded)]
     assert by_book == [
@@ -74,7 +74,7 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("world", FOREIGN.values(), ids=FOREIGN.keys())
-def test_a_guest_that_nova_does_not_expect_on_this_host_counts_as_unmanaged_use(world):
+def test_a_guest_that_nova_does_not_expect_here_counts_as_a_foreign_guest(world):
     kept = written(world)
     expected = {(S, Cause.FOREIGN_GUEST, "MEMORY_MB", 128), (S, Cause.FOREIGN_GUEST, "VCPU", 1)}
     assert lines(kept.held) == lines(kept.unmanaged) == expected
@@ -137,7 +137,7 @@ def test_amounts_from_nova_are_marked_unknown_if_the_node_name_is_unknown():
 METADATA = Flavor(id=0, name="m1", vcpus=2, memory_mib=256, root_gib=5, ephemeral_gib=1, swap_mib=512)
 
 
-def test_expected_amounts_of_instances_come_from_libvirt_if_nova_is_not_read():
+def test_expected_usage_is_taken_from_libvirt_domains_if_nova_is_not_read():
     guests = host(domain("i1"), domain("i2", nova_flavor=METADATA, managed_by_nova=True))
     kept = written(snapshot(nova=state(kind=StateKind.NONE), libvirt=guests))
     assert lines(kept.promised) == {
@@ -172,7 +172,7 @@ def test_the_ledger_digest_changes_if_an_instance_guest_or_volume_changes(change
     )
 
 
-def test_an_allocation_in_placement_does_not_change_the_digest_of_the_ledger():
+def test_the_digest_of_instances_and_guests_ignores_placement_allocations():
     nova = state(instance(task_state="migrating"), migrations=(migration(kind="live-migration"),))
     moved = snapshot(**settled_world(nova=nova))
     held_by_move = snapshot(**settled_world(nova=nova, placement=view(allocations(uuid("migration-1"), VCPU=1))))

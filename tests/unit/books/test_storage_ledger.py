@@ -244,7 +244,7 @@ def test_the_list_of_storage_use_is_empty_if_lvm_cannot_be_read() -> None:
     assert storage_ledger(without(snapshot(), LVM)) == ()
 
 
-def test_rows_sum_to_the_volume_group_size_even_if_a_source_is_unreadable() -> None:
+def test_listed_amounts_sum_to_the_volume_group_size_if_nova_is_unreadable() -> None:
     world = snapshot(nova=NOVA, lvm=group(20, volume(f"{HERE}_disk", 5), volume("x", 1)))
     for lost in (STATE, LIBVIRT):
         rows = volume_group_rows(without(world, lost))

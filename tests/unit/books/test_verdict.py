@@ -98,7 +98,7 @@ def test_s47_an_allocation_of_a_deleted_and_hidden_instance_causes_no_finding():
     assert (verdict_of(world), told(world)) == (Verdict.SETTLING, [])
 
 
-def test_s48_an_allocation_of_an_unknown_consumer_has_verdict_consumer_unknown():
+def test_s48_an_allocation_is_reported_if_its_consumer_is_unknown_to_nova():
     assert (verdict_of(recorded()), told(recorded())) == (Verdict.CONSUMER_UNKNOWN, ["consumer-unknown"])
 
 
@@ -153,7 +153,7 @@ def test_s55_the_first_audit_reports_a_leak_of_an_instance_deleted_a_day_ago():
     assert told(world) == ["allocation-leaked"]
 
 
-def test_s56_a_changed_consumer_generation_does_not_change_the_findings():
+def test_s56_the_findings_stay_the_same_if_a_consumer_generation_changes():
     """heal reads and decides again (tests/unit/healing); here the audit writes no allocation at all."""
     world = recorded(instance(deleted=True))
     moved = tuple(dataclasses.replace(a, consumer_generation=9) for a in allocations(I1, **A))
@@ -251,7 +251,7 @@ def test_the_ledger_has_a_row_for_a_leaked_allocation_on_a_sharing_provider():
 
 
 @pytest.mark.parametrize("lost", [STATE, LIBVIRT])
-def test_sharing_provider_rows_have_verdict_unknown_if_a_source_is_unreadable(lost):
+def test_amounts_on_sharing_providers_are_not_judged_without_nova_or_libvirt(lost):
     world = without(snapshot(nova=state(instance(deleted=True)), placement=sharing()), lost)
     assert {row.verdict for row in rows_of(world)} <= {Verdict.UNKNOWN}
 

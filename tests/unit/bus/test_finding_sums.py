@@ -115,7 +115,7 @@ def test_the_worst_finding_is_the_oldest_finding_of_the_highest_severity():
     assert found["oldest_at"] == "2026-11-01T00:00:00.000Z"
 
 
-def test_a_symptom_is_never_the_worst_finding_while_its_cause_is_reported():
+def test_a_finding_caused_by_another_finding_is_never_named_as_the_worst():
     root = seen("guest-unknown", Severity.WARNING)
     symptom = seen("over-capacity", caused_by=(root.finding.id,))
     assert sums(root, symptom)["worst"]["code"] == "guest-unknown"

@@ -168,7 +168,7 @@ def test_free_amounts_of_a_numa_cell_are_null_if_the_cell_usage_is_unknown():
     assert (cell["vcpus_used"], cell["pcpus_free"], cell["memory_mib_free"], cell["pages"][0]["free"]) == (None,) * 4
 
 
-def test_host_state_changes_with_a_new_guest_but_not_with_new_audit_metadata():
+def test_a_new_guest_changes_the_host_state_but_new_audit_times_do_not():
     later = replace(REPORT, audit_id="other", started_at="2026-11-21T10:01:00.000Z", duration_ms=99.0, reasons=("x",))
     assert state_of(later) == state_of(REPORT)
     assert state_of(replace(REPORT, ledger=(*REPORT.ledger, row("z", "instance", held=1)))) != state_of(REPORT)

@@ -28,5 +28,5 @@ def test_each_heading_of_a_printed_table_is_accepted_as_the_name_of_its_column(c
         assert listing._column(column.heading, columns) in columns, column.heading
 
 
-def test_the_traits_command_accepts_heading_uuid_for_the_column_provider_uuid():
+def test_the_traits_command_accepts_the_printed_heading_as_a_column_name():
     assert Traits(None, None)._column("UUID", Traits.COLUMNS) == "provider_uuid"

@@ -72,7 +72,7 @@ def test_csv_and_plain_output_show_an_unknown_value_as_an_empty_field():
     ]
 
 
-def test_a_table_of_chosen_columns_has_a_dash_for_a_value_that_is_not_known():
+def test_a_table_of_chosen_columns_shows_a_dash_for_each_unknown_value():
     assert printed("-c", "uuid", "-c", "Amount", "-c", "sure").splitlines() == [
         "UUID                                  AMOUNT  SURE",
         "95a20332-20e6-52bf-aeae-06fd5924e001       4  yes",

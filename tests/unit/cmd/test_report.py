@@ -51,7 +51,7 @@ def test_the_report_command_prints_only_the_html_page_if_the_path_is_a_dash(host
     assert done.stdout.endswith("</html>\n")
 
 
-def test_the_page_replaces_an_older_page_and_no_temporary_file_remains(host):
+def test_a_new_report_page_replaces_the_old_page_and_leaves_no_other_file(host):
     host.reported(CALM)
     (host.folder / "page.html").write_text("old")
     (host.folder / "page.html").chmod(0o644)

@@ -21,7 +21,7 @@ def test_a_known_uuid_is_suggested_for_a_mistyped_uuid_that_is_similar(typed):
     assert mistyped(typed, [ELSEWHERE, A]) == A
 
 
-def test_no_uuid_is_suggested_for_a_uuid_with_three_wrong_characters():
+def test_no_similar_uuid_is_suggested_if_three_characters_are_wrong():
     assert mistyped(A[:-3] + "fff", [A]) is None
     assert mistyped(A, []) is None
 

@@ -81,7 +81,7 @@ def of_version(version):
     return listed("InstanceList", "2.6", {**INSTANCE, "nova_object.version": version})
 
 
-def test_a_conductor_request_has_an_object_and_a_method_and_an_admin_context(monkeypatch):
+def test_a_request_to_nova_conductor_has_the_method_and_an_admin_context(monkeypatch):
     endpoint = Conductor(of_version("2.8"))
     with serving(endpoint, monkeypatch) as client:
         assert ask(client, deleted="only") == of_version("2.8")
@@ -128,7 +128,7 @@ def test_an_answer_to_object_action_that_is_not_a_pair_is_rejected(monkeypatch):
                 client.object_action({}, "save", [], Deadline.after(20))
 
 
-def test_object_action_returns_the_updated_fields_and_the_result_of_the_method(monkeypatch):
+def test_a_remote_method_returns_the_updated_fields_and_its_own_result(monkeypatch):
     with serving(Conductor([{"updated_at": None}, 7]), monkeypatch) as client:
         assert client.object_action({}, "save", [], Deadline.after(20)) == ({"updated_at": None}, 7)
 

@@ -151,6 +151,6 @@ names = st.sampled_from([*WHOLE, "stats", "supported_hv_specs", "pci_device_pool
 
 
 @given(st.dictionaries(names, garbage))
-def test_random_compute_node_fields_raise_no_error_except_sourceinconsistent(found):
+def test_random_compute_node_fields_cause_no_unexpected_exception(found):
     with contextlib.suppress(SourceInconsistent):
         record_from_fields({**WHOLE, **found})

@@ -54,7 +54,7 @@ def test_a_reload_of_an_unchanged_configuration_reports_no_changes(tmp_path):
     assert changes(running, reload(running)) == ()
 
 
-def test_in_the_list_of_changes_a_secret_is_masked_and_a_long_value_is_cut(tmp_path):
+def test_the_list_of_changed_options_masks_secrets_and_cuts_long_values(tmp_path):
     running = load_ours(tmp_path, ALONE)
     secret = cfg.StrOpt("phrase", secret=True, mutable=True, default="hunter1")
     names = cfg.ListOpt("names", mutable=True, default=["a"])

@@ -246,7 +246,7 @@ def test_rpc_requests_soon_after_an_rpc_audit_are_delayed_and_cause_one_audit(qu
     assert queue.take(0) is None
 
 
-def test_a_waiting_rpc_request_joins_the_next_audit_whatever_its_reason(queue, clock):
+def test_a_waiting_rpc_request_is_served_by_the_next_audit_of_any_kind(queue, clock):
     queue.request_by_peer("rpc")
     queue.take(0)
     queue.request_by_peer("rpc")

@@ -53,7 +53,7 @@ TOLD = {
 
 
 @pytest.mark.parametrize(("world", "where", "lives_on"), TOLD.values(), ids=TOLD.keys())
-def test_the_finding_names_the_current_location_of_the_instance(world, where, lives_on):
+def test_the_stale_move_finding_says_where_the_instance_is_now(world, where, lives_on):
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == f"no allocation on this host, because instance {I1} (i1) {where}"

@@ -24,7 +24,7 @@ VERSION = MissingPart(part=Part.VERSION, why="this function is not supported")
 FEATURES = MissingPart(part=Part.HOST_FEATURES, why="CPU model is not known")
 
 
-def test_one_finding_names_all_missing_capabilities_and_all_unchanged_traits():
+def test_one_finding_names_all_missing_capabilities_and_affected_traits():
     (found,) = told(VERSION, FEATURES)
     assert found.actual == (
         "libvirt's answer lacks host CPU features (CPU model is not known): in Placement, the agent does not change"

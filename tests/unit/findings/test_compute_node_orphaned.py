@@ -119,7 +119,7 @@ def test_the_finding_lists_the_resources_of_each_consumer_on_the_orphaned_node()
     assert unset in commands(found)
 
 
-def test_the_finding_names_at_most_three_consumers_on_the_orphaned_node():
+def test_the_orphaned_node_finding_names_at_most_three_consumers():
     held = [
         dataclasses.replace(each, provider_uuid=ROW.uuid) for n in range(5) for each in allocations(f"c{n}", VCPU=1)
     ]

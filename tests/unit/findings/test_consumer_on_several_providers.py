@@ -43,7 +43,7 @@ WORLD = recorded(ZOMBIE)
 
 
 @pytest.mark.parametrize("world", [WORLD, without(WORLD, LIBVIRT)], ids=["all read", "without libvirt"])
-def test_the_finding_names_the_allocations_on_both_hosts(world):
+def test_a_consumer_with_allocations_on_two_hosts_is_reported_with_both(world):
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == f"each resource class of consumer {I1} is allocated in one provider tree only"
@@ -79,7 +79,7 @@ THIS_SIDE = f"allocation unset --provider {ROOT_UUID} {I1}"
     ],
     ids=["it lives here", "it lives elsewhere", "nobody knows it", "it is deleted"],
 )
-def test_the_suggested_command_removes_the_allocation_on_the_wrong_host(nova, there, never):
+def test_the_remedy_of_the_finding_removes_the_allocation_on_the_wrong_host(nova, there, never):
     (found,) = findings(recorded(ZOMBIE, nova=nova), CODE)
     assert there in found.remedy
     assert never not in found.remedy

@@ -35,7 +35,7 @@ A_HELD = allocations(I1, VCPU=1, MEMORY_MB=128, DISK_GB=1)
 WORLD = snapshot(nova=state(instance(vm_state="stopped")), placement=view(A_HELD))
 
 
-def test_the_finding_names_the_instance_and_the_resources_that_nova_counts():
+def test_a_missing_guest_is_reported_with_its_instance_and_its_resources():
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == (

@@ -16,7 +16,7 @@ def world_of(*rows):
     return snapshot(nova=state(nodes=rows), placement=view(providers=(), name_holder=HOLDER))
 
 
-def test_the_finding_names_the_other_host_and_stops_every_write_of_the_agent():
+def test_a_duplicate_node_name_is_reported_and_the_agent_writes_nothing():
     world = world_of(THEIRS)
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.subject, found.severity) == (uuid("theirs"), "cmp2", Severity.ERROR)

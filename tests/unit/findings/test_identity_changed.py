@@ -86,7 +86,7 @@ BELIEVED = {
 
 
 @pytest.mark.parametrize("world", BELIEVED.values(), ids=BELIEVED.keys())
-def test_a_missing_compute_node_row_with_a_plausible_reason_is_not_reported(world):
+def test_a_missing_compute_node_row_is_not_reported_if_that_is_normal(world):
     assert findings(world, CODE) == ()
 
 

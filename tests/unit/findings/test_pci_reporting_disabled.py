@@ -26,7 +26,7 @@ def test_the_finding_is_reported_even_if_libvirt_could_not_be_read():
     assert findings(without(world(placement=THERE), LIBVIRT), CODE, OFF)
 
 
-def test_no_finding_if_reporting_is_on_or_no_pci_provider_remains():
+def test_disabled_pci_reporting_is_reported_only_if_pci_providers_remain():
     assert findings(world(device("0000:81:00.0"), placement=tree()), CODE, OFF) == ()
     assert findings(world(placement=THERE), CODE, pci_settings()) == ()
     assert findings(without(world(placement=THERE), PLACEMENT), CODE, OFF) == ()

@@ -93,7 +93,7 @@ def test_live_migratable_in_a_device_spec_is_reported_if_libvirt_is_too_old():
     assert findings(world(*VFS, libvirt_version=9_000_000), CODE, never) == ()
 
 
-def test_the_finding_id_does_not_change_if_placement_could_not_be_read():
+def test_a_pci_conflict_keeps_its_finding_id_if_placement_is_unreadable():
     """The device's provider may be nova-compute's, with a uuid that nova-compute chose."""
     facts, chosen = world(*VFS, placement=tree(child(PF))), pci_settings({"vendor_id": "8086"})
     (seen,) = findings(facts, CODE, chosen)

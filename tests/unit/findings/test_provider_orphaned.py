@@ -53,7 +53,7 @@ def test_the_finding_is_still_reported_after_the_compute_node_record_is_deleted(
 
 
 @pytest.mark.parametrize("held", [(), (HELD,)], ids=["empty", "with allocations"])
-def test_the_finding_is_not_reported_if_the_nova_state_could_not_be_read(held):
+def test_an_orphaned_provider_is_not_reported_if_nova_could_not_be_read(held):
     """Without the state the agent cannot know whether the record is gone or belongs to another host."""
     left = History(left=(LeftProvider(OLD.uuid, OLD.hypervisor_hostname),))
     there = view(provider=root(), orphans=(tree(OLD, *held),))
@@ -71,5 +71,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_orphan_is_reported_if_the_provider_is_empty_missing_or_unread(world):
+def test_an_orphaned_provider_is_not_reported_if_it_has_no_allocations(world):
     assert findings(world, CODE) == ()

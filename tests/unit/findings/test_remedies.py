@@ -83,7 +83,7 @@ def test_the_advice_text_of_a_finding_contains_the_texts_of_all_its_remedies(cod
 
 
 @pytest.mark.parametrize(("code", "role"), CASES, ids=IDS)
-def test_the_headline_names_the_host_and_has_at_most_160_characters(code, role):
+def test_the_headline_of_each_finding_names_the_host_in_at_most_160_characters(code, role):
     for _, found in of_code(code, role):
         assert 20 < len(found.headline) <= 160
         assert found.headline.isprintable()
@@ -109,7 +109,7 @@ NAMED = [
 
 
 @pytest.mark.parametrize(("code", "headline"), NAMED, ids=[code for code, _ in NAMED])
-def test_the_headline_begins_with_the_name_of_the_instance_or_guest_or_host(code, headline):
+def test_the_headline_of_a_finding_begins_with_the_name_of_what_is_affected(code, headline):
     assert headline in [found.headline for _, found in of_code(code, Role.OWNER)]
 
 

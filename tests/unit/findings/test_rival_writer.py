@@ -98,7 +98,7 @@ def test_a_provider_without_a_rival_writer_is_updated_and_not_reported(placement
     assert decided(world, chosen).plan.writes != ()
 
 
-def test_while_nova_is_unreadable_nova_compute_counts_as_alive_and_writes_stop():
+def test_the_agent_writes_nothing_if_it_cannot_see_whether_nova_compute_runs():
     world = without(snapshot(placement=NOVAS), STATE)
     (found,) = findings(world, CODE, settings(takeover=True))
     assert "nova-compute of this host is alive: nova's database could not be read" in found.actual

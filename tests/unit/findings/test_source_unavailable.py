@@ -108,7 +108,7 @@ READ_AS = {IMAGE_CACHE: IMAGES}
 
 
 @pytest.mark.parametrize("chosen", CHOICES.values(), ids=CHOICES.keys())
-def test_the_finding_names_every_class_and_provider_that_is_not_updated(chosen):
+def test_an_unavailable_source_is_reported_with_the_resources_not_updated(chosen):
     needed = {source for resource in RESOURCES for source in resource.needs(chosen) | resource.reserve_needs(chosen)}
     needed |= {source for family in FAMILIES if family.is_configured(chosen) for source in family.needs(chosen)}
     for source in sorted({READ_AS.get(source, source) for source in needed}):
@@ -168,10 +168,10 @@ def test_a_missing_image_folder_is_reported_only_if_image_cache_is_reserved():
     assert findings(_with_images(), CODE, settings()) == ()
 
 
-def test_the_finding_is_not_reported_if_every_source_was_read():
+def test_no_source_is_reported_as_unavailable_if_every_source_was_read():
     assert findings(snapshot(**settled_world()), CODE) == ()
 
 
-def test_the_finding_id_does_not_depend_on_the_error_message():
+def test_an_unavailable_source_keeps_its_finding_id_if_the_error_changes():
     first, second = (findings(snapshot(lost=[LVM]), CODE)[0] for _ in range(2))
     assert dataclasses.replace(first, actual="lvm: something else").id == second.id

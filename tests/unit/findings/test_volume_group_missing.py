@@ -54,7 +54,7 @@ def test_a_volume_group_that_lacks_physical_volumes_is_reported():
     assert found.actual == "volume group vg0 lacks 2 physical volumes"
 
 
-def test_the_finding_names_no_resource_class_if_disk_gb_excludes_the_group():
+def test_no_resource_class_is_named_if_the_missing_group_is_not_for_disk_gb():
     (found,) = findings(EMPTY, CODE, settings(volume_groups=("vg1",)))
     assert (found.subject, found.resource_class) == ("vg1", None)
 

@@ -23,12 +23,12 @@ from tests.rigs.fleet_hosts import broken, cell, clean, expected, seen, view
         ("an outcome of a newer agent", {}, Condition.UNRATED),
     ],
 )
-def test_the_condition_of_a_host_follows_from_outcome_and_finding_severities(outcome, severities, condition):
+def test_the_audit_outcome_and_the_worst_finding_decide_the_host_condition(outcome, severities, condition):
     assert told_condition(outcome, tuple(severities.items()), ()) is condition
 
 
 @pytest.mark.parametrize(("findings", "condition"), [((), Condition.CLEAN), ((("x", 2),), Condition.UNRATED)])
-def test_a_host_whose_findings_have_no_severity_has_the_condition_unrated(findings, condition):
+def test_a_host_is_unrated_if_its_findings_have_no_severity(findings, condition):
     assert told_condition("findings", None, findings) is condition
 
 

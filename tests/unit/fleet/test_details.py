@@ -60,7 +60,7 @@ def test_the_details_show_a_question_mark_for_values_unknown_to_an_older_agent()
     assert {found[name] for name in names} == {"?"}
 
 
-def test_details_of_a_host_without_a_message_show_group_service_and_commands():
+def test_details_are_shown_for_a_host_that_has_not_sent_a_message_yet():
     found = told(row(expected=expected(ExpectedHost(host="a", group="rack-1", disabled=True)), name="cell-1"))
     assert (found["cell"], found["group"]) == ("cell-1", "rack-1")
     assert found["nova"] == "the nova-compute service is disabled"
@@ -92,6 +92,6 @@ def test_the_details_contain_the_command_that_explains_the_worst_finding():
 
 
 @pytest.mark.parametrize("code", ["x; rm -rf /", "$(reboot)", "a b", "`id`", "", "é"])
-def test_a_finding_code_that_is_not_valid_appears_in_no_command(code):
+def test_an_invalid_finding_code_is_left_out_of_the_suggested_commands(code):
     assert not any(code and code in command for command in commands(row(broken(code=code))))
     assert all(command.replace("-", "").replace(" ", "").isalnum() for command in commands(row(broken(code=code))))

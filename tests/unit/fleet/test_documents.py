@@ -33,7 +33,7 @@ def test_the_fleet_document_has_its_documented_keys_and_every_host():
     assert json.loads(json.dumps(document, allow_nan=False)) == document
 
 
-def test_the_fleet_document_shows_when_the_broker_of_a_cell_became_unreachable():
+def test_the_fleet_json_shows_since_when_a_cell_broker_is_unreachable():
     assert fleet_document(FLEET)["cells"] == [
         {
             "name": "cell-1", "broker": "rabbit://rabbit.example.org:5672/", "away_since": "2026-11-22T03:10:07Z",

@@ -48,7 +48,7 @@ def test_an_unchanged_host_condition_keeps_the_time_of_its_first_message():
     assert third.after(second).outcome_since == 3
 
 
-def test_texts_of_a_message_are_truncated_and_their_control_characters_escaped():
+def test_texts_in_a_host_message_are_cut_and_control_characters_are_escaped():
     found = seen(broken("a\x1b[2Jb", error="x" * 9000, sources_lost=["\x07\u202e"]))
     assert found.host == "a\\u001b[2Jb"
     assert found.sources_lost == ("\\u0007\\u202e",)

@@ -22,7 +22,7 @@ def test_no_page_is_found_for_a_text_that_is_not_a_finding_code():
     assert "allocation-leaked" in known_codes()
 
 
-def test_a_finding_code_is_explained_without_any_configuration_file(tmp_path):
+def test_explain_needs_no_configuration_file_to_explain_a_finding_code(tmp_path):
     missing = tmp_path / "none.conf"
     done = stocktake_here("--config-file", missing, "explain", "allocation-leaked", "-f", "json")
     assert (done.code, done.stderr) == (0, "")

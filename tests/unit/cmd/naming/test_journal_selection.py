@@ -36,6 +36,6 @@ def test_a_journal_entry_is_selected_if_every_filter_matches_the_entry(asked, id
     assert [found.id for found in selected(ENTRIES, asked)] == [f"e{number}" for number in ids]
 
 
-def test_a_journal_entry_with_an_unreadable_time_matches_any_filter_by_time():
+def test_a_time_filter_keeps_a_journal_entry_that_has_no_valid_time():
     odd = Entry(id="odd", at="in autumn", change=ENTRIES[0].change)
     assert selected((odd,), Selection(since=NOON)) == (odd,)

@@ -51,7 +51,7 @@ def test_the_deprecated_option_and_group_for_vgpu_types_are_read(tmp_path):
     )
 
 
-def test_a_second_mdev_type_without_addresses_is_ignored_with_a_notice(tmp_path):
+def test_an_mdev_type_is_ignored_if_an_earlier_type_also_omits_addresses(tmp_path):
     text = "[devices]\nenabled_mdev_types = a,b,c\n[mdev_b]\ndevice_addresses = 0000:01:00.0\n"
     loaded = loaded_with(tmp_path, text)
     assert [(one.type_id, one.addresses) for one in mdev_types(loaded)] == [("a", ()), ("b", ("0000:01:00.0",))]

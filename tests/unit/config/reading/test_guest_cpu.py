@@ -55,7 +55,7 @@ def test_the_deprecated_cpu_model_option_is_read(tmp_path):
         ),
     ],
 )
-def test_cpu_models_and_cpu_mode_custom_require_each_other(tmp_path, text, problem):
+def test_cpu_models_must_be_set_if_and_only_if_the_cpu_mode_is_custom(tmp_path, text, problem):
     assert refusals(tmp_path, guest_cpu, text) == [problem]
 
 

@@ -120,7 +120,7 @@ def refusals(tmp_path, text):
     return [problem.removeprefix(f"{tmp_path}/stocktake.conf: ") for problem in caught.value.problems]
 
 
-def test_file_backed_memory_is_accepted_with_a_ram_allocation_ratio_of_one(tmp_path):
+def test_file_backed_memory_is_accepted_if_ram_allocation_ratio_is_one(tmp_path):
     loaded = load_ours(tmp_path, ALONE + BACKED + "[DEFAULT]\nram_allocation_ratio = 1.0\n")
     assert file_backed_memory_mib(loaded) == 4096
     (notice,) = memory_notices(loaded)
