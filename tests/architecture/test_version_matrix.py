@@ -65,6 +65,7 @@ def test_a_version_table_cell_counts_passed_tests_and_names_failed_tests(tmp_pat
 
 
 def test_the_version_table_has_one_line_for_each_openstack_release():
+    """A note that several cells share is printed once, below the table."""
     green, noted = Cell(7, (), ()), Cell(7, (), ("no shelf",))
     first = Row(
         RELEASES[0].series, {"conductor": noted, "SQL": noted, "record written": Cell(1, ("a::b",), ()), "why": green}

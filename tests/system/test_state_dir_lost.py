@@ -97,6 +97,7 @@ def host(tmp_path: Path, state: Path, placement: Rest) -> AgentHost:
 
 @LOSSES
 def test_the_daemon_publishes_inventory_if_state_dir_cannot_be_written(host, state, placement, lose):
+    """The report has a note that says so."""
     lose(state)
     with host.daemon() as daemon:
         report = daemon.first_audit()

@@ -139,7 +139,7 @@ def test_the_error_about_an_invalid_number_names_the_field(field, number):
 
 
 @pytest.mark.parametrize("number", ["9" * 400, "NaN", "1e999"])
-def test_a_report_row_with_an_oversized_number_is_dropped_with_a_problem_text(number):
+def test_a_report_row_with_an_oversized_number_is_left_out_and_reported(number):
     text = json.dumps({**DOCUMENT, "inventory": [USED, *DOCUMENT["inventory"]]}).replace('"NUMBER"', number)
     found = shown(text)
     assert len(found.inventory) == len(DOCUMENT["inventory"])

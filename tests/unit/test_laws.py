@@ -169,7 +169,7 @@ def test_law_1_a_resource_class_is_published_on_the_root_or_children_never_both(
 
 
 @given(trees())
-def test_law_2_a_provider_tree_that_is_up_to_date_needs_no_write(drawn):
+def test_law_2_a_second_plan_writes_nothing_after_the_first_was_applied(drawn):
     wanted, before = drawn
     then = apply(diff(wanted, before), before)
     assert diff(wanted, then).writes == ()
@@ -364,7 +364,7 @@ def test_law_7_each_total_is_the_sum_of_the_amounts_of_all_consumers(world, lost
 
 
 @given(worlds(), st.lists(st.integers(0, 3), max_size=40))
-def test_law_7_merging_ledgers_is_associative_and_commutative(world, cuts):
+def test_law_7_lists_of_amounts_give_the_same_total_in_any_merge_order(world, cuts):
     kept = decision_of(world).books
     claims = (*kept.promised.claims, *kept.held.claims, *kept.recorded.claims)
     piles: list[list] = [[], [], []]
@@ -429,7 +429,7 @@ def test_law_9_a_migration_does_not_change_how_other_instances_are_counted(state
 
 
 @given(worlds(), st.integers(0, 3))
-def test_the_agent_writes_nothing_if_another_writer_changes_its_root_provider(world, strikes):
+def test_the_agent_stops_writing_if_its_root_provider_is_overwritten(world, strikes):
     """Whatever else is wanted, the agent does not write a root that another writer writes."""
     root = wanted_root(decision_of(world))
     struck = WrittenProvider(provider_uuid=root.uuid, inventories=root.inventories, strikes=strikes)

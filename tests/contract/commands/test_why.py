@@ -58,6 +58,7 @@ def test_the_why_command_exits_0_for_a_request_that_fits(host, rest):
 
 
 def test_the_why_command_prints_the_first_obstacle_and_the_smallest_remedy(host):
+    """The first line repeats the request."""
     ended = host.run_apart("why", "--resource", f"VCPU={CPUS + 1}", "--resource", "MEMORY_MB=999999", COLUMNS="200")
     assert (ended.code, ended.stderr) == (3, "")
     said = ended.stdout.splitlines()

@@ -107,6 +107,7 @@ def test_mutual_tls_needs_a_client_certificate_in_certfile(cloud, account, autho
 
 
 def test_the_client_accepts_an_untrusted_certificate_if_insecure_is_true(cloud, account, secure, client_with, recwarn):
+    """The client prints no warning."""
     options = account.options(cloud.auth_url, endpoint_override=secure.url, insecure="true")
     assert listed(client_with(**options)) == ()
     # Ignore ResourceWarnings: the garbage collector may report objects of other tests.

@@ -127,6 +127,7 @@ def test_nova_data_that_the_last_read_did_not_contain_is_not_called_changed():
     ids=["a command", "an event", "the first audit", "no cloud", "allocations are due", "a finding"],
 )
 def test_an_audit_for_a_command_or_an_event_reads_all_nova_rows(request_changes, memory_changes):
+    """So do the first audit, an audit without nova, and an audit that must check allocations or a finding again."""
     request = AuditRequest(**{"reasons": (PERIODIC,)} | request_changes)
     memory = AuditMemory(**{"full_state": full(), "recheck_recorded": False} | memory_changes)
     assert why_no_light_read(request, memory)

@@ -245,6 +245,7 @@ def test_the_list_of_storage_use_is_empty_if_lvm_cannot_be_read() -> None:
 
 
 def test_listed_amounts_sum_to_the_volume_group_size_if_nova_is_unreadable() -> None:
+    """The same holds if libvirt is unreadable."""
     world = snapshot(nova=NOVA, lvm=group(20, volume(f"{HERE}_disk", 5), volume("x", 1)))
     for lost in (STATE, LIBVIRT):
         rows = volume_group_rows(without(world, lost))

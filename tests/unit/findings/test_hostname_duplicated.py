@@ -17,6 +17,7 @@ def world_of(*rows):
 
 
 def test_a_duplicate_node_name_is_reported_and_the_agent_writes_nothing():
+    """The finding names the other host."""
     world = world_of(THEIRS)
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.subject, found.severity) == (uuid("theirs"), "cmp2", Severity.ERROR)

@@ -87,6 +87,7 @@ BELIEVED = {
 
 @pytest.mark.parametrize("world", BELIEVED.values(), ids=BELIEVED.keys())
 def test_a_missing_compute_node_row_is_not_reported_if_that_is_normal(world):
+    """It is normal on a new host, with a soft-deleted row, or without nova."""
     assert findings(world, CODE) == ()
 
 

@@ -72,4 +72,5 @@ QUIET = {
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
 def test_an_orphaned_provider_is_not_reported_if_it_has_no_allocations(world):
+    """Nor is it reported if it is missing in Placement, was not read, or still has a compute node record."""
     assert findings(world, CODE) == ()

@@ -39,7 +39,8 @@ def test_a_wide_terminal_shows_the_leaked_amounts_of_all_resource_classes():
 @pytest.mark.parametrize(
     ("leaked", "text"), [(None, "?"), ({}, "-"), ({"VCPU": 0}, "-"), ({"MEMORY_MB": 1}, "<0.1 GiB RAM")]
 )
-def test_the_table_distinguishes_unknown_leaked_amounts_from_no_leak(leaked, text):
+def test_the_table_shows_a_question_mark_if_the_leaked_amount_is_unknown(leaked, text):
+    """A dash stands for no leak."""
     assert cells(clean(leaked=leaked)).leaked == text
 
 

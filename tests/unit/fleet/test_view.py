@@ -72,7 +72,7 @@ def test_if_the_expected_host_list_becomes_unreadable_the_old_list_stays_in_use(
     assert (conditions(found), found.problems) == ({"a": Condition.NEVER}, ("refused",))
 
 
-def test_rows_of_listed_hosts_show_the_group_and_whether_nova_disabled_the_host():
+def test_each_expected_host_is_shown_with_its_group_and_disabled_state():
     listed = expected(ExpectedHost(host="a", group="rack-1"), ExpectedHost(host="b", disabled=True))
     found = view(cell(seen(clean("a")), expected=listed))
     assert [(row.host, row.group, row.disabled) for row in found.rows] == [("a", "rack-1", False), ("b", "", True)]
@@ -90,7 +90,7 @@ def test_a_host_that_was_never_seen_is_listed_once_and_without_a_cell_name():
     assert found.expected == 3
 
 
-def test_a_host_in_the_list_of_one_cell_is_not_expected_in_another_cell():
+def test_a_host_is_expected_only_in_the_cell_that_lists_it():
     one = cell(name="cell-1", expected=expected("a"))
     other = cell(seen(clean("a")), name="cell-2", expected=expected("b"))
     found = view(one, other)

@@ -261,7 +261,7 @@ def test_every_guard_accepts_a_correct_change():
 
 
 @pytest.mark.parametrize(("name", "words", "wrong"), WRONG, ids=lambda value: value if isinstance(value, str) else "")
-def test_each_wrong_change_is_refused_by_exactly_the_expected_guard(name, words, wrong):
+def test_each_unsafe_change_is_refused_by_one_safety_check_and_no_other(name, words, wrong):
     case = wrong(right())
     assert refused_by(case) == [name]
     assert re.search(words, GUARDS[name].refuses(case))

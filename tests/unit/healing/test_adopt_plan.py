@@ -192,7 +192,7 @@ def test_the_file_guard_refuses_to_replace_the_compute_id_file_of_nova():
 
 
 @pytest.mark.parametrize("held", [True, False])
-def test_the_allocations_guard_refuses_to_replace_a_uuid_that_has_allocations(held):
+def test_adopt_refuses_to_replace_a_host_provider_that_has_allocations(held):
     mine = tree(provider(NEW, "another-name"), held=True)
     assert guards(reinstalled(own=mine, holder=tree(provider(), held=held))) == ["allocations"]
     assert guards(reinstalled(own=tree(provider(NEW, "another-name")))) == []

@@ -27,7 +27,7 @@ def test_the_plan_of_an_agent_in_role_companion_mentions_no_disk_gb_update():
     assert [note for note in plan.notes if "publishes" in note] == []
 
 
-def test_the_adopt_plan_for_an_unchanged_store_has_no_steps():
+def test_adopt_plans_no_steps_if_the_disk_store_has_not_changed():
     plan = store_adoption(store(snapshot(placement=HELD), on_disk(300), before=mark(300)), settings(), FILE)
     assert (plan.steps, plan.refusals) == ((), ())
     assert "nothing to adopt" in plan.notes[0]

@@ -54,7 +54,7 @@ def test_heal_of_a_finding_that_is_a_symptom_repairs_the_cause_of_the_symptom(sc
     assert plan.refusals == ()
 
 
-def test_a_plan_that_repairs_a_cause_leaves_out_its_unconfirmed_symptoms(scene):
+def test_heal_repairs_the_cause_and_leaves_out_unconfirmed_consequences(scene):
     later = tuple(dataclasses.replace(s, times=0) if s.caused_by else s for s in scene.findings)
     plan = planned(dataclasses.replace(scene, findings=later))
     assert [action.code for action in plan.actions] == [STALE]

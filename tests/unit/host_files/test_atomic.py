@@ -26,7 +26,8 @@ def killed(path, write: str, call: str) -> int:
 
 
 @pytest.mark.parametrize("call", ["fsync", "replace"])
-def test_a_killed_writer_leaves_the_old_file_and_a_temporary_file_to_clean_up(tmp_path, call):
+def test_a_writer_killed_while_writing_leaves_the_old_file_complete(tmp_path, call):
+    """The next start removes the temporary file."""
     path = tmp_path / "report.json"
     path.write_text("old")
     pid = killed(path, "replace_file", call)

@@ -177,11 +177,11 @@ def test_a_service_without_a_compute_node_record_raises_a_configuration_error(no
 
 
 @pytest.mark.parametrize("nodes", [(), (node(1, hostname="old.example.org"),), (node(1, deleted=True),)])
-def test_a_host_without_rows_in_nova_may_get_a_new_identity(nodes):
+def test_a_host_may_get_a_new_uuid_if_nova_has_no_compute_node_for_it(nodes):
     assert identity_from_state(state(*nodes, service=None), "cmp1.example.org") is None
 
 
-def test_a_host_without_a_source_of_nova_data_may_get_a_new_identity():
+def test_a_host_may_get_a_new_uuid_if_no_nova_access_is_configured():
     assert identity_from_state(state(service=None, kind=StateKind.NONE), "cmp1.example.org") is None
 
 

@@ -92,14 +92,14 @@ def test_without_sudo_the_actor_of_a_change_is_the_user_of_the_process(monkeypat
     assert actor.words == f"{pwd.getpwuid(os.geteuid()).pw_name}, stocktake undo"
 
 
-def test_a_journal_entry_with_two_outcomes_is_read_with_the_last_outcome(journal):
+def test_the_last_result_counts_if_a_journal_entry_was_ended_twice(journal):
     entry_id = journal.begin(CHANGE)
     journal.end(entry_id, Result.UNKNOWN, "no answer")
     journal.end(entry_id, Result.DONE, "it was done")
     assert [(e.result, e.words) for e in journal.read().entries] == [(Result.DONE, "it was done")]
 
 
-def test_a_refused_undo_is_not_listed_in_the_entry_that_it_would_have_undone(journal):
+def test_a_refused_undo_does_not_mark_the_earlier_change_as_undone(journal):
     first = journal.begin(CHANGE)
     refused = journal.begin(Change(kind="allocations", why="undo", before=1, after=2, undoes=first))
     journal.end(refused, Result.REFUSED, "no room")

@@ -69,7 +69,7 @@ def test_a_report_that_is_not_utf8_is_rejected(tmp_path):
         read_report(str(tmp_path))
 
 
-def test_the_report_names_the_version_of_the_agent_that_wrote_the_file(tmp_path):
+def test_a_saved_report_names_the_version_of_the_agent_that_wrote_it(tmp_path):
     write_report(str(tmp_path), REPORT, "1.4.0")
     written = read_report(str(tmp_path))
     assert written.pop("agent_version") == "1.4.0"

@@ -30,13 +30,13 @@ def test_a_child_providers_name_begins_with_the_node_name_and_an_underscore():
     assert {name: provider.uuid for name, provider in found.items()} == {GPU_06: mine.uuid, GPU_07: grandchild.uuid}
 
 
-def test_the_root_provider_never_counts_as_a_child_whatever_its_name_is():
+def test_the_root_provider_is_no_child_even_if_its_name_looks_like_one():
     odd = view(provider=root(name=f"{NODE}_{GPU_06}"))
     assert children(odd, NODE) == {}
     assert children(None, NODE) == {}
 
 
-def test_the_lookup_of_a_child_provider_by_key_finds_only_that_provider():
+def test_a_child_provider_is_found_only_by_its_own_device_name():
     world = snapshot(placement=standing(child(GPU_06)))
     assert child_of(world, ProviderKey("mdev", GPU_06)) == child(GPU_06)
     assert child_of(world, ProviderKey("mdev", GPU_07)) is None

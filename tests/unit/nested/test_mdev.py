@@ -35,7 +35,7 @@ TWO_TYPES = settings(mdev_types=(mdev_type("nvidia-11", AT_06), mdev_type("nvidi
 CAPPED = settings(mdev_types=(mdev_type("nvidia-11", AT_06, max_instances=2), mdev_type("nvidia-12", AT_07)))
 
 
-def test_s100_the_vgpu_total_of_a_card_is_its_existing_plus_its_available_mdevs():
+def test_s100_the_vgpu_total_of_a_card_counts_existing_and_creatable_mdevs():
     tree = tree_of(snapshot(libvirt=CARDS), ONE_TYPE)
     children = below(tree)
     assert {name: found.inventories for name, found in children.items()} == {

@@ -295,7 +295,7 @@ def _root_traits(decision):
     return set(puts[0].traits)
 
 
-def test_s107_an_encryption_context_allocated_on_the_root_stays_and_is_reported():
+def test_s107_a_memory_encryption_allocation_on_the_root_stays_and_is_reported():
     """Unlike nova-compute: an audit never moves the context but reports a finding, and the root is still published."""
     world = snapshot(
         libvirt=encrypting(sev="Y"), placement=standing(held=(on(ROOT_UUID, "c", CONTEXT, 1),), **OLD_ROOT)

@@ -166,7 +166,7 @@ def test_s127_a_one_time_use_device_becomes_reserved_with_its_first_allocation(b
     assert len(writes(decision, GPU)) == (before != reserved)
 
 
-def test_s127_a_used_one_time_use_device_stays_reserved_if_its_class_changes():
+def test_s127_a_used_up_one_time_device_stays_reserved_if_its_class_changes():
     there = child(GPU, inventory("CUSTOM_OLD", 1, reserved=1), traits=ONCE_TRAITS)
     decision = decided(world(device(GPU), placement=tree(there)), ONCE)
     assert provider(decision, GPU).inventories == (inventory(T4, 1, reserved=1),)
@@ -204,7 +204,7 @@ def test_s128b_a_pci_device_missing_in_device_spec_stays_while_it_is_allocated()
     assert writes(decided(world(device(GPU), placement=there), pci_settings()), GPU) == []
 
 
-def test_s128c_a_pci_provider_keeps_its_total_if_its_allocated_device_is_lost():
+def test_s128c_a_pci_provider_keeps_its_total_if_its_allocated_device_vanishes():
     there = tree(child(GPU, inventory(T4, 1)), allocations=(held(GPU, T4),))
     decision = decided(world(placement=there), ALL_T4)
     assert (pci_providers(decision), writes(decision, GPU)) == ({GPU: {T4: 1}}, [])
@@ -326,7 +326,7 @@ def test_a_live_migratable_device_keeps_its_provider_without_a_qemu_version(ther
     assert decision.tree.left_alone == {p.uuid for p in there.providers[1:]}
 
 
-def test_live_migratable_false_needs_no_minimum_libvirt_or_qemu_version():
+def test_a_device_that_cannot_live_migrate_needs_no_minimum_qemu_version():
     """Neither an old libvirt nor an unknown QEMU is an obstacle to live_migratable = false."""
     chosen = pci_settings({"vendor_id": "10de", "live_migratable": False})
     for versions in ({"libvirt_version": 9_000_000}, {"hypervisor_version": 0}, {"hypervisor_version": 7_000_000}):

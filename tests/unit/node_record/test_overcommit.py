@@ -75,7 +75,7 @@ ATTACHED = {
 
 
 @pytest.mark.parametrize("attached", ATTACHED.values(), ids=ATTACHED.keys())
-def test_s90_over_commit_excludes_a_disk_of_the_block_storage_service(attached):
+def test_s90_disk_overcommit_leaves_out_attached_cinder_volumes(attached):
     guests = host(guest("a", disk(QCOW2), attached))
     assert guest_files(guests) == {GuestFile(path=QCOW2, format="qcow2")}
     measured = file(attached.source or "", 10 * GIB, 0, attached.format)

@@ -136,7 +136,7 @@ def test_s65_a_changed_uptime_is_written_together_with_another_change():
     assert "load average: 1.00, 0.50, 0.20" in dict(now.stats)["uptime"]
 
 
-def test_s18_the_stat_failed_builds_is_copied_from_the_stored_record():
+def test_s18_a_saved_compute_node_record_keeps_the_number_of_failed_builds():
     record = stored(stats=(("failed_builds", "3"), ("uptime", None)))
     assert saved(world_of(record)) is None
     _changed, now = saved(world_of(record, instance()))

@@ -69,7 +69,7 @@ def test_s76_s77_vcpus_is_the_number_of_shared_cpus_if_all_of_them_exist():
     assert any("[compute] cpu_shared_set names CPUs that are not on this host: 4" in reason for reason in found.unknown)
 
 
-def test_s91_disk_total_and_used_disk_of_lvm_are_read_from_the_volume_group():
+def test_s91_disk_size_and_use_are_those_of_the_volume_group_if_lvm_is_used():
     world = snapshot(lvm=group(1, volume("half", 0.5)))
     found = seen(world, lvm_settings())
     assert (found.disk_total_bytes, found.disk_used_bytes) == (1073741824, 536870912)
@@ -117,7 +117,7 @@ def test_disk_available_least_excludes_a_guest_with_an_unreadable_disk():
     assert f"disk_available_least: domain {guests[1].uuid} (/i/gone): /i/gone: ENOENT: gone" in found.unknown
 
 
-def test_cpu_and_hypervisor_of_the_node_record_are_read_from_libvirt():
+def test_the_compute_node_record_takes_cpu_and_hypervisor_data_from_libvirt():
     found = seen(snapshot(libvirt=host(capabilities=CAPABLE), files=filesystem(99.7)))
     assert (found.cpu, found.hypervisor_type, found.hypervisor_version) == (CAPABLE.host_cpu, "QEMU", 7002000)
     assert found.hypervisor_hostname == NODE

@@ -410,7 +410,7 @@ def test_s40_an_incoming_resize_of_a_deleted_instance_is_counted():
     assert used(state(there, migrations=(migration(**INCOMING),))) == (256, 2, 5)
 
 
-def test_s41_an_incoming_resize_uses_the_new_numa_topology_of_migration_context():
+def test_s41_an_incoming_resize_occupies_the_cpus_of_its_new_numa_topology():
     context = MigrationContext(migration_id=1, old_numa=pinned(0), new_numa=pinned(3))
     here = on_b(migration_context_id=1, context=context, numa=pinned(0), task_state="resize_finish")
     world = state(here, migrations=(migration(**INCOMING),))

@@ -92,7 +92,7 @@ def test_new_consumers_do_not_delay_the_rereading_of_known_consumers():
     assert asked == ["c", "a"]
 
 
-def test_the_record_of_a_consumer_that_was_removed_is_dropped():
+def test_a_consumer_that_was_removed_from_placement_is_forgotten():
     first, _ = looked(NO_CONSUMERS, {"a": 1, "b": 1}, unsuspicious_reads=None)
     after, asked = looked(first, {"b": 1})
     assert ([record.consumer_uuid for record in after.records], asked) == (["b"], [])

@@ -27,7 +27,7 @@ def test_a_404_405_or_410_from_a_proxy_maps_to_placement_unavailable(status):
         assert "not Placement's own answer: check the path of [placement] endpoint_override" in str(error)
 
 
-def test_the_error_message_in_the_json_of_a_gateway_is_quoted():
+def test_the_error_repeats_the_message_in_the_json_answer_of_a_gateway():
     assert "no Route matched" in str(refusal(reply(503, '{"message": "no Route matched"}')))
 
 

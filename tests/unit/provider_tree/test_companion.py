@@ -282,7 +282,7 @@ CUTS = {
 
 
 @pytest.mark.parametrize(("there", "used", "wanted", "expected"), CUTS.values(), ids=CUTS.keys())
-def test_consumer_amounts_are_adjusted_to_values_that_placement_accepts(there, used, wanted, expected):
+def test_an_allocation_amount_is_adjusted_to_the_limits_of_the_inventory(there, used, wanted, expected):
     assert cut(wanted, there, used) == expected
 
 

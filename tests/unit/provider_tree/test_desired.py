@@ -67,7 +67,7 @@ HELD = view(
 )
 
 
-def test_a_new_host_gets_a_root_provider_with_disk_memory_and_vcpu_inventories():
+def test_a_new_host_gets_a_root_provider_with_vcpu_and_memory_and_disk():
     wanted = wanted_root(decided(snapshot(placement=view(providers=())), settings(reserved_host_memory_mib=128)))
     assert (wanted.key, wanted.uuid, wanted.name, wanted.parent_uuid) == (ROOT, ROOT_UUID, NODE, None)
     assert wanted.inventories == (
@@ -160,7 +160,7 @@ UNMANAGED = {
 
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), UNMANAGED.values(), ids=UNMANAGED.keys())
-def test_resources_of_guests_and_volumes_unknown_to_nova_are_added_to_reserved(world, chosen, expected):
+def test_guests_and_volumes_that_nova_does_not_know_raise_the_reserved_amount(world, chosen, expected):
     assert reserves(decided(world, chosen)) == expected
 
 

@@ -98,7 +98,7 @@ def test_a_resource_class_can_be_removed_if_only_other_providers_have_users():
     assert diff(tree(wanted(VCPU)), observed).writes == (put(VCPU),)
 
 
-def test_a_class_keeps_its_inventory_in_placement_if_its_source_is_unreadable():
+def test_the_disk_gb_inventory_stays_unchanged_if_lvm_cannot_be_read():
     lvm_down = Frozen(name="DISK_GB", why="lvm could not be read")
     disk = inventory("DISK_GB", 20, reserved=3)
     plan = diff(tree(wanted(MEMORY, frozen=(lvm_down,))), held(disk))
@@ -121,7 +121,7 @@ TRAITS = {
 
 
 @pytest.mark.parametrize(("before", "after"), TRAITS.values(), ids=TRAITS.keys())
-def test_a_trait_update_adds_wanted_and_removes_unwanted_and_keeps_other_traits(before, after):
+def test_a_trait_update_keeps_traits_that_the_agent_does_not_manage(before, after):
     plan = diff(tree(wanted(VCPU)), held(VCPU, traits=before))
     expected = () if after is None else (PutTraits(provider_uuid=ROOT_UUID, traits=tuple(sorted(after))),)
     assert plan.writes == expected
@@ -155,7 +155,7 @@ def child(name, parent=ROOT_UUID, **changes):
     )
 
 
-def test_s157_the_plan_writes_parent_providers_before_children_and_deletes_last():
+def test_s157_parent_providers_are_written_first_and_deletions_come_last():
     before = (root(), *(root(uuid=uuid(n), name=n, parent_uuid=ROOT_UUID) for n in ("r", "s")))
     observed = view(providers=before)
     plan = diff(

@@ -96,7 +96,7 @@ def test_if_a_configured_reserve_exceeds_the_disk_total_the_excess_is_reported()
     assert terms.overflow == 5
 
 
-def test_the_amounts_of_all_listed_causes_add_up_to_reserved():
+def test_the_reserved_amount_is_the_sum_of_all_its_listed_parts():
     claims = [by_hand(GIB // 2), made_by(Cause.BLOCK_STORAGE, 2 * GIB), made_by(Cause.VOLUME_ORPHANED, GIB // 4)]
     after, terms = raised(DISK, (("reserved_host_disk_mb", 2),), claims, settings())
     assert terms.terms[0] == ("reserved_host_disk_mb", 2)

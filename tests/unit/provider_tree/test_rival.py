@@ -86,7 +86,7 @@ LOOKS = {
 
 
 @pytest.mark.parametrize(("there", "known", "after"), LOOKS.values(), ids=LOOKS.keys())
-def test_a_heartbeat_or_a_changed_generation_restarts_the_wait_for_a_takeover(there, known, after):
+def test_the_wait_before_a_takeover_restarts_if_nova_compute_shows_life(there, known, after):
     assert silence(BEFORE, there, known, 130) == after
 
 

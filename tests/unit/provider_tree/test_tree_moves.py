@@ -45,7 +45,7 @@ def test_child_providers_of_other_owners_are_not_moved():
     assert moves(decision_with(OTHER, theirs, child(GPU_06))) == []
 
 
-def test_the_known_providers_include_providers_of_other_provider_trees():
+def test_a_provider_is_found_even_if_it_is_in_another_provider_tree():
     view = dataclasses.replace(standing(), beside=(DetachedTree(uuid=OTHER.uuid, providers=(OTHER,)),))
     assert view.provider(OTHER.uuid) is None
     assert view.known[OTHER.uuid] == OTHER

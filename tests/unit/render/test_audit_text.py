@@ -71,7 +71,7 @@ def test_the_audit_text_shows_how_many_of_the_planned_writes_succeeded(changes, 
     assert head(audit_document(dataclasses.replace(REPORT, **changes)))[1].endswith(text)
 
 
-def test_the_audit_text_says_nothing_was_written_because_placement_was_not_read():
+def test_the_audit_text_says_that_placement_was_not_read_and_nothing_written():
     unread = SourceStatus(name="placement", ok=False, age_s=None, duration_ms=9.0, error="placement: refused")
     report = dataclasses.replace(REPORT, sources=(unread,), plan=EMPTY_PLAN, writes_done=0, requests=0, tried=12)
     said = head(audit_document(report))

@@ -214,7 +214,7 @@ def test_a_line_printed_by_explain_contains_at_most_one_uuid(detail, width):
         assert [line for line in shown(explanation_blocks(found, detail), width) if len(UUID.findall(line)) > 1] == []
 
 
-def test_explain_consumer_explains_the_evacuated_instance_of_demo_story_1():
+def test_explain_describes_the_evacuated_consumer_of_demo_story_1():
     assert text_of(explain_consumer(STORY_1, MOVED)) == STORY_1_CONSUMER
 
 
@@ -454,7 +454,7 @@ def test_a_leak_on_a_child_provider_has_the_verdict_allocation_leaked():
 
 
 @pytest.mark.parametrize("where", [PROVIDER, "uuid-card"])
-def test_explain_says_that_the_agent_has_no_rule_for_a_custom_class(where):
+def test_explain_says_that_the_agent_does_not_manage_a_custom_resource_class(where):
     licence = dataclasses.replace(CARD, resource_class="CUSTOM_LICENCE")
     wanted = licence if where == PROVIDER else None
     there = InventoryRow(provider=NODE, provider_uuid=where, wanted=wanted, recorded=licence, used=1)
@@ -472,7 +472,7 @@ def test_explain_says_why_a_consumer_could_not_be_compared():
     assert f"not-compared: {means}" in said
 
 
-def test_explain_groups_equal_child_providers_and_lists_used_ones_separately():
+def test_explain_shows_identical_child_providers_together_and_used_ones_apart():
     rows = tuple(child(number, DEVICE, used=int(number == 7)) for number in range(43))
     found = explain_class(report(inventory=rows), "CUSTOM_PCI_10DE_1EB8")
     said = text_of(found)
@@ -534,7 +534,7 @@ def test_the_explain_command_gives_json_with_the_amounts_and_the_whole_text():
     assert found["text"] == STORY_1_TEXT
 
 
-def test_the_json_of_explain_for_a_consumer_says_what_the_verdict_means():
+def test_the_json_of_explain_says_in_words_what_was_found_for_a_consumer():
     found = document(explain_consumer(STORY_1, MOVED.upper()))
     assert (found["subject"], found["consumer"]) == ("consumer", MOVED)
     assert found["rows"][0]["verdict"] == "allocation-stale-move"
@@ -554,7 +554,7 @@ def test_explain_raises_lookup_error_for_an_unknown_consumer():
         explain_consumer(STORY_1, "99999999-0000-4000-8000-000000000000")
 
 
-def test_explain_says_that_this_host_does_not_offer_a_class_without_inventory():
+def test_explain_says_that_the_host_offers_no_vgpu_if_vgpu_has_no_inventory():
     assert "no inventory of VGPU: this host offers no VGPU" in text_of(explain_class(STORY_1, "VGPU"))
 
 

@@ -157,7 +157,7 @@ def test_a_reshape_is_declined_if_a_device_has_a_wrong_type_or_unknown_parent():
     assert "libvirt does not list the device, so its parent is not known" in declined(gpu_scene(libvirt=none))
 
 
-def test_a_reshape_ignores_devices_of_another_resource_class():
+def test_a_reshape_to_child_vgpu_providers_ignores_cards_of_another_class():
     """i1's second device is on a card of another class: only one of its two devices counts as VGPU."""
     chosen = facts.settings(
         mdev_types=(

@@ -111,7 +111,7 @@ def test_pmem_classes_are_not_updated_if_the_number_of_namespaces_is_unknown(wor
     assert {inventory(BIG, 1), inventory(SMALL, 5)} <= set(put.inventories)
 
 
-def test_a_new_pmem_class_whose_namespaces_are_missing_is_not_published():
+def test_a_new_pmem_class_gets_no_inventory_if_its_namespaces_are_missing():
     held = decided(listing("ns_0"), LABELS).plan.held_back
     assert ("pmem", NO_SUCH + "ns_1, ns_2") in {(one.what, one.why) for one in held}
 

@@ -294,7 +294,7 @@ def test_the_log_line_of_the_microversion_names_used_and_missing_features(log):
     )
 
 
-def test_the_versions_of_nova_services_are_logged_at_start_and_on_change(log):
+def test_nova_service_versions_are_logged_at_start_and_when_they_change(log):
     old, new = versions(67, 74), versions(74, 74)
     told = [events.NOVA_SPEAKS in log.audit(replace(REPORT, nova_versions=each)) for each in (old, old, None, old, new)]
     assert told == [True, False, False, False, True]

@@ -79,12 +79,12 @@ def test_a_logged_value_is_not_cut_inside_a_uuid():
         assert all(ANY_UUID.fullmatch(piece) for piece in pieces), shown
 
 
-def test_a_command_too_long_for_a_log_line_is_replaced_by_the_explain_command():
+def test_the_log_suggests_explain_if_the_fix_command_is_too_long_for_a_line():
     line = message("t", {"fix": "timeout 10 stat -f /" + "d" * 600, "finding_id": UUID})
     assert parts(line)["fix"] == "stocktake explain 95a20332"
 
 
-def test_a_log_line_about_ten_changed_options_is_not_shortened():
+def test_a_log_line_with_ten_changed_options_is_logged_in_full():
     changed = "; ".join(f"[group] some_option_{number}: {number} -> {number + 1}" for number in range(10))
     assert parts(message("configuration reloaded", {"changed": changed, "duration_ms": 38}))["changed"] == changed
 

@@ -43,7 +43,7 @@ def test_a_row_of_findings_json_that_is_nested_too_deep_is_ignored_with_a_note(t
         assert len(store.notes) == 1
 
 
-def test_a_value_of_store_json_that_is_nested_too_deep_is_ignored_with_a_note(tmp_path):
+def test_a_too_deeply_nested_value_in_the_store_file_is_ignored_with_a_note(tmp_path):
     for levels in range(700, sys.getrecursionlimit()):
         name = "[" * levels + "]" * levels
         (tmp_path / "store.json").write_text(f'{{"schema_version": 1, "store": {{"source": {name}}}}}')

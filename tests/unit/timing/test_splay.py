@@ -53,7 +53,7 @@ def test_a_host_waits_at_most_one_interval_until_its_next_scheduled_time(now, pe
 
 
 @given(st.integers(0, 4_000_000_000), st.integers(1, 3600), st.integers(0, 1000))
-def test_a_restart_does_not_shift_the_turn_of_a_host_within_the_period(now, period_s, later):
+def test_a_restart_does_not_change_the_time_slot_of_a_host_in_each_period(now, period_s, later):
     """The next turn, computed at two moments, is the same turn or a whole number of periods later."""
     one = now + until_turn(now, period_s, 0.25)
     other = now + later + until_turn(now + later, period_s, 0.25)

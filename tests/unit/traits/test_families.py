@@ -69,7 +69,7 @@ def wishes(facts, chosen):
 
 
 @given(worlds, choices)
-def test_no_trait_is_decided_by_two_trait_families(facts, chosen):
+def test_each_trait_is_set_or_cleared_by_at_most_one_trait_family(facts, chosen):
     told = wishes(facts, chosen)
     for (first, one), (second, other) in itertools.combinations(told.items(), 2):
         both = (one.wanted | one.unwanted) & (other.wanted | other.unwanted)

@@ -17,7 +17,7 @@ def traits_put(world, chosen=None):
     return [tuple(sorted(set(write.traits) - OTHERS)) for write in writes if isinstance(write, PutTraits)]
 
 
-def test_s115_the_owner_trait_of_the_agent_is_wanted_and_owner_nova_is_unwanted():
+def test_s115_the_owner_trait_of_stocktake_replaces_that_of_nova():
     assert owner.wish(snapshot(), settings()) == Wish(
         wanted=frozenset({"COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE"}), unwanted=frozenset({"OWNER_NOVA"})
     )

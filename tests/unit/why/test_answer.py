@@ -61,7 +61,7 @@ PF = [
 ]
 
 
-def test_more_vcpus_than_host_cpus_are_refused_by_max_unit_at_any_ratio():
+def test_a_request_for_more_vcpus_than_host_cpus_exceeds_max_unit():
     first = asked([HOST], group(VCPU=64)).obstacles[0]
     assert (first.constraint, first.wanted, first.available) == (Constraint.MAX_UNIT, 64, 48)
     assert (
@@ -93,7 +93,8 @@ def test_freeing_capacity_is_not_advised_if_the_request_exceeds_max_unit():
     assert room.change == "ask for at most 12 VCPU in one request"
 
 
-def test_the_advice_is_to_ask_for_less_and_to_free_capacity_if_both_are_needed():
+def test_the_advice_names_both_a_smaller_request_and_capacity_to_free():
+    """Neither change alone is enough."""
     cpus = stock("VCPU", 48, min_unit=4, max_unit=48, allocation_ratio=4.0)
     unit, room = asked([of("host", cpus, used=(("VCPU", 190),))], group(VCPU=64)).obstacles
     both = "ask for at most 48 VCPU in one request{}, and free up 46 VCPU on host: neither change alone is enough"
@@ -110,7 +111,7 @@ def test_if_max_unit_is_below_the_free_capacity_the_advice_says_so():
 
 
 @pytest.mark.parametrize(("amount", "constraint"), [(1, Constraint.MIN_UNIT), (5, Constraint.STEP_SIZE)])
-def test_freeing_is_not_advised_if_min_unit_or_step_size_refuses_the_amount(amount, constraint):
+def test_freeing_capacity_is_advised_only_if_the_amount_itself_is_allowed(amount, constraint):
     full = of("host", stock("VCPU", 8, min_unit=2 if amount == 1 else 1, step_size=2 if amount == 5 else 1, max_unit=8),
               used=(("VCPU", 8),))  # fmt: skip
     [unit, room] = asked([full], group(VCPU=amount)).obstacles
@@ -161,7 +162,7 @@ def test_the_why_command_computes_capacity_in_double_precision(ratio, total, fit
     assert refused([host], group(VCPU=fits + 1)) == [Constraint.CAPACITY]
 
 
-def test_an_amount_can_be_refused_by_min_unit_max_unit_or_step_size():
+def test_an_amount_outside_the_unit_limits_or_step_size_is_refused():
     host = of("host", stock("VCPU", 12, min_unit=2, max_unit=8, step_size=2))
     assert refused([host], group(VCPU=1)) == [Constraint.MIN_UNIT, Constraint.STEP_SIZE]
     steps = asked([host], group(VCPU=5)).obstacles
@@ -237,7 +238,8 @@ def test_a_missing_trait_is_not_blamed_if_another_change_may_admit_the_request()
     assert refused([HOST], group(DISK_GB=1, required=["CUSTOM_Z"])) == [Constraint.RESOURCE_CLASS]
 
 
-def test_any_trait_of_a_set_suffices_and_a_forbidden_trait_excludes_a_provider():
+def test_a_provider_fits_if_it_has_any_one_of_the_alternative_traits():
+    """A provider with a forbidden trait does not fit."""
     assert asked([HOST], group(VCPU=1, required=["CUSTOM_Z CUSTOM_A"])).fits
     assert asked([HOST, *PF], group(VF=1, forbidden=["NET_A"])).fits
     both = asked([HOST, *PF], group(VF=1, forbidden=["NET_A", "NET_B"])).obstacles
@@ -260,7 +262,7 @@ def test_with_group_policy_isolate_each_group_needs_a_provider_of_its_own():
     assert (obstacle.constraint, obstacle.wanted, obstacle.available) == (Constraint.GROUP_POLICY, 3, 2)
 
 
-def test_the_sum_of_groups_on_one_provider_must_fit_its_capacity_and_max_unit():
+def test_request_groups_are_summed_if_they_must_use_the_same_provider():
     twice = [group("1", VF=3, required=["NET_A"]), group("2", VF=2, required=["NET_A"])]
     [obstacle] = asked([HOST, *PF], *twice, group_policy="none").obstacles
     assert (obstacle.constraint, obstacle.wanted, obstacle.available) == (Constraint.CAPACITY, 5, 4)

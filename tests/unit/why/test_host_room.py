@@ -50,7 +50,7 @@ def test_the_free_amounts_of_a_numa_cell_exclude_used_and_reserved_amounts():
     assert room.pages == ((4, 4194304), (2048, 400))
 
 
-def test_memory_in_huge_pages_is_not_free_for_guests_that_request_no_page_size():
+def test_free_huge_pages_are_not_offered_to_guests_with_small_pages():
     small = 4194304 - 8192 * 256
     (room,) = rooms((view_cell(0, pages=((4, small, 0), (2048, 4096, 0))), usage(0, pages=((4, 256),))))
     assert (room.memory_mib, room.memory_pinned_mib, room.memory_free_mib) == (8192, 8191, 16384)

@@ -143,7 +143,7 @@ def test_the_why_command_does_not_count_this_host_if_it_refuses_the_request():
         (None, None, ""),
     ],
 )
-def test_numa_cells_and_page_size_are_printed_as_part_of_the_request(cells, page, said):
+def test_numa_cells_and_page_size_are_printed_with_the_requested_resources(cells, page, said):
     report = asked(offered(1), numa_nodes=cells, page_size=page)
     assert lines(report, WIDE)[0] == f"asked: 64 VCPU{said}"
     request = document(report)["request"]
@@ -184,7 +184,7 @@ def test_the_exit_code_is_2_if_the_search_gave_up_without_a_result():
     assert lines(report, WIDE)[1:] == ("host-1: not decided", "  undecided: too many ways")
 
 
-def test_the_why_json_has_obstacles_and_numa_cells_and_summary_and_request():
+def test_the_json_answer_of_why_contains_the_request_and_its_obstacles():
     cells = (
         CellRoom(
             id=0,

@@ -66,7 +66,8 @@ def series(state, name, **labels):
     return shown(state).get(f"stocktake_{name}{{{wanted}}}" if wanted else f"stocktake_{name}")
 
 
-def test_metrics_keep_the_findings_of_an_unread_source_and_mark_them_unknown():
+def test_metrics_still_count_findings_that_an_audit_could_not_check():
+    """They count them as unknown too."""
     unknown = replace(FINDING, state=FindingState.UNKNOWN, unknown_because=("lvm",))
     lost = replace(WHOLE, findings=(unknown,), sources=sources("lvm"), outcome=Outcome.PARTIAL)
     labels = {"code": "volume-foreign", "severity": "warning", "confirmed": "true"}
@@ -186,7 +187,7 @@ def test_metrics_of_a_source_are_absent_until_the_first_read_of_the_source():
     assert not [key for key in found if key.startswith(("stocktake_resource_used", "stocktake_resource_leaked"))]
 
 
-def test_metric_source_up_keeps_its_value_if_an_audit_does_not_read_the_source():
+def test_a_source_that_an_audit_does_not_read_keeps_its_availability_metric():
     lost = replace(WHOLE, sources=sources("placement", asked=False))
     assert series(after(WHOLE, lost), "source_up", source="placement") == 1.0
     assert series(after(lost), "source_up", source="placement") is None

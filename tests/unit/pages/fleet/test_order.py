@@ -283,7 +283,7 @@ def test_the_fleet_page_says_how_much_is_free_now_and_after_heal():
     assert "; after heal: 107 VCPU, 142.8 GiB RAM, " in free
 
 
-def test_the_times_when_a_loss_began_and_was_first_seen_are_separate_columns():
+def test_the_page_shows_when_a_leak_began_and_when_it_was_first_seen():
     table = tables(fleet_page(facts_of([report_document(fleet.report(17, fleet.leaked(17)))])))["wasted-hosts"]
     headings = [column.heading for column in table.columns]
     (row,) = table.rows

@@ -154,7 +154,7 @@ def test_a_pipe_or_folder_or_broken_link_named_like_a_report_is_listed(tmp_path)
     assert [row.host for row in facts.view.rows] == [fleet.name(1)]
 
 
-def test_a_page_made_from_messages_says_which_data_the_messages_lack():
+def test_a_page_made_from_bus_messages_says_which_data_is_missing():
     view = fleet_hosts.view(
         fleet_hosts.cell(
             fleet_hosts.seen(fleet_hosts.broken("compute-1", "consumer-on-several-providers")),

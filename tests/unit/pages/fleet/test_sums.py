@@ -54,7 +54,7 @@ def reports(draw):
 
 
 @given(reports(), st.randoms(use_true_random=False))
-def test_any_order_of_reports_gives_the_same_page(made, chance: random.Random):
+def test_the_fleet_page_does_not_depend_on_the_order_of_the_report_files(made, chance: random.Random):
     all_files = [*files(map(report_document, made)), BROKEN]
     shuffled = chance.sample(all_files, len(all_files))
     assert fleet_page(gathered(all_files, folder(12))) == fleet_page(gathered(shuffled, folder(12)))

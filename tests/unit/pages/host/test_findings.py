@@ -62,7 +62,7 @@ def test_errors_come_before_warnings_and_older_findings_before_newer_findings():
     assert severities == sorted(severities, key=[each.value for each in Severity].index)
 
 
-def test_a_page_shows_a_limited_number_of_finding_blocks_and_counts_the_rest():
+def test_a_page_describes_only_the_first_findings_and_counts_the_others():
     seen = SCREEN.findings[-1]
     many = tuple(
         dataclasses.replace(seen, finding=dataclasses.replace(seen.finding, subject=f"v{n}", code=f"code-{n}"))
@@ -102,7 +102,7 @@ def test_a_repair_that_was_not_undone_is_shown_as_not_undone():
     )
 
 
-def test_the_page_says_that_a_repair_is_later_than_the_audit_on_the_page():
+def test_the_page_says_if_a_repair_was_made_after_the_audit_that_it_shows():
     late = (dataclasses.replace(CHANGES[0], undone_by=(), at="2026-11-22T03:11:30Z"),)
     (block,) = [each for each in findings(facts(changes=late)).blocks if each.code == "allocation-leaked"]
     assert block.history[0].endswith(
@@ -124,7 +124,7 @@ def test_the_impact_of_a_finding_begins_with_the_affected_resource_amounts(seen,
     assert impact_of(SCREEN, [seen]) == impact
 
 
-def test_the_impact_of_a_volume_unknown_to_nova_shows_the_space_sold_twice():
+def test_the_page_shows_how_much_disk_in_use_placement_may_allocate_again():
     offers = tuple(
         dataclasses.replace(row, recorded=dataclasses.replace(row.wanted, reserved=20)) for row in SCREEN.inventory
     )

@@ -49,7 +49,7 @@ def test_a_host_without_findings_has_no_wasted_and_no_twice_sold_amounts():
     assert losses.unaccounted.is_none
 
 
-def test_the_wasted_amount_is_the_allocation_of_leaked_and_moved_consumers():
+def test_wasted_amounts_are_the_allocations_of_deleted_or_moved_instances():
     report = dataclasses.replace(
         CLEAN,
         findings=(LEAKED, STALE),
@@ -115,7 +115,7 @@ def test_sizes_of_volumes_unknown_to_nova_are_rounded_only_after_their_sum():
     assert losses_of(covered).sold_twice.amounts == {"DISK_GB": 1}
 
 
-def test_bytes_of_a_store_without_a_known_owner_are_unaccounted():
+def test_bytes_of_a_disk_store_are_unaccounted_if_their_owner_is_unknown():
     store = SCREEN.storage[0]
     rows = (
         dataclasses.replace(store, owner_kind="instance", size_bytes=60, store_bytes=100),

@@ -78,7 +78,7 @@ def test_the_ledger_table_shows_200_rows_and_puts_differences_first():
     assert table.search
 
 
-def test_the_ledger_shows_a_question_mark_in_the_column_of_an_unread_source():
+def test_the_table_of_amounts_shows_a_question_mark_for_unread_amounts():
     *_, table = section(UNREAD, "ledger").blocks
     place = [column.heading for column in table.columns].index("recorded")
     assert {row[place].text for row in table.rows} == {"?"}

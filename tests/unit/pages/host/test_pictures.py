@@ -335,7 +335,7 @@ def test_the_picture_of_sources_shows_at_most_80_characters_of_an_error():
 
 
 @pytest.mark.parametrize("name", HOSTILE_NAMES, ids=range(len(HOSTILE_NAMES)))
-def test_a_hostile_name_stays_inside_the_picture(name: str):
+def test_a_long_or_malicious_name_is_drawn_inside_the_picture(name: str):
     rows = tuple(dataclasses.replace(row, provider=name) for row in SCREEN.inventory)
     assert_inside(tree_picture(nodes_of(dataclasses.replace(SCREEN, inventory=rows))))
     stores = stores_of(tuple(dataclasses.replace(row, store=name) for row in SCREEN.storage))

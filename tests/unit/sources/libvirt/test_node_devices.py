@@ -37,7 +37,8 @@ def test_each_pci_device_is_classified_as_pci_or_pf_or_vf_or_vdpa():
     }
 
 
-def test_a_physical_function_has_the_interface_that_is_not_a_representor():
+def test_a_physical_function_is_read_with_its_own_network_interface():
+    """The representors of its virtual functions are other interfaces."""
     device = found("pci_0000_81_00_0")
     assert (device.interface, device.mac_address) == ("enp129s0f0np0", "0c:42:a1:00:00:10")
     assert (device.parent_address, device.pf_mac_address, device.vf_number) == (None, None, None)

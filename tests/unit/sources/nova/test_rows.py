@@ -203,7 +203,7 @@ def one_instance(**groups):
     return instance
 
 
-def test_an_empty_cell_database_returns_an_empty_state():
+def test_an_empty_cell_database_is_read_without_instances_or_problems():
     empty = state()
 
     assert (empty.kind, empty.host, empty.instances, empty.unreadable) == (StateKind.SQL, "cmp1", (), ())
@@ -473,7 +473,7 @@ def test_an_instance_is_unreadable_if_one_of_its_migration_rows_is_malformed(cha
     assert "migrations id" in result.unreadable[0]
 
 
-def test_a_broken_row_of_a_finished_evacuation_does_not_invalidate_the_instance():
+def test_an_instance_stays_readable_if_its_finished_evacuation_row_is_broken():
     result = state(instances=(instance_row(),), finished_evacuations=(migration_row(status=None),))
 
     assert result.instances[0].flavor == SMALL_FLAVOR
@@ -495,7 +495,7 @@ def test_a_broken_or_ambiguous_node_or_service_row_raises_an_error(groups):
         state(**groups)
 
 
-def test_a_service_with_null_flags_is_enabled_and_up():
+def test_a_nova_service_counts_as_enabled_if_its_disabled_flag_is_null():
     service = state(services=(service_row(disabled=None),)).service
 
     assert (service.disabled, service.forced_down, service.version) == (False, False, 74)

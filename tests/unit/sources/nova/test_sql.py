@@ -30,5 +30,5 @@ def test_a_query_is_retried_if_its_connection_was_invalidated():
     assert _worth_repeating(failure(4031, invalidated=True))
 
 
-def test_a_query_is_not_retried_after_an_error_without_a_database_error_code():
+def test_a_query_is_not_retried_after_an_error_inside_sqlalchemy():
     assert not _worth_repeating(sqlalchemy.exc.InvalidRequestError("text"))

@@ -59,7 +59,7 @@ KINDS = st.dictionaries(st.sampled_from([kind.value for kind in Kind]), JSON, ma
 
 
 @given(st.binary() | (JSON | KINDS).map(lambda doc: json.dumps(doc).encode() + b"\n"))
-def test_random_bytes_as_an_answer_are_decoded_or_raise_badmessage(line: bytes) -> None:
+def test_random_answer_bytes_are_either_decoded_or_rejected_as_bad_message(line: bytes) -> None:
     try:
         answer = parse_answer(line)
     except BadMessage:

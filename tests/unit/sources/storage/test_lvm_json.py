@@ -212,7 +212,7 @@ def test_lvm_reports_are_rejected_if_volume_sizes_contradict_the_group_size() ->
         parse_storage(report("lv"), (GROUP,))
 
 
-def test_two_volume_groups_with_the_same_name_are_an_error_only_if_selected() -> None:
+def test_a_duplicate_volume_group_name_is_an_error_only_if_it_is_configured() -> None:
     twins = parse_groups(report("vg", group_row(vg_uuid="a"), group_row(vg_uuid="b"), group_row(vg_name="vg1")))
     assert [group.name for group in select(twins, ("vg1", "absent"))] == ["vg1"]
     with pytest.raises(SourceInconsistent, match="two volume groups are named 'vg0'"):

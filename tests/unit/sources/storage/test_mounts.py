@@ -42,7 +42,7 @@ def test_a_folder_is_identified_by_the_mount_at_or_above_the_folder(tmp_path: Pa
 
 
 @needs_mounts
-def test_if_two_mounts_cover_one_folder_the_upper_mount_is_measured(tmp_path: Path, mounts: Mounts):
+def test_the_newest_of_two_mounts_on_the_same_folder_is_measured(tmp_path: Path, mounts: Mounts):
     mounts.tmpfs(tmp_path / "m", 3)
     mounts.tmpfs(tmp_path / "m", 5)
     assert measure_identified(str(tmp_path / "m")).size_bytes == 5 << 30
@@ -97,7 +97,7 @@ def test_on_an_older_kernel_the_uuid_of_a_file_system_is_read_from_udev(
     assert unknown == dataclasses.replace(identity, uuid=None)
 
 
-def test_the_size_is_measured_even_if_the_list_of_mounts_is_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_file_system_size_is_measured_even_if_no_mounts_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     empty = tmp_path / "mountinfo"
     empty.write_text("")
     monkeypatch.setattr(under_test, "MOUNTS", empty)
