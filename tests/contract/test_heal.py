@@ -336,7 +336,7 @@ def test_the_plan_of_heal_lists_the_sources_that_could_not_be_read(host, source)
     assert (found.document["undecided"], found.document["actions"]) == (False, [])
 
 
-def test_heal_with_option_finding_exits_with_2_if_libvirt_could_not_be_read(host):
+def test_heal_of_one_finding_exits_with_2_if_libvirt_could_not_be_read(host):
     host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         (action,) = [a for a in host.told("heal").document["actions"] if a["code"] == "allocation-leaked"]

@@ -224,7 +224,7 @@ def test_a_killed_daemon_leaves_only_empty_queues_on_the_broker(host, broker):
     assert left == {f"stocktake.{host.name}": 0, "stocktake": 0}
 
 
-def test_watch_prints_a_row_for_each_host_and_exits_if_option_once_is_set(host, broker):
+def test_watch_run_once_prints_a_row_for_each_host_and_exits(host, broker):
     with host.daemon() as daemon:
         daemon.first_audit()
         until(lambda: logged(daemon, events.ENDPOINT_UP), PATIENCE_S, "the endpoint")
@@ -239,7 +239,7 @@ def test_watch_prints_a_row_for_each_host_and_exits_if_option_once_is_set(host, 
     assert [(each["host"], each["condition"]) for each in document["hosts"]] == [(host.name, "clean")]
 
 
-def test_watch_exits_with_2_if_option_once_is_set_and_no_agent_answers(host):
+def test_watch_run_once_exits_with_2_if_no_agent_answers(host):
     done = host.stocktake("watch", "--once", "--timeout", "1")
     assert (done.code, done.stdout) == (2, "")
     assert "no agent has answered within 1 s" in done.stderr

@@ -154,7 +154,7 @@ def seen(found, *, confirmed=True):
     return SeenFinding(finding=found, confirmed=confirmed, first_seen_at="")
 
 
-def test_nova_is_read_in_full_if_findings_changed_or_a_write_is_planned():
+def test_all_nova_rows_are_read_if_findings_changed_or_a_write_is_planned():
     known = finding()
     sighting = Sighting(id=known.id, code=known.code, first_seen_at="", last_seen_at="", times=2, evidence_digest="")
     memory = AuditMemory(history=History(sightings=(sighting,)))
@@ -172,7 +172,7 @@ def test_the_next_audit_reads_all_nova_rows_while_a_finding_depends_on_them():
     assert what_rests_on([seen(finding("compute-node-orphaned"))], ())
 
 
-def test_the_next_audit_reads_nova_in_full_if_an_instance_is_migrating():
+def test_the_next_audit_reads_all_nova_rows_if_an_instance_is_migrating():
     """Any row with the verdict settling has this effect, because an operation in progress soon changes that row."""
     moving = facts.instance("i1", task_state="migrating")
     world = facts.snapshot(nova=facts.state(moving), placement=VIEW, libvirt=HOST)

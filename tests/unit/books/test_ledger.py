@@ -166,7 +166,7 @@ NOTICED = {
 
 
 @pytest.mark.parametrize("changes", NOTICED.values(), ids=NOTICED.keys())
-def test_the_ledger_digest_changes_if_an_instance_guest_or_volume_changes(changes):
+def test_the_digest_of_instances_and_guests_changes_if_one_of_them_changes(changes):
     assert digest(written(snapshot(**settled_world(**changes)), lvm_settings())) != digest(
         written(WORLD, lvm_settings())
     )
