@@ -39,7 +39,10 @@ def run(built: DemoCloud, progress: Callable[[str], None]) -> DemoRun:
             progress(f"the agent on {host.name} runs two more audits, so that its findings are confirmed")
             agents[host.name].audit()
             agents[host.name].audit()
-        progress(f"the agent on {cast.FIRST.name} removes the leaked allocation of story 1, and the operator undoes it")
+        progress(
+            f"the agent on {cast.FIRST.name} removes the leaked allocation of story 1, and the operator undoes this "
+            "repair"
+        )
         runs = tuple(HostRun(name=h.name, report=agents[h.name].last(), holds=agents[h.name].holds()) for h in HOSTS)
         seen = Seen(
             first=first.last(),

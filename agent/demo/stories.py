@@ -97,8 +97,7 @@ def _counted_twice(seen: Seen) -> Story:
         evidence=(
             f"VCPU on {report.node}: nova promised {promised} to instances, and Placement records {recorded}",
             *(
-                f"{evacuation_text(note, f' ({note.vcpus} VCPU)')}, so nova promises 0 VCPU on this host to that "
-                "instance"
+                f"{evacuation_text(note, f' ({note.vcpus} VCPU)')}, so nova counts 0 VCPU for the instance on this host"
                 for note in notes
             ),
             *_sentences(found),
@@ -204,7 +203,8 @@ def _negative(seen: Seen) -> Story:
                 for f in leaks
             ),
             *(
-                f"instance {row.consumer_uuid} is being resized to this host, and its {row.promised} VCPU count here"
+                f"instance {row.consumer_uuid} is being resized to this host, and nova already counts its "
+                f"{row.promised} VCPU on this host"
                 for row in incoming
             ),
             leak_summary(report),

@@ -28,7 +28,10 @@ def _find(audit: AuditFacts) -> Findings:
             yield _finding(audit, consumer, why, _remedies(audit, consumer))
     for record in view.consumers:
         if record.consumer_type == OWN_TYPE and record.consumer_uuid not in own:
-            why = f"the consumer belongs to an earlier provider uuid of this host, not to provider {audit.root_uuid}"
+            why = (
+                f"the agent created the consumer for an earlier provider of this host, not for provider "
+                f"{audit.root_uuid}"
+            )
             yield _finding(audit, record.consumer_uuid, why, _of_an_old_identity(record.consumer_uuid))
 
 
@@ -77,7 +80,8 @@ def _remedies(audit: AuditFacts, consumer: str) -> tuple[Remedy, ...]:
 
 def _of_an_old_identity(consumer: str) -> tuple[Remedy, ...]:
     words = (
-        "the agent keeps consumers of an earlier provider uuid: if no host has that uuid now, remove the allocations"
+        "the agent never removes a consumer that it created for an earlier provider: remove the allocations if no host "
+        "has the earlier provider's uuid now"
     )
     return (by_hand(words, delete_allocations(consumer)),)
 

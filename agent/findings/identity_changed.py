@@ -27,7 +27,10 @@ def _find(audit: AuditFacts) -> Findings:
 def _remedies(audit: AuditFacts) -> tuple[Remedy, ...]:
     if audit.settings.role is Role.OWNER:
         return (
-            inspect("see what adopt would do if the host was renamed or reinstalled", line("stocktake", "adopt")),
+            inspect(
+                "if the host was renamed or reinstalled, see what the command adopt would do",
+                line("stocktake", "adopt"),
+            ),
             by_hand("if the host was renamed by mistake, restore the old name"),
             _CLONED,
             *_OTHERS,

@@ -48,9 +48,9 @@ def _consequence(conflict: Conflict) -> str:
 
 
 _CHANGE = (
-    "change [pci] device_spec: of each device offer either the physical function or its virtual functions, never both; "
-    "give all virtual functions of a device the same resource class and traits; before that, move away the instances "
-    "that have these devices allocated"
+    "move away the instances that use these PCI devices, then change [pci] device_spec: for each device, list the "
+    "physical function or the virtual functions, never both; give all virtual functions of a device the same resource "
+    "class and traits"
 )
 
 RULE = Rule(code="pci-spec-conflict", severity=Severity.ERROR, find=_find, rests_on=frozenset({PLACEMENT, LIBVIRT}))

@@ -18,7 +18,8 @@ def _find(audit: AuditFacts) -> Findings:
     before, now, disks = doubt.before, doubt.now, doubt.disks
     yield RULE.finding(
         audit,
-        headline=f"{audit.host}: the store of DISK_GB may have been replaced, so DISK_GB stays unchanged: {doubt.why}",
+        headline=f"{audit.host}: the guests' disk store may have been replaced, so DISK_GB stays unchanged: "
+        f"{doubt.why}",
         resource_class="DISK_GB",
         subject=now.name,
         expected=_expected(audit, doubt),
@@ -56,7 +57,10 @@ def _remedies(now: StoreMark) -> tuple[Remedy, ...]:
     return (
         inspect("see the UUID of the volume group" if is_group else "see which file system has this path", shown),
         inspect("see which mounts and services have failed", line("systemctl", "--failed")),
-        inspect("if the store was replaced on purpose, see what adopt would do", line("stocktake", "adopt", "--store")),
+        inspect(
+            "if the store was replaced on purpose, see what the command adopt would do",
+            line("stocktake", "adopt", "--store"),
+        ),
     )
 
 

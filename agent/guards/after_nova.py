@@ -20,8 +20,8 @@ def _refuses(guarded: GuardedFinding) -> str | None:
     if wanted == 0 or wanted <= guarded.age_s:
         return None
     return (
-        f"nova-compute may repair this itself: the evidence was first seen {guarded.age_s:.0f} s ago, and three of "
-        f"nova-compute's audits take {wanted:.0f} s"
+        f"nova-compute may repair this itself within {wanted:.0f} s (three of its audits); the evidence was first seen "
+        f"{guarded.age_s:.0f} s ago"
     )
 
 

@@ -146,7 +146,10 @@ def _refusals(facts: AdoptFacts, settings: Settings, uuid: str, steps: tuple[Ado
     if settings.role is not Role.OWNER:
         yield "role", f"adopt needs [agent] role = owner, but the role is {settings.role.value}"
     if facts.state is None:
-        yield "state", f"the agent could not check whether another host has this host's uuid: {facts.state_error}"
+        yield (
+            "state",
+            f"nova's data was not read, so another host may have the same compute node uuid: {facts.state_error}",
+        )
     yield from _alive(facts, settings)
     if any(isinstance(step, FileStep) for step in steps):
         yield from _of_another_uuid(facts, uuid)

@@ -39,7 +39,7 @@ def _unknown(settings: Settings) -> str:
 def _notes(doubt: StoreDoubt, snapshot: Snapshot, settings: Settings) -> Iterable[str]:
     yield doubt.why
     if doubt.disks.missing:
-        yield f"number of disks of libvirt's guests that are missing in this store: {len(doubt.disks.missing)}"
+        yield f"guests' disks that are not found in this store: {len(doubt.disks.missing)}"
     recorded = snapshot.recorded_inventory("DISK_GB")
     if settings.role is Role.OWNER and recorded is not None:
         total = bytes_to_gib_floor(doubt.now.size_bytes)

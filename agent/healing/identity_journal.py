@@ -26,7 +26,7 @@ Document = dict[str, Any]
 def change_of(step: AdoptStep, *, plan_digest: str | None = None, undoes: str | None = None) -> Change:
     """Return the journal line of one step, with the state before and after the step."""
     kind, before, after, uuid = _parts(step)
-    why = words_of(step) if undoes is None else f"undo journal entry {undoes}: {words_of(step)}"
+    why = words_of(step) if undoes is None else f"revert the change of journal entry {undoes}: {words_of(step)}"
     return Change(
         kind=kind, why=why, before=before, after=after, provider_uuid=uuid, plan_digest=plan_digest, undoes=undoes
     )
@@ -69,7 +69,8 @@ def words_of(step: AdoptStep) -> str:
             )
             return f"save compute node record {stored.id} ({stored.uuid}): {changes}"
         case StoreStep():
-            return f"save the store that DISK_GB counts: {_in_words(step.after)} instead of {_in_words(step.before)}"
+            before, after = _in_words(step.before), _in_words(step.after)
+            return f"record in {step.path} that the guests' disk store is {after} instead of {before}"
 
 
 def _in_words(mark: StoreMark | None) -> str:

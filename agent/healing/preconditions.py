@@ -21,7 +21,9 @@ from agent.model.placement import ConsumerRecord
 from agent.ports import AllocationWriter
 
 READ_ATTEMPTS = 3
-TREE_CHANGED = "nothing was changed: a provider of this host changed since the decision, perhaps by an allocation"
+TREE_CHANGED = (
+    "nothing was changed: a provider of this host or its allocations changed after the agent planned the write"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

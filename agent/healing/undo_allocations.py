@@ -50,7 +50,7 @@ def _changed(entry: Entry, after: Document, now: ConsumerRecord, where: str) -> 
         return f"{changed} (generation {now.generation} now)"
     was = _member(entry.change.before, "instance")
     if where != was:
-        return f"the cloud says that the instance is {where}; it was {was} when the journal entry was written"
+        return f"the instance is {where} now; it was {was} when the journal entry was written"
     return None
 
 

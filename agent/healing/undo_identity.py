@@ -52,7 +52,9 @@ def undo_name(task: AuditTask, journal: Journal, entry: Entry) -> WriteAttempt:
         return refused(INCOMPLETE if step is None else NO_ACCESS)
     now = names.name_of(step.write.provider_uuid)
     if now != step.before:
-        return refused(f"provider {step.write.provider_uuid} is named {now} now, but adopt named it {step.before}")
+        return refused(
+            f"provider {step.write.provider_uuid} is named {now} now, but stocktake adopt set the name {step.before}"
+        )
     return _back(task, journal, entry, step)
 
 
@@ -79,7 +81,8 @@ def undo_record(task: AuditTask, journal: Journal, entry: Entry) -> WriteAttempt
     stored = next((record for record in state.records if record.uuid == uuid), None)
     if stored is None:
         return refused(
-            f"compute node record {uuid} does not exist, or the agent cannot write it with this [state] source"
+            f"compute node record {uuid} does not exist, or the agent cannot write the record: that needs [state] "
+            "source = conductor"
         )
     if fields_of(stored, tuple(after)) != after:
         return refused(f"the compute node record {stored.uuid} was changed since the journal entry was written")

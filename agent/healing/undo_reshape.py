@@ -84,9 +84,7 @@ def _changed(each: JournalledConsumer, record: ConsumerRecord, now: _Now) -> str
         return f"consumer {uuid} was changed since the journal entry was written (generation {record.generation} now)"
     where = now.where(uuid)
     if where != each.instance:
-        return (
-            f"the cloud says that instance {uuid} is {where}; it was {each.instance} when the journal entry was written"
-        )
+        return f"instance {uuid} is {where} now; it was {each.instance} when the journal entry was written"
     return None
 
 

@@ -66,7 +66,7 @@ def journalled(journal: Journal, line: Change, carry_out: Callable[[], WriteAtte
 def undoing(entry: Entry, before: Json, after: Json) -> Change:
     """Return the journal line of the change that undoes ``entry``."""
     change = entry.change
-    why = f"undo journal entry {entry.id}, which was made for {change.code or change.kind}"
+    why = f"revert the change of journal entry {entry.id} (made for {change.code or change.kind})"
     return replace(change, why=why, before=before, after=after, audit_id=None, plan_digest=None, undoes=entry.id)
 
 

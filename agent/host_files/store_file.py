@@ -42,7 +42,7 @@ class StoreFile:
         unread, unsaved = self._unread.cause, self._unsaved.cause
         return (
             *((f"{self.path} cannot be read: {unread}",) if unread else ()),
-            *((f"the store that DISK_GB counts is not remembered over a restart: {unsaved}",) if unsaved else ()),
+            *((f"at a restart the agent forgets the guests' disk store: {unsaved}",) if unsaved else ()),
         )
 
     def load(self) -> StoreRecord | None:

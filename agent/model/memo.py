@@ -26,9 +26,9 @@ CACHES = MappingProxyType(
         "agent.books.booked.booked_by": "each consumer's amounts according to nova, the host and Placement",
         "agent.books.image_ledger._owned_files": "the files below instances_path, each with its owner",
         "agent.books.image_ledger._resizing": "the instances that may still need their folder UUID_resize",
-        "agent.books.image_ledger._store_rows": "the rows about the instances file system in the storage ledger",
+        "agent.books.image_ledger._store_rows": "who uses how many bytes of the file system of instances_path",
         "agent.books.image_ledger._users": "which guest uses which file as a disk",
-        "agent.books.storage_ledger._rows": "the rows about the volume groups in the storage ledger",
+        "agent.books.storage_ledger._rows": "who uses how many bytes of the volume groups",
         "agent.books.uncovered.uncovered": "amounts in use on the host that Placement does not count, for messages "
         "to the broker",
         "agent.bus.finding_sums._sums": "how many findings there are, and the sums of their amounts, for messages to "
@@ -49,7 +49,7 @@ CACHES = MappingProxyType(
         "agent.node_record.pci_pools.pools": "the pools of free PCI devices",
         "agent.pages.render._environment": "the templates of HTML pages, which only commands use",
         "agent.provider_tree.diff._used": "the resource classes with allocations on each provider",
-        "agent.render.documents._ledger_text": "the ledger as JSON text",
+        "agent.render.documents._ledger_text": "the table of each consumer's amounts, as JSON text",
         "agent.render.documents._storage_text": "the list of what uses the storage, as JSON text",
         "agent.resources.guests.expected_here": "the uuids of the instances that may have a guest on this host",
         "agent.resources.volumes._owners": "the owners of the logical volumes",

@@ -103,7 +103,7 @@ def _name_too_long(node: str) -> str | None:
     room = NAME_LIMIT - len("_") - _ADDRESS_LENGTH
     if len(node) <= room:
         return None
-    return f"the node's name has {len(node)} characters, at most {room} are allowed for the names of PCI providers"
+    return f"a PCI provider's name begins with the node's name, which has {len(node)} characters; the limit is {room}"
 
 
 def _offered(view: PciView) -> Iterable[Nested]:

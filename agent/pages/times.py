@@ -14,14 +14,16 @@ def utc(time: str) -> str:
 
 
 def with_age(time: str, now: str) -> str:
-    """Return a time for a sentence: ``2026-11-22 03:11:07 UTC (4 min before this page)``. ``now`` is the page's time.
+    """Return a time for a sentence: ``2026-11-22 03:11:07 UTC (4 min before this page was made)``.
+
+    ``now`` is the page's time.
 
     "4 min ago" would be wrong when the operator reads the page tomorrow.
     """
     seconds = age_s(time, now)
     if seconds is None:
         return utc(time)
-    age = "in the future" if seconds < 0 else f"{age_text(seconds)} before this page"
+    age = "in the future" if seconds < 0 else f"{age_text(seconds)} before this page was made"
     return f"{utc(time)} ({age})"
 
 

@@ -79,7 +79,7 @@ def _serve(connection: socket.socket, files: Sequence[str], folders: Sequence[st
         line = answer_line(_refused(str(error)))
     except ConfigError as error:
         # The problems may quote values of options, which the caller may not see, so only the log has the problems.
-        line = answer_line(_refused("the configuration is wrong: stocktake config check says why"))
+        line = answer_line(_refused("the configuration is wrong: run stocktake config check to see why"))
         sys.stderr.write("".join(f"{PROGRAM}: {problem}\n" for problem in error.problems))
     try:
         connection.sendall(line)

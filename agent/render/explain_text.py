@@ -152,7 +152,7 @@ def _evacuations(name: str, evacuations: Sequence[Evacuated], detail: Detail) ->
         yield "evacuated from here, so counted as 0:"
         yield Grid(columns=_AMOUNTS, rows=tuple(("0", _evacuated(name, each)) for each in evacuations), indent=_INDENT)
     if detail is Detail.SOURCES:
-        yield from (f"  from nova migrations {each.note.migration_uuid}" for each in evacuations)
+        yield from (f"  from migration {each.note.migration_uuid} in nova's database" for each in evacuations)
 
 
 def _evacuated(name: str, evacuated: Evacuated) -> str:
@@ -269,7 +269,7 @@ def _of_consumer(explanation: ConsumerExplanation, detail: Detail) -> Iterator[B
         yield line(_nowhere(explanation.unread_anywhere), hang=_INDENT)
     for note in explanation.evacuations:
         yield line(f"evacuation to {note.dest_host} is {note.status}, so the agent counts 0 on this host", hang=_INDENT)
-        yield line(f"  from nova migrations {note.migration_uuid}", hang=4)
+        yield line(f"  from migration {note.migration_uuid} in nova's database", hang=4)
     if detail is Detail.SOURCES:
         yield from (line(f"{row.resource_class} from {row.source}", hang=_INDENT) for row in scope.ledger)
     findings = [finding_document(seen) for seen in scope.findings]

@@ -204,10 +204,10 @@ def _why_new(snapshot: Snapshot, now: StoreMark, disks: GuestDisks) -> str | Non
     if recorded is None or not differs(recorded.total, total):
         return None
     if not disks.all_there:
-        return f"the agent remembers nothing about {name_of(now)}, and {_not_there(disks)}"
+        return f"the agent has no record of {name_of(now)}, and {_not_there(disks)}"
     root = snapshot.observed_root
     if root is not None and AGENT_OWNER in root.traits and total < recorded.total and not disks.present:
-        return f"the agent remembers nothing about {name_of(now)}, although this agent has published DISK_GB before"
+        return f"the agent has no record of {name_of(now)}, although the agent published DISK_GB earlier"
     return None
 
 

@@ -107,9 +107,9 @@ def _sum_of(problem: Problem, resource_class: str) -> Obstacle:
     )
     return Obstacle(
         constraint=Constraint.MAX_UNIT if is_of_unit else Constraint.CAPACITY,
-        words=f"all groups together want {with_class(resource_class, asked)}; "
+        words=f"all groups of this request together want {with_class(resource_class, asked)}; "
         f"{', '.join(offered.provider.name for offered in givers)} "
-        f"can {'together ' if len(givers) > 1 else ''}give {total} in one request"
+        f"can {'together ' if len(givers) > 1 else ''}give one request at most {total}"
         + ("" if asked > total else ", but cannot give each group its whole amount from one provider"),
         change=", or ".join(ways),
         provider_uuid=alone.uuid if alone else None,

@@ -264,7 +264,7 @@ def _no_class(refusal: Refusal, group: RequestGroup, tree: OfferedTree) -> Obsta
     return Obstacle(
         constraint=Constraint.RESOURCE_CLASS,
         words=f"{wanted}, {lacking if group.suffix else none_has}",
-        change=f"leave {refusal.resource_class} out of the request, or use a tree that has this class",
+        change=f"leave {refusal.resource_class} out of the request, or choose a host that offers this class",
         suffix=group.suffix,
         resource_class=refusal.resource_class,
         wanted=refusal.amount,
@@ -277,12 +277,12 @@ def _outside_tree(refusal: Refusal, group: RequestGroup, tree: OfferedTree) -> O
     is_own = tree.owns(refusal.offered)
     right = tree.root.provider if is_own else provider
     words = f"in_tree allows only the tree of {group.in_tree}, and {provider.name} is not in that tree"
-    change = f"ask without in_tree, or with in_tree={right.uuid} ({right.name})"
+    change = f"leave out in_tree, or set in_tree={right.uuid} ({right.name})"
     if not (is_own or group.suffix):
         # For a group with in_tree and without suffix, Placement never offers a sharing provider, even from that tree.
         words = f"{provider.name} shares resources with {tree.root.provider.name}, but Placement takes no sharing "
         words += "provider for a group that has in_tree and no suffix"
-        change = f"ask without in_tree, or use a separate group without in_tree for what {provider.name} offers"
+        change = f"leave out in_tree, or request what {provider.name} offers in a separate group that has no in_tree"
     return _about(Constraint.IN_TREE, group.suffix, refusal.offered, words=words, change=change)
 
 

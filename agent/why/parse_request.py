@@ -149,7 +149,9 @@ def _in_capitals(text: str) -> str:
 
 def _forbidden(text: str) -> list[str]:
     if text.startswith("in:"):
-        raise UsageError(f'--forbidden {text}: leave out the prefix "in:", because each named trait is forbidden')
+        raise UsageError(
+            f'--forbidden {text}: leave out the prefix "in:"; --forbidden always forbids every named trait'
+        )
     return _listed("--forbidden", text)
 
 

@@ -248,7 +248,7 @@ def test_undo_is_refused_if_the_instance_moved_to_another_host_after_heal(host):
         found = host.told("undo", entry["id"])
     assert (found.code, found.document["words"]) == (
         5,
-        "the cloud says that the instance is on cmp3; it was on cmp2 when the journal entry was written",
+        "the instance is on cmp3 now; it was on cmp2 when the journal entry was written",
     )
 
 
@@ -395,7 +395,7 @@ def test_heal_changes_nothing_if_the_consumer_was_recreated_after_the_plan(host)
         assert (host.generation(consumer), host.allocations(consumer)) == was, "nothing of its own tells"
         (healed,) = run_heal(task, plan)
     assert (healed.outcome.result, healed.outcome.entry_id) == (Result.REFUSED, None)
-    assert "a provider of this host changed since the decision" in healed.outcome.words
+    assert "a provider of this host or its allocations changed after the agent planned" in healed.outcome.words
     assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
 
 
@@ -457,7 +457,7 @@ def test_heal_repairs_no_leak_if_the_tree_got_a_new_provider_after_the_plan(host
     with host.cell(host.gone("gone")), in_process(host) as (task, plan):
         host.rest.make_provider(parent=host.root)
         (healed,) = run_heal(task, plan)
-    assert "a provider of this host changed since the decision" in healed.outcome.words
+    assert "a provider of this host or its allocations changed after the agent planned" in healed.outcome.words
     assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
 
 

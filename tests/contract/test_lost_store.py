@@ -153,7 +153,7 @@ def test_the_agent_detects_unmounted_guest_storage_by_disk_gb_in_placement(place
     mounts.unmount(instances(host))
     once(host)
     assert disk_gb(placement, host) == 300
-    assert "this agent has published DISK_GB before" in changed(host)[0]["actual"]
+    assert "although the agent published DISK_GB earlier" in changed(host)[0]["actual"]
 
 
 def test_the_total_of_disk_gb_increases_if_the_file_system_of_instances_grows(placement, host, mounts):

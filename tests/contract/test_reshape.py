@@ -391,7 +391,7 @@ def test_heal_writes_no_journal_entry_if_a_consumer_is_recreated_after_the_plan(
     # Which of the two checks notices the write depends on the second in which the consumer was created again.
     noticed = (
         "another client deleted and recreated the consumer",
-        "a provider of this host changed since the decision",
+        "a provider of this host or its allocations changed after the agent planned",
     )
     assert any(words in healed.outcome.words for words in noticed)
     assert (cards.children, cards.journal()) == ({}, [])

@@ -103,7 +103,7 @@ def store_run(task: AuditTask) -> AdoptRun:
     snapshot = result.snapshot
     if task.parts.store is None or snapshot is None:
         raise AssertionError(
-            "this is a bug: adopt --store lacks the file that records the disk store, or the data of an audit"
+            "this is a bug: adopt --store has no data of an audit, or no file to record the disk store in"
         )
     read = store_keys(result.report, snapshot.store, store_now(snapshot, task.settings))
     return AdoptRun(read=read, plan=store_adoption(snapshot, task.settings, task.parts.store.path))

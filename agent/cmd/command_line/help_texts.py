@@ -90,7 +90,7 @@ HELP_TEXTS: Mapping[str, HelpText] = {
         examples=(
             ("stocktake demo", "build a small cloud here, show six stories with it, and remove it"),
             ("stocktake demo --keep", "show the stories, and keep the cloud, to try commands on it"),
-            ("stocktake demo --practice", "build a cloud with five faults, and keep it: find and repair them"),
+            ("stocktake demo --practice", "build and keep a cloud with five faults for you to find and repair"),
             ("stocktake demo --html demo.html", "also write HTML pages of the fleet and of each host"),
         ),
         exits=((0, "showed all six stories"), (1, "a story could not be shown")),
@@ -157,7 +157,7 @@ HELP_TEXTS: Mapping[str, HelpText] = {
             ("stocktake journal", "every change, oldest first"),
             ("stocktake journal --since 36h --limit 20", "the newest changes"),
             ("stocktake journal --code allocation-leaked", "only the repairs of one finding code"),
-            ("stocktake journal -f json", "every change, with the whole state before it"),
+            ("stocktake journal -f json", "every change as JSON, with the state before and after the change"),
         ),
         exits=((0, "answered"), (2, "a line of the journal could not be read; the others were printed")),
     ),
@@ -220,7 +220,8 @@ HELP_TEXTS: Mapping[str, HelpText] = {
             (0, "the operator pressed q; with --once: the hosts were printed"),
             (
                 2,
-                "only with --once: no agent answered, or there is no list of expected hosts for --fail-on never",
+                "only with --once: no agent answered, or --fail-on includes never and the list of expected hosts could "
+                "not be read",
             ),
             (3, "only with --once: a condition of --fail-on holds"),
             (75, "the message bus cannot be reached; with --once: one of the brokers cannot be reached"),

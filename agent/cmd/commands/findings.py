@@ -42,9 +42,14 @@ class Findings(ReportingCommand, ListCommand):
             action="append",
             default=[],
             choices=[each.value for each in FindingState],
-            help="only findings in this state (repeatable); unknown: a source of the finding was not read",
+            help="only findings in this state (repeatable); the state unknown means that the last audit could not "
+            "check the finding",
         ),
-        argument("--confirmed", action="store_true", help="only findings that at least one audit has confirmed"),
+        argument(
+            "--confirmed",
+            action="store_true",
+            help="only findings that enough audits in a row have seen ([agent] confirm_audits)",
+        ),
         argument(
             "--consumer",
             action="append",

@@ -95,8 +95,8 @@ class Watch(BaseCommand):
         argument(
             "--html",
             metavar="FILE",
-            help="also write the page of the fleet to this file every 60 s, or once with --once; only the file's owner "
-            "may read it. With --once, the file name - means stdout: the page then replaces the table",
+            help="also write the fleet's page to FILE every 60 s, or once with --once; only the owner of FILE may read "
+            "FILE. With --once, FILE may be a dash (-) for stdout: the page then replaces the table",
         ),
     )
 

@@ -66,28 +66,28 @@ OPTS = [
         "event_cap",
         default=1.0,
         min=0.0,
-        help="Maximum seconds between a first event from libvirt and the audit, however many events follow; not below "
-        "event_settle. With the default, Placement shows a change on the host after at most 2 s, the audit included. "
-        "A new value needs a restart.",
+        help="Maximum seconds between the first event from libvirt and the audit, even if more events follow. The "
+        "value must not be below event_settle. With the default, Placement shows a change on the host after at most "
+        "2 s: 1 s until the audit begins, and 1 s for the audit. A new value needs a restart.",
     ),
     cfg.FloatOpt(
         "peer_audit_interval",
         default=10.0,
         min=0.1,
         mutable=True,
-        help="Minimum seconds between two audits that the request audit_now on the message bus triggers, because "
-        "every user of the broker may send this request. All requests within this time cause one audit, and the "
-        "reply says when that audit begins. SIGUSR1 and commands do not wait. With the default, a flood of requests "
-        "causes at most one audit in ten seconds. SIGHUP applies a new value.",
+        help="Minimum seconds between two audits that audit_now requests on the message bus cause. Every user of the "
+        "broker may send such requests, and this option limits the effect of a flood: with the default, at most one "
+        "audit in ten seconds. All requests within this time cause one audit, and the reply says when that audit "
+        "begins. SIGUSR1 and commands do not wait. SIGHUP applies a new value.",
     ),
     cfg.FloatOpt(
         "start_splay",
         default=0.0,
         min=0.0,
         help="Seconds over which the first audits of all hosts are spread when all daemons start at the same time; "
-        "a host's delay depends on its name. During the delay, events and the interval trigger no audit, but an "
-        "operator can trigger an audit. 0: the first audit begins at once; the Placement client slows down by "
-        "itself if Placement answers late. A new value needs a restart.",
+        "a host's delay depends on its name. During the delay, neither libvirt's events nor the periodic timer "
+        "trigger an audit, but an operator can trigger an audit. 0: the first audit begins at once. The default is "
+        "0, because the agent sends requests more slowly if Placement answers late. A new value needs a restart.",
     ),
     cfg.IntOpt(
         "confirm_audits",

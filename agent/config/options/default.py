@@ -151,9 +151,9 @@ FROM_NOVA = [
     cfg.BoolOpt(
         "force_raw_images",
         default=True,
-        help="Whether Nova converts images to raw before a guest uses them. If false, a host whose disks are "
-        "logical volumes does not offer qcow2 images, and [libvirt] images_type = rbd is refused. The default is "
-        "nova's. A new value needs a restart.",
+        help="Whether nova converts images to raw before a guest uses them. If false, a host with [libvirt] "
+        "images_type = lvm lacks the trait COMPUTE_IMAGE_TYPE_QCOW2, and images_type = rbd is an error. Nova has "
+        "the same default. A new value needs a restart.",
     ),
 ]
 

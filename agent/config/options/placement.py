@@ -49,8 +49,8 @@ AGENT_OPTS = [
         mutable=True,
         help="Maximum number of consumers whose records one audit reads from Placement, one request each: "
         "suspicious consumers first, then new or changed ones. This limits the requests of an audit after many "
-        "changes. An audit that reads all allocations again (full_read_every) also reads the record of one other "
-        "consumer, each time of another one. 0: the agent reads no record. SIGHUP applies a new value.",
+        "changes. An audit that reads all allocations again (full_read_every) also reads one more consumer's record, "
+        "of a different consumer each time. 0: the agent reads no record. SIGHUP applies a new value.",
     ),
     cfg.FloatOpt(
         "slow_answer",

@@ -56,7 +56,7 @@ def _problems(loaded: Loaded) -> Iterable[str]:
     models = loaded.listed("libvirt", "cpu_models")
     if mode not in (None, "none") and loaded.value("libvirt", "virt_type") not in EMULATED:
         kind = loaded.quote("libvirt", "virt_type")
-        yield f"{loaded.quote('libvirt', 'cpu_mode')}: guests' CPU cannot be chosen with {kind}; leave cpu_mode unset"
+        yield f"{loaded.quote('libvirt', 'cpu_mode')}: does not work with {kind}; leave cpu_mode unset"
     if mode == "custom" and not models:
         yield f"{loaded.quote('libvirt', 'cpu_mode')}: needs [libvirt] cpu_models, which is not set"
     if mode != "custom" and models:

@@ -25,7 +25,7 @@ CATALOG: dict[str, Metric] = {
     ),
     "agent_info": Metric(
         GAUGE,
-        "Always 1; the labels are the provider's name, the agent's role, its state source, and versions in use.",
+        "Always 1; the labels are the provider's name, [agent] role, [state] source, and versions in use.",
         ("hostname", "role", "state_source", "placement_microversion", "libvirt_version"),
     ),
     "config_last_reload_successful": Metric(
@@ -33,7 +33,7 @@ CATALOG: dict[str, Metric] = {
     ),
     "config_last_reload_success_timestamp_seconds": Metric(GAUGE, "When the configuration was last loaded."),
     "audits": Metric(COUNTER, "Audits that have ended.", ("outcome",)),
-    "audit_reasons": Metric(COUNTER, "Audits by the reason that requested them.", ("reason",)),
+    "audit_reasons": Metric(COUNTER, "Audits by what triggered them.", ("reason",)),
     "audit_duration_seconds": Metric(HISTOGRAM, "Duration of audits."),
     "audit_running_seconds": Metric(GAUGE, "How long the running audit has run; 0 between audits."),
     "audit_last_timestamp_seconds": Metric(GAUGE, "When the last audit ended."),
@@ -42,7 +42,7 @@ CATALOG: dict[str, Metric] = {
     ),
     "audit_interval_seconds": Metric(GAUGE, "Seconds between periodic audits; 0 if there are none."),
     "audit_outcome": Metric(GAUGE, "1 for the outcome of the last audit, else 0.", ("outcome",)),
-    "source_up": Metric(GAUGE, "1 if the last audit that asked the source could read the source, else 0.", ("source",)),
+    "source_up": Metric(GAUGE, "1 if the last attempt to read the source succeeded, else 0.", ("source",)),
     "source_last_read_timestamp_seconds": Metric(GAUGE, "When the source was last read.", ("source",)),
     "source_read_duration_seconds": Metric(SUMMARY, "Duration of reads, failed reads included.", ("source",)),
     "source_errors": Metric(COUNTER, "Failed reads.", ("source", "reason")),
@@ -74,7 +74,9 @@ CATALOG: dict[str, Metric] = {
     "resource_allocation_ratio": Metric(GAUGE, "Allocation ratio of the inventory.", _PROVIDER),
     "resource_differs": Metric(GAUGE, "1 if Placement's inventory is not the one that the agent wants.", _PROVIDER),
     "book_amount": Metric(
-        GAUGE, "Sum of the amounts: promised by nova, held on the host, or recorded in Placement.", (*_CLASS, "book")
+        GAUGE,
+        "Sum of all consumers' amounts; label book: promised (by nova), held (on the host) or recorded (in Placement).",
+        (*_CLASS, "book"),
     ),
     "resource_leaked": Metric(GAUGE, "Leaked amount: counted by Placement and not used on this host.", _CLASS),
     "resource_missing": Metric(GAUGE, "Amount that instances have in nova's database, but not in Placement.", _CLASS),

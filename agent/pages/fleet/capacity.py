@@ -61,9 +61,8 @@ def capacity(facts: FleetFacts) -> Section:
     number, surplus = not_in_wasted(facts)
     if number:
         who = counted(number, "consumer has", "consumers have")
-        texts.append(
-            f"What is free after heal does not yet contain {', '.join(listed(surplus))} that {who} on a second host."
-        )
+        texts.append(f"{who} surplus allocations on a second host ({', '.join(listed(surplus))}).")
+        texts.append("Free after heal does not yet count these surplus amounts as free.")
     rest = " ".join(texts)
     if not sums:
         return Section(id="capacity", heading=HEADING, blocks=(Paragraph(text=rest or "There is no inventory."),))
@@ -95,7 +94,7 @@ def conclusion(each: ClassSums) -> str:
     name = each.resource_class
     parts = [f"{beside_its_class(name, each.used)} of {beside_its_class(name, each.capacity)} recorded in Placement"]
     if each.wasted:
-        parts.append(f"{beside_its_class(name, each.wasted)} of them wasted")
+        parts.append(f"{beside_its_class(name, each.wasted)} recorded but unused")
     if each.missing:
         parts.append(f"{beside_its_class(name, each.missing)} promised by nova and not recorded")
     if each.wasted or each.missing:
@@ -105,7 +104,7 @@ def conclusion(each: ClassSums) -> str:
     else:
         parts.append(f"{beside_its_class(name, each.free)} free")
     if each.over:
-        parts.append(f"{hosts(each.over)} over capacity by {beside_its_class(name, each.excess)}")
+        parts.append(f"{hosts(each.over)} over capacity by {beside_its_class(name, each.excess)} in total")
     return f"{name}: {', '.join(parts)}."
 
 

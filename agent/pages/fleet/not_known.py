@@ -103,9 +103,9 @@ def _about_reports(facts: FleetFacts) -> tuple[str, ...]:
             f"{counted(facts.older, 'report', 'reports')} left out, because a later report of the same host exists."
         )
     if facts.unreadable:
-        whose = "its host is" if len(facts.unreadable) == 1 else "their hosts are"
+        whose = "its host" if len(facts.unreadable) == 1 else "their hosts"
         files = counted(len(facts.unreadable), "file is", "files are")
-        texts.append(f"{files} not a report: {whose} in no sum.")
+        texts.append(f"{files} not a report, so the sums on this page leave out {whose}.")
     return tuple(texts)
 
 

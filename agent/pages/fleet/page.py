@@ -59,8 +59,8 @@ def fleet_page(facts: FleetFacts) -> Page:
         "Stocktake fleet",
         hosts(len(facts.view.rows)),
         f"made from {facts.source}",
-        f"state of {facts.at:%Y-%m-%d %H:%M:%S} UTC: every age on this page is at that moment, and no number "
-        "contains a later change",
+        f"state at {facts.at:%Y-%m-%d %H:%M:%S} UTC: the numbers on this page are from this time, and ages are "
+        "counted up to this time",
         f"page made {utc(facts.made)}{_later(facts)}",
         RULE,
         *((f"Stocktake {facts.version}",) if facts.version else ()),

@@ -188,7 +188,7 @@ def _repair(each: Shared, surplus: Sequence[str]) -> str:
     """
     if not each.home:
         look = f"; to see where it runs: openstack server show {each.uuid}" if is_uuid(each.uuid) else ""
-        return f"a repair on one host is enough, where the consumer does not run{look}"
+        return f"a repair on one host is enough: choose a host on which the consumer does not run{look}"
     by_code: dict[str, list[str]] = defaultdict(list)
     for host in surplus:
         by_code[each.wasted_by.get(host, SPREAD_CODE)].append(name(host))

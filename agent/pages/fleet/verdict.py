@@ -256,7 +256,7 @@ def _also_counted(unread: Sequence[HostRow]) -> str:
     """Return a text with the states of the hosts that failed to read a source; "" if there are no such hosts."""
     states = Counter(WORDS[row.condition] for row in unread)
     named = ", ".join(f"{number} {word}" for word, number in sorted(states.items()))
-    return f"; in the figure Hosts, the hosts with an unread source have these states: {named}" if named else ""
+    return f'; the figure "Hosts" counts the hosts with an unread source by their worst state: {named}' if named else ""
 
 
 def _sources(rows: Sequence[HostRow]) -> str:

@@ -56,8 +56,8 @@ def after_heal(facts: HostFacts, classes: Sequence[ClassBooks]) -> str:
     if not texts:
         return ""
     return (
-        "After heal has removed the wasted amounts and added what nova promised but Placement lacks: "
-        f"{', '.join(texts)}. "
+        f"After heal: {', '.join(texts)}. "
+        "Heal removes the wasted amounts, and adds nova's amounts that Placement lacks. "
         "Heal does not touch guests and volumes that nova does not know."
     )
 

@@ -89,9 +89,7 @@ def _cover(report: AuditReport, sums: Mapping[str, int]) -> str:
     found = listed({name: amount for name, amount in left.items() if name in sums})
     if not found:
         return "Placement already reserves or records these amounts."
-    return (
-        f"Of all use that the cloud does not know, {some_of(found)} are sold twice: Placement may allocate them again."
-    )
+    return f"Placement counts {some_of(found)} as free, although guests or volumes unknown to nova use these amounts."
 
 
 def _largest(sums: Iterable[dict[str, int]]) -> dict[str, int]:

@@ -46,8 +46,8 @@ def largest(facts: HostFacts) -> tuple[Table, ...]:
     is_unread = bool(facts.missing("placement"))
     table = Table(
         id="largest-consumers",
-        caption=f"The {len(shown)} of {len(found)} consumers with the most VCPU and PCPU. Column largest amount: what "
-        "nova's flavor, the guest on the host or Placement says, whichever is most",
+        caption=f"The {len(shown)} of {len(found)} consumers with the most VCPU and PCPU. "
+        "The largest amount is the highest of three values: nova's flavor, the guest on the host, Placement",
         columns=(
             Column(heading="consumer"),
             Column(heading="uuid", is_code=True),

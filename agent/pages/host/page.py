@@ -48,7 +48,7 @@ def host_page(facts: HostFacts) -> Page:
         f"role {report.role}",
         f"provider {report.provider_uuid or 'not known'}",
         *((f"Stocktake {facts.version}",) if facts.version else ()),
-        f"page made {utc(facts.now)}: every age on this page is at that moment",
+        f"page made {utc(facts.now)}: ages on this page are counted up to this time",
         RULE,
         *(f"simulated: {what}" for what in report.simulated),
     )

@@ -35,7 +35,7 @@ def _is_about(change: Change, seen: SeenFinding) -> bool:
 
 
 def _sentence(change: Change, by_id: dict[str, Change], facts: HostFacts) -> str:
-    made = f"A repair of {with_age(change.at, facts.now)} (entry {change.id[:_DIGITS]})"
+    made = f"A repair made at {with_age(change.at, facts.now)} (entry {change.id[:_DIGITS]})"
     later = "This page shows an audit from before that repair." if facts.is_later(change) else ""
     if change.undone_by:
         undone = ", ".join(_undone(change.undone_by, by_id, facts.now))

@@ -37,7 +37,7 @@ def _sentences(facts: HostFacts) -> Iterator[str]:
         because = sorted({name for seen in lost for name in seen.unknown_because})
         codes = some_of(sorted({seen.finding.code for seen in lost}), 8)
         rest = f"{len(lost)} finding{' was' if len(lost) == 1 else 's were'} not checked"
-        yield f"{rest}, because {was_unread(because)}: {codes}."
+        yield f"{rest} ({codes}), because {was_unread(because)}."
     for held in report.plan.held_back:
         yield f"A write of {held.what} on provider {held.provider_uuid} was held back: {held.why}."
     if facts.view:

@@ -63,7 +63,7 @@ def measure_file_system(socket_path: str, path: str, deadline: Deadline) -> File
     for found in facts.filesystems:
         if found.path == path:
             return found
-    why = dict(facts.unread).get(path, "the configuration of stocktake-probe names another path")
+    why = dict(facts.unread).get(path, f"stocktake-probe did not measure {path}: its configuration has another path")
     raise SourceUnavailable(FILE_SYSTEMS, why)
 
 

@@ -44,7 +44,7 @@ PARTS = {
     "domain capabilities of x86_64 q35": (
         Part.MACHINE,
         "x86_64 q35",
-        "(except those that another machine type supports)",
+        "(except traits that another machine type supports)",
     ),
     "hypervisor version": (Part.VERSION, "", "COMPUTE_STORAGE_VIRTIO_FS"),
     "features of CPU model Westmere": (Part.MODEL_FEATURES, "Westmere", "HW_CPU_X86_*"),

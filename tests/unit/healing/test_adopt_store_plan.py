@@ -19,7 +19,7 @@ def test_the_adopt_plan_saves_the_new_image_store_in_place_of_the_old_one():
     plan = store_adoption(LOST, settings(), FILE)
     assert plan.steps == (StoreStep(path=FILE, before=mark(300), after=mark(251, OF_ROOT)),)
     assert "after this step, the next audit publishes DISK_GB = 251 in Placement, in place of 300" in plan.notes
-    assert "number of disks of libvirt's guests that are missing in this store: 1" in plan.notes
+    assert "guests' disks that are not found in this store: 1" in plan.notes
 
 
 def test_the_plan_of_an_agent_in_role_companion_mentions_no_disk_gb_update():

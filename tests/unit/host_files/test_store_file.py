@@ -76,6 +76,6 @@ def test_if_store_json_cannot_be_written_audits_warn_and_adopt_fails(tmp_path: P
     with caplog.at_level(logging.WARNING):
         assert [file.save(RECORD), file.save(RECORD)] == [False, False]
     assert [record.message for record in caplog.records if "not written" in record.message] != []
-    assert file.notes[-1].startswith("the store that DISK_GB counts is not remembered over a restart: ")
+    assert file.notes[-1].startswith("at a restart the agent forgets the guests' disk store: ")
     with pytest.raises(ConfigError, match=r"store\.json"):
         file.put(RECORD)

@@ -174,7 +174,7 @@ RECORDED  PROMISED  HELD  CLASS  VERDICT                CAUSE
 allocation-stale-move: the instance is not on this host: it moved away, or its move to this host failed. \
 Placement still counts this amount here
 evacuation to cmp2 is done, so the agent counts 0 on this host
-  from nova migrations {MIGRATION}
+  from migration {MIGRATION} in nova's database
 
 ERROR  allocation-stale-move  moved {MOVED}  seen, 60 s  [{STALE.finding.id[:8]}]
        Placement records 8 VCPU on this host.
@@ -200,9 +200,9 @@ def test_the_explain_command_with_flag_verbose_names_the_source_of_each_amount()
     said = text_of(explain_class(STORY_1, "VCPU"), Detail.SOURCES)
     first = said.index("consumers:")
     assert said[first : first + len(STORY_1_SOURCES)] == STORY_1_SOURCES
-    assert f"  from nova migrations {MIGRATION}" in said
+    assert f"  from migration {MIGRATION} in nova's database" in said
     assert [line for line in said if line not in STORY_1_TEXT] == [
-        f"  from nova migrations {MIGRATION}",
+        f"  from migration {MIGRATION} in nova's database",
         *STORY_1_SOURCES,
     ]
 

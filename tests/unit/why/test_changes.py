@@ -71,7 +71,7 @@ def is_lifted(obstacle: Obstacle, remedy: Remedy, after: TreeAnswer) -> bool:
 
 def _what(obstacle: Obstacle) -> tuple:
     """The sum over all groups is another obstacle than the amount of one group."""
-    is_sum = obstacle.words.startswith("all groups together")
+    is_sum = obstacle.words.startswith("all groups of this request together")
     return obstacle.constraint, obstacle.suffix, obstacle.provider_uuid, obstacle.resource_class, is_sum
 
 

@@ -33,7 +33,7 @@ def storage_picture(stores: Sequence[Store], unread: Sequence[str]) -> Picture:
     sentences = [*map(conclusion, stores), *(f"{source}: {NOT_KNOWN}, not read." for source in unread)]
     return Picture(
         id="storage-picture",
-        title="Owners of the bytes of each store",
+        title="What uses the space of each file system, volume group and Ceph pool",
         conclusion=" ".join(sentences),
         height=max(_BLOCK * (len(stores) + len(unread)), 20.0),
         shapes=tuple(shapes),

@@ -61,7 +61,7 @@ def test_cpu_models_must_be_set_if_and_only_if_the_cpu_mode_is_custom(tmp_path, 
 
 def test_lxc_guests_accept_only_cpu_mode_none(tmp_path):
     (problem,) = refusals(tmp_path, guest_cpu, "virt_type = lxc\ncpu_mode = host-model")
-    assert problem.startswith("[libvirt] cpu_mode = host-model: guests' CPU cannot be chosen with ")
+    assert problem.startswith("[libvirt] cpu_mode = host-model: does not work with ")
     assert "virt_type = lxc" in problem
     assert guest_cpu(loaded_with(tmp_path, "virt_type = lxc\ncpu_mode = none")).mode == "none"
 

@@ -31,7 +31,7 @@ def test_the_block_of_a_finding_has_commands_and_the_impact_and_the_age():
     block = blocks_of(SCREEN)[0]
     assert (block.severity, block.meaning, block.who.split()[0]) == ("error", Meaning.WRONG, "old-shop")
     assert block.impact == "4 VCPU, 8 GiB RAM of this host are wasted. The scheduler refuses instances."
-    assert block.state == "seen; first seen 2026-11-22 03:07:00 UTC (5 min before this page)"
+    assert block.state == "seen; first seen 2026-11-22 03:07:00 UTC (5 min before this page was made)"
     assert [command.label for command in block.commands] == ["fix", "by hand", "docs"]
     assert block.commands[0].line == f"stocktake heal --finding {block.short_id}"
 
@@ -39,8 +39,8 @@ def test_the_block_of_a_finding_has_commands_and_the_impact_and_the_age():
 def test_a_finding_that_was_not_checked_says_which_source_is_missing():
     missing = next(block for block in blocks_of(UNREAD) if block.code == "allocation-missing")
     assert missing.state == (
-        "not known now, because placement was not read, last checked 2026-11-22 03:09:36 UTC (2 min before this page); "
-        "first seen 2026-11-22 03:07:00 UTC (5 min before this page)"
+        "not known now, because placement was not read, last checked 2026-11-22 03:09:36 UTC (2 min before this page "
+        "was made); first seen 2026-11-22 03:07:00 UTC (5 min before this page was made)"
     )
 
 
@@ -88,8 +88,9 @@ def test_every_finding_block_of_a_page_has_a_unique_id():
 def test_a_finding_that_came_back_shows_its_repair_and_the_undo_of_the_repair():
     (block,) = [each for each in findings(facts(SCREEN)).blocks if each.code == "allocation-leaked"]
     assert block.history == (
-        "A repair of 2026-11-22 03:08:00 UTC (4 min before this page) (entry 9a11aa55) was undone by stocktake undo at "
-        "2026-11-22 03:09:00 UTC (3 min before this page) (entry 9b22aa55). So the finding is here again.",
+        "A repair made at 2026-11-22 03:08:00 UTC (4 min before this page was made) (entry 9a11aa55) was undone by "
+        "stocktake undo at 2026-11-22 03:09:00 UTC (3 min before this page was made) (entry 9b22aa55). So the "
+        "finding is here again.",
     )
     assert all(each.history == () for each in findings(facts(SCREEN)).blocks if each.code != "allocation-leaked")
 
@@ -130,7 +131,7 @@ def test_the_page_shows_how_much_disk_in_use_placement_may_allocate_again():
     )
     report = dataclasses.replace(SCREEN, inventory=offers)
     assert impact_of(report, [FOREIGN]).endswith(
-        "Of all use that the cloud does not know, 100 GiB disk are sold twice: Placement may allocate them again."
+        "Placement counts 100 GiB disk as free, although guests or volumes unknown to nova use these amounts."
     )
 
 

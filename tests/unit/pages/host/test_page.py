@@ -33,7 +33,7 @@ def test_the_host_page_has_the_same_sections_whichever_sources_could_be_read(rep
     assert [each.id for each in page.sections] == ORDER
     assert all(each.blocks for each in page.sections)
     assert page.title == "Stocktake: compute-1"
-    assert "numbers of the audit of 2026-11-22 03:11:07 UTC (53 s before this page)" in page.about
+    assert "numbers of the audit of 2026-11-22 03:11:07 UTC (53 s before this page was made)" in page.about
 
 
 def test_a_page_has_question_marks_and_no_amounts_if_no_source_was_read():
@@ -133,8 +133,8 @@ def test_the_last_section_of_the_page_lists_all_data_that_could_not_be_read():
     assert isinstance(known, Sentences)
     assert known.texts == (
         "placement was not read: http://placement.example.org: no answer within 30 s.",
-        "3 findings were not checked, because placement was not read: allocation-leaked, allocation-missing, "
-        "allocation-stale-move.",
+        "3 findings were not checked (allocation-leaked, allocation-missing, allocation-stale-move), because placement "
+        "was not read.",
         "A write of VGPU on provider 0d5c8a9e-6f5e-5c9b-8f43-1f4c2b7a9d10 was held back: the mediated devices of "
         "0000:81:00.0 are not known.",
         "NUMA cell 1: it is not known how much is used of dedicated CPUs, memory, 2 MiB pages, 1 GiB pages.",

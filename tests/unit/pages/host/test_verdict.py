@@ -19,7 +19,7 @@ def test_the_host_page_begins_with_a_summary_of_faults_and_lost_capacity():
     """The sentence also says how old the data is."""
     assert blocks_of(SCREEN)[0] == Paragraph(
         text="compute-1: 4 causes (3 errors, 1 warning); 12 VCPU, 24 GiB RAM are wasted, 2 VCPU are sold twice, "
-        "0 bytes unaccounted; all sources read at 2026-11-22 03:11:07 UTC (53 s before this page)"
+        "0 bytes unaccounted; all sources read at 2026-11-22 03:11:07 UTC (53 s before this page was made)"
     )
 
 
@@ -30,7 +30,7 @@ def test_the_main_figures_of_a_host_without_problems_have_no_warning_colour():
     assert free.text.startswith("Free for the scheduler now: 192 VCPU, ")
     assert sentence.text == (
         "compute-1: no causes; nothing is wasted, nothing is sold twice, 0 bytes unaccounted; all sources read at "
-        "2026-11-22 03:11:07 UTC (53 s before this page)"
+        "2026-11-22 03:11:07 UTC (53 s before this page was made)"
     )
     assert [(each.name, each.amounts, each.meaning) for each in figures.figures] == [
         ("Sold twice", ("nothing",), Meaning.COUNTED),
@@ -45,7 +45,7 @@ def test_an_amount_that_depends_on_an_unread_source_is_shown_as_a_question_mark(
     assert isinstance(figures, Figures)
     assert {each.amounts for each in figures.figures} == {("?",)}
     assert all("not known: placement was not read" in each.lines[0] for each in figures.figures)
-    assert "how much is wasted is not known" in sentence.text
+    assert "the amount wasted is not known" in sentence.text
     assert note == Note(
         text="placement was not read: http://placement.example.org: no answer within 30 s", meaning=Meaning.UNREAD
     )
@@ -61,7 +61,7 @@ def test_the_page_shows_question_marks_as_amounts_if_no_source_was_read():
 def test_the_page_says_when_wasted_or_double_booked_capacity_was_first_seen():
     _, figures, *_ = blocks_of(SCREEN)
     sold_twice, wasted, unaccounted = figures.figures
-    assert sold_twice.lines == wasted.lines == ("first seen 2026-11-22 03:07:00 UTC (5 min before this page)",)
+    assert sold_twice.lines == wasted.lines == ("first seen 2026-11-22 03:07:00 UTC (5 min before this page was made)",)
     assert unaccounted.lines == ()
 
 
@@ -72,7 +72,7 @@ def test_a_note_says_since_when_and_in_how_many_audits_a_source_was_unreadable()
     )
     *_, note, _ = blocks_of(dataclasses.replace(UNREAD, sources=lost))
     assert note.text.endswith(
-        "within 30 s. Not read since 2026-11-22 03:05:00 UTC (7 min before this page), 3 audits in a row"
+        "within 30 s. Not read since 2026-11-22 03:05:00 UTC (7 min before this page was made), 3 audits in a row"
     )
 
 
@@ -124,13 +124,13 @@ def test_the_page_shows_when_a_fault_began_and_when_an_audit_first_saw_it():
     ]
     _, figures, *_ = blocks_of(report)
     assert figures.figures[1].lines == (
-        "began 2026-11-20 03:12:00 UTC (2 d before this page)",
-        "first seen 2026-11-22 03:07:00 UTC (5 min before this page)",
+        "began 2026-11-20 03:12:00 UTC (2 d before this page was made)",
+        "first seen 2026-11-22 03:07:00 UTC (5 min before this page was made)",
     )
     (block,) = findings(facts(report)).blocks
     assert block.state == (
-        "confirmed; began 2026-11-20 03:12:00 UTC (2 d before this page): the instance was deleted; first seen "
-        "2026-11-22 03:07:00 UTC (5 min before this page)"
+        "confirmed; began 2026-11-20 03:12:00 UTC (2 d before this page was made): the instance was deleted; first "
+        "seen 2026-11-22 03:07:00 UTC (5 min before this page was made)"
     )
 
 
@@ -141,6 +141,6 @@ def test_wasted_capacity_is_shown_with_the_dates_of_its_first_and_last_cause():
     found = tuple(moved if seen is first else seen for seen in SCREEN.findings)
     _, figures, *_ = verdict(facts(dataclasses.replace(SCREEN, findings=found))).blocks
     assert figures.figures[1].lines == (
-        "first seen at different times, from 2026-11-20 03:07:00 UTC (2 d before this page) to "
-        "2026-11-22 03:07:00 UTC (5 min before this page)",
+        "first seen at different times, from 2026-11-20 03:07:00 UTC (2 d before this page was made) to "
+        "2026-11-22 03:07:00 UTC (5 min before this page was made)",
     )
