@@ -85,7 +85,7 @@ def _whole(value: object) -> int:
 
 
 def whereabouts(state: NovaState, consumer_uuid: str) -> str:
-    """Return where nova's database has the consumer's instance: on a host, on no host, or gone (deleted, or no row)."""
+    """Return where the consumer's instance is: on a host, on no host, or gone (deleted, or no row)."""
     moves = {m.uuid: m.instance_uuid for m in (*state.finished_evacuations, *state.migrations) if m.uuid}
     wanted = moves.get(consumer_uuid, consumer_uuid)
     instance: Instance | None = next((i for i in state.instances if i.uuid == wanted), None)
