@@ -340,9 +340,7 @@ def test_demo_story_5_lists_each_leaked_consumer_once_and_ends_with_a_summary(te
     assert len(leaked) == 7
     assert [" ".join(told).count(uuid) for uuid in leaked] == [1] * 7
     bullets = [line for line in told if line.startswith("  - ")]
-    assert bullets[-1].startswith(
-        "  - stocktake-demo-2 has leaked allocations: 7 deleted or moved consumers still have"
-    )
+    assert bullets[-1].startswith("  - stocktake-demo-2 has leaked allocations: 7 deleted or moved consumers still")
 
 
 def test_the_demo_text_fits_a_terminal_of_80_columns(text):

@@ -223,7 +223,7 @@ WORDS = [
     (r"--resource goes before it", r"--resource overrides the flavor's amount", _help("why")),
     (r"must they find room on this host", r"also check that N guest NUMA cells fit on this host", _help("why")),
     (r"whose every byte of each store is", r"who owns each byte of each storage pool", _readme),
-    (r"benefit of the doubt", r"tolerates a first such change until the next audit", _rival),
+    (r"benefit of the doubt", r"After only one such audit, the agent writes the inventory again", _rival),
     (r"its first sign of life", r"its first heartbeat", _rival),
 ]
 
