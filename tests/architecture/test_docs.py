@@ -79,7 +79,7 @@ def test_the_docs_of_the_why_command_list_all_obstacle_keys_and_advice_kinds():
     assert set(re.findall(r"`([a-z_-]+)`", row)) == {*keys, *(kind.value for kind in RemedyKind)}
 
 
-def test_configuration_md_lists_each_option_that_may_be_set_to_an_empty_value():
+def test_the_documentation_lists_every_option_that_may_be_empty():
     table = (ROOT / "docs/configuration.md").read_text().partition("\n| Option | Empty means |")[2].partition("\n\n")[0]
     assert set(re.findall(r"^\| `\[(\w+)\] (\w+)`", table, flags=re.MULTILINE)) == set(MEANS_NONE)
 

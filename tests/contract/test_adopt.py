@@ -107,7 +107,7 @@ def test_adopt_renames_a_provider_and_undo_restores_the_old_name(host):
     assert host.held(root) == before
 
 
-def test_on_a_reinstalled_host_adopt_restores_the_uuid_that_the_next_audit_uses(host):
+def test_adopt_restores_the_provider_uuid_of_a_reinstalled_host(host):
     root, node = host.agent.provider_uuid, host.agent.name
     provider(host, node, root)
     (host.agent.folder / "compute_id").unlink()

@@ -186,7 +186,7 @@ def test_the_agent_writes_to_the_provider_of_nova_only_after_taking_it_over(plac
     assert "OWNER_NOVA" not in placement.traits(host.provider_uuid)
 
 
-def test_an_agent_in_role_observer_does_not_warn_that_nova_compute_also_writes(placement, host):
+def test_an_agent_that_only_observes_does_not_warn_about_writes_of_nova_compute(placement, host):
     placement.make_provider(host.name, uuid=host.provider_uuid)
     placement.set_traits(host.provider_uuid, "OWNER_NOVA", "COMPUTE_NODE")
     host.configure({"agent": {"role": "observer"}})
@@ -208,7 +208,7 @@ def test_a_provider_name_conflict_stops_every_write_of_the_agent(placement, host
     assert placement.inventories(other) == {}
 
 
-def test_an_agent_in_role_observer_does_not_write_to_placement(placement, host):
+def test_an_agent_that_only_observes_does_not_write_to_placement(placement, host):
     """Neither does an agent that runs with `--no-publish`."""
     with cell_of(host, *both(host)):
         host.agent("--once", "--no-publish")

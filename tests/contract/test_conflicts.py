@@ -202,7 +202,7 @@ def test_an_agent_that_only_observes_reports_no_rival_writer(placement, host):
     assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 8
 
 
-def test_a_provider_uuid_made_up_in_role_observer_is_never_written_to_placement(placement, host):
+def test_a_uuid_made_up_by_an_agent_that_only_observes_never_reaches_placement(placement, host):
     """A reload makes the observer an owner: the agent stores a new identity on disk before its first write."""
     host.provider_uuid = ""
     (host.folder / "compute_id").unlink()

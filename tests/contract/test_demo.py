@@ -59,7 +59,7 @@ def test_the_json_document_of_the_demo_contains_all_six_stories_of_the_demo(docu
     assert [(s["number"], s["shown"]) for s in document["stories"]] == [(n, True) for n in range(1, 7)]
 
 
-def test_demo_with_option_html_writes_pages_of_the_fleet_and_of_each_host(document, pages):
+def test_the_demo_writes_an_html_page_for_the_fleet_and_one_for_each_host(document, pages):
     written = {file.name: file.read_text() for file in pages.iterdir()}
     assert sorted(written) == ["demo-stocktake-demo-1.html", "demo-stocktake-demo-2.html", "demo.html"]
     # What story 1 and story 5 say, on the page of the fleet: 8 VCPU of the first host, 71 of the second.
@@ -100,7 +100,7 @@ def test_the_audit_in_demo_story_4_reports_an_orphaned_compute_node(document):
     assert len(findings(document, "compute-node-orphaned")) == 1
 
 
-def test_in_demo_story_5_leaked_allocations_make_free_vcpu_and_disk_gb_negative(document):
+def test_leaked_allocations_in_demo_story_5_make_free_vcpu_and_disk_gb_negative(document):
     second = document["hosts"]["stocktake-demo-2"]
     assert of_class(second["inventory"], "VCPU")["free"] == -43
     assert of_class(second["inventory"], "DISK_GB")["free"] == -7332
@@ -157,7 +157,7 @@ def copied(line: str) -> str:
     return done.stdout
 
 
-def test_commands_that_the_demo_prints_with_option_keep_work_in_a_shell(tmp_path):
+def test_a_demo_that_keeps_its_cloud_prints_commands_that_work_in_a_shell(tmp_path):
     folder = tmp_path / "with a blank"
     folder.mkdir()
     done = run(folder, "--keep")
@@ -280,7 +280,7 @@ def test_the_demo_json_gives_each_story_a_command_with_an_absolute_path(tmp_path
     assert ended.returncode == 0, ended.stderr
 
 
-def test_demo_with_option_keep_leaves_no_files_or_processes_if_stdout_is_closed(tmp_path):
+def test_a_demo_with_closed_stdout_leaves_no_files_or_processes(tmp_path):
     with subprocess.Popen(
         [STOCKTAKE, "demo", "--keep"],
         stdout=subprocess.PIPE,

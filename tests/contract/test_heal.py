@@ -303,7 +303,7 @@ AWAY = {
 
 
 @pytest.mark.parametrize("source", AWAY)
-def test_if_a_source_cannot_be_read_heal_does_not_call_the_plan_outdated(host, source):
+def test_heal_does_not_call_its_plan_outdated_if_a_data_source_is_unreadable(host, source):
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         plan = host.told("heal")
@@ -715,7 +715,7 @@ def test_a_finding_keeps_its_first_seen_time_in_later_heal_runs(host):
 
 
 @pytest.mark.parametrize("arguments", [("--yes",), ("--plan", "0" * 64)])
-def test_the_heal_options_yes_and_plan_are_accepted_only_together(host, arguments):
+def test_heal_accepts_a_plan_and_its_confirmation_only_together(host, arguments):
     with host.cell():
         assert host.run("heal", *arguments).code == 127
 
@@ -838,7 +838,7 @@ def test_the_heal_command_needs_proof_that_nova_compute_is_dead_only_once(host):
             assert "no-rival" not in guards()
 
 
-def test_for_a_repaired_finding_heal_and_explain_name_the_journal_entry(host):
+def test_heal_and_explain_name_the_journal_entry_that_repaired_a_finding(host):
     host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         plan = host.told("heal").document

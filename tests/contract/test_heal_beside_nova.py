@@ -185,7 +185,7 @@ def sightings(host: Beside) -> list[Any]:
 
 
 @pytest.mark.parametrize("role", ["observer", "companion", "owner"])
-def test_a_finding_suggests_the_heal_command_only_in_roles_that_may_heal(host, role):
+def test_a_finding_suggests_no_heal_command_if_the_agent_only_observes(host, role):
     host.rest.allocate({host.agent.provider_uuid: OF_B, host.other: OF_B}, uuid("away"))
     host.cell(host.instance("away", host="cmp2", node="cmp2"))
     host.agent.configure({"agent": {"role": role}})

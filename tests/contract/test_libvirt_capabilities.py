@@ -90,7 +90,7 @@ class TestTestDriver:
         found = capabilities_of(f"test://{path}", cpu_mode="none")
         assert [model for model, _ in found.model_features] == ["qemu32"]
 
-    def test_without_a_hypervisor_version_all_other_capabilities_are_still_read(self, monkeypatch):
+    def test_libvirt_capabilities_are_read_even_without_the_hypervisor_version(self, monkeypatch):
         # A call that a read-only connection refuses stands in for a call that this driver lacks.
         monkeypatch.setattr(libvirt.virConnect, "getVersion", lambda self: self.getDomainCapabilities())
         found = capabilities_of("test:///default")

@@ -214,7 +214,7 @@ class TestPrivateLibvirtd:
             assert [d.name for d in read(source).domains] == ["test"]
             connection.close()
 
-    def test_after_a_domain_event_the_next_read_includes_the_domain(self, host_at):
+    def test_the_next_read_includes_each_domain_that_a_libvirt_event_reported(self, host_at):
         with private_libvirtd() as daemon:
             source = host_at(daemon.uri)
             connection = libvirt.open(daemon.uri)

@@ -244,7 +244,7 @@ def test_the_daemon_publishes_disk_gb_after_the_operator_accepts_new_storage(pla
 
 
 @pytest.mark.parametrize("role", ["observer", "companion"])
-def test_the_adopt_command_accepts_changed_storage_in_roles_other_than_owner(placement, host, mounts, role):
+def test_adopt_accepts_changed_storage_if_the_agent_publishes_no_inventory(placement, host, mounts, role):
     host.options["agent"] = {"role": role}
     host.configure()
     placement.make_provider(host.name, uuid=host.provider_uuid)

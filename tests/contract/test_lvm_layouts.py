@@ -54,7 +54,7 @@ def disks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoDisks]:
 
 
 @pytest.mark.root
-def test_in_random_lvm_layouts_every_byte_is_attributed_to_its_owner(disks: TwoDisks) -> None:
+def test_every_byte_of_a_random_lvm_layout_is_attributed_to_its_owner(disks: TwoDisks) -> None:
     for seed in SEEDS:
         drawn = layout(seed, GROUP)
         runner = disks.lay_out(drawn)

@@ -13,7 +13,7 @@ SEED = int(os.environ.get("STOCKTAKE_CLOUD_SEED", "1"))
 LENGTH = 250
 
 
-def test_after_random_events_the_agent_finds_leaks_and_keeps_valid_allocations(placement, tmp_path):
+def test_the_agent_finds_leaks_and_keeps_valid_allocations_after_random_events(placement, tmp_path):
     client = client_of(tmp_path, placement.server.url)
     tally, number = Tally(), 0
     while tally.steps < STEPS:

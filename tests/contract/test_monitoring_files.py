@@ -184,7 +184,7 @@ def test_prometheus_shows_leaked_vcpus_of_one_of_three_scraped_agents(scraped):
     assert count["value"][1] == "3"
 
 
-def test_in_a_real_prometheus_no_alert_rule_fires_for_a_healthy_agent(scraped):
+def test_no_alert_rule_fires_for_a_healthy_agent_in_a_real_prometheus(scraped):
     server = scraped.server
     groups = server.get("rules")["data"]["groups"]
     rules = [rule for group in groups for rule in group["rules"]]

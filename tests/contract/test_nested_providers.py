@@ -130,7 +130,7 @@ def test_s101_s102_a_gpu_gets_no_provider_if_it_has_more_vgpus_than_its_limit(ca
     assert cards.totals == {GPU_07: {"VGPU": 10}}
 
 
-def test_the_option_mdev_class_replaces_class_vgpu_on_the_same_provider(cards):
+def test_a_configured_resource_class_replaces_vgpu_on_the_same_provider(cards):
     cards.audit()
     before = cards.children
     cards.enables(nvidia_11={**AT_06, "mdev_class": "CUSTOM_BIG"}, nvidia_12=AT_07)

@@ -126,7 +126,7 @@ def test_a_printed_page_shows_the_data_table_of_each_chart_and_no_buttons(starte
         assert page.locator("button:visible, input:visible").count() == 0
 
 
-def test_without_javascript_the_page_shows_no_button_and_no_search_field(started, files):
+def test_the_html_page_shows_no_button_or_search_field_if_javascript_is_off(started, files):
     context = started.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(files["few"].as_uri())

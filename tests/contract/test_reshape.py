@@ -590,7 +590,7 @@ def test_a_run_that_cannot_write_allocations_refuses_to_undo_a_reshape(cards):
 @pytest.mark.parametrize(
     ("call", "when"), [("reshaper.create", "before"), ("reshaper.reshape", "before"), ("reshaper.reshape", "after")]
 )
-def test_after_heal_was_killed_undo_reverts_only_a_completed_reshape(cards, call, when):
+def test_undo_after_a_killed_heal_reverts_a_reshape_only_if_it_was_completed(cards, call, when):
     cards.scheduled()
     before = cards.everything()
     heal_killed(cards.agent.config_file, RESHAPE, call, when)
@@ -656,7 +656,7 @@ def test_a_reshape_is_refused_if_the_name_of_a_planned_child_provider_is_taken(c
     assert cards.offers == {"root": 24}
 
 
-def test_the_daemon_reshapes_only_if_option_heal_codes_includes_reshape_needed(cards):
+def test_the_daemon_reshapes_a_provider_tree_only_if_reshapes_are_configured(cards):
     cards.scheduled()
     cards.agent.options = {**cards.agent.options, "heal": {"min_age": 0, "enabled": True}}
     cards.agent.configure()

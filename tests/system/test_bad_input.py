@@ -157,7 +157,7 @@ def publish(placement: Rest, host: AgentHost) -> Published:
         ({"agent": {"nova_conf": "/nonexistent/nova.conf"}}, ("nova_conf = /nonexistent/nova.conf", "no such file")),
     ],
 )  # fmt: skip
-def test_an_invalid_option_is_reported_with_its_value_and_exit_code_78(between, host, changes, words):
+def test_an_invalid_option_ends_the_agent_with_exit_code_78_and_a_message(between, host, changes, words):
     host.configure(changes)
     ended = host.agent("--once")
     assert ended.code == 78
@@ -197,7 +197,7 @@ def test_an_invalid_provider_yaml_is_reported_with_its_line_and_exit_code_78(bet
 
 
 @pytest.mark.parametrize("content", ["", "[DEFAULT]\nhost = a\n"], ids=["empty", "nothing of ours"])
-def test_required_options_that_are_not_set_are_reported_with_exit_code_78(host, content):
+def test_a_missing_required_option_ends_the_agent_with_exit_code_78(host, content):
     host.config_file.write_text(
         content + f"[agent]\nstate_dir = {host.folder}/state\nrun_dir = {host.folder}/run\nnova_conf =\n"
     )
@@ -216,7 +216,7 @@ def test_a_missing_default_configuration_file_is_reported_with_exit_code_78(host
     clear_line(ended, "[state] source", "/etc/stocktake/stocktake.conf")
 
 
-def test_a_nonexistent_file_in_option_config_file_is_reported_with_exit_code_78(host):
+def test_a_missing_configuration_file_ends_the_agent_with_exit_code_78(host):
     host.config_file.unlink()
     ended = host.agent("--once")
     assert ended.code == 78

@@ -94,7 +94,7 @@ def undisturbed(placement: Rest, tmp_path_factory) -> tuple[dict, set]:
 
 @pytest.mark.parametrize("moment", ["before it arrives", "before it is answered"])
 @pytest.mark.parametrize("number", range(len(WRITES)), ids=lambda number: WRITES[number].replace("/", "_"))
-def test_after_a_daemon_kill_at_any_write_the_next_run_publishes_everything(
+def test_a_daemon_killed_at_any_write_publishes_everything_in_the_next_run(
     placement, host, between, undisturbed, number, moment
 ):
     with host.daemon() as daemon:

@@ -253,7 +253,7 @@ def test_watch_exits_with_a_configuration_error_without_a_transport_url(host):
 
 
 @pytest.mark.parametrize("wrong", ["0", "-1", "nan", "x", "1e9"])
-def test_watch_exits_with_127_if_the_value_of_option_timeout_is_invalid(host, wrong):
+def test_the_watch_command_exits_with_127_if_the_given_timeout_is_invalid(host, wrong):
     assert host.stocktake("watch", "--once", "--timeout", wrong).code == 127
 
 

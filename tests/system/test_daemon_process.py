@@ -257,7 +257,7 @@ def test_the_daemon_continues_without_libvirt_and_logs_that_libvirt_is_lost(agen
     assert "Traceback" not in agent.log.read_text()
 
 
-def test_sighup_applies_a_new_interval_and_logs_options_that_need_a_restart(agent):
+def test_sighup_applies_a_new_interval_and_logs_which_option_needs_a_restart(agent):
     agent.start()
     agent.until_logged("outcome changed")
     agent.configure(interval=1, uri="test:///other", extra="debug = true")
@@ -334,7 +334,7 @@ def test_the_daemon_still_audits_after_a_reload_with_empty_option_values(agent):
     assert "Traceback" not in agent.log.read_text()
 
 
-def test_empty_oslo_log_options_do_not_crash_the_agent(agent):
+def test_empty_logging_options_do_not_crash_the_agent(agent):
     agent.configure(extra="\n".join(f"{opt.dest} =" for opt in logging_opts() if opt.dest != "use_json"))
     done = agent.once()
     assert (done.returncode, "Traceback" in done.stderr) == (2, False), done.stderr

@@ -71,7 +71,7 @@ def test_the_root_provider_uuid_is_read_from_the_compute_id_file_of_nova(placeme
     assert not own_file(host).exists()
 
 
-def test_without_a_compute_id_file_the_root_uuid_is_read_from_the_node_row(placement, host):
+def test_the_provider_uuid_is_read_from_nova_if_the_compute_id_file_is_missing(placement, host):
     uuid = new_uuid()
     rows = [
         row_of(host, new_uuid(), 1, hypervisor_hostname="old-name"),
@@ -131,7 +131,7 @@ def test_a_new_provider_uuid_is_stored_before_the_first_placement_request(placem
 
 
 @pytest.mark.parametrize("dry", ["observer", "--no-publish"])
-def test_an_agent_in_role_observer_or_in_a_dry_run_stores_no_compute_id(placement, host, dry):
+def test_a_dry_run_and_an_agent_that_only_observes_store_no_compute_id(placement, host, dry):
     """A dry run is one with ``--no-publish``."""
     arguments = ["--once"]
     if dry == "observer":

@@ -36,7 +36,7 @@ def value(body, series):
     return float(found[0]) if found else None
 
 
-def test_without_placement_the_daemon_serves_metrics_and_writes_a_metrics_file(agent):
+def test_the_daemon_provides_metrics_by_http_and_file_without_placement(agent):
     port, folder = free_port(), agent.folder / "node"
     folder.mkdir()
     file = folder / "stocktake.prom"

@@ -234,7 +234,7 @@ def test_an_agent_without_root_reports_the_same_as_root_apart_from_timestamps(
         assert [pair for pair in zip(ours, roots, strict=True) if pair[0] != pair[1]] == []
 
 
-def test_after_an_invalid_probe_answer_images_and_lvm_are_reported_unavailable(own: ProbeSocket, tmp_path, placement):
+def test_an_invalid_answer_of_the_root_helper_makes_images_and_lvm_unavailable(own: ProbeSocket, tmp_path, placement):
     """The probe is the agent's helper that runs as root. The inventories in Placement stay the same."""
     with contextlib.closing(rigs.make_group(tmp_path, "vg0", 8 << 30)) as group:
         uuid = new_uuid()
@@ -298,7 +298,7 @@ def test_the_probe_does_not_measure_a_disk_that_libvirt_did_not_list(own: ProbeS
         ProbeMeter(own.path).measure(frozenset({disk}), lambda _path: None)
 
 
-def test_if_libvirt_is_down_the_probe_measures_only_the_instances_folder(own: ProbeSocket):
+def test_the_root_helper_measures_only_the_instances_folder_if_libvirt_is_down(own: ProbeSocket):
     """The probe is the helper that runs as root and measures storage for the agent."""
     own.configure(uri="test:///nowhere.xml")
     own.serve()

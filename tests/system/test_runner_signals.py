@@ -156,7 +156,7 @@ def test_sigterm_cancels_a_running_audit_at_its_next_check(daemon):
     assert "audit cancelled" in daemon.lines
 
 
-def test_after_sigterm_the_daemon_waits_for_the_end_of_an_uncancellable_audit(daemon):
+def test_the_daemon_waits_for_an_uncancellable_audit_after_sigterm(daemon):
     daemon.start("audit start-up", audit_s=1.0, deaf=True, graceful_s=ENDLESS_S)
     daemon.send(signal.SIGTERM)
     assert daemon.ended() == 0
@@ -232,7 +232,7 @@ def test_sighup_with_an_invalid_file_keeps_the_old_settings(daemon):
     assert "Traceback" not in daemon.log()
 
 
-def test_after_sigusr2_the_daemon_writes_a_report_about_its_own_state(daemon):
+def test_sigusr2_makes_the_daemon_write_a_report_about_its_own_state(daemon):
     daemon.start()
     daemon.send(signal.SIGUSR2)
     daemon.until_line("dump waiting=() healthy=True")

@@ -124,7 +124,7 @@ def test_the_agent_prints_no_secret_of_an_application_credential_or_a_token(tmp_
     assert_no_secret_in([ended.stdout, ended.stderr, shown.stdout], host)
 
 
-def test_a_daemon_without_monitoring_options_listens_only_on_its_unix_socket(tmp_path):
+def test_a_daemon_listens_only_on_its_unix_socket_if_no_metrics_are_configured(tmp_path):
     host = host_without_servers(tmp_path, "password")
     host.configure({"metrics": {"uri": None, "textfile": None}})
     with host.daemon() as daemon:

@@ -154,7 +154,7 @@ def test_the_unit_limits_memory_and_tasks_and_disables_core_dumps(service):
 
 
 @pytest.mark.parametrize("option", ["PrivateDevices", "PrivateUsers", "ProtectClock", "DeviceAllow", "DynamicUser"])
-def test_the_unit_sets_no_option_that_hides_block_devices(service, option):
+def test_the_systemd_unit_sets_no_option_that_hides_block_devices(service, option):
     assert option not in service
 
 

@@ -243,7 +243,7 @@ ONCE = [
     ("fail_on", "code"),
     [(None, 0), ("error,silent", 0), ("error,never", 3)],
 )
-def test_the_watch_command_exits_with_3_only_if_a_host_meets_option_fail_on(broker, folder, fail_on, code):
+def test_watch_exits_with_3_only_if_a_host_meets_a_failure_condition(broker, folder, fail_on, code):
     """The command runs with `--once`."""
     expected = str(listed(folder, "compute-1", "compute-4"))
     more = () if fail_on is None else ("--fail-on", fail_on)
@@ -298,7 +298,7 @@ def test_watch_exits_75_if_the_fleet_page_cannot_be_written(broker, folder):
     assert "cannot be written" in done.stderr
 
 
-def test_when_watch_ends_its_html_page_shows_the_last_state_of_the_fleet(broker, folder):
+def test_the_html_page_shows_the_last_fleet_state_after_the_watch_command_ended(broker, folder):
     page, url = folder / "live.html", broker.virtual_host("page")
     with (
         synthetic_fleet(url, ONCE),

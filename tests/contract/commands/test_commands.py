@@ -179,7 +179,7 @@ def test_a_second_publishing_audit_of_an_unchanged_host_writes_nothing(own_host,
     assert own_host.json("traits", "--diff") == (0, [])
 
 
-def test_if_the_agent_has_role_observer_the_audit_command_does_not_publish(own_host, rest):
+def test_the_audit_command_does_not_publish_if_the_agent_only_observes(own_host, rest):
     """Option `--publish` does not change that."""
     own_host.agent.configure({"agent": {"role": "observer"}})
     before = rest.generation(own_host.agent.provider_uuid)
@@ -349,7 +349,7 @@ def test_inventory_command_shows_total_used_and_free_of_each_resource_class(host
     assert "32768 MiB" in ended.stdout
 
 
-def test_inventory_with_option_diff_shows_wanted_values_and_placement_values(host):
+def test_the_inventory_diff_shows_wanted_values_beside_those_in_placement(host):
     code, rows = host.json("inventory", "--diff")
     assert code == 3
     found = {row["resource_class"]: row for row in rows}
@@ -394,7 +394,7 @@ def test_status_shows_the_last_report_of_the_daemon(own_host):
     assert [own_host.agent.name, "VCPU", "40", "20"] in [line.split() for line in ended.stdout.splitlines()]
 
 
-def test_if_publishing_is_disabled_the_agent_writes_no_report_file(own_host):
+def test_the_agent_writes_no_report_file_if_publishing_is_disabled(own_host):
     """The agent runs with `--once --no-publish`."""
     assert own_host.agent.agent("--once", "--no-publish").code == 3
     assert not own_host.agent.report_file.exists()
@@ -431,7 +431,7 @@ def children(own_host, rest) -> SmallHost:
     return own_host
 
 
-def test_for_child_providers_the_ledger_shows_only_the_amounts_in_placement(children):
+def test_the_ledger_shows_only_amounts_in_placement_for_child_providers(children):
     guest = children.running[0]
     said = children.run("ledger").stdout.splitlines()
     assert "total VGPU: promised not counted, held not counted, recorded 2" in said

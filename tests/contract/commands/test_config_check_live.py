@@ -77,13 +77,13 @@ def test_config_check_live_exits_2_and_says_which_service_failed_and_why(host, w
     assert len(rows[what][1]) > 20
 
 
-def test_config_check_live_exits_78_and_contacts_nothing_if_an_option_is_wrong(host):
+def test_a_live_config_check_contacts_nothing_if_an_option_is_wrong(host):
     host.configure({"agent": {"role": "king"}})
     done = stocktake_here("--config-file", host.config_file, "config", "check", "--live", "-f", "json")
     assert (done.code, done.document["live"]) == (78, None)
 
 
-def test_config_check_without_option_live_says_that_nothing_was_contacted(host):
+def test_an_offline_config_check_says_that_nothing_was_contacted(host):
     done = stocktake_here("--config-file", host.config_file, "config", "check")
     files = f"{host.config_file}, {host.folder}/nova.conf"
     assert (done.code, done.stdout) == (0, f"no mistakes found in {files}; nothing was contacted\n")

@@ -60,7 +60,7 @@ def test_the_audit_reports_a_leftover_instance_folder_until_it_is_removed(host, 
     assert "image-leftover" not in {f["code"] for f in document["findings"]}
 
 
-def test_if_guest_disks_are_in_ceph_disk_gb_is_the_size_of_the_ceph_cluster(host, tmp_path):
+def test_disk_gb_is_the_size_of_the_ceph_cluster_if_guest_disks_are_in_ceph(host, tmp_path):
     """The rows of `stocktake ledger --storage` add up to the same size."""
     runner = ceph.printing(tmp_path / "bin", ceph.REEF)
     host.agent.configure({"libvirt": {"images_type": "rbd", "images_rbd_pool": "vms", "rbd_user": "cinder"}})

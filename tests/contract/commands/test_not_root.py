@@ -75,7 +75,7 @@ READING = [("ledger",), ("explain", "VCPU"), ("inventory", "--diff"), ("traits",
 
 
 @pytest.mark.parametrize("command", READING, ids=" ".join)
-def test_without_root_a_command_prints_a_warning_and_the_readable_data(host, command):
+def test_a_command_without_root_rights_prints_a_warning_and_the_readable_data(host, command):
     ended = run(host, *command)
     assert (ended.returncode, ended.stderr) == (2, said(host))
     assert ended.stdout
@@ -91,7 +91,7 @@ def test_a_command_asks_placement_nothing_if_it_may_not_read_the_host_uuid(hidde
 
 
 @pytest.mark.parametrize("command", [("journal",), ("adopt",), ("adopt", "--store")], ids=" ".join)
-def test_without_root_a_command_exits_2_if_its_files_are_unreadable(host, command):
+def test_a_command_without_root_rights_exits_2_if_its_files_are_unreadable(host, command):
     ended = run(host, *command, "-f", "json")
     assert (ended.returncode, ended.stderr) == (2, said(host))
     assert json.loads(ended.stdout)["error"]["kind"] == "permission"
@@ -103,7 +103,7 @@ PLAN = ("--plan", "0123456789ab", "--yes")
 @pytest.mark.parametrize(
     "command", [("heal", *PLAN), ("adopt", *PLAN), ("undo", "3f9c"), ("audit", "--publish")], ids=lambda words: words[0]
 )
-def test_without_root_a_command_that_writes_exits_5_before_any_request(host, rest, command):
+def test_a_writing_command_without_root_rights_exits_5_before_any_request(host, rest, command):
     with rest.watched() as seen:
         ended = run(host, *command, "-f", "json")
     line = f"not root: {host.agent.folder}/state cannot be written, so nothing is changed; run this command as root"
@@ -120,7 +120,7 @@ def test_a_command_that_needs_no_root_prints_no_warning_about_root(host, command
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
-def test_without_root_the_why_command_answers_and_prints_a_warning(host):
+def test_the_why_command_without_root_rights_answers_and_prints_a_warning(host):
     ended = run(host, "why", "--resource", "VCPU=1")
     assert ended.stderr == said(host)
     assert "fits: Placement offers it" in ended.stdout

@@ -83,7 +83,7 @@ def test_commands_exit_127_with_a_message_for_invalid_arguments(arguments, said)
     assert "Traceback" not in ended.stderr
 
 
-def test_the_version_option_prints_a_version_other_than_0_0_0():
+def test_stocktake_prints_its_version_and_the_version_is_not_0_0_0():
     ended = stocktake("--version")
     assert ended.code == 0
     assert ended.stdout.startswith("stocktake ")
@@ -231,7 +231,7 @@ WRONG = RIGHT + "[lvm]\nvolume_grups = vg0\ndeadline = soon\n"
 
 
 @pytest.mark.parametrize("command", [("config", "check"), ("audit",), ("ledger",), ("explain", "VCPU"), ("status",)])
-def test_commands_exit_78_for_a_wrong_option_and_print_the_path_of_its_file(config, command):
+def test_commands_exit_78_and_name_the_config_file_if_an_option_is_wrong(config, command):
     path = config(WRONG)
     ended = stocktake("--config-file", path, *command)
     assert (ended.code, ended.stdout) == (78, "")
@@ -253,7 +253,7 @@ def test_commands_exit_78_if_the_configuration_file_is_missing(tmp_path):
     assert ended.stderr == f"stocktake: {tmp_path}/none.conf: there is no such file\n"
 
 
-def test_the_last_config_file_wins_and_options_may_follow_the_command(config, tmp_path):
+def test_the_last_config_file_on_the_command_line_overrides_earlier_ones(config, tmp_path):
     second = tmp_path / "second.conf"
     second.write_text("[agent]\nrole = observer\n")
     ended = stocktake("config", "show", "--config-file", config(), "--config-file", second, "-f", "json")
@@ -264,7 +264,7 @@ def test_the_last_config_file_wins_and_options_may_follow_the_command(config, tm
     assert "s3cret" not in ended.stdout + ended.stderr
 
 
-def test_with_option_config_dir_all_files_of_a_folder_are_read(config, tmp_path):
+def test_options_are_read_from_the_files_in_a_configuration_folder(config, tmp_path):
     folder = tmp_path / "conf.d"
     folder.mkdir()
     (folder / "role.conf").write_text("[agent]\nrole = observer\n")
@@ -310,7 +310,7 @@ def test_commands_exit_141_without_an_error_if_the_output_pipe_is_closed(config)
     assert (process.returncode, complaints) == (141, "")
 
 
-def test_the_help_option_loads_neither_libvirt_nor_sqlalchemy_nor_oslo_config():
+def test_stocktake_prints_its_help_without_importing_heavy_libraries():
     program = (
         "import sys\nfrom agent.cmd.shell import main\nmain(['--help'])\n"
         "print('LOADED', *sorted(n for n, m in sys.modules.items() if m is not None))"
@@ -345,7 +345,7 @@ def test_importing_command_modules_does_not_load_oslo_service():
 
 
 @pytest.mark.parametrize("columns", [80, 160])
-def test_config_show_fits_the_terminal_with_each_option_on_one_line(config, columns):
+def test_config_show_fits_the_terminal_and_prints_one_line_for_each_option(config, columns):
     table = stocktake("--config-file", config(), "config", "show", COLUMNS=str(columns)).stdout.splitlines()
     rows = stocktake("--config-file", config(), "config", "show", "-f", "json").document
     assert max(map(len, table)) <= columns
@@ -354,7 +354,7 @@ def test_config_show_fits_the_terminal_with_each_option_on_one_line(config, colu
     assert "amqp=WARN, " in levels
 
 
-def test_config_show_of_one_option_shows_the_whole_value(config):
+def test_config_show_prints_the_whole_value_if_one_option_is_named(config):
     path = config()
     (row,) = stocktake("--config-file", path, "config", "show", "default_log_levels", "-f", "json").document
     table = stocktake("--config-file", path, "config", "show", "default_log_levels", COLUMNS="80").stdout
@@ -390,7 +390,7 @@ def test_config_show_exits_127_for_an_unknown_option_or_group(config, arguments,
     assert (ended.code, ended.stdout, ended.stderr) == (127, "", f"stocktake: {said}\n")
 
 
-def test_config_show_prints_an_unset_option_as_null_in_json_and_empty_in_csv(config):
+def test_config_show_prints_null_in_json_and_nothing_in_csv_for_an_unset_option(config):
     path, asked = config(), ("config", "show", "cpu_allocation_ratio", "-c", "value")
     forms = {
         form: stocktake("--config-file", path, *asked, "-f", form).stdout for form in ("json", "yaml", "csv", "value")

@@ -58,7 +58,7 @@ def test_a_command_waits_only_once_for_a_silent_placement_and_reports_the_wait(a
     assert "waiting for" not in done.stdout
 
 
-def test_with_option_quiet_a_command_does_not_report_its_wait_for_placement(agent):
+def test_a_command_in_quiet_mode_does_not_report_that_it_waits_for_placement(agent):
     done = agent.stocktake("--quiet", "audit")
     assert done.returncode == 2
     assert "waiting for" not in done.stderr

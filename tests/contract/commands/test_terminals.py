@@ -80,7 +80,7 @@ def test_status_prints_colours_to_a_terminal_but_not_to_a_pipe(reported):
         ((), {"TERM": "dumb"}),
     ],
 )
-def test_colours_can_be_turned_off_by_an_option_or_an_environment_variable(
+def test_colours_can_be_turned_off_on_the_command_line_or_in_the_environment(
     reported, monkeypatch, arguments, environment
 ):
     for name, value in environment.items():

@@ -41,7 +41,7 @@ def secure_keystone(cloud, authority):
         yield door
 
 
-def test_with_only_cafile_set_the_client_reads_keystone_and_placement_over_tls(
+def test_setting_cafile_is_enough_to_reach_keystone_and_placement_over_tls(
     cloud, account, authority, secure, secure_keystone, client_with
 ):
     region = cloud.identity.make_region()

@@ -146,7 +146,7 @@ def test_the_error_of_a_denied_http_basic_login_omits_the_password(rest, tmp_pat
     assert "hunter2" not in str(raised.value)
 
 
-def test_with_auth_type_admin_token_the_client_reads_from_endpoint_override(rest, tmp_path):
+def test_a_client_with_an_admin_token_reads_from_the_configured_endpoint(rest, tmp_path):
     client = client_of(tmp_path, rest.server.url, endpoint_override=rest.server.url)
     assert listed(client) == ()
 
@@ -370,7 +370,7 @@ def test_an_unset_auth_type_raises_a_config_error(tmp_path):
         ({"auth_type": "none", "endpoint": "http://127.0.0.1:1", "valid_interfaces": "up"}, "valid_interfaces"),
     ],
 )
-def test_the_error_for_an_invalid_or_missing_placement_option_names_the_option(tmp_path, options, says):
+def test_the_error_for_a_wrong_or_missing_placement_option_names_that_option(tmp_path, options, says):
     with pytest.raises(ConfigError, match=says) as raised:
         client_from_conf(conf_of(tmp_path, **options))
     assert "[placement]" in str(raised.value)
@@ -386,7 +386,7 @@ def test_the_error_for_an_invalid_auth_url_does_not_mention_the_catalog():
     assert not any(word in said for word in ("catalog", "project_name", "hunter2"))
 
 
-def test_option_auth_section_selects_the_config_section_with_the_auth_options(rest, tmp_path):
+def test_auth_options_of_placement_may_be_in_another_config_section(rest, tmp_path):
     conf = conf_of(tmp_path, auth_section="shared", endpoint_override=rest.server.url)
     with (tmp_path / "more.conf").open("w") as file:
         file.write(f"[shared]\nauth_type = admin_token\ntoken = admin\nendpoint = {rest.server.url}\n")

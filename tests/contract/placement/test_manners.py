@@ -177,14 +177,14 @@ def test_time_that_has_already_passed_is_deducted_from_the_pause_before_a_read(g
     assert client._session.pace.pushed_s == 0.0
 
 
-def test_two_options_for_the_request_pace_are_passed_to_the_placement_client(rest, tmp_path):
+def test_the_placement_client_uses_the_configured_request_pace(rest, tmp_path):
     """Options slow_answer and longest_pause."""
     client = client_of(tmp_path, rest.server.url, slow_answer=0.01, longest_pause=0.2)
     assert client._session._manners == Manners(slow_s=0.01, longest_s=0.2)
 
 
 @pytest.mark.parametrize(("option", "value"), [("longest_pause", 121), ("longest_pause", -1), ("slow_answer", 0)])
-def test_an_out_of_range_option_for_the_request_pace_is_rejected(rest, tmp_path, option, value):
+def test_a_request_pace_that_is_out_of_range_is_rejected(rest, tmp_path, option, value):
     """The two options are longest_pause and slow_answer."""
     with pytest.raises(Exception, match=option):
         client_of(tmp_path, rest.server.url, **{option: value})

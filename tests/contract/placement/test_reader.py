@@ -125,7 +125,7 @@ def test_rereading_a_provider_tree_finds_an_allocation_that_was_added_since(rest
     )
 
 
-def test_if_allocations_are_reread_providers_that_had_some_are_queried_again(rest, reader, root):
+def test_rereading_allocations_queries_each_provider_that_had_some_before(rest, reader, root):
     child = offering_child(rest, root)
     consumers = [rest.allocate({uuid: {"VCPU": 1}}) for uuid in (root, child)]
     reader.view(looking_at(root))
@@ -245,7 +245,7 @@ def test_only_a_changed_consumer_is_read_again(rest, reader, root):
     assert amounts == {changed: 2, same: 1}
 
 
-def test_if_no_provider_has_the_uuid_of_the_root_the_reader_searches_by_name(rest, reader):
+def test_the_reader_searches_by_name_if_no_provider_has_the_uuid_of_the_host(rest, reader):
     uuid = new_uuid()
     other = rest.make_provider(name=f"host-{uuid}")
     with rest.watched() as seen:
@@ -276,7 +276,7 @@ def test_a_recreated_root_provider_is_read_without_its_old_inventories(rest, rea
     assert reader.view(looking_at(root)).root.inventories == ()
 
 
-def test_after_the_cache_is_cleared_the_next_read_requests_the_whole_tree(rest, reader, root):
+def test_the_reader_requests_the_whole_tree_after_its_cache_was_cleared(rest, reader, root):
     reader.view(looking_at(root))
     reader.forget()
     with rest.watched() as seen:

@@ -86,7 +86,7 @@ def test_s137_a_new_root_provider_gets_inventory_and_traits_without_a_reread(res
     assert rest.inventories(uuid)["VCPU"]["total"] == 8
 
 
-def test_s138_after_another_client_created_the_root_a_retry_sets_its_inventory(rest, tmp_path):
+def test_s138_a_retry_sets_the_inventory_of_a_root_that_another_client_created(rest, tmp_path):
     tree = DesiredTree(providers=(wanted(new_uuid(), None, VCPU),))
     uuid = tree.root.uuid
     meanwhile = Meanwhile(lambda: rest.make_provider(uuid=uuid, name=f"host-{uuid}"))
@@ -241,7 +241,7 @@ def test_creating_a_child_with_a_taken_name_is_refused_as_a_duplicate_name(rest,
     assert [type(refused.error) for refused in applied.refused] == [DuplicateName]
 
 
-def test_before_microversion_1_37_a_provider_cannot_be_moved_below_the_host(rest, tmp_path):
+def test_a_provider_below_another_root_is_not_moved_before_microversion_1_37(rest, tmp_path):
     """An older server cannot move such a child: without a check every round of every audit would meet a conflict."""
     client = scripted(rest, tmp_path, older)
     above, child = rest.make_provider(), new_uuid()
@@ -255,7 +255,7 @@ def test_before_microversion_1_37_a_provider_cannot_be_moved_below_the_host(rest
     assert rest.inventories(child) == {}
 
 
-def test_before_microversion_1_37_only_a_root_provider_can_get_a_new_parent(rest, tmp_path):
+def test_only_a_root_provider_can_get_a_new_parent_before_microversion_1_37(rest, tmp_path):
     client = scripted(rest, tmp_path, older)
     root, loose, child = rest.make_provider(), rest.make_provider(), new_uuid()
     middle = rest.make_provider(parent=root)

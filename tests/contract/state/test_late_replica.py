@@ -191,7 +191,7 @@ def behind_s(result: AuditResult) -> float | None:
     return state.behind_s
 
 
-def test_if_the_database_replica_is_15_minutes_late_heal_deletes_no_allocation(world):
+def test_heal_deletes_no_allocation_if_the_database_replica_is_15_minutes_late(world):
     """In the replica the unshelved instance is still offloaded, so its allocation looks stale."""
     uuid, built = world.shelved(), new_uuid()
     world.stops_in_the_past(900)

@@ -188,7 +188,7 @@ def test_a_lightweight_conductor_read_makes_four_calls_for_any_instance_count(fi
 
 
 @pytest.mark.parametrize(("age_s", "asks"), [(5, False), (40, True), (-30, True)], ids=["recent", "old", "ahead"])
-def test_if_the_nova_compute_heartbeat_is_old_a_light_read_asks_for_conductors(filled, client, conductor, age_s, asks):
+def test_a_lightweight_read_lists_conductors_if_the_compute_heartbeat_is_old(filled, client, conductor, age_s, asks):
     last = full(conductor)
     with filled.engine.begin() as connection:
         report_of_compute(connection, age_s)

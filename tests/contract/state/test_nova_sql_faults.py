@@ -258,7 +258,7 @@ def test_a_refused_database_connection_is_reported_as_unavailable(source_of):
     assert "2003" in refusal(source_of(f"mysql+pymysql://nova:{PASSWORD}@127.0.0.1:{free_port()}/nova"), ENOUGH_S)
 
 
-def test_an_unknown_option_in_the_database_url_is_named_in_the_error(server, source_of):
+def test_the_error_names_an_unknown_option_in_the_database_url(server, source_of):
     source = source_of(f"{server.url('cell')}?no_such_option=1")
 
     assert "no_such_option" in refusal(source, ENOUGH_S)

@@ -132,7 +132,7 @@ def test_the_audit_reports_that_placement_refused_to_remove_a_provider():
 @pytest.mark.parametrize(
     "how", [{"publish": Publish.NEVER}, {"settings": settings(role=Role.OBSERVER)}], ids=["dry run", "observer"]
 )
-def test_an_audit_in_role_observer_or_in_a_dry_run_writes_nothing(how):
+def test_a_dry_run_and_an_agent_that_only_observes_write_nothing(how):
     outside = Outside()
     assert decide_and_act(task(outside, **how), memory(ORPHANED), ORPHANED).done == ()
     assert outside.asked == []

@@ -95,7 +95,7 @@ def source(report: AuditReport, name: str) -> SourceStatus:
     return next(status for status in report.sources if status.name == name)
 
 
-def test_after_300_s_without_libvirt_the_warning_about_libvirt_becomes_an_error():
+def test_the_warning_about_lost_libvirt_becomes_an_error_after_300_s():
     agent = Agent()
     told = []
     for second in (0, 60, 120, 299, 300):
@@ -109,7 +109,7 @@ def test_after_300_s_without_libvirt_the_warning_about_libvirt_becomes_an_error(
     assert (lost.ok, lost.asked, lost.lost_since, lost.losses) == (False, True, began, 5)
 
 
-def test_without_a_host_identity_the_report_says_why_placement_was_not_read():
+def test_the_report_says_why_placement_was_not_read_if_the_host_uuid_is_unknown():
     placement = source(Agent().audit(0), "placement")
     assert (placement.ok, placement.asked, placement.error) == (False, False, None)
     assert placement.not_asked_because == "libvirt was not read, so this host's provider uuid is not known"

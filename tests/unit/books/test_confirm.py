@@ -96,7 +96,7 @@ def test_the_age_of_a_finding_restarts_after_a_source_could_not_be_read():
 
 
 @pytest.mark.parametrize(("at", "expected"), [(1, [True]), (2, [True]), (3, [False])])
-def test_option_confirm_audits_is_the_number_of_audits_that_confirm_a_finding(at, expected):
+def test_a_finding_is_confirmed_after_the_configured_number_of_audits(at, expected):
     assert confirmed(after(([PLAIN], True), ([PLAIN], True), at=at)) == expected
 
 
@@ -183,7 +183,7 @@ def test_a_confirmed_finding_stays_confirmed_if_its_evidence_changes():
     assert states == [(FindingState.SEEN, 1), (FindingState.CONFIRMED, 2), (FindingState.CONFIRMED, 1)]
 
 
-def test_after_an_audit_that_ended_early_all_findings_have_state_unknown():
+def test_every_finding_has_the_state_unknown_after_an_audit_that_ended_early():
     history = look(look(History(), PLAIN, now=FIRST).history, PLAIN, now=SECOND).history
     (seen,) = not_checked(history.sightings)
     assert (seen.state, seen.confirmed, seen.last_seen_at) == (FindingState.UNKNOWN, True, SECOND)

@@ -256,7 +256,7 @@ def test_amounts_on_sharing_providers_are_not_judged_without_nova_or_libvirt(los
     assert {row.verdict for row in rows_of(world)} <= {Verdict.UNKNOWN}
 
 
-def test_after_a_move_the_old_disk_allocation_on_a_sharing_provider_is_stale():
+def test_an_old_disk_allocation_on_a_sharing_provider_is_stale_after_a_move():
     """A confirmed resize: the migration's consumer still holds the disk."""
     moved = migration(uuid=I1, name="i2", status="confirmed")
     world = snapshot(nova=state(instance("i2", **AWAY), migrations=(moved,)), placement=sharing())
@@ -265,7 +265,7 @@ def test_after_a_move_the_old_disk_allocation_on_a_sharing_provider_is_stale():
     assert rows_of(snapshot(nova=state(instance("i2", **AWAY), migrations=(incoming,)), placement=sharing())) == ()
 
 
-def test_if_pcpu_is_allocated_instead_of_the_requested_vcpu_the_finding_says_so():
+def test_the_finding_says_that_pcpu_is_allocated_instead_of_the_requested_vcpu():
     held = view(allocations(I1, PCPU=2, MEMORY_MB=256, DISK_GB=5))
     guest = host(domain(vcpus=2, memory_mib=256), cpus=8)
     world = snapshot(nova=state(instance(flavor=FLAVOR_B, flavor_id=2)), libvirt=guest, placement=held)
@@ -280,7 +280,7 @@ def test_if_pcpu_is_allocated_instead_of_the_requested_vcpu_the_finding_says_so(
     }
 
 
-def test_if_vcpu_is_allocated_instead_of_the_requested_pcpu_the_finding_says_so():
+def test_the_finding_says_that_vcpu_is_allocated_instead_of_the_requested_pcpu():
     dedicated = dataclasses.replace(FLAVOR_B, extra_specs=(("hw:cpu_policy", "dedicated"),))
     held = view(allocations(I1, VCPU=2, MEMORY_MB=256, DISK_GB=5))
     guest = host(domain(vcpus=2, memory_mib=256, pinned_cpus=(4, 5)), cpus=8)

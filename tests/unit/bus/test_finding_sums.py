@@ -89,7 +89,7 @@ def test_an_amount_that_appears_in_two_findings_is_counted_once():
     assert sums(seen(evidence=evidence), seen(subject="again", evidence=evidence))["leaked"] == {"VCPU": 8}
 
 
-def test_if_data_could_not_be_read_and_no_finding_exists_leaked_sums_are_null():
+def test_the_sum_of_leaks_is_null_if_data_was_not_read_and_no_finding_is_known():
     found = sums(books_read=False)
     assert (found["leaked"], found["missing"]) == (None, None)
 

@@ -131,7 +131,7 @@ def test_the_number_of_guests_is_null_if_libvirt_is_unreadable():
 
 
 @pytest.mark.parametrize("outcome", [Outcome.UNREADABLE, Outcome.CRASHED])
-def test_after_a_failed_audit_host_state_has_null_for_resources_and_findings(outcome):
+def test_host_state_has_null_for_resources_and_findings_after_a_failed_audit(outcome):
     silent = replace(REPORT, outcome=outcome, inventory=(), ledger=(), findings=(), traits=())
     document = host_state(silent, SENDING)
     assert {document[name] for name in ("resources", "guests", "findings", "traits_digest")} == {None}

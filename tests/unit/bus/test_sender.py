@@ -86,7 +86,7 @@ def test_new_notices_are_sent_without_repeating_an_unchanged_host_state():
     assert [state["outcome"] for state in fleet.sent] == ["findings"]
 
 
-def test_before_the_interval_ends_only_a_changed_host_state_is_sent():
+def test_an_unchanged_host_state_is_not_sent_again_before_the_interval_ends():
     fleet = Channel()
     with sending(fleet, None) as sender:
         sender.publish(REPORT, ())

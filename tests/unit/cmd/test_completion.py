@@ -80,7 +80,7 @@ def test_zsh_completes_commands_and_options_and_values(tmp_path: Path, words):
             _completes_in_zsh(zsh, typed, word)
 
 
-def test_option_shell_with_the_value_none_prints_commands_and_subcommands(capsys):
+def test_completion_without_a_shell_prints_all_commands_and_subcommands(capsys):
     """``--shell none`` prints one line for each command: other programs may read these lines."""
     assert Shell().run(["complete", "--shell", "none"]) == 0
     out = capsys.readouterr().out

@@ -48,7 +48,7 @@ def test_a_config_error_prints_a_line_for_each_problem(capsys):
     assert capsys.readouterr().err.splitlines() == ["stocktake: one", "stocktake: two"]
 
 
-def test_an_unexpected_exception_prints_a_traceback_only_with_option_debug(capsys):
+def test_an_unexpected_exception_prints_a_traceback_only_in_debug_mode(capsys):
     assert ended(run(KeyError("x"))) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("stocktake: this is a bug: KeyError: 'x' (at test_exit_handling.py:")

@@ -140,7 +140,7 @@ def test_a_line_above_the_table_gives_the_time_of_the_saved_report(host):
     assert lines[1].lower() == "trait"
 
 
-def test_audit_exits_with_127_if_the_options_publish_and_last_are_both_given(host):
+def test_audit_refuses_to_publish_if_asked_to_show_the_saved_report(host):
     host.reported()
     done = host.run("audit", "--publish")
     assert (done.code, done.stdout) == (127, "")

@@ -247,7 +247,7 @@ def test_a_second_logging_setup_uses_the_new_log_level_and_reopens_log_files(tmp
     assert all(handler.stream is None or handler.stream.closed for handler in first)
 
 
-def test_debug_records_of_libraries_are_not_logged_even_with_option_debug(tmp_path):
+def test_debug_messages_of_libraries_are_not_logged_even_in_debug_mode(tmp_path):
     setup_logging(configured(tmp_path, "debug = true\n"))
     stdlib.getLogger("keystoneauth.session").debug("X-Auth-Token: hunter2")
     stdlib.getLogger("urllib3.connectionpool").debug("GET")
@@ -318,7 +318,7 @@ def test_a_command_logs_warnings_to_stderr_and_no_informational_messages(tmp_pat
     assert not (tmp_path / "log").exists()
 
 
-def test_a_command_prints_debug_records_to_stderr_if_option_debug_is_set(tmp_path, capsys):
+def test_a_command_prints_debug_messages_to_stderr_in_debug_mode(tmp_path, capsys):
     setup_command_logging(configured(tmp_path, "debug = true\n"))
     LOG.debug("detail")
     assert "detail" in capsys.readouterr().err
@@ -332,7 +332,7 @@ def test_a_command_prints_debug_records_to_stderr_if_option_debug_is_set(tmp_pat
         "log_config_append = /nowhere/logging.conf\n",
     ],
 )
-def test_an_invalid_logging_option_is_rejected_and_the_old_handlers_stay_active(tmp_path, root_logger, text):
+def test_an_invalid_logging_option_leaves_the_earlier_log_handlers_active(tmp_path, root_logger, text):
     setup_logging(configured(tmp_path))
     before = list(root_logger.handlers)
     bad = load_ours(tmp_path, f"{ALONE}[DEFAULT]\n{text.replace('DIR', str(tmp_path))}")
@@ -343,7 +343,7 @@ def test_an_invalid_logging_option_is_rejected_and_the_old_handlers_stay_active(
     assert lines(tmp_path)[-1].endswith("still here")
 
 
-def test_option_log_config_append_selects_the_logging_configuration_file(tmp_path, root_logger):
+def test_logging_can_be_configured_by_a_separate_logging_file(tmp_path, root_logger):
     (tmp_path / "logging.conf").write_text(
         "[loggers]\nkeys=root\n[handlers]\nkeys=file\n[formatters]\nkeys=context\n"
         "[logger_root]\nlevel=INFO\nhandlers=file\n"

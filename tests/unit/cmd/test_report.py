@@ -83,7 +83,7 @@ def test_the_report_command_shows_the_age_of_an_old_report_and_exits_2(host):
     assert "more than 3 intervals of 60 s" in page_of(host)
 
 
-def test_without_a_report_the_report_command_exits_75_and_writes_no_file(host):
+def test_the_report_command_exits_75_and_writes_no_file_if_no_report_exists(host):
     assert report(host).code == 75
     assert not (host.folder / "page.html").exists()
 
@@ -95,7 +95,7 @@ def test_the_report_command_exits_75_if_the_page_cannot_be_written(host):
     assert "missing/page.html cannot be written: No such file or directory" in done.stderr
 
 
-def test_the_report_page_shows_journal_changes_and_options_from_config_files(host):
+def test_the_report_page_shows_changes_from_the_journal_and_config_options(host):
     host.reported(CALM)
     journal = FileJournal(str(host.folder / "state"), now=lambda: "2999-01-01T00:00:00Z")
     entry = journal.begin(Change(kind="allocations", why="leaked", before={}, after={}, code="allocation-leaked"))

@@ -26,7 +26,7 @@ def test_the_watch_command_rejects_an_invalid_timeout_with_a_message(seconds: st
         (("--cell", "a=x", "--cell", "a=y"), "each --cell needs a name of its own"),
     ],
 )
-def test_the_watch_command_rejects_options_that_cannot_be_combined(arguments, message) -> None:
+def test_the_watch_command_rejects_invalid_and_incompatible_options(arguments, message) -> None:
     done = stocktake_here("watch", *arguments)
     assert (done.code, done.stdout) == (127, "")
     assert message in done.stderr

@@ -31,7 +31,7 @@ def test_no_uuid_is_suggested_for_a_random_uuid():
     assert [mistyped(A, known), mistyped(known[0], known[1:])] == [None, None]
 
 
-def test_for_a_mistyped_uuid_the_most_similar_known_uuid_is_suggested():
+def test_the_most_similar_known_uuid_is_suggested_for_a_mistyped_one():
     one_off, two_off = A[:-1] + "c", A[:-2] + "cc"
     assert mistyped(A, [two_off, one_off]) == one_off
 

@@ -91,7 +91,7 @@ def test_the_libvirt_uri_depends_on_virt_type_unless_connection_uri_is_set(tmp_p
         ("[lvm]\nvolume_groups = b,a\n", ("a", "b")),
     ],
 )
-def test_option_images_volume_group_is_used_only_if_images_type_is_lvm(tmp_path, text, groups):
+def test_the_volume_group_for_images_is_used_only_if_guest_disks_are_in_lvm(tmp_path, text, groups):
     loaded = loaded_with(tmp_path, text)
     assert settings_from(loaded).volume_groups == groups
 
@@ -149,7 +149,7 @@ def test_a_valid_volume_group_name_is_accepted(tmp_path, name):
         ("[agent]\nevent_settle = 2\n", "[agent] event_cap = 1.0: must not be below event_settle, which is 2.0"),
     ],
 )
-def test_the_error_for_an_invalid_setting_names_the_file_and_option_and_value(tmp_path, text, problem):
+def test_the_error_for_an_invalid_option_names_its_file_and_its_value(tmp_path, text, problem):
     (found,) = check(loaded_with(tmp_path, text))
     path = f"{tmp_path}/stocktake.conf"
     default = "default" if "event_cap" in problem else path
@@ -193,7 +193,7 @@ def test_a_zero_initial_cpu_ratio_is_replaced_by_4_and_causes_a_notice(tmp_path)
     assert [note for note in notices(loaded) if "initial_cpu_allocation_ratio = 0" in note]
 
 
-def test_one_configuration_check_reports_the_invalid_options_of_many_sections(tmp_path):
+def test_one_config_check_reports_invalid_options_in_many_sections(tmp_path):
     text = """
 [DEFAULT]
 initial_cpu_allocation_ratio = 0
@@ -282,7 +282,7 @@ def test_configuration_notices_are_returned_even_if_a_value_cannot_be_parsed(tmp
     assert "deprecated" in notice
 
 
-def test_without_configuration_files_the_errors_name_the_required_options(tmp_path, monkeypatch):
+def test_the_errors_name_the_required_options_if_no_config_file_exists(tmp_path, monkeypatch):
     monkeypatch.setattr("agent.config.files.DEFAULT_FILE", f"{tmp_path}/stocktake.conf")
     monkeypatch.setattr("agent.config.files.DEFAULT_DIR", f"{tmp_path}/stocktake.conf.d")
     monkeypatch.setattr("agent.config.options.agent.OPTS", [_without_nova(opt) for opt in _agent_opts()])
@@ -305,7 +305,7 @@ def _without_nova(opt):
     return cfg.ListOpt("nova_conf", default=[]) if opt.dest == "nova_conf" else opt
 
 
-def test_a_missing_required_auth_plugin_option_is_reported(tmp_path):
+def test_a_missing_option_that_the_auth_plugin_requires_is_reported(tmp_path):
     text = ALONE.replace("auth_type = none", "auth_type = password")
     (problem,) = check(load_ours(tmp_path, text))
     path = f"{tmp_path}/stocktake.conf"

@@ -76,7 +76,7 @@ def test_a_comment_after_the_equals_sign_is_taken_as_the_value_of_the_option(tmp
     assert f"{path}: {end}" in told
 
 
-def test_the_empty_option_test_cases_cover_every_option_that_the_agent_loads(tmp_path):
+def test_the_test_cases_in_this_file_cover_every_option_that_the_agent_loads(tmp_path):
     loaded = load_beside_nova(tmp_path, "[state]\nsource = none\n")
     rows = {(row.group, row.option) for row in loaded.rows()}
     assert rows <= set(options_of(OURS))
@@ -102,7 +102,7 @@ def test_an_empty_option_does_not_override_an_earlier_value_in_the_same_file(tmp
     assert loaded.value("agent", "confirm_audits") == 4
 
 
-def test_if_either_cpu_model_or_cpu_models_is_empty_the_other_one_is_used(tmp_path):
+def test_a_cpu_model_is_read_from_either_option_name_if_the_other_is_empty(tmp_path):
     loaded = load_ours(tmp_path, ALONE + "[libvirt]\ncpu_mode = custom\ncpu_models = Nehalem\ncpu_model =\n")
     assert loaded.listed("libvirt", "cpu_models") == ("Nehalem",)
     reversed_names = load_ours(tmp_path, ALONE + "[libvirt]\ncpu_mode = custom\ncpu_models =\ncpu_model = Nehalem\n")
@@ -135,7 +135,7 @@ def test_an_empty_item_in_a_list_of_numbers_is_ignored(tmp_path):
         ("[compute]\nprovider_config_location =\n", lambda settings: settings.provider_entries),
     ],
 )
-def test_an_empty_option_that_may_be_empty_causes_no_notice(tmp_path, text, read):
+def test_an_empty_option_causes_no_notice_if_an_empty_value_is_allowed(tmp_path, text, read):
     loaded = load_ours(tmp_path, ALONE.replace("provider_config_location = /nonexistent", "") + text)
     assert check(loaded) == ()
     assert read(settings_from(loaded)) == ()

@@ -14,7 +14,7 @@ def problems_of(*arguments):
     return caught.value.problems
 
 
-def test_the_origin_of_an_option_value_is_its_file_or_the_word_default(tmp_path):
+def test_the_origin_shown_for_an_option_is_its_file_or_the_text_default(tmp_path):
     loaded = load_ours(tmp_path, ALONE + "[DEFAULT]\nreserved_host_disk_mb = 1025\n")
     assert loaded.value("DEFAULT", "reserved_host_disk_mb") == 1025
     assert loaded.origin("DEFAULT", "reserved_host_disk_mb") == str(tmp_path / "stocktake.conf")
@@ -22,7 +22,7 @@ def test_the_origin_of_an_option_value_is_its_file_or_the_word_default(tmp_path)
     assert loaded.origin("DEFAULT", "reserved_host_memory_mb") == "default"
 
 
-def test_option_host_defaults_to_the_host_name_of_the_machine(tmp_path):
+def test_the_compute_host_name_defaults_to_the_host_name_of_the_machine(tmp_path):
     assert load_ours(tmp_path, ALONE).value("DEFAULT", "host") == socket.gethostname()
     assert load_ours(tmp_path, ALONE + "[DEFAULT]\nhost = other\n").value("DEFAULT", "host") == "other"
 
@@ -33,7 +33,7 @@ def test_my_ip_defaults_to_an_ipv4_address_of_the_machine_or_stays_unset(tmp_pat
     assert load_ours(tmp_path, ALONE + "[DEFAULT]\nmy_ip = 192.0.2.9\n").value("DEFAULT", "my_ip") == "192.0.2.9"
 
 
-def test_values_of_multi_valued_options_are_collected_from_all_files(tmp_path):
+def test_the_values_of_a_repeatable_option_are_collected_from_all_files(tmp_path):
     first = write(tmp_path, "a.conf", ALONE + "[DEFAULT]\nreserved_huge_pages = one\nreserved_huge_pages = two\n")
     second = write(tmp_path, "b.conf", "[DEFAULT]\nreserved_huge_pages = three\nreserved_huge_pages =\n")
     loaded = load([first, second])
@@ -116,7 +116,7 @@ def test_all_malformed_option_values_are_reported_in_one_error(tmp_path):
     assert all(problem.startswith(f"{path}: ") for problem in found)
 
 
-def test_the_error_for_a_malformed_secret_option_masks_its_value(tmp_path):
+def test_the_error_about_an_invalid_secret_option_does_not_show_its_value(tmp_path):
     path = write(tmp_path, "stocktake.conf", ALONE + "[state]\nconnection = sqlite:///hunter2$nothing\n")
     assert problems_of([path]) == (f"{path}: [state] connection = ***: not a valid value",)
 
@@ -128,7 +128,7 @@ def test_an_unknown_auth_plugin_is_rejected(tmp_path):
     assert "admin_token" in problem
 
 
-def test_the_auth_section_option_says_which_section_has_the_auth_options(tmp_path):
+def test_auth_options_of_placement_are_read_from_another_section_if_configured(tmp_path):
     text = "[agent]\nnova_conf=\n[placement]\nauth_section = cloud\n[cloud]\nauth_type = http_basic\npassword = p\n"
     loaded = load_ours(tmp_path, text)
     assert loaded.value("cloud", "auth_type") == "http_basic"
@@ -168,7 +168,7 @@ def test_an_unknown_configuration_group_is_rejected_even_if_the_group_is_empty(t
     assert problem.startswith(f"{path}: unknown group [heall]")
 
 
-def test_the_list_of_all_options_contains_every_option_and_masks_secrets(tmp_path):
+def test_the_configuration_listing_shows_every_option_and_masks_secrets(tmp_path):
     text = ALONE.replace("auth_type = none", "auth_type = password\npassword = hunter2\nauth_url = http://k")
     loaded = load_ours(tmp_path, text + "[state]\nconnection = mysql+pymysql://u:hunter2@db/cell\n")
     rows = {(row.group, row.option): row for row in loaded.rows()}
@@ -207,6 +207,6 @@ def test_the_placement_client_has_a_timeout_of_10_s_and_retries_twice(tmp_path):
     assert loaded.value("placement", "connect_retries") == loaded.value("placement", "status_code_retries") == 2
 
 
-def test_the_error_for_unknown_option_lock_path_suggests_option_state_dir(tmp_path):
+def test_the_error_for_the_unknown_option_lock_path_suggests_state_dir(tmp_path):
     (problem,) = problems_of([str(write(tmp_path, "a.conf", ALONE + "[DEFAULT]\nlock_path = /run/lock\n"))])
     assert problem.endswith("unknown option [DEFAULT] lock_path: set [agent] state_dir, the lock file's folder")

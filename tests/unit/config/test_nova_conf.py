@@ -13,7 +13,7 @@ from tests.rigs.configs import ALONE, NOVA_CONF, load_beside_nova, load_ours, wr
 ASKED = "[state]\nsource = none\n"
 
 
-def test_options_of_nova_conf_become_settings_of_the_agent(tmp_path):
+def test_the_agent_takes_its_settings_from_options_in_nova_conf(tmp_path):
     loaded = load_beside_nova(tmp_path, ASKED)
     settings = settings_from(loaded)
     assert check(loaded) == ()
@@ -48,7 +48,7 @@ def test_logging_and_shutdown_options_in_nova_conf_are_ignored(tmp_path, option,
     assert loaded.origin("DEFAULT", option) == "default"
 
 
-def test_options_that_nova_does_not_have_are_ignored_in_nova_conf(tmp_path):
+def test_options_that_only_the_agent_has_are_ignored_in_nova_conf(tmp_path):
     nova = (
         NOVA_CONF + "consumer_reads = 99\n[agent]\nrole = observer\n[lvm]\nvolume_groups = x\n[state]\nsource = sql\n"
     )
@@ -71,7 +71,7 @@ def test_instances_path_defaults_to_the_folder_instances_in_the_nova_state_path(
     assert settings_from(load_beside_nova(tmp_path, ASKED, without)).instances_path == "/var/lib/nova/instances"
 
 
-def test_nova_conf_values_may_reference_options_that_the_agent_does_not_have(tmp_path):
+def test_values_in_nova_conf_may_refer_to_options_unknown_to_the_agent(tmp_path):
     nova = NOVA_CONF.replace("host = compute-17", "host = node-$my_ip").replace(
         "auth_url = http://192.0.2.5/identity", "auth_url = $glance.api_servers/identity"
     )
@@ -95,7 +95,7 @@ def test_a_backslash_before_an_escaped_dollar_sign_is_part_of_the_value(tmp_path
     assert load_beside_nova(tmp_path, ASKED, nova).value("placement", "password") == r"a\$host"
 
 
-def test_the_error_about_an_unresolvable_option_reference_names_nova_conf(tmp_path):
+def test_the_error_names_nova_conf_if_a_value_there_refers_to_an_unknown_option(tmp_path):
     nova = NOVA_CONF.replace("host = compute-17", "host = $hostname_of_nobody")
     with pytest.raises(ConfigError) as caught:
         load_beside_nova(tmp_path, ASKED, nova)

@@ -22,7 +22,7 @@ def test_the_agent_accepts_every_recorded_nova_conf_that_nova_compute_accepted(t
     assert settings.instances_path == "/var/lib/nova/instances"
 
 
-def test_the_agent_reads_options_from_captured_samples_of_nova_conf(tmp_path):
+def test_the_agent_reads_its_settings_from_captured_nova_conf_files(tmp_path):
     assert settings_of(tmp_path, "huge_pages").reserved_huge_pages[0].count == 8
     assert len(settings_of(tmp_path, "pci_tagged").pci.specs) == 2
     assert settings_of(tmp_path, "virt_type_qemu").virt_type == "qemu"

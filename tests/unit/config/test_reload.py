@@ -122,7 +122,7 @@ def test_removed_image_storage_options_stay_in_force_until_a_restart(tmp_path):
     assert needs_restart(running, reloaded) == ("[libvirt] images_type", "[libvirt] images_volume_group")
 
 
-def test_after_a_reload_the_origin_of_each_value_is_the_file_that_set_the_value(tmp_path):
+def test_the_agent_still_knows_which_file_set_each_option_after_a_reload(tmp_path):
     running = load_ours(tmp_path, ALONE + "[DEFAULT]\nhost = a\n")
     path = write(tmp_path, "stocktake.conf", ALONE + "[agent]\nconfirm_audits = 4\n")
     reloaded = reload(running)

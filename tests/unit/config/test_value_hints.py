@@ -25,11 +25,11 @@ LIST = "must be a comma-separated list, each item"
         (types.String(), None),
     ],
 )  # fmt: skip
-def test_the_hint_for_an_option_type_describes_the_values_that_the_type_accepts(kind, said):
+def test_the_hint_about_an_option_describes_the_values_that_its_type_accepts(kind, said):
     assert wanted(kind) == said
 
 
-def test_each_option_type_that_can_reject_a_value_has_a_hint_about_valid_values():
+def test_every_option_type_that_can_reject_a_value_has_a_hint():
     # Types that accept any text have no hint; every other type of the agent's options has one.
     kinds = (opt.type for _, opt in registered_opts() if wanted(opt.type) is None)
     silent = {kind if isinstance(kind, type) else type(kind) for kind in kinds}

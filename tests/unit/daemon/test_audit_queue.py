@@ -106,7 +106,7 @@ def test_a_burst_of_requests_causes_one_audit_shortly_after_the_last_request(que
     assert queue.take(0) is None
 
 
-def test_while_requests_keep_coming_an_audit_starts_after_each_maximum_wait(queue, clock):
+def test_an_audit_starts_after_each_maximum_wait_while_requests_keep_coming(queue, clock):
     taken = []
     for _ in range(30):
         queue.request("domain: started")
@@ -223,7 +223,7 @@ def test_a_request_by_an_operator_is_due_at_once_even_if_the_queue_is_on_hold(qu
     assert queue.take(0) == ("domain: started", "interval", "start-up")
 
 
-def test_after_the_start_audits_for_events_wait_but_interval_audits_do_not(queue, clock):
+def test_audits_for_libvirt_events_wait_briefly_but_interval_audits_do_not(queue, clock):
     queue.hold()
     queue.release("start-up")
     assert queue.take(0) == ("start-up",)

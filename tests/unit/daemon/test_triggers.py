@@ -39,7 +39,7 @@ def test_a_restart_does_not_shift_the_times_of_the_interval_audits_of_a_host(now
 
 
 @given(st.floats(0, 1e6), st.floats(0.1, 1e4), st.floats(0, 1e6))
-def test_after_a_suspend_a_host_runs_one_audit_and_keeps_its_schedule(due, interval_s, late_s):
+def test_a_host_runs_one_audit_after_a_suspend_and_keeps_its_schedule(due, interval_s, late_s):
     """However late the host wakes, it makes one audit, and the next is less than an interval later at its own time."""
     after = next_due(due, interval_s, due + late_s)
     assert -1e-6 < after - (due + late_s) <= interval_s + 1e-6
@@ -62,12 +62,12 @@ def test_start_delays_of_many_hosts_are_spread_over_the_splay_time():
     assert {start_delay_s(uuid(host), 0.0) for host in HOSTS} == {0.0}
 
 
-def test_without_a_splay_time_the_start_up_audit_is_requested_immediately(asked):
+def test_the_start_up_audit_is_requested_immediately_if_no_delay_is_configured(asked):
     StartTrigger(asked.append, 0.0).start()
     assert asked == ["start-up"]
 
 
-def test_with_a_splay_time_one_start_up_audit_is_requested_after_the_delay(asked):
+def test_one_start_up_audit_is_requested_after_the_configured_delay(asked):
     has_returned, waited = threading.Event(), []
 
     def ask(reason: str) -> None:

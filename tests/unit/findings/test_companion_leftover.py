@@ -36,7 +36,7 @@ GONE = snapshot(placement=HELD)
 THERE = snapshot(placement=HELD, lvm=group(6, volume("by-hand", 3)))
 
 
-def test_an_agent_in_role_owner_reports_an_allocation_left_from_role_companion():
+def test_an_allocation_left_from_the_time_beside_nova_compute_is_reported():
     for world in (GONE, THERE):
         (found,) = findings(world, CODE, lvm_settings())
         assert (found.provider_uuid, found.consumer_uuid) == (ROOT_UUID, VOLUMES)

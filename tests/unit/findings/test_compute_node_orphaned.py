@@ -147,7 +147,7 @@ def of_database(database):
     return delete
 
 
-def test_for_a_mysql_database_the_delete_command_calls_the_mysql_client():
+def test_the_delete_command_for_a_mysql_database_calls_the_mysql_client():
     server = Server(host="db", port=3306)
     delete = of_database(DatabaseAccess(name="nova_cell1", server=server, user="reader"))
     assert shlex.split(delete.command) == [
@@ -157,7 +157,7 @@ def test_for_a_mysql_database_the_delete_command_calls_the_mysql_client():
     assert "the database user reader needs the right to UPDATE" in delete.words
 
 
-def test_for_an_sqlite_database_the_printed_delete_command_works_unchanged(tmp_path):
+def test_the_printed_delete_command_for_an_sqlite_database_works_unchanged(tmp_path):
     file = tmp_path / 'a cell\'s "file".sqlite'
     engine = sqlalchemy.create_engine(f"sqlite:///{file}")
     cell.create_tables(engine)
@@ -173,12 +173,12 @@ def test_for_an_sqlite_database_the_printed_delete_command_works_unchanged(tmp_p
     assert (gone.deleted, gone.deleted_at is None) == (2, False)
 
 
-def test_without_database_access_the_advice_contains_the_sql_statement():
+def test_the_advice_contains_the_sql_statement_if_database_access_is_missing():
     delete = of_database(None)
     assert delete.command is None
     assert "UPDATE compute_nodes SET deleted = id" in delete.words
 
 
-def test_an_agent_in_role_companion_first_advises_to_wait_for_nova_compute():
+def test_an_agent_beside_nova_compute_first_advises_to_wait_for_nova_compute():
     found = told(DetachedTree(uuid=ROW.uuid), chosen=settings(role=Role.COMPANION))
     assert (found.remedies[0].kind, found.remedies[0].command) == (RemedyKind.WAIT, None)

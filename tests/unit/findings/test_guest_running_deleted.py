@@ -59,7 +59,7 @@ def test_a_shut_off_guest_of_a_deleted_instance_is_also_reported():
 
 
 @pytest.mark.parametrize("policy", UnmanagedPolicy)
-def test_the_finding_is_reported_whatever_the_value_of_option_unknown_guests(policy):
+def test_a_running_guest_of_a_deleted_instance_is_reported_under_every_policy(policy):
     assert len(findings(WORLD, CODE, settings(unknown_guests=policy))) == 1
 
 

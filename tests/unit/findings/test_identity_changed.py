@@ -106,7 +106,7 @@ def test_no_finding_if_names_and_uuids_agree_or_could_not_be_read(world):
     assert findings(world, CODE) == ()
 
 
-def test_s92_after_a_node_name_change_at_runtime_the_agent_keeps_the_old_name():
+def test_s92_the_agent_keeps_the_old_node_name_if_libvirt_reports_a_new_one():
     world = snapshot(libvirt=host(ignored_hostname="new-name"), placement=view(provider=root(inventory("VCPU", 99))))
     (found,) = findings(world, CODE)
     assert found.actual == f"libvirt reports new-name now; the agent keeps {NODE} until the agent restarts"

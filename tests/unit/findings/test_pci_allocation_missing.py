@@ -137,7 +137,7 @@ def test_a_stopped_instance_with_an_unallocated_device_is_reported():
     assert [f.consumer_uuid for f in findings(world, CODE, ALL)] == [I1]
 
 
-def test_without_a_source_of_nova_data_the_remedy_does_not_mention_nova_compute():
+def test_the_remedy_does_not_mention_nova_compute_without_access_to_nova():
     nobody = NovaState(kind=StateKind.NONE, host="cmp1")
     (found,) = findings(taking(GPU, nova=nobody), CODE, ALL)
     assert "nova-compute" not in found.remedy

@@ -106,7 +106,7 @@ def test_the_agent_writes_nothing_if_it_cannot_see_whether_nova_compute_runs():
     assert decided(world, settings(takeover=True)).plan.writes == ()
 
 
-def test_an_agent_in_role_observer_has_no_finding_about_a_running_nova_compute():
+def test_an_agent_that_only_observes_does_not_report_nova_compute_as_a_rival():
     world, observer = snapshot(placement=NOVAS, nova=ALIVE), settings(role=Role.OBSERVER)
     assert findings(world, CODE, observer) == ()
     plan = decided(world, observer).plan

@@ -46,7 +46,7 @@ def cleared(*traits):
     return WrittenProvider(provider_uuid=ROOT_UUID, inventories=(), cleared=frozenset(traits))
 
 
-def test_an_agent_in_role_owner_reports_a_trait_that_returns_after_its_removal():
+def test_a_trait_that_returns_after_the_agent_removed_it_is_reported():
     trait = some_unwanted()
     (found,) = found_in(world(trait), written=cleared(trait))
     assert (found.provider_uuid, found.subject) == (ROOT_UUID, trait)
@@ -61,12 +61,12 @@ def test_the_agent_remembers_the_unwanted_traits_that_a_write_removed():
 
 
 @pytest.mark.parametrize("role", [Role.OBSERVER, Role.COMPANION])
-def test_the_companion_and_observer_roles_report_an_unwanted_trait(role):
+def test_an_agent_that_may_not_remove_an_unwanted_trait_reports_it(role):
     (found,) = found_in(world(some_unwanted()), role)
     assert found.actual == "the trait is on the provider"
 
 
-def test_an_agent_in_role_owner_does_not_report_a_trait_that_it_will_remove():
+def test_a_trait_that_the_agent_is_about_to_remove_is_not_reported():
     """When a capability disappears, the audit that notices it removes the trait; the agent reports nothing."""
     trait = some_unwanted()
     assert found_in(world(trait)) == []

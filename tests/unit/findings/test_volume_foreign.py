@@ -66,7 +66,7 @@ def test_the_finding_names_the_volume_and_its_exact_size(world):
     [(UnmanagedPolicy.RESERVE, 1, 3), (UnmanagedPolicy.REPORT, 1, 0), (UnmanagedPolicy.IGNORE, 0, 0)],
     ids=["reserve", "report", "ignore"],
 )
-def test_the_option_for_foreign_volumes_decides_if_their_size_is_reserved(policy, told, reserved):
+def test_the_policy_for_foreign_volumes_decides_whether_their_size_is_reserved(policy, told, reserved):
     """The option ``foreign_volumes`` also decides if they are reported."""
     chosen = lvm_settings(foreign_volumes=policy)
     found = findings(WORLD, CODE, chosen)

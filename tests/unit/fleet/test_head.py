@@ -20,7 +20,7 @@ def test_the_fleet_title_counts_hosts_that_the_expected_list_does_not_name():
 
 
 @pytest.mark.parametrize(("hosts", "words"), [((), "0 hosts"), (("a",), "1 host"), (("a", "b"), "2 hosts")])
-def test_without_an_expected_host_list_the_title_has_the_number_of_all_hosts(hosts, words):
+def test_the_title_shows_the_number_of_all_hosts_if_no_host_list_is_given(hosts, words):
     assert f"  {words}  " in title(view(cell(*(seen(clean(host)) for host in hosts))))
 
 

@@ -133,7 +133,7 @@ WIDTHS = dict(zip(HEAD._fields, (7, 6, 24, 3, 200, 7, 12), strict=True))
         (20, 1, "sev host for_s what leaked"),
     ],
 )
-def test_if_the_terminal_is_narrow_the_column_named_free_is_omitted_first(width, cells_number, columns):
+def test_the_column_of_free_resources_is_omitted_if_the_terminal_is_narrow(width, cells_number, columns):
     assert columns_for(width, WIDTHS, cells=cells_number) == tuple(columns.split())
 
 

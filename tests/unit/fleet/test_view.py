@@ -66,7 +66,7 @@ def test_hosts_are_not_compared_with_a_missing_list_of_expected_hosts(hosts):
     assert found.expected is None
 
 
-def test_if_the_expected_host_list_becomes_unreadable_the_old_list_stays_in_use():
+def test_the_old_list_of_expected_hosts_is_used_if_the_new_one_is_unreadable():
     old = replace(expected("a"), problem="refused")
     found = view(cell(expected=old))
     assert (conditions(found), found.problems) == ({"a": Condition.NEVER}, ("refused",))

@@ -270,7 +270,7 @@ def test_each_unsafe_change_is_refused_by_one_safety_check_and_no_other(name, wo
 @pytest.mark.parametrize(
     ("name", "words", "wrong"), WRONG_BESIDE_NOVA, ids=lambda value: value if isinstance(value, str) else ""
 )
-def test_an_agent_in_role_companion_refuses_wrong_changes_by_the_expected_guard(name, words, wrong):
+def test_a_wrong_change_beside_nova_compute_is_refused_by_the_expected_guard(name, words, wrong):
     case = wrong(beside_nova(right()))
     assert refused_by(case) == [name]
     assert re.search(words, GUARDS[name].refuses(case))
@@ -325,7 +325,7 @@ def test_an_agent_that_replaces_nova_compute_passes_the_guards_about_it():
     ],
     ids=["alive for a minute", "migrated 300 s ago", "audits of nova-compute are off", "nova-compute never repairs it"],
 )
-def test_an_agent_in_role_companion_may_repair_a_leak_that_nova_compute_left(change):
+def test_an_agent_beside_nova_compute_may_repair_a_leak_that_nova_compute_left(change):
     assert refused_by(change(beside_nova(right()))) == []
 
 
@@ -384,7 +384,7 @@ def test_heal_repairs_a_new_finding_if_the_guard_for_minimum_age_is_removed(monk
 
 
 @pytest.mark.parametrize(("count", "percent", "most"), [(1, 5.0, 1), (19, 5.0, 1), (40, 5.0, 2), (7, 0.0, 1)])
-def test_option_max_percent_limits_changed_consumers_and_allows_at_least_one(count, percent, most):
+def test_the_percent_limit_on_changed_consumers_always_allows_at_least_one(count, percent, most):
     case = with_settings(many(count, right()), heal=HealSettings(max_percent=percent, max_consumers=100))
     guard: Guard = GUARDS["max-percent"]
     others = [f"o{number}" for number in range(most)]
@@ -392,7 +392,7 @@ def test_option_max_percent_limits_changed_consumers_and_allows_at_least_one(cou
     assert guard.refuses(chosen(case, *others)) is not None
 
 
-def test_option_max_consumers_limits_a_plan_and_the_rest_is_listed_as_refused():
+def test_a_plan_stops_at_the_consumer_limit_and_lists_the_rest_as_refused():
     names = [f"g{number}" for number in range(100)]
     world, held = leaks(*names)
     scene = scene_of(world, *held)

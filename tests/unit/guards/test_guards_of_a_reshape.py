@@ -206,7 +206,7 @@ def test_a_leaked_allocation_is_not_repaired_if_a_reshape_changes_its_consumer()
     assert GUARDS["one-change"].refuses(leak) == f"this run already changes the consumer, for finding {CODE}"
 
 
-def test_for_each_guard_a_test_case_contains_a_reshape_that_must_be_refused():
+def test_each_guard_has_a_test_case_with_a_reshape_that_it_must_refuse():
     asked = {name for name, _, _ in WRONG} | {"sources-fresh", "max-consumers", "max-percent"}
     assert asked | BESIDE_NOVA == set(GUARDS)
 

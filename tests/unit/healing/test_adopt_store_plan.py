@@ -22,7 +22,7 @@ def test_the_adopt_plan_saves_the_new_image_store_in_place_of_the_old_one():
     assert "guests' disks that are not found in this store: 1" in plan.notes
 
 
-def test_the_plan_of_an_agent_in_role_companion_mentions_no_disk_gb_update():
+def test_the_plan_of_an_agent_beside_nova_compute_mentions_no_disk_gb_update():
     plan = store_adoption(LOST, settings(role=Role.COMPANION), FILE)
     assert [note for note in plan.notes if "publishes" in note] == []
 

@@ -74,7 +74,7 @@ def test_a_saved_finding_keeps_at_most_20_pieces_of_evidence():
     assert (len(found.finding.evidence), found.evidence_digest, found.id) == (20, "d", finding.id)
 
 
-def test_if_many_findings_are_saved_only_the_most_important_keep_their_texts(monkeypatch):
+def test_only_the_most_important_findings_keep_their_texts_if_many_are_saved(monkeypatch):
     """The more severe finding comes first, and of two equally severe findings the older one."""
     monkeypatch.setattr(finding_rows, "MOST_TEXTS", 2)
     error = dataclasses.replace(FINDING, severity=Severity.ERROR, subject="error")

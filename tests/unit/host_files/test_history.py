@@ -140,7 +140,7 @@ def test_a_findings_file_without_the_optional_lists_is_accepted(tmp_path):
     assert FindingsFile(str(tmp_path)).load() == History()
 
 
-def test_after_a_restart_the_agent_still_knows_the_providers_of_deleted_nodes(tmp_path):
+def test_the_agent_remembers_providers_of_deleted_compute_nodes_over_a_restart(tmp_path):
     left = (LEFT, LeftProvider("22222222-2222-4222-8222-222222222222", "older-name"))
     FindingsFile(str(tmp_path)).save(History(left=left))
     assert FindingsFile(str(tmp_path)).load().left == left

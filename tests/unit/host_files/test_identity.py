@@ -98,7 +98,7 @@ def test_the_creation_of_a_host_identity_also_creates_a_missing_state_folder(tmp
     assert files.create().uuid == files.find().uuid
 
 
-def test_if_a_compute_id_file_exists_the_host_uses_its_uuid_without_changing_it(files):
+def test_an_existing_compute_id_file_sets_the_host_uuid_and_stays_unchanged(files):
     path = every_path(files)[3]
     path.write_text(ONE)
 

@@ -86,7 +86,7 @@ def test_a_journal_entry_with_an_invalid_actor_is_read_without_the_actor(tmp_pat
     assert ([entry.actor for entry in read.entries], read.problems) == ([None], ())
 
 
-def test_without_sudo_the_actor_of_a_change_is_the_user_of_the_process(monkeypatch):
+def test_the_journal_names_the_user_of_the_process_if_sudo_was_not_used(monkeypatch):
     monkeypatch.delenv("SUDO_USER", raising=False)
     actor = this_actor("stocktake undo")
     assert actor.words == f"{pwd.getpwuid(os.geteuid()).pw_name}, stocktake undo"

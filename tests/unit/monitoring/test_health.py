@@ -45,7 +45,7 @@ def test_the_health_document_names_the_provider_and_the_host():
     assert found["notes"] == {"host": "compute-17", "hostname": "compute-17.example.org"}
 
 
-def test_before_the_first_audit_the_audit_loop_check_is_the_only_check():
+def test_the_health_report_checks_only_the_audit_loop_before_the_first_audit():
     assert checks(HealthState()) == ("pass", {"audit_loop": "pass"})
 
 

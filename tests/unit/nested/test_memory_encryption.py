@@ -53,7 +53,7 @@ def test_s104_sev_es_has_a_child_provider_and_a_total_of_its_own():
     assert below(tree)["amd_sev_es"].traits_wanted == {"HW_CPU_X86_AMD_SEV_ES", "CUSTOM_OWNER_STOCKTAKE"}
 
 
-def test_s105_if_the_host_has_sev_snp_its_provider_replaces_that_for_sev_es():
+def test_s105_a_host_with_sev_snp_has_a_provider_for_it_instead_of_sev_es():
     tree = tree_of(snapshot(libvirt=encrypting(x86(SNP_MACHINE), sev="Y", sev_es="Y", sev_snp="Y")))
     assert totals(tree) == {"amd_sev": {CONTEXT: 16}, "amd_sev_snp": {CONTEXT: 17}}
     assert below(tree)["amd_sev_snp"].traits_wanted == {"HW_CPU_X86_AMD_SEV_SNP", "CUSTOM_OWNER_STOCKTAKE"}
@@ -270,7 +270,7 @@ def test_memory_encryption_providers_stay_unchanged_if_tdx_support_is_unknown(li
 
 
 @pytest.mark.parametrize("chosen", [passing_through(0), passing_through(mode="host-model"), passing_through(mode=None)])
-def test_if_nova_options_rule_out_intel_tdx_libvirt_capabilities_are_not_needed(chosen):
+def test_the_agent_needs_no_libvirt_capabilities_if_nova_options_rule_out_tdx(chosen):
     """Such a host need not wait while libvirt still probes its QEMU."""
     old = child("intel_tdx", inventory(CONTEXT, 31, max_unit=1))
     tree = tree_of(snapshot(libvirt=host(tdx_capacity=31), placement=standing(old)), chosen)

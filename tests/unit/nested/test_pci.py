@@ -122,7 +122,7 @@ def test_s123_a_device_removed_from_device_spec_keeps_its_provider_while_used():
     assert writes(freed, GPU) == [DeleteProvider(provider_uuid=uuid(f"child-{GPU}"))]
 
 
-def test_s123_if_a_device_leaves_device_spec_the_total_falls_to_the_used_amount():
+def test_s123_a_removed_device_lowers_the_total_only_to_the_used_amount():
     there = tree(child(PF, inventory(VF_CLASS, 4, reserved=2)), allocations=(held(PF, VF_CLASS),))
     decision = decided(world(*VFS, placement=there), pci_settings())
     assert writes(decision, PF) == [
@@ -291,7 +291,7 @@ def test_a_device_spec_conflict_stops_only_updates_of_the_affected_provider(devi
     assert dict(found.facts)["device_provider_uuid"] == uuid(f"child-{PF}")
 
 
-def test_if_the_parent_of_a_vf_is_unknown_its_possible_providers_are_unchanged():
+def test_a_vf_with_an_unknown_parent_leaves_its_possible_providers_unchanged():
     lonely = dataclasses.replace(VFS[1], parent_address=None)
     gone, other = child("0000:99:00.0", inventory("CUSTOM_Y", 1)), child(PF, inventory(VF_CLASS, 4))
     chosen = pci_settings({"product_id": "1515"}, {"vendor_id": "10de"})
@@ -377,7 +377,7 @@ def test_a_class_from_provider_yaml_is_not_mistaken_for_the_pci_device_class():
     assert provider(unused, GPU).inventory(T4).reserved == 0
 
 
-def test_if_a_device_vanishes_its_used_custom_resource_class_stays_in_placement():
+def test_a_used_custom_resource_class_stays_in_placement_if_its_device_vanishes():
     gone = licensed(child(GPU, LICENSE, inventory(T4, 1)), held(GPU, "CUSTOM_LICENSE", 3))
     assert writes(gone, GPU) == [PutInventories(provider_uuid=child(GPU).uuid, inventories=(LICENSE,))]
     assert gone.tree.obsolete == ()

@@ -73,7 +73,7 @@ SETS = {
 
 
 @pytest.mark.parametrize(("options", "expected"), SETS.values(), ids=SETS.keys())
-def test_s82_s83_s84_s85_the_cpu_options_determine_the_cpus_of_each_numa_cell(options, expected):
+def test_s82_s83_s84_s85_the_cpu_sets_determine_the_cpus_of_each_numa_cell(options, expected):
     assert [(c.cpuset, c.pcpuset, c.siblings) for c in cells(**options)] == expected
 
 

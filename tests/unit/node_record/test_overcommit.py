@@ -132,14 +132,14 @@ def test_disk_available_least_is_unknown_if_disk_files_cannot_be_read():
     assert disk_available_least(unread, settings()).gib is None
 
 
-def test_for_lvm_storage_disk_available_least_starts_from_free_group_space():
+def test_disk_available_least_starts_from_free_space_of_the_volume_group():
     read = world(guest("a", disk("/a", form="raw")), files=[file("/a", GIB, 0, "raw")], lvm=group(20))
     assert disk_available_least(read, lvm_settings()).gib == 19
     assert disk_available_least(read, lvm_settings(images_volume_group="gone")).gib is None
     assert disk_available_least(world(lost=[LVM]), lvm_settings()).gib is None
 
 
-def test_for_ceph_storage_disk_available_least_starts_from_free_pool_space():
+def test_disk_available_least_starts_from_free_space_of_the_ceph_pool():
     pool = CephPool(name="vms", cluster_bytes=90 * GIB, available_bytes=30 * GIB, used_bytes=GIB)
     read = world()
     chosen = settings(images_type="rbd", images_rbd_pool="vms")

@@ -282,7 +282,7 @@ NOT_OURS = {
 
 
 @pytest.mark.parametrize("chosen", NOT_OURS.values(), ids=NOT_OURS)
-def test_in_roles_companion_and_observer_no_compute_node_record_is_written(chosen):
+def test_an_agent_that_does_not_replace_nova_compute_writes_no_node_record(chosen):
     assert decision(world_of(stored(memory_mib=1)), chosen).plan.records == ()
 
 
@@ -294,7 +294,7 @@ def test_the_plan_writes_no_node_record_if_nova_is_read_by_sql_or_not_at_all(kin
     assert not [h for h in plan.held_back if "record" in h.what]
 
 
-def test_an_agent_in_role_owner_writes_nothing_while_nova_compute_is_running():
+def test_an_agent_writes_nothing_while_the_nova_compute_it_replaces_still_runs():
     alive = seen_long_ago(last_seen_up=conductor().now)
     world = snapshot(nova=with_record(stored(memory_mib=1), service=alive), libvirt=about())
     plan = decision(world).plan

@@ -202,7 +202,7 @@ def test_an_agent_beside_nova_compute_writes_nothing_if_the_node_names_differ():
     assert "identity is in doubt" in plan.held_back[0].why
 
 
-def test_an_agent_that_only_observes_reports_a_running_nova_compute():
+def test_an_agent_that_only_observes_detects_a_running_nova_compute():
     """In role observer, the agent reports nova-compute as a rival writer."""
     decision = decided(world(), lvm_settings(role=Role.OBSERVER))
     assert (decision.plan.is_empty, decision.rival is not None) == (True, True)
@@ -299,7 +299,7 @@ def test_an_increased_allocation_is_written_before_a_reduced_one_if_both_fit():
     assert [len(w.allocations) for w in plan.allocations] == [1, 0]
 
 
-def test_on_a_full_provider_an_allocation_is_removed_before_one_is_added():
+def test_an_allocation_is_removed_before_one_is_added_on_a_full_provider():
     full = view(ours(Cause.BLOCK_STORAGE, DISK_GB=3), allocations(uuid("i1"), DISK_GB=16), provider=NOVA)
     plan = decided(world(placement=full, libvirt=host()), BESIDE).plan
     assert [len(w.allocations) for w in plan.allocations] == [0, 1]
@@ -368,7 +368,7 @@ SIZES = st.lists(st.integers(1, 40).map(lambda quarters: quarters / 4), max_size
 
 
 @given(SIZES, SIZES, st.integers(0, 19), st.lists(st.integers(1, 5), max_size=3), inventories())
-def test_if_placement_accepts_every_write_the_next_audit_writes_nothing(before, now, others, guests, disk):
+def test_the_next_audit_writes_nothing_if_placement_accepted_every_write(before, now, others, guests, disk):
     """Whatever the agent's consumers held before and whatever the host holds now: one round of writes, then none."""
     recorded = view(
         allocations(uuid("i1"), DISK_GB=others) if others else (), provider=root(*NOVA.inventories[:2], disk)
@@ -404,7 +404,7 @@ def test_an_agent_that_replaces_nova_compute_reserves_what_it_allocated_before()
     assert held(plan, VOLUME) == held(plan, GUEST) == {}
 
 
-def test_an_agent_with_option_takeover_writes_nothing_while_nova_compute_runs():
+def test_an_agent_that_takes_over_writes_nothing_until_nova_compute_has_ended():
     """In role owner, the agent waits until nova-compute has ended."""
     plan = decided(world(placement=PLACED, nova=ALIVE), OWNER).plan
     assert (plan.writes, plan.allocations) == ((), ())

@@ -83,12 +83,12 @@ def test_resources_of_unmanaged_guests_and_volumes_are_added_to_reserved(before,
     assert after == dataclasses.replace(before, reserved=expected)
 
 
-def test_if_use_outside_nova_exceeds_the_disk_total_the_excess_is_reported():
+def test_use_outside_nova_that_exceeds_the_disk_total_is_reported():
     _, terms = raised(DISK, (("own", 5),), [by_hand(18 * GIB)], settings())
     assert terms == ReserveTerms(resource_class="DISK_GB", terms=(("own", 5), ("foreign-volume", 18)), overflow=3)
 
 
-def test_if_a_configured_reserve_exceeds_the_disk_total_the_excess_is_reported():
+def test_a_configured_reserve_that_exceeds_the_disk_total_is_reported():
     """The operator's reserve stays as configured; the part that does not fit is reported, not lost."""
     after, terms = raised(DISK, (("disk", 15), ("image cache", 9), ("pages", 0)), [by_hand(GIB)], settings())
     assert after.reserved == 20
@@ -111,7 +111,7 @@ RESERVE, REPORT, IGNORE = UnmanagedPolicy.RESERVE, UnmanagedPolicy.REPORT, Unman
     ("volumes", "guests", "expected"),
     [(RESERVE, RESERVE, 6), (RESERVE, REPORT, 5), (REPORT, RESERVE, 1), (IGNORE, RESERVE, 1), (REPORT, IGNORE, 0)],
 )
-def test_options_foreign_volumes_and_unknown_guests_are_applied_independently(volumes, guests, expected):
+def test_the_policies_for_foreign_volumes_and_unknown_guests_are_independent(volumes, guests, expected):
     claims = [
         by_hand(GIB),
         made_by(Cause.VOLUME_ORPHANED, 2 * GIB),

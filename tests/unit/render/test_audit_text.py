@@ -335,7 +335,7 @@ PLANNED = DOCUMENT | {"published": False, "writes_done": 0, "error": None, "sour
     ],
     ids=["planned", "written", "observer", "refused", "placement unread", "nothing planned"],
 )
-def test_the_text_of_a_dry_run_audit_suggests_the_option_publish(changes, named):
+def test_the_text_of_a_dry_run_audit_says_how_to_publish_its_changes(changes, named):
     """It does not if nothing is planned, or if nothing may be written (role observer, refused audit and so on)."""
     said = shown(audit_blocks(PLANNED | changes, {}))
     assert (" hand: stocktake audit --publish" in said) == named

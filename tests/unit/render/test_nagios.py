@@ -57,5 +57,5 @@ def test_the_nagios_line_contains_counts_of_findings_and_the_report_age():
     assert text.endswith("age=12s;180;600")
 
 
-def test_without_a_report_the_nagios_state_is_unknown():
+def test_the_nagios_state_is_unknown_if_no_report_exists():
     assert unknown_line("report: no | such\nfile") == (3, "STOCKTAKE UNKNOWN - report: no / such file")

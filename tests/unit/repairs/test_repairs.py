@@ -52,7 +52,7 @@ def world(*held: Any, instances: Any = (), **parts: Any) -> Snapshot:
     return facts.snapshot(placement=view_of(*(r for r in held if r.allocations)), nova=state, **parts)
 
 
-def test_option_heal_codes_accepts_all_repairs_except_code_allocation_differs(tmp_path):
+def test_the_operator_may_enable_every_repair_except_one_for_the_daemon(tmp_path):
     codes = sorted({repair.code for repair in BUILTIN} - {"allocation-differs"})
     assert heal_settings(load_ours(tmp_path, f"{ALONE}[heal]\ncodes = {', '.join(codes)}\n")).codes == tuple(codes)
     with pytest.raises(ConfigError, match=f"valid codes: {', '.join(codes)}$"):

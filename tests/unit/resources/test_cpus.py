@@ -26,7 +26,7 @@ SETS = {
 
 
 @pytest.mark.parametrize(("facts", "options", "shared", "dedicated"), SETS.values(), ids=SETS.keys())
-def test_the_cpu_set_options_determine_the_shared_and_the_dedicated_cpus(facts, options, shared, dedicated):
+def test_the_configured_cpu_sets_determine_shared_and_dedicated_cpus(facts, options, shared, dedicated):
     chosen = settings(**options)
     assert cpus.shared_cpus(facts, chosen) == shared
     assert cpus.dedicated_cpus(chosen) == dedicated
@@ -63,7 +63,7 @@ OBSTACLES = {
 
 
 @pytest.mark.parametrize(("facts", "options", "option", "missing"), OBSTACLES.values(), ids=OBSTACLES.keys())
-def test_the_message_about_a_cpu_set_names_the_option_and_the_unusable_cpus(facts, options, option, missing):
+def test_the_message_about_an_unusable_cpu_names_the_cpu_and_its_option(facts, options, option, missing):
     assert cpus.obstacle(facts, settings(**options)) == f"{option} names CPUs that are {missing}"
 
 
@@ -77,7 +77,7 @@ def test_the_message_about_a_cpu_set_names_the_option_and_the_unusable_cpus(fact
     ],
     ids=["none", "shared", "dedicated", "s78 dedicated and offline, with power management"],
 )
-def test_cpu_set_options_that_contain_only_usable_cpus_are_accepted(options):
+def test_cpu_sets_that_contain_only_usable_cpus_are_accepted(options):
     assert cpus.obstacle(HALF_ONLINE, settings(**options)) is None
 
 

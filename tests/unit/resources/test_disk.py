@@ -299,7 +299,7 @@ def test_s99_a_sharing_provider_does_not_replace_the_local_disk_inventory():
     assert disk_of(world, settings()) == (inventory("DISK_GB", 200), None)
 
 
-def test_if_ceph_cannot_be_read_the_agent_still_publishes_memory_mb():
+def test_the_agent_still_publishes_memory_mb_if_ceph_cannot_be_read():
     world = ceph(100 * GIB)
     lost = dataclasses.replace(world, storage=(*world.storage[:-1], failed(CEPH)))
     assert disk_of(lost, RBD) == (None, "ceph could not be read")

@@ -116,7 +116,7 @@ def test_a_new_pmem_class_gets_no_inventory_if_its_namespaces_are_missing():
     assert ("pmem", NO_SUCH + "ns_1, ns_2") in {(one.what, one.why) for one in held}
 
 
-def test_the_class_of_a_pmem_label_is_removed_if_the_options_no_longer_list_it():
+def test_a_pmem_resource_class_is_removed_if_the_configuration_drops_its_label():
     decision = decided(snapshot(placement=BEFORE), settings())
     (put,) = [w for w in decision.plan.writes if hasattr(w, "inventories")]
     assert {i.resource_class for i in put.inventories} == {"CUSTOM_PMEM", "DISK_GB", "MEMORY_MB", "VCPU"}

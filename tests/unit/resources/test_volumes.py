@@ -118,7 +118,7 @@ def test_a_disk_of_a_vanished_instance_belongs_to_the_domain_that_uses_it() -> N
     assert owner_of(f"{GONE}_disk", guests) == (OwnerKind.DOMAIN, GONE)
 
 
-def test_if_libvirt_is_down_the_owner_of_an_unrecognised_volume_is_unknown() -> None:
+def test_the_owner_of_an_unrecognised_volume_is_unknown_while_libvirt_is_down() -> None:
     """A domain may use the volume, and only libvirt knows the domains."""
     names = ("handmade", f"{GONE}_disk", f"{HERE}_disk", f"volume-{GONE}")
     rows = owners(without_libvirt(snapshot(*map(volume, names))), GUESTS)

@@ -13,7 +13,7 @@ def told(condition):
     return dict(sections(condition, NOW))
 
 
-def test_before_the_first_audit_the_sigusr2_report_has_empty_sections():
+def test_the_sigusr2_report_has_empty_sections_before_the_first_audit():
     found = told(Condition(waiting=("start-up",), report=None))
     assert found["Audit queue"] == "start-up"
     assert [found[name] for name in ("Last audit", "Sources", "Live findings")] == ["none"] * 3

@@ -56,7 +56,7 @@ def test_a_finding_is_logged_as_gone_only_if_the_report_says_why():
     assert reader.audit(replace(EMPTY, gone=(GONE,))) == ["gone"]
 
 
-def test_after_a_restart_only_changes_since_the_last_run_are_reported():
+def test_the_first_audit_after_a_restart_reports_only_what_has_changed():
     other = replace(LEAK, subject="another")
     new, worse = replace(SEEN, finding=other), replace(CONFIRMED, finding=replace(LEAK, actual="16 VCPU"))
     for now, expected in (
@@ -79,7 +79,7 @@ def test_a_confirmed_finding_is_not_logged_again_after_a_source_outage():
     assert told == [["appeared"], ["confirmed"], [], [], ["changed"]]
 
 
-def test_after_a_restart_a_finding_saved_without_text_is_not_logged_as_changed():
+def test_a_finding_saved_without_text_is_not_logged_as_changed_after_restart():
     without = replace(CONFIRMED, finding=replace(LEAK, actual="the agent knows only", saved_id=LEAK.id))
     assert Reader().audit(found(CONFIRMED, first=True, remembered=(without,))) == []
 

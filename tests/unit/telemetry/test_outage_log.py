@@ -219,7 +219,7 @@ def test_one_log_line_lists_all_writes_that_the_same_outage_prevents(day):
     assert line.fields["why"] == "libvirt could not be read"
 
 
-def test_an_agent_in_role_observer_logs_skipped_writes_at_level_info():
+def test_an_agent_that_only_observes_logs_skipped_writes_at_level_info():
     (report,) = outage("libvirt", 1, 60.0)
     observer = type(report)(**{name: getattr(report, name) for name in report.__slots__} | {"role": "observer"})
     (line,) = of(Day().audit(observer), events.WRITE_HELD_BACK)

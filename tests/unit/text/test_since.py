@@ -22,11 +22,11 @@ NOW = datetime.datetime(2026, 11, 22, 12, 0, tzinfo=datetime.UTC)
         ("2026-11-22T03:00+02:00", "2026-11-22T03:00:00+02:00"),
     ],
 )
-def test_option_since_accepts_a_point_in_time_or_an_age(text, found):
+def test_a_start_time_may_be_given_as_a_point_in_time_or_as_an_age(text, found):
     assert since(text, NOW).isoformat() == found
 
 
 @pytest.mark.parametrize("text", ["", "yesterday", "-5m", "5", "9999999d", "999999d", "2026-13-01", "1.5h"])
-def test_option_since_rejects_a_text_that_is_neither_a_time_nor_an_age(text):
+def test_an_invalid_start_time_is_rejected_with_an_example_of_a_valid_one(text):
     with pytest.raises(ValueError, match=f"{text} is not a time: give a time such as"):
         since(text, NOW)

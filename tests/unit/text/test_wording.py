@@ -26,7 +26,7 @@ def test_an_amount_is_printed_with_its_unit(resource_class, value, text):
     ("resource_class", "value", "text"),
     [("CUSTOM_PCI_10DE_1EB8", 1, "1"), ("DISK_GB", 3.5, "3.5 GiB"), ("VCPU", None, "unknown")],
 )
-def test_in_table_cells_only_memory_and_disk_sizes_have_a_unit(resource_class, value, text):
+def test_only_memory_and_disk_sizes_have_a_unit_in_table_cells(resource_class, value, text):
     assert cell(resource_class, value) == text
 
 

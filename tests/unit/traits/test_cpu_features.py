@@ -117,7 +117,7 @@ FLAGS = {
 
 @pytest.mark.parametrize("mode", [None, "host-model", "host-passthrough"])
 @pytest.mark.parametrize(("flags", "expected"), FLAGS.values(), ids=FLAGS.keys())
-def test_option_cpu_model_extra_flags_adds_or_removes_cpu_traits(mode, flags, expected):
+def test_configured_extra_cpu_flags_add_or_remove_cpu_traits(mode, flags, expected):
     told = wish(capable(features=HOST), GuestCpu(mode=mode, extra_flags=flags))
     assert told == Wish(wanted=expected, unwanted=ALL - expected)
 

@@ -47,13 +47,13 @@ def test_the_igb_network_trait_needs_libvirt_9_3_and_qemu_8_or_later(libvirt, qe
     assert ("IGB" in wanted, "IGB" in unwanted) == (there, not there)
 
 
-def test_if_software_versions_are_unknown_only_the_igb_trait_stays_undecided():
+def test_only_the_igb_trait_stays_undecided_if_software_versions_are_unknown():
     assert models("kvm") == (KVM, {"LAN9118"})
     assert models("kvm", capabilities=capable(), qemu=0) == (KVM, {"LAN9118"})
     assert models("lxc") == (set(), ALL)
 
 
-def test_without_libvirt_data_every_network_trait_is_decided_except_igb():
+def test_the_agent_decides_every_network_trait_except_igb_without_libvirt():
     told = network_models.wish(snapshot(lost=[LIBVIRT]), settings())
     assert told.wanted == {PREFIX + name for name in KVM} | {PACKED}
     assert told.unwanted == {PREFIX + "LAN9118"}

@@ -102,7 +102,7 @@ def test_the_advice_names_both_a_smaller_request_and_capacity_to_free():
     assert (room.change, unit.remedies, room.remedies) == (both.format(""), (), ())
 
 
-def test_if_max_unit_is_below_the_free_capacity_the_advice_says_so():
+def test_the_advice_says_that_max_unit_limits_a_request_below_the_free_capacity():
     cpus = stock("VCPU", 24, max_unit=24, allocation_ratio=2.0)
     _, room = asked([of("host", cpus, used=(("VCPU", 20),))], group(VCPU=30)).obstacles
     assert "has 28: " in room.words
@@ -126,7 +126,7 @@ def test_each_refusal_reason_begins_with_the_requested_amount():
     assert all(words.startswith("requested 1 VF, ") for words in lacking), lacking
 
 
-def test_if_capacity_is_too_small_the_advice_includes_lowering_reserved():
+def test_lowering_the_reserved_amount_is_advised_if_capacity_is_too_small():
     obstacle = asked([HOST], group(MEMORY_MB=8000)).obstacles[0]
     assert Remedy(kind=RemedyKind.RESERVED, provider_uuid="host", resource_class="MEMORY_MB", number=192) in (
         obstacle.remedies
@@ -214,7 +214,7 @@ def test_the_advice_to_add_a_trait_does_not_depend_on_the_free_capacity():
     )  # fmt: skip
 
 
-def test_if_a_trait_is_missing_the_answer_names_providers_that_have_the_trait():
+def test_the_answer_names_other_providers_that_have_the_missing_trait():
     missing = asked([HOST, *PF], group(VF=5, required=["CUSTOM_A"])).obstacles[-1]
     assert missing.words == (
         "none of the providers that have a requested class (pf0, pf1) has trait CUSTOM_A; "
@@ -254,7 +254,7 @@ def test_each_granular_group_must_be_served_by_a_single_provider():
     assert asked([HOST, *PF], group(VF=1, VCPU=1)).fits
 
 
-def test_with_group_policy_isolate_each_group_needs_a_provider_of_its_own():
+def test_each_request_group_needs_its_own_provider_under_policy_isolate():
     groups = [group(str(number), VF=1) for number in range(1, 4)]
     assert asked([HOST, *PF], *groups, group_policy="none").fits
     assert asked([HOST, *PF], *groups[:2], group_policy="isolate").fits
@@ -344,7 +344,7 @@ def test_a_sharing_provider_serves_a_tree_if_both_have_a_common_aggregate():
     assert asked([HOST, NFS], group(VCPU=1), group("1", DISK_GB=10)).fits
 
 
-def test_in_tree_excludes_sharing_providers_from_the_unnumbered_group():
+def test_a_request_limited_to_one_tree_uses_no_sharing_providers():
     assert refused([HOST, NFS], group(VCPU=1, DISK_GB=10, in_tree="host")) == [Constraint.IN_TREE]
     assert asked([HOST, *PF], group(VCPU=1, in_tree="pf0")).fits
     assert refused([HOST], group(VCPU=1, in_tree="nobody")) == [Constraint.IN_TREE]

@@ -35,7 +35,7 @@ def trees(wanted: int, *hosts: OfferedProvider, own: str | None = "here-uuid") -
 NOT_CHECKED = 'run "stocktake why" on there: its allocations are not checked from here'
 
 
-def test_for_another_host_a_higher_ratio_is_not_advised_but_its_effect_is_shown():
+def test_why_shows_but_does_not_advise_a_higher_ratio_on_another_host():
     found = trees(8, host("here", 37), host("there", 37))
     (there,) = found["there"].obstacles
     assert (

@@ -58,7 +58,7 @@ def test_a_failure_lists_each_of_several_problems_on_its_own_line(capsys):
 
 
 @pytest.mark.parametrize("words", [["audit"], ["audit", "-f", "text"], ["ledger", "-f", "csv"], ["explain", "json"]])
-def test_a_failing_command_without_option_json_leaves_stdout_empty(words, capsys):
+def test_a_failing_command_leaves_stdout_empty_unless_json_is_requested(words, capsys):
     assert ended(run(UsageError("no")), words) == 127
     assert capsys.readouterr() == ("", "stocktake: no\n")
 
@@ -75,10 +75,10 @@ def test_a_failing_command_without_option_json_leaves_stdout_empty(words, capsys
         ["--fo", "json"],
     ],
 )
-def test_each_spelling_of_option_format_with_value_json_selects_json_output(words):
+def test_json_output_is_selected_by_every_spelling_of_the_format_option(words):
     assert wants_json(["ledger", *words, "--nonsense"])
 
 
 @pytest.mark.parametrize("words", [["--fit-width", "json"], ["--finding", "json"], ["--f", "json"], ["json"], []])
-def test_the_word_json_selects_json_output_only_after_option_format(words):
+def test_the_word_json_selects_json_output_only_after_the_format_option(words):
     assert not wants_json(["ledger", *words])

@@ -86,7 +86,7 @@ def test_repeated_waits_for_one_source_print_only_one_line_if_output_is_a_file(l
     assert [line.split()[3].rstrip(",") for line in lines.out.getvalue().splitlines()] == ["placement", "libvirt"]
 
 
-def test_on_a_terminal_the_wait_line_is_updated_and_removed_at_the_end(one_line):
+def test_the_line_about_a_wait_is_updated_and_finally_removed_on_a_terminal(one_line):
     with one_line.progress.waiting(PLACEMENT, 30.0):
         first = one_line.after(AFTER_S)
         second = one_line.after(1.0).removeprefix(first)
@@ -96,7 +96,7 @@ def test_on_a_terminal_the_wait_line_is_updated_and_removed_at_the_end(one_line)
     assert removal == f"\r{' ' * (len(second) - 1)}\r"
 
 
-def test_on_a_narrow_terminal_the_line_about_a_wait_does_not_wrap(one_line, monkeypatch):
+def test_the_line_about_a_wait_does_not_wrap_on_a_narrow_terminal(one_line, monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
     with one_line.progress.waiting("libvirt", 30.0):
         assert one_line.after(AFTER_S) == "\rwaiting for libvirt, at most 28 s more;"

@@ -57,7 +57,7 @@ def test_the_selection_stays_on_its_host_when_the_host_moves_in_the_table():
     assert (ui.index, others[ui.index].host) == (0, "host-02")
 
 
-def test_when_the_selected_host_leaves_the_table_the_next_host_is_selected():
+def test_the_next_host_is_selected_when_the_selected_host_leaves_the_table():
     ui = after("down", "down")
     others = [row for row in rows(ui) if row.host != "host-02"]
     assert others[placed(ui, others, PAGE).index].host == "host-03"

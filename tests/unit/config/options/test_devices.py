@@ -37,14 +37,14 @@ def test_s101_addresses_and_resource_class_and_limit_of_each_mdev_type_are_read(
     assert mdev_types(load_beside_nova(tmp_path, "", TWO)) == expected
 
 
-def test_nova_conf_and_the_agent_config_file_may_set_options_of_an_mdev_group(tmp_path):
+def test_options_of_an_mdev_type_may_come_from_nova_conf_and_the_agent_config(tmp_path):
     nova = "[devices]\nenabled_mdev_types = a,b\n[mdev_a]\nmax_instances = 7\n"
     ours = "[mdev_a]\ndevice_addresses = 0000:01:00.0\n"
     (first, _) = mdev_types(load_beside_nova(tmp_path, ours, nova))
     assert (first.addresses, first.max_instances) == (("0000:01:00.0",), 7)
 
 
-def test_the_deprecated_option_and_group_for_vgpu_types_are_read(tmp_path):
+def test_vgpu_types_are_read_from_the_deprecated_option_and_config_section(tmp_path):
     text = "[devices]\nenabled_vgpu_types = i915-GVTg_V5_4\n[vgpu_i915-GVTg_V5_4]\ndevice_addresses = 0000:00:02.0\n"
     assert mdev_types(loaded_with(tmp_path, text)) == (
         MdevTypeChoice(type_id="i915-GVTg_V5_4", addresses=("0000:00:02.0",)),

@@ -7,7 +7,7 @@ from agent.errors import ConfigError
 from tests.rigs.configs import ALONE, load_beside_nova, load_ours, write
 
 
-def test_device_specs_in_deprecated_options_come_before_entries_of_device_spec(tmp_path):
+def test_pci_devices_in_deprecated_options_come_before_those_in_device_spec(tmp_path):
     text = (
         '[DEFAULT]\npci_passthrough_whitelist = {"vendor_id": "0001"}\n[pci]\nreport_in_placement = true\n'
         'device_spec = [{"vendor_id": "0002"}, {"vendor_id": "0003"}]\ndevice_spec = {"vendor_id": "0004"}\n'

@@ -16,26 +16,26 @@ BROKER = "[DEFAULT]\ntransport_url = rabbit://u:secret-7@192.0.2.9:5672/\n"
 NOVA = BROKER + "[oslo_messaging_rabbit]\nrabbit_quorum_queue = true\nheartbeat_rate = 5\n"
 
 
-def test_without_a_transport_url_there_are_no_message_bus_options(tmp_path):
+def test_the_agent_has_no_message_bus_options_without_a_transport_url(tmp_path):
     loaded = load_beside_nova(tmp_path, ASKED, "[DEFAULT]\nhost = compute-17\n")
 
     assert bus_options_from(loaded) is None
     assert "oslo_messaging_rabbit" not in {group for group, _ in loaded.options}
 
 
-def test_the_message_bus_timeout_is_60_s_if_no_rabbit_option_is_set(tmp_path):
+def test_the_message_bus_timeout_is_60_s_by_default(tmp_path):
     loaded = load_beside_nova(tmp_path, ASKED, BROKER)
 
     assert bus_options_from(loaded) == BusOptions(url="rabbit://u:secret-7@192.0.2.9:5672/", response_timeout_s=60.0)
 
 
-def test_rabbit_options_in_nova_conf_are_used(tmp_path):
+def test_the_agent_uses_rabbitmq_options_from_nova_conf(tmp_path):
     options = bus_options_from(load_beside_nova(tmp_path, ASKED, NOVA))
 
     assert dict(options.rabbit) == {"rabbit_quorum_queue": True, "heartbeat_rate": 5}
 
 
-def test_rabbit_options_in_the_agent_config_file_are_used(tmp_path):
+def test_the_agent_uses_rabbitmq_options_from_its_own_config_file(tmp_path):
     ours = ASKED + BROKER + "rpc_response_timeout = 7\n[oslo_messaging_rabbit]\namqp_durable_queues = true\n"
     options = bus_options_from(load_beside_nova(tmp_path, ours, "[DEFAULT]\nhost = compute-17\n"))
 
@@ -43,7 +43,7 @@ def test_rabbit_options_in_the_agent_config_file_are_used(tmp_path):
     assert options.response_timeout_s == 7.0
 
 
-def test_the_agent_config_file_overrides_individual_rabbit_options_of_nova_conf(tmp_path):
+def test_a_rabbitmq_option_in_the_agent_config_file_overrides_that_of_nova_conf(tmp_path):
     ours = ASKED + "[oslo_messaging_rabbit]\nheartbeat_rate = 2\nssl = true\n"
     loaded = load_beside_nova(tmp_path, ours, NOVA)
 
@@ -59,18 +59,18 @@ def test_the_oslo_messaging_rabbit_group_is_accepted_without_a_transport_url(tmp
     assert loaded.value("oslo_messaging_rabbit", "heartbeat_rate") == 2
 
 
-def test_a_misspelt_rabbit_option_is_rejected_with_the_nearest_name(tmp_path):
+def test_the_error_for_a_misspelt_rabbitmq_option_suggests_the_right_name(tmp_path):
     text = ALONE + "[oslo_messaging_rabbit]\nrabbit_quorum_queu = true\n"
     with pytest.raises(ConfigError, match="rabbit_quorum_queu: the nearest name is rabbit_quorum_queue"):
         load([write(tmp_path, "stocktake.conf", text)])
 
 
-def test_an_invalid_rabbit_option_value_is_rejected(tmp_path):
+def test_an_invalid_value_of_a_rabbitmq_option_is_rejected(tmp_path):
     with pytest.raises(ConfigError, match="heartbeat_rate"):
         load_beside_nova(tmp_path, ASKED, NOVA.replace("heartbeat_rate = 5", "heartbeat_rate = often"))
 
 
-def test_a_changed_rabbit_option_needs_a_restart(tmp_path):
+def test_a_changed_rabbitmq_option_takes_effect_only_after_a_restart(tmp_path):
     loaded = load_ours(tmp_path, ALONE + NOVA)
     write(tmp_path, "stocktake.conf", ALONE + NOVA.replace("heartbeat_rate = 5", "heartbeat_rate = 6"))
     reloaded = reload(loaded)
@@ -79,7 +79,7 @@ def test_a_changed_rabbit_option_needs_a_restart(tmp_path):
     assert dict(bus_options_from(reloaded).rabbit)["heartbeat_rate"] == 5
 
 
-def test_the_bus_options_can_be_printed_without_the_password_of_the_broker(tmp_path):
+def test_the_broker_password_is_hidden_when_the_bus_options_are_printed(tmp_path):
     options = bus_options_from(load_beside_nova(tmp_path, ASKED, NOVA))
 
     assert options.shown == "rabbit://192.0.2.9:5672/"
@@ -102,7 +102,7 @@ def test_the_bus_options_can_be_printed_without_the_password_of_the_broker(tmp_p
         ("rabbit://u:[secret-7@broker:5672/", "cannot be read as a URL"),
     ],
 )
-def test_an_invalid_transport_url_is_rejected_with_the_file_and_the_option_name(tmp_path, url, said):
+def test_the_error_for_an_invalid_transport_url_names_its_file_and_option(tmp_path, url, said):
     loaded = load_ours(tmp_path, f"{ALONE}[DEFAULT]\ntransport_url = {url}\n")
 
     with pytest.raises(ConfigError) as caught:

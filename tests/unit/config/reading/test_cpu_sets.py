@@ -23,12 +23,12 @@ def test_s81_cpus_excluded_from_a_cpu_list_are_not_in_the_set(tmp_path):
     ("group", "option"),
     [("compute", "cpu_shared_set"), ("compute", "cpu_dedicated_set"), ("DEFAULT", "vcpu_pin_set")],
 )
-def test_s81_an_invalid_cpu_list_is_rejected_and_its_option_is_named(tmp_path, group, option, text):
+def test_s81_the_error_for_an_invalid_cpu_list_names_its_option(tmp_path, group, option, text):
     (problem,) = refusals(tmp_path, f"[{group}]\n{option} = {text}\n")
     assert problem.startswith(f"{tmp_path}/stocktake.conf: [{group}] {option} = {text}: ")
 
 
-def test_s80_a_cpu_in_both_cpu_sets_is_rejected_and_both_options_are_named(tmp_path):
+def test_s80_the_error_for_a_cpu_in_both_cpu_sets_names_both_options(tmp_path):
     (problem,) = refusals(tmp_path, "[compute]\ncpu_shared_set = 0-1\ncpu_dedicated_set = 1-3\n")
     path = f"{tmp_path}/stocktake.conf"
     assert problem == (

@@ -43,7 +43,7 @@ def test_s113_force_raw_images_may_be_false_with_images_type_lvm(tmp_path):
         ("[libvirt]\nimages_type = lvm\n", "[libvirt] images_type = lvm: needs [libvirt] images_volume_group"),
     ],
 )
-def test_images_type_is_rejected_if_another_option_conflicts_or_is_missing(tmp_path, text, said):
+def test_an_image_type_is_rejected_if_another_option_conflicts_or_is_missing(tmp_path, text, said):
     with pytest.raises(ConfigError) as caught:
         images_type(loaded_with(tmp_path, text))
     (problem,) = caught.value.problems
@@ -65,7 +65,7 @@ def test_s114_an_unknown_format_in_image_type_exclude_list_is_rejected(tmp_path,
     assert problem.startswith(f"{quoted}: {name!r} is not an image format; the formats are aki, ami, ari, ")
 
 
-def test_ceph_options_are_used_only_if_images_type_is_rbd(tmp_path):
+def test_ceph_options_are_used_only_if_guest_disks_are_stored_in_ceph(tmp_path):
     assert ceph_access(loaded_with(tmp_path, "[libvirt]\nimages_rbd_pool = vms\n")) is None
     plain = loaded_with(tmp_path, "[libvirt]\nimages_type = rbd\n")
     assert ceph_access(plain) == CephAccess(pool="rbd", user=None, conf=None)

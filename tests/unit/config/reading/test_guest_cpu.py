@@ -39,7 +39,7 @@ def test_the_libvirt_reader_receives_cpu_models_and_machine_types_from_config(tm
     )
 
 
-def test_the_deprecated_cpu_model_option_is_read(tmp_path):
+def test_the_guest_cpu_model_is_read_from_the_deprecated_option(tmp_path):
     nova = "[libvirt]\ncpu_mode = custom\ncpu_model = Haswell\n"
     assert guest_cpu(load_beside_nova(tmp_path, "", nova)).models == ("Haswell",)
 

@@ -106,7 +106,7 @@ ENTRIES = st.builds("node:{},size:{}{},count:{}".format, st.text(), st.integers(
 
 
 @given(st.text() | ENTRIES)
-def test_any_value_of_option_reserved_huge_pages_is_parsed_or_raises_valueerror(text):
+def test_any_text_for_reserved_huge_pages_is_parsed_or_rejected_with_valueerror(text):
     with contextlib.suppress(ValueError):
         assert parse_reserved_pages(text).size_kib > 0
 

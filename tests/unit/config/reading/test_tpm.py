@@ -15,7 +15,7 @@ def test_swtpm_is_disabled_by_default(tmp_path):
     assert tpm(loaded_with(tmp_path, "")) == Tpm(enabled=False, secret_security=("user", "host", "deployment"))
 
 
-def test_the_option_supported_tpm_secret_security_is_read(tmp_path):
+def test_the_configured_security_modes_of_tpm_secrets_are_read(tmp_path):
     text = "swtpm_enabled = true\nsupported_tpm_secret_security = host"
     assert tpm(loaded_with(tmp_path, text)) == Tpm(enabled=True, secret_security=("host",))
 

@@ -45,7 +45,7 @@ def test_the_host_shows_more_use_than_placement_if_some_of_it_is_not_reserved():
     assert held - recorded == 120
 
 
-def test_memory_reserved_by_an_option_counts_as_used_in_all_three_sums():
+def test_reserved_memory_counts_as_used_for_nova_the_host_and_placement():
     """The sums are nova's, the host's and Placement's."""
     found = books(
         ledger_row("i", "web", "MEMORY_MB", (8192, 8192, 8192), Verdict.AGREED),

@@ -132,7 +132,7 @@ def test_a_shortened_connection_error_shows_the_reason_and_the_url_only_once():
     assert text.count("keystone.example.org") == 1, "host and port are said once"
 
 
-def test_the_error_for_a_missing_endpoint_names_the_option_endpoint_override():
+def test_the_error_for_a_missing_placement_endpoint_says_which_option_sets_it():
     assert "endpoint_override" in str(failure("GET /x", kx.EndpointNotFound()))
 
 

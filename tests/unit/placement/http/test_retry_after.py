@@ -58,7 +58,7 @@ def test_the_wait_that_retry_after_demands_is_lengthened_by_random_jitter():
     assert len({hold_s(30, number / 100) for number in range(100)}) == 100
 
 
-def test_if_the_retry_after_header_is_missing_the_configured_delay_is_used():
+def test_the_configured_delay_is_used_if_the_retry_after_header_is_missing():
     """Without a configured delay, each retry waits longer."""
     assert wait_s(7.0, 1, 0.1) == 7.0
     assert wait_s(0.0, 2, 0.1) == 0.0

@@ -7,7 +7,7 @@ from agent.placement.http.question_time import QuestionTime
 from agent.placement.http.unanswered_time import UnansweredTime
 
 
-def test_without_a_shared_time_limit_each_request_may_take_its_own_timeout():
+def test_each_request_may_take_its_own_timeout_if_no_time_limit_is_shared():
     unanswered = UnansweredTime()
     unanswered.used(10_000.0)
     assert not unanswered.is_over
@@ -23,7 +23,7 @@ def test_all_unanswered_requests_together_have_one_time_limit(used, left, is_ove
     assert QuestionTime(unanswered).left_s(60.0) == pytest.approx(left, abs=1.0)
 
 
-def test_after_an_exceeded_time_limit_the_remaining_time_is_zero():
+def test_the_remaining_time_is_zero_after_the_time_limit_was_exceeded():
     unanswered = UnansweredTime(30.0)
     unanswered.used(31.0)
     assert (unanswered.left_s, unanswered.is_over) == (0.0, True)

@@ -476,7 +476,7 @@ def test_an_image_store_is_shared_if_the_compute_nodes_file_lists_several_hosts(
 @pytest.mark.parametrize(
     "written", ["", "[]", "null", '{"a": "yesterday", "b": null}', "\xff", "[" * 100000, '{"a": 1.0, "b": 2.0}']
 )
-def test_if_the_compute_nodes_file_is_invalid_or_old_no_hosts_are_read_from_it(place, written):
+def test_no_hosts_are_read_from_a_compute_nodes_file_that_is_invalid_or_old(place, written):
     (place / "compute_nodes").write_text(written, encoding="latin-1")
     assert registered_hosts(str(place), 1e9) == ()
 

@@ -71,7 +71,7 @@ def test_an_ext4_mount_has_the_uuid_of_its_superblock(tmp_path: Path, mounts: Mo
 
 
 @needs_mounts
-def test_on_an_older_kernel_the_uuid_of_a_file_system_is_read_from_udev(
+def test_the_file_system_uuid_is_read_from_udev_on_an_older_kernel(
     tmp_path: Path, mounts: Mounts, monkeypatch: pytest.MonkeyPatch
 ):
     mounts.ext4(tmp_path / "m", ext4_image(tmp_path / "image", 16, UUID))
