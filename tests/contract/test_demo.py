@@ -281,6 +281,7 @@ def test_the_demo_json_gives_each_story_a_command_with_an_absolute_path(tmp_path
 
 
 def test_a_demo_with_closed_stdout_leaves_no_files_or_processes(tmp_path):
+    """Even with `--keep`, the demo removes what it has started."""
     with subprocess.Popen(
         [STOCKTAKE, "demo", "--keep"],
         stdout=subprocess.PIPE,

@@ -716,6 +716,7 @@ def test_a_finding_keeps_its_first_seen_time_in_later_heal_runs(host):
 
 @pytest.mark.parametrize("arguments", [("--yes",), ("--plan", "0" * 64)])
 def test_heal_accepts_a_plan_and_its_confirmation_only_together(host, arguments):
+    """The options are `--plan` and `--yes`."""
     with host.cell():
         assert host.run("heal", *arguments).code == 127
 

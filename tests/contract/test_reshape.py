@@ -657,6 +657,7 @@ def test_a_reshape_is_refused_if_the_name_of_a_planned_child_provider_is_taken(c
 
 
 def test_the_daemon_reshapes_a_provider_tree_only_if_reshapes_are_configured(cards):
+    """`[heal] codes` must name reshape-needed."""
     cards.scheduled()
     cards.agent.options = {**cards.agent.options, "heal": {"min_age": 0, "enabled": True}}
     cards.agent.configure()

@@ -78,6 +78,7 @@ def test_config_check_live_exits_2_and_says_which_service_failed_and_why(host, w
 
 
 def test_a_live_config_check_contacts_nothing_if_an_option_is_wrong(host):
+    """Its exit code is 78."""
     host.configure({"agent": {"role": "king"}})
     done = stocktake_here("--config-file", host.config_file, "config", "check", "--live", "-f", "json")
     assert (done.code, done.document["live"]) == (78, None)

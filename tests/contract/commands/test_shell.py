@@ -254,6 +254,7 @@ def test_commands_exit_78_if_the_configuration_file_is_missing(tmp_path):
 
 
 def test_the_last_config_file_on_the_command_line_overrides_earlier_ones(config, tmp_path):
+    """The option `--config-file` may also follow the command."""
     second = tmp_path / "second.conf"
     second.write_text("[agent]\nrole = observer\n")
     ended = stocktake("config", "show", "--config-file", config(), "--config-file", second, "-f", "json")
@@ -311,6 +312,7 @@ def test_commands_exit_141_without_an_error_if_the_output_pipe_is_closed(config)
 
 
 def test_stocktake_prints_its_help_without_importing_heavy_libraries():
+    """Such libraries are libvirt, sqlalchemy and oslo_config."""
     program = (
         "import sys\nfrom agent.cmd.shell import main\nmain(['--help'])\n"
         "print('LOADED', *sorted(n for n, m in sys.modules.items() if m is not None))"

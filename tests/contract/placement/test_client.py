@@ -387,6 +387,7 @@ def test_the_error_for_an_invalid_auth_url_does_not_mention_the_catalog():
 
 
 def test_auth_options_of_placement_may_be_in_another_config_section(rest, tmp_path):
+    """`[placement] auth_section` names the section."""
     conf = conf_of(tmp_path, auth_section="shared", endpoint_override=rest.server.url)
     with (tmp_path / "more.conf").open("w") as file:
         file.write(f"[shared]\nauth_type = admin_token\ntoken = admin\nendpoint = {rest.server.url}\n")

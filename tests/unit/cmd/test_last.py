@@ -141,6 +141,7 @@ def test_a_line_above_the_table_gives_the_time_of_the_saved_report(host):
 
 
 def test_audit_refuses_to_publish_if_asked_to_show_the_saved_report(host):
+    """`--publish` and `--last` together end with exit code 127."""
     host.reported()
     done = host.run("audit", "--publish")
     assert (done.code, done.stdout) == (127, "")

@@ -129,6 +129,7 @@ def test_an_unknown_auth_plugin_is_rejected(tmp_path):
 
 
 def test_auth_options_of_placement_are_read_from_another_section_if_configured(tmp_path):
+    """`[placement] auth_section` names the section."""
     text = "[agent]\nnova_conf=\n[placement]\nauth_section = cloud\n[cloud]\nauth_type = http_basic\npassword = p\n"
     loaded = load_ours(tmp_path, text)
     assert loaded.value("cloud", "auth_type") == "http_basic"

@@ -47,6 +47,7 @@ def cleared(*traits):
 
 
 def test_a_trait_that_returns_after_the_agent_removed_it_is_reported():
+    """The agent replaces nova-compute, so it may remove traits."""
     trait = some_unwanted()
     (found,) = found_in(world(trait), written=cleared(trait))
     assert (found.provider_uuid, found.subject) == (ROOT_UUID, trait)

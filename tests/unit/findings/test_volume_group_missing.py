@@ -29,6 +29,7 @@ BROKEN = dataclasses.replace(group(20).groups[0], missing_pvs=2)
 
 
 def test_the_finding_names_the_missing_volume_group_and_the_option_to_check():
+    """The option is `[lvm] volume_groups`."""
     (found,) = findings(EMPTY, CODE, lvm_settings())
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, None, "DISK_GB")
     assert found.subject == "vg0"

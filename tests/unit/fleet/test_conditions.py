@@ -60,6 +60,7 @@ def test_a_host_that_never_reported_ranks_worst_and_a_clean_host_ranks_best():
     ],
 )
 def test_failure_conditions_depend_on_content_and_age_of_the_last_host_message(document, age_s, words):
+    """`--fail-on` names the conditions."""
     held = holding(view(cell(seen(document, age_s))).rows)
     assert held == words
     assert held <= set(FAIL_ON)

@@ -45,6 +45,7 @@ def test_s109_a_trait_that_an_operator_set_is_not_removed():
 
 
 def test_the_agent_removes_the_owner_trait_of_nova_only_if_it_may_take_over():
+    """The option is `[agent] takeover`."""
     novas = view(provider=root(traits=OTHERS | {"COMPUTE_NODE", "OWNER_NOVA", "CUSTOM_X"}))
     world = snapshot(placement=novas, nova=state(service=service()))
     assert traits_put(world) == []

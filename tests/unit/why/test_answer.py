@@ -345,6 +345,7 @@ def test_a_sharing_provider_serves_a_tree_if_both_have_a_common_aggregate():
 
 
 def test_a_request_limited_to_one_tree_uses_no_sharing_providers():
+    """Only the unnumbered group is limited in this way."""
     assert refused([HOST, NFS], group(VCPU=1, DISK_GB=10, in_tree="host")) == [Constraint.IN_TREE]
     assert asked([HOST, *PF], group(VCPU=1, in_tree="pf0")).fits
     assert refused([HOST], group(VCPU=1, in_tree="nobody")) == [Constraint.IN_TREE]
