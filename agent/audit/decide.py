@@ -90,12 +90,12 @@ def decide(
     history: History | None = None,
     reads: AuditReads | None = None,
 ) -> Decision:
-    """Return the findings and what to write. Pure: the order of instances, domains and volumes does not matter.
+    """Return the findings and what to write. Pure. The order of instances, domains and volumes does not matter.
 
-    ``before`` is the last audit's comparison of nova, the host and Placement. It is reused if its facts are equal,
-    which never changes the result. ``unknown_traits`` are the standard traits that this Placement does not know.
-    ``history`` has the findings of earlier audits and what provider.yaml files added. ``reads`` says when and how this
-    audit read its sources.
+    ``before`` is the last audit's comparison of nova, the host and Placement. The comparison is reused if this audit's
+    facts equal the last audit's facts. Reuse never changes the result. ``unknown_traits`` are the standard traits that
+    this Placement does not know. ``history`` has the findings of earlier audits and what provider.yaml files added.
+    ``reads`` says when and how this audit read its sources.
     """
     found, past = compared(snapshot, settings, subject, before), history or History()
     reads = reads or AuditReads(now="", confirm_audits=settings.confirm_audits)

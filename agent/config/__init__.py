@@ -2,8 +2,8 @@
 
 The first modules to read: ``load`` (a value comes from Stocktake's own files, else from nova.conf, else it is the
 default), then ``build`` (typed values for each part of the agent, problems and notices) and ``reload`` (SIGHUP).
-``options`` defines the options, one module for each option group. ``reading`` checks the values and turns them into
-settings; for an option group with few options, a module beside it does so. ``problems`` collects the errors.
+``options`` defines the options, one module for each option group. The modules of ``reading`` check the values and turn
+them into settings; a group with few options has its own small module in this folder. ``problems`` collects the errors.
 ``unknown`` reports misspelt options; ``blank`` decides what an empty value means.
 
 What does not belong here: the types of an audit's settings are in ``agent/model/settings.py``. The command line

@@ -75,7 +75,7 @@ class FindingsFile:
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes for the operator, one sentence each: rows that were not read, and a failure to write the file."""
-        kept = f"; the file is kept as {self._kept_as}" if self._kept_as else ""
+        kept = f"; a copy of the unreadable file is kept as {self._kept_as}" if self._kept_as else ""
         unread, unsaved = self._unread.cause, self._unsaved.cause
         lost = f"findings are not remembered over a restart, because {self.path} cannot be written: {unsaved}"
         return (

@@ -2,9 +2,9 @@
 
 Pure: no I/O.
 
-If the table is too wide, these steps follow in this order: uuids are cut to their first 8 digits; columns are left out
-in the order that the table names; texts are wrapped and names are cut. A word, an amount or a path is never broken, so
-a very long word may be wider than its column, or make the table wider than the terminal.
+If the table is too wide, three steps follow. First, uuids are cut to their first 8 digits. Second, columns are left
+out; ``Grid.leave_out`` lists them, the least important first. Third, texts are wrapped and long names are cut. A word,
+an amount or a path is never broken. So a very long word may be wider than its column or than the terminal.
 """
 
 from __future__ import annotations

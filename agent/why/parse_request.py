@@ -93,7 +93,10 @@ def canonical_uuid(text: str) -> str | None:
 
 
 def _of_query(query: str) -> Pairs:
-    """Return the pairs of a query. The text may be a line of a log: the URL's path, the query and trailing text."""
+    """Return the name and value pairs of a URL's query.
+
+    ``query`` may also be a whole log line that contains the URL.
+    """
     text = query.strip().strip("'\"")
     _, is_of_url, rest = text.partition("?")
     if is_of_url:

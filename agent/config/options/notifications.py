@@ -13,9 +13,9 @@ OPTS = [
     cfg.BoolOpt(
         "enabled",
         default=False,
-        help="Send a notification for each audit and each change of a finding (docs/messages.md). The option topics "
-        "says to which topics. Off by default, because a queue without a reader grows in the broker. Only the daemon "
-        "sends notifications, in every role. Needs transport_url. A new value needs a restart.",
+        help="Send a notification for each audit and each change of a finding (docs/messages.md). The option "
+        "``topics`` lists the topics. Off by default, because a queue without a reader grows in the broker. Only the "
+        "daemon sends notifications, in every role. Needs transport_url. A new value needs a restart.",
     ),
     cfg.ListOpt(
         "topics",

@@ -186,7 +186,7 @@ def test_an_invalid_finding_row_is_skipped_and_logged_and_the_rest_is_loaded(tmp
     assert (tmp_path / "findings.json.bad").read_text() == text
     assert store.notes == (
         f"{tmp_path}/findings.json was not read completely: {warning.error}; "
-        f"the file is kept as {tmp_path}/findings.json.bad",
+        f"a copy of the unreadable file is kept as {tmp_path}/findings.json.bad",
     )
 
 
