@@ -252,7 +252,7 @@ class TestHostSource:
         source.read(Deadline.after(LONG_S))
         assert VF in asked
 
-    def test_an_empty_device_list_is_read_as_no_devices_and_not_as_unknown(self, source_at):
+    def test_an_empty_libvirt_device_list_means_that_there_are_no_pci_devices(self, source_at):
         facts = source_at("test:///default").read(Deadline.after(LONG_S))
         assert facts.devices.pci == ()
 

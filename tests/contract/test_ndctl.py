@@ -71,7 +71,7 @@ def test_a_failed_ndctl_is_reported_and_the_pmem_inventory_is_kept(host, placeme
     assert "ndctl list ended with code 1: failed to initialize" in found["actual"]
 
 
-def test_ndctl_is_not_run_without_configured_pmem_namespaces(host, placement):
+def test_ndctl_runs_only_if_pmem_namespaces_are_configured(host, placement):
     script(host.folder / "bin", "ndctl", f"touch {host.folder}/was-run")
     host.configure({"libvirt": {"pmem_namespaces": None}})
     assert host.agent("--once").code == 0

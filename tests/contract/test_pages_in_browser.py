@@ -84,7 +84,8 @@ def keep_figures(line: str) -> None:
 
 
 @pytest.mark.parametrize(("world", "medium", "width"), CASES, ids=str)
-def test_a_host_page_loads_no_other_file_and_no_text_overlaps_or_is_cut(started, files, world, medium, width):
+def test_the_host_page_is_self_contained_and_every_text_is_readable(started, files, world, medium, width):
+    """No text overlaps another or is cut, and the browser finds no violation of WCAG."""
     rules = browser.WCAG if IS_ALL or world not in LONG else ()
     shot = browser.screenshot_file(f"host-{world}-{medium}-{width}")
     look = browser.seen(started, files[world], medium, width, shot, rules)

@@ -197,7 +197,8 @@ def test_escape_sequences_in_names_do_not_reach_the_terminal(broker, folder):
 
 
 @pytest.mark.parametrize("variable", ["NO_COLOR", "TERM"])
-def test_watch_has_no_colours_if_variable_no_color_is_set_or_term_is_dumb(broker, folder, variable):
+def test_watch_uses_no_colours_if_the_environment_forbids_them(broker, folder, variable):
+    """Either NO_COLOR is set or TERM is ``dumb``."""
     value = {"NO_COLOR": "1", "TERM": "dumb"}[variable]
     documents = [broken("compute-1")]
     with (
@@ -225,7 +226,7 @@ def test_the_key_u_in_the_watch_command_requests_an_audit_of_the_selected_host(b
     assert told.reasons == ["rpc: audit_now"]
 
 
-def test_no_audit_is_requested_from_a_host_that_has_sent_no_message(broker, folder):
+def test_watch_requests_audits_only_from_hosts_that_have_sent_a_message(broker, folder):
     with watching(configured(folder, broker.url), "--expected", str(listed(folder, "compute-9")), "--all") as screen:
         screen.shows("AWAITED", "compute-9")
         screen.send(b"u")

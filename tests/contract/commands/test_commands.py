@@ -192,7 +192,7 @@ def by_class(rows, resource_class):
     return {row["consumer_uuid"]: row for row in rows if row["resource_class"] == resource_class}
 
 
-def test_each_json_row_of_the_ledger_has_three_amounts_and_a_verdict(host):
+def test_each_ledger_row_in_json_has_the_amounts_of_nova_host_and_placement(host):
     """The amounts: promised (nova's database), held (the host) and recorded (Placement)."""
     code, rows = host.json("ledger")
     assert code == 0
@@ -312,7 +312,7 @@ def test_explain_shows_reserved_host_memory_apart_from_other_reservations(host):
     ]
 
 
-def test_explain_of_a_consumer_shows_allocations_and_findings_and_verdict(host):
+def test_explain_shows_the_allocations_and_findings_of_a_consumer(host):
     code, document = host.json("explain", host.evacuated)
     assert (code, document["subject"], document["consumer"]) == (0, "consumer", host.evacuated)
     assert {row["resource_class"]: row["recorded"] for row in document["rows"]} == {"VCPU": 8, "MEMORY_MB": 2048}

@@ -90,7 +90,7 @@ def test_colours_can_be_turned_off_on_the_command_line_or_in_the_environment(
     assert b"ERROR  allocation-leaked" in written
 
 
-def test_an_empty_variable_no_color_does_not_turn_colours_off(reported, monkeypatch):
+def test_colours_stay_on_if_the_no_color_variable_is_empty(reported, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "")
     assert b"\x1b[" in typed(80, "--config-file", reported, "status")[1]
 

@@ -46,7 +46,7 @@ def test_an_orphaned_compute_node_without_a_provider_is_read_as_an_empty_tree(re
     assert (tree.uuid, tree.providers, tree.root) == (uuid, (), None)
 
 
-def test_the_reader_sends_no_request_if_there_are_no_orphaned_compute_nodes(reader, placement):
+def test_placement_is_asked_only_if_an_orphaned_compute_node_exists(reader, placement):
     with placement.watched() as seen:
         assert reader.orphans(NOTHING, frozenset()) is NOTHING
     assert seen == []

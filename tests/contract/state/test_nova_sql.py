@@ -92,7 +92,7 @@ def test_a_read_without_consumer_uuids_returns_only_rows_of_this_host(filled, so
     assert [each.id for each in state.migrations] == [1, 2, 3, 4]
 
 
-def test_s31_a_migration_without_status_is_not_in_progress(filled, source):
+def test_s31_a_migration_with_a_null_status_is_ignored(filled, source):
     with filled.begin() as connection:
         cell.set_columns(connection, "migrations", {"id": 1}, status=None)
     state = read(source)

@@ -162,7 +162,7 @@ def test_saving_the_history_adds_findings_that_another_process_saved_meanwhile()
     assert store.saved == [memory.history]
 
 
-def test_an_audit_is_not_clean_while_an_earlier_finding_could_not_be_checked():
+def test_an_earlier_finding_still_counts_while_it_cannot_be_checked():
     unknown = not_checked(history(LEAKED).sightings)
     acted = SimpleNamespace(snapshot=facts.snapshot(), decision=SimpleNamespace(rival=None), error=None)
     assert _outcome(Role.OWNER, acted, Found(live=unknown)) is Outcome.FINDINGS

@@ -89,7 +89,7 @@ def test_a_detected_change_causes_full_reads_of_nova_in_this_and_the_next_audit(
 
 
 @pytest.mark.parametrize("change", WITHOUT_A_CHANGE.values(), ids=WITHOUT_A_CHANGE)
-def test_a_full_read_without_a_change_in_nova_does_not_cause_another_one(change):
+def test_a_full_read_of_unchanged_nova_data_is_not_counted_as_a_change(change):
     found = judge(**change)
     assert found.why
     assert not found.saw_change
@@ -108,7 +108,7 @@ def test_leftover_database_rows_of_an_old_move_cause_no_full_read_of_nova(last):
     assert judge(last) == ("", False)
 
 
-def test_nova_data_that_the_last_read_did_not_contain_is_not_called_changed():
+def test_nova_data_that_is_read_for_the_first_time_is_not_called_changed():
     """There is no earlier digest to which its digest could be compared."""
     more = StateSign(parts=(*SIGN.parts, ("other instances 0", (1, 2))))
     assert more.changed_since(SIGN) == ()

@@ -77,7 +77,7 @@ def test_only_a_full_audit_measures_the_guest_disk_files_again(images, guest):
     assert read(task(images, host(guest), Depth.FULL), AuditMemory()).storage[0].value is not first
 
 
-def test_the_image_store_is_read_if_libvirt_is_unavailable(images, tmp_path):
+def test_the_guest_disk_store_is_read_even_if_libvirt_is_unavailable(images, tmp_path):
     found = read(task(images, SourceUnavailable("libvirt", "gone")), AuditMemory())
     assert found.stored.disk_files == ()
     assert [store.path for store in found.stored.image_stores] == [str(tmp_path)]

@@ -128,7 +128,7 @@ def test_the_headline_of_a_message_is_the_value_found_by_the_worst_finding():
 
 
 @pytest.mark.parametrize("name", ["oldest_at", "worst", "unknown_since"])
-def test_a_host_without_findings_has_no_oldest_and_no_worst_finding(name):
+def test_the_oldest_and_the_worst_finding_are_null_on_a_clean_host(name):
     assert sums()[name] is None
 
 

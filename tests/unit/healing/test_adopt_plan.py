@@ -90,7 +90,7 @@ def test_adopt_renames_the_provider_and_the_node_record_of_a_renamed_host():
     assert plan.uuid == ROOT_UUID
 
 
-def test_adopt_renames_no_child_provider_that_the_agent_does_not_own():
+def test_adopt_renames_only_child_providers_that_the_agent_owns():
     ours = provider(uuid("sev"), "old-name_amd_sev", parent_uuid=ROOT_UUID)
     theirs = provider(uuid("nic"), "old-name:NIC", parent_uuid=ROOT_UUID, traits=frozenset())
     unowned = provider(uuid("x"), "old-name_x", parent_uuid=ROOT_UUID, traits=frozenset())

@@ -15,7 +15,7 @@ HELD = view(provider=root(inventory("DISK_GB", 300)))
 LOST = store(snapshot(placement=HELD, libvirt=host(guest())), on_root(251), before=mark(300), missing=(DISK,))
 
 
-def test_the_adopt_plan_saves_the_new_image_store_in_place_of_the_old_one():
+def test_adopt_replaces_the_saved_guest_disk_store_with_the_current_one():
     plan = store_adoption(LOST, settings(), FILE)
     assert plan.steps == (StoreStep(path=FILE, before=mark(300), after=mark(251, OF_ROOT)),)
     assert "after this step, the next audit publishes DISK_GB = 251 in Placement, in place of 300" in plan.notes
@@ -33,7 +33,7 @@ def test_adopt_plans_no_steps_if_the_disk_store_has_not_changed():
     assert "nothing to adopt" in plan.notes[0]
 
 
-def test_adopt_is_refused_if_the_image_store_is_in_ceph_or_was_not_read():
+def test_adopt_refuses_a_guest_disk_store_that_is_in_ceph_or_unreadable():
     unread = dataclasses.replace(snapshot(lost=("filesystem",)), store=mark(300))
     assert "was not read" in store_adoption(unread, settings(), FILE).refusals[0].why
     ceph = settings(images_type="rbd", images_rbd_pool="vms")

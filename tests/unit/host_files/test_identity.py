@@ -29,11 +29,11 @@ def every_path(files):
     return [*(folder / "compute_id" for folder in (*files.config_dirs, files.nova_state_path, files.state_dir))]
 
 
-def test_no_host_uuid_is_found_if_no_compute_id_file_exists(files):
+def test_the_host_uuid_is_unknown_if_the_compute_id_file_is_missing(files):
     assert files.find() is None
 
 
-def test_no_host_uuid_is_found_if_no_compute_id_folder_exists(tmp_path):
+def test_the_host_uuid_is_unknown_if_the_compute_id_folder_is_missing(tmp_path):
     assert ComputeIdFiles((tmp_path / "a",), None, tmp_path / "b").find() is None
 
 

@@ -57,7 +57,7 @@ def test_a_waiting_process_gets_the_lock_when_the_holder_ends(holder, tmp_path):
         assert (tmp_path / "lock").read_text().startswith(f"{os.getpid()} ")
 
 
-def test_an_exception_raised_while_the_lock_is_held_releases_the_lock(tmp_path):
+def test_the_lock_is_released_if_its_holder_raises_an_exception(tmp_path):
     lock = FileLock(str(tmp_path / "lock"), str(tmp_path), wait_s=0.0)
     with pytest.raises(ZeroDivisionError), lock.hold():
         raise ZeroDivisionError

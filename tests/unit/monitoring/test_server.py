@@ -159,7 +159,7 @@ def test_a_stale_socket_file_is_replaced_but_not_the_socket_of_a_running_server(
     server.end()
 
 
-def test_a_file_that_is_not_a_socket_is_not_replaced_by_the_server_socket(folder):
+def test_the_server_refuses_to_replace_a_regular_file_with_its_socket(folder):
     (folder / "s.sock").write_text("mine")
     with pytest.raises(OSError, match="no socket"):
         HttpServer(Address(path="s.sock"), PAGES)

@@ -266,7 +266,8 @@ def test_no_pci_provider_is_updated_if_a_provider_name_exceeds_200_characters(le
     assert ("pci" in {f.name for f in decision.tree.frozen_families}) is not told
 
 
-def test_a_child_provider_without_the_managed_pci_device_trait_is_not_changed():
+def test_a_child_provider_that_lacks_the_pci_device_trait_stays_unchanged():
+    """The trait is COMPUTE_MANAGED_PCI_DEVICE."""
     other = child("0000:99:00.0", inventory("CUSTOM_Y", 1), traits=frozenset({OURS}))
     decision = decided(world(device(GPU), placement=tree(other)), ALL_T4)
     assert writes(decision, "0000:99:00.0") == []

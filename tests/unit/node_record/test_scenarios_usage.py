@@ -340,7 +340,7 @@ def test_s30_a_migration_that_has_ended_adds_nothing_to_the_used_resources(statu
     assert used(state(resizing(**AWAY), migrations=(migration(status=status, **INCOMING),))) == (0, 0, 0)
 
 
-def test_s32_an_outgoing_resize_without_a_stored_old_flavor_is_not_counted():
+def test_s32_an_outgoing_resize_counts_only_if_its_old_flavor_is_stored():
     there = on_b(vm_state="resized", task_state=None, old_flavor=None, **AWAY)
     assert used(state(there, migrations=(migration(status="finished"),))) == (0, 0, 0)
 

@@ -96,7 +96,7 @@ def test_heal_keeps_allocations_for_devices_that_the_guest_does_not_have():
     assert amounts(action) == of(*FLAVOR, held(GPU, T4)) | {(uuid(f"child-{PF}"), VF_CLASS): 1}
 
 
-def test_heal_does_not_allocate_a_device_without_a_provider_or_an_inventory():
+def test_heal_allocates_a_pci_device_only_if_its_inventory_is_published():
     assert "yet; the next audit that may write adds it" in declined(scene(GPU, children=()))
     assert "yet; the next audit that may write adds it" in declined(scene(GPU, children=(child(GPU),)))
 

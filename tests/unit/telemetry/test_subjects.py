@@ -23,7 +23,7 @@ def subject(finding=LEAK, **changes):
     return subjects_of(report_of(finding, **changes))[finding.finding.id]
 
 
-def test_a_log_line_shows_the_kind_and_the_name_and_the_uuid_of_a_consumer():
+def test_a_log_line_shows_the_kind_name_and_uuid_of_a_consumer():
     assert subject(ledger=(row("instance", "billing"),)) == f"instance billing {UUID}"
 
 
@@ -31,11 +31,11 @@ def test_a_consumer_that_has_a_name_in_nova_is_logged_as_an_instance():
     assert subject(names=(ConsumerName("billing", UUID),)) == f"instance billing {UUID}"
 
 
-def test_the_log_names_a_consumer_by_its_uuid_if_its_kind_and_name_are_unknown():
+def test_an_unknown_consumer_is_logged_with_its_uuid_alone():
     assert subject(ledger=(row("unknown", ""),)) == f"consumer {UUID}"
 
 
-def test_the_name_of_a_consumer_is_not_logged_if_it_equals_the_uuid():
+def test_the_log_omits_a_consumer_name_that_equals_the_uuid():
     assert subject(ledger=(row("instance", UUID),)) == f"instance {UUID}"
 
 
@@ -46,7 +46,7 @@ def test_a_finding_without_a_consumer_is_logged_with_its_source_or_provider():
     assert subject(seen(replace(about_the_root.finding, provider_uuid=None))) == "host-1"
 
 
-def test_the_end_of_a_finding_is_logged_with_the_latest_known_consumer_name():
+def test_an_ended_finding_is_logged_with_the_last_known_consumer_name():
     before = subjects_of(report_of(LEAK, ledger=(row("instance", "billing"),)))
     ended = gone(LEAK, GoneReason.HEALED, "changed as planned")
     assert subjects_of(report_of(gone=(ended,)), before)[LEAK.finding.id] == f"instance billing {UUID}"

@@ -67,7 +67,7 @@ def test_credentials_in_a_known_format_are_masked_even_if_the_secret_is_unknown(
         "Unable to create allocation for 'VCPU' on resource provider 'u'.",
     ],
 )
-def test_text_without_credentials_is_not_changed_by_masking(text):
+def test_masking_leaves_text_without_credentials_unchanged(text):
     assert blotted(text) == text
 
 

@@ -68,5 +68,5 @@ def test_credentials_in_a_url_are_masked(text, shown):
         "",
     ],
 )
-def test_a_url_or_text_without_a_password_is_not_changed_by_masking(text):
+def test_masking_leaves_a_url_or_text_without_a_password_unchanged(text):
     assert without_login(text) == text

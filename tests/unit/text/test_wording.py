@@ -30,7 +30,7 @@ def test_only_memory_and_disk_sizes_have_a_unit_in_table_cells(resource_class, v
     assert cell(resource_class, value) == text
 
 
-def test_every_ledger_verdict_has_its_own_explanation():
+def test_every_comparison_result_in_the_ledger_has_its_own_explanation():
     assert set(MEANINGS) == set(Verdict)
     assert len(set(MEANINGS.values())) == len(Verdict)
 

@@ -187,7 +187,7 @@ def test_cpu_traits_are_not_changed_if_the_cpu_features_of_guests_are_unknown(ca
     assert wish(capabilities, cpu, virt_type=virt_type) == Wish()
 
 
-def test_cpu_traits_are_not_changed_if_libvirt_could_not_be_read():
+def test_cpu_traits_stay_as_they_are_while_libvirt_is_unavailable():
     assert cpu_features.wish(snapshot(lost=[LIBVIRT]), settings()) == Wish()
 
 

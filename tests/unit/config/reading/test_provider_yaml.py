@@ -128,7 +128,7 @@ def test_inventory_fields_that_a_provider_file_omits_get_the_placement_defaults(
     )
 
 
-def test_a_provider_folder_that_is_missing_or_has_no_yaml_adds_no_entries(tmp_path):
+def test_a_provider_folder_may_be_missing_or_lack_yaml_files(tmp_path):
     (tmp_path / "README").write_text("not a provider file")
     assert read_provider_files(str(tmp_path)) == read_provider_files(str(tmp_path / "absent")) == ProviderFiles()
 

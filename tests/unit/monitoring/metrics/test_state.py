@@ -175,7 +175,7 @@ def test_the_leak_metric_is_absent_instead_of_0_until_libvirt_is_first_read():
     assert series(after(WHOLE, lost), "resource_leaked", **labels) == 0.0
 
 
-def test_an_unmanaged_guest_still_counts_as_unmanaged_while_nova_is_unread():
+def test_the_metric_of_guests_unknown_to_nova_survives_a_nova_outage():
     foreign = replace(WHOLE, ledger=(replace(WHOLE.ledger[0], cause="foreign-guest", promised=None),))
     labels = {"cause": "foreign-guest", "hostname": "compute-17.example.org", "resourcetype": "VCPU"}
     unread = replace(foreign, ledger=WHOLE.ledger, sources=sources("state"))
