@@ -91,7 +91,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_allocation_is_valid_or_the_leak_is_not_certain(world):
+def test_an_allocation_is_reported_only_if_it_is_certainly_leaked(world):
     assert findings(world, CODE) == ()
 
 

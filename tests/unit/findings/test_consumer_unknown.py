@@ -76,5 +76,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_consumer_is_known_or_needed_data_could_not_be_read(world):
+def test_a_consumer_is_reported_only_if_it_is_certainly_unknown(world):
     assert findings(world, CODE) == ()

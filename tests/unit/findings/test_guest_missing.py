@@ -91,5 +91,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported_for_a_guest_that_exists_or_is_not_expected(world):
+def test_an_instance_is_reported_only_if_its_guest_is_certainly_missing(world):
     assert findings(world, CODE) == ()

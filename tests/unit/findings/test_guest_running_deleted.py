@@ -87,5 +87,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_deletion_is_not_certain_or_no_guest_was_found(world):
+def test_a_guest_is_reported_only_if_its_instance_is_certainly_deleted(world):
     assert findings(world, CODE) == ()

@@ -122,5 +122,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_nova_knows_the_guest_or_needed_data_could_not_be_read(world):
+def test_a_guest_is_reported_only_if_it_is_certainly_unknown_to_nova(world):
     assert findings(world, CODE) == ()

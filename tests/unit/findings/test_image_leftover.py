@@ -104,6 +104,6 @@ def test_a_folder_is_not_reported_as_leftover_if_an_instance_may_need_it(read):
     assert findings(read, CODE) == ()
 
 
-def test_the_finding_is_not_reported_if_the_image_folders_could_not_be_read():
+def test_a_leftover_folder_is_reported_only_if_the_disk_store_was_read():
     read = world()
     assert findings(dataclasses.replace(read, storage=(*read.storage[:-1], failed(IMAGES))), CODE) == ()

@@ -166,7 +166,8 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported_if_usage_fits_or_the_class_is_not_checked(world):
+def test_a_resource_class_is_reported_only_if_usage_exceeds_capacity(world):
+    """The agent checks only classes that it measures."""
     assert findings(world, CODE) == ()
 
 

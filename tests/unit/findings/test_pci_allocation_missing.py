@@ -150,7 +150,7 @@ def test_s126_an_instance_without_allocations_is_reported_as_allocation_missing(
     assert [f.consumer_uuid for f in findings(world, "allocation-missing", ALL)] == [I1]
 
 
-def test_s126_a_guest_without_any_allocation_is_not_reported_for_pci_devices():
+def test_s126_a_guest_without_any_allocation_has_no_separate_pci_finding():
     """The books agree on DISK_GB: the instance boots from a volume, so none is promised, but has a local volume."""
     chosen = dataclasses.replace(lvm_settings(), pci=ALL.pci)
     left = group(6, volume(f"{I1}_disk", 1))
@@ -219,7 +219,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_device_is_allocated_or_not_managed_or_unknown(world, chosen):
+def test_a_pci_device_is_reported_only_if_it_certainly_lacks_an_allocation(world, chosen):
     assert findings(world, CODE, chosen) == ()
 
 

@@ -78,5 +78,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("facts", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_pci_reporting_is_off_or_no_allocated_device_is_lost(facts, chosen):
+def test_a_pci_device_is_reported_only_if_it_is_allocated_and_lost(facts, chosen):
     assert findings(facts, CODE, chosen) == ()

@@ -125,5 +125,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("devices", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_not_reported_for_specs_without_a_conflict(devices, chosen):
+def test_pci_specs_are_reported_only_if_they_conflict(devices, chosen):
     assert findings(world(*devices), CODE, chosen) == ()

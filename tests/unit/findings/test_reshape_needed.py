@@ -44,7 +44,7 @@ def test_s107_a_memory_encryption_context_on_the_root_provider_is_reported():
     assert "VGPU" not in found.remedy
 
 
-def test_the_finding_names_no_child_provider_if_libvirt_could_not_be_read():
+def test_the_finding_calls_child_providers_unknown_if_libvirt_is_down():
     (found,) = findings(snapshot(libvirt=CARDS, placement=VGPU, lost=[LIBVIRT]), "reshape-needed", ONE_TYPE)
     assert found.expected.endswith("the child providers are unknown, because this host does not offer the class now")
 
@@ -64,7 +64,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_vgpu_is_disabled_or_the_root_has_no_vgpu_consumer(world, chosen):
+def test_a_reshape_is_needed_only_if_enabled_vgpus_are_allocated_on_the_root(world, chosen):
     assert findings(world, "reshape-needed", chosen) == ()
 
 

@@ -92,7 +92,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("placement", "nova", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_a_provider_without_a_rival_writer_is_updated_and_not_reported(placement, nova, chosen):
+def test_the_agent_updates_a_provider_that_has_no_other_active_writer(placement, nova, chosen):
     world = snapshot(placement=placement, nova=nova)
     assert findings(world, CODE, chosen) == ()
     assert decided(world, chosen).plan.writes != ()

@@ -39,12 +39,12 @@ def test_an_unreadable_nova_row_is_reported_with_its_consumer():
     assert found.severity is Severity.WARNING
 
 
-def test_an_unreadable_nova_row_does_not_affect_the_verdict_on_other_consumers():
+def test_an_unreadable_nova_row_does_not_affect_other_consumers():
     verdicts = {(row.key, row.verdict) for row in decided(WORLD).rows}
     assert verdicts == {(I1, Verdict.UNKNOWN), (uuid("i2"), Verdict.AGREED)}
 
 
-def test_a_migration_with_an_unreadable_row_has_the_verdict_unknown():
+def test_the_ledger_marks_a_migration_with_an_unreadable_row_as_unknown():
     """The consumer has a row, and that is all the agent can know."""
     whose = uuid("migration-1")
     text = f"migrations id 1 uuid {whose!r}: status is NULL"
@@ -63,5 +63,5 @@ def test_each_unreadable_row_has_its_own_finding():
 
 
 @pytest.mark.parametrize("world", [snapshot(**settled_world()), without(WORLD, STATE)], ids=["all read", "not read"])
-def test_no_finding_if_all_nova_rows_are_readable_or_nova_could_not_be_read(world):
+def test_a_nova_row_is_reported_only_if_it_was_read_and_is_invalid(world):
     assert findings(world, CODE) == ()

@@ -30,7 +30,7 @@ HELD = view(provider=root(inventory("DISK_GB", 300)))
 LOST = store(snapshot(placement=HELD), on_root(251), before=mark(300))
 
 
-def test_the_finding_names_the_old_and_new_image_store_and_the_adopt_command():
+def test_the_finding_names_the_old_and_new_disk_store_and_the_adopt_command():
     (found,) = findings(LOST, CODE)
     assert (found.severity, found.provider_uuid, found.resource_class) == (Severity.ERROR, ROOT_UUID, "DISK_GB")
     assert found.subject == INSTANCES
@@ -87,5 +87,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_image_store_is_the_same_or_cannot_be_compared(world, chosen):
+def test_a_changed_disk_store_is_reported_only_if_the_change_is_certain(world, chosen):
     assert findings(world, CODE, chosen) == ()

@@ -42,7 +42,7 @@ def world(*others, libvirt=None, lvm=None, provider=NOVA, **changes):
     return snapshot(placement=placement, libvirt=libvirt or host(BIG), lvm=lvm or group(20))
 
 
-def test_the_finding_gives_the_amount_that_could_not_be_allocated_and_why():
+def test_the_finding_says_how_much_could_not_be_allocated_and_why():
     (found,) = findings(world(), CODE, BESIDE)
     assert (found.provider_uuid, found.resource_class, found.consumer_uuid) == (ROOT_UUID, "VCPU", None)
     assert found.expected == "Stocktake has allocated all 6 VCPU in use by guests and volumes that nova does not know"
@@ -65,7 +65,7 @@ UNPLACED = {
 
 
 @pytest.mark.parametrize(("there", "expected"), UNPLACED.values(), ids=UNPLACED.keys())
-def test_use_outside_nova_that_cannot_be_allocated_always_causes_a_finding(there, expected):
+def test_resources_used_outside_nova_are_reported_if_left_unallocated(there, expected):
     assert {f.resource_class: f.actual.partition(" could")[0] for f in findings(there, CODE, BESIDE)} == expected
 
 
@@ -88,12 +88,12 @@ SILENT = {
 
 
 @pytest.mark.parametrize(("there", "chosen"), SILENT.values(), ids=SILENT.keys())
-def test_use_outside_nova_causes_no_finding_if_it_is_allocated_or_need_not_be(there, chosen):
+def test_the_finding_needs_resources_that_the_agent_failed_to_allocate(there, chosen):
     assert findings(there, CODE, chosen) == ()
 
 
 @pytest.mark.parametrize("lost", [LIBVIRT, STATE, PLACEMENT, LVM])
-def test_a_resource_class_is_not_reported_if_data_about_it_could_not_be_read(lost):
+def test_a_resource_class_is_reported_only_if_its_data_sources_were_read(lost):
     there = without(world(lvm=group(2, volume("v", 40))), lost)
     classes = {f.resource_class for f in findings(there, CODE, BESIDE)}
     assert "DISK_GB" not in classes

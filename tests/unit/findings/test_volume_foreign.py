@@ -122,7 +122,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_a_volume_may_have_an_owner_or_takes_no_space(world):
+def test_a_volume_is_reported_only_if_it_takes_space_and_has_no_owner(world):
     assert findings(world, CODE, lvm_settings()) == ()
 
 

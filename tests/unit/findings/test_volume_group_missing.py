@@ -69,5 +69,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_each_configured_group_exists_or_lvm_could_not_be_read(world, chosen):
+def test_a_volume_group_is_reported_only_if_it_is_configured_and_unusable(world, chosen):
     assert findings(world, CODE, chosen) == ()

@@ -123,7 +123,7 @@ def test_the_service_id_of_a_record_is_kept_if_the_service_is_missing():
     assert decision(world).plan.records == ()
 
 
-def test_s65_an_uptime_change_without_another_change_is_not_written():
+def test_s65_a_new_uptime_alone_does_not_update_the_compute_node_record():
     first = stored()
     assert saved(world_of(first)) is None
     assert saved(world_of(first, uptime_s=90.0, load=(1.0, 0.5, 0.2))) is None
@@ -228,7 +228,7 @@ def pci_row(owner):
 
 
 @pytest.mark.parametrize(("owner", "free"), [(uuid("i1"), 1), (uuid("gone"), 2), (None, 2)])
-def test_pci_pools_exclude_a_device_that_an_instance_on_this_host_has_claimed(owner, free):
+def test_free_pci_pools_exclude_devices_claimed_by_instances_on_this_host(owner, free):
     """No guest's definition has the device yet: libvirt alone would assign it a second time."""
     _changed, record = saved(pci_world(pci_row(owner)), pci_settings({"vendor_id": "10de"}))
     pools = json.loads(record.pci_pools)["nova_object.data"]["objects"]
@@ -287,7 +287,7 @@ def test_an_agent_that_does_not_replace_nova_compute_writes_no_node_record(chose
 
 
 @pytest.mark.parametrize("kind", [StateKind.SQL, StateKind.NONE])
-def test_the_plan_writes_no_node_record_if_nova_is_read_by_sql_or_not_at_all(kind):
+def test_compute_node_records_are_written_only_through_nova_conductor(kind):
     world = snapshot(nova=conductor(kind=kind), libvirt=about())
     plan = decision(world).plan
     assert plan.records == ()

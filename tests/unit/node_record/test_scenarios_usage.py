@@ -390,7 +390,7 @@ def test_s37_only_the_newest_of_two_migrations_of_an_instance_is_counted(second,
     assert used(state(resizing(**AWAY), migrations=(resize, live))) == counted
 
 
-def test_s38_a_migration_not_named_in_migration_context_is_not_counted():
+def test_s38_a_migration_counts_only_if_the_migration_context_names_it():
     """nova-compute sets the migration to error; an audit of the agent never writes the cloud's rows."""
     context = MigrationContext(migration_id=2)
     there = resizing(migration_context_id=2, context=context, **AWAY)

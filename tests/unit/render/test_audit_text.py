@@ -115,7 +115,7 @@ def test_a_finding_block_never_splits_a_uuid_or_a_command_at_any_width(width):
     assert all(len(line) <= limit for line in said if not line.startswith((" hand:", " docs:")))
 
 
-def test_a_finding_block_shows_code_subject_state_age_id_text_and_commands():
+def test_a_printed_finding_shows_its_details_and_the_suggested_commands():
     remedies = (
         Remedy(kind=RemedyKind.HEAL, words="repair", command="stocktake heal --finding 12345678"),
         Remedy(kind=RemedyKind.INSPECT, words="look", command="lvs guests/scratch"),

@@ -447,7 +447,7 @@ def test_a_consumer_of_a_child_provider_is_shown_as_not_compared():
     assert told["verdict_means"] == CHILDREN_SENTENCE
 
 
-def test_a_leak_on_a_child_provider_has_the_verdict_allocation_leaked():
+def test_explain_describes_a_leaked_allocation_on_a_child_provider():
     leaked = dataclasses.replace(ON_CARD, verdict=Verdict.ALLOCATION_LEAKED)
     said = text_of(explain_consumer(dataclasses.replace(WITH_CARD, ledger=(leaked,)), GUESTS[0]))
     assert "allocation-leaked: the instance is deleted, and Placement still counts this amount" in said
@@ -658,7 +658,7 @@ def test_explain_omits_over_capacity_findings_for_a_consumer_without_a_leak():
     assert codes_of(dataclasses.replace(STORY_1, findings=(crowded,)), GUESTS[0]) == []
 
 
-def test_explain_names_the_operation_in_progress_that_delays_a_verdict():
+def test_explain_names_the_nova_operation_that_the_agent_waits_for():
     moving = row(MOVED, (4, 4, 4), Verdict.SETTLING, settling="live-migration to cmp2 has status running")
     said = text_of(explain_consumer(report(ledger=(moving,)), MOVED))
     assert any("settling: live-migration to cmp2 has status running; the agent draws no conclusion" in t for t in said)
