@@ -110,7 +110,7 @@ def test_a_syslog_line_has_an_identifier_and_a_facility_and_a_priority(tmp_path)
     assert re.fullmatch(rf"<{USER_WARNING}>stocktake\[\d+\]: finding healed before=\u00e9", text)
 
 
-def test_a_syslog_socket_that_is_missing_or_has_no_reader_causes_no_error(tmp_path, capsys):
+def test_a_command_ignores_a_missing_or_dead_syslog_socket(tmp_path, capsys):
     with syslog_at(tmp_path / "log"):
         pass
     with pytest.MonkeyPatch.context() as changed:

@@ -65,13 +65,13 @@ def test_each_line_of_a_traceback_begins_with_the_priority_of_its_log_record(std
 
 
 @pytest.mark.parametrize("value", ["", "1:1", "not a stream"])
-def test_log_lines_have_no_priority_prefix_if_journald_does_not_read_stderr(stderr, tmp_path, value):
+def test_log_lines_have_a_priority_prefix_only_if_journald_reads_stderr(stderr, tmp_path, value):
     shown = logged(stderr, tmp_path, journal=value)
     assert shown
     assert not [line for line in shown if line.startswith("<")]
 
 
-def test_a_process_without_stderr_is_not_treated_as_connected_to_journald(monkeypatch):
+def test_a_missing_stderr_is_not_mistaken_for_a_journald_stream(monkeypatch):
     with monkeypatch.context() as changed:
         changed.setattr(sys, "stderr", None)
         assert not journald.is_read_by_journald()

@@ -68,6 +68,6 @@ def test_s78_offline_cpus_cause_no_finding_if_cpu_power_management_is_on():
     assert findings(WORLD, CODE, settings(cpu_dedicated_set=(2, 3), cpu_power_management=True)) == ()
 
 
-def test_no_finding_if_the_cpus_are_online_or_libvirt_could_not_be_read():
+def test_a_cpu_is_reported_only_if_libvirt_says_that_it_is_offline():
     assert findings(WORLD, CODE, settings(cpu_shared_set=(0, 1))) == ()
     assert findings(snapshot(lost=("libvirt",)), CODE, settings(cpu_shared_set=(0, 9))) == ()

@@ -102,7 +102,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_names_and_uuids_agree_or_could_not_be_read(world):
+def test_the_host_identity_is_reported_only_if_name_and_uuid_disagree(world):
     assert findings(world, CODE) == ()
 
 

@@ -60,5 +60,5 @@ KNOWN = {
 
 
 @pytest.mark.parametrize(("world", "choice"), KNOWN.values(), ids=KNOWN.keys())
-def test_no_finding_if_a_device_offers_the_type_or_devices_could_not_be_read(world, choice):
+def test_an_mdev_type_is_reported_only_if_all_devices_certainly_lack_it(world, choice):
     assert findings(world, CODE, settings(mdev_types=(choice,))) == ()

@@ -54,5 +54,6 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_all_namespaces_exist_or_there_is_no_output_of_ndctl(world, chosen):
+def test_a_pmem_namespace_is_reported_only_if_it_is_configured_and_faulty(world, chosen):
+    """Faulty: the list of ndctl has no such namespace, or has it twice."""
     assert findings(world, CODE, chosen) == ()

@@ -27,7 +27,7 @@ def test_s139_a_name_conflict_stops_every_write():
     assert plan.held_back == (HeldBack(provider_uuid=ROOT_UUID, what="everything", why=why),)
 
 
-def test_no_finding_if_no_other_provider_has_the_name():
+def test_a_provider_name_is_reported_only_if_another_provider_has_it():
     free = snapshot(placement=view(providers=()))
     assert findings(free, CODE) == ()
     assert decided(free).plan.writes != ()

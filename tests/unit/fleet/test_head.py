@@ -28,7 +28,7 @@ def test_the_title_line_shows_the_number_of_nova_cells_if_there_are_several():
     assert "  2 cells  " in title(view(cell(name="a"), cell(name="b")))
 
 
-def test_the_numbers_of_hosts_per_condition_add_up_to_the_number_of_all_hosts():
+def test_the_numbers_of_hosts_in_each_condition_add_up_to_all_hosts():
     found = view(
         cell(
             *(seen(clean(f"clean-{number}")) for number in range(5)),

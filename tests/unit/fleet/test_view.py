@@ -36,7 +36,7 @@ def test_an_expected_host_without_a_message_is_marked_never_seen_after_the_wait(
     assert conditions(view(young, waited=True)) == {"b": Condition.NEVER}
 
 
-def test_a_silent_host_still_shows_the_condition_of_its_last_message():
+def test_a_silent_host_still_shows_its_last_reported_condition():
     (row,) = view(cell(seen(broken("a"), age_s=300))).rows
     assert (row.condition, row.for_s) == (Condition.SILENT, 300)
     assert row.seen.told is Condition.ERROR
@@ -54,7 +54,7 @@ def test_an_audit_outcome_gets_a_minimum_age_if_its_beginning_is_unknown():
     assert (row.for_s, row.for_at_least) == (90, True)
 
 
-def test_a_host_that_is_not_in_the_expected_host_list_is_shown_as_not_expected():
+def test_a_host_missing_from_the_expected_list_is_marked_as_unexpected():
     found = view(cell(seen(clean("a")), seen(clean("stranger")), expected=expected("a")))
     assert {row.host: row.is_expected for row in found.rows} == {"a": True, "stranger": False}
 

@@ -193,7 +193,7 @@ DOUBTS = {
 
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), DOUBTS.values(), ids=DOUBTS.keys())
-def test_reserved_is_not_reduced_while_data_about_unmanaged_use_are_incomplete(world, chosen, expected):
+def test_reserved_decreases_only_if_the_use_outside_nova_is_fully_known(world, chosen, expected):
     assert reserves(decided(world, chosen)) == expected
 
 

@@ -137,7 +137,7 @@ def test_a_new_root_provider_is_created_before_its_inventories_and_traits():
     assert plan.generations == ()
 
 
-def test_a_root_provider_without_a_name_is_not_created():
+def test_a_root_provider_is_created_only_if_its_name_is_known():
     plan = diff(tree(wanted(VCPU, name="")), NOTHING)
     assert plan.writes == ()
     assert plan.held_back == (HeldBack(provider_uuid=ROOT_UUID, what="create", why="the node's name is not known"),)

@@ -227,7 +227,7 @@ def test_a_value_that_the_agent_sets_does_not_count_as_a_provider_yaml_value():
     ],
     ids=["nothing named", "its own class", "another class", "two entries"],
 )
-def test_provider_yaml_is_not_applied_to_a_gpu_that_libvirt_does_not_list(facts, entries):
+def test_provider_yaml_applies_only_to_gpus_that_libvirt_lists(facts, entries):
     there = dataclasses.replace(GPU, traits=GPU.traits | {"CUSTOM_T"})
     found = on_gpu(facts, *entries, there=there, was=(GPU_CLASS, GPU_TRAIT))
     assert of_gpu(found) == []

@@ -309,7 +309,7 @@ def test_same_subtree_requires_that_one_provider_is_an_ancestor_of_the_rest():
     assert asked([HOST, *NUMA[:3], moved], gpu, nic, cell, **far).fits
 
 
-def test_a_request_is_refused_if_a_group_has_no_resource_and_no_required_trait():
+def test_each_request_group_must_name_a_resource_or_a_required_trait():
     wanted = {"group_policy": "none", "same_subtree": sets("1 2")}
     bare = [group("1", VCPU=1), group("2", in_tree="host")]
     assert refused([HOST, *PF], *bare, **wanted) == [Constraint.ONE_PROVIDER]
@@ -408,5 +408,5 @@ def test_trees_that_fit_come_first_and_the_others_are_sorted_by_shortage():
     assert ([tree.root_name for tree in fits.trees], fits.fits) == (["b", "c", "a"], True)
 
 
-def test_the_why_command_lists_no_provider_tree_if_no_provider_exists():
+def test_the_why_command_lists_provider_trees_only_if_a_provider_exists():
     assert why(ResourceRequest(groups=(group(VCPU=1),)), OfferedProviders(providers=())).trees == ()

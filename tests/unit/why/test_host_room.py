@@ -65,7 +65,7 @@ def test_no_ratio_lets_a_guest_numa_cell_be_larger_than_a_host_numa_cell():
     assert (room.cpus, room.cpus_free, room.memory_mib) == (8, 128, 16384)
 
 
-def test_numa_cells_of_the_host_do_not_limit_a_guest_without_numa_cells():
+def test_numa_cells_limit_only_guests_that_have_a_numa_topology():
     assert host_obstacles(shape(VCPU=64, MEMORY_MB=10**6), rooms(*TWO)) == ()
 
 

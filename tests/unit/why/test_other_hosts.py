@@ -57,7 +57,7 @@ def test_every_host_counts_as_another_host_if_this_host_has_no_provider_tree(own
     assert there.change.endswith(NOT_CHECKED)
 
 
-def test_a_smaller_request_is_not_advised_for_a_host_without_free_capacity():
+def test_a_smaller_request_is_suggested_only_for_hosts_with_free_capacity():
     (there,) = trees(8, host("there", 52))["there"].obstacles
     assert there.change == f"8 VCPU would be free with a ratio of 6; {NOT_CHECKED}"
 

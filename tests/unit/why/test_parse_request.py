@@ -138,7 +138,7 @@ def test_a_usage_error_names_the_input_that_is_invalid(words, said):
     assert said in str(caught.value)
 
 
-def test_no_correction_is_suggested_for_a_class_name_that_is_not_ascii():
+def test_a_resource_class_with_umlauts_is_refused_without_a_suggestion():
     with pytest.raises(UsageError) as caught:
         asked(resources=("CUSTOM_FÖÖ=1",))
     assert str(caught.value) == "CUSTOM_FÖÖ is not a name of a resource class (use only upper case, digits and _)"

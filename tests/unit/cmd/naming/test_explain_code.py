@@ -17,7 +17,7 @@ def test_each_finding_code_has_a_page_that_begins_with_the_code(code):
     assert len(page) > 100
 
 
-def test_no_page_is_found_for_a_text_that_is_not_a_finding_code():
+def test_explain_finds_a_page_only_for_an_existing_finding_code():
     assert [page_of(text) for text in ("VCPU", "web-1", "../explain", "allocation-leakt", "")] == [None] * 5
     assert "allocation-leaked" in known_codes()
 

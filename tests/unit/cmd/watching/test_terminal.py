@@ -24,7 +24,7 @@ def ends():
     os.close(theirs)
 
 
-def test_pressed_keys_arrive_without_the_enter_key_and_are_not_echoed(ends):
+def test_pressed_keys_arrive_at_once_without_the_enter_key(ends):
     ours, theirs = ends
     before = termios.tcgetattr(theirs)
     with Terminal(theirs) as terminal:

@@ -53,7 +53,7 @@ def test_tdx_is_read_from_the_tdx_feature_element(tdx, told):
     assert parse_domain_capabilities(SNP.replace("<features>", f"<features>{tdx}"), ()).tdx is told
 
 
-def test_a_launch_security_type_tdx_without_a_tdx_feature_is_not_tdx_support():
+def test_tdx_counts_as_supported_only_if_libvirt_lists_it_as_a_feature():
     """nova reads only <tdx>; libvirt also lists the type among the launch security types that it can write."""
     listed = SNP.replace("<value>sev-snp</value>", "<value>sev-snp</value><value>tdx</value>")
     assert listed != SNP

@@ -61,7 +61,7 @@ def test_a_vf_without_a_network_device_still_has_the_mac_address_of_its_pf():
     assert device.card_serial == "VF3-OWN"
 
 
-def test_a_vdpa_function_has_no_pf_mac_address_and_no_vf_number_and_no_serial():
+def test_a_vdpa_function_has_a_parent_address_but_no_vf_number_or_serial():
     device = found("pci_0000_81_00_4")
     assert device.parent_address == "0000:81:00.0"
     assert (device.pf_mac_address, device.vf_number, device.card_serial) == (None, None, None)

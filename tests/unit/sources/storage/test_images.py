@@ -71,7 +71,7 @@ def read(source, *disks):
     return source.read(frozenset(disks), Deadline.after(5))
 
 
-def test_the_image_source_reads_guest_disks_and_the_image_store(source, place):
+def test_guest_disks_and_the_folder_that_stores_them_are_measured(source, place):
     """It also reads the size of the file system that contains the image store."""
     facts = read(source, raw(place / UUID / "disk"), GuestFile(path=str(place / "gone"), format="qcow2"))
     gone, disk = sorted(facts.disk_files, key=lambda file: file.path != str(place / "gone"))
@@ -454,7 +454,7 @@ def test_the_image_cache_size_is_unknown_until_the_cache_can_be_read_again(
 
 
 @pytest.mark.parametrize("number", REFUSALS)
-def test_disks_are_still_read_if_the_image_store_cannot_be_listed(source, place, monkeypatch, number):
+def test_guest_disks_are_still_read_if_their_folder_cannot_be_listed(source, place, monkeypatch, number):
     refusing(monkeypatch, "scandir", place, number)
     facts = read(source, raw(place / UUID / "disk"))
     assert facts.unread == ((str(place), f"{errno.errorcode[number]}: {os.strerror(number)}"),)
@@ -466,7 +466,7 @@ def test_the_image_cache_size_is_0_if_the_cache_is_missing_or_on_another_device(
     assert cache_bytes(str(place), "/proc") == 0
 
 
-def test_an_image_store_is_shared_if_the_compute_nodes_file_lists_several_hosts(place):
+def test_a_disk_store_is_shared_if_nova_lists_several_hosts_in_its_folder(place):
     (place / "compute_nodes").write_text(json.dumps({"cmp1": time.time()}))
     assert shared_because(str(place)) == ""
     (place / "compute_nodes").write_text(json.dumps({"cmp2": time.time(), "cmp1": time.time() - 3600}))
