@@ -78,7 +78,7 @@ AMOUNTS = {
 
 
 @pytest.mark.parametrize(("before", "claims", "expected"), AMOUNTS.values(), ids=AMOUNTS.keys())
-def test_resources_of_unmanaged_guests_and_volumes_are_added_to_reserved(before, claims, expected):
+def test_reserved_includes_guests_and_volumes_that_are_unknown_to_nova(before, claims, expected):
     after, _ = raised(before, (("own", before.reserved),), claims, settings())
     assert after == dataclasses.replace(before, reserved=expected)
 

@@ -60,7 +60,7 @@ def test_the_table_of_worst_hosts_says_how_many_hosts_its_search_cannot_find(mon
     assert f"The search leaves out {left_out} hosts: stocktake watch shows all." in table.foot
 
 
-def test_the_sold_twice_table_lists_every_host_with_double_booked_resources():
+def test_the_double_booking_table_lists_every_affected_host():
     facts = facts_of(fleet.documents(800))
     table = tables(fleet_page(facts))["sold-twice-hosts"]
     selling = {row.host for row in facts.view.rows if sold_twice_of(row)}

@@ -150,7 +150,7 @@ def test_an_overfull_host_does_not_reduce_the_free_capacity_of_the_fleet():
     assert vcpu.free_after == vcpu.free + 192 - 85
 
 
-def test_the_fleet_total_of_double_booked_amounts_is_the_sum_over_host_pages():
+def test_double_booked_amounts_of_the_fleet_are_the_sum_of_all_host_pages():
     made = [fleet.report(1, fleet.missing(1)), fleet.report(2, fleet.stranger(2), ledger=fleet.strange_rows(2))]
     own: Counter[str] = Counter()
     for one in made:

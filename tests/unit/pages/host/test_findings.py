@@ -95,7 +95,7 @@ def test_a_finding_that_came_back_shows_its_repair_and_the_undo_of_the_repair():
     assert all(each.history == () for each in findings(facts(SCREEN)).blocks if each.code != "allocation-leaked")
 
 
-def test_a_repair_that_was_not_undone_is_shown_as_not_undone():
+def test_the_page_says_that_a_repair_was_not_undone():
     done = (dataclasses.replace(CHANGES[0], undone_by=()),)
     (block,) = [each for each in findings(facts(changes=done)).blocks if each.code == "allocation-leaked"]
     assert block.history[0].endswith(

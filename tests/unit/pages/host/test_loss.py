@@ -41,7 +41,7 @@ def offer(resource_class="VCPU", reserved=0, ratio=4.0, terms=()):
     return InventoryRow(provider="compute-1", provider_uuid=HOST, wanted=found, recorded=found, used=0, terms=terms)
 
 
-def test_a_host_without_findings_has_no_wasted_and_no_twice_sold_amounts():
+def test_a_host_without_findings_has_no_wasted_or_double_booked_capacity():
     losses = losses_of(CLEAN)
     assert (losses.sold_twice, losses.wasted) == (Loss(), Loss())
     assert losses.unaccounted == Loss(size_bytes=0)
@@ -74,7 +74,7 @@ def test_capacity_counts_as_double_booked_if_its_instance_has_no_allocation():
     [(0, 8), (1, 4), (2, 0), (3, 0)],
     ids=["none reserved", "half reserved", "all reserved", "more reserved"],
 )
-def test_unmanaged_guest_use_above_the_reserved_amount_is_double_booked(reserved: int, sold_twice: int):
+def test_use_by_a_guest_unknown_to_nova_is_double_booked_unless_reserved(reserved: int, sold_twice: int):
     """One reserved CPU covers four virtual CPUs, because the ratio is 4."""
     guest = row("5e0f", held=8, cause=Cause.FOREIGN_GUEST.value, verdict=Verdict.UNMANAGED)
     report = dataclasses.replace(CLEAN, ledger=(guest,), inventory=(offer(reserved=reserved),))
@@ -88,7 +88,7 @@ def test_memory_reserved_for_the_host_does_not_offset_guests_unknown_to_nova():
     assert losses_of(report).sold_twice.amounts == {"MEMORY_MB": 4096}
 
 
-def test_guest_use_that_the_agent_has_allocated_is_not_double_booked():
+def test_use_by_a_guest_unknown_to_nova_is_double_booked_unless_allocated():
     """The guest is unknown to nova and uses 8 VCPU; the agent has allocated 6, so 2 are sold twice."""
     guest = row("5e0f", held=8, cause=Cause.FOREIGN_GUEST.value, verdict=Verdict.UNMANAGED)
     own = row(own_consumer_uuid(HOST, Cause.FOREIGN_GUEST), recorded=6, consumer_kind="stocktake")

@@ -36,7 +36,7 @@ def test_the_host_page_has_the_same_sections_whichever_sources_could_be_read(rep
     assert "numbers of the audit of 2026-11-22 03:11:07 UTC (53 s before this page was made)" in page.about
 
 
-def test_a_page_has_question_marks_and_no_amounts_if_no_source_was_read():
+def test_the_page_shows_no_amounts_if_every_data_source_was_unreadable():
     report = dead()
     page = host_page(facts(report, view=None, cell_usages=None, changes=None, options=None, unread=("no journal",)))
     text = " ".join(Elements(rendered(page)).texts).replace(RULE, "")
@@ -148,7 +148,7 @@ def test_the_page_says_that_nothing_is_unknown_if_all_sources_were_read():
     assert said.text.startswith("Nothing: ")
 
 
-def test_a_page_contains_no_link_to_another_file_and_no_web_address():
+def test_the_page_refers_to_no_other_file_or_web_address():
     text = rendered(host_page(facts()))
     assert re.findall(r"https?:|//\w", text) == []
     assert set(re.findall(r"url\(([^)]*)\)", text)) == {"#p-foreign", "#p-reserved", "#p-moving", "#p-unread"}

@@ -40,7 +40,7 @@ def cells(table):
 # Capacity
 
 
-def test_the_capacity_picture_lists_vcpu_and_pcpu_and_disk_before_other_classes():
+def test_the_capacity_picture_lists_cpu_and_disk_before_other_classes():
     rows = [dataclasses.replace(SCREEN.ledger[0], resource_class=name) for name in ("A", "DISK_GB", "PCPU", "VCPU")]
     found = class_books(facts(dataclasses.replace(SCREEN, ledger=tuple(rows), inventory=())))
     assert [each.resource_class for each in found] == ["VCPU", "PCPU", "DISK_GB", "A"]
@@ -61,13 +61,13 @@ def test_a_capacity_bar_shows_correct_and_wrong_allocations_separately():
     )
 
 
-def test_the_capacity_picture_marks_the_part_of_an_allocation_above_the_flavor():
+def test_the_capacity_picture_marks_allocations_larger_than_the_flavor():
     row = dataclasses.replace(SCREEN.ledger[0], promised=4, recorded=6, verdict=Verdict.ALLOCATION_DIFFERS)
     recorded = class_books(facts(dataclasses.replace(SCREEN, ledger=(row,))))[0].books[2]
     assert {part.name: part.amount for part in recorded.parts if part.amount} == {"instances": 4, "wrong": 2}
 
 
-def test_capacity_bars_are_drawn_hatched_if_their_source_was_not_read():
+def test_capacity_bars_are_hatched_if_their_data_source_was_not_read():
     picture = capacity_picture(class_books(facts(UNREAD)))
     assert looks(picture).count("unread") == 4
     assert texts(picture).count("?") == 4
@@ -75,7 +75,7 @@ def test_capacity_bars_are_drawn_hatched_if_their_source_was_not_read():
     assert all(row[2:-4] == ["?"] * (len(row) - 6) and row[-1] == "" for row in recorded)
 
 
-def test_the_vgpu_bars_of_nova_and_the_host_are_labelled_not_counted():
+def test_vgpu_bars_of_nova_and_the_host_carry_the_label_not_counted():
     """For such a class the agent counts only what Placement records."""
     vgpu = class_books(facts())[-1]
     assert [book.not_counted for book in vgpu.books] == [True, True, False]
@@ -92,7 +92,7 @@ def test_the_capacity_scale_ends_5_percent_above_the_largest_amount():
     st.lists(st.tuples(*(st.one_of(st.none(), st.integers(0, 2**53)),) * 3, st.sampled_from(Verdict)), max_size=12),
     st.sampled_from(["VCPU", "MEMORY_MB", "CUSTOM_X"]),
 )
-def test_no_bar_of_the_capacity_picture_extends_beyond_the_picture(rows, name):
+def test_every_bar_of_the_capacity_picture_stays_inside_the_picture(rows, name):
     ledger = tuple(
         dataclasses.replace(
             SCREEN.ledger[0], resource_class=name, promised=one, held=two, recorded=three, verdict=verdict
@@ -135,14 +135,14 @@ def test_the_storage_picture_shows_bytes_without_an_owner_as_unaccounted():
     assert (store.parts[-1].name, store.parts[-1].amount) == ("unaccounted", 1000)
 
 
-def test_unread_storage_is_drawn_hatched_and_never_as_zero():
+def test_storage_that_could_not_be_read_is_drawn_hatched():
     picture = storage_picture((), ("lvm",))
     assert "unread" in looks(picture)
     assert picture.conclusion == "lvm: ?, not read."
     assert cells(picture.table) == [["lvm", "not read", "?", "?", "?"]]
 
 
-def test_the_storage_picture_marks_an_owner_of_an_unknown_kind_as_wrong():
+def test_the_storage_picture_marks_an_unknown_kind_of_owner_as_wrong():
     rows = (dataclasses.replace(SCREEN.storage[0], owner_kind="invented"),)
     assert stores_of(rows)[0].parts[0].meaning is Meaning.WRONG
 
@@ -162,7 +162,7 @@ def test_the_parts_in_the_storage_picture_add_up_to_the_size_of_the_store(parts)
 # Provider tree
 
 
-def test_the_tree_picture_starts_with_the_root_and_outlines_changed_providers():
+def test_the_tree_picture_highlights_providers_that_need_changes():
     nodes = nodes_of(SCREEN)
     assert [node.name for node in nodes] == ["compute-1", "compute-1_pci_0000_81_00_0"]
     assert nodes[0].differs == "2 classes, 2 traits"
@@ -172,7 +172,7 @@ def test_the_tree_picture_starts_with_the_root_and_outlines_changed_providers():
     assert_inside(picture)
 
 
-def test_the_tree_picture_marks_no_difference_if_placement_could_not_be_read():
+def test_the_tree_picture_highlights_providers_only_if_placement_was_read():
     nodes = nodes_of(UNREAD)
     assert not any(node.differs for node in nodes)
     assert "Placement was not read" in tree_picture(nodes).conclusion
@@ -188,7 +188,7 @@ def test_the_tree_picture_shows_at_most_60_providers_and_counts_the_rest():
     assert_inside(picture)
 
 
-def test_the_tree_picture_draws_a_grandchild_provider_beside_its_parent():
+def test_the_tree_picture_draws_nested_providers_without_overlap():
     child = SCREEN.inventory[-1]
     parents = {"a": HOST, "a1": "a", "a2": "a", "b": HOST, "deep": "a2", "deeper": "deep"}
     rows = [dataclasses.replace(child, provider=name, provider_uuid=name) for name in parents]
@@ -208,7 +208,7 @@ def test_the_tree_picture_draws_a_grandchild_provider_beside_its_parent():
 
 
 @given(st.dictionaries(st.sampled_from("abcdefgh"), st.sampled_from("abcdefghx"), max_size=8))
-def test_the_tree_picture_draws_every_provider_even_if_parents_are_wrong(parents):
+def test_the_tree_picture_draws_all_providers_even_if_parent_uuids_are_wrong(parents):
     child = SCREEN.inventory[-1]
     rows = [dataclasses.replace(child, provider=name, provider_uuid=name) for name in parents]
     places = tuple(ProviderPlace(name, name, parent) for name, parent in parents.items())
@@ -221,7 +221,7 @@ def test_the_tree_picture_draws_every_provider_even_if_parents_are_wrong(parents
 # Time line
 
 
-def test_the_timeline_bar_of_a_finding_that_can_no_longer_be_checked_is_dashed():
+def test_the_timeline_bar_is_dashed_if_the_finding_cannot_be_checked_now():
     unknown = timeline_picture(UNREAD.findings[:1], (), {}, NOW)
     assert looks(unknown)[1:3] == ["wrong", "dashed"]
     known = timeline_picture(SCREEN.findings[:1], (), {}, NOW)
@@ -249,7 +249,7 @@ def test_the_timeline_shows_at_most_40_findings():
 
 
 @pytest.mark.parametrize("text", ["", "not a time", "2999-01-01T00:00:00Z"])
-def test_the_timeline_can_be_drawn_with_invalid_times_and_times_in_the_future(text: str):
+def test_the_timeline_can_be_drawn_with_invalid_or_future_times(text: str):
     odd = dataclasses.replace(SCREEN.findings[0], first_seen_at=text, last_seen_at=text)
     assert_inside(timeline_picture([odd], (dataclasses.replace(CHANGES[0], at=text),), {}, NOW))
 
@@ -257,7 +257,7 @@ def test_the_timeline_can_be_drawn_with_invalid_times_and_times_in_the_future(te
 # NUMA cells and PCI
 
 
-def test_the_numa_picture_shows_usage_of_cpus_and_memory_and_each_page_size():
+def test_the_numa_picture_shows_the_usage_of_cpus_memory_and_huge_pages():
     found = cells_of(facts())
     shares = [(share.what, share.used, share.total) for share in found[0].shares]
     assert shares == [
@@ -271,7 +271,7 @@ def test_the_numa_picture_shows_usage_of_cpus_and_memory_and_each_page_size():
     assert_inside(picture)
 
 
-def test_the_numa_picture_draws_a_cell_with_unknown_usage_hatched():
+def test_the_numa_picture_hatches_cells_whose_usage_is_unknown():
     picture = numa_picture(cells_of(facts(cell_usages=None)))
     assert looks(picture).count("unread") == 8
     assert not {"0 %"} & set(texts(picture))
@@ -288,11 +288,11 @@ def test_the_numa_picture_shows_at_most_16_numa_cells():
 @pytest.mark.parametrize(
     "topology", [[], "x", {"nova_object.data": []}, {"nova_object.data": {"cells": [None, 7, {}]}}]
 )
-def test_the_numa_picture_shows_no_cells_if_the_topology_has_an_unknown_form(topology: object):
+def test_the_numa_picture_is_empty_if_the_topology_is_malformed(topology: object):
     assert cells_of(facts(view={**VIEW, "numa_topology": topology})) == ()
 
 
-def test_free_pci_pools_on_the_page_are_unknown_if_pci_stats_is_missing():
+def test_free_pci_devices_are_unknown_if_nova_reports_no_pci_pools():
     (pool,) = pools_of(facts())
     assert (pool.address, pool.ids, pool.kind, pool.cell, pool.count) == (
         "0000:81:00.0",
@@ -308,7 +308,7 @@ def test_free_pci_pools_on_the_page_are_unknown_if_pci_stats_is_missing():
 # Sources
 
 
-def test_an_unread_data_source_is_drawn_hatched_and_shows_its_error():
+def test_a_data_source_that_was_not_read_is_hatched_and_shows_its_error():
     picture = sources_picture(UNREAD.sources)
     assert looks(picture)[1] == "unread"
     assert "? http://placement.example.org: no answer within 30 s" in texts(picture)
@@ -318,13 +318,13 @@ def test_an_unread_data_source_is_drawn_hatched_and_shows_its_error():
     assert_inside(picture)
 
 
-def test_the_picture_of_data_sources_has_no_time_bar_if_nothing_was_read():
+def test_the_data_source_picture_draws_time_bars_only_for_successful_reads():
     picture = sources_picture(dead().sources)
     assert looks(picture).count("unread") == 4
     assert "counted" not in looks(picture)
 
 
-def test_the_picture_of_sources_shows_at_most_80_characters_of_an_error():
+def test_the_data_source_picture_shows_at_most_80_characters_of_an_error():
     long = dataclasses.replace(UNREAD.sources[0], error="e" * 5000)
     picture = sources_picture([long])
     assert max(map(len, texts(picture))) <= 82
@@ -345,7 +345,7 @@ def test_a_long_or_malicious_name_is_drawn_inside_the_picture(name: str):
     assert WIDTH == 960
 
 
-def test_a_class_missing_in_placement_has_no_free_amount_in_capacity_pictures():
+def test_the_capacity_picture_omits_the_free_amount_of_an_unpublished_class():
     disk = next(each for each in class_books(facts()) if each.resource_class == "DISK_GB")
     assert (disk.capacity, disk.free, disk.is_offered) == (280, None, False)
     assert "free" not in conclusion(disk)

@@ -23,7 +23,7 @@ def test_the_host_page_begins_with_a_summary_of_faults_and_lost_capacity():
     )
 
 
-def test_the_main_figures_of_a_host_without_problems_have_no_warning_colour():
+def test_the_main_figures_of_a_healthy_host_have_no_warning_colour():
     """They tell what is sold twice, wasted and unaccounted."""
     calm = dataclasses.replace(SCREEN, findings=(), ledger=())
     sentence, figures, free = blocks_of(calm)
@@ -39,7 +39,7 @@ def test_the_main_figures_of_a_host_without_problems_have_no_warning_colour():
     ]
 
 
-def test_an_amount_that_depends_on_an_unread_source_is_shown_as_a_question_mark():
+def test_the_page_shows_a_question_mark_for_an_amount_it_cannot_know():
     sentence, figures, free, note, _ = blocks_of(UNREAD)
     assert free.text == "What is free for the scheduler is not known, because placement was not read."
     assert isinstance(figures, Figures)
@@ -65,7 +65,7 @@ def test_the_page_says_when_wasted_or_double_booked_capacity_was_first_seen():
     assert unaccounted.lines == ()
 
 
-def test_a_note_says_since_when_and_in_how_many_audits_a_source_was_unreadable():
+def test_a_note_says_how_long_a_data_source_has_been_unreadable():
     lost = tuple(
         source if source.ok else dataclasses.replace(source, lost_since="2026-11-22T03:05:00Z", losses=3)
         for source in UNREAD.sources
@@ -91,7 +91,7 @@ def test_the_list_of_causes_says_why_a_cause_cannot_be_checked_now():
     assert {row[6] for row in rows if row[1] != "allocation-missing"} == {"checked by this audit"}
 
 
-def test_the_page_says_that_a_change_after_the_audit_is_not_in_the_numbers():
+def test_the_page_lists_changes_that_are_newer_than_its_numbers():
     late = dataclasses.replace(CHANGES[0], at="2026-11-22T03:11:30Z")
     (note,) = [each for each in verdict(facts(SCREEN, changes=(CHANGES[2], late))).blocks if isinstance(each, Note)]
     named = "heal 9a11aa55 at 2026-11-22 03:11:30 UTC"
@@ -100,7 +100,7 @@ def test_the_page_says_that_a_change_after_the_audit_is_not_in_the_numbers():
     assert [row[5].text for row in table.rows] == ["no: later", "yes"]
 
 
-def test_the_listed_causes_suggest_no_command_that_removes_a_volume():
+def test_the_list_of_causes_suggests_no_command_that_removes_a_volume():
     *_, table = blocks_of(SCREEN)
     commands = [row[-1].text for row in table.rows]
     assert commands[0].startswith("stocktake heal --finding ")
