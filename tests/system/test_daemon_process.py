@@ -340,7 +340,7 @@ def test_empty_logging_options_do_not_crash_the_agent(agent):
     assert (done.returncode, "Traceback" in done.stderr) == (2, False), done.stderr
 
 
-def test_the_daemon_has_no_child_process_and_loads_no_eventlet(agent):
+def test_the_daemon_runs_as_one_process_without_eventlet(agent):
     agent.start()
     agent.until_logged("outcome changed")
     pid = agent.process.pid

@@ -290,7 +290,7 @@ def test_an_agent_without_root_reads_protected_disk_files_through_the_probe(own:
         assert "EACCES" in json.dumps(as_nobody(alone.once, first=creator.once))
 
 
-def test_the_probe_does_not_measure_a_disk_that_libvirt_did_not_list(own: ProbeSocket):
+def test_the_probe_measures_only_disks_that_libvirt_listed(own: ProbeSocket):
     """The probe is the helper that runs as root and measures storage for the agent."""
     own.serve()
     disk = GuestFile(path="/srv/guest/disk", format="qcow2")

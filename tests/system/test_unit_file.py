@@ -130,7 +130,8 @@ def test_the_timeouts_in_the_systemd_unit_exceed_the_timeouts_of_the_agent(servi
     assert int(service["WatchdogSec"]) >= 10
 
 
-def test_the_service_requires_no_unit_and_is_not_restarted_after_exit_5_or_78(service):
+def test_systemd_does_not_restart_the_service_after_exit_5_or_78(service):
+    """The service also requires no other unit."""
     text = UNIT.read_text()
     assert "Requires=" not in text
     assert "BindsTo=" not in text

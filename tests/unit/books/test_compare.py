@@ -153,11 +153,11 @@ TABLE["without a cloud libvirt is the promise"] = (
 
 
 @pytest.mark.parametrize(("world", "expected"), TABLE.values(), ids=TABLE.keys())
-def test_a_verdict_follows_from_the_amounts_in_nova_and_libvirt_and_placement(world, expected):
+def test_the_ledger_judges_a_consumer_by_nova_libvirt_and_placement(world, expected):
     assert only(world) is expected
 
 
-def test_a_wrong_vcpu_allocation_does_not_change_the_verdict_on_memory():
+def test_memory_is_judged_correct_even_if_the_vcpu_allocation_is_wrong():
     world = snapshot(
         nova=state(instance()),
         libvirt=host(domain()),

@@ -40,7 +40,7 @@ def by_path(rows):
     return {row.source.partition(" ")[2]: (row.owner_kind, row.owner, row.size_bytes) for row in rows}
 
 
-def test_image_store_rows_account_for_every_byte_of_the_store():
+def test_the_storage_ledger_accounts_for_every_byte_of_the_disk_store():
     found = store(
         (ROOT, 4096),
         (f"{ROOT}/_base", 4096),
@@ -129,7 +129,7 @@ def test_nova_and_libvirt_data_together_decide_who_owns_an_instance_folder(suffi
 
 
 @pytest.mark.parametrize("lost", [STATE, LIBVIRT])
-def test_an_instance_folder_is_not_reported_as_leftover_if_nova_was_not_read(lost):
+def test_a_leftover_instance_folder_is_reported_only_if_nova_was_read(lost):
     """The same holds if libvirt was not read: the ledger shows that the owner of the folder is unknown."""
     read = without(world(store((FOLDER, GIB))), lost)
     assert by_path(image_store_rows(read))[FOLDER] == ("unknown", I1, GIB)
@@ -218,5 +218,5 @@ def test_the_listed_amounts_of_a_ceph_store_add_up_to_the_cluster_size(size, ava
     assert all(row.size_bytes >= 0 for row in rows)
 
 
-def test_an_image_store_that_was_not_read_has_no_ledger_rows():
+def test_the_storage_ledger_omits_a_disk_store_that_was_not_read():
     assert image_store_rows(snapshot()) == ()

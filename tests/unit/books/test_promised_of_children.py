@@ -76,13 +76,13 @@ def test_an_instance_with_memory_encryption_needs_one_encryption_context():
     assert (found.promised, found.recorded) == (1, 1)
 
 
-def test_a_vgpu_allocation_that_no_flavor_requests_is_not_judged():
+def test_a_vgpu_allocation_is_judged_only_if_the_flavor_requests_it():
     """Its row in the ledger has the verdict "unknown"."""
     found = rows(instance(), on(IN_06, "i1", "VGPU", 1))["VGPU"]
     assert (found.promised, found.verdict) == (None, Verdict.UNKNOWN)
 
 
-def test_the_ledger_omits_a_flavor_resource_class_that_the_host_lacks():
+def test_the_ledger_omits_requested_classes_that_the_host_does_not_offer():
     assert rows(asking(resources__CUSTOM_GOLD="1")) == {}
     assert rows(asking(resources__VGPU="1"), chosen=settings()) == {}
 
@@ -92,13 +92,13 @@ def test_s106_the_vgpu_of_an_instance_counts_on_a_root_with_vgpu_inventory():
     assert (found.promised, found.recorded, found.verdict) == (1, 1, Verdict.AGREED)
 
 
-def test_the_vgpu_comparison_for_an_instance_ignores_allocations_of_others():
+def test_vgpus_of_other_consumers_do_not_count_for_an_instance():
     held = (*allocations(uuid("gone"), VGPU=1), on(IN_06, "i1", "VGPU", 1))
     found = rows(asking(resources__VGPU="1"), *held, root_has=[inventory("VGPU", 8)])
     assert (found["VGPU"].promised, found["VGPU"].verdict) == (1, Verdict.AGREED)
 
 
-def test_an_incoming_live_migration_with_a_vgpu_counts_the_vgpu_as_expected():
+def test_the_vgpu_of_an_incoming_live_migration_is_expected_on_this_host():
     there = dataclasses.replace(
         asking(resources__VGPU="1"), host="cmp2", node="cmp2.example.org", task_state="migrating"
     )
@@ -107,6 +107,6 @@ def test_an_incoming_live_migration_with_a_vgpu_counts_the_vgpu_as_expected():
     assert (found.promised, found.recorded, found.verdict) == (1, 1, Verdict.SETTLING)
 
 
-def test_a_vgpu_that_a_flavor_requests_may_be_on_any_child_provider():
+def test_a_requested_vgpu_may_be_on_any_child_provider():
     claims = decided(snapshot(nova=state(asking(resources__VGPU="1"))), ENABLED).books.promised.claims
     assert {claim.resource_class for claim in claims if claim.provider_key == CHILD} == {"VGPU"}

@@ -104,7 +104,7 @@ def test_an_inventory_row_shows_what_the_agent_wants_and_what_placement_has():
     assert (rows["MEMORY_MB"].wanted, rows["MEMORY_MB"].recorded) == (inventory("MEMORY_MB", 512), None)
 
 
-def test_the_agent_proposes_no_inventory_change_if_libvirt_was_not_read():
+def test_inventory_changes_are_proposed_only_if_libvirt_was_read():
     held = inventory("VCPU", 9, allocation_ratio=2.0)
     rows = inventories(snapshot(placement=view(provider=root(held)), lost=[LIBVIRT]))
     assert rows["VCPU"].wanted == rows["VCPU"].recorded == held

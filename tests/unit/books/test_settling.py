@@ -68,11 +68,11 @@ def test_the_ledger_names_the_unfinished_nova_operation_of_an_instance(nova, rea
     assert reasons(nova) == {(Verdict.SETTLING, reason)}
 
 
-def test_a_row_on_which_all_sources_agree_mentions_no_operation_in_progress():
+def test_a_correct_ledger_row_mentions_no_nova_operation():
     long_ago = NOW - datetime.timedelta(hours=1)
     assert reasons(state(instance(updated_at=long_ago), now=NOW)) == {(Verdict.AGREED, "")}
 
 
-def test_ledger_rows_name_no_operation_in_progress_if_nova_was_not_read():
+def test_the_ledger_names_nova_operations_only_if_nova_was_read():
     rows = decided(without(world(state(instance(task_state="migrating"))), STATE)).ledger
     assert {row.settling for row in rows} == {""}

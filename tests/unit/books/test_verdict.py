@@ -74,7 +74,7 @@ def test_s43_allocations_are_not_judged_if_the_root_provider_is_missing():
     assert (rows_of(world), told(world)) == ((), [])
 
 
-def test_s44_the_allocation_of_an_instance_on_this_host_has_the_verdict_agreed():
+def test_s44_the_ledger_marks_a_correct_allocation_as_agreed():
     world = recorded(instance(), libvirt=host(domain()))
     assert (verdict_of(world), told(world)) == (Verdict.AGREED, [])
 
@@ -103,7 +103,7 @@ def test_s48_an_allocation_is_reported_if_its_consumer_is_unknown_to_nova():
 
 
 @pytest.mark.parametrize("changes", [{"vm_state": "building", "task_state": "scheduling"}, {"vm_state": "building"}])
-def test_s49_the_allocation_of_an_instance_that_has_no_host_yet_is_not_reported(changes):
+def test_s49_an_allocation_causes_no_finding_before_its_instance_has_a_host(changes):
     """Its verdict is SETTLING."""
     world = recorded(instance(host=None, node=None, **changes))
     assert (verdict_of(world), told(world)) == (Verdict.SETTLING, [])
@@ -135,18 +135,18 @@ def test_s52_an_allocation_of_an_instance_on_another_host_is_stale():
     assert (verdict_of(world), told(world)) == (Verdict.ALLOCATION_STALE_MOVE, ["allocation-stale-move"])
 
 
-def test_s53_unreadable_allocations_cause_no_finding_except_source_unavailable():
+def test_s53_unreadable_allocations_cause_only_a_source_unavailable_finding():
     world = without(recorded(instance(deleted=True)), PLACEMENT)
     assert told(world) == []
     assert [f.code for f in decided(world).findings] == ["source-unavailable"]
 
 
-def test_s54_a_deleted_instance_without_allocations_has_no_ledger_rows():
+def test_s54_the_ledger_omits_a_deleted_instance_without_allocations():
     world = snapshot(nova=state(instance(deleted=True)))
     assert (rows_of(world), told(world)) == ((), [])
 
 
-def test_s55_the_first_audit_reports_a_leak_of_an_instance_deleted_a_day_ago():
+def test_s55_the_first_audit_reports_a_leak_that_is_a_day_old():
     """A local delete: the row still names this host, and the restart of the host may have removed the guest."""
     deleted_at = NOW - datetime.timedelta(days=1)
     world = recorded(instance(deleted=True, vm_state="deleted", deleted_at=deleted_at))
@@ -191,7 +191,7 @@ RACES = {
 
 
 @pytest.mark.parametrize("world", RACES.values(), ids=RACES.keys())
-def test_a_difference_has_the_verdict_settling_just_after_an_instance_change(world):
+def test_a_difference_is_tolerated_shortly_after_the_instance_changed(world):
     assert verdict_of(world) is Verdict.SETTLING
     later = dataclasses.replace(world.nova.value, now=NOW + datetime.timedelta(minutes=1))
     world = dataclasses.replace(world, nova=dataclasses.replace(world.nova, value=later))
@@ -291,7 +291,7 @@ def test_the_finding_says_that_vcpu_is_allocated_instead_of_the_requested_pcpu()
     assert said == {"PCPU": instead, "VCPU": "Placement records 2 VCPU"}
 
 
-def test_an_unknown_consumer_of_type_cyborg_arq_belongs_to_another_service():
+def test_a_cyborg_consumer_is_attributed_to_another_service():
     record = ConsumerRecord(
         consumer_uuid=I1,
         generation=1,

@@ -20,7 +20,7 @@ def verdicts(world):
 
 
 @pytest.mark.parametrize("status", ["failed", "reverted", "cancelled"])
-def test_a_failed_migration_that_still_has_an_allocation_has_verdict_unknown(status):
+def test_the_only_allocation_after_a_failed_migration_is_marked_as_unknown(status):
     """The rollback never returned the allocation: if heal removed it, the guest's room would be offered again."""
     cut_short = dataclasses.replace(MOVE, status=status)
     found = verdicts(
@@ -29,7 +29,7 @@ def test_a_failed_migration_that_still_has_an_allocation_has_verdict_unknown(sta
     assert found == {uuid("i1"): Verdict.ALLOCATION_MISSING, MOVE.uuid: Verdict.UNKNOWN}
 
 
-def test_the_leftover_allocation_of_a_failed_move_is_reported_as_stale():
+def test_a_second_allocation_left_by_a_failed_migration_is_marked_as_stale():
     """The instance has an allocation that agrees with its flavor."""
     own = allocations(uuid("i1"), **AMOUNTS)
     world = snapshot(
@@ -45,7 +45,7 @@ def test_the_allocation_of_a_failed_move_is_stale_if_the_instance_is_elsewhere()
 
 
 @pytest.mark.parametrize("status", ["pre-migrating", "migrating", "finished", "error"])
-def test_an_allocation_of_a_deleted_migration_has_verdict_allocation_leaked(status):
+def test_the_allocation_of_a_deleted_migration_is_marked_as_leaked(status):
     """Nova soft-deletes migrations with their instance, and their status never changes after that."""
     gone = instance(deleted=True)
     row = dataclasses.replace(MOVE, status=status, deleted=True)

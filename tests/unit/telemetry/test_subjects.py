@@ -39,7 +39,7 @@ def test_the_log_omits_a_consumer_name_that_equals_the_uuid():
     assert subject(ledger=(row("instance", UUID),)) == f"instance {UUID}"
 
 
-def test_a_finding_without_a_consumer_is_logged_with_its_source_or_provider():
+def test_a_log_line_without_a_consumer_names_the_data_source_or_provider():
     assert subject(seen(unavailable("lvm", "no answer"))) == "lvm"
     about_the_root = seen(replace(unavailable("", "no answer")))
     assert subject(about_the_root) == f"provider node-1 {ROOT}"

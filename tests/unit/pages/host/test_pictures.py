@@ -150,7 +150,7 @@ def test_the_storage_picture_marks_an_unknown_kind_of_owner_as_wrong():
 @given(
     st.lists(st.tuples(st.sampled_from([kind for kind, _ in KINDS]), st.integers(0, 2**50)), min_size=1, max_size=40)
 )
-def test_the_parts_in_the_storage_picture_add_up_to_the_size_of_the_store(parts):
+def test_the_parts_of_the_storage_picture_add_up_to_the_storage_size(parts):
     size = sum(amount for _, amount in parts)
     row = SCREEN.storage[0]
     rows = tuple(dataclasses.replace(row, owner_kind=kind, size_bytes=n, store_bytes=size) for kind, n in parts)
