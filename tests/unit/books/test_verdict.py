@@ -80,7 +80,7 @@ def test_s44_the_ledger_marks_a_correct_allocation_as_agreed():
 
 
 @pytest.mark.parametrize("status", ["accepted", "migrating", "post-migrating", "finished", "reverting", "error"])
-def test_s45_an_allocation_causes_no_finding_while_its_migration_is_unfinished(status):
+def test_s45_an_allocation_causes_no_finding_during_its_migration(status):
     """The allocation has the verdict settling."""
     placement = view(allocations(uuid("migration-1"), **A))
     world = snapshot(nova=state(instance(**AWAY), migrations=(migration(status=status),)), placement=placement)
