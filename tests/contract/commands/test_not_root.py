@@ -115,7 +115,7 @@ def test_a_writing_command_without_root_rights_exits_5_before_any_request(host, 
 @pytest.mark.parametrize(
     "command", [("explain", "allocation-leaked"), ("config", "show"), ("help",), ("help", "heal")], ids=" ".join
 )
-def test_a_command_that_works_without_root_prints_no_warning(host, command):
+def test_a_command_that_any_user_may_run_prints_no_warning(host, command):
     ended = run(host, *command)
     assert (ended.returncode, ended.stderr) == (0, "")
 

@@ -248,7 +248,7 @@ def test_a_duplicate_child_name_blocks_only_that_child_and_its_subtree(rest, wri
     assert rest.request("GET", f"/resource_providers/{grandchild}").status_code == 404
 
 
-def test_s143_a_refused_inventory_also_stops_the_traits_of_that_provider(rest, writer):
+def test_s143_a_provider_gets_traits_only_if_its_inventory_was_accepted(rest, writer):
     """A class that moves to a new child must not be offered by both; an existing child is written as usual."""
     root, there, made = rest.make_provider(), new_uuid(), new_uuid()
     rest.make_provider(uuid=there, parent=root)

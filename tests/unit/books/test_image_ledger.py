@@ -130,7 +130,7 @@ def test_nova_and_libvirt_data_together_decide_who_owns_an_instance_folder(suffi
 
 @pytest.mark.parametrize("lost", [STATE, LIBVIRT])
 def test_a_leftover_instance_folder_is_reported_only_if_nova_was_read(lost):
-    """The same holds if libvirt was not read: the ledger shows that the owner of the folder is unknown."""
+    """The same holds for libvirt. Without one of the two, the ledger shows the owner of the folder as unknown."""
     read = without(world(store((FOLDER, GIB))), lost)
     assert by_path(image_store_rows(read))[FOLDER] == ("unknown", I1, GIB)
     assert leftovers(read) == ()

@@ -191,7 +191,7 @@ RACES = {
 
 
 @pytest.mark.parametrize("world", RACES.values(), ids=RACES.keys())
-def test_a_difference_is_tolerated_shortly_after_the_instance_changed(world):
+def test_a_mismatch_is_tolerated_shortly_after_the_instance_changed(world):
     assert verdict_of(world) is Verdict.SETTLING
     later = dataclasses.replace(world.nova.value, now=NOW + datetime.timedelta(minutes=1))
     world = dataclasses.replace(world, nova=dataclasses.replace(world.nova, value=later))

@@ -86,7 +86,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_amounts_are_equal_or_changing_or_unknown(world):
+def test_an_allocation_is_reported_only_if_it_certainly_differs_from_nova(world):
     assert findings(world, CODE) == ()
 
 

@@ -74,7 +74,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_row_is_in_use_or_deleted_or_its_owner_is_unclear(world):
+def test_a_compute_node_is_reported_only_if_it_is_certainly_orphaned(world):
     assert findings(world, CODE) == ()
 
 

@@ -77,7 +77,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_project_agrees_with_nova_or_cannot_be_compared(world):
+def test_an_allocation_is_reported_only_if_its_project_certainly_differs(world):
     assert findings(world, CODE) == ()
 
 

@@ -104,5 +104,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_size_is_expected_or_changing_or_unknown(world):
+def test_a_guest_is_reported_only_if_its_size_is_certainly_wrong(world):
     assert findings(world, CODE) == ()

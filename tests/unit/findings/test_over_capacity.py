@@ -268,7 +268,8 @@ QUIET_CHILDREN = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET_CHILDREN.values(), ids=QUIET_CHILDREN.keys())
-def test_no_finding_if_a_child_provider_is_exactly_full_or_its_device_is_gone(world, chosen):
+def test_a_child_provider_is_reported_only_if_its_usage_exceeds_capacity(world, chosen):
+    """A PCI device that is lost has a finding of its own."""
     assert findings(world, CODE, chosen) == ()
 
 

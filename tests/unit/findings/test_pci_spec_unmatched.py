@@ -50,5 +50,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("facts", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_all_entries_match_devices_or_a_device_cannot_be_read(facts, chosen):
+def test_a_pci_spec_is_reported_only_if_it_certainly_matches_no_device(facts, chosen):
     assert findings(facts, CODE, chosen) == ()

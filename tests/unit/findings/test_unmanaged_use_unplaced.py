@@ -65,7 +65,7 @@ UNPLACED = {
 
 
 @pytest.mark.parametrize(("there", "expected"), UNPLACED.values(), ids=UNPLACED.keys())
-def test_resources_used_outside_nova_are_reported_if_left_unallocated(there, expected):
+def test_resources_used_outside_nova_are_reported_if_they_cannot_be_allocated(there, expected):
     assert {f.resource_class: f.actual.partition(" could")[0] for f in findings(there, CODE, BESIDE)} == expected
 
 

@@ -29,7 +29,7 @@ def test_the_finding_says_how_much_usage_belongs_to_no_listed_consumer():
     assert found.rests_on_recorded
 
 
-def test_no_finding_if_the_allocations_in_placement_add_up_to_the_usage():
+def test_usage_is_reported_only_if_it_exceeds_the_sum_of_allocations():
     assert told() == []
 
 

@@ -76,5 +76,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_volume_was_made_by_hand_or_an_instance_may_need_it(world):
+def test_an_instance_disk_is_reported_only_if_it_is_certainly_orphaned(world):
     assert findings(world, CODE, lvm_settings()) == ()
