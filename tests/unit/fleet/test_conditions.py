@@ -28,7 +28,7 @@ def test_the_audit_outcome_and_the_worst_finding_decide_the_host_condition(outco
 
 
 @pytest.mark.parametrize(("findings", "condition"), [((), Condition.CLEAN), ((("x", 2),), Condition.UNRATED)])
-def test_a_host_is_unrated_if_its_findings_have_no_severity(findings, condition):
+def test_a_host_whose_findings_have_no_severity_has_the_condition_unrated(findings, condition):
     assert told_condition("findings", None, findings) is condition
 
 
