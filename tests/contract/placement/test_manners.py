@@ -159,7 +159,7 @@ def test_failed_keystone_requests_do_not_make_the_placement_client_pause(gate, w
     assert waits.seconds == []
 
 
-def test_time_that_has_already_passed_is_deducted_from_the_pause_before_a_read(gate, paced, waits):
+def test_the_pause_before_a_read_is_shorter_if_time_has_passed_since_the_last(gate, paced, waits):
     client = paced(gate.url)
     look(client)
     gate.after = waits.late("GET")

@@ -87,7 +87,7 @@ def test_a_read_over_a_slow_new_broker_connection_fails_within_the_deadline(prox
     recovers(proxy, source)
 
 
-def test_a_read_over_a_slow_open_broker_connection_fails_within_the_deadline(proxy, source):
+def test_a_read_fails_within_its_deadline_if_the_broker_answers_slowly(proxy, source):
     assert read(source, 30.0).service is not None
     trickle(proxy)
     print(f"conductor open connection: {late(source):.2f} s")

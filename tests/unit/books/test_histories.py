@@ -62,7 +62,7 @@ def test_a_finding_keeps_its_audit_count_if_it_is_merged_with_an_older_history()
     assert merged(history(), theirs).sightings == theirs.sightings
 
 
-def test_merging_with_an_empty_history_keeps_a_finding_but_sets_audit_count_0():
+def test_a_finding_that_only_one_history_has_is_kept_with_audit_count_0():
     long = history(one(times=2, counted_at=160, confirmed=True), read_until=160)
     for found in (merged(long, history()), merged(history(), long)):
         assert [(s.times, s.confirmed) for s in found.sightings] == [(0, True)]

@@ -89,7 +89,7 @@ def test_the_finding_does_not_speak_of_reserving_if_volumes_are_only_reported():
     [settings(volume_groups=("vg1",)), lvm_settings(volume_groups=("vg0", "vg1"))],
     ids=["guests' disks are files", "another group than the guests'"],
 )
-def test_an_unknown_volume_is_not_reserved_if_guest_disks_are_elsewhere(chosen):
+def test_a_volume_outside_the_guest_disk_store_does_not_increase_reserved_disk(chosen):
     """It is reported, as its volume group is not the storage of DISK_GB."""
     groups = StorageFacts(
         groups=(*group(20).groups, *group(9, name="vg1").groups), volumes=(volume("x", 1, in_group="vg1"),)

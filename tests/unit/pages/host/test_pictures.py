@@ -75,7 +75,7 @@ def test_capacity_bars_are_hatched_if_their_data_source_was_not_read():
     assert all(row[2:-4] == ["?"] * (len(row) - 6) and row[-1] == "" for row in recorded)
 
 
-def test_vgpu_bars_of_nova_and_the_host_carry_the_label_not_counted():
+def test_the_page_says_that_vgpu_amounts_of_nova_and_the_host_are_not_counted():
     """For such a class the agent counts only what Placement records."""
     vgpu = class_books(facts())[-1]
     assert [book.not_counted for book in vgpu.books] == [True, True, False]

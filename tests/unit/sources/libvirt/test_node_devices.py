@@ -105,7 +105,7 @@ def test_the_device_list_does_not_depend_on_the_order_of_node_devices(nodes):
 
 
 @given(st.sets(st.sampled_from([node.name for node in NODES])))
-def test_any_subset_of_the_node_devices_of_libvirt_is_accepted(names):
+def test_devices_are_read_even_if_libvirt_lists_only_some_of_them(names):
     listed = devices_from([BY_NAME[name] for name in names], ())
     assert [device.name for device in listed.pci] == sorted(name for name in names if name.startswith("pci_"))
     assert all(device.vf_number is None or device.pf_mac_address for device in listed.pci)
