@@ -33,7 +33,7 @@ def test_a_recreated_consumer_that_has_a_finding_is_read_again():
     assert elsewhere(reader.view(ViewRequest(**REQUEST, reported=(CONSUMER,)))) == set()
 
 
-def test_a_read_limited_to_one_consumer_prefers_a_new_consumer():
+def test_a_new_consumer_is_read_first_if_only_one_consumer_may_be_read():
     model = world()
     reader = TreeReader(ModelClient(model))
     reader.view(ViewRequest(**REQUEST))

@@ -247,7 +247,7 @@ def test_manual_commands_in_the_audit_output_repair_what_heal_does_not_repair(pr
 
 
 @pytest.mark.root
-def test_the_demo_command_removes_no_cloud_if_two_exist_and_none_is_named(practice):
+def test_the_demo_removes_no_cloud_if_two_exist_and_the_user_names_none(practice):
     """Option `--end` without a folder."""
     document, folder = practice
     copy = folder / "stocktake-demo-another"

@@ -715,7 +715,7 @@ def test_a_finding_keeps_its_first_seen_time_in_later_heal_runs(host):
 
 
 @pytest.mark.parametrize("arguments", [("--yes",), ("--plan", "0" * 64)])
-def test_heal_accepts_a_plan_and_its_confirmation_only_together(host, arguments):
+def test_heal_requires_the_options_plan_and_yes_to_be_given_together(host, arguments):
     """The options are `--plan` and `--yes`."""
     with host.cell():
         assert host.run("heal", *arguments).code == 127
@@ -823,7 +823,7 @@ def test_the_daemon_does_not_repeat_a_repair_that_was_undone(host):
     assert host.allocations(gone)["allocations"] == {}
 
 
-def test_the_heal_command_needs_proof_that_nova_compute_is_dead_only_once(host):
+def test_heal_waits_only_once_for_proof_that_nova_compute_is_dead(host):
     """The root has both owners' traits and nova-compute is dead: later runs do not wait for its silence again."""
     host.allocate("gone", here=HELD)
     host.rest.set_traits(host.root, "OWNER_NOVA", "CUSTOM_OWNER_STOCKTAKE", "COMPUTE_NODE")

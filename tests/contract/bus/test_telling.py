@@ -124,7 +124,7 @@ def test_the_rpc_endpoint_answers_calls_of_every_method(broker, host):
         assert told.reasons == ["rpc: audit_now"]
 
 
-def test_an_rpc_request_for_a_message_is_refused_if_no_interval_is_configured(broker, host):
+def test_a_request_to_publish_now_is_refused_if_periodic_messages_are_disabled(broker, host):
     """The RPC method is ``publish_now``; the interval is that between two messages."""
     with agent(broker.url, host, interval_s=None) as told, bus(broker.url) as opened:
         told.audited(REPORT)

@@ -62,7 +62,7 @@ def test_rereading_an_orphaned_tree_with_allocations_takes_two_requests(reader, 
     assert reader.orphans(NOTHING, frozenset({root})).requests == 1
 
 
-def test_orphaned_provider_trees_are_reread_after_a_full_read_of_the_own_tree(reader, placement, orphan):
+def test_a_full_read_of_placement_also_reads_orphaned_provider_trees_again(reader, placement, orphan):
     root, _, _ = orphan
     mine = placement.make_provider()
     reader.orphans(NOTHING, frozenset({root}))

@@ -86,7 +86,7 @@ def test_s137_a_new_root_provider_gets_inventory_and_traits_without_a_reread(res
     assert rest.inventories(uuid)["VCPU"]["total"] == 8
 
 
-def test_s138_a_retry_sets_the_inventory_of_a_root_that_another_client_created(rest, tmp_path):
+def test_s138_a_retry_fills_a_root_provider_that_another_client_created(rest, tmp_path):
     tree = DesiredTree(providers=(wanted(new_uuid(), None, VCPU),))
     uuid = tree.root.uuid
     meanwhile = Meanwhile(lambda: rest.make_provider(uuid=uuid, name=f"host-{uuid}"))

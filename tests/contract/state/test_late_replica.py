@@ -191,7 +191,7 @@ def behind_s(result: AuditResult) -> float | None:
     return state.behind_s
 
 
-def test_heal_deletes_no_allocation_if_the_database_replica_is_15_minutes_late(world):
+def test_heal_deletes_no_allocation_if_the_database_replica_lags_15_minutes(world):
     """In the replica the unshelved instance is still offloaded, so its allocation looks stale."""
     uuid, built = world.shelved(), new_uuid()
     world.stops_in_the_past(900)
@@ -216,7 +216,7 @@ def test_heal_deletes_no_allocation_if_the_database_replica_is_15_minutes_late(w
     assert world.held(uuid) == HELD
 
 
-def test_heal_waits_for_a_late_replica_and_leaves_a_changed_instance_alone(world):
+def test_heal_waits_for_a_lagging_replica_and_refuses_a_changed_instance(world):
     """The replica is a few seconds behind, so it counts as current; it catches up while heal waits."""
     uuid = world.shelved()
     with daemon(world, clock=clock_with(world.servers.applies)) as audits:
@@ -313,7 +313,7 @@ LATE: dict[str, Callable[[World], None]] = {
 
 
 @pytest.mark.parametrize("how", LATE)
-def test_the_agent_writes_nothing_beside_nova_compute_despite_a_late_replica(compute, how):
+def test_a_lagging_database_replica_does_not_make_nova_compute_look_dead(compute, how):
     is_old = how == "stopped 15 minutes ago"
     LATE[how](compute)
     generation = compute.rest.generation(compute.root)
@@ -326,7 +326,7 @@ def test_the_agent_writes_nothing_beside_nova_compute_despite_a_late_replica(com
     assert compute.rest.generation(compute.root) == generation
 
 
-def test_the_agent_takes_over_from_a_dead_nova_compute_despite_a_late_replica(compute):
+def test_the_agent_replaces_a_dead_nova_compute_even_if_the_replica_lags(compute):
     compute.servers.applies(delay_s=1)
     with daemon(compute) as audits:
         until(lambda: audits.audit().report.published, 10 * DOWN_S, "the takeover")

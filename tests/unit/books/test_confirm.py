@@ -108,7 +108,7 @@ def test_a_new_finding_based_on_cached_allocations_waits_for_a_fresh_read():
 
 
 @pytest.mark.parametrize(("finding", "fresh"), [(RECORDED, True), (PLAIN, False)])
-def test_a_finding_causes_a_new_read_only_if_it_still_needs_fresh_data(finding, fresh):
+def test_allocations_are_not_read_again_if_they_are_fresh_or_not_needed(finding, fresh):
     assert not look(History(), finding, fresh=fresh).recheck_recorded
 
 
@@ -125,7 +125,7 @@ def test_the_finding_history_keeps_first_seen_at_and_removes_ended_findings():
     assert [seen.first_seen_at for seen in told.findings] == [FIRST]
 
 
-def test_counting_stops_when_enough_audits_have_confirmed_a_finding():
+def test_the_audit_count_of_a_finding_stops_growing_once_it_is_confirmed():
     """``confirm_audits`` is 2 here."""
     told = after(*[([PLAIN], True)] * 5)
     assert [sighting.times for sighting in told.history.sightings] == [2]
@@ -264,6 +264,6 @@ def test_a_finding_is_confirmed_if_it_was_also_seen_10_to_180_seconds_ago():
         ("allocation-leaked", {"placement", "state"}, Checks(), ()),
     ],
 )
-def test_a_finding_saved_without_its_text_ends_only_if_all_its_data_was_read(code, rests_on, checks, because):
+def test_a_finding_saved_without_text_is_kept_until_all_of_its_sources_are_read(code, rests_on, checks, because):
     without_text = dataclasses.replace(PLAIN, code=code, rests_on=frozenset(rests_on), saved_id="5f0f")
     assert checks.missing(without_text) == because

@@ -40,7 +40,7 @@ def by_path(rows):
     return {row.source.partition(" ")[2]: (row.owner_kind, row.owner, row.size_bytes) for row in rows}
 
 
-def test_the_storage_ledger_accounts_for_every_byte_of_the_disk_store():
+def test_the_storage_ledger_accounts_for_every_byte_of_guest_disk_storage():
     found = store(
         (ROOT, 4096),
         (f"{ROOT}/_base", 4096),
@@ -163,7 +163,7 @@ def test_a_shared_disk_file_belongs_to_the_guest_with_the_lowest_uuid():
     assert by_path(image_store_rows(read))[used][1] == min(map(uuid, "abc"))
 
 
-def test_a_cached_image_row_is_reduced_if_the_files_exceed_the_used_space():
+def test_a_base_image_row_is_reduced_if_files_add_up_to_more_than_used_space():
     read = world(
         store(
             (f"{ROOT}/_base/a", 2 * GIB),
@@ -203,7 +203,7 @@ def pooled(**changes):
     return dataclasses.replace(read, storage=(*read.storage, good(CEPH, StorageFacts(ceph_pools=(pool,)))))
 
 
-def test_a_ceph_store_has_rows_for_its_pool_and_for_other_use_and_free_space():
+def test_ceph_cluster_space_is_listed_as_nova_pool_or_other_use_or_free():
     assert [(r.store, r.owner_kind, r.owner, r.size_bytes, r.store_bytes) for r in image_store_rows(pooled())] == [
         ("ceph vms", "pool", "vms", 30 * GIB, 90 * GIB),
         ("ceph vms", "elsewhere", "", 40 * GIB, 90 * GIB),

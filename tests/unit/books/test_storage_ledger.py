@@ -170,10 +170,10 @@ def test_a_thin_volume_counts_its_full_size_if_pool_usage_is_unknown() -> None:
     [(50.0, {HERE: 15, "before": 1, OTHER: 4, "free": 20}), (47.5, {HERE: 15, OTHER: 4, "free": 21})],
     ids=["the rest is its own", "no rest: all it has it shares"],
 )
-def test_an_inactive_thin_volume_counts_with_the_remaining_used_pool_bytes(
+def test_pool_bytes_that_no_active_volume_uses_count_for_inactive_thin_volumes(
     percent: float, shares: dict[str, int]
 ) -> None:
-    """These are the used bytes of the pool that no active volume explains; if none remain, it counts with none."""
+    """If no used bytes of the pool remain, an inactive thin volume is not listed."""
     snap = thin("before", 10, origin=f"{HERE}_disk")
     inside = pool(40, thin(f"{HERE}_disk", 30), thin(f"{OTHER}_disk", 10), snap)
     found = rows_of(*inside, pools=fill(40, percent, **{f"{HERE}_disk": 15, f"{OTHER}_disk": 4}))
@@ -244,7 +244,7 @@ def test_the_list_of_storage_use_is_empty_if_lvm_cannot_be_read() -> None:
     assert storage_ledger(without(snapshot(), LVM)) == ()
 
 
-def test_listed_amounts_sum_to_the_volume_group_size_if_nova_is_unreadable() -> None:
+def test_listed_amounts_add_up_to_the_volume_group_size_without_nova_data() -> None:
     """The same holds if libvirt is unreadable."""
     world = snapshot(nova=NOVA, lvm=group(20, volume(f"{HERE}_disk", 5), volume("x", 1)))
     for lost in (STATE, LIBVIRT):

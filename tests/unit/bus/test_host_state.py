@@ -97,7 +97,7 @@ def test_used_and_free_are_null_if_the_usage_of_a_resource_class_is_unknown():
     assert (resource(REPORT, "DISK_GB")["used"], resource(REPORT, "DISK_GB")["free"]) == (None, None)
 
 
-def test_the_host_state_message_adds_up_the_amounts_of_each_cause():
+def test_the_host_state_message_sums_up_ledger_rows_with_the_same_cause():
     """An amount that no row has is null."""
     rows = (
         row("a", "instance", promised=4, held=4, recorded=4),

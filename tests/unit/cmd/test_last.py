@@ -140,7 +140,7 @@ def test_a_line_above_the_table_gives_the_time_of_the_saved_report(host):
     assert lines[1].lower() == "trait"
 
 
-def test_audit_refuses_to_publish_if_asked_to_show_the_saved_report(host):
+def test_the_audit_options_publish_and_last_cannot_be_combined(host):
     """`--publish` and `--last` together end with exit code 127."""
     host.reported()
     done = host.run("audit", "--publish")

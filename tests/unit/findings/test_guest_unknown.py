@@ -88,7 +88,7 @@ def test_the_policy_for_unknown_guests_decides_whether_their_use_is_reserved(pol
     assert reserves(decided(WORLD, chosen)) == reserved
 
 
-def test_the_agent_does_not_reserve_guest_use_that_is_already_allocated():
+def test_resources_of_a_guest_are_not_reserved_if_they_are_already_allocated():
     world = snapshot(libvirt=host(STRANGER), placement=view(allocations(S, VCPU=2)))
     (found,) = findings(world, CODE)
     assert proof(found) == [("libvirt", "MEMORY_MB", 300), ("libvirt", "VCPU", 2), ("placement", "VCPU", 2)]

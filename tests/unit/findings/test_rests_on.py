@@ -43,7 +43,7 @@ def test_each_finding_rule_needs_exactly_the_sources_listed_in_this_file():
     assert {rule.code: rule.rests_on for rule in BUILTIN} == expected
 
 
-def test_except_for_pinned_cpus_a_finding_depends_on_all_sources_of_its_rule():
+def test_a_finding_depends_on_every_source_of_its_rule_except_for_pinned_cpus():
     """A finding about the pinned CPUs of a NUMA cell needs no data from Placement, although its rule does."""
     rules = {rule.code: rule.rests_on for rule in BUILTIN}
     found = [f for code in PLANTED for make in PLANTED[code] for f in make().decision(Role.OWNER).findings]

@@ -59,14 +59,14 @@ def test_a_host_that_never_reported_ranks_worst_and_a_clean_host_ranks_best():
         (broken(severities=None), 0, {"warning"}),
     ],
 )
-def test_failure_conditions_depend_on_content_and_age_of_the_last_host_message(document, age_s, words):
+def test_the_content_and_age_of_the_last_message_decide_if_a_host_has_failed(document, age_s, words):
     """`--fail-on` names the conditions."""
     held = holding(view(cell(seen(document, age_s))).rows)
     assert held == words
     assert held <= set(FAIL_ON)
 
 
-def test_an_expected_host_without_any_message_meets_a_failure_condition():
+def test_an_expected_host_that_never_sent_a_message_counts_as_failed():
     """The value of the option is ``never``."""
     assert holding(view(cell(expected=expected("compute-9"))).rows) == {"never"}
 

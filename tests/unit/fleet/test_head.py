@@ -44,7 +44,7 @@ def test_the_numbers_of_hosts_in_each_condition_add_up_to_all_hosts():
     assert sum(int(part.split()[0]) for part in counts(found).split(", ")) == len(found.rows)
 
 
-def test_the_fleet_totals_show_leaks_and_withheld_writes_and_unknown_amounts():
+def test_the_fleet_totals_list_leaked_and_missing_amounts_and_held_back_writes():
     leaked = {"VCPU": 94, "MEMORY_MB": 376 * 1024, "DISK_GB": 8294}
     found = view(
         cell(seen(broken("a", leaked=leaked, missing={"VCPU": 2}, held_back=2)), seen(clean("b", leaked=None)))

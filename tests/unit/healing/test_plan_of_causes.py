@@ -90,8 +90,8 @@ def test_a_symptom_with_several_causes_does_not_end_if_only_one_is_repaired(scen
 
 @pytest.mark.parametrize("undone", [STALE, SEVERAL, COUNTED])
 @pytest.mark.parametrize("code", [STALE, SEVERAL])
-def test_the_daemon_does_not_bring_back_a_repair_that_the_operator_undid(scene, code, undone):
-    """A repair of the finding's cause or of its symptom is refused too."""
+def test_an_undone_repair_also_blocks_repairs_of_its_cause_and_its_symptoms(scene, code, undone):
+    """Two symptoms of the same cause do not block each other."""
     seen = next(s for s in scene.findings if s.finding.code == code)
     refusing = dataclasses.replace(scene, undone=Undone(findings=frozenset({ids(scene)[undone]})))
     guarded = GuardedFinding(scene=refusing, seen=seen, repair=BY_CODE[code], chosen=())
@@ -99,7 +99,7 @@ def test_the_daemon_does_not_bring_back_a_repair_that_the_operator_undid(scene, 
     assert (GUARD.refuses(guarded) is not None) == expected
 
 
-def test_the_daemon_does_not_repeat_a_repair_that_an_operator_undid(scene):
+def test_the_daemon_makes_no_new_repair_for_a_consumer_with_an_undone_repair(scene):
     """An operator undid the repair of the symptom. Today only the cause is there, so no finding names the symptom."""
     (cause,) = (dataclasses.replace(s, symptoms=()) for s in scene.findings if s.finding.code == STALE)
     undone = Undone(findings=frozenset({"the symptom"}), consumers=frozenset({cause.finding.consumer_uuid or ""}))

@@ -119,7 +119,7 @@ def test_a_saved_finding_is_rejected_if_its_text_describes_another_finding(tmp_p
 LOSS = Loss("libvirt", T1, 100, 3, is_error=True)
 
 
-def test_saved_findings_and_source_outages_are_the_same_after_a_restart(tmp_path):
+def test_the_findings_file_restores_the_history_of_findings_after_a_restart(tmp_path):
     history = History(
         sightings=(sighting(FINDING),),
         boot="this",
@@ -208,7 +208,7 @@ def test_a_saved_source_outage_is_dropped_if_the_last_report_says_it_ended(tmp_p
 
 
 @pytest.mark.parametrize("alive_since", [440, 560, None])
-def test_a_restarted_agent_reads_from_its_report_since_when_nova_compute_runs(tmp_path, alive_since):
+def test_the_last_report_decides_since_when_nova_compute_has_been_alive(tmp_path, alive_since):
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500, nova_alive_since=440)
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     last_report(tmp_path, nova_alive_since=alive_since)

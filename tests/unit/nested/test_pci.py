@@ -292,7 +292,7 @@ def test_a_device_spec_conflict_stops_only_updates_of_the_affected_provider(devi
     assert dict(found.facts)["device_provider_uuid"] == uuid(f"child-{PF}")
 
 
-def test_a_vf_with_an_unknown_parent_leaves_its_possible_providers_unchanged():
+def test_pci_providers_that_may_contain_a_vf_without_known_pf_stay_unchanged():
     lonely = dataclasses.replace(VFS[1], parent_address=None)
     gone, other = child("0000:99:00.0", inventory("CUSTOM_Y", 1)), child(PF, inventory(VF_CLASS, 4))
     chosen = pci_settings({"product_id": "1515"}, {"vendor_id": "10de"})

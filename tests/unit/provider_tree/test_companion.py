@@ -146,7 +146,7 @@ def test_the_agent_removes_its_allocations_for_vanished_guests_and_volumes():
         (PLACEMENT, True, True),
     ],
 )
-def test_the_agent_keeps_its_allocations_if_libvirt_or_lvm_or_nova_is_unread(lost, kept_volume, kept_guest):
+def test_the_agent_keeps_an_allocation_if_its_data_source_cannot_be_read(lost, kept_volume, kept_guest):
     recorded = view(ours(VOLUME, DISK_GB=7), ours(GUEST, VCPU=4, MEMORY_MB=1024), provider=NOVA)
     gone = world(placement=recorded, libvirt=host(), lvm=group(20))
     assert held(decided(gone, BESIDE).plan, VOLUME) == held(decided(gone, BESIDE).plan, GUEST) == {}
@@ -156,7 +156,7 @@ def test_the_agent_keeps_its_allocations_if_libvirt_or_lvm_or_nova_is_unread(los
         assert "DISK_GB" in {h.what for h in plan.held_back}
 
 
-def test_the_agent_updates_allocated_vcpu_and_memory_even_if_lvm_is_unread():
+def test_allocated_vcpu_and_memory_are_updated_even_if_lvm_cannot_be_read():
     """The allocated disk keeps its amount, because LVM could not be read."""
     recorded = view(ours(GUEST, VCPU=1, MEMORY_MB=1024, DISK_GB=4), provider=NOVA)
     plan = decided(without(world(placement=recorded), LVM), BESIDE).plan
@@ -228,7 +228,7 @@ def test_the_ledger_shows_why_the_agent_made_an_allocation():
     assert (of_volumes.held, of_volumes.size_bytes) == (None, 5 * GIB // 2)
 
 
-def test_the_agent_does_not_treat_an_equal_foreign_allocation_as_its_own():
+def test_the_agent_does_not_adopt_another_allocation_that_has_the_same_amount():
     recorded = view(allocations(uuid("stranger"), DISK_GB=3), provider=NOVA)
     decision = decided(world(placement=recorded), BESIDE)
     (row,) = [r for r in decision.ledger if r.consumer_uuid == uuid("stranger")]
@@ -347,7 +347,7 @@ def test_rounding_up_to_step_size_adds_less_than_one_step(there, claims):
 
 
 @given(st.one_of(st.tuples(st.just("DISK_GB"), DISK_CLAIMS), st.tuples(st.just("VCPU"), GUEST_CLAIMS)), RATIOS)
-def test_allocating_or_reserving_the_use_of_a_guest_leaves_equal_free_capacity(found, ratio):
+def test_free_capacity_is_equal_whether_a_guest_is_allocated_or_reserved(found, ratio):
     """In role companion the agent allocates, in role owner it reserves; both round up by less than one unit."""
     name, claims = found
     there = inventory(name, 1000, allocation_ratio=ratio, max_unit=16000)
@@ -413,7 +413,7 @@ def test_an_agent_that_takes_over_writes_nothing_until_nova_compute_has_ended():
 @pytest.mark.parametrize(
     ("lost", "volume_goes", "guest_goes"), [(LVM, None, {}), (LIBVIRT, None, None), (STATE, None, None)]
 )
-def test_the_agent_keeps_old_allocations_in_a_takeover_if_libvirt_is_unread(lost, volume_goes, guest_goes):
+def test_a_takeover_keeps_an_allocation_if_its_data_source_cannot_be_read(lost, volume_goes, guest_goes):
     plan = decided(without(world(placement=PLACED, nova=DEAD), lost), OWNER).plan
     assert (held(plan, VOLUME), held(plan, GUEST)) == (volume_goes, guest_goes)
 

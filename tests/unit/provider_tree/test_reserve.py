@@ -83,7 +83,7 @@ def test_reserved_includes_guests_and_volumes_that_are_unknown_to_nova(before, c
     assert after == dataclasses.replace(before, reserved=expected)
 
 
-def test_use_outside_nova_that_exceeds_the_disk_total_is_reported():
+def test_foreign_volumes_that_exceed_the_disk_total_are_reported():
     _, terms = raised(DISK, (("own", 5),), [by_hand(18 * GIB)], settings())
     assert terms == ReserveTerms(resource_class="DISK_GB", terms=(("own", 5), ("foreign-volume", 18)), overflow=3)
 

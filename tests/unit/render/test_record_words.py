@@ -45,7 +45,7 @@ def test_the_plan_lists_changes_of_node_records_before_deletions_of_providers():
     assert f"delete-compute-node {orphan().uuid}: old-name" in lines
 
 
-def test_changes_of_node_records_and_deletions_of_providers_alter_the_plan_hash():
+def test_the_plan_hash_covers_changed_node_records_and_deleted_providers():
     assert Plan().is_empty
     assert not Plan(removals=PLAN.removals).is_empty
     assert len({Plan().digest, Plan(records=PLAN.records).digest, Plan(removals=PLAN.removals).digest}) == 3

@@ -81,7 +81,7 @@ ALIKE = {
 
 
 @pytest.mark.parametrize(("before", "now", "expected"), ALIKE.values(), ids=ALIKE.keys())
-def test_guest_disk_storage_is_recognized_by_its_file_system_after_a_reboot(before, now, expected):
+def test_the_agent_detects_whether_guest_disks_are_still_on_the_same_storage(before, now, expected):
     assert likeness(mark(300, before), mark(300, now)) is expected
 
 
@@ -180,7 +180,7 @@ REMEMBERED = {
 
 
 @pytest.mark.parametrize(("world", "expected"), REMEMBERED.values(), ids=REMEMBERED.keys())
-def test_the_agent_remembers_storage_of_guest_disks_if_it_is_new_or_has_grown(world, expected):
+def test_the_agent_remembers_guest_disk_storage_that_is_new_or_has_grown(world, expected):
     assert to_remember(world, settings()) == expected
 
 

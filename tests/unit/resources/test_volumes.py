@@ -177,7 +177,7 @@ def pool_with(name: str, *inside: str, guests: VolumeOwners = GUESTS) -> Said:
         ("tpool", (f"{GONE}_disk",), (OwnerKind.ORPHANED, GONE)),
     ],
 )
-def test_the_size_of_a_thin_pool_counts_for_its_owner_and_not_for_its_volumes(
+def test_a_thin_pool_that_nova_does_not_use_is_counted_instead_of_its_volumes(
     name: str, inside: tuple[str, ...], owner: tuple[OwnerKind, str | None]
 ) -> None:
     """Each pool here is cinder's or has no disk of an instance on this host."""
@@ -192,7 +192,7 @@ def shares(*found: Volume, guests: VolumeOwners = GUESTS) -> dict[str, tuple[Own
     return {row.volume.name: (row.kind, row.bytes_taken, row.free_bytes) for row in rows if row.bytes_taken}
 
 
-def test_thin_pool_space_is_free_if_fully_grown_instance_disks_do_not_need_it() -> None:
+def test_thin_pool_space_beyond_the_virtual_sizes_of_guest_disks_is_free() -> None:
     assert shares(*pool("tpool", 50, thin(f"{HERE}_disk", 20), thin(f"{OTHER}_disk", 5))) == {
         f"{HERE}_disk": (OwnerKind.INSTANCE, 20, 0),
         f"{OTHER}_disk": (OwnerKind.INSTANCE, 5, 0),
@@ -228,7 +228,7 @@ def test_the_raid_copies_of_the_data_of_a_thin_pool_are_not_free_space() -> None
     }
 
 
-def test_a_thin_snapshot_with_an_unknown_name_adds_its_size_to_its_origin() -> None:
+def test_the_size_of_a_thin_snapshot_is_added_to_that_of_its_origin_volume() -> None:
     disk = f"{HERE}_disk"
     inside = (thin(disk, 20), thin("before-upgrade", 20, origin=disk), thin("again", 5, origin="before-upgrade"))
     rows = said(owners(snapshot(*pool("tpool", 50, *inside)), GUESTS))
@@ -260,7 +260,7 @@ def test_a_thin_pool_has_an_unknown_owner_if_one_volume_has_an_unknown_owner() -
     assert pool_with("tpool", f"{HERE}_disk", "x", guests=guests)["tpool"][0] is OwnerKind.UNKNOWN
 
 
-def test_an_internal_lvm_volume_counts_separately_if_its_parent_is_missing() -> None:
+def test_an_internal_lvm_volume_without_its_parent_counts_as_unknown_to_nova() -> None:
     assert said(owners(snapshot(part("lonely_tdata", "lonely")), GUESTS)) == {
         "lonely_tdata": (OwnerKind.FOREIGN, None, 10, None)
     }
@@ -319,8 +319,6 @@ def test_the_owners_of_volumes_do_not_depend_on_the_order_of_the_volumes(
 
 
 @given(worlds, guests)
-def test_a_subvolume_is_counted_with_a_volume_that_is_counted_on_its_own(
-    found: list[Volume], who: VolumeOwners
-) -> None:
+def test_a_subvolume_is_never_counted_with_another_subvolume(found: list[Volume], who: VolumeOwners) -> None:
     rows = {row.volume.path: row for row in owners(snapshot(*found), who)}
     assert all(rows[row.serves].kind is not OwnerKind.PART for row in rows.values() if row.serves)

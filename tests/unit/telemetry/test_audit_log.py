@@ -85,7 +85,7 @@ def log() -> Log:
     return log
 
 
-def test_the_first_audit_logs_its_outcome_and_resource_views_like_nova_compute():
+def test_the_first_audit_logs_the_same_resource_views_as_nova_compute():
     assert Log().audit(REPORT) == [
         events.OUTCOME_CHANGED,
         events.FIRST_AUDIT_DONE,
@@ -320,7 +320,7 @@ def test_the_version_of_a_nova_service_is_logged_with_its_release(log, version, 
 @pytest.mark.parametrize(
     ("compute", "conductors", "lacks"), [(74, (73, 74), 1), (72, (), 1), (74, (74,), 0), (None, (), 0)]
 )
-def test_the_log_says_if_a_nova_service_is_too_old_for_all_migration_indexes(log, compute, conductors, lacks):
+def test_the_log_names_the_feature_that_an_outdated_nova_service_lacks(log, compute, conductors, lacks):
     log.audit(replace(REPORT, nova_versions=versions(compute, *conductors)))
     (line,) = [line for line in log.last if line.event == events.NOVA_SPEAKS]
     assert len(line.fields["lacks"]) == lacks

@@ -111,7 +111,7 @@ def test_the_advice_says_that_max_unit_limits_a_request_below_the_free_capacity(
 
 
 @pytest.mark.parametrize(("amount", "constraint"), [(1, Constraint.MIN_UNIT), (5, Constraint.STEP_SIZE)])
-def test_freeing_capacity_is_advised_only_if_the_amount_itself_is_allowed(amount, constraint):
+def test_freeing_capacity_is_not_advised_if_min_unit_or_step_size_is_violated(amount, constraint):
     full = of("host", stock("VCPU", 8, min_unit=2 if amount == 1 else 1, step_size=2 if amount == 5 else 1, max_unit=8),
               used=(("VCPU", 8),))  # fmt: skip
     [unit, room] = asked([full], group(VCPU=amount)).obstacles
@@ -230,7 +230,7 @@ def test_adding_a_required_trait_that_is_also_forbidden_is_not_advised():
     assert (missing.constraint, missing.change) == (Constraint.REQUIRED_TRAIT, "add trait CUSTOM_Z to pf1")
 
 
-def test_a_missing_trait_is_not_blamed_if_another_change_may_admit_the_request():
+def test_a_missing_trait_is_not_reported_if_another_change_may_be_enough():
     """A full provider or one outside in_tree may bring the trait; if none has the class, none can get the trait."""
     assert refused([HOST, *PF], group(VCPU=64, VF=5, required=["NET_B"])) == [Constraint.MAX_UNIT, Constraint.CAPACITY]
     assert refused([HOST, NFS], group(VCPU=1, DISK_GB=10, in_tree="host", required=[SHARES])) == [Constraint.IN_TREE]
@@ -369,7 +369,7 @@ def test_root_required_and_root_forbidden_apply_to_the_traits_of_the_root():
     ]
 
 
-def test_the_advice_about_a_hardware_trait_requires_the_matching_capability():
+def test_a_hardware_trait_is_advised_only_for_hardware_that_has_the_capability():
     """The advice to remove the trait says that the provider must lack the capability."""
     [obstacle] = asked([HOST], group("1", VCPU=1, required=["HW_CPU_X86_VMX"])).obstacles
     end = "if the provider has the trait's capability; otherwise leave the trait out of the request"

@@ -49,7 +49,7 @@ def amounts(*arguments, **changes):
     return [(held.code, held.amount, held.healable) for held in held_by(*arguments, **changes)]
 
 
-def test_the_why_command_shows_how_much_capacity_each_kind_of_fault_holds():
+def test_the_why_command_sums_the_capacity_blocked_by_each_kind_of_finding():
     rows = (VOLUME, row("web", Verdict.AGREED, promised=40, held=40, recorded=40), MOVED)
     findings = (found("volume-foreign", subject="vg/backup"), found("allocation-stale-move", "moved", confirmed=False))
     volume = HoldingFinding(
@@ -71,14 +71,14 @@ def test_an_amount_of_capacity_is_counted_once_even_if_two_findings_name_it():
     assert amounts((MOVED,), (spread,)) == [("consumer-on-several-providers", 80, True)]
 
 
-def test_only_the_excess_of_a_too_large_allocation_explains_a_shortage():
+def test_the_why_command_counts_only_the_excess_of_a_too_large_allocation():
     more = row("web", Verdict.ALLOCATION_DIFFERS, promised=40, held=40, recorded=50)
     less = row("db", Verdict.ALLOCATION_DIFFERS, promised=40, held=40, recorded=30)
     findings = [found("allocation-differs", key, resource_class="DISK_GB") for key in ("web", "db")]
     assert amounts((more, less), findings) == [("allocation-differs", 10, True)]
 
 
-def test_a_volume_unknown_to_nova_uses_no_capacity_if_it_is_only_reported():
+def test_a_volume_unknown_to_nova_explains_no_shortage_if_it_is_not_reserved():
     """[lvm] foreign_volumes = report: the volume takes bytes, but nothing of the capacity that Placement offers."""
     finding = found("volume-foreign", subject="vg/backup", resource_class="DISK_GB")
     assert amounts((VOLUME,), (finding,)) == []

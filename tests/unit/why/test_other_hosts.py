@@ -35,7 +35,7 @@ def trees(wanted: int, *hosts: OfferedProvider, own: str | None = "here-uuid") -
 NOT_CHECKED = 'run "stocktake why" on there: its allocations are not checked from here'
 
 
-def test_why_shows_but_does_not_advise_a_higher_ratio_on_another_host():
+def test_a_higher_allocation_ratio_on_another_host_is_shown_but_not_advised():
     found = trees(8, host("here", 37), host("there", 37))
     (there,) = found["there"].obstacles
     assert (
@@ -62,7 +62,7 @@ def test_a_smaller_request_is_suggested_only_for_hosts_with_free_capacity():
     assert there.change == f"8 VCPU would be free with a ratio of 6; {NOT_CHECKED}"
 
 
-def test_the_advice_about_max_unit_is_the_same_for_other_hosts():
+def test_the_advice_for_another_host_says_that_a_ratio_does_not_raise_max_unit():
     found = trees(10, host("there", 0), host("small", 0, max_unit=4))
     assert found["there"].fits
     (small,) = found["small"].obstacles

@@ -23,7 +23,7 @@ def of_query(query):
     return request_of(Words(query=query))
 
 
-def test_amounts_from_the_command_line_form_one_unnumbered_group():
+def test_amounts_from_the_command_line_form_one_unnumbered_request_group():
     assert asked(resources=("VCPU=64",)) == ResourceRequest(groups=(RequestGroup(resources=(("VCPU", 64),)),))
 
 

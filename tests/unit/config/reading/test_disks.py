@@ -23,7 +23,7 @@ def loaded_with(tmp_path, text):
         ("[libvirt]\nimages_type = rbd\n", "rbd"),
     ],
 )
-def test_the_default_disk_format_is_qcow2_or_flat_as_use_cow_images_says(tmp_path, text, kind):
+def test_the_image_type_follows_use_cow_images_if_images_type_is_not_set(tmp_path, text, kind):
     assert images_type(loaded_with(tmp_path, text)) == kind
 
 

@@ -30,7 +30,7 @@ def sums(found):
     return [book.total for book in found.books]
 
 
-def test_the_sums_of_host_and_placement_are_equal_if_reserved_covers_other_use():
+def test_host_and_placement_show_equal_use_if_foreign_volumes_are_reserved():
     found = books(INSTANCE, VOLUME, reserved=120, terms=(("foreign-volume", 120),))
     assert sums(found) == [160, 280, 280]
     assert (found.whole, found.reserve, found.capacity, found.free) == (400, 120, 280, 120)
@@ -40,12 +40,12 @@ def test_the_sums_of_host_and_placement_are_equal_if_reserved_covers_other_use()
     )
 
 
-def test_the_host_shows_more_use_than_placement_if_some_of_it_is_not_reserved():
+def test_the_host_shows_more_use_than_placement_if_a_volume_is_not_reserved():
     _, held, recorded = sums(books(INSTANCE, VOLUME, reserved=0))
     assert held - recorded == 120
 
 
-def test_reserved_memory_counts_as_used_for_nova_the_host_and_placement():
+def test_nova_and_the_host_and_placement_count_reserved_memory_as_used():
     """The sums are nova's, the host's and Placement's."""
     found = books(
         ledger_row("i", "web", "MEMORY_MB", (8192, 8192, 8192), Verdict.AGREED),
@@ -65,13 +65,13 @@ def test_reserved_is_multiplied_by_the_allocation_ratio_like_the_capacity():
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1.5, 4.0])
-def test_the_sums_of_host_and_placement_are_equal_at_any_allocation_ratio(ratio):
-    """The ratio is the allocation ratio; the volume is unknown to nova."""
+def test_host_and_placement_show_equal_use_at_any_allocation_ratio(ratio):
+    """The volume is unknown to nova."""
     _, held, recorded = sums(books(INSTANCE, VOLUME, reserved=120, ratio=ratio, terms=(("foreign-volume", 120),)))
     assert held == recorded
 
 
-def test_a_reserved_amount_of_unknown_origin_counts_as_used_in_all_three_sums():
+def test_nova_and_the_host_and_placement_count_unexplained_reserves_as_used():
     """It counts in all three sums: nova's, the host's and Placement's."""
     found = books(INSTANCE, reserved=40)
     assert sums(found) == [200, 200, 200]

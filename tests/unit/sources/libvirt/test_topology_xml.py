@@ -154,6 +154,6 @@ def test_damaged_capabilities_are_either_parsed_or_rejected_as_inconsistent(xml)
 
 
 @given(st.text(st.characters(exclude_categories=())))
-def test_text_that_is_not_xml_raises_source_inconsistent(text):
+def test_text_that_is_not_xml_raises_the_error_about_an_inconsistent_source(text):
     with pytest.raises(SourceInconsistent):
         parse_topology(text)
