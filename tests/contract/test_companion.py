@@ -186,7 +186,7 @@ def test_the_agent_allocates_less_if_new_instances_have_taken_the_capacity(place
     assert "1 VCPU could not be allocated" in told(host, "unmanaged-use-unplaced")["VCPU"]["actual"]
 
 
-def test_the_agent_does_not_repeat_a_write_after_an_unknown_409_error(placement, host, door):
+def test_an_audit_does_not_repeat_a_write_after_an_unknown_409_error(placement, host, door):
     guests(host, ghost=(3, 512))
     body = b'{"errors": [{"status": 409, "title": "x", "detail": "VCPU is full", "code": "placement.undefined_code"}]}'
     door.before = lambda asked: Answer(status=409, body=body) if asked.is_write else None
@@ -375,7 +375,7 @@ def test_the_agent_reserves_capacity_before_it_deletes_its_own_allocation(placem
 
 
 @pytest.mark.parametrize("answer", [400, 503])
-def test_the_agent_keeps_its_allocation_until_placement_accepts_the_inventory(placement, host, door, answer):
+def test_a_takeover_keeps_the_agent_allocation_until_the_inventory_is_accepted(placement, host, door, answer):
     """In role companion, the agent allocated the use of guests unknown to nova; an owner reserves it instead."""
     guests(host, ghost=(4, 512))
     host.agent("--once")

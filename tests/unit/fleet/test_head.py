@@ -14,7 +14,7 @@ def test_the_title_shows_how_many_expected_hosts_have_sent_a_message():
     assert title(found) == "Stocktake fleet  cell-2  2 of 3 expected  2026-11-22 03:11:07 UTC"
 
 
-def test_the_fleet_title_counts_hosts_that_the_expected_list_does_not_name():
+def test_the_fleet_title_shows_how_many_reporting_hosts_are_not_expected():
     found = view(cell(seen(clean("a")), seen(clean("b")), expected=expected("a")))
     assert "1 of 1 expected, 1 not expected" in title(found)
 

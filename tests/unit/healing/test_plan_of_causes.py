@@ -54,7 +54,7 @@ def test_heal_of_a_finding_that_is_a_symptom_repairs_the_cause_of_the_symptom(sc
     assert plan.refusals == ()
 
 
-def test_heal_repairs_the_cause_and_leaves_out_unconfirmed_consequences(scene):
+def test_heal_repairs_a_confirmed_cause_even_if_its_symptoms_are_unconfirmed(scene):
     later = tuple(dataclasses.replace(s, times=0) if s.caused_by else s for s in scene.findings)
     plan = planned(dataclasses.replace(scene, findings=later))
     assert [action.code for action in plan.actions] == [STALE]
@@ -75,7 +75,7 @@ def test_the_hash_of_a_repair_plan_ignores_findings_that_are_only_symptoms(scene
     assert planned(alone).digest == planned(scene).digest
 
 
-def test_the_daemon_repairs_a_symptom_if_it_may_not_repair_its_cause(scene):
+def test_the_daemon_repairs_a_symptom_if_repair_of_the_cause_is_not_enabled(scene):
     plan = heal_plan(scene, asked_for(scene.findings, frozenset({COUNTED}), frozenset()))
     assert [action.code for action in plan.actions] == [COUNTED]
     assert plan.actions[0].also_ends == ()

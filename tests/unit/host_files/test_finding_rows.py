@@ -158,7 +158,7 @@ def last_report(run_dir: Path, **changes: object) -> None:
         ({"findings": ()}, (620, T2, 9)),
     ],
 )
-def test_the_times_in_the_last_report_win_over_those_in_the_findings_file(tmp_path, changes, expected):
+def test_times_in_the_last_report_override_those_in_the_findings_file(tmp_path, changes, expected):
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500, losses=(LOSS,))
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     last_report(tmp_path, **changes)

@@ -122,7 +122,7 @@ def test_s123_a_device_removed_from_device_spec_keeps_its_provider_while_used():
     assert writes(freed, GPU) == [DeleteProvider(provider_uuid=uuid(f"child-{GPU}"))]
 
 
-def test_s123_a_removed_device_lowers_the_total_only_to_the_used_amount():
+def test_s123_the_total_of_a_removed_device_falls_only_to_the_used_amount():
     there = tree(child(PF, inventory(VF_CLASS, 4, reserved=2)), allocations=(held(PF, VF_CLASS),))
     decision = decided(world(*VFS, placement=there), pci_settings())
     assert writes(decision, PF) == [
@@ -198,7 +198,7 @@ def test_s128_an_allocated_pf_keeps_its_class_if_device_spec_now_selects_a_vf():
     assert "provider has allocations of CUSTOM_PCI_8086_1563, but" in found.actual
 
 
-def test_s128b_a_pci_device_missing_in_device_spec_stays_while_it_is_allocated():
+def test_s128b_an_allocated_pci_device_not_in_device_spec_keeps_its_provider():
     """nova-compute forgets the device once its guest is gone; the agent keeps it while the allocation exists."""
     there = tree(child(GPU, inventory(T4, 1)), allocations=(held(GPU, T4, consumer="gone"),))
     assert writes(decided(world(device(GPU), placement=there), pci_settings()), GPU) == []

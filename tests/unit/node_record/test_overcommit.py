@@ -106,7 +106,7 @@ def test_a_file_that_is_used_with_two_formats_is_measured_once_per_format():
     assert (found.total_bytes, [unknown.name for unknown in found.unknown]) == (GIB, ["b"])
 
 
-def test_over_commit_lists_unmeasured_files_and_unparsable_domains_as_unknown():
+def test_unmeasured_files_and_unparsable_domains_have_an_unknown_over_commit():
     odd = OddDomain(uuid=uuid("odd"), name="odd", reason="no <name>")
     found = over_commit(host(guest("a", disk("/a")), odd_domains=(odd,)), [])
     assert {(unknown.name, unknown.reason) for unknown in found.unknown} == {

@@ -200,7 +200,7 @@ def test_thin_pool_space_beyond_the_virtual_sizes_of_guest_disks_is_free() -> No
     }
 
 
-def test_guest_disks_share_an_overcommitted_thin_pool_by_their_sizes() -> None:
+def test_an_overcommitted_thin_pool_is_divided_in_proportion_to_disk_sizes() -> None:
     assert shares(*pool("tpool", 50, thin(f"{HERE}_disk", 150), thin(f"{OTHER}_disk", 50))) == {
         f"{HERE}_disk": (OwnerKind.INSTANCE, 37, 0),
         f"{OTHER}_disk": (OwnerKind.INSTANCE, 13, 0),
