@@ -170,7 +170,7 @@ def test_undo_refuses_to_rename_a_provider_that_was_renamed_since_adopt(host):
 
 
 @pytest.mark.parametrize("guard", ["file", "allocations", "owner", "role"])
-def test_adopt_with_the_digest_of_its_plan_changes_nothing_if_a_guard_refuses(host, guard):
+def test_a_confirmed_adopt_changes_nothing_if_a_safety_check_refuses(host, guard):
     root, mine = host.agent.provider_uuid, new_uuid()
     provider(host, host.agent.name, root)
     (host.agent.folder / "compute_id").unlink()

@@ -111,7 +111,7 @@ def test_the_probe_socket_admits_only_root_and_the_group_of_the_agent():
     assert {"SocketUser=root", "SocketGroup=stocktake", "SocketMode=0660", "Accept=yes"} <= lines
 
 
-def test_the_systemd_unit_of_the_probe_limits_privileges_network_and_run_time():
+def test_the_probe_service_runs_with_few_privileges_and_without_a_network():
     lines = set((ROOT / "systemd" / "stocktake-probe@.service").read_text().splitlines())
     assert {
         "CapabilityBoundingSet=CAP_SYS_ADMIN CAP_DAC_READ_SEARCH",

@@ -154,7 +154,7 @@ def seen(found, *, confirmed=True):
     return SeenFinding(finding=found, confirmed=confirmed, first_seen_at="")
 
 
-def test_all_nova_rows_are_read_if_findings_changed_or_a_write_is_planned():
+def test_an_audit_reads_all_nova_rows_if_findings_changed_or_it_must_write():
     known = finding()
     sighting = Sighting(id=known.id, code=known.code, first_seen_at="", last_seen_at="", times=2, evidence_digest="")
     memory = AuditMemory(history=History(sightings=(sighting,)))

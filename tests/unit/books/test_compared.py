@@ -85,7 +85,7 @@ def test_a_relevant_change_in_nova_or_host_or_placement_causes_a_new_comparison(
     assert again.rows != kept(snapshot(**WORLD)).rows
 
 
-def test_each_field_of_hostfacts_declares_whether_it_affects_the_comparison():
+def test_each_hostfacts_field_says_if_its_change_causes_a_new_comparison():
     silent = [f.name for f in dataclasses.fields(HostFacts) if f.metadata != COUNTED and BLANK not in f.metadata]
     assert silent == []
 

@@ -128,7 +128,7 @@ def test_an_answer_to_object_action_that_is_not_a_pair_is_rejected(monkeypatch):
                 client.object_action({}, "save", [], Deadline.after(20))
 
 
-def test_a_remote_method_returns_the_updated_fields_and_its_own_result(monkeypatch):
+def test_a_remote_object_call_returns_changed_fields_and_the_method_result(monkeypatch):
     with serving(Conductor([{"updated_at": None}, 7]), monkeypatch) as client:
         assert client.object_action({}, "save", [], Deadline.after(20)) == ({"updated_at": None}, 7)
 

@@ -106,7 +106,7 @@ def test_a_burst_of_requests_causes_one_audit_shortly_after_the_last_request(que
     assert queue.take(0) is None
 
 
-def test_an_audit_starts_after_each_maximum_wait_while_requests_keep_coming(queue, clock):
+def test_a_stream_of_requests_delays_an_audit_by_at_most_the_maximum_wait(queue, clock):
     taken = []
     for _ in range(30):
         queue.request("domain: started")
@@ -116,7 +116,7 @@ def test_an_audit_starts_after_each_maximum_wait_while_requests_keep_coming(queu
     assert taken[9] == ("domain: started",)
 
 
-def test_an_operators_audit_request_is_due_at_once_and_absorbs_queued_requests(queue):
+def test_an_audit_for_an_operator_starts_at_once_and_serves_queued_requests(queue):
     queue.request("domain: started")
     queue.request_now("signal")
     assert queue.take(0) == ("domain: started", "signal")

@@ -143,5 +143,5 @@ def test_audit_requests_are_collected_for_longer_if_placement_is_unavailable():
     ],
     ids=["another source", "not asked, identity unknown", "a write", "a bug"],
 )
-def test_only_a_placement_outage_makes_the_daemon_collect_audit_requests_longer(report):
+def test_only_a_placement_outage_makes_the_daemon_wait_longer_before_an_audit(report):
     assert gathering(Pacing(), 9, report) == Pacing()

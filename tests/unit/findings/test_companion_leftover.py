@@ -36,7 +36,7 @@ GONE = snapshot(placement=HELD)
 THERE = snapshot(placement=HELD, lvm=group(6, volume("by-hand", 3)))
 
 
-def test_an_allocation_left_from_the_time_beside_nova_compute_is_reported():
+def test_the_agent_reports_its_old_allocation_after_it_replaced_nova_compute():
     for world in (GONE, THERE):
         (found,) = findings(world, CODE, lvm_settings())
         assert (found.provider_uuid, found.consumer_uuid) == (ROOT_UUID, VOLUMES)

@@ -44,7 +44,7 @@ def test_s107_a_memory_encryption_context_on_the_root_provider_is_reported():
     assert "VGPU" not in found.remedy
 
 
-def test_the_finding_calls_child_providers_unknown_if_libvirt_is_down():
+def test_the_finding_says_that_child_providers_are_unknown_if_libvirt_is_down():
     (found,) = findings(snapshot(libvirt=CARDS, placement=VGPU, lost=[LIBVIRT]), "reshape-needed", ONE_TYPE)
     assert found.expected.endswith("the child providers are unknown, because this host does not offer the class now")
 

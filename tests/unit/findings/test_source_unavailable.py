@@ -85,7 +85,7 @@ def test_the_finding_names_the_error_and_the_consequence(source, chosen, consequ
     assert "tries again at the next audit" in found.remedy
 
 
-def test_the_placement_outage_log_names_the_resource_classes_left_unchanged():
+def test_the_finding_about_a_placement_outage_lists_the_unchanged_classes():
     (found,) = findings(losing(PLACEMENT), CODE)
     assert dict(found.facts) == {"frozen": "nothing is written; DISK_GB, MEMORY_MB, VCPU stay"}
 

@@ -25,7 +25,7 @@ def test_an_expected_host_is_marked_never_seen_after_three_silent_intervals():
     ("began_s", "interval_s", "condition"),
     [(184, 60, Condition.AWAITED), (186, 60, Condition.NEVER), (12, 2, Condition.NEVER), (10, 2, Condition.AWAITED)],
 )
-def test_a_silent_expected_host_is_awaited_for_about_three_audit_intervals(began_s, interval_s, condition):
+def test_the_fleet_view_awaits_a_silent_host_for_three_audit_intervals(began_s, interval_s, condition):
     """Afterwards it has the condition never, because it has never sent a message."""
     young = cell(seen(clean("a", interval_s=interval_s)), expected=expected("a", "b"), began_at=NOW - began_s)
     assert conditions(view(young))["b"] is condition

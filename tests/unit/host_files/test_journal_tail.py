@@ -39,7 +39,7 @@ def test_each_journal_entry_after_the_daemon_start_is_counted_once(tmp_path):
     assert tail.read() == JournalCounts()
 
 
-def test_new_changes_are_counted_even_in_a_replaced_and_damaged_journal(tmp_path):
+def test_a_new_journal_entry_is_counted_even_if_earlier_lines_are_damaged(tmp_path):
     written, tail = journal(tmp_path), JournalTail(str(tmp_path))
     written.begin(CHANGE)
     tail.read()

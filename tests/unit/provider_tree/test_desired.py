@@ -218,7 +218,7 @@ def test_nothing_is_planned_for_a_host_whose_root_provider_uuid_is_unknown():
     assert decision.books.promised.total("VCPU") == 1
 
 
-def test_a_guest_that_nova_knows_on_this_host_adds_nothing_to_reserved():
+def test_the_reserved_amount_excludes_guests_that_nova_has_on_this_host():
     world = snapshot(nova=state(instance(host=HOST)), libvirt=host(domain(vcpus=40)))
     assert reserves(decided(world))["VCPU"] == 0
 

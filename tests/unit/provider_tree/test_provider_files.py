@@ -89,7 +89,7 @@ def test_s132_a_provider_yaml_class_that_the_agent_manages_is_a_conflict():
     assert wanted_root(decided(world(), settings(provider_entries=(taken,)))).inventory("VCPU").total == 4
 
 
-def test_s135_a_class_from_provider_yaml_causes_no_conflict_in_the_next_audit():
+def test_s135_a_class_that_the_agent_added_for_provider_yaml_is_no_conflict():
     added = entry(inventory("CUSTOM_A", 100), traits={"CUSTOM_T"}, uuid=CHILD.uuid)
     there = world(OURS, CHILD)
     plan = decided(there, settings(provider_entries=(added,))).plan
@@ -122,7 +122,7 @@ def test_unmatched_provider_config_is_not_reported_if_placement_is_unreadable():
     assert findings(unread, "provider-config-unmatched", settings(provider_entries=(waiting,))) == ()
 
 
-def test_a_provider_yaml_entry_keeps_other_inventories_of_a_nova_provider():
+def test_an_inventory_from_provider_yaml_does_not_replace_a_vgpu_inventory():
     added = tree(world(OURS, CHILD), entry(inventory("CUSTOM_A", 1), uuid=CHILD.uuid))
     plan = diff(added, view(providers=(OURS, CHILD)))
     (put,) = [w for w in plan.writes if isinstance(w, PutInventories) and w.provider_uuid == CHILD.uuid]

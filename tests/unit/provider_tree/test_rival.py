@@ -57,7 +57,7 @@ def test_the_rival_writer_nova_compute_is_detected_by_its_trait_and_heartbeat(tr
 
 @pytest.mark.parametrize("traits", [NOVA, NOVA | OURS], ids=["a takeover", "it came back"])
 @pytest.mark.parametrize(("silent_for_s", "may_write"), [(0, False), (56, False), (57, True), (60, True)])
-def test_a_takeover_from_nova_compute_needs_57_s_without_a_heartbeat(traits, silent_for_s, may_write):
+def test_the_agent_takes_over_once_nova_compute_was_silent_for_57_s(traits, silent_for_s, may_write):
     # nova-compute sets its trait seconds before its first heartbeat (measured): the service row is from its last run.
     rival = rival_of(root(traits=traits), DEAD, settings(takeover=True), None, silent_for_s)
     assert (rival is None) is may_write

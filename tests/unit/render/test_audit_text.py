@@ -43,7 +43,7 @@ def test_the_audit_text_marks_a_data_source_that_was_read_only_in_part():
     assert source(ok=True, read="full") == source(ok=True, read=...) == "read: state 5000 ms"
 
 
-def test_the_nova_source_line_shows_the_age_of_the_newest_heartbeat():
+def test_the_line_about_nova_shows_the_age_of_the_newest_heartbeat():
     assert source(behind_s=70.0).endswith(": old; the newest heartbeat of nova's services is 70 s old")
 
 
@@ -51,7 +51,7 @@ def test_the_line_of_the_state_source_shows_how_far_ahead_a_future_heartbeat_is(
     assert source(behind_s=-70.0).endswith(": old; the newest heartbeat of nova's services is 70 s ahead")
 
 
-def test_the_nova_source_line_omits_the_heartbeat_age_if_it_is_unknown():
+def test_the_line_about_nova_omits_the_heartbeat_age_if_it_is_unknown():
     assert source(behind_s=...).endswith(": old")
 
 
@@ -160,7 +160,7 @@ def test_symptoms_are_printed_below_their_cause_and_without_fix_commands():
     assert sum(line.startswith(("ERROR", "WARNING", "INFO")) for line in said) == 4
 
 
-def test_a_finding_is_printed_separately_if_its_cause_is_not_in_the_output():
+def test_a_finding_is_printed_alone_if_the_finding_that_caused_it_is_absent():
     symptom = finding_document(SCREEN.findings[1])
     assert shown(finding_blocks([symptom], {}, NOW))[1].startswith("WARNING  consumer-on-several-providers")
 
@@ -190,14 +190,14 @@ def test_the_printed_audit_says_why_a_finding_has_ended():
     assert shown(gone_lines(DOCUMENT)) == []
 
 
-def test_the_audit_output_lists_data_that_libvirt_simulates_after_the_findings():
+def test_the_audit_output_names_simulated_libvirt_data_below_the_findings():
     """libvirt's test driver invents such facts, and the demo uses it."""
     said = shown(audit_blocks({**audit_document(SCREEN), "simulated": ["guests: recorded"]}, {}))
     at = said.index("simulated: guests: recorded")
     assert at > max(number for number, text in enumerate(said) if text.startswith(" docs: "))
 
 
-def test_a_finding_that_ended_for_more_than_one_reason_is_shown_as_gone():
+def test_a_finding_that_ended_for_several_reasons_is_printed_as_gone():
     (each,) = audit_document(SCREEN)["gone"]
     said = shown(gone_lines({"gone": [each | {"reason": "several", "words": "no longer found; before: 4 MiB"}]}))
     assert said[-1].endswith("]: gone: no longer found; before: 4 MiB")
@@ -287,7 +287,7 @@ def test_equal_writes_to_many_child_providers_are_printed_as_one_line():
     assert len(plan["writes"]) == 127
 
 
-def test_the_printed_plan_shows_every_write_if_child_providers_are_few():
+def test_a_plan_for_few_child_providers_prints_every_write_on_its_own_line():
     assert len(plan_text(planned(*children(5)))) == 1 + 15
 
 
@@ -364,7 +364,7 @@ def test_the_details_of_a_finding_say_when_the_fault_began_according_to_nova():
     assert since.endswith("; the instance was deleted at 2026-11-20T08:00:00Z")
 
 
-def test_the_plan_heading_says_all_written_if_all_writes_were_done():
+def test_the_plan_heading_says_that_all_writes_were_done():
     plan = DOCUMENT["plan"]
     done = shown(plan_lines(plan, len(plan["writes"])))
     assert done[1] == f"plan {plan['digest'][:12]}, all written:"

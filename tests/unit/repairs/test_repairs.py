@@ -71,7 +71,7 @@ def test_the_daemon_can_do_every_repair_that_is_allowed_by_default(tmp_path):
 
 
 @pytest.mark.parametrize(("interval", "seconds"), [("0", 180.0), ("20", 60.0), ("-1", 0.0)])
-def test_heal_waits_three_update_resources_intervals_for_nova_compute(tmp_path, interval, seconds):
+def test_heal_waits_as_long_as_nova_compute_needs_for_three_resource_updates(tmp_path, interval, seconds):
     loaded = load_ours(tmp_path, f"[DEFAULT]\nupdate_resources_interval = {interval}\n{ALONE}")
     assert heal_settings(loaded).nova_audits_s == seconds
 
@@ -91,7 +91,7 @@ def test_heal_removes_a_leaked_allocation_only_from_the_tree_of_this_host():
     assert written(action) == [(OTHER, "VCPU", 1)]
 
 
-def test_heal_keeps_the_allocation_of_a_deleted_instance_with_the_hidden_flag():
+def test_heal_keeps_the_allocation_of_an_instance_that_is_deleted_and_hidden():
     held = record("gone", here={"VCPU": 1})
     scene = scene_of(world(held, instances=[facts.instance("gone", deleted=True, hidden=True)]), held)
     assert plan_of(scene) == HealPlan()

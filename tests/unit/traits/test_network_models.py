@@ -53,7 +53,7 @@ def test_only_the_igb_trait_stays_undecided_if_software_versions_are_unknown():
     assert models("lxc") == (set(), ALL)
 
 
-def test_the_agent_decides_every_network_trait_except_igb_without_libvirt():
+def test_only_the_igb_network_trait_stays_undecided_if_libvirt_is_down():
     told = network_models.wish(snapshot(lost=[LIBVIRT]), settings())
     assert told.wanted == {PREFIX + name for name in KVM} | {PACKED}
     assert told.unwanted == {PREFIX + "LAN9118"}

@@ -221,7 +221,7 @@ def test_the_list_of_numa_cells_is_empty_if_the_host_has_no_numa_topology():
     assert rooms_of(audited(None, None), ROOT) == ()
 
 
-def test_a_disabled_service_causes_a_note_if_the_request_does_not_exclude_it():
+def test_the_why_command_notes_that_the_compute_service_is_disabled():
     trait = "COMPUTE_STATUS_DISABLED"
     request = ResourceRequest(groups=(RequestGroup(resources=(("VCPU", 1),)),))
     (note,) = service_notes(frozenset({trait}), request)

@@ -101,7 +101,7 @@ def test_a_heal_plan_without_changes_states_the_reason_and_when_to_try_again(
     assert nothing_because(refusals, 300.0) == words
 
 
-def test_heal_advises_a_retry_after_the_longest_known_wait_of_refused_repairs() -> None:
+def test_heal_suggests_a_retry_after_the_longest_wait_of_temporary_refusals() -> None:
     assert try_again_s([young(10), young(115.2), refusal("confirmed", waits=True)]) == 116
     assert try_again_s([refusal("confirmed", waits=True), refusal(wait_s=7.0)]) is None
 

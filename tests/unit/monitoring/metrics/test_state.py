@@ -232,7 +232,7 @@ def test_counters_increase_from_audit_to_audit_and_survive_a_reload():
         *(("look-again", "look_again"), ("anything", "other")),
     ],
 )
-def test_the_reason_of_an_audit_becomes_one_of_a_few_metric_labels(reason, label):
+def test_each_audit_reason_is_mapped_to_a_metric_label(reason, label):
     assert reason_label(reason) == label
 
 

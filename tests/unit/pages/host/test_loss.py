@@ -74,7 +74,7 @@ def test_capacity_counts_as_double_booked_if_its_instance_has_no_allocation():
     [(0, 8), (1, 4), (2, 0), (3, 0)],
     ids=["none reserved", "half reserved", "all reserved", "more reserved"],
 )
-def test_use_by_a_guest_unknown_to_nova_is_double_booked_unless_reserved(reserved: int, sold_twice: int):
+def test_reserved_vcpus_of_guests_unknown_to_nova_are_not_double_booked(reserved: int, sold_twice: int):
     """One reserved CPU covers four virtual CPUs, because the ratio is 4."""
     guest = row("5e0f", held=8, cause=Cause.FOREIGN_GUEST.value, verdict=Verdict.UNMANAGED)
     report = dataclasses.replace(CLEAN, ledger=(guest,), inventory=(offer(reserved=reserved),))
@@ -88,7 +88,7 @@ def test_memory_reserved_for_the_host_does_not_offset_guests_unknown_to_nova():
     assert losses_of(report).sold_twice.amounts == {"MEMORY_MB": 4096}
 
 
-def test_use_by_a_guest_unknown_to_nova_is_double_booked_unless_allocated():
+def test_allocated_vcpus_of_guests_unknown_to_nova_are_not_double_booked():
     """The guest is unknown to nova and uses 8 VCPU; the agent has allocated 6, so 2 are sold twice."""
     guest = row("5e0f", held=8, cause=Cause.FOREIGN_GUEST.value, verdict=Verdict.UNMANAGED)
     own = row(own_consumer_uuid(HOST, Cause.FOREIGN_GUEST), recorded=6, consumer_kind="stocktake")
@@ -115,7 +115,7 @@ def test_sizes_of_volumes_unknown_to_nova_are_rounded_only_after_their_sum():
     assert losses_of(covered).sold_twice.amounts == {"DISK_GB": 1}
 
 
-def test_bytes_of_a_disk_store_are_unaccounted_if_their_owner_is_unknown():
+def test_storage_bytes_without_a_known_owner_count_as_unaccounted():
     store = SCREEN.storage[0]
     rows = (
         dataclasses.replace(store, owner_kind="instance", size_bytes=60, store_bytes=100),
@@ -131,7 +131,7 @@ def test_allocations_of_unknown_consumers_count_as_unaccounted():
     assert losses_of(report).wasted.amounts == {}
 
 
-def test_every_loss_of_capacity_is_unknown_if_placement_could_not_be_read():
+def test_wasted_and_double_booked_amounts_are_unknown_without_placement_data():
     losses = losses_of(UNREAD)
     assert {loss.missing for loss in (losses.sold_twice, losses.wasted, losses.unaccounted)} == {("placement",)}
     assert not any(loss.is_none for loss in (losses.sold_twice, losses.wasted, losses.unaccounted))
@@ -144,6 +144,6 @@ def test_the_amount_wasted_by_leaks_is_known_even_if_the_storage_was_not_read():
     assert losses.unaccounted.missing == losses.sold_twice.missing == ("lvm",)
 
 
-def test_every_loss_of_capacity_is_unknown_if_no_source_could_be_read():
+def test_wasted_and_double_booked_amounts_are_unknown_if_no_source_was_read():
     losses = losses_of(dead())
     assert not any(each.is_known for each in (losses.sold_twice, losses.wasted, losses.unaccounted))

@@ -345,7 +345,7 @@ def test_a_long_or_malicious_name_is_drawn_inside_the_picture(name: str):
     assert WIDTH == 960
 
 
-def test_the_capacity_picture_omits_the_free_amount_of_an_unpublished_class():
+def test_no_free_amount_is_shown_for_a_resource_class_without_inventory():
     disk = next(each for each in class_books(facts()) if each.resource_class == "DISK_GB")
     assert (disk.capacity, disk.free, disk.is_offered) == (280, None, False)
     assert "free" not in conclusion(disk)

@@ -34,7 +34,7 @@ def test_an_error_that_is_not_about_options_has_no_hint():
     assert with_hint("it broke", "") == "it broke"
 
 
-def test_the_hint_for_403_names_the_role_and_that_for_401_names_credentials():
+def test_http_403_has_a_hint_about_roles_and_401_has_one_about_credentials():
     assert "asks for admin or service" in placement_hint(403, LIST)
     assert "role" not in placement_hint(401, LIST)
     assert "credentials" in keystone_hint(401)

@@ -124,7 +124,7 @@ def test_integrity_metadata_has_the_raid_image_as_its_parent() -> None:
     }
 
 
-def test_the_parent_of_a_cache_origin_is_the_cached_volume_despite_a_snapshot() -> None:
+def test_a_snapshot_of_a_cache_origin_is_not_taken_for_its_parent_volume() -> None:
     rows = (
         volume_row(lv_name="z", segtype="cache", seg_le_ranges="[z_corig]:0-2", origin="[z_corig]", pool_lv="[fast]"),
         volume_row(lv_name="[z_corig]", segtype="thin", seg_le_ranges="", pool_lv="tpool"),
