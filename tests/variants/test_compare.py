@@ -17,7 +17,7 @@ def _differences(nova: Answer, agent: Answer) -> list[str]:
     return differences(Pair(variant=Variant(number=0, choices=()), nova=nova, agent=agent))
 
 
-def test_a_reserved_amount_above_the_total_is_tolerated_if_the_ratio_is_0():
+def test_the_comparison_accepts_a_reserved_amount_above_the_total_at_ratio_0():
     """nova-compute reserves more than the total; the agent reserves the total."""
     assert _differences(_answer(reserved=64, allocation_ratio=0.0), _answer(reserved=2)) == []
 

@@ -125,7 +125,7 @@ def test_rereading_a_provider_tree_finds_an_allocation_that_was_added_since(rest
     )
 
 
-def test_rereading_allocations_queries_each_provider_that_had_some_before(rest, reader, root):
+def test_a_fresh_allocation_read_finds_that_all_allocations_were_released(rest, reader, root):
     child = offering_child(rest, root)
     consumers = [rest.allocate({uuid: {"VCPU": 1}}) for uuid in (root, child)]
     reader.view(looking_at(root))
@@ -145,7 +145,7 @@ def offering_child(rest, root):
     return child
 
 
-def test_a_fresh_read_of_allocations_asks_only_for_providers_with_allocations(rest, reader, root):
+def test_a_fresh_allocation_read_queries_only_providers_with_allocations(rest, reader, root):
     children = [rest.make_provider(parent=root) for _ in range(60)]
     consumer = rest.allocate({root: {"VCPU": 1}})
     reader.view(looking_at(root))
@@ -158,7 +158,7 @@ def test_a_fresh_read_of_allocations_asks_only_for_providers_with_allocations(re
 
 
 @pytest.mark.parametrize("fresh", [False, True])
-def test_rereading_a_provider_tree_finds_the_first_allocation_on_a_child(rest, reader, root, fresh):
+def test_the_reader_notices_a_first_allocation_on_a_child_provider(rest, reader, root, fresh):
     """The reader saves requests because an added allocation raises its own provider's generation, not the root's."""
     child, other = offering_child(rest, root), offering_child(rest, root)
     consumer = rest.allocate({root: {"VCPU": 1}})

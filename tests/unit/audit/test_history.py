@@ -182,7 +182,7 @@ def test_the_report_of_a_crashed_audit_masks_passwords_in_the_exception_text():
     assert report.error == "RuntimeError: cannot connect to mysql+pymysql://***@cell-db/nova"
 
 
-def test_findings_about_sharing_providers_stay_unknown_until_those_are_read():
+def test_a_finding_about_a_sharing_provider_needs_data_of_that_provider():
     noted = (Booked("leaked", "DISK_GB", None, None, 8, shared=True),)
     assert Checks(shared_is_read=False).missing(LEAKED, noted) == ("placement",)
     assert Checks(shared_is_read=False).missing(LEAKED, (noted[0]._replace(shared=False),)) == ()

@@ -182,7 +182,7 @@ def test_the_next_audit_reads_all_nova_rows_if_an_instance_is_migrating():
     assert what_rests_on((), rows)
 
 
-def test_every_finding_code_listed_as_independent_of_the_cloud_exists():
+def test_the_list_of_findings_unrelated_to_nova_rows_names_only_valid_codes():
     assert {rule.code for rule in BUILTIN} >= NOT_ABOUT_THE_CLOUD
 
 

@@ -153,7 +153,7 @@ TABLE["without a cloud libvirt is the promise"] = (
 
 
 @pytest.mark.parametrize(("world", "expected"), TABLE.values(), ids=TABLE.keys())
-def test_the_ledger_judges_a_consumer_by_nova_libvirt_and_placement(world, expected):
+def test_a_consumer_is_classified_by_nova_libvirt_and_placement_data(world, expected):
     assert only(world) is expected
 
 
@@ -215,7 +215,7 @@ def test_a_guest_migrated_away_is_reported_only_after_the_migration_has_ended():
     assert only(during) is Verdict.SETTLING
 
 
-def test_a_volume_that_was_made_by_hand_is_marked_as_unmanaged():
+def test_a_hand_made_lvm_volume_counts_as_use_outside_nova():
     from tests.rigs.facts import group, volume
 
     world = snapshot(lvm=group(10, volume("by-hand", 3)))

@@ -108,7 +108,7 @@ def test_the_ledger_counts_the_disk_of_a_guest_that_nova_does_not_know():
     assert (S, Cause.FOREIGN_GUEST, "DISK_GB", 3) in lines(kept.unmanaged)
 
 
-def test_allocated_guest_use_is_subtracted_from_the_use_unknown_to_nova():
+def test_allocated_amounts_are_not_counted_as_use_unknown_to_nova():
     """Unmanaged use is what guests and volumes that nova does not know take on the host."""
     world = snapshot(libvirt=host(domain("stranger")), placement=view(allocations(S, VCPU=1)))
     kept = written(world)

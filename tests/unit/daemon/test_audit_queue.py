@@ -259,7 +259,7 @@ def test_a_waiting_rpc_request_is_served_by_the_next_audit_of_any_kind(queue, cl
     assert queue.take(0) == ("operator", "rpc")
 
 
-def test_reducing_the_minimum_pause_between_rpc_audits_starts_a_waiting_one(queue):
+def test_a_waiting_rpc_audit_starts_at_once_if_the_minimum_pause_is_reduced(queue):
     queue.request_by_peer("rpc")
     queue.take(0)
     queue.request_by_peer("rpc")

@@ -72,7 +72,7 @@ def test_all_timeout_errors_of_one_hung_call_have_the_same_message(reader, gate)
     assert said | {str(raised.value)} == {"disk: no answer within 0.02 s"}
 
 
-def test_a_timeout_error_states_the_deadline_and_not_the_time_that_remained(reader, gate):
+def test_a_timeout_error_states_the_whole_time_that_was_allowed(reader, gate):
     begun = Deadline(at=Deadline.after(0.02).at, allowed_s=5.0)
     with pytest.raises(SourceUnavailable, match=r"no answer within 5 s"):
         reader.call(gate.wait, begun)

@@ -162,7 +162,7 @@ def test_an_image_folder_that_could_not_be_read_is_reported(reserves):
     assert found.actual == f"images: {INSTANCES}/_base: ESTALE: Stale file handle; {end}"
 
 
-def test_a_missing_image_folder_is_reported_only_if_image_cache_is_reserved():
+def test_no_image_folder_is_needed_if_reserve_image_cache_is_off():
     (found,) = findings(_with_images(), CODE, settings(reserve_image_cache=True))
     assert found.actual.startswith(f"images: {INSTANCES}: there is no such folder; ")
     assert findings(_with_images(), CODE, settings()) == ()

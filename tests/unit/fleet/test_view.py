@@ -14,7 +14,7 @@ def conditions(of) -> dict[str, Condition]:
     return {row.host: row.condition for row in of.rows}
 
 
-def test_an_expected_host_is_marked_never_seen_after_three_silent_intervals():
+def test_an_expected_host_that_never_sent_a_message_is_marked_never_seen():
     found = view(cell(seen(clean("a")), expected=expected("a", "b")))
     assert conditions(found) == {"a": Condition.CLEAN, "b": Condition.NEVER}
     assert found.counts[Condition.NEVER] == 1
@@ -31,7 +31,7 @@ def test_the_fleet_view_awaits_a_silent_host_for_three_audit_intervals(began_s, 
     assert conditions(view(young))["b"] is condition
 
 
-def test_an_expected_host_without_a_message_is_marked_never_seen_after_the_wait():
+def test_a_host_without_a_message_is_marked_never_seen_once_the_wait_is_over():
     young = cell(expected=expected("b"), began_at=NOW)
     assert conditions(view(young, waited=True)) == {"b": Condition.NEVER}
 
@@ -47,7 +47,7 @@ def test_the_age_of_a_finding_includes_the_time_since_its_message_was_received()
     assert (row.for_s, row.for_at_least) == (12 * 60 + 30, False)
 
 
-def test_an_audit_outcome_gets_a_minimum_age_if_its_beginning_is_unknown():
+def test_the_outcome_in_the_first_message_of_a_host_has_only_a_minimum_age():
     """The first message from the host already has the outcome."""
     first = seen(clean(outcome="crashed", findings=None), age_s=90)
     (row,) = view(cell(seen(clean(outcome="crashed", findings=None), age_s=30).after(first))).rows

@@ -46,7 +46,7 @@ def test_an_identity_file_is_found_in_any_of_the_four_folders(files, place):
     assert (identity.uuid, identity.origin) == (ONE, str(path))
 
 
-def test_the_first_identity_file_is_named_as_source_if_several_agree(files):
+def test_the_first_of_several_equal_identity_files_is_named_as_uuid_source(files):
     for path in every_path(files)[1:]:
         path.write_text(f"  {ONE.upper()}\n")
     identity = files.find()

@@ -106,7 +106,7 @@ def test_a_check_without_a_recent_result_warns_and_so_does_the_overall_status():
     assert checks(state, now=1e9, expire_s=None)[0] == "pass"
 
 
-def test_a_reload_clears_the_health_of_each_source_but_not_its_failure_count():
+def test_a_reload_resets_the_health_of_a_source_and_keeps_its_failure_count():
     gone = report(source("placement", ok=False))
     state = without_checks(after(gone, gone))
     assert checks(state) == ("pass", {"audit_loop": "pass"})

@@ -67,7 +67,7 @@ def test_reading_many_new_consumers_is_spread_over_several_placement_reads():
     assert (turns, asked) == ([2, 2, 1, 0], ["a", "b", "c", "d", "e"])
 
 
-def test_a_consumer_that_may_have_a_wrong_allocation_is_read_first_and_once():
+def test_a_consumer_with_a_suspicious_allocation_is_read_first_and_once():
     first, asked = looked(NO_CONSUMERS, dict.fromkeys("abc", 1), suspects=("c", "gone"))
     assert asked == ["c"]
     assert looked(first, dict.fromkeys("abc", 1), suspects=("c",))[1] == []

@@ -164,7 +164,7 @@ def test_a_provider_yaml_value_is_kept_while_any_entry_still_contains_it():
     )
 
 
-def test_values_added_earlier_stay_if_two_provider_yaml_entries_conflict():
+def test_earlier_values_from_provider_yaml_stay_if_two_entries_conflict():
     both = entry(inventory("CUSTOM_B", 1), uuid=ROOT_UUID), entry(traits={"CUSTOM_U"}, name=NODE)
     assert after(A, T, entries=both).plan.writes == ()
 
@@ -265,7 +265,7 @@ ADDED_TO = dataclasses.replace(
 )
 
 
-def test_values_added_to_a_gpu_provider_stay_if_provider_yaml_entries_conflict():
+def test_earlier_values_of_a_gpu_provider_stay_if_provider_yaml_conflicts():
     was = (Addition(GPU.uuid, Added.RESOURCE_CLASS, "CUSTOM_A"), GPU_TRAIT)
     found = on_gpu(CARD, *CONTRADICTING, there=ADDED_TO, was=was)
     (put,) = of_gpu(found)
@@ -274,7 +274,7 @@ def test_values_added_to_a_gpu_provider_stay_if_provider_yaml_entries_conflict()
     assert [f.code for f in found.findings if f.code.startswith("provider-config")] == ["provider-config-conflict"]
 
 
-def test_traits_added_to_a_pci_provider_stay_if_provider_yaml_entries_conflict():
+def test_earlier_traits_of_a_pci_provider_stay_if_provider_yaml_conflicts():
     there = pci.child("0000:81:00.0", inventory("CUSTOM_PCI_10DE_1EB8", 1))
     extended = dataclasses.replace(there, traits=there.traits | {"CUSTOM_T", "CUSTOM_OLD"})
     both = entry(inventory("CUSTOM_A", 5), uuid=there.uuid), entry(traits={"CUSTOM_T"}, name=there.name)

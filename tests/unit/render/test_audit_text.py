@@ -23,7 +23,7 @@ def head(document):
     return shown(head_lines(document, NOW))
 
 
-def test_the_audit_text_begins_with_node_and_outcome_and_all_data_sources():
+def test_the_audit_text_begins_with_the_node_and_lists_all_data_sources():
     said = head(DOCUMENT)
     assert said[0] == "audit of compute-17.example.org at 2026-11-21T10:00:00.000Z: 1 finding"
     assert said[1] == f"provider {PROVIDER}, role owner, 4 of 4 writes done"
@@ -226,7 +226,7 @@ def plan_text(plan, width=400):
     return [line for line in shown(plan_lines(plan), width) if line]
 
 
-def test_the_plan_text_shows_units_and_lists_withheld_writes_at_the_end():
+def test_the_printed_plan_shows_units_and_ends_with_the_withheld_writes():
     said = plan_text(DOCUMENT["plan"])
     assert said[0] == f"plan {REPORT.plan.digest[:12]}:"
     assert said[1:] == [

@@ -138,7 +138,7 @@ def with_host(found: Scene, **changes: Any) -> Scene:
 
 
 @pytest.mark.parametrize(("words", "change"), MOVED_ON.items(), ids=MOVED_ON.keys())
-def test_s126_heal_declines_a_pci_finding_if_the_situation_has_changed(words, change):
+def test_s126_heal_declines_a_pci_repair_if_the_finding_is_outdated(words, change):
     found = scene(FIRST)
     (seen,) = asked_for(found.findings, frozenset({CODE}), frozenset())
     said = BY_CODE[CODE].proposed(change(found), seen)

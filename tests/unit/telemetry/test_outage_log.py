@@ -194,7 +194,7 @@ def test_an_unconfirmed_finding_is_never_logged_as_an_error(severity, state, lev
         (Outcome.CRASHED, logging.ERROR),
     ],
 )
-def test_the_log_level_depends_on_the_new_outcome_of_the_audit(outcome, level):
+def test_only_incomplete_or_failed_audits_are_logged_above_level_info(outcome, level):
     (line,) = of(Day().audit(report_of(outcome=outcome)), events.OUTCOME_CHANGED)
     assert line.level == level
 

@@ -84,7 +84,7 @@ def test_a_guest_of_one_numa_cell_with_more_vcpus_than_any_host_cell_is_refused(
     assert host_obstacles(shape(2, VCPU=12, MEMORY_MB=1024), rooms(*TWO)) == ()
 
 
-def test_a_refusal_text_about_numa_cells_has_the_singular_for_an_amount_of_1():
+def test_the_numa_refusal_text_says_1_cpu_and_1_page_in_the_singular():
     last = rooms((view_cell(0), usage(0, cpus=32, pinned=tuple(range(8)), pages=((2048, 512),))))
     (cpu,) = host_obstacles(shape(1, VCPU=1), last)
     assert cpu.words == "the guest's NUMA cell needs 1 CPU, and the host cell with the most room has only 0 left"

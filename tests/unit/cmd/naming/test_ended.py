@@ -21,7 +21,7 @@ def test_the_text_about_an_ended_finding_names_the_repair_that_ended_it(typed: s
     assert ended_words(typed, (), (entry(),)) == f"finding {typed} ended at {AT}, healed by entry 2337b54e0001"
 
 
-def test_the_text_about_a_reverted_repair_says_which_undo_reverted_it() -> None:
+def test_the_text_about_an_undone_repair_names_the_undoing_journal_entry() -> None:
     words = ended_words(ID, (), (entry(undone_by=("aaaa",)),))
     assert words is not None
     assert words.endswith("; entry aaaa undid this")
@@ -37,5 +37,5 @@ def test_the_text_about_a_reverted_repair_says_which_undo_reverted_it() -> None:
         ("9" * 8, entry()),
     ],
 )
-def test_a_finding_counts_as_ended_only_if_the_journal_has_its_repair(typed: str, found: Entry) -> None:
+def test_a_finding_counts_as_repaired_only_if_the_journal_proves_it(typed: str, found: Entry) -> None:
     assert ended_words(typed, (), (found,)) is None

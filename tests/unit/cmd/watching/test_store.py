@@ -24,7 +24,7 @@ def test_an_older_message_of_a_host_does_not_replace_a_newer_message():
     assert outcomes(store) == {"a": "findings"}
 
 
-def test_an_outcome_that_several_messages_repeat_began_with_the_first_message():
+def test_an_audit_outcome_dates_from_the_first_message_that_reported_it():
     store = HostStore()
     for at in (1.0, 2.0, 3.0):
         store.receive(at, clean("a", outcome="crashed"))

@@ -24,7 +24,7 @@ def test_text_output_has_a_line_for_each_host_message_and_absent_host():
     assert second == "b has sent no message, but is expected"
 
 
-def test_json_output_has_each_host_message_unchanged_and_no_absent_host():
+def test_json_output_prints_host_messages_unchanged_and_omits_absent_hosts():
     out = io.StringIO()
     printer = JsonLines(out)
     document = clean("a", key_of_a_newer_agent={"x": [1, None]})

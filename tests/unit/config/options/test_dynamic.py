@@ -57,7 +57,7 @@ def test_a_nova_conf_group_for_an_unlisted_mdev_type_or_physnet_is_ignored(tmp_p
     assert {group for group, _ in loaded.options if group.startswith("mdev")} == {"mdev_nvidia-35", "mdev_nvidia-36"}
 
 
-def test_the_agent_knows_which_file_set_each_option_of_an_mdev_type(tmp_path):
+def test_the_config_listing_names_the_file_of_each_mdev_type_option(tmp_path):
     nova = TYPES + "[mdev_nvidia-35]\nmax_instances = 3\n"
     loaded = load_beside_nova(tmp_path, "[mdev_nvidia-36]\nmax_instances = 4\n", nova)
     rows = {(row.group, row.option): row for row in loaded.rows()}

@@ -64,7 +64,7 @@ def test_the_wasted_amount_excludes_allocations_outside_of_the_provider_tree():
     assert losses_of(report).wasted.amounts == {"VCPU": 4}
 
 
-def test_capacity_counts_as_double_booked_if_its_instance_has_no_allocation():
+def test_resources_of_an_instance_without_allocation_count_as_double_booked():
     report = dataclasses.replace(CLEAN, findings=(LOST,), ledger=(row(MISSING, promised=2, held=2),))
     assert losses_of(report).sold_twice.amounts == {"VCPU": 2}
 

@@ -142,7 +142,7 @@ def test_storage_that_could_not_be_read_is_drawn_hatched():
     assert cells(picture.table) == [["lvm", "not read", "?", "?", "?"]]
 
 
-def test_the_storage_picture_marks_an_unknown_kind_of_owner_as_wrong():
+def test_storage_with_an_unknown_kind_of_owner_is_drawn_as_wrong():
     rows = (dataclasses.replace(SCREEN.storage[0], owner_kind="invented"),)
     assert stores_of(rows)[0].parts[0].meaning is Meaning.WRONG
 

@@ -114,6 +114,6 @@ def test_damaged_capabilities_are_either_parsed_or_rejected_as_inconsistent(xml)
 
 
 @given(st.text(st.characters(exclude_categories=())))
-def test_text_that_is_not_xml_raises_source_inconsistent(text):
+def test_domain_capabilities_that_are_not_xml_are_rejected_as_inconsistent(text):
     with pytest.raises(SourceInconsistent):
         parse_domain_capabilities(text, ())
