@@ -239,7 +239,7 @@ def test_adopt_reports_that_another_provider_took_the_wanted_name_meanwhile(host
     assert [entry["result"] for entry in host.told("journal")[1]] == ["refused"]
 
 
-def test_adopt_leaves_provider_names_unchanged_if_it_has_no_access_to_them(host):
+def test_adopt_keeps_the_old_provider_name_if_it_cannot_rename_providers(host):
     root, old = host.agent.provider_uuid, f"old-{host.agent.name}"
     provider(host, old, root)
     with planned(host, lambda _request: None) as (task, plan):

@@ -144,7 +144,7 @@ def test_missing_guest_disks_reveal_that_their_file_system_is_not_mounted(placem
     assert not (state / "store.json").exists()
 
 
-def test_the_agent_detects_unmounted_guest_storage_by_disk_gb_in_placement(placement, host, mounts):
+def test_disk_gb_in_placement_reveals_that_the_guest_storage_is_not_mounted(placement, host, mounts):
     """The host has no guest, and the state directory is lost too, so only Placement knows the former size."""
     state = host.folder / "state"
     mounts.tmpfs(state, 1)
@@ -259,7 +259,7 @@ def test_adopt_accepts_changed_storage_if_the_agent_publishes_no_inventory(place
     assert host.stocktake("undo", done.document["results"][0]["entry_id"]).code == 0
 
 
-def test_disk_gb_in_placement_is_unchanged_if_the_file_store_json_is_corrupt(placement, host, mounts):
+def test_disk_gb_stays_unchanged_if_the_saved_data_in_store_json_is_corrupt(placement, host, mounts):
     """The file says which storage the guests use; it is renamed once that storage is mounted again."""
     define(host, "i1")
     write_disks(host, "i1")

@@ -130,7 +130,7 @@ def test_a_name_conflict_of_a_child_provider_is_reported_until_resolved(placemen
     assert of_the_child(auditor.audit()) == []
 
 
-def test_a_client_that_overwrites_inventories_is_reported_even_after_a_refusal(placement, auditor):
+def test_another_inventory_writer_is_reported_even_if_a_write_was_refused(placement, auditor):
     """Placement acknowledged the agent's write to the root, although it refused another write of the plan."""
     placement.make_provider(auditor.child(SEV_CHILD))
     auditor.audit()

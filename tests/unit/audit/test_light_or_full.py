@@ -195,7 +195,7 @@ def test_a_failed_read_of_nova_drops_the_rows_that_earlier_audits_kept():
     assert kept(last, StateRead(), None, beside) is None
 
 
-def test_a_full_read_of_nova_is_kept_with_the_libvirt_and_placement_data():
+def test_a_full_read_of_nova_is_remembered_for_the_next_audits():
     """The next audits compare their own reads with what is kept."""
     how = StateRead(why_full="due", sign=CHANGED_SIGN, consumers=CONSUMERS, saw_change=True)
     beside = Beside(node_uuid=ROOT, host=HOST, view=VIEW)

@@ -157,7 +157,7 @@ def test_a_consumer_is_classified_by_nova_libvirt_and_placement_data(world, expe
     assert only(world) is expected
 
 
-def test_memory_is_judged_correct_even_if_the_vcpu_allocation_is_wrong():
+def test_memory_and_vcpu_allocations_of_an_instance_are_judged_separately():
     world = snapshot(
         nova=state(instance()),
         libvirt=host(domain()),
@@ -172,7 +172,7 @@ def test_disk_gb_allocated_to_a_volume_backed_instance_is_a_difference():
     assert verdicts(world)[I1, "DISK_GB"] is Verdict.ALLOCATION_DIFFERS
 
 
-def test_an_allocated_resource_class_that_the_flavor_lacks_is_judged_unknown():
+def test_an_allocated_class_that_the_flavor_lacks_is_marked_as_unknown():
     world = snapshot(
         nova=state(instance()),
         libvirt=host(domain()),

@@ -87,7 +87,7 @@ def test_the_ledger_omits_requested_classes_that_the_host_does_not_offer():
     assert rows(asking(resources__VGPU="1"), chosen=settings()) == {}
 
 
-def test_s106_the_vgpu_of_an_instance_counts_on_a_root_with_vgpu_inventory():
+def test_s106_a_vgpu_on_the_root_is_correct_if_the_root_has_vgpu_inventory():
     found = rows(asking(resources__VGPU="1"), *allocations(uuid("i1"), VGPU=1), root_has=[inventory("VGPU", 8)])["VGPU"]
     assert (found.promised, found.recorded, found.verdict) == (1, 1, Verdict.AGREED)
 

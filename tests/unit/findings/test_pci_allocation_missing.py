@@ -121,7 +121,7 @@ def test_a_physical_function_without_an_allocation_is_reported():
     assert found.expected.startswith(f"1 {PF_CLASS} on {PF_NAME} for ")
 
 
-def test_the_remedy_predicts_the_uuid_of_a_provider_that_is_not_created_yet():
+def test_the_remedy_contains_the_future_uuid_of_a_provider_to_be_created():
     (found,) = findings(taking(GPU, placement=view(FLAVOR)), CODE, ALL)
     assert f"rp={child_uuid(ROOT_UUID, key_of(GPU))},{T4}=1" in found.remedy
     assert GPU_NAME in found.expected
@@ -137,7 +137,7 @@ def test_a_stopped_instance_with_an_unallocated_device_is_reported():
     assert [f.consumer_uuid for f in findings(world, CODE, ALL)] == [I1]
 
 
-def test_the_remedy_does_not_mention_nova_compute_without_access_to_nova():
+def test_the_remedy_omits_nova_compute_if_no_nova_access_is_configured():
     nobody = NovaState(kind=StateKind.NONE, host="cmp1")
     (found,) = findings(taking(GPU, nova=nobody), CODE, ALL)
     assert "nova-compute" not in found.remedy

@@ -68,6 +68,6 @@ def test_a_reshape_is_needed_only_if_enabled_vgpus_are_allocated_on_the_root(wor
     assert findings(world, "reshape-needed", chosen) == ()
 
 
-def test_no_over_capacity_finding_for_a_resource_class_that_needs_a_reshape():
+def test_a_class_that_needs_a_reshape_is_not_reported_as_over_capacity():
     decision = decided(snapshot(libvirt=CARDS, placement=VGPU), ONE_TYPE)
     assert [f.resource_class for f in decision.findings if f.code == "over-capacity"] == []

@@ -60,7 +60,7 @@ def test_a_host_missing_from_the_expected_list_is_marked_as_unexpected():
 
 
 @pytest.mark.parametrize("hosts", [None, ExpectedHosts(hosts=None, problem="refused")])
-def test_hosts_are_not_compared_with_a_missing_list_of_expected_hosts(hosts):
+def test_a_host_is_neither_expected_nor_unexpected_if_the_list_is_missing(hosts):
     found = view(cell(seen(clean("a")), expected=hosts))
     assert [row.is_expected for row in found.rows] == [None]
     assert found.expected is None

@@ -193,11 +193,11 @@ DOUBTS = {
 
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), DOUBTS.values(), ids=DOUBTS.keys())
-def test_reserved_decreases_only_if_the_use_outside_nova_is_fully_known(world, chosen, expected):
+def test_the_reserved_amount_is_lowered_only_if_all_use_outside_nova_is_known(world, chosen, expected):
     assert reserves(decided(world, chosen)) == expected
 
 
-def test_an_old_part_of_reserved_that_is_not_yet_reduced_is_listed_separately():
+def test_a_reserved_amount_kept_from_placement_is_listed_separately():
     """While nova's database is unread, the agent keeps the higher value that Placement has."""
     wanted = wanted_root(decided(snapshot(placement=HELD, lost=[STATE]), settings(reserved_host_cpus=1)))
     assert wanted.reserves[-1] == ReserveTerms(

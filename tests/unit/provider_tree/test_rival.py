@@ -186,7 +186,7 @@ RATIOS = {
 
 
 @pytest.mark.parametrize(("there", "ratio"), RATIOS.values(), ids=RATIOS.keys())
-def test_a_foreign_allocation_ratio_is_kept_only_with_an_unchanged_total(there, ratio):
+def test_an_allocation_ratio_that_changed_without_the_total_is_kept(there, ratio):
     """The same holds for ``max_unit``."""
     (read,) = without_foreign_ratios(root(there), written()).inventories
     assert read == dataclasses.replace(there, allocation_ratio=ratio)

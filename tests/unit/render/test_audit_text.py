@@ -71,7 +71,7 @@ def test_the_audit_text_shows_how_many_of_the_planned_writes_succeeded(changes, 
     assert head(audit_document(dataclasses.replace(REPORT, **changes)))[1].endswith(text)
 
 
-def test_the_audit_text_says_that_placement_was_not_read_and_nothing_written():
+def test_the_audit_text_says_that_no_write_happened_without_placement_data():
     unread = SourceStatus(name="placement", ok=False, age_s=None, duration_ms=9.0, error="placement: refused")
     report = dataclasses.replace(REPORT, sources=(unread,), plan=EMPTY_PLAN, writes_done=0, requests=0, tried=12)
     said = head(audit_document(report))
@@ -88,7 +88,7 @@ def test_the_printed_audit_begins_with_the_number_of_findings_and_causes():
 
 
 @pytest.mark.parametrize("ago", ["2026-11-21T09:58:29.000Z", ""])
-def test_the_first_lines_say_how_long_ago_an_undecided_finding_was_checked(ago):
+def test_the_audit_text_says_when_an_uncheckable_finding_was_last_checked(ago):
     unknown = dataclasses.replace(
         FINDING, state=FindingState.UNKNOWN, unknown_because=("lvm", "state"), last_seen_at=ago
     )
@@ -145,7 +145,7 @@ def test_a_finding_block_omits_an_age_that_is_unknown(age):
     assert f"  seen{text}  [" in said[0]
 
 
-def test_an_unconfirmed_finding_of_an_older_agent_is_shown_as_seen():
+def test_the_word_seen_marks_an_unconfirmed_finding_of_an_older_agent():
     """Older agents wrote no field "state"."""
     older = {key: value for key, value in finding_document(FINDING).items() if key not in ("state", "remedies")}
     assert "  seen, 60 min  [" in shown(finding_block(older | {"confirmed": False}, {}, NOW))[0]
@@ -203,7 +203,7 @@ def test_a_finding_that_ended_for_several_reasons_is_printed_as_gone():
     assert said[-1].endswith("]: gone: no longer found; before: 4 MiB")
 
 
-def test_the_text_of_a_finding_without_automatic_repair_says_to_audit_again():
+def test_a_manual_fix_ends_with_the_advice_to_run_the_audit_again():
     by_hand = Remedy(kind=RemedyKind.HAND, words="remove the volume", command="lvremove guests/scratch")
     fix = "  fix: no automatic repair on this host, only by hand"
     assert shown(finding_block(changed(remedies=(by_hand,)), {}, NOW))[2:-1] == [
@@ -347,7 +347,7 @@ def test_an_unavailable_source_is_listed_before_findings_of_the_same_severity():
     assert next(line.split()[1] for line in said if line.startswith("ERROR")) == "source-unavailable"
 
 
-def test_a_finding_block_lists_known_facts_about_the_affected_object():
+def test_a_printed_finding_has_a_line_for_each_known_fact():
     found = changed() | {"known": ["the database has no instance on the node", "Placement has no such provider"]}
     said = shown(finding_block(found, {}, NOW))
     assert [line for line in said if line.startswith("known: ")] == [

@@ -52,7 +52,7 @@ def world(*held: Any, instances: Any = (), **parts: Any) -> Snapshot:
     return facts.snapshot(placement=view_of(*(r for r in held if r.allocations)), nova=state, **parts)
 
 
-def test_the_operator_may_enable_every_repair_except_one_for_the_daemon(tmp_path):
+def test_config_can_allow_the_daemon_every_repair_except_allocation_differs(tmp_path):
     codes = sorted({repair.code for repair in BUILTIN} - {"allocation-differs"})
     assert heal_settings(load_ours(tmp_path, f"{ALONE}[heal]\ncodes = {', '.join(codes)}\n")).codes == tuple(codes)
     with pytest.raises(ConfigError, match=f"valid codes: {', '.join(codes)}$"):
@@ -145,7 +145,7 @@ def test_heal_keeps_allocations_on_two_hosts_if_the_guest_is_on_this_host():
     assert "its guest is defined on this host" in declined(scene, "consumer-on-several-providers", held)
 
 
-def test_heal_keeps_allocations_on_two_hosts_if_nova_lacks_the_instance():
+def test_heal_keeps_allocations_on_two_hosts_if_nova_does_not_know_the_guest():
     held = record("z", here={"VCPU": 1}, there={"VCPU": 1})
     assert "not known" in declined(scene_of(world(held), held), "consumer-on-several-providers", held)
 

@@ -114,7 +114,7 @@ def test_a_finding_less_than_one_second_old_is_shown_as_new(now: str, age: str) 
     assert f"  confirmed, {age}  [87897f25]" in printed(document(ACTION), scenery)[1]
 
 
-def test_a_heal_plan_shows_which_part_of_the_age_of_a_finding_counts() -> None:
+def test_a_heal_plan_shows_how_long_the_evidence_of_a_finding_is_unchanged() -> None:
     """The age counts for heal only since the finding has stood unchanged."""
     finding = {"state": "confirmed", "confirmed": True, "first_seen_at": "2026-11-21T10:00:00.000Z",
                "stands_since": "2026-11-21T10:05:22.000Z", "consumer_uuid": "6f0d", "id": "1"}  # fmt: skip

@@ -98,7 +98,7 @@ def test_amount_metrics_keep_their_last_values_while_the_source_is_unread():
     assert now['stocktake_source_errors_total{reason="timeout",source="placement"}'] == 1.0
 
 
-def test_the_gauge_of_differing_inventory_stays_while_it_cannot_be_computed():
+def test_the_metric_of_differing_resources_stays_while_it_cannot_be_computed():
     inventory = tuple(replace(row, wanted=row.recorded, is_decided=False) for row in WHOLE.inventory if row.recorded)
     disk = replace(WHOLE.inventory[0], wanted=replace(VCPU, total=1), recorded=VCPU)
     labels = {"hostname": "compute-17.example.org", "provider_kind": "root", "resourcetype": "VCPU"}

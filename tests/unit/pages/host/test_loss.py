@@ -81,7 +81,7 @@ def test_reserved_vcpus_of_guests_unknown_to_nova_are_not_double_booked(reserved
     assert losses_of(report).sold_twice.amounts == ({"VCPU": sold_twice} if sold_twice else {})
 
 
-def test_memory_reserved_for_the_host_does_not_offset_guests_unknown_to_nova():
+def test_reserved_host_memory_does_not_cover_guests_unknown_to_nova():
     guest = row("5e0f", "MEMORY_MB", held=4096, cause=Cause.FOREIGN_GUEST.value, verdict=Verdict.UNMANAGED)
     inventory = offer("MEMORY_MB", reserved=4096, ratio=1.0, terms=(("reserved_host_memory_mb", 4096),))
     report = dataclasses.replace(CLEAN, ledger=(guest,), inventory=(inventory,))

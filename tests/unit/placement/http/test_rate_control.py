@@ -186,7 +186,7 @@ def later_error_share(seen: Seen, after_s: int) -> float:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_few_requests_fail_after_30_seconds_even_if_the_server_queue_is_short(seed):
+def test_agents_adapt_within_30_s_to_a_server_with_a_short_request_queue(seed):
     seen = Simulation(Server(workers=8, service_s=0.2, probe_s=0.02, queue=200), THOUSAND, seed).run()
     assert len(seen.done_at) == 1000
     assert later_error_share(seen, 30) < 0.03

@@ -7,7 +7,7 @@ from agent.placement.http.question_time import QuestionTime
 from agent.placement.http.unanswered_time import UnansweredTime
 
 
-def test_each_request_may_take_its_own_timeout_if_no_time_limit_is_shared():
+def test_a_request_may_use_its_full_timeout_without_a_common_time_limit():
     unanswered = UnansweredTime()
     unanswered.used(10_000.0)
     assert not unanswered.is_over
@@ -29,7 +29,7 @@ def test_the_remaining_time_is_zero_after_the_time_limit_was_exceeded():
     assert (unanswered.left_s, unanswered.is_over) == (0.0, True)
 
 
-def test_answered_requests_do_not_count_against_the_limit_for_waiting():
+def test_only_unanswered_requests_use_up_the_time_limit_of_a_command():
     """All requests of a command that get no answer share one limit."""
     unanswered = UnansweredTime(30.0)
     asked = QuestionTime(unanswered)
