@@ -74,6 +74,7 @@ def test_the_heal_page_lists_the_guards_in_their_order_of_evaluation():
 
 
 def test_the_why_documentation_lists_every_json_key_of_an_obstacle():
+    """It also lists the keys and kinds of the remedies of an obstacle."""
     row = (ROOT / "docs/reference/why.md").read_text().partition("\n| `obstacles` |")[2].partition("\n")[0]
     keys = [field.name for part in (Obstacle, Remedy) for field in dataclasses.fields(part)]
     assert set(re.findall(r"`([a-z_-]+)`", row)) == {*keys, *(kind.value for kind in RemedyKind)}

@@ -194,6 +194,7 @@ DOUBTS = {
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), DOUBTS.values(), ids=DOUBTS.keys())
 def test_the_reserved_amount_is_lowered_only_if_all_use_outside_nova_is_known(world, chosen, expected):
+    """Use outside nova is the use by guests and volumes that nova does not know."""
     assert reserves(decided(world, chosen)) == expected
 
 

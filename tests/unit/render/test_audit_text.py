@@ -24,6 +24,7 @@ def head(document):
 
 
 def test_the_audit_text_begins_with_the_node_and_lists_all_data_sources():
+    """A source that could not be read is listed with the age of its last data."""
     said = head(DOCUMENT)
     assert said[0] == "audit of compute-17.example.org at 2026-11-21T10:00:00.000Z: 1 finding"
     assert said[1] == f"provider {PROVIDER}, role owner, 4 of 4 writes done"
@@ -145,7 +146,7 @@ def test_a_finding_block_omits_an_age_that_is_unknown(age):
     assert f"  seen{text}  [" in said[0]
 
 
-def test_the_word_seen_marks_an_unconfirmed_finding_of_an_older_agent():
+def test_a_finding_of_an_older_agent_is_printed_even_without_a_state():
     """Older agents wrote no field "state"."""
     older = {key: value for key, value in finding_document(FINDING).items() if key not in ("state", "remedies")}
     assert "  seen, 60 min  [" in shown(finding_block(older | {"confirmed": False}, {}, NOW))[0]

@@ -222,6 +222,7 @@ def test_the_list_of_numa_cells_is_empty_if_the_host_has_no_numa_topology():
 
 
 def test_the_why_command_notes_that_the_compute_service_is_disabled():
+    """A request that itself forbids the trait of a disabled service causes no note."""
     trait = "COMPUTE_STATUS_DISABLED"
     request = ResourceRequest(groups=(RequestGroup(resources=(("VCPU", 1),)),))
     (note,) = service_notes(frozenset({trait}), request)
