@@ -86,7 +86,7 @@ def why_no_light_read(request: AuditRequest, memory: AuditMemory) -> str:
     if not last.state.kind.has_cloud:
         return "[state] source = none: there is no nova to read"
     if memory.recheck_recorded:
-        return "Placement's allocations are read anew, so nova's rows are too"
+        return "the audit reads Placement's allocations again, and must compare them with new rows of nova's database"
     return last.rests
 
 
@@ -106,7 +106,7 @@ def judged(
     """
     changed = () if last.sign is None else light.sign.changed_since(last.sign)
     if changed:
-        return Judged(f"these rows of nova changed: {', '.join(changed)}", saw_change=True)
+        return Judged(f"rows of these kinds changed in nova's database: {', '.join(changed)}", saw_change=True)
     if (
         view is None
         or last.allocations != view.allocations
@@ -116,11 +116,9 @@ def judged(
     if last.saw_change:
         return Judged("the last audit saw a change that may not have been finished")
     if last.sign is None or not last.sign.is_settled:
-        return Judged(
-            "at the last full read, nova's newest change was so recent that a later change may have the same time"
-        )
+        return Judged("nova changed a row just before the last full read, so a light read might miss the next change")
     if is_due:
-        return Judged("a full read is due")
+        return Judged("the schedule asks for a full read of nova's database")
     return Judged(_unseen_changes(last.state, light.now))
 
 

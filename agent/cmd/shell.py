@@ -25,7 +25,7 @@ from agent.cmd.terminal import escape_unencodable  # noqa: E402
 from agent.exit_codes import BAD_ARGUMENTS, CLEAN  # noqa: E402
 from agent.usage_error import UsageError  # noqa: E402
 
-DESCRIPTION = "Audit this host: compare what the cloud promised, what the host holds and what Placement records."
+DESCRIPTION = "Audit this host: compare nova's database, the amounts in use on the host, and Placement's records."
 
 
 class VersionAction(argparse.Action):
@@ -68,7 +68,7 @@ class Shell(App):
         )
         parser.add_argument("--version", action=VersionAction, nargs=0, help="print the version")
         add_config_arguments(parser)
-        quiet = "do not say on stderr for which source the command waits"
+        quiet = "print nothing on stderr while the command waits for a source"
         parser.add_argument("--quiet", action="store_true", help=quiet)
         parser.add_argument(
             "--no-color", action="store_true", help="print text without colours, as with NO_COLOR in the environment"

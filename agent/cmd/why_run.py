@@ -183,7 +183,9 @@ def _instance(result: AuditResult, text: str) -> Instance:
     uuid = consumer_of(result.report, text)
     found = next((instance for instance in state.instances if instance.uuid == uuid), None)
     if found is None:
-        raise UsageError(f"--flavor-of: this host has no instance {text}, and no migration or allocation of it")
+        raise UsageError(
+            f"--flavor-of: this host has no instance {text}, and no migration or allocation of such an instance"
+        )
     return found
 
 

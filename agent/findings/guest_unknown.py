@@ -24,7 +24,7 @@ def _find(audit: AuditFacts) -> Findings:
         yield RULE.finding(
             audit,
             headline=f"{who(rows)}: a guest on {audit.host} holds {held(rows)}, "
-            "and the cloud knows no such instance there",
+            "but nova has no such instance on this host",
             consumer_uuid=consumer,
             expected="every guest of this host is an instance of the cloud",
             actual=f"domain {consumer} ({rows[0].consumer_name or 'no name'}) holds {held_text(rows)}; "

@@ -18,8 +18,8 @@ def _find(audit: AuditFacts) -> Findings:
     for stuck in audit.books.occupied.stuck:
         yield RULE.finding(
             audit,
-            headline=f"{_name(audit, stuck)}: migration {stuck.migration_uuid} is unfinished, but the "
-            f"migration_context of the instance on {audit.host} does not name it",
+            headline=f"{_name(audit, stuck)}: on {audit.host}, migration {stuck.migration_uuid} is unfinished, but the "
+            "instance's migration_context does not name this migration",
             consumer_uuid=stuck.instance_uuid,
             subject=stuck.migration_uuid,
             expected=f"instance {stuck.instance_uuid}'s migration_context names migration {stuck.migration_uuid}",

@@ -24,8 +24,9 @@ def _find(audit: AuditFacts) -> Findings:
         wanted, missing = amount_text(name, rest.wanted), amount_text(name, rest.wanted - rest.placed)
         yield RULE.finding(
             audit,
-            headline=f"{audit.host}: Stocktake could not allocate {with_unit(name, rest.wanted - rest.placed)} in use "
-            "by guests or volumes that nova does not know, so the scheduler may give this amount to another guest",
+            headline=f"{audit.host}: guests or volumes unknown to nova use "
+            f"{with_unit(name, rest.wanted - rest.placed)} without an allocation in Placement, so the scheduler may "
+            "give this amount to another guest",
             resource_class=name,
             expected=f"Stocktake has allocated all {wanted} in use by guests and volumes that nova does not know",
             actual=f"{missing} could not be allocated ({rest.why}), so the scheduler may give this amount to a guest",

@@ -101,9 +101,9 @@ def _heal(seen: HostSeen) -> str:
     if seen.heal_enabled is None:
         return UNKNOWN
     if not seen.heal_enabled:
-        return "the daemon does not heal by itself"
+        return "the daemon makes no repairs by itself"
     waiting = UNKNOWN if seen.heal_waiting is None else str(seen.heal_waiting)
-    return f"the daemon heals by itself; {waiting} findings wait for heal"
+    return f"the daemon makes repairs by itself; {waiting} findings wait for a repair"
 
 
 def _amounts(seen: HostSeen) -> list[Line]:

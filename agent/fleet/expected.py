@@ -35,7 +35,8 @@ def hosts_from_text(text: str) -> tuple[ExpectedHost, ...]:
         if len(words) > MOST_WORDS or any(len(word) > MOST_NAME for word in words):
             raise SourceInconsistent(
                 "expected",
-                f"line {number} must be HOST or HOST GROUP, each name at most {MOST_NAME} characters: {line!r:.80}",
+                f"line {number} must be one host name, or a host name and a group name (each at most {MOST_NAME} "
+                f"characters): {line!r:.80}",
             )
         host, group = printable(words[0]), printable(" ".join(words[1:]))
         if host in found:

@@ -15,7 +15,7 @@ def _refuses(guarded: GuardedFinding) -> str | None:
     if len(guarded.chosen) < most:
         return None
     changed = f"{len(guarded.chosen)} of {count} consumers"
-    limit = f"the most that [heal] max_percent={percent:g} permits (always at least 1)"
+    limit = f"the most that [heal] max_percent={percent:g} permits (at least 1 consumer per run)"
     return f"this run has changed {changed}, {limit}; {next_run(guarded.scene.settings.heal)}"
 
 

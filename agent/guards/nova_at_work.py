@@ -57,8 +57,8 @@ def _at_work(guarded: GuardedFinding, state: NovaState, consumer_uuid: str) -> _
     migrations = [migration for migration in every if migration.instance_uuid in uuids]
     if not instances:
         return _Work(
-            "nova's database shows no instance for the consumer, so it is unknown whether nova is changing an "
-            "instance of this consumer"
+            "nova's database shows no instance for the consumer, so it is unknown whether nova is changing the "
+            "consumer's allocations"
         )
     for instance in instances:
         everywhere = guarded.scene.migrations.get(instance.uuid, ())
@@ -92,7 +92,10 @@ def _recent(
             return _Work(f"nova's row of {row} does not say when it was last changed")
         age_s = (now - changed_at).total_seconds()
         if age_s < wanted:
-            words = f"nova changed the row of {row} {age_s:.0f} s ago; [heal] min_age is {wanted:.0f} s"
+            words = (
+                f"nova changed the row of {row} {age_s:.0f} s ago; heal waits until this change is {wanted:.0f} s old "
+                "([heal] min_age)"
+            )
             return _Work(words, Wait(wanted - age_s))
     return None
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from agent.host_files.journal import Result
 
-NO_ACCESS = "this run cannot change consumers in Placement"
+NO_ACCESS = "this run has no access to the allocations in Placement"
 DONE_WORDS = "changed as planned"
 
 

@@ -133,7 +133,7 @@ def _unread(source: Document) -> str:
         return f"{source['name']} not asked: {source.get('not_asked_because') or 'another source is unread'}"
     age = source["age_s"]
     last = "never read" if age is None else f"last read {number_text(age)} s ago"
-    return f"{source['name']} NOT READ after {_ms(source)} ({last}): {source['error']}{_late(source)}"
+    return f"{source['name']} NOT READ (failed after {_ms(source)}, {last}): {source['error']}{_late(source)}"
 
 
 def _late(source: Document) -> str:
@@ -141,9 +141,8 @@ def _late(source: Document) -> str:
     behind = source.get("behind_s")
     if behind is None:
         return ""
-    return (
-        f"; the newest heartbeat of nova's services is {number_text(abs(behind))} s {'ahead' if behind < 0 else 'old'}"
-    )
+    where = "in the future" if behind < 0 else "old"
+    return f"; the newest heartbeat of nova's services is {number_text(abs(behind))} s {where}"
 
 
 def gone_lines(audit: Document) -> Iterator[Block]:
@@ -151,7 +150,7 @@ def gone_lines(audit: Document) -> Iterator[Block]:
     gone = audit.get("gone", ())
     if gone:
         yield ""
-        yield "ended since the previous audit:"
+        yield "findings that ended since the previous audit:"
     for each in gone:
         about = f" {each['consumer_uuid']}" if each["consumer_uuid"] else ""
         yield line(f"  {each['code']}{about} [{each['id'][:8]}]: {_ended_by(each)}: {each['words']}", hang=4)
@@ -208,7 +207,7 @@ def _what(write: Document) -> str:
         case {"kind": "put-inventories", "inventories": inventories}:
             words = "; ".join(map(_inventory, inventories)) or "none"
         case {"kind": "move-provider", "parent_uuid": parent}:
-            words = f"below {parent}" if parent else "out of its tree"
+            words = f"below {parent}" if parent else "out of its tree, as a root provider"
         case {"kind": "put-traits"}:
             words = _traits(write)
         case {"kind": "put-aggregates", "aggregates": aggregates}:

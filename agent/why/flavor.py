@@ -90,7 +90,7 @@ def _unchecked(specs: Mapping[str, str]) -> Iterator[str]:
             f"provider for each group{_ASK}"
         )
     if traits := _with_suffix(_TRAIT, specs):
-        yield f"{_listed(traits)}: not checked, because a trait with a suffix belongs to a separate group{_ASK}"
+        yield f"{_listed(traits)}: not checked, because a suffix after 'trait' means a separate request group{_ASK}"
     if keys := [key for key in _OF_NOVA if key in specs]:
         yield f"{_listed(keys)}: not checked, although nova derives further demands from such specs{_ASK}"
 

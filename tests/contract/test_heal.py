@@ -582,7 +582,7 @@ def test_undo_is_refused_if_the_agent_cannot_write_allocations_to_placement(host
         apart = with_parts(task, allocations=None)
         (entry,) = task.parts.journal.read().entries
         outcome = undo(apart, task.parts.journal, entry, {})
-    assert (outcome.result, outcome.words) == (Result.REFUSED, "this run cannot change consumers in Placement")
+    assert (outcome.result, outcome.words) == (Result.REFUSED, "this run has no access to the allocations in Placement")
     assert host.allocations(consumer) == {"allocations": {}}
 
 

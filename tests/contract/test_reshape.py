@@ -583,7 +583,7 @@ def test_a_run_that_cannot_write_allocations_refuses_to_undo_a_reshape(cards):
         apart = with_parts(task, allocations=None)
         (entry,) = task.parts.journal.read().entries
         outcome = undo(apart, task.parts.journal, entry, {})
-    assert (outcome.result, outcome.words) == (Result.REFUSED, "this run cannot change consumers in Placement")
+    assert (outcome.result, outcome.words) == (Result.REFUSED, "this run has no access to the allocations in Placement")
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
 

@@ -153,7 +153,7 @@ def _audited(task: AuditTask, ordered: Ordered) -> AuditResult:
         if spacing_s:
             # Without the pause, all audits could run while nova builds or deletes one instance. They would confirm a
             # finding that ends as soon as nova has finished.
-            to_stderr(f"more audits must see the findings: next audit in {spacing_s:.0f} s ([agent] confirm_spacing)")
+            to_stderr(f"the findings are not confirmed yet: next audit in {spacing_s:.0f} s ([agent] confirm_spacing)")
             task.parts.clock.wait(spacing_s)
         result = _audited_once(task, memory)
         memory, gone = result.memory, (*gone, *result.report.gone)

@@ -40,7 +40,10 @@ class HelpText:
 HELP_TEXTS: Mapping[str, HelpText] = {
     "adopt": HelpText(
         examples=(
-            ("stocktake adopt", "print the plan to use this host's old provider again, and the plan's digest"),
+            (
+                "stocktake adopt",
+                "print the plan and its digest; the plan makes this host use its earlier provider again",
+            ),
             ("stocktake adopt --plan 4d1b0c9a7e55 --yes", "carry out the plan that has this digest"),
             ("stocktake adopt --store", "print the plan to compute DISK_GB from this host's new storage"),
         ),
@@ -64,7 +67,7 @@ HELP_TEXTS: Mapping[str, HelpText] = {
         examples=(
             ("stocktake complete > /etc/bash_completion.d/stocktake", "install the completion for all users"),
             ("source <(stocktake complete)", "switch on the completion of commands, only in this shell (bash)"),
-            ("stocktake complete --shell zsh", "the same for zsh; --shell fish for fish"),
+            ("stocktake complete --shell zsh", "print the completion for zsh; --shell fish for fish"),
         ),
     ),
     "config check": HelpText(
@@ -107,7 +110,10 @@ HELP_TEXTS: Mapping[str, HelpText] = {
     "findings": HelpText(
         examples=(
             ("stocktake findings", "every finding, the most urgent first"),
-            ("stocktake findings --causes --severity error", "the errors that no other finding causes"),
+            (
+                "stocktake findings --causes --severity error",
+                "only errors, without those that result from another finding",
+            ),
             ("stocktake findings --consumer web-1", "what is wrong with one consumer"),
             ("stocktake findings --last", "the findings of the daemon's last audit, without a new audit"),
         ),
@@ -125,7 +131,7 @@ HELP_TEXTS: Mapping[str, HelpText] = {
             ("stocktake heal --finding 87897f25", "the plan for one finding"),
             (
                 "stocktake heal --code allocation-leaked",
-                "print a plan for findings of one code; carry out the plan, then repeat until none is left",
+                "print a plan for the findings with one code; many findings need several plans",
             ),
             ("stocktake heal --plan 4d1b0c9a7e55 --yes", "carry out the plan that has this digest"),
         ),
@@ -134,7 +140,7 @@ HELP_TEXTS: Mapping[str, HelpText] = {
             (2, "a source could not be read, or the outcome of a change is not known"),
             (3, "printed a plan that changes something"),
             (4, "carried out the whole plan"),
-            (5, "a guard rail refused the named finding or one of the changes, or the plan is out of date"),
+            (5, "a guard rail forbade a requested repair, or the plan is out of date"),
             (75, "the named finding must wait (try again later), or too little could be read for a plan"),
         ),
     ),
@@ -213,14 +219,17 @@ HELP_TEXTS: Mapping[str, HelpText] = {
         examples=(
             ("stocktake watch", "all hosts that are not clean, the worst first; q quits"),
             ("stocktake watch --html fleet.html", "also write the fleet's page, and rewrite it every 60 s"),
-            ("stocktake watch --once --fail-on error,never", "print once; exit code 3 if a condition holds"),
+            (
+                "stocktake watch --once --fail-on error,never",
+                "print once; exit code 3 if a host has an error or has never sent a message",
+            ),
             ("stocktake watch --cell a=a.conf --cell b=b.conf", "two cells, each with a broker of its own"),
         ),
         exits=(
             (0, "the operator pressed q; with --once: the hosts were printed"),
             (
                 2,
-                "only with --once: no agent answered, or --fail-on includes never and the list of expected hosts could "
+                "only with --once: no agent answered, or the list of expected hosts (needed by --fail-on never) could "
                 "not be read",
             ),
             (3, "only with --once: a condition of --fail-on holds"),
@@ -233,7 +242,7 @@ HELP_TEXTS: Mapping[str, HelpText] = {
             ("stocktake why --flavor-of web-1 --everywhere", "would any host take another instance like web-1?"),
             (
                 "stocktake why --query 'resources=VCPU:4'",
-                "would this host take this request from nova-scheduler's log?",
+                "would this host take this request? (copy a request from nova-scheduler's log)",
             ),
         ),
         exits=(

@@ -27,9 +27,10 @@ OPTS = [
         choices=["reserve", "report", "ignore"],
         mutable=True,
         help="What the agent does about foreign volumes. A foreign volume lies in the volume group of the guests' "
-        "disks and belongs to no instance and no known service. reserve: reserve its space in DISK_GB (in role "
-        "companion: by an allocation of a consumer that the agent creates) and report the volumes; report: only "
-        "report them; ignore: do neither. SIGHUP applies a new value.",
+        "disks and belongs to no instance and no known service. ignore: nothing. report: the agent only reports the "
+        "volumes. reserve: the agent also makes Placement count the volumes' space as taken. The agent raises the "
+        "reserved amount of DISK_GB; if the agent's role is companion, it creates an allocation instead. SIGHUP "
+        "applies a new value.",
     ),
     cfg.ListOpt(
         "accepted_volumes",

@@ -27,7 +27,7 @@ GROUP = "oslo_messaging_rabbit"
 # "kombu+memory".
 SCHEMES = ("rabbit", "kombu")
 _LAST_PORT = 65535
-_ESCAPED = "characters such as / ? # , in a password must be percent-encoded"
+_ESCAPED = "in a password, special characters such as '/', '?', '#' or ',' must be percent-encoded"
 
 
 def rabbit_opts() -> list[cfg.Opt]:

@@ -52,7 +52,7 @@ def _picture(rows: Sequence[HostRow], facts: FleetFacts) -> Picture:
     used = [condition for condition in Condition if facts.view.counts[condition]]
     return Picture(
         id="map-picture",
-        title="A square for each host, the most harmful first",
+        title="A square for each host, hosts with the worst problems first",
         conclusion=_conclusion(rows, used, facts),
         height=number_of_rows(len(shown)) * SIDE,
         shapes=(Shape(tag="defs", children=tuple(_pattern(each) for each in used)), *shapes),

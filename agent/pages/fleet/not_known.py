@@ -20,9 +20,9 @@ from agent.pages.page import Section
 MOST_FILES = 50
 _MOST_NAMED = 20
 _WHY_NUMBERS_DIFFER = (
-    "The numbers of hosts above may differ, because different amounts need different sources. If a host could not read "
-    "one source, only the amounts that need this source are unknown; the sums include the host's other amounts. Files "
-    "that cannot be read as a report are not counted here."
+    "The sentences above may name different numbers of hosts. If a host could not read one source, only the amounts "
+    "that need this source are unknown; the sums include the host's other amounts. Files that cannot be read as a "
+    "report are not counted here."
 )
 
 
@@ -96,8 +96,8 @@ def _about_reports(facts: FleetFacts) -> tuple[str, ...]:
         )
     texts = ["The amounts of child providers are left out of the capacity."]
     if left_out := sum(each.rows_left_out for each in facts.details.values()):
-        rows = counted(left_out, "row of a report is", "rows of reports are")
-        texts.append(f"{rows} left out, because their form is unknown.")
+        rows = counted(left_out, "row of a report", "rows of reports")
+        texts.append(f"{rows} could not be read. This page leaves out such rows.")
     if facts.older:
         texts.append(
             f"{counted(facts.older, 'report', 'reports')} left out, because a later report of the same host exists."

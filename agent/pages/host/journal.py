@@ -31,9 +31,8 @@ def journal(facts: HostFacts) -> Section:
     table = Table(
         id="changes",
         caption=f"Changes of the last 30 days, the newest first. The other numbers on this page come from the "
-        f"audit of {utc(facts.report.started_at)}: they do not show later changes. The last column has the command "
-        f"that reverses the change; in the row of an undo, this command makes the undone change again. Ages are as of "
-        f"{utc(facts.now)}.",
+        f"audit of {utc(facts.report.started_at)} and do not show later changes. The command in the last column "
+        f"reverses the change in its row. A row of kind undo can be reversed, too. Ages are as of {utc(facts.now)}.",
         columns=tuple(
             Column(heading=name, is_code=name in {"entry", "to undo"}, is_word=name in {"time (UTC)", "kind", "result"})
             for name in _COLUMNS

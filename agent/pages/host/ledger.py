@@ -30,7 +30,7 @@ def ledger(facts: HostFacts) -> Section:
     rows = sorted(facts.report.ledger, key=reading_place)
     if not rows:
         unread = [source.name for source in facts.unread_sources]
-        none = "No consumer has an amount in nova's database, on the host or in Placement."
+        none = "No consumer of resources was found in nova's database, on the host or in Placement."
         nothing = Paragraph(text=f"No consumer is known, because {was_unread(unread)}." if unread else none)
         return Section(id="ledger", heading="Ledger", blocks=(nothing,))
     differing = sum(map(is_differing, rows))

@@ -16,8 +16,8 @@ from agent.render.inventory_grid import diff_grid, difference
 
 MOST_ROWS = 100
 _READ_SO = (
-    "Beside each class are used/total from Placement and the allocation ratio, for example x4; a ratio of 1 is not "
-    "shown. The used amount does not include the reserved amount. The capacity is (total - reserved) x ratio."
+    "Each class has two amounts from Placement, used/total, and the allocation ratio, for example x4. A ratio of 1 is "
+    "not shown. The used amount does not include the reserved amount. The capacity is (total - reserved) x ratio."
 )
 
 

@@ -72,7 +72,7 @@ def sentence(facts: HostFacts, losses: Losses) -> str:
     found = f"{number} cause{'' if number == 1 else 's'} ({each})" if number else "no causes"
     parts = (
         _clause(losses.wasted, "wasted", "nothing is wasted"),
-        _clause(losses.sold_twice, "sold twice", "nothing is sold twice"),
+        _clause(losses.sold_twice, "sold twice", "no capacity is sold twice"),
         _clause(losses.unaccounted, "unaccounted", "0 bytes unaccounted"),
     )
     return f"{facts.name}: {found}; {', '.join(parts)}; {_reads(facts)}"
@@ -109,7 +109,7 @@ def _reads(facts: HostFacts) -> str:
 
 
 def _figures(losses: Losses, facts: HostFacts) -> tuple[Figure, ...]:
-    unaccounted = "bytes without an owner, and what Placement records for consumers that are not in nova's database"
+    unaccounted = "bytes without an owner, and allocations of consumers that nova does not know"
     found = (
         (
             "Sold twice",

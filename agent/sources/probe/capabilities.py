@@ -35,8 +35,8 @@ class ProbeDomainAsker:
             raise SourceUnavailable(LIBVIRT, f"stocktake-probe ({self.path}) gave no usable answer: {error}") from error
         if len(answers) < len(questions) and not any(answer.code in ENDS_ALL for answer in answers):
             why = (
-                "gave no answer about some machine types. If the configuration has changed, restart the "
-                "agent: only the probe reads a new configuration at once"
+                "gave no answer about some machine types. If the configuration has changed, restart the agent: "
+                "the running agent still uses the old configuration"
             )
             raise SourceUnavailable(LIBVIRT, f"stocktake-probe ({self.path}) {why}")
         return answers

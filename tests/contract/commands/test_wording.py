@@ -181,7 +181,7 @@ WORDS = [
     (
         r"in this run already, which \[heal\] max_percent",
         r"waiting: this run has changed 1 of 10 consumers, the most that \[heal\] max_percent=5 permits "
-        r"\(always at least 1\); next run in 60 s",
+        r"\(at least 1 consumer per run\); next run in 60 s",
         _limited,
     ),
     (

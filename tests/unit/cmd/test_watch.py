@@ -36,7 +36,10 @@ def test_watch_exits_127_if_the_list_of_expected_hosts_cannot_be_read(tmp_path) 
     config, hosts = tmp_path / "a.conf", tmp_path / "hosts"
     config.write_text("[DEFAULT]\ntransport_url = rabbit://u:p@127.0.0.1:1/\n[state]\nsource = none\n")
     hosts.write_text("compute-1\ncompute-2 rack 7\n")
-    for path, message in ((hosts, "line 2 must be HOST or HOST GROUP"), (tmp_path / "none", "No such file")):
+    for path, message in (
+        (hosts, "line 2 must be one host name, or a host name and a group"),
+        (tmp_path / "none", "No such file"),
+    ):
         done = stocktake_here("--config-file", config, "watch", "--expected", path)
         assert (done.code, done.stdout) == (127, "")
         assert message in done.stderr

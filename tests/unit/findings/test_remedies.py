@@ -103,7 +103,7 @@ NAMED = [
         "away: evacuated to cmp2; Placement still counts 3 VCPU, 128 MiB, 1 GiB on cmp1",
     ),
     ("allocation-differs", "i1: Placement counts 3 VCPU on cmp1; the instance's flavor asks for 1 VCPU"),
-    ("guest-unknown", "stranger: a guest on cmp1 holds 1 VCPU, 128 MiB, and the cloud knows no such instance there"),
+    ("guest-unknown", "stranger: a guest on cmp1 holds 1 VCPU, 128 MiB, but nova has no such instance on this host"),
     ("over-capacity", "cmp1: 31 VCPU (30 leaked) used, more than the capacity of 4"),
 ]
 

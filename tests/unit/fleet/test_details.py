@@ -32,7 +32,7 @@ def test_the_details_of_a_host_show_the_findings_and_leaks_and_amounts_it_sent()
     assert found["not known"] == "1 allocation-leaked, last checked at 03:05"
     assert found["oldest"] == "first seen 12m ago"
     assert (found["leaked"], found["missing"], found["held back"]) == ("8 VCPU", "nothing", "1 writes")
-    assert found["heal"] == "the daemon heals by itself; 1 findings wait for heal"
+    assert found["heal"] == "the daemon makes repairs by itself; 1 findings wait for a repair"
     assert found["not read"] == "placement"
     assert found["outcome"] == "findings: placement: refused"
     assert found["VCPU"] == "free 12, used 4, total 48, reserved 0, ratio 4 (VCPU)"

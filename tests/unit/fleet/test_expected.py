@@ -18,9 +18,9 @@ def test_each_line_of_the_expected_host_list_has_a_host_and_optionally_a_group()
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("a\nb rack 7", "line 2 must be HOST or HOST GROUP"),
+        ("a\nb rack 7", "line 2 must be one host name, or a host name and a group"),
         ("a\na rack-1", "line 2 names a a second time"),
-        ("x" * 256, "line 1 must be HOST or HOST GROUP"),
+        ("x" * 256, "line 1 must be one host name, or a host name and a group"),
     ],
 )
 def test_an_invalid_line_of_the_expected_host_list_is_rejected_with_line_number(text, problem):

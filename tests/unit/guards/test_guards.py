@@ -147,13 +147,13 @@ WRONG: list[tuple[str, str, Callable[[GuardedFinding], GuardedFinding]]] = [
     ),
     (
         "max-percent",
-        r"this run has changed 1 of 39 consumers, the most that \[heal\] max_percent=5 permits \(always at least 1\); "
-        "next run in 60 s",
+        r"this run has changed 1 of 39 consumers, the most that \[heal\] max_percent=5 permits "
+        r"\(at least 1 consumer per run\); next run in 60 s",
         lambda c: chosen(many(39, c), "c1"),
     ),
     (
         "max-percent",
-        r"\(always at least 1\); after this run, run `stocktake heal` again for the remaining changes",
+        r"\(at least 1 consumer per run\); after this run, run `stocktake heal` again for the remaining changes",
         lambda c: chosen(with_settings(many(39, c), heal=HealSettings(interval_s=None)), "c1"),
     ),
     ("one-change", "already changes the consumer", lambda c: chosen(many(100, c), "gone")),
@@ -221,7 +221,7 @@ WRONG_BESIDE_NOVA: list[tuple[str, str, Callable[[GuardedFinding], GuardedFindin
     ("nova-at-work", "task deleting", lambda c: beside_nova(c, deleted=False, task_state="deleting")),
     (
         "nova-at-work",
-        r"changed the row of instance .* 299 s ago; \[heal\] min_age is 300 s",
+        r"changed the row of instance .* 299 s ago; heal waits until this change is 300 s old \(\[heal\] min_age\)",
         lambda c: beside_nova(c, updated_at=ago(299)),
     ),
     ("nova-at-work", "299 s ago", lambda c: beside_nova(c, deleted_at=ago(299))),

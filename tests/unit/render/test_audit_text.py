@@ -29,7 +29,7 @@ def test_the_audit_text_begins_with_the_node_and_lists_all_data_sources():
     assert said[0] == "audit of compute-17.example.org at 2026-11-21T10:00:00.000Z: 1 finding"
     assert said[1] == f"provider {PROVIDER}, role owner, 4 of 4 writes done"
     assert "read: libvirt 3.2 ms" in said
-    assert "state NOT READ after 5000 ms (last read 61 s ago): state: timed out" in said
+    assert "state NOT READ (failed after 5000 ms, last read 61 s ago): state: timed out" in said
 
 
 def source(**changes):
@@ -49,7 +49,7 @@ def test_the_line_about_nova_shows_the_age_of_the_newest_heartbeat():
 
 
 def test_the_line_of_the_state_source_shows_how_far_ahead_a_future_heartbeat_is():
-    assert source(behind_s=-70.0).endswith(": old; the newest heartbeat of nova's services is 70 s ahead")
+    assert source(behind_s=-70.0).endswith(": old; the newest heartbeat of nova's services is 70 s in the future")
 
 
 def test_the_line_about_nova_omits_the_heartbeat_age_if_it_is_unknown():
@@ -187,7 +187,10 @@ def test_the_printed_audit_says_why_a_finding_has_ended():
     said = shown(gone_lines(audit_document(SCREEN)))
     uuid = SCREEN.gone[0].seen.finding.consumer_uuid
     words = "host-changed: libvirt: no guest -> a running guest"
-    assert said[1:] == ["ended since the previous audit:", f"  guest-missing {uuid} [{_gone_id()}]: {words}"]
+    assert said[1:] == [
+        "findings that ended since the previous audit:",
+        f"  guest-missing {uuid} [{_gone_id()}]: {words}",
+    ]
     assert shown(gone_lines(DOCUMENT)) == []
 
 

@@ -40,7 +40,7 @@ def storage_picture(stores: Sequence[Store], unread: Sequence[str]) -> Picture:
         table=_table(stores, unread),
         legend=(
             (Meaning.COUNTED, "instances and guests"),
-            (Meaning.RESERVED, "caches, block storage, pools, reserves"),
+            (Meaning.RESERVED, "image cache, block storage, storage pools, file system reserve"),
             (Meaning.FOREIGN, "not the cloud's"),
             (Meaning.WRONG, "owner not known"),
             (Meaning.FREE, "free"),
@@ -95,7 +95,7 @@ def _table(stores: Sequence[Store], unread: Sequence[str]) -> Table:
     columns = ("store", "owner", "size", "bytes", "share")
     return Table(
         id="storage-numbers",
-        caption="Bytes of each store by the kind of owner",
+        caption="How the space of each store is divided among kinds of owners",
         columns=tuple(
             Column(heading=name, is_number=place > 1, is_word=place == 1) for place, name in enumerate(columns)
         ),

@@ -169,7 +169,7 @@ def test_an_expected_host_that_sent_no_report_is_counted_as_unknown():
     assert tables(page)["unknown-host-list"].caption.startswith("2 of 2 hosts. ")
     assert f"the amounts of 2 hosts and {files} are not known" in page.heading
     assert "Wasted amounts are unknown for 2 hosts" in text
-    assert "The numbers of hosts above may differ" in text
+    assert "The sentences above may name different numbers of hosts" in text
     assert f"Capacity and free amounts are unknown for 2 hosts: {fleet.name(3)}, {fleet.name(5)}." in text
     assert "not known: wasted, sold twice, capacity and free" in text
     rows = {row[1].text: [cell.text for cell in row] for row in tables(page)["worst-hosts"].rows}

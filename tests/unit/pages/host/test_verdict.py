@@ -29,7 +29,7 @@ def test_the_main_figures_of_a_healthy_host_have_no_warning_colour():
     sentence, figures, free = blocks_of(calm)
     assert free.text.startswith("Free for the scheduler now: 192 VCPU, ")
     assert sentence.text == (
-        "compute-1: no causes; nothing is wasted, nothing is sold twice, 0 bytes unaccounted; all sources read at "
+        "compute-1: no causes; nothing is wasted, no capacity is sold twice, 0 bytes unaccounted; all sources read at "
         "2026-11-22 03:11:07 UTC (53 s before this page was made)"
     )
     assert [(each.name, each.amounts, each.meaning) for each in figures.figures] == [
