@@ -124,7 +124,7 @@ FLEET = Board(
             "Writes held back",
             "short",
             "writes",
-            "Writes that are due and that the agents must not make now.",
+            "Pending writes that the agents postpone; the logs say why.",
             "sum(stocktake_writes_held_back)",
         ),
         Row(

@@ -66,7 +66,7 @@ def to_stderr(line: str, program: str = PROGRAM) -> None:
 def add_config_arguments(parser: argparse.ArgumentParser) -> None:
     """Add --config-file and --config-dir, for ``stocktake`` and ``stocktake-agent`` (the daemon)."""
     file = "configuration file, a later file overrides an earlier file (default: /etc/stocktake/stocktake.conf)"
-    folder = "folder of *.conf files, read in the order of their names after all files of --config-file"
+    folder = "folder of *.conf files, sorted by name and read after all --config-file files"
     parser.add_argument("--config-file", action="append", default=[], metavar="FILE", help=file)
     parser.add_argument("--config-dir", action="append", default=[], metavar="DIR", help=folder)
 

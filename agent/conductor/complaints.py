@@ -107,8 +107,7 @@ class Complaints:
 def _version_words(words: str, manifest: Mapping[str, str], objname: str) -> str:
     found = _VERSIONS.search(words)
     name, asked, known = found.group("name", "asked", "known") if found else (objname, manifest.get(objname), None)
-    supported = f"nova-conductor supports {known}" if known else "nova-conductor does not support this version"
+    supported = f"nova-conductor supports only {known}" if known else "nova-conductor rejects the request"
     return (
-        f"the agent asks nova-conductor for {name} {asked}; {supported} but must be at least as new as this agent:"
-        " upgrade nova-conductor, or use an older agent"
+        f"the agent asks nova-conductor for {name} {asked}; {supported}: upgrade nova-conductor, or use an older agent"
     )

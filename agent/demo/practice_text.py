@@ -39,7 +39,7 @@ def practice_blocks(document: Document) -> Iterator[Block]:
     yield ""
     missing = document["not_installed"]
     works = "the `stocktake` commands" if missing else "all commands"
-    yield f"To work on a host, first run the host's line below. Then {works} that stocktake prints work:"
+    yield f"You can run {works} that stocktake prints. Before you work on a host, run the host's line:"
     for host, file in document["rc"].items():
         yield Line((Span(f"  . {shlex.quote(file)}    # {host}"),), whole=True)
     yield "Begin with: stocktake status"

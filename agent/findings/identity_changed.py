@@ -45,7 +45,7 @@ def _remedies(audit: AuditFacts) -> tuple[Remedy, ...]:
 
 _CLONED = by_hand("if the host's disk was cloned, remove the copied compute_id file")
 _OTHERS = (
-    by_hand("if [DEFAULT] host is misspelt, correct it, and remove a compute_id file made under that name"),
+    by_hand("if [DEFAULT] host is misspelt, correct it, and remove a compute_id file created under the wrong name"),
     by_hand(
         "if [state] names a wrong database, correct [state]; if the database is an old backup, restore a newer one"
     ),

@@ -27,7 +27,10 @@ def _find(audit: AuditFacts) -> Findings:
             began=by_deletion(_instance(left.owner, state)),
             facts=(("path", left.path), ("size_bytes", left.size_bytes)),
             remedies=(
-                inspect("check that the instance is deleted or lives elsewhere with its disk", show_server(left.owner)),
+                inspect(
+                    "check that the instance is deleted, or that another host has the instance and its disk",
+                    show_server(left.owner),
+                ),
                 inspect("see what the folder contains", line("ls", "-lR", left.path)),
                 by_hand(_REMOVE, line("rm", "-r", "--", left.path)),
             ),

@@ -42,8 +42,8 @@ def _actual(one: IdleSpec, devices: int) -> str:
 
 
 _CORRECT = (
-    "correct the entry if the card moved to another slot, create the card's virtual functions if they are missing, or "
-    "put the entry before the entries that take its devices"
+    "if the card moved to another slot, correct the entry; if the card's virtual functions are missing, create them; "
+    "if an earlier entry matches the same devices, put this entry before the earlier entry"
 )
 
 RULE = Rule(code="pci-spec-unmatched", severity=Severity.WARNING, find=_find, rests_on=frozenset({LIBVIRT}))

@@ -47,7 +47,7 @@ def _finding(audit: AuditFacts, family: NestedFamily, name: str) -> Finding:
         resource_class=name,
         expected=f"only child providers offer {name}: {_offers(audit, children)}",
         actual=f"{amount_text(name, used)} used on the root provider by {len(rows)} consumers: {who}; "
-        "the child providers are not published until heal or a migration has moved these allocations",
+        "the child providers are not published before these allocations leave the root provider",
         evidence=claims_of(rows),
         facts=(("used", used), ("consumers", len(rows)), ("children", ", ".join(key for key, _ in children))),
         rests_on_recorded=True,
@@ -78,12 +78,14 @@ def _remedies(audit: AuditFacts, family: NestedFamily, name: str, consumers: lis
         # nova-compute moves the allocations only if it gets this error while it starts
         # (nova/compute/resource_tracker.py:_update_to_placement).
         restart = f"restart nova-compute, which then moves the {name} allocations to the {family.name} providers"
-        failed = f"if nova-compute's log then says ReshapeFailed, migrate or shelve the guests with {name}, and {later}"
+        failed = f"if nova-compute then logs ReshapeFailed, migrate or shelve the guests that use {name}; then {later}"
         return (restart_nova_compute(restart), by_hand(failed))
     return (
         heal(f"move {name} to the {family.name} providers, all allocations at once"),
         *(inspect(_device(family, name, each), virsh(audit, "dumpxml", each)) for each in consumers[:_NAMED]),
-        by_hand(f"if heal cannot tell to which provider some guests belong, migrate or shelve them, and {later}"),
+        by_hand(
+            f"if `stocktake heal` does not know some guests' provider, migrate or shelve these guests; then {later}"
+        ),
     )
 
 

@@ -16,10 +16,10 @@ from agent.model.finding import Finding, Remedy, Severity
 from agent.model.snapshot import IMAGE_CACHE, IMAGES, PLACEMENT
 
 _PART = "the agent does not report the files in this path"
-_GUEST = "the agent does not know what the guest uses, so reserved amounts in Placement may rise but not fall"
+_GUEST = "the agent does not know what the guest uses, so the agent lowers no reserved amount in Placement"
 _HOLDERS = (
     "the agent does not report the guests' allocations on this provider; "
-    "the daemon tries again only after ten times [placement] full_read_every audits; `stocktake audit` tries at once"
+    "the daemon tries again only once in (10 x [placement] full_read_every) audits; `stocktake audit` tries at once"
 )
 
 

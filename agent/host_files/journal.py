@@ -223,7 +223,7 @@ def _take_change(found: dict[str, Entry], document: _Document, entry_id: str, at
     texts = [name for name in members if name not in {"before", "after"}]
     is_whole = {"kind", "why", "before", "after"} <= members.keys()
     if not is_whole or not all(isinstance(members[n], str) or (members[n] is None and n in _OPTIONAL) for n in texts):
-        return "the line lacks a part of a change's record"
+        return "the line records a change, but a key is missing or has a wrong value"
     found[entry_id] = Entry(id=entry_id, at=at, change=Change(**members), actor=_actor(document.get("actor")))
     return None
 
@@ -246,7 +246,7 @@ def _take_outcome(found: dict[str, Entry], document: _Document, entry_id: str, a
     entry, words = found.get(entry_id), document.get("words")
     result = next((r for r in Result if r.value == document.get("result")), None)
     if result is None or not isinstance(words, str):
-        return "the line lacks a part of the outcome of a change"
+        return 'the line records an outcome, but "result" or "words" is missing or wrong'
     if entry is None:
         return f"the line records the outcome of a change that is not in the journal: {entry_id}"
     found[entry_id] = replace(entry, result=result, words=words, ended_at=at)

@@ -87,7 +87,7 @@ class MemoryEncryption(NestedFamily):
             if model.trait == os_traits.HW_CPU_X86_AMD_SEV and model.contexts > 0:
                 return {_key(model): 1}
         return UnknownChildren(
-            "encryption contexts on the root are for AMD SEV, which this host does not offer to guests"
+            "an encryption context on the root provider is for AMD SEV, but this host offers no AMD SEV to guests"
         )
 
 

@@ -47,7 +47,7 @@ def main() -> int:
     except OSError:
         is_unix = False
     if not is_unix:
-        sys.stderr.write(f"{PROGRAM}: standard input is not a unix socket; systemd starts this program\n")
+        sys.stderr.write(f"{PROGRAM}: standard input is not a unix socket; only systemd should start this program\n")
         return BAD_USE
     with connection:
         _serve(connection, arguments.config_file, arguments.config_dir)

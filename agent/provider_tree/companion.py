@@ -169,9 +169,7 @@ def _fit(snapshot: Snapshot, settings: Settings, name: str, claims: list[Claim])
         raise AssertionError("the tree has no root provider to allocate from")
     if not _is_use_known(name, snapshot, settings):
         recorded = {cause: _recorded(view, cause).get((view.root_uuid, name), 0) for cause in OWN_CAUSES}
-        why = (
-            "a source could not be read: the agent does not know the use now, and leaves its own allocations unchanged"
-        )
+        why = "a source could not be read, so the agent keeps its allocations for guests and volumes unknown to nova"
         return _Fitted(amounts=recorded, held_back=(HeldBack(provider_uuid=view.root_uuid, what=name, why=why),))
     inventory, others = view.root.inventory(name), _used_by_others(view, name)
     if inventory is None:
@@ -179,9 +177,8 @@ def _fit(snapshot: Snapshot, settings: Settings, name: str, claims: list[Claim])
         return _Fitted(amounts={}, unplaced=_rest(name, claims, _units(claims, Fraction(1)), {}, why))
     amounts = cut(shares(claims, inventory), inventory, others)
     why = (
-        f"Placement accepts no more than the agent allocates: capacity {math.floor(inventory.capacity)}, {others} used "
-        f"by other consumers, min_unit {inventory.min_unit}, max_unit {inventory.max_unit}, "
-        f"step_size {inventory.step_size}"
+        f"Placement accepts no larger allocation: capacity {math.floor(inventory.capacity)}, {others} used by other "
+        f"consumers, min_unit {inventory.min_unit}, max_unit {inventory.max_unit}, step_size {inventory.step_size}"
     )
     return _Fitted(amounts=amounts, unplaced=_rest(name, claims, demand(claims, inventory), amounts, why))
 

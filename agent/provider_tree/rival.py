@@ -68,8 +68,8 @@ def _living(settings: Settings) -> Rival:
     return Rival(
         why=f"nova-compute of this host is alive (heartbeat within the last {settings.service_down_time_s} s) and "
         "replaces the root's inventory each cycle",
-        remedy="set [agent] role = companion if nova-compute stays on this host. To own the provider, first stop "
-        "nova-compute on this host for good",
+        remedy="if nova-compute stays on this host, set [agent] role = companion. If the agent is to replace "
+        "nova-compute, first stop nova-compute on this host for good",
     )
 
 
@@ -78,7 +78,7 @@ def _nova_compute(root: Provider, state: NovaState | None, settings: Settings, s
         return None
     if state is None:
         return Rival(
-            why=f"the provider carries {RIVAL}, and it is unknown whether nova-compute of this host is alive: "
+            why=f"the provider has the trait {RIVAL}, and it is unknown whether nova-compute of this host is alive: "
             "nova's database could not be read, or the answer is old",
             remedy="the next audit reads nova's database again; see the reason in the finding source-unavailable or "
             "source-stale",
@@ -89,7 +89,7 @@ def _nova_compute(root: Provider, state: NovaState | None, settings: Settings, s
         return None if is_silent else _returned(settings)
     if not settings.takeover:
         return Rival(
-            why=f"the provider carries {RIVAL} and not {AGENT_OWNER}, so nova-compute created the provider",
+            why=f"the provider has the trait {RIVAL} and not {AGENT_OWNER}, so nova-compute created the provider",
             remedy="set [agent] takeover = true once nova-compute is gone for good; while nova-compute runs here, "
             "set [agent] role = companion",
         )
@@ -98,8 +98,8 @@ def _nova_compute(root: Provider, state: NovaState | None, settings: Settings, s
 
 def _not_proven_gone(settings: Settings) -> Rival:
     return Rival(
-        why=f"the provider carries {RIVAL}, and nova-compute is not proven to be gone: for a proof, "
-        f"nova-compute's heartbeat and this provider must stay unchanged for {settings.service_down_time_s} s",
+        why=f"the provider has the trait {RIVAL}, and nova-compute is not proven to be gone: for "
+        f"{settings.service_down_time_s} s, nova-compute must send no heartbeat and nobody may change the provider",
         remedy="keep this agent running: it takes the provider over by itself once nova-compute is proven to be gone. "
         "If you use `stocktake audit --publish` or `stocktake-agent --once` instead of a running agent, run that "
         "command again after service_down_time",

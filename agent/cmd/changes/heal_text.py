@@ -102,7 +102,7 @@ def _whom(about: Document, scenery: Scenery) -> str:
 
 
 def _counting(finding: Document, now: str) -> str:
-    """Return ``, same evidence for 38 s``, to append to the finding's age; "" if the whole age counts.
+    """Return ``, evidence unchanged for 38 s``, to append to the finding's age; "" if the whole age counts.
 
     Only the time since ``stands_since`` counts for the option ``min_age``; the finding itself may be older.
     """
@@ -110,7 +110,7 @@ def _counting(finding: Document, now: str) -> str:
     age = seconds_between(finding["first_seen_at"], now)
     if counts is None or age is None or age - counts < 1:
         return ""
-    return f", same evidence for {age_text(counts)}"
+    return f", evidence unchanged for {age_text(counts)}"
 
 
 def _below(text: str) -> Line:

@@ -110,10 +110,7 @@ HELP_TEXTS: Mapping[str, HelpText] = {
     "findings": HelpText(
         examples=(
             ("stocktake findings", "every finding, the most urgent first"),
-            (
-                "stocktake findings --causes --severity error",
-                "only errors, without those that result from another finding",
-            ),
+            ("stocktake findings --causes --severity error", "the errors that are not a symptom of another finding"),
             ("stocktake findings --consumer web-1", "what is wrong with one consumer"),
             ("stocktake findings --last", "the findings of the daemon's last audit, without a new audit"),
         ),

@@ -91,7 +91,8 @@ class Journal(ListCommand):
         in_words = parsed_args.formatter in (TABLE, *FLAT)
         found = [{**_row(entry), **(_in_words(entry) if in_words else {})} for entry in entries]
         rows = tuple(tuple(row[name] for name in self.COLUMNS) for row in found)
-        nothing = "no entry of the journal matches" if read.entries else "heal, undo and adopt have changed nothing yet"
+        empty = "the journal has no entry yet; `heal`, `undo` and `adopt` write the entries"
+        nothing = "no entry of the journal matches" if read.entries else empty
         foot = () if rows else (nothing,)
         return Listing(self.COLUMNS, rows, journal_grid(found), foot), PARTIAL if read.problems else CLEAN
 

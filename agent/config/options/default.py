@@ -127,8 +127,9 @@ FROM_NOVA = [
         "service_down_time",
         default=60,
         mutable=True,
-        help="Seconds without a report after which a compute service counts as down, at least 1. The agent never "
-        "writes the provider of a nova-compute that is alive. The default is nova's. SIGHUP applies a new value.",
+        help="Seconds without a heartbeat after which a compute service counts as down; the minimum is 1. While "
+        "nova-compute of this host is not down, the agent does not write the host's provider in Placement. The "
+        "default is nova's. SIGHUP applies a new value.",
     ),
     cfg.StrOpt(
         "transport_url",
@@ -140,8 +141,9 @@ FROM_NOVA = [
     cfg.IntOpt(
         "rpc_response_timeout",
         default=60,
-        help="Maximum seconds until nova-conductor answers one request, at least 1. [agent] source_deadline limits "
-        "a whole read, which may send several requests. The default is nova's. A new value needs a restart.",
+        help="Seconds after which one request to nova-conductor times out; the minimum is 1. Reading nova's data "
+        "takes several requests: [agent] source_deadline limits their total time. The default is nova's. A new value "
+        "needs a restart.",
     ),
     cfg.BoolOpt(
         "use_cow_images",

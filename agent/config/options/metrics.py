@@ -25,9 +25,9 @@ OPTS = [
     cfg.StrOpt(
         "textfile",
         default="",
-        help="File that the daemon replaces after each audit with its metrics, for the textfile collector of "
-        "node_exporter. The name ends in .prom, and the folder must exist. Empty, the default: no file. A new value "
-        "needs a restart.",
+        help="Path of a file for the textfile collector of node_exporter. The daemon writes its metrics to this file "
+        "after each audit. The name ends in .prom, and the folder must exist. Empty, the default: no file. A new "
+        "value needs a restart.",
     ),
 ]
 

@@ -118,7 +118,9 @@ def read_provider_files(folder: str) -> ProviderFiles:
                 if entry.inventories or entry.traits:
                     entries.append(entry)
                 else:
-                    notices.append(f"{entry.origin}: no effect: provider {_who(entry)} adds no inventory and no trait")
+                    notices.append(
+                        f"{entry.origin}: no effect: the entry for {_who(entry)} adds no inventory and no trait"
+                    )
         except ConfigError as error:
             problems += error.problems
     refuse((*problems, *_named_twice(entries)))
@@ -188,7 +190,7 @@ def _version_notices(document: _Document) -> list[str]:
     meta = content.get("meta") if isinstance(content, dict) else None
     text = meta.get("schema_version") if isinstance(meta, dict) else None
     if text is None:
-        raise ConfigError(f"{document.at('meta')}: meta: schema_version is missing; the agent reads version 1.0")
+        raise ConfigError(f"{document.at('meta')}: meta: schema_version is missing; add schema_version: '1.0'")
     version = _VERSION.fullmatch(text) if isinstance(text, str) else None
     where = document.at("meta", "schema_version")
     if version is None:

@@ -25,7 +25,7 @@ CATALOG: dict[str, Metric] = {
     ),
     "agent_info": Metric(
         GAUGE,
-        "Always 1; the labels are the provider's name, [agent] role, [state] source, and versions in use.",
+        "Always 1; labels: provider's name, [agent] role, [state] source, versions of Placement's API and of libvirt.",
         ("hostname", "role", "state_source", "placement_microversion", "libvirt_version"),
     ),
     "config_last_reload_successful": Metric(
@@ -33,7 +33,7 @@ CATALOG: dict[str, Metric] = {
     ),
     "config_last_reload_success_timestamp_seconds": Metric(GAUGE, "When the configuration was last loaded."),
     "audits": Metric(COUNTER, "Audits that have ended.", ("outcome",)),
-    "audit_reasons": Metric(COUNTER, "Audits by what triggered them.", ("reason",)),
+    "audit_reasons": Metric(COUNTER, "Audits per reason; one audit can have several reasons.", ("reason",)),
     "audit_duration_seconds": Metric(HISTOGRAM, "Duration of audits."),
     "audit_running_seconds": Metric(GAUGE, "How long the running audit has run; 0 between audits."),
     "audit_last_timestamp_seconds": Metric(GAUGE, "When the last audit ended."),
@@ -41,7 +41,9 @@ CATALOG: dict[str, Metric] = {
         GAUGE, "When the last complete audit ended (it read every source)."
     ),
     "audit_interval_seconds": Metric(GAUGE, "Seconds between periodic audits; 0 if there are none."),
-    "audit_outcome": Metric(GAUGE, "1 for the outcome of the last audit, else 0.", ("outcome",)),
+    "audit_outcome": Metric(
+        GAUGE, "One series per outcome: 1 if the last audit had this outcome, else 0.", ("outcome",)
+    ),
     "source_up": Metric(GAUGE, "1 if the last attempt to read the source succeeded, else 0.", ("source",)),
     "source_last_read_timestamp_seconds": Metric(GAUGE, "When the source was last read.", ("source",)),
     "source_read_duration_seconds": Metric(SUMMARY, "Duration of reads, failed reads included.", ("source",)),
@@ -53,7 +55,7 @@ CATALOG: dict[str, Metric] = {
     "placement_conflicts": Metric(COUNTER, "Answers of Placement with status 409.", ("kind",)),
     "placement_pause_seconds": Metric(COUNTER, "Time for which the agent sent nothing because Placement was slow."),
     "placement_writes": Metric(COUNTER, "Writes to Placement, and writes of compute node records.", ("kind", "result")),
-    "writes_held_back": Metric(GAUGE, "Writes that are due and that the agent must not make now."),
+    "writes_held_back": Metric(GAUGE, "Pending writes that the agent postpones; the log says why."),
     "findings": Metric(
         GAUGE,
         "Current findings, including those that the last audit could not check.",
@@ -61,7 +63,7 @@ CATALOG: dict[str, Metric] = {
     ),
     "findings_unknown": Metric(GAUGE, "Findings that the last audit could not check.", ("severity",)),
     "findings_known": Metric(GAUGE, "1 if the last audit checked every finding and read every source, else 0."),
-    "finding_causes": Metric(GAUGE, "Findings that no other finding causes.", ("severity",)),
+    "finding_causes": Metric(GAUGE, "Findings that are not a symptom of another finding.", ("severity",)),
     "finding_oldest_timestamp_seconds": Metric(GAUGE, "When the oldest finding with this code appeared.", ("code",)),
     "finding_changes": Metric(
         COUNTER, "Logged changes of findings (appeared, confirmed, changed, gone).", ("severity", "change")
@@ -75,7 +77,7 @@ CATALOG: dict[str, Metric] = {
     "resource_differs": Metric(GAUGE, "1 if Placement's inventory is not the one that the agent wants.", _PROVIDER),
     "book_amount": Metric(
         GAUGE,
-        "Sum of all consumers' amounts; label book: promised (by nova), held (on the host) or recorded (in Placement).",
+        "Sum of all consumers' amounts, as three series: promised by nova, held on the host, recorded in Placement.",
         (*_CLASS, "book"),
     ),
     "resource_leaked": Metric(GAUGE, "Leaked amount: counted by Placement and not used on this host.", _CLASS),
@@ -85,7 +87,7 @@ CATALOG: dict[str, Metric] = {
     ),
     "store_size_bytes": Metric(GAUGE, "Size of the store (file system, volume group or Ceph pool).", ("store",)),
     "store_unaccounted_bytes": Metric(GAUGE, "Bytes in the store that belong to no known owner.", ("store",)),
-    "store_owner_bytes": Metric(GAUGE, "Bytes of the store by the kind of their owner.", ("store", "owner_kind")),
+    "store_owner_bytes": Metric(GAUGE, "Bytes in the store, one series per kind of owner.", ("store", "owner_kind")),
     "thin_pool_data_used_ratio": Metric(GAUGE, "Used part of the pool's space for data, 0 to 1.", ("pool",)),
     "thin_pool_metadata_used_ratio": Metric(GAUGE, "Used part of the pool's space for metadata, 0 to 1.", ("pool",)),
     "thin_pool_overcommit_ratio": Metric(
@@ -100,9 +102,9 @@ CATALOG: dict[str, Metric] = {
     "heal_enabled": Metric(GAUGE, "1 if the daemon repairs findings by itself, else 0."),
     "heal_waiting": Metric(GAUGE, "Findings that the daemon may not repair yet, because a guard rail makes it wait."),
     "heal_changes": Metric(
-        COUNTER, "Changes that heal, undo and adopt tried since the daemon's start.", ("code", "result")
+        COUNTER, "Changes tried since the daemon's start, by heal, undo or adopt.", ("code", "result")
     ),
-    "journal_open_entries": Metric(GAUGE, "Journal entries without an outcome."),
+    "journal_open_entries": Metric(GAUGE, "Changes in the agent's journal without a recorded result."),
     "bus_up": Metric(GAUGE, "1 if the message bus accepted the last message, else 0."),
     "bus_notices_waiting": Metric(GAUGE, "Notifications that wait for the message bus."),
     "bus_notices_dropped": Metric(COUNTER, "Notifications that were dropped because too many waited."),

@@ -28,10 +28,10 @@ _BLOCK = _HEAD + 2 * _ROW + _FOOT + _BETWEEN
 _LEAST = 3.0
 HEADING = "The cloud's capacity"
 _AFTER_HEAL = (
-    "Capacity is the sum of (total - reserved) x ratio of every host: for example, 48 CPUs with ratio 4 are 192 VCPU. "
-    'No bar contains reserved amounts. The bars "after heal" show the amounts that follow if stocktake heal runs on '
-    "every host, also where the agent's role is observer now. Then Placement has no wasted amounts, and Placement "
-    "records every amount that nova has given to instances. Heal does not change usage that nova does not know."
+    "A host's capacity is (total - reserved) x ratio: for example, 48 CPUs with ratio 4 are 192 VCPU. The bars show "
+    'the sums of all hosts, without reserved amounts. The bars "after heal" show the sums after stocktake heal has '
+    "repaired every host. Then nothing is wasted, and Placement records every amount that nova has given to instances. "
+    "Guests and volumes that nova does not know stay as they are."
 )
 _HEADINGS = (
     "hosts", "total", "reserved", "ratio", "capacity", "recorded", "wasted", "wasted share",
@@ -62,7 +62,7 @@ def capacity(facts: FleetFacts) -> Section:
     if number:
         who = counted(number, "consumer has", "consumers have")
         texts.append(f"{who} surplus allocations on a second host ({', '.join(listed(surplus))}).")
-        texts.append("Free after heal does not yet count these surplus amounts as free.")
+        texts.append('The column "free after heal" still counts these surplus amounts as used.')
     rest = " ".join(texts)
     if not sums:
         return Section(id="capacity", heading=HEADING, blocks=(Paragraph(text=rest or "There is no inventory."),))
@@ -96,7 +96,7 @@ def conclusion(each: ClassSums) -> str:
     if each.wasted:
         parts.append(f"{beside_its_class(name, each.wasted)} recorded but unused")
     if each.missing:
-        parts.append(f"{beside_its_class(name, each.missing)} promised by nova and not recorded")
+        parts.append(f"{beside_its_class(name, each.missing)} promised by nova, but not recorded in Placement")
     if each.wasted or each.missing:
         parts.append(
             f"{beside_its_class(name, each.free)} free now, {beside_its_class(name, each.free_after)} free after heal"

@@ -42,7 +42,7 @@ def orphans(facts: FleetFacts) -> Section:
     left_out = sum(details.orphans_left_out for details in facts.details.values())
     if not found:
         return Section(
-            id="orphans", heading=heading, blocks=(Paragraph(text="No report names an orphaned provider or node."),)
+            id="orphans", heading=heading, blocks=(Paragraph(text="The reports list no orphaned provider or node."),)
         )
     total, names = len(found) + left_out, marked_names(facts)
     table = Table(

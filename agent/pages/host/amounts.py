@@ -24,8 +24,8 @@ _OTHERS = {
     "over-capacity": "This host is over its capacity by",
 }
 _COUNTED_BY = {
-    "compute-node-orphaned": "nova's database contains them",
-    "provider-orphaned": "the scheduler may count them",
+    "compute-node-orphaned": "nova's database counts these amounts",
+    "provider-orphaned": "the scheduler may count these amounts",
 }
 _ROW = (("VCPU", "vcpus"), ("MEMORY_MB", "memory_mib"), ("DISK_GB", "local_gib"))
 
@@ -72,11 +72,11 @@ def impact_of(report: AuditReport, group: Sequence[SeenFinding]) -> str:
     if code in LEAKING:
         return f"{amounts} of this host {are} wasted."
     if code in MISSING:
-        return f"{amounts} of this host {are} sold twice: promised by nova, but free in Placement."
+        return f"{amounts} of this host can be sold twice: promised by nova, but still free in Placement."
     if code in UNKNOWN_USE:
         return f"{amounts} of this host {are} used, but unknown to the cloud. {_cover(report, sums)}"
     if code in ORPHANS:
-        return f"These {amounts} exist on no host, but {_COUNTED_BY[code]}."
+        return f"No host has these {amounts}, but {_COUNTED_BY[code]}."
     return f"{_OTHERS[code]} {amounts}." if code in _OTHERS else ""
 
 
@@ -88,7 +88,7 @@ def _cover(report: AuditReport, sums: Mapping[str, int]) -> str:
     left = uncovered(report.provider_uuid, report.inventory, report.ledger)
     found = listed({name: amount for name, amount in left.items() if name in sums})
     if not found:
-        return "Placement already reserves or records these amounts."
+        return "Placement already counts all of this use, as reserved or as allocated."
     return f"Placement counts {some_of(found)} as free, although guests or volumes unknown to nova use these amounts."
 
 

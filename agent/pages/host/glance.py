@@ -44,7 +44,8 @@ def glance(facts: HostFacts) -> Table | None:
         id="causes",
         caption='Causes at a glance, the most urgent first. "Began" is when the fault began according to nova\'s '
         'database ("?" if not known). "First seen" is when an audit first found the fault, which is often '
-        f"later. The first command changes nothing: heal prints a plan. Ages are as of {utc(facts.now)}.",
+        'later. The commands in the column "first command" change nothing: stocktake heal only prints a plan. '
+        f"Ages are as of {utc(facts.now)}.",
         columns=tuple(
             Column(heading=name, is_word=name in _WORDS, is_command=name == "first command") for name in columns
         ),

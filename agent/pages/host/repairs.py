@@ -44,7 +44,7 @@ def _sentence(change: Change, by_id: dict[str, Change], facts: HostFacts) -> str
         after = (
             f"{later} The next audit shows if the finding is gone."
             if later
-            else "The audit that this page shows is later, and still has the finding."
+            else "This page shows an audit from after that repair, and the finding is still there."
         )
         return f"{made} is done, and was not undone. {after}"
     return f"{made} has the result {change.result}: {change.words}"

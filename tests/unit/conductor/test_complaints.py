@@ -47,7 +47,7 @@ def test_an_error_about_an_unsupported_object_version_states_both_versions():
     )
 
     assert isinstance(error, SourceInconsistent)
-    assert "asks nova-conductor for MigrationList 1.6; nova-conductor supports 1.5 " in error.message
+    assert "asks nova-conductor for MigrationList 1.6; nova-conductor supports only 1.5:" in error.message
     assert "upgrade" in error.message
 
 

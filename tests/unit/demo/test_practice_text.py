@@ -24,6 +24,6 @@ from agent.render.layout import PLAIN
 def test_the_introduction_of_the_demo_names_client_programs_that_are_missing(missing, promise, told):
     document = practice_document(faults=1, seed=1, folder="f", rc={"h": "rc"}, end="e", not_installed=missing)
     said = drawn(practice_blocks(document), PLAIN)
-    assert f"Then {promise} that stocktake prints work:" in said
-    assert ("use stocktake explain ID instead" in said) == bool(missing)
+    assert f"You can run {promise} that stocktake prints." in said
+    assert ("Run stocktake explain ID with the ID of a finding instead." in said) == bool(missing)
     assert told is None or told in said

@@ -32,7 +32,13 @@ ALIVE = state(service=service(last_seen_up=NOW - datetime.timedelta(seconds=59))
 DEAD = state(service=service())
 
 TOLD = {
-    "nova-compute made it": (NOVAS, DEAD, settings(), "carries OWNER_NOVA and not CUSTOM_OWNER_STOCKTAKE", "companion"),
+    "nova-compute made it": (
+        NOVAS,
+        DEAD,
+        settings(),
+        "has the trait OWNER_NOVA and not CUSTOM_OWNER_STOCKTAKE",
+        "companion",
+    ),
     "nova-compute is alive": (
         NOVAS,
         ALIVE,

@@ -140,7 +140,7 @@ def test_a_domain_that_cannot_be_parsed_is_reported():
     (found,) = findings(snapshot(libvirt=dataclasses.replace(host(), odd_domains=(odd,))), CODE)
     assert found.actual == (
         f"domain {uuid('odd')} (odd): <vcpu> is missing; "
-        "the agent does not know what the guest uses, so reserved amounts in Placement may rise but not fall"
+        "the agent does not know what the guest uses, so the agent lowers no reserved amount in Placement"
     )
 
 

@@ -166,7 +166,7 @@ def test_a_cut_off_journal_line_is_reported_and_lines_written_later_are_read(jou
         ),
         (
             b'{"schema_version": 1, "line": "change", "id": "e7", "at": "x"}',
-            "the line lacks a part of a change's record",
+            "the line records a change, but a key is missing or has a wrong value",
         ),
         (
             b'{"schema_version": 1, "line": "outcome", "id": "e7", "at": "x", "result": "done", "words": ""}',
@@ -174,7 +174,7 @@ def test_a_cut_off_journal_line_is_reported_and_lines_written_later_are_read(jou
         ),
         (
             b'{"schema_version": 1, "line": "outcome", "id": "e1", "at": "x", "result": "perhaps", "words": ""}',
-            "the line lacks a part of the outcome of a change",
+            'the line records an outcome, but "result" or "words" is missing or wrong',
         ),
     ],
 )

@@ -32,7 +32,7 @@ def sources_picture(sources: Sequence[SourceStatus]) -> Picture:
         shapes.append(label(ms_text(longest), _RIGHT, bottom + 18, anchor="end", look="faint"))
     return Picture(
         id="sources-picture",
-        title="Duration of the read of each source",
+        title="Time to read each source",
         conclusion=_conclusion(sources),
         height=bottom + 26,
         shapes=tuple(shapes),

@@ -79,7 +79,9 @@ def test_a_heal_plan_shows_the_consumer_and_state_and_age_of_each_finding() -> N
     finding |= {"first_seen_at": "2026-11-21T09:00:00Z", "stands_since": "2026-11-21T09:56:00Z"}
     scenery = Scenery(findings={finding["id"]: finding}, names={"6f0d": "web-3"}, now="2026-11-21T10:00:00Z")
     heading = printed(document(ACTION), scenery)[1]
-    assert heading == "change  allocation-leaked  web-3 6f0d  confirmed, 60 min, same evidence for 4 min  [87897f25]"
+    assert (
+        heading == "change  allocation-leaked  web-3 6f0d  confirmed, 60 min, evidence unchanged for 4 min  [87897f25]"
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,7 +121,7 @@ def test_a_heal_plan_shows_how_long_the_evidence_of_a_finding_is_unchanged() -> 
     finding = {"state": "confirmed", "confirmed": True, "first_seen_at": "2026-11-21T10:00:00.000Z",
                "stands_since": "2026-11-21T10:05:22.000Z", "consumer_uuid": "6f0d", "id": "1"}  # fmt: skip
     scenery = Scenery(findings={ACTION["finding_id"]: finding}, now="2026-11-21T10:06:00.000Z")
-    assert "  confirmed, 6 min, same evidence for 38 s  [87897f25]" in printed(document(ACTION), scenery)[1]
+    assert "  confirmed, 6 min, evidence unchanged for 38 s  [87897f25]" in printed(document(ACTION), scenery)[1]
 
 
 def test_the_plan_lists_findings_together_if_the_same_reason_delays_them() -> None:

@@ -225,7 +225,8 @@ def test_the_page_blames_the_host_that_does_not_run_the_doubled_instance():
     assert (
         "not in the sum: 4 VCPU that Placement counts for 1 consumer on a wrong host" in figure(page, "Wasted").lines[0]
     )
-    assert "What is free after heal does not yet contain 4 VCPU that 1 consumer has on a second host." in rendered(page)
+    assert "1 consumer has surplus allocations on a second host (4 VCPU)." in rendered(page)
+    assert "still counts these surplus amounts as used." in rendered(page)
 
 
 def test_the_fleet_page_lists_findings_that_end_with_the_repair_of_their_cause():

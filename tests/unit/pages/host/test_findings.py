@@ -99,7 +99,7 @@ def test_the_page_says_that_a_repair_was_not_undone():
     done = (dataclasses.replace(CHANGES[0], undone_by=()),)
     (block,) = [each for each in findings(facts(changes=done)).blocks if each.code == "allocation-leaked"]
     assert block.history[0].endswith(
-        "was not undone. The audit that this page shows is later, and still has the finding."
+        "was not undone. This page shows an audit from after that repair, and the finding is still there."
     )
 
 
@@ -115,9 +115,9 @@ def test_the_page_says_if_a_repair_was_made_after_the_audit_that_it_shows():
     ("seen", "impact"),
     [
         (STALE, "8 VCPU, 16 GiB RAM of this host are wasted."),
-        (LOST, "2 VCPU of this host are sold twice: promised by nova, but free in Placement."),
-        (FOREIGN, "120 GiB disk of this host are used, but unknown to the cloud. Placement already reserves or records "
-                  "these amounts."),
+        (LOST, "2 VCPU of this host can be sold twice: promised by nova, but still free in Placement."),
+        (FOREIGN, "120 GiB disk of this host are used, but unknown to the cloud. Placement already counts all of this "
+                  "use, as reserved or as allocated."),
     ],
     ids=lambda each: each.finding.code if not isinstance(each, str) else "",
 )  # fmt: skip
@@ -139,7 +139,7 @@ def test_the_impact_of_an_orphaned_compute_node_shows_its_recorded_capacity():
     facts_of_row = (("vcpus", 48), ("memory_mib", 196_608), ("local_gib", 400))
     finding = dataclasses.replace(FOREIGN.finding, code="compute-node-orphaned", facts=facts_of_row)
     text = impact_of(SCREEN, [dataclasses.replace(FOREIGN, finding=finding)])
-    assert text == "These 48 VCPU, 192 GiB RAM, 400 GiB disk exist on no host, but nova's database contains them."
+    assert text == "No host has these 48 VCPU, 192 GiB RAM, 400 GiB disk, but nova's database counts these amounts."
 
 
 def test_each_repair_command_on_the_page_says_how_to_apply_its_plan():
