@@ -186,7 +186,7 @@ def test_the_agent_writes_to_the_provider_of_nova_only_after_taking_it_over(plac
     assert "OWNER_NOVA" not in placement.traits(host.provider_uuid)
 
 
-def test_an_agent_that_only_observes_does_not_warn_about_writes_of_nova_compute(placement, host):
+def test_an_agent_that_only_observes_does_not_report_nova_compute_as_a_rival(placement, host):
     placement.make_provider(host.name, uuid=host.provider_uuid)
     placement.set_traits(host.provider_uuid, "OWNER_NOVA", "COMPUTE_NODE")
     host.configure({"agent": {"role": "observer"}})

@@ -274,7 +274,7 @@ def test_the_second_audit_confirms_a_finding_about_usage_without_a_consumer(tmp_
         assert unlisted(made.audit()) == {}
 
 
-def test_most_audits_read_usages_only_where_usage_and_allocations_differ(tmp_path, placement):
+def test_most_audits_read_the_usage_only_of_providers_with_unexplained_usage(tmp_path, placement):
     """Four providers have inventory; usage and list differ for one, and each audit reads the usage of that provider."""
     with quiet_host(tmp_path / "host", placement, 2, changes={"placement": {"full_read_every": 1}}) as made:
         root = made.host.provider_uuid

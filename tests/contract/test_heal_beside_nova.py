@@ -142,7 +142,7 @@ def test_heal_refuses_a_repair_while_nova_is_changing_the_instance(host):
     assert {refusal["guard"] for refusal in refusals if refusal["consumer_uuid"] == uuid("away")} == {"nova-at-work"}
 
 
-def test_heal_refuses_a_repair_due_to_a_migration_between_two_other_hosts(host):
+def test_heal_refuses_a_repair_if_a_migration_elsewhere_may_be_unfinished(host):
     """The row says nothing about its last change, so nobody knows whether nova has finished the migration."""
     host.rest.allocate({host.agent.provider_uuid: OF_B, host.other: OF_B}, uuid("away"))
     elsewhere = migration(7, "away", status="completed", source_host="cmp3", dest_host="cmp2", updated_at=None)
@@ -164,7 +164,7 @@ def test_heal_waits_for_three_nova_compute_audits_before_it_removes_a_leak(host)
     assert "nova-compute may repair this itself within 180 s (three of its audits)" in refusal["why"]
 
 
-def test_a_finding_has_audit_count_1_again_after_nova_rewrote_its_allocation(host):
+def test_a_finding_must_be_confirmed_again_after_nova_rewrote_the_allocation(host):
     """Equal amounts, but another generation: nova removed the allocation and set it again, as in a move."""
     here, consumer = host.agent.provider_uuid, uuid("gone")
     host.rest.allocate({here: OF_B}, consumer)

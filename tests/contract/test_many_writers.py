@@ -72,7 +72,7 @@ def test_the_test_helper_for_lost_writes_detects_missing_or_wrong_inventories():
     assert len(lost(good | {"VCPU": vcpu | {"reserved": 0}}, said)) == 1
 
 
-def test_a_writer_process_detects_that_an_inventory_vanished_or_shrank():
+def test_the_test_helper_detects_that_an_inventory_vanished_or_shrank():
     watch = Watch("CUSTOM_WRITER_0")
 
     def look(**totals: int) -> list[str]:

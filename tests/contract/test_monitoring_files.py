@@ -194,7 +194,7 @@ def test_no_alert_rule_fires_for_a_healthy_agent_in_a_real_prometheus(scraped):
     assert [labels for labels in firing if labels.get("instance") == scraped.healthy] == []
 
 
-def test_the_runbook_base_tool_writes_a_given_base_url_into_all_runbook_urls(tmp_path):
+def test_a_tool_sets_the_base_url_of_all_runbook_links_in_the_alert_rules(tmp_path):
     rules = tmp_path / "rules.yaml"
     rules.write_text(RULES.read_text())
     code, text = said(ROOT / "tools/runbook-base", "https://wiki.example.org/stocktake/", rules, "--suffix", ".html")

@@ -576,7 +576,7 @@ def test_a_reshape_cannot_be_undone_after_inventories_or_allocations_changed(car
     assert (found.code, f"consumer {cards.two} was changed since" in found.document["words"]) == (5, True)
 
 
-def test_a_run_that_cannot_write_allocations_refuses_to_undo_a_reshape(cards):
+def test_undo_of_a_reshape_is_refused_if_the_agent_cannot_write_allocations(cards):
     cards.scheduled()
     with in_process(cards) as (task, plan):
         run_heal(task, plan)
@@ -590,7 +590,7 @@ def test_a_run_that_cannot_write_allocations_refuses_to_undo_a_reshape(cards):
 @pytest.mark.parametrize(
     ("call", "when"), [("reshaper.create", "before"), ("reshaper.reshape", "before"), ("reshaper.reshape", "after")]
 )
-def test_undo_after_a_killed_heal_reverts_a_reshape_only_if_it_was_completed(cards, call, when):
+def test_after_heal_was_killed_undo_reverts_a_reshape_only_if_it_was_completed(cards, call, when):
     cards.scheduled()
     before = cards.everything()
     heal_killed(cards.agent.config_file, RESHAPE, call, when)

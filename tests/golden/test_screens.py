@@ -148,7 +148,7 @@ def test_a_screen_fits_the_terminal_width_except_for_commands_that_users_copy(na
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", SCREENS)
-def test_a_narrow_screen_shows_words_whole_or_cuts_them_with_a_mark(name: str, width: int) -> None:
+def test_a_narrow_screen_shows_each_word_whole_or_with_a_mark_where_it_was_cut(name: str, width: int) -> None:
     """A word stays whole; a uuid may become its first 8 digits, and a name or a long text may be cut with a mark."""
     whole = set(drawn(SCREENS[name]).split())
     short = {uuid[:8] for word in whole for uuid in UUID.findall(word)}

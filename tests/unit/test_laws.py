@@ -142,7 +142,7 @@ def test_law_1_an_obsolete_provider_is_deleted_unless_it_has_allocations(world):
 
 
 @given(worlds())
-def test_law_1_child_providers_have_unique_names_and_the_trait_of_this_agent(world):
+def test_law_1_each_child_provider_has_a_unique_name_and_the_owner_trait(world):
     wanted = children_and_root(decision_of(world))
     assert len({provider.name for provider in wanted}) == len(wanted)
     for provider in wanted[1:]:
@@ -153,7 +153,7 @@ def test_law_1_child_providers_have_unique_names_and_the_trait_of_this_agent(wor
 
 
 @given(worlds())
-def test_law_1_a_resource_class_is_published_on_the_root_or_children_never_both(world):
+def test_law_1_a_resource_class_is_never_on_both_the_root_and_its_children(world):
     """While the root holds a family's class in use, the children of that family are not published."""
     decision, before = decision_of(world), seen(world.facts)
     then = after(world, decision)
@@ -330,7 +330,7 @@ def test_law_6_a_decision_does_not_depend_on_the_order_of_the_facts(world, seed)
 
 
 @given(worlds())
-def test_law_6_an_audit_decides_the_same_if_its_python_modules_are_reordered(world):
+def test_law_6_the_order_of_the_registered_rules_does_not_change_any_decision(world):
     forward = output(decision_of(world))
     with pytest.MonkeyPatch.context() as order:
         order.setattr(desired_module, "RESOURCES", desired_module.RESOURCES[::-1])

@@ -244,7 +244,7 @@ ONCE = [
     ("fail_on", "code"),
     [(None, 0), ("error,silent", 0), ("error,never", 3)],
 )
-def test_watch_exits_with_3_only_if_a_host_meets_a_failure_condition(broker, folder, fail_on, code):
+def test_the_watch_command_exits_with_3_only_if_a_host_meets_a_given_condition(broker, folder, fail_on, code):
     """The command runs with `--once`."""
     expected = str(listed(folder, "compute-1", "compute-4"))
     more = () if fail_on is None else ("--fail-on", fail_on)

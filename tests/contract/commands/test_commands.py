@@ -164,7 +164,7 @@ def test_read_only_commands_change_neither_placement_nor_state_dir(own_host, res
 
 
 @needs_all_traits()
-def test_a_second_publishing_audit_of_an_unchanged_host_writes_nothing(own_host, rest):
+def test_a_second_audit_of_an_unchanged_host_writes_nothing_to_placement(own_host, rest):
     code, document = own_host.json("audit", "--publish")
     assert (code, document["published"], document["writes_done"]) == (3, True, 2)
     vcpu = rest.inventories(own_host.agent.provider_uuid)["VCPU"]
@@ -249,7 +249,7 @@ def test_a_narrow_ledger_table_leaves_out_columns_and_breaks_no_word(host):
     assert host.evacuated[:8] in chosen
 
 
-def test_the_ledger_command_can_hide_agreeing_rows_and_then_prints_their_number(host):
+def test_the_ledger_can_omit_rows_without_a_difference_and_prints_their_number(host):
     """Option `--only-differing`."""
     code, rows = host.json("ledger", "--only-differing")
     assert code == 0
@@ -330,7 +330,8 @@ def test_commands_exit_127_for_an_unknown_resource_class_and_suggest_a_name(host
 
 
 @pytest.mark.parametrize("command", [("explain",), ("ledger", "--consumer")])
-def test_commands_exit_127_for_an_unknown_consumer_and_say_where_they_searched(host, command):
+def test_explain_and_ledger_exit_with_127_if_the_given_consumer_is_unknown(host, command):
+    """They also say where they searched."""
     stray = "99999999-0000-4000-8000-000000000000"
     ended = host.run(*command, stray)
     assert (ended.code, ended.stdout) == (127, "")
@@ -431,7 +432,7 @@ def children(own_host, rest) -> SmallHost:
     return own_host
 
 
-def test_the_ledger_shows_only_amounts_in_placement_for_child_providers(children):
+def test_the_ledger_shows_only_the_placement_amount_for_child_providers(children):
     guest = children.running[0]
     said = children.run("ledger").stdout.splitlines()
     assert "total VGPU: promised not counted, held not counted, recorded 2" in said
@@ -595,7 +596,7 @@ def test_a_command_writes_debug_logs_to_stderr_and_json_to_stdout(host):
     assert " DEBUG " in ended.stderr
 
 
-def test_a_publishing_audit_exits_5_if_nova_owns_the_provider(own_host, rest):
+def test_the_audit_command_exits_with_5_if_the_provider_belongs_to_nova_compute(own_host, rest):
     """It writes nothing."""
     rest.set_traits(own_host.agent.provider_uuid, "OWNER_NOVA")
     before = rest.generation(own_host.agent.provider_uuid)

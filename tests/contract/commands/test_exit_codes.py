@@ -140,7 +140,7 @@ def test_read_only_commands_exit_with_the_code_listed_for_each_situation(shared,
     assert bool(ended.stdout) == (code != 75 and not (command == ("adopt",) and more == NO_PLACEMENT))
 
 
-def test_heal_exits_75_for_a_finding_that_must_wait_and_5_for_a_refused_one(shared):
+def test_heal_exits_with_75_if_a_repair_must_wait_and_with_5_if_it_is_refused(shared):
     world = shared("wrong")
     waits = world.run("heal", "--finding", world.finding("allocation-leaked"), more=YOUNG)
     assert waits.code == 75

@@ -347,7 +347,7 @@ def test_importing_command_modules_does_not_load_oslo_service():
 
 
 @pytest.mark.parametrize("columns", [80, 160])
-def test_config_show_fits_the_terminal_and_prints_one_line_for_each_option(config, columns):
+def test_the_option_list_fits_the_terminal_and_has_one_line_for_each_option(config, columns):
     table = stocktake("--config-file", config(), "config", "show", COLUMNS=str(columns)).stdout.splitlines()
     rows = stocktake("--config-file", config(), "config", "show", "-f", "json").document
     assert max(map(len, table)) <= columns
@@ -356,7 +356,7 @@ def test_config_show_fits_the_terminal_and_prints_one_line_for_each_option(confi
     assert "amqp=WARN, " in levels
 
 
-def test_config_show_prints_the_whole_value_if_one_option_is_named(config):
+def test_a_long_option_value_is_printed_whole_if_only_this_option_is_requested(config):
     path = config()
     (row,) = stocktake("--config-file", path, "config", "show", "default_log_levels", "-f", "json").document
     table = stocktake("--config-file", path, "config", "show", "default_log_levels", COLUMNS="80").stdout
@@ -392,7 +392,7 @@ def test_config_show_exits_127_for_an_unknown_option_or_group(config, arguments,
     assert (ended.code, ended.stdout, ended.stderr) == (127, "", f"stocktake: {said}\n")
 
 
-def test_config_show_prints_null_in_json_and_nothing_in_csv_for_an_unset_option(config):
+def test_an_unset_option_is_printed_as_null_in_json_and_as_empty_text_in_csv(config):
     path, asked = config(), ("config", "show", "cpu_allocation_ratio", "-c", "value")
     forms = {
         form: stocktake("--config-file", path, *asked, "-f", form).stdout for form in ("json", "yaml", "csv", "value")

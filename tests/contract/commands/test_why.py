@@ -118,7 +118,7 @@ def test_the_why_command_evaluates_a_query_with_several_request_groups(host):
     assert host.run("why", "--query", query.replace("isolate", "none")).code == 0
 
 
-def test_why_can_take_the_flavor_from_an_existing_instance(host):
+def test_the_why_command_can_use_the_flavor_of_an_existing_instance(host):
     code, document = document_of(host, "--flavor-of", host.evacuated)
     assert (code, document["request"]["groups"][0]["resources"]) == (0, {"VCPU": 8, "MEMORY_MB": 2048})
     assert host.run("why", "--flavor-of", host.evacuated, "--resource", "VCPU=99").code == 3

@@ -196,7 +196,7 @@ def test_a_read_of_all_hosts_raises_an_error_if_placement_is_unreachable(tmp_pat
         offers.cloud_offers(nowhere, request_of(Words(resources=("VCPU=1",))), silent)
 
 
-def test_the_why_answer_for_a_host_is_the_same_if_all_hosts_are_analysed(client, cloud):
+def test_the_why_command_gives_a_host_the_same_answer_alone_and_among_all_hosts(client, cloud):
     """One host's answer from an audit's view names the same obstacles, in the same words, as that of the whole cloud.
 
     The view is read together with the sharing providers.

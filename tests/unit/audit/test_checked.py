@@ -97,7 +97,7 @@ def finding_of(code: str, **about: object):
     return dataclasses.replace(found, **about)
 
 
-def test_a_leak_finding_can_end_without_libvirt_if_the_allocation_is_gone():
+def test_a_leak_finding_ends_without_libvirt_data_if_the_allocation_is_gone():
     leaked = finding_of("allocation-leaked")
     blind = facts.without(fully_read(PLANTED["allocation-leaked"][0]().world), LIBVIRT)
     assert checks(blind).missing(leaked) == (LIBVIRT,)
@@ -153,7 +153,7 @@ def test_a_finding_about_a_consumer_cannot_be_judged_until_the_consumer_is_read(
         (Role.OBSERVER, Publish.NEVER, 0, False, None, (WRITES,)),
     ],
 )
-def test_a_finding_about_refused_writes_is_unknown_if_writing_was_postponed(
+def test_whether_writes_are_still_refused_is_unknown_if_writing_was_postponed(
     role, publish, attempts, held, error, expected
 ):
     """It is also unknown if a write failed without an answer, and if this audit must not write."""

@@ -49,7 +49,7 @@ def test_a_disk_store_withdrawn_by_the_operator_during_an_audit_stays_withdrawn(
     assert after_audit(tmp_path, before=NEW, meanwhile=None, measured_gib=251) == StoreRecord(mark=None)
 
 
-def test_an_audit_saves_no_new_size_of_a_disk_store_that_the_operator_replaced(tmp_path):
+def test_an_audit_keeps_a_disk_store_that_the_operator_replaced_meanwhile(tmp_path):
     """The audit noticed that the store has grown; meanwhile the operator confirmed another store."""
     assert after_audit(tmp_path, before=OLD, meanwhile=NEW, measured_gib=400) == StoreRecord(mark=NEW)
 
@@ -66,7 +66,7 @@ def test_an_audit_saves_the_new_size_of_a_disk_store_that_has_grown(tmp_path):
     assert record.mark.size_bytes == 400 << 30
 
 
-def test_an_audit_recreates_a_missing_disk_store_file_from_its_memory(tmp_path):
+def test_an_audit_rewrites_the_saved_disk_store_if_its_file_was_deleted(tmp_path):
     task = task_on(tmp_path)
     memory = with_store(task, AuditMemory(store=OLD))
     world = store(snapshot(libvirt=host(guest())), on_disk(300), before=memory.store, present=(DISK,))

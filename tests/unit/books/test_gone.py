@@ -126,7 +126,7 @@ def test_a_repaired_finding_names_the_journal_entry_and_the_user_of_the_repair(c
 @pytest.mark.parametrize(
     "changes", [{"at": BEFORE}, {"finding_id": "another", "consumer_uuid": "another"}, {"finding_id": None}]
 )
-def test_a_repair_of_something_else_does_not_explain_why_a_finding_ended(changes):
+def test_an_unrelated_repair_is_not_given_as_the_reason_why_a_finding_ended(changes):
     repair = REPAIR._replace(**({"consumer_uuid": None} | changes))
     assert reason(sighting(LEAKED, vcpu(recorded=8)), repairs=(repair,))[0] is GoneReason.PLACEMENT_CHANGED
 
@@ -172,14 +172,14 @@ def row(key: str, name: str, recorded: int | None, place: ProviderKey = ROOT) ->
     )
 
 
-def test_the_saved_sum_of_placement_allocations_excludes_sharing_providers():
+def test_the_saved_sum_of_all_allocations_excludes_those_on_sharing_providers():
     rows = (row("a", "VCPU", 2), row("b", "VCPU", 3), row("b", "DISK_GB", 9, ProviderKey("shared", "s")))
     found = booked_by(rows)
     assert found["b"] == (Booked("b", "VCPU", None, None, 3), Booked("b", "DISK_GB", None, None, 9, shared=True))
     assert found[ALL] == (Booked(ALL, "VCPU", None, None, 5),)
 
 
-def test_a_finding_about_a_resource_class_saves_the_sum_of_its_evidence():
+def test_a_finding_about_several_consumers_saves_the_sum_of_their_allocations():
     rows = (row("a", "VCPU", 2), row("b", "VCPU", 3))
     about_a = dataclasses.replace(LEAKED, consumer_uuid="a")
     of_class = dataclasses.replace(LEAKED, consumer_uuid=None, resource_class="VCPU", evidence=rows[0].claims)

@@ -27,14 +27,14 @@ def test_merging_two_histories_keeps_the_earliest_start_and_the_latest_sighting(
     assert (found.confirmed, found.stands_since) == (True, T1)
 
 
-def test_merging_histories_keeps_the_own_audit_count_if_the_evidence_differs():
+def test_merging_histories_ignores_audits_that_saw_different_evidence():
     """The count of the other process is about other evidence."""
     theirs = history(one(times=3, evidence_digest="old"), read_until=50)
     (found,) = merged(history(one(times=1)), theirs).sightings
     assert (found.times, found.evidence_digest) == (1, "d")
 
 
-def test_merging_histories_sets_audit_count_0_if_the_newer_audit_was_not_sure():
+def test_the_audit_count_is_reset_if_the_later_audit_could_not_check_a_finding():
     """The newer audit could not check the finding."""
     newer = history(one(times=0, unknown_because=("placement",)), read_until=160)
     older = history(one(times=2, confirmed=True))
@@ -43,19 +43,19 @@ def test_merging_histories_sets_audit_count_0_if_the_newer_audit_was_not_sure():
         assert (sighting.times, sighting.confirmed, sighting.unknown_because) == (0, True, ("placement",))
 
 
-def test_merging_histories_drops_a_finding_that_ended_in_this_process():
+def test_a_finding_that_this_process_ended_is_not_taken_from_the_other_history():
     ours, theirs = history(one("a")), history(one("b"), one("c"))
     assert [s.id for s in merged(ours, theirs).sightings] == ["a", "b", "c"]
     assert [s.id for s in merged(ours, theirs, frozenset({"b"})).sightings] == ["a", "c"]
 
 
-def test_merging_histories_sets_audit_count_0_if_the_newer_lacks_the_finding():
+def test_the_audit_count_is_reset_if_the_other_process_later_found_nothing():
     ours = history(one(times=2, counted_at=100, confirmed=True))
     (found,) = merged(ours, history(read_until=160)).sightings
     assert (found.times, found.confirmed) == (0, True)
 
 
-def test_a_finding_keeps_its_audit_count_if_it_is_merged_with_an_older_history():
+def test_an_audit_count_of_1_stays_if_the_audit_is_newer_than_the_other_history():
     ours = history(one(times=1, counted_at=100))
     assert merged(ours, history(read_until=40)) == ours
     theirs = history(one(times=1, counted_at=160), read_until=160)
@@ -68,7 +68,7 @@ def test_a_finding_that_only_one_history_has_is_kept_with_audit_count_0():
         assert [(s.times, s.confirmed) for s in found.sightings] == [(0, True)]
 
 
-def test_merging_sets_audit_count_0_if_a_newer_audit_here_lacks_the_finding():
+def test_the_audit_count_is_reset_if_this_process_later_found_nothing():
     theirs = history(one(times=1, counted_at=100))
     (found,) = merged(history(read_until=160), theirs).sightings
     assert found.times == 0
@@ -82,7 +82,7 @@ def test_merging_histories_ignores_audit_counts_from_before_a_reboot():
     assert merged(ours, dataclasses.replace(history(read_until=900), boot="earlier")) == ours
 
 
-def test_merging_histories_keeps_the_newer_audit_count_of_a_returned_finding():
+def test_only_audits_since_its_return_are_counted_for_a_finding_that_came_back():
     older = history(one(first_seen_at=T1, last_seen_at=T2, times=3, counted_at=90, stands_since=T1))
     newer = history(one(first_seen_at=T1, last_seen_at=T4, times=1, counted_at=160, stands_since=T4), read_until=160)
     for found in (merged(newer, older), merged(older, newer)):
@@ -91,7 +91,7 @@ def test_merging_histories_keeps_the_newer_audit_count_of_a_returned_finding():
         assert (sighting.first_seen_at, sighting.last_seen_at) == (T1, T4)
 
 
-def test_merging_histories_takes_provider_and_settings_from_this_process():
+def test_the_merged_history_has_the_provider_uuid_and_settings_of_this_process():
     ours = history(root_uuid="ours", settings_digest="ours")
     found = merged(ours, history(read_until=200, root_uuid="theirs", settings_digest="theirs"))
     assert (found.root_uuid, found.settings_digest, found.read_until) == ("ours", "ours", 200)

@@ -124,7 +124,7 @@ def test_a_provider_row_names_the_parent_that_the_provider_has_in_placement():
     assert set(places) == {ProviderPlace(NODE, ROOT_UUID, None), ProviderPlace("child", I1, ROOT_UUID)}
 
 
-def test_provider_rows_come_from_the_plan_if_placement_cannot_be_read():
+def test_the_report_lists_the_planned_provider_if_placement_cannot_be_read():
     (place,) = provider_places(None, decided(snapshot(lost=[PLACEMENT])).tree)
     assert (place.uuid, place.parent_uuid) == (ROOT_UUID, None)
 

@@ -141,7 +141,7 @@ def test_s53_unreadable_allocations_cause_only_a_source_unavailable_finding():
     assert [f.code for f in decided(world).findings] == ["source-unavailable"]
 
 
-def test_s54_the_ledger_omits_a_deleted_instance_without_allocations():
+def test_s54_a_deleted_instance_without_allocations_is_not_in_the_ledger():
     world = snapshot(nova=state(instance(deleted=True)))
     assert (rows_of(world), told(world)) == ((), [])
 
@@ -198,7 +198,7 @@ def test_a_mismatch_is_tolerated_shortly_after_the_instance_changed(world):
     assert verdict_of(world) not in (Verdict.SETTLING, Verdict.AGREED)
 
 
-def test_a_correct_allocation_is_marked_agreed_right_after_an_instance_change():
+def test_a_correct_allocation_is_accepted_right_after_a_change_of_the_instance():
     assert verdict_of(recorded(instance(updated_at=YOUNG), libvirt=host(domain()))) is Verdict.AGREED
 
 

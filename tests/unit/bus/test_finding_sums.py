@@ -78,7 +78,7 @@ def test_the_leaked_amount_is_the_sum_of_leaked_placement_allocations():
     assert found["missing"] == {}
 
 
-def test_missing_amounts_are_the_expected_amounts_of_absent_allocations():
+def test_the_missing_amount_is_the_amount_that_nova_expects_to_be_allocated():
     evidence = (claim("VCPU", 4, PROMISED), claim("VCPU", 4, HELD))
     found = sums(seen("allocation-missing", evidence=evidence))
     assert (found["missing"], found["leaked"]) == ({"VCPU": 4}, {})
@@ -89,12 +89,12 @@ def test_an_amount_that_appears_in_two_findings_is_counted_once():
     assert sums(seen(evidence=evidence), seen(subject="again", evidence=evidence))["leaked"] == {"VCPU": 8}
 
 
-def test_the_sum_of_leaks_is_null_if_data_was_not_read_and_no_finding_is_known():
+def test_the_sum_of_leaks_is_null_if_data_was_not_read_and_no_leak_is_known():
     found = sums(books_read=False)
     assert (found["leaked"], found["missing"]) == (None, None)
 
 
-def test_the_sum_of_leaks_includes_earlier_findings_if_data_was_not_read():
+def test_the_sum_of_leaks_includes_known_leaks_that_cannot_be_checked_now():
     remembered = seen(evidence=(claim("VCPU", 8),), state=FindingState.UNKNOWN)
     assert sums(remembered, books_read=False)["leaked"] == {"VCPU": 8}
 
@@ -121,7 +121,7 @@ def test_a_finding_caused_by_another_finding_is_never_named_as_the_worst():
     assert sums(root, symptom)["worst"]["code"] == "guest-unknown"
 
 
-def test_the_headline_of_a_message_is_the_value_found_by_the_worst_finding():
+def test_a_host_message_has_the_short_headline_of_the_worst_finding():
     """A message has the headline of its worst finding, or else the first 160 characters of ``actual``."""
     assert sums(seen())["worst"]["headline"] == "8 VCPU"
     assert len(sums(seen(actual="x" * 9000))["worst"]["headline"]) == 160

@@ -41,7 +41,7 @@ def test_the_outbox_keeps_only_the_newest_audit_report():
     assert outbox.report is later
 
 
-def test_a_late_confirmation_of_a_dropped_notice_does_not_remove_the_next_one():
+def test_a_queued_notice_stays_if_only_the_dropped_one_before_it_was_confirmed():
     outbox = Outbox(most_notices=1)
     outbox.put(REPORT, (notice(1),))
     being_sent = outbox.first()
@@ -57,7 +57,7 @@ def test_two_requests_for_the_host_state_become_a_single_request_in_the_outbox()
     assert [outbox.asked(), outbox.asked()] == [True, False]
 
 
-def test_waiting_for_a_report_ends_when_one_is_put_or_the_outbox_is_closed():
+def test_the_sender_stops_waiting_when_a_report_arrives_or_the_outbox_is_closed():
     outbox = Outbox()
     outbox.put(REPORT, ())
     outbox.wait(60.0)

@@ -54,7 +54,7 @@ def test_listing_the_storage_of_an_owner_that_has_none_is_a_usage_error() -> Non
         storage_listing(READ, "nobody")
 
 
-def test_a_storage_listing_exits_with_2_if_the_owner_may_be_in_unread_storage() -> None:
+def test_the_storage_listing_exits_with_2_if_the_owner_may_have_unread_storage() -> None:
     """No storage that was read belongs to the owner that the operator named."""
     with pytest.raises(NoDocument, match="as far as the stores could be read") as raised:
         storage_listing(REPORT, "nobody")

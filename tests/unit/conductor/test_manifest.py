@@ -19,7 +19,7 @@ def test_the_object_version_check_accepts_any_minor_version(version):
 
 
 @pytest.mark.parametrize("version", ["3.0", "1.24", "20.8", ""])
-def test_the_check_names_a_nova_object_with_an_unexpected_major_version(version):
+def test_the_version_check_names_a_nova_object_with_an_unexpected_major_version(version):
     assert other_major(instances("2.8", version), MANIFEST) == f"Instance {version}"
 
 

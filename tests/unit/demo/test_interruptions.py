@@ -40,7 +40,7 @@ def made_then_cleaned(cleaned):
         cleaned.append("whole")
 
 
-def test_a_signal_still_interrupts_the_demo_after_an_inner_context_manager_ends():
+def test_a_signal_still_interrupts_the_demo_after_a_nested_with_block_ends():
     with Interruptions() as interruptions, pytest.raises(Interrupted), interruptions.allowed():
         raised_after_an_inner_block(interruptions)
 

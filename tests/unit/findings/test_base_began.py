@@ -28,7 +28,7 @@ def test_the_start_time_of_a_fault_is_in_utc_whatever_time_zone_nova_uses():
     assert by_deletion(instance(deleted_at=AT.replace(tzinfo=zone))).at == "2026-11-20T06:00:00Z"
 
 
-def test_a_stale_move_finding_began_when_the_newest_evacuation_ended():
+def test_an_allocation_is_stale_since_the_end_of_the_newest_evacuation():
     moves = tuple(
         migration(number, kind="evacuation", status="done", uuid=f"m{number}", updated_at=AT.replace(day=number))
         for number in (3, 2)

@@ -99,7 +99,7 @@ def commands(found):
     return [remedy.command for remedy in found.remedies]
 
 
-def test_the_finding_says_that_the_compute_node_is_unused():
+def test_the_finding_says_that_no_instance_uses_the_orphaned_compute_node():
     found = told(DetachedTree(uuid=ROW.uuid))
     assert found.known == (
         f"the database has no instance of host cmp1 on node {NAME}",

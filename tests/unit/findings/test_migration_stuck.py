@@ -34,5 +34,5 @@ def test_s38_the_finding_says_that_the_agent_counts_nothing_for_the_migration():
     [resizing(context=1), resizing(context=None), without(resizing(context=2), STATE)],
     ids=["its own context", "no context", "state not read"],
 )
-def test_a_migration_is_reported_only_if_its_instance_names_another_migration(world):
+def test_a_migration_is_not_reported_as_stuck_while_its_instance_refers_to_it(world):
     assert findings(world, CODE) == ()

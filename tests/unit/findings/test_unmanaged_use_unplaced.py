@@ -88,7 +88,7 @@ SILENT = {
 
 
 @pytest.mark.parametrize(("there", "chosen"), SILENT.values(), ids=SILENT.keys())
-def test_the_finding_needs_resources_that_the_agent_failed_to_allocate(there, chosen):
+def test_no_finding_appears_if_the_agent_has_nothing_left_to_allocate(there, chosen):
     assert findings(there, CODE, chosen) == ()
 
 

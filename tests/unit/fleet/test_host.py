@@ -40,7 +40,7 @@ def test_a_host_is_silent_after_three_intervals_plus_grace_without_a_message(age
     assert seen(clean(), age_s).is_silent(NOW) is is_silent
 
 
-def test_an_audit_outcome_keeps_its_start_time_until_the_outcome_changes():
+def test_the_fleet_view_remembers_since_when_a_host_has_its_audit_outcome():
     first, second, third = (
         host_seen(clean(outcome=name), at) for name, at in (("partial", 1), ("partial", 2), ("clean", 3))
     )

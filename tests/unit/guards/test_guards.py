@@ -270,7 +270,7 @@ def test_each_unsafe_change_is_refused_by_one_safety_check_and_no_other(name, wo
 @pytest.mark.parametrize(
     ("name", "words", "wrong"), WRONG_BESIDE_NOVA, ids=lambda value: value if isinstance(value, str) else ""
 )
-def test_a_wrong_change_beside_nova_compute_is_refused_by_the_expected_guard(name, words, wrong):
+def test_the_expected_guard_refuses_a_wrong_change_if_nova_compute_is_running(name, words, wrong):
     case = wrong(beside_nova(right()))
     assert refused_by(case) == [name]
     assert re.search(words, GUARDS[name].refuses(case))
@@ -308,7 +308,7 @@ def test_only_a_refusal_that_ends_by_itself_is_marked_as_temporary(name, words, 
         assert found.seconds == known
 
 
-def test_an_agent_that_replaces_nova_compute_passes_the_guards_about_it():
+def test_guards_about_nova_compute_never_refuse_an_agent_that_replaces_it():
     """The same facts that role companion refuses: in role owner no nova-compute runs on the host."""
     for name, _, wrong in WRONG_BESIDE_NOVA:
         case = with_settings(wrong(beside_nova(right())), role=Role.OWNER)
@@ -371,7 +371,7 @@ def test_every_guard_of_heal_is_tested_with_a_change_that_it_must_refuse():
     assert {name for name, _, _ in (*WRONG, *WRONG_BESIDE_NOVA)} | {"own-part"} == set(GUARDS)
 
 
-def test_heal_repairs_a_new_finding_if_the_guard_for_minimum_age_is_removed(monkeypatch):
+def test_only_the_minimum_age_guard_prevents_heal_from_repairing_a_new_finding(monkeypatch):
     """The plan asks every guard: with one guard removed, exactly the wrong change that it prevents goes through."""
     world, held = leaks("gone")
     scene = scene_of(world, *held, now=at(10))
@@ -392,7 +392,7 @@ def test_the_percent_limit_on_changed_consumers_always_allows_at_least_one(count
     assert guard.refuses(chosen(case, *others)) is not None
 
 
-def test_a_plan_stops_at_the_consumer_limit_and_lists_the_rest_as_refused():
+def test_heal_changes_no_more_consumers_than_allowed_and_refuses_the_others():
     names = [f"g{number}" for number in range(100)]
     world, held = leaks(*names)
     scene = scene_of(world, *held)

@@ -143,7 +143,7 @@ def test_adopt_restores_the_compute_node_uuid_of_a_host_without_identity_file():
     assert adoption(given, settings()).steps == (FileStep(path=FILE.path, before=None, after=f"{ROOT_UUID}\n"),)
 
 
-def test_two_adopt_plans_have_the_same_digest_only_in_the_same_situation():
+def test_two_adopt_plans_have_the_same_digest_only_if_the_host_is_unchanged():
     assert adoption(renamed(), settings()).digest == adoption(renamed(), settings()).digest
     assert adoption(renamed(), settings()).digest != adoption(reinstalled(), settings()).digest
 
@@ -203,7 +203,7 @@ def test_adopt_is_refused_if_a_foreign_provider_has_the_name_of_this_node():
     assert guards(reinstalled(holder=stranger)) == ["owner"]
 
 
-def test_the_adopt_command_is_refused_if_another_row_has_this_host_and_node():
+def test_adopt_is_refused_if_nova_has_another_compute_node_row_for_this_host():
     """The rows are those of nova's table ``compute_nodes``."""
     given = reinstalled(state=conductor(nodes=(node(4, uuid=NEW),)))
     assert guards(given) == ["row"]

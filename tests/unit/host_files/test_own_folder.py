@@ -10,7 +10,7 @@ from agent.host_files.own_folder import failure
 
 
 @pytest.mark.parametrize("number", [errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOENT, errno.ESTALE])
-def test_a_file_system_error_that_may_pass_is_called_folder_unavailable(number):
+def test_a_temporary_file_system_error_is_reported_as_an_unavailable_folder(number):
     found = failure("/x: cannot be written", OSError(number, os.strerror(number)))
     assert type(found) is FolderUnavailable
     assert str(found) == f"/x: cannot be written: {os.strerror(number)}"

@@ -59,7 +59,7 @@ def test_live_migratable_and_one_time_use_each_add_the_matching_trait(tags, also
 
 
 @given(st.text(min_size=1, max_size=20))
-def test_a_configured_resource_class_without_prefix_custom_is_made_a_valid_name(text):
+def test_a_configured_resource_class_name_is_converted_to_a_valid_name(text):
     name = class_of(spec(resource_class=text), "10de", "1eb8")
     if not text.upper().startswith("CUSTOM_"):
         assert is_valid_name(name)

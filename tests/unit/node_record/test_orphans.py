@@ -76,7 +76,7 @@ def test_one_audit_deletes_an_orphaned_compute_node_if_confirm_audits_is_1():
     assert after(world_of(tree(OLD)), 0, chosen).records == (DeleteComputeNode(record=OLD),)
 
 
-def test_an_orphaned_compute_node_row_must_be_confirmed_again_after_a_change():
+def test_an_orphaned_compute_node_row_is_not_deleted_right_after_it_has_changed():
     before = history_after(1, world_of(tree(OLD)))
     changed = dataclasses.replace(ROW, vcpus=5)
     world = world_of(tree(OLD), nodes=(node(1), changed))

@@ -81,7 +81,7 @@ def test_s60_the_agent_recreates_a_node_record_that_was_soft_deleted():
     assert write.record.uuid == ROOT_UUID
 
 
-def test_s61_nothing_is_written_if_another_host_has_the_record_with_this_uuid():
+def test_s61_nothing_is_written_if_the_provider_uuid_belongs_to_another_host():
     theirs = dataclasses.replace(stored(), host="cmp2")
     world = world_of(theirs)
     plan = decision(world).plan
@@ -91,7 +91,7 @@ def test_s61_nothing_is_written_if_another_host_has_the_record_with_this_uuid():
     assert found.actual == f"compute node row 1 has uuid {ROOT_UUID} and belongs to host cmp2"
 
 
-def test_s62_only_the_node_record_is_not_written_if_it_has_an_unexpected_uuid():
+def test_s62_the_node_record_is_withheld_if_nova_has_another_uuid_for_this_node():
     other = node(7, uuid=uuid("other"))
     world = snapshot(nova=conductor(nodes=(other,)), libvirt=about(), placement=view(provider=root()))
     plan = decision(world).plan

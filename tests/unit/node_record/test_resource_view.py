@@ -138,5 +138,5 @@ def test_the_compute_node_record_takes_cpu_and_hypervisor_data_from_libvirt():
     ],
     ids=["two types", "canonical", "xen of old", "container", "an architecture nova does not know", "a type neither"],
 )
-def test_the_field_supported_instances_uses_nova_names_and_omits_unknown_types(kind, expected):
+def test_supported_guest_types_have_nova_names_and_omit_unknown_types(kind, expected):
     assert list(supported_instances((kind, kind))) == expected

@@ -27,7 +27,7 @@ def test_the_excerpt_of_an_indented_error_page_starts_with_its_first_line():
     assert said.startswith("line 0 line 1 line 2")
 
 
-def test_an_excerpt_of_a_long_error_page_without_spaces_keeps_its_beginning():
+def test_the_excerpt_of_a_long_error_page_without_spaces_shows_its_beginning():
     assert quoted("x" * 10_000).startswith("xxx")
 
 

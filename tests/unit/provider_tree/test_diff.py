@@ -92,7 +92,7 @@ def test_the_total_of_a_class_that_has_allocations_may_be_reduced():
     assert diff(tree(wanted(smaller)), observed).writes == (put(smaller),)
 
 
-def test_a_resource_class_can_be_removed_if_only_other_providers_have_users():
+def test_a_resource_class_is_removed_if_only_another_provider_has_allocations():
     elsewhere = tuple(dataclasses.replace(a, provider_uuid=uuid("child")) for a in allocations(uuid("i1"), PCPU=1))
     observed = dataclasses.replace(held(inventory("PCPU", 2), VCPU), allocations=elsewhere)
     assert diff(tree(wanted(VCPU)), observed).writes == (put(VCPU),)
@@ -228,7 +228,7 @@ AGGREGATES = {
 
 
 @pytest.mark.parametrize(("before", "after"), AGGREGATES.values(), ids=AGGREGATES.keys())
-def test_an_aggregate_that_is_neither_wanted_nor_unwanted_stays_on_the_provider(before, after):
+def test_a_provider_keeps_aggregates_that_the_agent_does_not_manage(before, after):
     """Wanted aggregates are added, and unwanted ones removed."""
     provider = wanted(VCPU, aggregates_wanted=frozenset({"a"}), aggregates_unwanted=frozenset({"b"}))
     plan = diff(tree(provider), held(VCPU, traits=OURS, aggregates=frozenset(before)))

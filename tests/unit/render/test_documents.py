@@ -122,7 +122,7 @@ def test_free_capacity_can_be_negative_and_is_null_if_usage_is_unknown():
     assert disk["reserved"] == 8
 
 
-def test_the_wanted_total_is_null_for_a_class_that_only_placement_has():
+def test_an_inventory_that_only_placement_has_is_shown_without_a_wanted_total():
     row = InventoryRow(provider="p", provider_uuid=PROVIDER, wanted=None, recorded=VCPU, used=0)
     (shown,) = inventory_rows((row,))
     assert (shown["resource_class"], shown["total"], shown["recorded_total"]) == ("VCPU", None, 48)

@@ -39,7 +39,7 @@ def test_a_phrase_that_must_stay_together_is_never_broken_over_two_lines(phrase)
         assert sum(phrase in part for part in text) == 1
 
 
-def test_commands_for_copying_stay_on_one_line_and_labels_are_aligned():
+def test_a_long_command_for_copying_stays_on_one_line_but_other_text_is_wrapped():
     assert shown([copyable("fix", "stocktake heal " * 9), labelled("how", "by hand and slowly")], 20) == [
         f"  fix: {'stocktake heal ' * 9}".rstrip(),
         "  how: by hand and",

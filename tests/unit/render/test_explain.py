@@ -191,7 +191,7 @@ def document(found):
     return document_with_text(found, text_of(found))
 
 
-def test_explain_vcpu_lists_the_vcpu_consumers_and_the_evacuated_instance():
+def test_explain_prints_the_expected_text_about_vcpus_after_an_evacuation():
     """The facts are those of story 1 of the demo."""
     assert text_of(explain_class(STORY_1, "VCPU")) == STORY_1_TEXT
 
@@ -214,7 +214,7 @@ def test_a_line_printed_by_explain_contains_at_most_one_uuid(detail, width):
         assert [line for line in shown(explanation_blocks(found, detail), width) if len(UUID.findall(line)) > 1] == []
 
 
-def test_explain_describes_the_evacuated_consumer_of_demo_story_1():
+def test_explain_prints_the_expected_text_about_an_evacuated_instance():
     assert text_of(explain_consumer(STORY_1, MOVED)) == STORY_1_CONSUMER
 
 
@@ -304,7 +304,7 @@ def test_explain_shows_used_and_free_amounts_as_unknown_without_placement():
     assert document(found)["books"]["recorded"]["amount"] is None
 
 
-def test_the_sum_of_flavors_is_unknown_if_libvirt_and_ledger_data_are_missing():
+def test_explain_shows_a_flavor_sum_as_unknown_without_libvirt_and_ledger_rows():
     # Without the node's name or the database, the agent cannot know the promised amount here either.
     found = explain_class(report(sources=(source("placement"), source("state"), source("libvirt", "down"))), "VCPU")
     assert [book.amount for book in found.books] == [0, None, None]
@@ -312,7 +312,7 @@ def test_the_sum_of_flavors_is_unknown_if_libvirt_and_ledger_data_are_missing():
     assert [book.amount for book in explain_class(kept, "VCPU").books] == [4, 4, None]
 
 
-def test_explain_shows_the_disk_use_on_the_host_as_a_minimum_if_lvm_is_unread():
+def test_explain_shows_the_known_disk_use_as_a_minimum_if_lvm_was_not_read():
     sources = (source("placement"), source("state"), source("libvirt"), source("lvm", "vgs: timed out"))
     rows = (row(GUESTS[0], (20, 20, 20), resource_class="DISK_GB"),)
     said = text_of(explain_class(report(sources=sources, ledger=rows), "DISK_GB"))
@@ -379,7 +379,7 @@ def test_explain_shows_the_exact_bytes_beside_the_sum_of_rounded_amounts_in_gib(
     assert (book["amount"], book["rounded_up"], book["size_bytes"]) == (10, 10, 10 * mib_300)
 
 
-def test_the_sum_in_bytes_contains_only_rows_with_a_known_size_in_bytes():
+def test_the_exact_sum_in_bytes_includes_only_consumers_of_known_size():
     reserve = row("reserved_host_disk_mb", (None, 4, None), Verdict.RESERVED, "host-reserved", resource_class="DISK_GB")
     promise = row(GUESTS[0], (20, None, 20), resource_class="DISK_GB", size_bytes=7)
     found = explain_class(report(ledger=(reserve, disk_row("vg0/v", 1, size_bytes=5), promise)), "DISK_GB")
@@ -426,7 +426,7 @@ def test_the_explain_command_shows_only_placement_data_for_child_providers():
     }
 
 
-def test_explain_shows_how_much_flavors_request_from_a_child_provider():
+def test_explain_shows_requested_vgpus_of_a_child_provider_but_no_use_on_a_host():
     """The requested amount is called promised; the use on the host is not counted for a child provider."""
     asked = dataclasses.replace(ON_CARD, promised=2, verdict=Verdict.AGREED)
     books = document(explain_class(dataclasses.replace(WITH_CARD, ledger=(asked,)), "VGPU"))["books"]
@@ -437,7 +437,7 @@ def test_explain_shows_how_much_flavors_request_from_a_child_provider():
     }
 
 
-def test_a_consumer_of_a_child_provider_is_shown_as_not_compared():
+def test_explain_says_that_an_allocation_on_a_child_provider_is_not_compared():
     found = explain_consumer(WITH_CARD, GUESTS[0])
     said = text_of(found)
     assert said[2].split() == ["2", "-", "-", "VGPU", "not-compared", "recorded-only", f"{NODE}_card"]
@@ -472,7 +472,7 @@ def test_explain_says_why_a_consumer_could_not_be_compared():
     assert f"not-compared: {means}" in said
 
 
-def test_explain_shows_identical_child_providers_together_and_used_ones_apart():
+def test_explain_shows_child_providers_with_equal_values_together_in_one_entry():
     rows = tuple(child(number, DEVICE, used=int(number == 7)) for number in range(43))
     found = explain_class(report(inventory=rows), "CUSTOM_PCI_10DE_1EB8")
     said = text_of(found)
@@ -599,7 +599,7 @@ rows = st.lists(
 
 
 @given(rows)
-def test_each_total_equals_the_sum_of_its_parts_and_the_sum_of_its_rows(found):
+def test_each_total_of_explain_is_the_sum_of_the_amounts_in_the_ledger_rows(found):
     """The rows are those of the ledger."""
     explained = explain_class(report(ledger=tuple(found)), "VCPU")
     for book in explained.books:

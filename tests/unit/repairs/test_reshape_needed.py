@@ -157,7 +157,7 @@ def test_a_reshape_is_declined_if_a_device_has_a_wrong_type_or_unknown_parent():
     assert "libvirt does not list the device, so its parent is not known" in declined(gpu_scene(libvirt=none))
 
 
-def test_a_reshape_to_child_vgpu_providers_ignores_cards_of_another_class():
+def test_a_reshape_of_vgpus_leaves_out_cards_with_another_resource_class():
     """i1's second device is on a card of another class: only one of its two devices counts as VGPU."""
     chosen = facts.settings(
         mdev_types=(
@@ -243,7 +243,7 @@ def test_s107_an_encryption_context_moves_to_sev_even_if_sev_es_is_also_offered(
     assert set(offered(action)) == {NODE, f"{NODE}_amd_sev", f"{NODE}_amd_sev_es"}
 
 
-def test_s107_a_reshape_is_refused_if_sev_is_off_or_a_guest_uses_two_contexts():
+def test_s107_sev_contexts_are_not_reshaped_if_sev_is_off_or_a_guest_uses_two():
     assert "AMD SEV, which this host does not offer to guests" in declined(sev_scene("a", sev="N"))
     assert "has 2 MEM_ENCRYPTION_CONTEXT on the root" in declined(sev_scene("a", amount=2))
 

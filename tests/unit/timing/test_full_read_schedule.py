@@ -13,8 +13,8 @@ HOSTS = [str(uuid.uuid5(uuid.NAMESPACE_DNS, f"host-{number}")) for number in ran
 
 
 @given(st.uuids().map(str), st.integers(1, 12), st.integers(1, 1000))
-def test_one_in_ten_scheduled_placement_reads_covers_everything(host, every, first):
-    """The other nine read only allocations."""
+def test_one_of_ten_scheduled_placement_reads_is_a_full_read(host, every, first):
+    """The other nine reads cover only the allocations."""
     turns = Counter(turn(host, audit, every) for audit in range(first, first + every * EVERYTHING_AFTER))
     assert (turns[Turn.EVERYTHING], turns[Turn.ALLOCATIONS]) == (1, EVERYTHING_AFTER - 1)
 
@@ -26,7 +26,7 @@ def test_exactly_one_audit_of_each_cycle_reads_the_allocations_again(host, every
 
 
 @given(st.uuids().map(str), st.integers(1, 12), st.integers(1, 1000))
-def test_the_computed_audit_is_the_first_one_with_a_scheduled_placement_read(host, every, audit):
+def test_the_number_of_audits_until_the_next_scheduled_placement_read_is_exact(host, every, audit):
     away = audits_to_turn(host, audit, every)
     between = [turn(host, number, every) for number in range(audit + 1, audit + away)]
     assert set(between) <= {Turn.NOTHING}
@@ -34,14 +34,14 @@ def test_the_computed_audit_is_the_first_one_with_a_scheduled_placement_read(hos
 
 
 @pytest.mark.parametrize("audit", [2, 7, 100, 4321])
-def test_daemons_started_together_read_everything_in_different_audits(audit):
+def test_full_placement_reads_are_spread_over_audits_if_hosts_start_together(audit):
     """Of 2,000 hosts 180 ± 13 read allocations in one audit, and 20 ± 4.5 everything; five deviations are allowed."""
     turns = Counter(turn(host, audit, 10) for host in HOSTS)
     assert abs(turns[Turn.ALLOCATIONS] - 180) < 65
     assert abs(turns[Turn.EVERYTHING] - 20) < 23
 
 
-def test_an_overdue_full_placement_read_replaces_a_read_of_allocations_only():
+def test_an_overdue_full_read_takes_place_at_the_next_read_of_allocations():
     assert overdue(Turn.ALLOCATIONS, 100, 10) is Turn.EVERYTHING
     assert overdue(Turn.ALLOCATIONS, 99, 10) is Turn.ALLOCATIONS
     assert overdue(Turn.NOTHING, 1000, 10) is Turn.NOTHING

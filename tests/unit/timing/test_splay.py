@@ -14,7 +14,7 @@ HOSTS = [uuid(number) for number in range(10_000)]
 
 
 @given(st.text(), st.text())
-def test_the_time_offset_of_a_host_is_between_0_and_1_of_the_period(identity, salt):
+def test_the_time_offset_of_a_host_is_a_fraction_from_0_to_below_1(identity, salt):
     """The offset is a fraction: 0 is possible, 1 is not."""
     assert 0.0 <= phase(identity, salt) < 1.0
 
@@ -37,12 +37,12 @@ def test_the_time_offsets_of_ten_thousand_hosts_are_spread_evenly(slots):
     assert chi < slots - 1 + 5 * (2 * (slots - 1)) ** 0.5
 
 
-def test_the_time_offsets_of_a_host_for_two_different_salts_are_independent():
+def test_a_host_has_unrelated_time_offsets_for_two_different_salts():
     both = sum(int(phase(host, "one") * 10) == int(phase(host, "two") * 10) for host in HOSTS)
     assert 800 < both < 1200
 
 
-def test_the_time_offset_changes_if_a_letter_moves_from_salt_to_identity():
+def test_salt_and_host_name_are_separated_before_the_time_offset_is_computed():
     """Without a separator these two pairs would be the same text and have the same offset."""
     assert phase("bc", "a") != phase("c", "ab")
 
@@ -53,7 +53,7 @@ def test_a_host_waits_at_most_one_interval_until_its_next_scheduled_time(now, pe
 
 
 @given(st.integers(0, 4_000_000_000), st.integers(1, 3600), st.integers(0, 1000))
-def test_a_restart_does_not_change_the_time_slot_of_a_host_in_each_period(now, period_s, later):
+def test_the_scheduled_times_of_a_host_stay_the_same_after_a_restart(now, period_s, later):
     """The next turn, computed at two moments, is the same turn or a whole number of periods later."""
     one = now + until_turn(now, period_s, 0.25)
     other = now + later + until_turn(now + later, period_s, 0.25)

@@ -23,7 +23,7 @@ def test_s115_the_owner_trait_of_stocktake_replaces_that_of_nova():
     )
 
 
-def test_the_agent_wants_the_same_owner_traits_if_nova_and_libvirt_are_unread():
+def test_the_owner_trait_stays_the_same_if_nova_and_libvirt_could_not_be_read():
     lost = snapshot(lost=[STATE, LIBVIRT, LVM, FILESYSTEM])
     assert owner.wish(lost, settings()) == owner.wish(snapshot(), settings())
 

@@ -53,7 +53,7 @@ def test_the_lines_of_the_why_text_are_wrapped_to_the_terminal_width():
     assert any(line.startswith("      word") for line in text)
 
 
-def test_the_why_command_prints_all_obstacles_and_notes_and_unread_sources():
+def test_the_why_command_prints_each_obstacle_each_note_and_each_unread_source():
     # 256 x 4 capacity, all but 60 reserved: one request may ask for the amount, but the room does not exist.
     report = asked(
         offered(1, max_unit=32, reserved=40),
@@ -69,7 +69,7 @@ def test_the_why_command_prints_all_obstacles_and_notes_and_unread_sources():
     assert text[-2:] == ("  note: the largest free NUMA cell is 0", "not read: state: timed out")
 
 
-def test_the_why_command_groups_refusing_provider_trees_by_constraint():
+def test_the_why_command_counts_the_provider_trees_that_each_constraint_refuses():
     many = [offered(number) for number in range(1, 9)]
     short = offered(9, total=128, max_unit=128, reserved=126)
     text = lines(asked(*many, short, offered(10, total=96, max_unit=96), is_whole=True), WIDE)
@@ -81,7 +81,7 @@ def test_the_why_command_groups_refusing_provider_trees_by_constraint():
     assert len(told) == 4 + 2 * 5
 
 
-def test_the_why_command_exits_with_2_if_only_an_unread_tree_might_fit():
+def test_the_why_command_exits_with_2_if_a_request_may_fit_only_an_unread_tree():
     """The exit code is 0 as soon as one tree that was read fits."""
     report = asked(offered(1), is_whole=True, unread=("host-7", "host-8"))
     assert "  2 trees were not read, so each may fit or not: host-7, host-8" in lines(report, WIDE)
@@ -114,13 +114,13 @@ def refused_here(report):
     ("others", "is_whole", "code"),
     [((), False, 3), ((), True, 3), ((offered(2, total=96, max_unit=96),), True, 0)],
 )
-def test_a_request_that_this_host_refuses_fits_only_if_another_host_has_room(others, is_whole, code):
+def test_the_request_fits_only_on_another_host_if_this_host_refuses_it(others, is_whole, code):
     report = refused_here(asked(offered(1, total=96, max_unit=96), *others, is_whole=is_whole))
     assert (report.fits, code_of(report)) == (code == 0, code)
     assert lines(report, WIDE)[1] == "host-1: Placement offers it, but this host refuses it"
 
 
-def test_the_why_command_does_not_count_this_host_if_it_refuses_the_request():
+def test_this_host_is_not_counted_as_fitting_if_it_refuses_the_request_itself():
     roomy = (offered(1, total=96, max_unit=96), offered(2, total=96, max_unit=96), offered(3))
     report = refused_here(asked(*roomy, is_whole=True))
     text = lines(report, WIDE)
@@ -184,7 +184,7 @@ def test_the_exit_code_is_2_if_the_search_gave_up_without_a_result():
     assert lines(report, WIDE)[1:] == ("host-1: not decided", "  undecided: too many ways")
 
 
-def test_the_json_answer_of_why_contains_the_request_and_its_obstacles():
+def test_the_json_of_the_why_command_contains_the_request_and_its_obstacles():
     cells = (
         CellRoom(
             id=0,
@@ -221,7 +221,7 @@ def test_the_json_answer_of_why_contains_the_request_and_its_obstacles():
     assert (found["schema_version"], found["provider_uuid"], found["placement"]) == (1, uuid, {"requests": 9})
 
 
-def test_a_warning_about_a_tree_is_printed_even_if_the_tree_fits_the_request():
+def test_a_caveat_is_printed_even_if_the_request_fits_in_the_provider_tree():
     fits = asked(offered(1, total=96, max_unit=96))
     tree = dataclasses.replace(fits.answer.trees[0], caveats=("MariaDB rounds",))
     report = dataclasses.replace(fits, answer=dataclasses.replace(fits.answer, trees=(tree,)))

@@ -79,7 +79,7 @@ def test_pressing_the_sort_key_changes_the_order_and_scrolls_to_the_top():
     assert (ui.choice.sort, ui.top, ui.selected) == ("host", 0, None)
 
 
-def test_the_key_for_clean_hosts_shows_them_and_when_pressed_again_hides_them():
+def test_the_key_a_in_the_watch_screen_shows_or_hides_hosts_without_problems():
     assert len(rows(after("a"))) == 31
     assert len(rows(after("a", "a"))) == 30
 

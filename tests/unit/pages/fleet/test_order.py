@@ -51,7 +51,7 @@ def test_every_host_is_in_the_fleet_table_or_can_be_found_by_the_search():
     assert table.search == "Find a host, a finding's code, a host's state, an agent's version or role in all 302 hosts"
 
 
-def test_the_table_of_worst_hosts_says_how_many_hosts_its_search_cannot_find(monkeypatch):
+def test_the_table_of_worst_hosts_says_how_many_hosts_the_search_leaves_out(monkeypatch):
     monkeypatch.setattr(worst, "MOST_SEARCHED", 2_000)
     facts = facts_of(fleet.documents(300))
     table = tables(fleet_page(facts))["worst-hosts"]
@@ -195,7 +195,7 @@ def test_the_fleet_page_suggests_commands_for_each_kind_of_finding():
     assert steps[2][4] == "stocktake explain provider-orphaned"
 
 
-def test_the_first_advice_prefers_a_host_where_heal_is_allowed():
+def test_the_fleet_page_first_advises_a_repair_on_a_host_where_heal_is_allowed():
     """A host in role observer comes second, even if it is worse."""
     worse = fleet.report(1, fleet.leaked(1), fleet.leaked(1, 2), role="observer")
     steps, _ = steps_of(worse, fleet.report(2, fleet.leaked(2), role="owner"))
@@ -229,7 +229,7 @@ def test_the_page_blames_the_host_that_does_not_run_the_doubled_instance():
     assert "still counts these surplus amounts as used." in rendered(page)
 
 
-def test_the_fleet_page_lists_findings_that_end_with_the_repair_of_their_cause():
+def test_the_fleet_page_says_which_findings_go_away_if_another_one_is_repaired():
     stale = dataclasses.replace(fleet.leaked(40), finding=dataclasses.replace(
         fleet.leaked(40).finding, code="allocation-stale-move", consumer_uuid="c"
     ))  # fmt: skip

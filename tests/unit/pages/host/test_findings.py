@@ -95,7 +95,7 @@ def test_a_finding_that_came_back_shows_its_repair_and_the_undo_of_the_repair():
     assert all(each.history == () for each in findings(facts(SCREEN)).blocks if each.code != "allocation-leaked")
 
 
-def test_the_page_says_that_a_repair_was_not_undone():
+def test_the_page_says_that_a_finding_is_still_there_after_its_repair():
     done = (dataclasses.replace(CHANGES[0], undone_by=()),)
     (block,) = [each for each in findings(facts(changes=done)).blocks if each.code == "allocation-leaked"]
     assert block.history[0].endswith(
@@ -125,7 +125,7 @@ def test_the_impact_of_a_finding_begins_with_the_affected_resource_amounts(seen,
     assert impact_of(SCREEN, [seen]) == impact
 
 
-def test_the_page_shows_how_much_disk_in_use_placement_may_allocate_again():
+def test_the_page_shows_how_much_used_disk_placement_still_counts_as_free():
     offers = tuple(
         dataclasses.replace(row, recorded=dataclasses.replace(row.wanted, reserved=20)) for row in SCREEN.inventory
     )

@@ -134,7 +134,7 @@ def test_the_page_shows_when_a_fault_began_and_when_an_audit_first_saw_it():
     )
 
 
-def test_wasted_capacity_is_shown_with_the_dates_of_its_first_and_last_cause():
+def test_the_page_shows_when_the_first_and_the_last_cause_of_waste_were_seen():
     first, *others = [seen for seen in SCREEN.findings if seen.finding.code in LEAKING]
     assert others
     moved = dataclasses.replace(first, first_seen_at="2026-11-20T03:07:00Z")

@@ -191,7 +191,7 @@ def test_a_damaged_domain_is_either_parsed_or_rejected_as_inconsistent(xml):
 
 
 @given(st.text(st.characters(exclude_categories=())))
-def test_text_that_is_not_xml_raises_source_inconsistent(text):
+def test_text_that_is_not_xml_is_rejected_with_the_error_source_inconsistent(text):
     with pytest.raises(SourceInconsistent):
         parse(text)
 

@@ -347,7 +347,7 @@ def test_each_byte_in_the_instances_folder_is_counted_for_exactly_one_path(place
     }
 
 
-def test_a_disk_in_an_instance_folder_with_an_unknown_suffix_has_its_own_size(place):
+def test_the_disk_in_a_folder_named_after_an_instance_and_a_suffix_is_measured(place):
     folder = place / f"{UUID}_foo"
     folder.mkdir()
     (folder / "disk").write_bytes(b"x" * 40000)
@@ -399,7 +399,7 @@ def test_a_path_that_is_not_utf_8_is_escaped_by_the_folder_walk(place):
     assert f"{place}/\\xff\\xfe" in walked(place)
 
 
-def test_the_size_of_an_unreadable_folder_excludes_the_size_of_its_files(place, monkeypatch):
+def test_the_size_of_an_unreadable_folder_does_not_include_the_files_in_it(place, monkeypatch):
     real = os.scandir
 
     def scandir(path):
