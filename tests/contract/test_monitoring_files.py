@@ -177,7 +177,7 @@ def test_a_prometheus_that_scrapes_three_agents_has_data_for_each_panel(scraped,
     assert empty <= MAY_BE_EMPTY
 
 
-def test_prometheus_shows_leaked_vcpus_of_one_of_three_scraped_agents(scraped):
+def test_prometheus_shows_the_vcpus_that_one_of_three_agents_reports_as_leaked(scraped):
     (leaked,) = scraped.server.query("sum by (resourcetype) (stocktake_resource_leaked) > 0")
     assert (leaked["metric"], leaked["value"][1]) == ({"resourcetype": "VCPU"}, "16")
     (count,) = scraped.server.query('count(up{job="stocktake"} == 1)')

@@ -590,7 +590,7 @@ def test_undo_of_a_reshape_is_refused_if_the_agent_cannot_write_allocations(card
 @pytest.mark.parametrize(
     ("call", "when"), [("reshaper.create", "before"), ("reshaper.reshape", "before"), ("reshaper.reshape", "after")]
 )
-def test_after_heal_was_killed_undo_reverts_a_reshape_only_if_it_was_completed(cards, call, when):
+def test_undo_reverts_the_reshape_of_a_killed_heal_only_if_it_was_completed(cards, call, when):
     cards.scheduled()
     before = cards.everything()
     heal_killed(cards.agent.config_file, RESHAPE, call, when)

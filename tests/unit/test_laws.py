@@ -364,7 +364,7 @@ def test_law_7_each_total_is_the_sum_of_the_amounts_of_all_consumers(world, lost
 
 
 @given(worlds(), st.lists(st.integers(0, 3), max_size=40))
-def test_law_7_lists_of_amounts_give_the_same_total_in_any_merge_order(world, cuts):
+def test_law_7_lists_of_amounts_have_the_same_total_if_merged_in_another_order(world, cuts):
     kept = decision_of(world).books
     claims = (*kept.promised.claims, *kept.held.claims, *kept.recorded.claims)
     piles: list[list] = [[], [], []]

@@ -142,7 +142,7 @@ def test_watch_shows_only_hosts_that_match_the_filter_typed_by_the_operator(show
     shown.shows("1-5 of 5")
 
 
-def test_the_enter_key_in_watch_opens_the_details_of_the_selected_host(shown):
+def test_the_enter_key_in_the_watch_screen_opens_details_of_the_selected_host(shown):
     shown.send(b"\x1b[B\x1b[B\r")
     shown.shows(f"host       {name(217)}", "group      rack-5", "stocktake explain allocation-leaked")
     shown.send(b"\x1b")
@@ -197,7 +197,7 @@ def test_escape_sequences_in_names_do_not_reach_the_terminal(broker, folder):
 
 
 @pytest.mark.parametrize("variable", ["NO_COLOR", "TERM"])
-def test_watch_uses_no_colours_if_the_environment_forbids_them(broker, folder, variable):
+def test_the_watch_command_prints_no_colours_if_the_environment_forbids_them(broker, folder, variable):
     """Either NO_COLOR is set or TERM is ``dumb``."""
     value = {"NO_COLOR": "1", "TERM": "dumb"}[variable]
     documents = [broken("compute-1")]
@@ -226,7 +226,7 @@ def test_the_key_u_in_the_watch_command_requests_an_audit_of_the_selected_host(b
     assert told.reasons == ["rpc: audit_now"]
 
 
-def test_watch_requests_audits_only_from_hosts_that_have_sent_a_message(broker, folder):
+def test_the_watch_command_asks_only_hosts_that_sent_a_message_for_an_audit(broker, folder):
     with watching(configured(folder, broker.url), "--expected", str(listed(folder, "compute-9")), "--all") as screen:
         screen.shows("AWAITED", "compute-9")
         screen.send(b"u")

@@ -607,7 +607,7 @@ def test_the_audit_command_exits_with_5_if_the_provider_belongs_to_nova_compute(
     assert rest.generation(own_host.agent.provider_uuid) == before
 
 
-def test_a_publishing_audit_exits_2_and_names_the_holder_of_the_write_lock(own_host, rest):
+def test_the_audit_command_exits_with_2_if_another_process_has_the_write_lock(own_host, rest):
     before = rest.generation(own_host.agent.provider_uuid)
     with FileLock(str(own_host.agent.folder / "state" / LOCK_FILE), str(own_host.agent.folder / "run")).hold():
         ended = own_host.run("audit", "--publish", "-f", "json")

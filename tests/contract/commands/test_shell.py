@@ -231,7 +231,7 @@ WRONG = RIGHT + "[lvm]\nvolume_grups = vg0\ndeadline = soon\n"
 
 
 @pytest.mark.parametrize("command", [("config", "check"), ("audit",), ("ledger",), ("explain", "VCPU"), ("status",)])
-def test_commands_exit_78_and_name_the_config_file_if_an_option_is_wrong(config, command):
+def test_commands_exit_with_78_and_name_the_config_file_if_an_option_is_wrong(config, command):
     path = config(WRONG)
     ended = stocktake("--config-file", path, *command)
     assert (ended.code, ended.stdout) == (78, "")

@@ -159,7 +159,7 @@ def test_the_why_command_suggests_a_provider_for_a_mistyped_in_tree_uuid(host, r
     assert host.run("why", "--resource", "VCPU=1", "--in-tree", "00000000").code == 127
 
 
-def test_the_why_command_exits_3_for_a_host_outside_the_requested_aggregate(host, rest):
+def test_the_why_command_exits_with_3_for_a_host_outside_the_wanted_aggregate(host, rest):
     aggregate = new_uuid()
     rest.set_aggregates(rest.make_provider(), aggregate)
     code, document = document_of(host, "--resource", "VCPU=1", "--member-of", aggregate)
@@ -242,7 +242,7 @@ def test_the_why_command_exits_75_if_it_has_neither_a_database_nor_a_compute_id(
     assert own.run("why", "--resource", "VCPU=1").code == 2
 
 
-def test_the_why_command_exits_75_if_the_database_with_the_flavor_is_down(tmp_path, rest):
+def test_the_why_command_exits_with_75_if_the_database_with_the_flavor_is_down(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.agent.configure({"state": {"connection": f"sqlite:///{tmp_path}/nowhere/cell.sqlite"}})
     ended = own.run("why", "--flavor-of", own.evacuated)
@@ -330,7 +330,7 @@ def test_the_why_command_sends_two_more_placement_requests_than_an_audit(host, r
     assert len(asked) == len(seen) + 2 + again == ended.document["placement"]["requests"]
 
 
-def test_a_why_command_about_all_hosts_exits_75_if_placement_is_unreachable(tmp_path, rest):
+def test_the_why_command_about_all_hosts_exits_with_75_if_placement_is_down(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:9"}})
     ended = own.run("why", "--resource", "VCPU=1", "--everywhere")

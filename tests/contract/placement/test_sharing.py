@@ -118,7 +118,7 @@ def test_successive_reads_together_cover_all_consumers_of_a_sharing_provider(res
 
 
 def test_the_allocations_of_this_host_on_a_sharing_provider_are_always_read(rest, reader, root, nfs):
-    """Even with a limit of one, it also covers the one suspect: a consumer that looked wrong in the last audit."""
+    """Even with a limit of one, each read also covers the suspect: a consumer that looked wrong in the last audit."""
     suspect, *_rest = [rest.allocate({nfs: {"DISK_GB": 1}}) for _ in range(4)]
     ours = rest.allocate({root: {"VCPU": 1}, nfs: {"DISK_GB": 1}})
     for _ in range(3):

@@ -130,7 +130,7 @@ def test_findings_about_files_in_an_unreadable_folder_are_unknown():
     assert found.missing(dataclasses.replace(leftover, subject="/srv/nova2/a")) == ()
 
 
-def test_a_finding_about_a_consumer_cannot_be_judged_until_the_consumer_is_read():
+def test_a_finding_cannot_be_checked_until_its_consumer_has_been_read():
     several = finding_of("consumer-on-several-providers")
     world = fully_read(PLANTED["consumer-on-several-providers"][0]().world)
     unread = dataclasses.replace(world.placement.value, consumers=())

@@ -49,7 +49,7 @@ def test_a_disk_store_withdrawn_by_the_operator_during_an_audit_stays_withdrawn(
     assert after_audit(tmp_path, before=NEW, meanwhile=None, measured_gib=251) == StoreRecord(mark=None)
 
 
-def test_an_audit_keeps_a_disk_store_that_the_operator_replaced_meanwhile(tmp_path):
+def test_an_audit_does_not_overwrite_a_disk_store_that_an_operator_confirmed(tmp_path):
     """The audit noticed that the store has grown; meanwhile the operator confirmed another store."""
     assert after_audit(tmp_path, before=OLD, meanwhile=NEW, measured_gib=400) == StoreRecord(mark=NEW)
 

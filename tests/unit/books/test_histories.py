@@ -35,7 +35,6 @@ def test_merging_histories_ignores_audits_that_saw_different_evidence():
 
 
 def test_the_audit_count_is_reset_if_the_later_audit_could_not_check_a_finding():
-    """The newer audit could not check the finding."""
     newer = history(one(times=0, unknown_because=("placement",)), read_until=160)
     older = history(one(times=2, confirmed=True))
     for found in (merged(newer, older), merged(older, newer)):

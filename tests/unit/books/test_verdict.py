@@ -191,7 +191,7 @@ RACES = {
 
 
 @pytest.mark.parametrize("world", RACES.values(), ids=RACES.keys())
-def test_a_mismatch_is_tolerated_shortly_after_the_instance_changed(world):
+def test_a_wrong_allocation_is_tolerated_shortly_after_the_instance_changed(world):
     assert verdict_of(world) is Verdict.SETTLING
     later = dataclasses.replace(world.nova.value, now=NOW + datetime.timedelta(minutes=1))
     world = dataclasses.replace(world, nova=dataclasses.replace(world.nova, value=later))
@@ -291,7 +291,7 @@ def test_the_finding_says_that_vcpu_is_allocated_instead_of_the_requested_pcpu()
     assert said == {"PCPU": instead, "VCPU": "Placement records 2 VCPU"}
 
 
-def test_a_cyborg_consumer_is_attributed_to_another_service():
+def test_an_allocation_made_by_cyborg_is_attributed_to_another_service():
     record = ConsumerRecord(
         consumer_uuid=I1,
         generation=1,

@@ -76,5 +76,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_a_consumer_is_reported_only_if_it_is_certainly_unknown(world):
+def test_a_consumer_is_reported_only_if_it_is_certainly_unknown_to_nova(world):
     assert findings(world, CODE) == ()

@@ -108,7 +108,7 @@ def test_the_adopt_command_skips_a_child_provider_that_already_has_its_new_name(
     assert names == [(uuid("es"), "cmp_1_amd_sev_es"), (ROOT_UUID, "cmp_1")]
 
 
-def test_the_adopt_command_does_not_change_an_unwritable_compute_node_row():
+def test_adopt_leaves_the_compute_node_row_alone_if_the_agent_cannot_write_it():
     """The plan mentions the row."""
     row = node(5, hypervisor_hostname="old-name")
     plan = adoption(renamed(state=state(nodes=(row,))), settings())
@@ -179,7 +179,7 @@ def test_the_alive_guard_refuses_to_take_over_the_record_of_a_running_host():
     assert guards(dataclasses.replace(cloned, others=())) == ["alive"]
 
 
-def test_the_adopt_command_does_not_change_a_partly_read_compute_node_row():
+def test_adopt_leaves_a_compute_node_row_alone_that_was_read_only_in_part():
     """The plan mentions the row."""
     plan = adoption(facts(state=conductor(nodes=(node(7, host="cmp2"),))), settings())
     assert plan.steps == ()
@@ -204,7 +204,7 @@ def test_adopt_is_refused_if_a_foreign_provider_has_the_name_of_this_node():
 
 
 def test_adopt_is_refused_if_nova_has_another_compute_node_row_for_this_host():
-    """The rows are those of nova's table ``compute_nodes``."""
+    """The other row also has this host name and this node name."""
     given = reinstalled(state=conductor(nodes=(node(4, uuid=NEW),)))
     assert guards(given) == ["row"]
 

@@ -120,7 +120,7 @@ STAYS = {
 
 
 @pytest.mark.parametrize("whole", STAYS.values(), ids=STAYS)
-def test_an_orphaned_provider_that_may_belong_to_others_is_reported_and_kept(whole):
+def test_an_orphaned_provider_that_may_belong_to_others_is_reported_but_kept(whole):
     world = world_of(whole)
     plan = after(world)
     assert plan.removals == ()

@@ -325,5 +325,5 @@ def test_the_note_about_the_compute_node_row_says_if_the_agent_writes_it(role, k
     assert said in record_note(settings(role=role), conductor(kind=kind))
 
 
-def test_the_note_about_the_compute_node_row_says_that_nova_is_unreadable():
+def test_a_note_about_the_compute_node_row_says_that_nova_cannot_be_read():
     assert "while the cloud's state cannot be read" in record_note(settings(), failed(STATE).value)

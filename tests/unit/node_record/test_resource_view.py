@@ -69,7 +69,7 @@ def test_s76_s77_vcpus_is_the_number_of_shared_cpus_if_all_of_them_exist():
     assert any("[compute] cpu_shared_set names CPUs that are not on this host: 4" in reason for reason in found.unknown)
 
 
-def test_s91_disk_size_and_use_are_those_of_the_volume_group_if_lvm_is_used():
+def test_s91_disk_size_and_use_come_from_the_volume_group_if_lvm_is_used():
     world = snapshot(lvm=group(1, volume("half", 0.5)))
     found = seen(world, lvm_settings())
     assert (found.disk_total_bytes, found.disk_used_bytes) == (1073741824, 536870912)

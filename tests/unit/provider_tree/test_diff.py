@@ -192,7 +192,7 @@ def test_a_provider_is_deleted_only_if_its_children_are_deleted_too(child_goes):
     )
 
 
-def test_a_child_provider_that_the_agent_does_not_manage_is_unchanged():
+def test_a_child_provider_that_the_agent_does_not_manage_stays_unchanged():
     observed = view(providers=(root(VCPU), root(uuid=uuid("nova's"), name="x", parent_uuid=ROOT_UUID)))
     assert diff(tree(wanted(VCPU)), observed).writes == ()
 

@@ -32,7 +32,7 @@ def test_a_child_provider_of_the_agent_with_a_wrong_parent_is_moved_to_the_root(
     ]
 
 
-def test_a_provider_move_before_microversion_1_37_is_withheld_with_a_reason():
+def test_a_provider_is_not_moved_if_placement_lacks_microversion_1_37():
     decision = decision_with(OTHER, astray(), reparents=False)
     assert moves(decision) == []
     (held,) = [held for held in decision.plan.held_back if held.what == "new parent"]

@@ -426,7 +426,7 @@ def test_the_explain_command_shows_only_placement_data_for_child_providers():
     }
 
 
-def test_explain_shows_requested_vgpus_of_a_child_provider_but_no_use_on_a_host():
+def test_explain_shows_how_many_vgpus_nova_requests_from_a_child_provider():
     """The requested amount is called promised; the use on the host is not counted for a child provider."""
     asked = dataclasses.replace(ON_CARD, promised=2, verdict=Verdict.AGREED)
     books = document(explain_class(dataclasses.replace(WITH_CARD, ledger=(asked,)), "VGPU"))["books"]
@@ -600,7 +600,7 @@ rows = st.lists(
 
 @given(rows)
 def test_each_total_of_explain_is_the_sum_of_the_amounts_in_the_ledger_rows(found):
-    """The rows are those of the ledger."""
+    """It also equals the sum of its parts."""
     explained = explain_class(report(ledger=tuple(found)), "VCPU")
     for book in explained.books:
         there = [getattr(r, book.name) for r in found if getattr(r, book.name) is not None]

@@ -81,7 +81,7 @@ def test_the_why_command_counts_the_provider_trees_that_each_constraint_refuses(
     assert len(told) == 4 + 2 * 5
 
 
-def test_the_why_command_exits_with_2_if_a_request_may_fit_only_an_unread_tree():
+def test_the_why_command_exits_with_2_if_only_an_unread_host_might_have_room():
     """The exit code is 0 as soon as one tree that was read fits."""
     report = asked(offered(1), is_whole=True, unread=("host-7", "host-8"))
     assert "  2 trees were not read, so each may fit or not: host-7, host-8" in lines(report, WIDE)
@@ -169,7 +169,7 @@ def test_the_why_command_prints_findings_that_explain_missing_capacity():
     assert document(asked(offered(1)))["host"]["findings"] == []
 
 
-def test_the_why_command_says_not_known_if_placement_lacks_this_host():
+def test_the_why_command_prints_not_known_if_placement_lacks_the_host_provider():
     report = WhyReport(node="host-1", provider_uuid="x", answer=why(SIXTY_FOUR, OfferedProviders(providers=())))
     said = lines(report, WIDE)
     assert "host-1: not known whether the request fits, because Placement has no provider of this host" in said

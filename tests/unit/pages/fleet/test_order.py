@@ -208,7 +208,7 @@ def test_the_fleet_page_first_advises_a_repair_on_a_host_where_heal_is_allowed()
     ]
 
 
-def test_the_page_blames_the_host_that_does_not_run_the_doubled_instance():
+def test_the_page_blames_the_host_that_lacks_an_instance_allocated_on_two_hosts():
     pair = (fleet.report(40, fleet.spread(40, 41, "c")), fleet.report(41, fleet.spread(41, 40, "c")))
     steps, _ = steps_of(*pair)
     assert steps[0][1:4] == ["consumer-on-several-providers", "1", fleet.name(40)]

@@ -163,7 +163,7 @@ def test_double_booked_amounts_of_the_fleet_are_the_sum_of_all_host_pages():
     assert text in headline(facts)
 
 
-def test_the_predicted_free_amount_counts_leaks_and_missing_allocations():
+def test_the_predicted_free_amount_adds_leaks_and_deducts_missing_allocations():
     (vcpu, *_) = class_sums(facts_of(fleet.report(1, fleet.leaked(1), fleet.missing(1))).view.rows)
     assert (vcpu.wasted, vcpu.missing) == (8, 4)
     assert vcpu.free_after == vcpu.free + 8 - 4

@@ -48,7 +48,7 @@ def test_a_date_in_retry_after_is_compared_with_the_date_header_of_the_server():
 
 
 @given(st.floats(0, 1e9), st.floats(0, 1, exclude_max=True))
-def test_the_wait_is_at_least_retry_after_unless_that_exceeds_the_maximum(asked, random01):
+def test_the_client_waits_at_least_for_retry_after_but_never_above_the_maximum(asked, random01):
     """A random part is added, so that not all hosts return at the same time."""
     held = hold_s(asked, random01)
     assert min(asked, HOLD_CAP_S) <= held <= min(HOLD_CAP_S, asked * (1 + HOLD_SPREAD))

@@ -104,7 +104,7 @@ def test_a_domain_type_without_an_emulator_inherits_the_common_emulator():
     assert guest.domain_for("hvf") == beside
 
 
-def test_the_host_cpu_query_sends_the_cpu_element_of_the_capabilities():
+def test_the_host_cpu_query_for_libvirt_contains_the_cpu_xml_of_the_host():
     assert ET.canonicalize(host_question(root("s390x"))) in ET.canonicalize(document("capabilities", "s390x"))
 
 
