@@ -119,10 +119,10 @@ def _of_books(sighting: Sighting, finding: Finding, now: Present) -> tuple[GoneR
 
 
 def _whose(book: str, finding: Finding, now: Present) -> str:
-    """Return ", not changed by this agent" for a change in Placement that this agent did not make, else ""."""
+    """Return a remark in brackets if the change is in Placement and this agent did not make it, else ""."""
     if book != PLACEMENT or {finding.consumer_uuid, finding.provider_uuid} & now.wrote:
         return ""
-    return ", not changed by this agent"
+    return " (this agent did not make this change)"
 
 
 _Amounts = tuple[int | None, int | None, int | None]

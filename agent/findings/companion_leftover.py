@@ -42,7 +42,10 @@ def _why(audit: AuditFacts, cause: Cause) -> str | None:
     it may be needed if this host has usage of the kind ``cause``, or if a source could not be read.
     """
     if audit.settings.role is Role.OWNER:
-        return f"an agent with role owner counts {cause.value} usage in the inventory's reserved amount"
+        return (
+            f"with [agent] role = owner, {cause.value} usage is counted in the inventory's reserved amount, not as an "
+            "allocation"
+        )
     if audit.settings.role is Role.COMPANION or not _all_read(audit):
         return None
     is_used = any(claim.cause is cause for claim in audit.books.unmanaged.claims)
@@ -60,10 +63,10 @@ def _finding(audit: AuditFacts, consumer: str, why: str, remedies: tuple[Remedy,
     rows = tuple(row for row in audit.rows if row.key == consumer)
     return RULE.finding(
         audit,
-        headline=f"{consumer}: Placement counts {recorded(rows)} on {audit.host} for a consumer that Stocktake "
-        "created and does not need any more",
+        headline=f"{consumer}: Stocktake's consumer for usage unknown to nova is obsolete, but Placement still counts "
+        f"{recorded(rows)} on {audit.host}",
         consumer_uuid=consumer,
-        expected=f"no allocation of {OWN_TYPE} {consumer}, because {why}",
+        expected=f"{OWN_TYPE} {consumer} has no allocations, because {why}",
         actual=f"Placement records {recorded_text(rows)}",
         evidence=claims_of(rows),
         rests_on_recorded=True,
@@ -80,8 +83,8 @@ def _remedies(audit: AuditFacts, consumer: str) -> tuple[Remedy, ...]:
 
 def _of_an_old_identity(consumer: str) -> tuple[Remedy, ...]:
     words = (
-        "the agent never removes a consumer that it created for an earlier provider: remove the allocations if no host "
-        "has the earlier provider's uuid now"
+        "the agent created this consumer when this host's provider had another uuid, and never removes the consumer: "
+        "remove the consumer's allocations if no host's provider has that other uuid now"
     )
     return (by_hand(words, delete_allocations(consumer)),)
 

@@ -61,9 +61,9 @@ def _finding(audit: AuditFacts, provider: Provider, allocation: Allocation, addr
         provider_uuid=provider.uuid,
         consumer_uuid=allocation.consumer_uuid,
         resource_class=allocation.resource_class,
-        expected=f"[pci] device_spec offers device {address} as long as a consumer has an allocation of it",
-        actual=f"{allocation.consumer_uuid} has an allocation of {allocation.amount} {allocation.resource_class} "
-        f"of this device; {why}",
+        expected=f"[pci] device_spec must offer device {address} until no consumer has it allocated",
+        actual=f"{allocation.consumer_uuid} has this device allocated ({allocation.amount} "
+        f"{allocation.resource_class}); {why}",
         facts=(("address", address), ("amount", allocation.amount)),
         rests_on_recorded=True,
         remedies=_remedies(allocation.consumer_uuid),
@@ -77,7 +77,7 @@ def _spent(audit: AuditFacts, provider: Provider, spent: Inventory, address: str
         "stays",
         provider_uuid=provider.uuid,
         resource_class=spent.resource_class,
-        expected=f"this host offers device {address} as long as Placement has a provider of the device",
+        expected=f"this host must offer device {address} until the device's provider is deleted from Placement",
         actual=f"{spent.reserved} {spent.resource_class} of {provider.name} is reserved, which marks a one-time-use "
         f"device as used; {why}; the provider stays, because a new provider would offer the device as unused",
         facts=(("address", address), ("amount", spent.reserved)),

@@ -41,7 +41,8 @@ def _finding(audit: AuditFacts, tree: DetachedTree, name: str, why: str | None) 
     are_still = f"and {children} below it are still" if children else "is still"
     return RULE.finding(
         audit,
-        headline=f"{short_name(name)}: Placement still has the provider of this former compute node of {audit.host}",
+        headline=f"{short_name(name)}: this is no compute node of {audit.host} any more, but Placement still has its "
+        "provider",
         provider_uuid=tree.uuid,
         subject=name,
         expected=f"{name} has no provider in Placement, because it is not a compute node of host {audit.host} any more",

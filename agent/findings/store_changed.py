@@ -23,7 +23,8 @@ def _find(audit: AuditFacts) -> Findings:
         resource_class="DISK_GB",
         subject=now.name,
         expected=_expected(audit, doubt),
-        actual=f"{doubt.why}; found now: {_gib(now.size_bytes)}, {where(now)}; DISK_GB stays as Placement has it",
+        actual=f"{doubt.why}; found now: {_gib(now.size_bytes)}, {where(now)}; the agent does not change Placement's "
+        "DISK_GB",
         facts=(
             ("store", now.name),
             ("size_bytes_before", before.size_bytes if before else None),
@@ -44,7 +45,9 @@ def _expected(audit: AuditFacts, doubt: StoreDoubt) -> str:
         return f"{name_of(doubt.now)} is unchanged in size and identity: {before}"
     recorded = audit.snapshot.recorded_inventory("DISK_GB")
     total = recorded.total if recorded else 0
-    return f"{name_of(doubt.now)} has the guests' disks, and its size is the {total} GiB of DISK_GB in Placement"
+    return (
+        f"{name_of(doubt.now)} contains the guests' disks, and its size is {total} GiB (Placement's total of DISK_GB)"
+    )
 
 
 def _gib(size_bytes: int) -> str:

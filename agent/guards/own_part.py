@@ -35,7 +35,7 @@ def _wrong(change: ConsumerChange, tree: frozenset[str]) -> str | None:
     if write.consumer_generation != before.generation:
         return "the consumer's generation in the change differs from the generation that heal had read"
     if _elsewhere(tree, before.allocations) != _elsewhere(tree, write.allocations):
-        return "the change would alter the consumer's allocations on another host's tree"
+        return "the change would alter the consumer's allocations on providers of another host"
     return None
 
 

@@ -44,7 +44,8 @@ def adoption(facts: AdoptFacts, settings: Settings) -> AdoptPlan:
     steps: tuple[AdoptStep, ...] = (*_file(facts, uuid), *_names(facts, uuid), *_record(facts, settings, uuid))
     notes = _notes(facts, uuid)
     if not steps:
-        return AdoptPlan(uuid=uuid, notes=notes or ("nothing to adopt: uuid, provider names and nova's record agree",))
+        agree = "nothing to adopt: this host, Placement and nova's database agree on the host's uuid and names"
+        return AdoptPlan(uuid=uuid, notes=notes or (agree,))
     refusals = tuple(
         AdoptRefusal(guard=guard, why=why, unread=guard == "state")
         for guard, why in _refusals(facts, settings, uuid, steps)
@@ -131,11 +132,11 @@ def _notes(facts: AdoptFacts, uuid: str) -> tuple[str, ...]:
         return ()
     if (row.host, row.hypervisor_hostname) == (facts.host, facts.node):
         return ()
-    why = "the agent did not read the row" if state.kind.writes_records else "the agent cannot write the row"
+    why = "the agent did not read the whole row" if state.kind.writes_records else "the agent cannot write the row"
     return (
-        f"compute node row {row.id} says host {row.host}, node {row.hypervisor_hostname}; adopt cannot correct the "
-        f"row, because {why} ([state] source = {state.kind.value}); finding identity-changed stays until an operator "
-        "corrects the row",
+        f"compute node row {row.id} has host {row.host} and node {row.hypervisor_hostname}. The command adopt cannot "
+        f"correct the row, because {why} ([state] source = {state.kind.value}). The finding identity-changed stays "
+        "until an operator corrects the row",
     )
 
 
@@ -148,7 +149,8 @@ def _refusals(facts: AdoptFacts, settings: Settings, uuid: str, steps: tuple[Ado
     if facts.state is None:
         yield (
             "state",
-            f"nova's data was not read, so another host may have the same compute node uuid: {facts.state_error}",
+            "nova's data was not read, so it is unknown whether another host has the same compute node uuid: "
+            f"{facts.state_error}",
         )
     yield from _alive(facts, settings)
     if any(isinstance(step, FileStep) for step in steps):
@@ -175,7 +177,11 @@ def _of_another_uuid(facts: AdoptFacts, uuid: str) -> Iterable[_Refusal]:
         why = f"this host's identity comes from {facts.origin}, which the agent never writes; put {uuid} there by hand"
         yield "file", why
     if facts.own is not None and facts.own.allocations:
-        too = "; the provider with this node's name also has some" if facts.holder and facts.holder.allocations else ""
+        too = (
+            "; the provider that has this node's name has allocations too"
+            if facts.holder and facts.holder.allocations
+            else ""
+        )
         yield "allocations", f"adopt would lose the allocations of this host's provider {facts.identity}{too}"
     root = facts.holder_root
     if root is not None and not root.traits & {AGENT_OWNER, RIVAL}:

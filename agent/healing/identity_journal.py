@@ -70,7 +70,7 @@ def words_of(step: AdoptStep) -> str:
             return f"save compute node record {stored.id} ({stored.uuid}): {changes}"
         case StoreStep():
             before, after = _in_words(step.before), _in_words(step.after)
-            return f"record in {step.path} that the guests' disk store is {after} instead of {before}"
+            return f"change the record of the guests' disk store in {step.path} from {before} to {after}"
 
 
 def _in_words(mark: StoreMark | None) -> str:

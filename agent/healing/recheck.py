@@ -91,7 +91,11 @@ def _pulse(task: AuditTask) -> Pulse:
 
 def _unproven(pulse: Pulse) -> WriteAttempt:
     age = behind_s(pulse)
-    found = "no service of the cell has a heartbeat" if age is None else f"the cell's heartbeat is {age:.0f} s old"
+    found = (
+        "no nova service of this cell has a heartbeat"
+        if age is None
+        else f"the newest heartbeat of this cell's nova services is {age:.0f} s old"
+    )
     why = f"{found} after {WAIT_S:.0f} s of waiting: the database is a replica that lags, or the clocks differ"
     return replace(refused(f"nothing was changed: {why}"), unread=True, unproven=True)
 

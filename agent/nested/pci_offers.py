@@ -178,7 +178,7 @@ def _remote_parents(devices: Iterable[PciDevice], specs: Sequence[DeviceSpec]) -
         if named is None or spec.tag("remote_managed") != "true":
             continue
         if spec.vendor_id in (ANY, named.vendor_id) and spec.product_id in (ANY, named.product_id):
-            reason = "remote_managed on a physical function: give the product_id of its virtual functions"
+            reason = "remote_managed is only for virtual functions: give the product_id of virtual functions"
             yield Conflict(address=named.address, reason=reason, specs=(spec.text,), devices=(named.address,))
 
 

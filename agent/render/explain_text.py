@@ -130,7 +130,7 @@ def _exactly(book: Book) -> str:
     exact: Exact | None = book.exact
     if exact is None:
         return ""
-    some = f"the exact size of some consumers is known: their {exact.amount} GiB are exactly"
+    some = f"the exact size is known for only {exact.amount} GiB of this amount:"
     known = "the exact size is" if exact.amount == book.amount else some
     size = f"{exact.size_bytes / _GIB:.3f} GiB ({exact.size_bytes} bytes)"
     return f"{book.name}: {known} {size}; each consumer's amount is rounded up to whole GiB"
@@ -229,7 +229,11 @@ def _held_by_placement(wanted: Inventory, row: InventoryRow) -> str:
         return "Placement records the same"
     if row.recorded is None:
         # ``used`` is None only if Placement could not be read.
-        return "Placement could not be read" if row.used is None else "Placement has no such class on this provider yet"
+        return (
+            "Placement could not be read"
+            if row.used is None
+            else "Placement has no inventory of this class on this provider yet"
+        )
     differing = ((field, getattr(row.recorded, field), getattr(wanted, field)) for field in _FIELDS)
     return "Placement records " + ", ".join(
         f"{field} {number_text(there)} (the agent wants {number_text(here)})"
@@ -291,7 +295,7 @@ def _books_of(explanation: ConsumerExplanation) -> Grid:
     rows = (_consumer_row(explanation, row) for row in explanation.scope.ledger)
     leave_out = tuple(name for name in _LEAVE_OUT if any(column.name == name for column in columns))
     cells = tuple(row[: len(columns)] for row in rows)
-    return Grid(columns=columns, rows=cells, leave_out=leave_out, hint="-f json shows these columns")
+    return Grid(columns=columns, rows=cells, leave_out=leave_out, hint="-f json shows all columns")
 
 
 def _consumer_row(explanation: ConsumerExplanation, row: LedgerRow) -> tuple[str, ...]:

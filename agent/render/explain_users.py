@@ -121,7 +121,7 @@ def _why(row: LedgerRow, explanation: ClassExplanation) -> str:
         return row.settling
     if row.verdict is Verdict.UNKNOWN:
         # If the agent does not compare amounts of this resource class, a line below the tables already says why.
-        return "" if explanation.not_counted else "a source that the verdict needs could not be read"
+        return "" if explanation.not_counted else "one of the sources to compare could not be read"
     host = _hosts(explanation).get(row.consumer_key)
     if row.verdict is Verdict.ALLOCATION_STALE_MOVE and host:
         return f"the instance lives on {host}"

@@ -86,7 +86,8 @@ def _wanted(scene: Scene, guest: Domain) -> tuple[_Wanted, ...] | Declined:
         offered = provider.inventory(resource_class) if provider else None
         if provider is None or offered is None:
             return Declined(
-                why=f"child provider {key.name} has no {resource_class} yet; the next audit that may write adds it"
+                why=f"child provider {key.name} has no inventory of {resource_class} yet; the agent adds this "
+                "inventory in its next audit, if writes are allowed"
             )
         found.append(_Wanted(provider=provider, offered=offered, amount=amount))
     return tuple(found)

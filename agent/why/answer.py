@@ -71,9 +71,12 @@ def _caveats(request: ResourceRequest, tree: OfferedTree) -> Iterator[str]:
     coarse = in_single_precision(tree)
     refused = _obstacles(request, coarse) if coarse else ()
     if refused:
-        yield f"if Placement uses MySQL or MariaDB, which round the ratio, the request does not fit: {refused[0].words}"
+        yield (
+            "if Placement's database is MySQL or MariaDB, the request does not fit, because the database rounds the "
+            f"allocation ratio: {refused[0].words}"
+        )
     if is_kept_for_one_tree(tuple(s for group in request.groups for s in slots_of(group, tree)), tree):
         yield (
-            "Placement 16.0.0 may leave out this tree: if only sharing providers serve the unnumbered group, Placement "
-            "takes the trees of all fitting hosts for duplicates and may offer only one host's tree"
+            "Placement 16.0.0 may leave out this host because of a defect: if only sharing providers serve the "
+            "request's unnumbered group, Placement may offer only one of the hosts that fit"
         )

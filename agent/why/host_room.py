@@ -215,9 +215,12 @@ def _short(resource_class: str, asked: str, wanted: int, available: int | None, 
         change = "ask for fewer NUMA cells (hw:numa_nodes)"
     else:
         who = f"each of the guest's {count} NUMA cells" if count > 1 else "the guest's NUMA cell"
-        own = " in its own host cell" if count > 1 else ""
-        words = f"{who} needs {asked}{own}, and {_roomiest(count, 'the most room')} has only {available} left"
-        change = f"ask for at most {max(available, 0) * count} {resource_class}, or for more cells (hw:numa_nodes)"
+        own = "a separate host cell with " if count > 1 else ""
+        words = f"{who} needs {own}{asked}, and {_roomiest(count, 'the most room')} has only {available} left"
+        change = (
+            f"ask for at most {max(available, 0) * count} {resource_class}, or for more and smaller NUMA cells "
+            "(hw:numa_nodes)"
+        )
     return Obstacle(
         constraint=Constraint.NUMA_CELL,
         words=words,
@@ -248,12 +251,12 @@ def _short_of_pages(shape: GuestShape, rooms: Sequence[CellRoom], count: int) ->
     wanted = memory_mib * 1024 // size
     free = sorted((dict(room.pages).get(size, 0) for room in rooms), reverse=True)
     available = free[count - 1] if len(free) >= count else 0
-    own = " in its own host cell" if count > 1 else ""
-    best = _roomiest(count, "the most free pages of this size")
+    own = "a separate host cell with " if count > 1 else ""
+    best = _roomiest(count, "the largest number of such free pages")
     yield Obstacle(
         constraint=Constraint.HUGE_PAGES,
-        words=f"each guest cell has {memory_mib} MiB and needs {_counted(wanted, 'pages')} of {size} KiB{own}, and "
-        f"{best} has only {available}",
+        words=f"each guest cell needs {own}{_counted(wanted, 'free pages')} of {size} KiB for its {memory_mib} MiB, "
+        f"and {best} has only {available}",
         change=f"release {_counted(wanted - available, 'pages')} of {size} KiB in one host cell, or ask for at most "
         f"{max(available, 0) * size // 1024} MiB per guest cell",
         resource_class="MEMORY_MB",
@@ -294,7 +297,7 @@ def _nowhere_together(count: int) -> Obstacle:
         constraint=Constraint.NUMA_CELL,
         words=f"fewer than {count} NUMA cells have both enough CPUs and enough memory; other cells have only one "
         "of the two",
-        change="ask for a smaller guest, or for more cells (hw:numa_nodes)",
+        change="ask for a smaller guest, or for more and smaller NUMA cells (hw:numa_nodes)",
         wanted=count,
     )
 

@@ -175,7 +175,7 @@ def _if_own(resource_class: str) -> str:
     # guests and volumes use. A lower option does not remove the agent's part.
     option = _RESERVED_OPTIONS.get(resource_class)
     named = f"option {option}; " if option else ""
-    more = "the next audit adds what guests and volumes unknown to nova use"
+    more = "to this amount, the next audit adds the usage of guests and volumes that nova does not know"
     return f" ({named}{more}; see stocktake explain {resource_class})"
 
 

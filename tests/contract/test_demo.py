@@ -180,8 +180,8 @@ def test_a_demo_that_keeps_its_cloud_prints_commands_that_work_in_a_shell(tmp_pa
         assert "blocked by max_unit" in copied(third)
         short = " ".join(copied(third.replace("VCPU=64", "DISK_GB=41")).split())
         assert (
-            "(option reserved_host_disk_mb; the next audit adds what guests and volumes unknown to nova use; see "
-            "stocktake explain" in short
+            "(option reserved_host_disk_mb; to this amount, the next audit adds the usage of guests and volumes that "
+            "nova does not know; see stocktake explain" in short
         )
         assert "allocation-stale-move 80 GiB (stocktake heal), volume-foreign 120 GiB; see stocktake explain" in short
     finally:

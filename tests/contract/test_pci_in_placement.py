@@ -112,7 +112,7 @@ def test_s122_s123_an_allocated_device_removed_from_device_spec_stays_published(
     found = pci.audit()
     assert pci.totals() == {"0000:82:00.0": {VF_CLASS: 1}}, "the free device is gone, the held one counts what is held"
     assert found == {
-        "pci-device-lost": f"{consumer} has an allocation of 1 {VF_CLASS} of this device; "
+        "pci-device-lost": f"{consumer} has this device allocated (1 {VF_CLASS}); "
         "libvirt lists the device, and [pci] device_spec does not name it"
     }
     placement.release(consumer)
@@ -127,8 +127,7 @@ def test_s128c_a_vanished_pci_device_stays_published_while_it_has_allocations(pc
     found = pci.audit()
     assert pci.totals()["0000:81:0A.0"] == {T4: 1}
     assert (
-        found["pci-device-lost"]
-        == f"{consumer} has an allocation of 1 {T4} of this device; libvirt does not list the device"
+        found["pci-device-lost"] == f"{consumer} has this device allocated (1 {T4}); libvirt does not list the device"
     )
 
 

@@ -747,7 +747,7 @@ def test_s125_the_heal_command_adds_a_missing_pci_device_to_an_allocation(cards)
     cards.allocate(cards.one, {cards.root: MOVED, cards.other: {"VCPU": 1}}, "INSTANCE")
     before = cards.held(cards.one)
     early = cards.told("heal", "--finding", cards.finding("pci-allocation-missing")).document
-    assert "yet; the next audit that may write adds it" in early["refusals"][0]["why"]
+    assert "yet; the agent adds this inventory in its next audit, if writes are allowed" in early["refusals"][0]["why"]
     cards.agent.agent("--once")
     finding = cards.finding("pci-allocation-missing")
     digest = cards.told("heal", "--finding", finding).document["digest"]

@@ -254,7 +254,7 @@ def receive(stream: socket.socket, log: Path) -> None:
         r" after=\"no allocation\" before=\".*2 VCPU on \S+\".* undo=\"stocktake undo [0-9a-f]+\"",
         r"^<6>.* finding gone .*code=allocation-stale-move .*reason=healed actor=\".*stocktake heal\" entry_id=\S+",
         # Why is the finding gone?
-        r" finding gone .*code=allocation-leaked .*reason=placement-changed .*words=\".*not changed by this agent\"",
+        r" finding gone .*code=allocation-leaked .*reason=placement-changed .*words=\".*\(this agent did not make .*",
         # Why does it not heal?
         r"^<6>.* heal waiting .*guard=max-percent why=\".*max_percent.*\"",
         # Why is nothing written?

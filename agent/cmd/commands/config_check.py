@@ -32,9 +32,9 @@ class ConfigCheck(DocumentCommand):
         argument(
             "--live",
             action="store_true",
-            help="then check whether each of these parts (Keystone, Placement, the state source, libvirt, the volume "
-            "groups, the broker,"
-            " the agent's folders) can be reached, for at most 10 s each; this check changes nothing",
+            help="if the configuration has no problem, also try to reach Keystone, Placement, the source of nova's "
+            "data, libvirt, the volume groups, the broker and the agent's folders; each try takes at most 10 s and "
+            "changes nothing",
         ),
     )
 
@@ -90,7 +90,7 @@ def _live(options: argparse.Namespace, loaded: Loaded) -> tuple[Answer, ...]:
 
     command_logging(options, loaded)
     probes = probes_for(loaded)
-    with waits_shown(options) as watch, watch(f"{len(probes)} checks of running services", LIMIT_S):
+    with waits_shown(options) as watch, watch(f"the results of {len(probes)} live checks", LIMIT_S):
         return answers(probes)
 
 

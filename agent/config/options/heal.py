@@ -27,9 +27,9 @@ OPTS = [
         "codes",
         default=["allocation-leaked"],
         mutable=True,
-        help="Codes of the findings that the daemon itself repairs. The default is the only code whose findings "
-        "nova-compute repairs too. allocation-differs is not allowed here: only the command stocktake heal repairs "
-        "such a finding. SIGHUP applies a new value.",
+        help="Codes of the findings that the daemon itself repairs. By default, the daemon removes only leaked "
+        "allocations; nova-compute removes such allocations too. The code allocation-differs is not allowed here: only "
+        "the command stocktake heal repairs such a finding. SIGHUP applies a new value.",
     ),
     cfg.IntOpt(
         "min_age",

@@ -55,7 +55,7 @@ EXPLAINED = MappingProxyType(
         Condition.UNRATED: "findings without a known severity, from an agent of another version",
         Condition.WARNING: "a finding needs action by an operator, but not soon",
         Condition.INFO: "findings that need no action",
-        Condition.AWAITED: "the host's first message is not yet overdue",
+        Condition.AWAITED: "the host's first message has not come yet, but it is not late",
         Condition.CLEAN: "no findings",
     }
 )

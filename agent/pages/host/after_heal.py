@@ -57,7 +57,7 @@ def after_heal(facts: HostFacts, classes: Sequence[ClassBooks]) -> str:
         return ""
     return (
         f"After heal: {', '.join(texts)}. "
-        "Heal removes the wasted amounts, and adds nova's amounts that Placement lacks. "
+        "Heal removes needless allocations from Placement, and adds missing allocations of nova's instances. "
         "Heal does not touch guests and volumes that nova does not know."
     )
 

@@ -91,7 +91,7 @@ def who(seen: SeenFinding, names: Mapping[str, str]) -> str:
 
 def _nothing(facts: HostFacts) -> str:
     unread = [source.name for source in facts.unread_sources]
-    return f"No findings. There may be some, because {was_unread(unread)}." if unread else "No findings."
+    return f"No findings are known. There may be some, because {was_unread(unread)}." if unread else "No findings."
 
 
 def _likeness(seen: SeenFinding) -> tuple[str, ...]:

@@ -47,7 +47,8 @@ def largest(facts: HostFacts) -> tuple[Table, ...]:
     table = Table(
         id="largest-consumers",
         caption=f"The {len(shown)} of {len(found)} consumers with the most VCPU and PCPU. "
-        "The largest amount is the highest of three values: nova's flavor, the guest on the host, Placement",
+        'The column "largest amount" has the highest of three amounts: of the flavor in nova, of the guest on the '
+        "host, and of the allocation in Placement",
         columns=(
             Column(heading="consumer"),
             Column(heading="uuid", is_code=True),

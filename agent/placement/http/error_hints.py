@@ -60,7 +60,9 @@ _NO_RESHAPER = (
     '("admin" is not enough, unless Placement\'s policy was changed)'
 )
 
-AUTH_URL = "put Keystone's own URL into [placement] auth_url, or into the option whose URL redirects"
+AUTH_URL = (
+    "put Keystone's own URL into [placement] auth_url; if another option has the redirecting URL, correct that option"
+)
 PATH = "check the path of [placement] endpoint_override or of the catalog's URL"
 ENDPOINT = (
     "check [placement] project_name, region_name, valid_interfaces and service_type, or set endpoint_override, "

@@ -54,7 +54,7 @@ class TokenSession(Session):
         """
         if self._asking:
             raise kx.DiscoveryFailure(
-                "auth_url answers HTTP 401 to the request for Keystone's versions, which needs no token"
+                "auth_url answers HTTP 401 to the request for Keystone's versions, although this request needs no token"
             )
         self._asking = True
         try:

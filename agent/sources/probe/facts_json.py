@@ -81,7 +81,7 @@ def answers_of(
     """
     sent = _value(_Answers, document)
     if sent.virt_type != virt_type:
-        raise BadMessage(f"the probe's configuration has another virt_type, {sent.virt_type!r}")
+        raise BadMessage(f"the probe's configuration has virt_type {sent.virt_type!r}, the agent's has another value")
     known = {(one.emulator, one.arch, one.machine): one for one in sent.answers}
     pairs = ((question, known.get((question.emulator, question.arch, question.machine))) for question in questions)
     return tuple(

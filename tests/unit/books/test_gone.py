@@ -61,11 +61,11 @@ def booked(*now: Booked) -> dict[str, tuple[Booked, ...]]:
 BOOKS = {
     "placement no longer counts the consumer": (
         (LEAKED, vcpu(recorded=8), ()),
-        (GoneReason.PLACEMENT_CHANGED, "placement: 8 VCPU -> nothing, not changed by this agent"),
+        (GoneReason.PLACEMENT_CHANGED, "placement: 8 VCPU -> nothing (this agent did not make this change)"),
     ),
     "placement counts less": (
         (LEAKED, vcpu(recorded=8), (vcpu(recorded=4),)),
-        (GoneReason.PLACEMENT_CHANGED, "placement: 8 VCPU -> 4 VCPU, not changed by this agent"),
+        (GoneReason.PLACEMENT_CHANGED, "placement: 8 VCPU -> 4 VCPU (this agent did not make this change)"),
     ),
     "the instance came back": (
         (LEAKED, vcpu(recorded=8), (vcpu(recorded=8, promised=8),)),
@@ -81,7 +81,10 @@ BOOKS = {
     ),
     "two books": (
         (LEAKED, vcpu(recorded=8), (vcpu(promised=8),)),
-        (GoneReason.SEVERAL, "cloud: nothing -> 8 VCPU; placement: 8 VCPU -> nothing, not changed by this agent"),
+        (
+            GoneReason.SEVERAL,
+            "cloud: nothing -> 8 VCPU; placement: 8 VCPU -> nothing (this agent did not make this change)",
+        ),
     ),
     "no amount changed, and only one book could": (
         (dataclasses.replace(GUEST, rests_on=frozenset({"lvm"})), vcpu(), ()),
@@ -104,7 +107,7 @@ def test_an_ended_finding_says_whether_nova_placement_or_the_host_changed(change
 def test_a_change_written_by_the_agent_is_not_attributed_to_another_writer():
     before = sighting(LEAKED, vcpu(recorded=8))
     assert reason(before, wrote=frozenset({CONSUMER}))[1] == "placement: 8 VCPU -> nothing"
-    assert reason(before, wrote=frozenset({"another"}))[1].endswith(", not changed by this agent")
+    assert reason(before, wrote=frozenset({"another"}))[1].endswith(" (this agent did not make this change)")
 
 
 @pytest.mark.parametrize(

@@ -40,8 +40,11 @@ def test_the_agent_reports_its_old_allocation_after_it_replaced_nova_compute():
     for world in (GONE, THERE):
         (found,) = findings(world, CODE, lvm_settings())
         assert (found.provider_uuid, found.consumer_uuid) == (ROOT_UUID, VOLUMES)
-        why = "an agent with role owner counts foreign-volume usage in the inventory's reserved amount"
-        assert found.expected == f"no allocation of STOCKTAKE_UNMANAGED {VOLUMES}, because {why}"
+        why = (
+            "with [agent] role = owner, foreign-volume usage is counted in the inventory's reserved amount, not as an "
+            "allocation"
+        )
+        assert found.expected == f"STOCKTAKE_UNMANAGED {VOLUMES} has no allocations, because {why}"
         assert found.actual == "Placement records 3 GiB of DISK_GB"
         assert "stocktake heal" not in found.remedy
         assert found.severity is Severity.WARNING

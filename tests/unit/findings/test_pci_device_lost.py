@@ -28,8 +28,8 @@ def test_the_report_names_a_lost_pci_device_and_its_consumer(devices, chosen, wh
     assert (found.severity, found.rests_on_recorded) == (Severity.ERROR, True)
     assert (found.provider_uuid, found.consumer_uuid) == (uuid(f"child-{GPU}"), uuid("i1"))
     assert found.resource_class == T4
-    assert found.actual == f"{uuid('i1')} has an allocation of 1 {T4} of this device; {why}"
-    assert found.expected == f"[pci] device_spec offers device {GPU} as long as a consumer has an allocation of it"
+    assert found.actual == f"{uuid('i1')} has this device allocated (1 {T4}); {why}"
+    assert found.expected == f"[pci] device_spec must offer device {GPU} until no consumer has it allocated"
     assert uuid("i1") in found.remedy
 
 

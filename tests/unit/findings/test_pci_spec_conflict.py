@@ -45,7 +45,7 @@ CASES = {
     "a physical function that is managed from elsewhere": (
         VFS[:1],
         [{"address": PF, "product_id": "1563", "remote_managed": True}],
-        "remote_managed on a physical function: give the product_id of its virtual functions: "
+        "remote_managed is only for virtual functions: give the product_id of virtual functions: "
         f"{PF}; the provider of {PF} is left as it is",
     ),
 }

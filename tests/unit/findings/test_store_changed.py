@@ -58,7 +58,7 @@ def test_disk_gb_is_not_updated_after_the_storage_of_guest_disks_has_changed():
 def test_a_missing_guest_disk_is_reported_if_the_former_disk_store_is_unknown():
     world = store(snapshot(placement=HELD, libvirt=host(guest())), on_root(251), before=None, missing=(DISK,))
     (found,) = findings(world, CODE)
-    assert "300 GiB of DISK_GB" in found.expected
+    assert "its size is 300 GiB (Placement's total of DISK_GB)" in found.expected
     assert DISK in found.actual
     assert dict(found.facts)["first_missing_disk"] == DISK
 

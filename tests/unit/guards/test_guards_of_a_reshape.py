@@ -133,7 +133,7 @@ WRONG: list[tuple[str, str, Callable[[GuardedFinding], GuardedFinding]]] = [
     ),
     (
         "own-part",
-        "another host's tree",
+        "on providers of another host",
         lambda c: with_writes(c, lambda held: tuple(a if a.provider_uuid != OTHER else moved(a) for a in held)),
     ),
     ("own-part", "would not have the same amounts", lambda c: with_writes(c, more_of(1, resource_class="VGPU"))),

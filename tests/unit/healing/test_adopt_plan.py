@@ -73,7 +73,7 @@ def guards(given: AdoptFacts, chosen=None) -> list[str]:
 def test_adopt_plans_nothing_if_uuid_and_provider_names_and_nova_record_agree():
     plan = adoption(facts(), settings())
     assert (plan.steps, plan.refusals) == ((), ())
-    assert "uuid, provider names and nova's record agree" in plan.notes[0]
+    assert "agree on the host's uuid and names" in plan.notes[0]
 
 
 def test_adopt_plans_no_step_for_a_host_unknown_to_the_cloud():
@@ -113,7 +113,7 @@ def test_adopt_leaves_the_compute_node_row_alone_if_the_agent_cannot_write_it():
     row = node(5, hypervisor_hostname="old-name")
     plan = adoption(renamed(state=state(nodes=(row,))), settings())
     assert [type(step) for step in plan.steps] == [NameStep]
-    assert any("row 5 says host cmp1, node old-name" in note for note in plan.notes)
+    assert any("row 5 has host cmp1 and node old-name" in note for note in plan.notes)
 
 
 def test_adopt_without_a_source_of_nova_data_only_renames_the_provider():
@@ -183,7 +183,7 @@ def test_adopt_leaves_a_compute_node_row_alone_that_was_read_only_in_part():
     """The plan mentions the row."""
     plan = adoption(facts(state=conductor(nodes=(node(7, host="cmp2"),))), settings())
     assert plan.steps == ()
-    assert plan.notes[0].startswith(f"compute node row 7 says host cmp2, node {NODE}")
+    assert plan.notes[0].startswith(f"compute node row 7 has host cmp2 and node {NODE}")
 
 
 def test_the_file_guard_refuses_to_replace_the_compute_id_file_of_nova():

@@ -280,7 +280,7 @@ def test_explain_compares_the_inventory_in_placement_with_the_wanted_inventory()
     assert "Placement records reserved 2 (the agent wants 0), allocation_ratio 1.5 (the agent wants 4)" in (
         capacity_text(wanted=VCPU, recorded=there)
     )
-    assert "Placement has no such class on this provider yet" in capacity_text(wanted=VCPU)
+    assert "Placement has no inventory of this class on this provider yet" in capacity_text(wanted=VCPU)
     assert capacity_text(recorded=VCPU)[0] == "the agent wants no VCPU on this provider; Placement records:"
 
 
@@ -296,7 +296,7 @@ def test_explain_shows_used_and_free_amounts_as_unknown_without_placement():
     said = text_of(found)
     assert "not read: placement: refused (HTTP 503)" in said
     assert said[0] == f"VCPU on {NODE}: recorded not known, promised 4, held 4"
-    instance = f"    4  {GUESTS[0]}  not-compared  a source that the verdict needs could not be read"
+    instance = f"    4  {GUESTS[0]}  not-compared  one of the sources to compare could not be read"
     why = "(1 instance; not compared, Placement was not read)"
     assert said[2:5] == [f"VCPU promised 4 {why}", f"VCPU held 4 {why}", instance]
     assert "    -  the free amount is not known: Placement's allocations could not be read" in said
@@ -384,7 +384,7 @@ def test_the_exact_sum_in_bytes_includes_only_consumers_of_known_size():
     promise = row(GUESTS[0], (20, None, 20), resource_class="DISK_GB", size_bytes=7)
     found = explain_class(report(ledger=(reserve, disk_row("vg0/v", 1, size_bytes=5), promise)), "DISK_GB")
     said = (
-        "held: the exact size of some consumers is known: their 1 GiB are exactly 0.000 GiB (5 bytes); "
+        "held: the exact size is known for only 1 GiB of this amount: 0.000 GiB (5 bytes); "
         "each consumer's amount is rounded up to whole GiB"
     )
     assert said in text_of(found)

@@ -97,8 +97,12 @@ def test_heal_keeps_allocations_for_devices_that_the_guest_does_not_have():
 
 
 def test_heal_allocates_a_pci_device_only_if_its_inventory_is_published():
-    assert "yet; the next audit that may write adds it" in declined(scene(GPU, children=()))
-    assert "yet; the next audit that may write adds it" in declined(scene(GPU, children=(child(GPU),)))
+    assert "yet; the agent adds this inventory in its next audit, if writes are allowed" in declined(
+        scene(GPU, children=())
+    )
+    assert "yet; the agent adds this inventory in its next audit, if writes are allowed" in declined(
+        scene(GPU, children=(child(GPU),))
+    )
 
 
 def test_heal_declines_if_the_provider_is_full_and_names_capacity_and_need():

@@ -147,7 +147,7 @@ def test_advice_about_reserved_amounts_points_to_the_explain_command(resource_cl
     host = of("host", stock(resource_class, 400, reserved=120), used=((resource_class, 240),))
     change = asked([host], group(**{resource_class: 41})).obstacles[0].change
     assert ", to 119 (" in change
-    more = "the next audit adds what guests and volumes unknown to nova use"
+    more = "to this amount, the next audit adds the usage of guests and volumes that nova does not know"
     assert f"({option}{more}; see stocktake explain {resource_class})" in change
 
 

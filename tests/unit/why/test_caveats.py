@@ -67,7 +67,7 @@ DISK = RequestGroup(resources=(("DISK_GB", 1),))
 
 def test_a_caveat_warns_if_the_unnumbered_group_uses_only_sharing_providers():
     world = [host(ratio=1.0, **SHARED), NFS]
-    assert "may offer only one host's tree" in answer(DISK, vcpus(1, "1"), world=world).caveats[0]
+    assert "may offer only one of the hosts that fit" in answer(DISK, vcpus(1, "1"), world=world).caveats[0]
     assert answer(DISK, world=[host(ratio=1.0, **SHARED), NFS]).caveats == ()
     both = dataclasses.replace(DISK, resources=(("DISK_GB", 1), ("VCPU", 1)))
     assert answer(both, vcpus(1, "1"), world=world).caveats == ()

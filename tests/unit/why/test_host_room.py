@@ -93,12 +93,12 @@ def test_the_numa_refusal_text_says_1_cpu_and_1_page_in_the_singular():
         "the guest's NUMA cell needs 1 CPU for pinning, and the host cell with the most room"
     )
     (pages,) = host_obstacles(shape(page=2048, MEMORY_MB=2), last)
-    assert pages.words.startswith("each guest cell has 2 MiB and needs 1 page of 2048 KiB, ")
+    assert pages.words.startswith("each guest cell needs 1 free page of 2048 KiB for its 2 MiB, ")
     assert pages.change.startswith("release 1 page of 2048 KiB in one host cell")
     (uneven,) = host_obstacles(shape(page=2048, MEMORY_MB=1), last)
     assert uneven.words == "the 1 MiB of each guest cell cannot be divided into whole pages of 2048 KiB"
     (cells,) = host_obstacles(shape(2, VCPU=128), rooms(*TWO))
-    assert cells.words.startswith("each of the guest's 2 NUMA cells needs 64 CPUs in its own host cell, ")
+    assert cells.words.startswith("each of the guest's 2 NUMA cells needs a separate host cell with 64 CPUs, ")
 
 
 def test_a_guest_with_two_numa_cells_must_fit_in_the_second_largest_host_cell():

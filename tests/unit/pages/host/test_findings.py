@@ -75,7 +75,7 @@ def test_a_page_describes_only_the_first_findings_and_counts_the_others():
 
 def test_an_empty_list_of_findings_names_the_sources_that_were_not_read():
     assert blocks_of(dead())[0].text == (
-        "No findings. There may be some, because placement, state, libvirt and lvm were not read."
+        "No findings are known. There may be some, because placement, state, libvirt and lvm were not read."
     )
     assert blocks_of(dataclasses.replace(SCREEN, findings=()))[0].text == "No findings."
 

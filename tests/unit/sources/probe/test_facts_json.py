@@ -55,7 +55,7 @@ def test_a_libvirt_query_without_an_answer_is_left_out_of_the_probe_result():
 
 
 def test_libvirt_data_for_the_wrong_virt_type_are_rejected():
-    with pytest.raises(BadMessage, match="the probe's configuration has another virt_type, 'qemu'"):
+    with pytest.raises(BadMessage, match="the probe's configuration has virt_type 'qemu'"):
         answers_of(through_json(answers_object("qemu", ANSWERS)), (PC, Q35), "kvm")
 
 
