@@ -54,7 +54,10 @@ def why_stale(state: NovaState, before: Standing | None, monotonic: float, setti
         return _old(state.kind.clock, age, limit)
     stands = standing(before, state.heartbeat, monotonic)
     if stands is not None and monotonic - stands.since >= limit:
-        return f"the newest heartbeat of this cell's services has not changed for {limit:.0f} s, so nova's rows are old"
+        return (
+            f"the newest heartbeat of this cell's services has not changed for {limit:.0f} s: all services are down, "
+            "or the agent reads an old copy of nova's database"
+        )
     return None
 
 

@@ -215,7 +215,8 @@ def _fitted(files: tuple[OwnedFiles, ...], used: int) -> tuple[OwnedFiles, ...]:
     for one in sorted(files, key=lambda one: (_SACRIFICED.index(one.kind), -one.size_bytes, one.path)):
         cut = min(one.size_bytes, excess)
         excess -= cut
-        why = f" (minus {cut} bytes that other files share, or that were freed during the count)" if cut else ""
+        reason = "shared with other files, or freed while the agent read the sizes"
+        why = f" (minus {cut} bytes: {reason})" if cut else ""
         fitted.append(dataclasses.replace(one, what=one.what + why, size_bytes=one.size_bytes - cut))
     return tuple(fitted)
 

@@ -144,7 +144,11 @@ def _no_valid_host(seen: Seen) -> Story:
             f"Placement {'offers' if offered else 'does not offer'} this host for {cast.FIRST.cpus} vCPUs, and "
             f"{'does not offer' if refused else 'offers'} this host for "
             f"{cast.ASKED_VCPUS}: max_unit is the largest single request, and a higher ratio does not raise max_unit",
-            *(f"stocktake why says {o.constraint.value}: {o.words}. Smallest change: {o.change}" for o in first),
+            *(
+                f"the command stocktake why names the obstacle {o.constraint.value}: {o.words}. "
+                f"Smallest change: {o.change}"
+                for o in first
+            ),
             *_sentences(zombies),
         ),
         host=cast.FIRST.name,
@@ -163,7 +167,7 @@ def _the_cycle(seen: Seen) -> Story:
     reads = ", ".join(f"{s.name} {'ok' if s.ok else 'failed'} in {s.duration_ms:.0f} ms" for s in report.sources)
     return Story(
         number=4,
-        title="What one audit read, found (compute node records without a hypervisor) and wrote",
+        title="What an audit reads, what it writes, and what it finds: compute node records without a hypervisor",
         shown=bool(ghosts) and bool(report.sources) and all(s.ok for s in report.sources),
         evidence=(
             f"read: {reads}",

@@ -36,7 +36,7 @@ def _remedies(audit: AuditFacts, consumer: str, rows: tuple[Row, ...]) -> tuple[
     return (
         heal("add the allocation that the flavor asks for"),
         inspect(
-            "if heal declines, see on a controller what nova-manage would add",
+            "if heal refuses, see which allocation nova-manage would add (run this command on a controller)",
             line(*nova_manage, "--dry-run", "--verbose"),
         ),
         by_hand("let nova-manage add the allocation, on a controller", line(*nova_manage)),

@@ -13,8 +13,8 @@ from agent.resources import BUILTIN as RESOURCES
 # this table: each resource and each family of child providers itself declares the sources that it needs.
 _BESIDE = {
     PLACEMENT: "nothing is written",
-    STATE: "the agent draws no conclusion about guests and lowers no reserved amount",
-    LIBVIRT: "the agent keeps traits that depend on libvirt and lowers no reserved amount",
+    STATE: "the agent compares no guest with nova, and does not lower the reserved amount of any class",
+    LIBVIRT: "the agent keeps traits that depend on libvirt, and does not lower the reserved amount of any class",
     IMAGES: "the agent does not report guests' files",
 }
 # Sources that are parts of another source: if the source (key) cannot be read, its parts (value) cannot be read either.
@@ -30,7 +30,7 @@ def consequence(source: str, audit: AuditFacts) -> str:
     texts = [f"{', '.join(stays)} {verb}"] if stays else []
     texts.extend(reserves(lost, audit))
     texts.extend([_BESIDE[source]] if source in _BESIDE else ())
-    return "; ".join(texts) or "no write of the agent depends on this source now"
+    return "; ".join(texts) or "nothing that the agent writes depends on this source now"
 
 
 def frozen(source: str, audit: AuditFacts) -> str:

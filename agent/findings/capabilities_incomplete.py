@@ -24,7 +24,7 @@ _UNCHANGED = {
     " and the providers of memory encryption",
     Part.MODEL_FEATURES: "HW_CPU_X86_*",
     Part.GUESTS: _OF_EMULATORS,
-    Part.MACHINE: f"{_OF_EMULATORS} (except traits that another machine type supports)",
+    Part.MACHINE: f"{_OF_EMULATORS} (but the agent still adds traits that other machine types support)",
     Part.DOMAIN: _OF_EMULATORS,
     Part.VERSION: "COMPUTE_NET_VIF_MODEL_IGB, COMPUTE_SOUND_MODEL_VIRTIO and COMPUTE_STORAGE_VIRTIO_FS",
 }
@@ -48,8 +48,8 @@ def _find(audit: AuditFacts) -> Findings:
 
 def _remedies(audit: AuditFacts) -> tuple[Remedy, ...]:
     return (
-        inspect("see whether libvirt now reports the host's missing capabilities", virsh(audit, "capabilities")),
-        inspect("see whether libvirt now reports the emulators' missing capabilities", virsh(audit, "domcapabilities")),
+        inspect("see whether libvirt now reports all capabilities of the host", virsh(audit, "capabilities")),
+        inspect("see whether libvirt now reports all capabilities of the emulators", virsh(audit, "domcapabilities")),
         reload_agent("after a correction of libvirt, let the agent read the capabilities at once"),
         wait("the agent reads the capabilities again by itself after libvirt has restarted"),
     )

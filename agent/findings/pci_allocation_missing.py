@@ -183,8 +183,8 @@ def _options(amounts: Mapping[tuple[str, str], int]) -> list[str]:
 
 
 _UNREAD = (
-    "write all allocations of the instance with one command (openstack resource provider allocation set); the command "
-    "needs the instance's project and user, which this audit did not read; besides the present allocations, give"
+    "run openstack resource provider allocation set with the instance's project and user, which this audit did not "
+    "read; the command replaces all allocations of the instance, so repeat its other allocations, and add"
 )
 _BY_HAND = (
     "write all allocations of the instance, including those of its devices; the command replaces all allocations of "

@@ -29,9 +29,9 @@ def _find(audit: AuditFacts) -> Findings:
         if not trait.startswith("CUSTOM_"):
             yield RULE.finding(
                 audit,
-                headline=f"{audit.host}: its provider has trait {trait}, but the host lacks what the trait stands for",
+                headline=f"{audit.host}: its provider has trait {trait}, but the trait does not apply to this host",
                 subject=trait,
-                expected=f"no trait {trait}, because this host does not have what the trait stands for",
+                expected=f"no trait {trait}, because the trait does not apply to this host",
                 actual="the trait is on the provider again after the agent removed it"
                 if was_cleared
                 else "the trait is on the provider",

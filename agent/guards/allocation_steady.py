@@ -16,8 +16,8 @@ def _refuses(guarded: GuardedFinding) -> str | None:
     if times >= STEADY_AUDITS:
         return None
     return (
-        f"in role companion, {STEADY_AUDITS} audits in a row must find the same allocations of the consumer; "
-        f"number so far: {times}"
+        f"heal waits: in role companion, {STEADY_AUDITS} audits in a row must find the same allocations of the "
+        f"consumer; audits so far: {times}"
     )
 
 

@@ -40,9 +40,10 @@ class StoreFile:
     def notes(self) -> tuple[str, ...]:
         """Notes for the operator about the file, one sentence each."""
         unread, unsaved = self._unread.cause, self._unsaved.cause
+        lost = f"the place of guests' disks is not remembered over a restart, because {self.path} cannot be written"
         return (
             *((f"{self.path} cannot be read: {unread}",) if unread else ()),
-            *((f"at a restart the agent forgets the guests' disk store: {unsaved}",) if unsaved else ()),
+            *((f"{lost}: {unsaved}",) if unsaved else ()),
         )
 
     def load(self) -> StoreRecord | None:

@@ -88,7 +88,9 @@ def test_demo_story_3_shows_that_vcpu_max_unit_is_the_number_of_host_cpus(docume
     vcpu = of_class(document["inventory"], "VCPU")
     assert (vcpu["total"], vcpu["max_unit"], vcpu["allocation_ratio"]) == (48, 48, 4.0)
     third = document["stories"][2]
-    (answer,) = [line for line in third["evidence"] if line.startswith("stocktake why says max-unit: ")]
+    (answer,) = [
+        line for line in third["evidence"] if line.startswith("the command stocktake why names the obstacle max-unit: ")
+    ]
     assert "64 VCPU" in answer
     assert "at most 48" in answer
     assert "a higher ratio does not raise it" in answer

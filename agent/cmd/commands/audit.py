@@ -32,7 +32,7 @@ class Audit(ReportingCommand, DocumentCommand):
         from agent.usage_error import UsageError
 
         if parsed_args.publish and parsed_args.last:
-            raise UsageError("--publish needs an audit of its own: leave out --last")
+            raise UsageError("--publish needs a new audit, and --last runs none: leave out --last")
         publish = Publish.BY_ROLE if parsed_args.publish else Publish.NEVER
         report = self.report_of(parsed_args, "audit", publish)
         document = self.audit_document(report)

@@ -63,7 +63,9 @@ class Demo(DocumentCommand):
             metavar="N",
             help="with --practice: plant the same faults as an earlier run with this seed",
         ),
-        argument("--list", action="store_true", help="list the clouds that --keep and --practice have kept"),
+        argument(
+            "--list", action="store_true", help="list the demo's clouds that still exist after --keep or --practice"
+        ),
         argument(
             "--end",
             nargs="?",

@@ -58,13 +58,14 @@ class Ledger(ReportingCommand, ListCommand):
         argument(
             "--only-differing",
             action="store_true",
-            help="leave out rows whose verdict is agreed, reserved or settling; the last line counts these rows",
+            help='leave out rows without a problem: the verdicts "agreed", "reserved" and "settling" (nova is changing '
+            "the instance); the last line counts these rows",
         ),
         argument(
             "--storage",
             action="store_true",
-            help="list who owns each byte of the volume groups and other disk stores, and leave out the resource "
-            "classes; together with --consumer, list only the bytes of that consumer",
+            help="instead of resource classes, list the bytes of the disk stores (such as volume groups) and their "
+            "owners; together with --consumer, list only the bytes of that consumer",
         ),
         LAST,
     )

@@ -28,9 +28,9 @@ OPTS = FROM_NOVA = [
         "images_type",
         default="default",
         choices=["raw", "flat", "qcow2", "lvm", "rbd", "ploop", "default"],
-        help="Where guests' disks are stored. This option decides what DISK_GB counts: images_volume_group with "
-        "lvm, the Ceph cluster of images_rbd_pool with rbd, the file system of instances_path otherwise. A new "
-        "value needs a restart.",
+        help="Where guests' disks are stored, and thus what DISK_GB counts. lvm: the volume group in "
+        "images_volume_group. rbd: the Ceph cluster with the pool in images_rbd_pool. Any other value: the file "
+        "system of instances_path. A new value needs a restart.",
     ),
     cfg.StrOpt(
         "images_volume_group",

@@ -25,9 +25,10 @@ OPTS = [
             ("sql", "the cell database, read-only"),
             ("none", "no cloud database: the agent treats every libvirt guest as an instance of the cloud"),
         ],
-        help="Source of the cloud's instances and migrations. Unset: sql if [state] connection is set; else "
-        "conductor if transport_url is set; else sql with nova.conf's [database] connection; if all are unset, the "
-        "agent does not start. For a fleet without Nova, set the value none. A new value needs a restart.",
+        help="Source of the cloud's instances and migrations. If this option is unset, the agent uses the first of "
+        "these options that is set: [state] connection (sql), [DEFAULT] transport_url (conductor), [database] "
+        "connection of nova.conf (sql). If none of them is set, the agent does not start. For a fleet without Nova, "
+        "set the value none. A new value needs a restart.",
     ),
     cfg.StrOpt(
         "connection",

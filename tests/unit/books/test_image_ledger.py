@@ -179,7 +179,7 @@ def test_a_base_image_row_is_reduced_if_files_add_up_to_more_than_used_space():
     assert rows[f"{ROOT}/_base/b"] == ("image-cache", f"{ROOT}/_base/b", 2 * GIB)
     assert rows[FOLDER] == ("instance", I1, 4 * GIB)
     (cut,) = (row.what for row in image_store_rows(read) if "minus" in row.what)
-    assert cut == f"base image b (minus {GIB} bytes that other files share, or that were freed during the count)"
+    assert cut == f"base image b (minus {GIB} bytes: shared with other files, or freed while the agent read the sizes)"
 
 
 KINDS = st.sampled_from([FOLDER, f"{FOLDER}_resize", f"{ROOT}/_base/a", f"{ROOT}/_base/b", f"{ROOT}/x", ROOT])

@@ -145,4 +145,4 @@ def test_the_audit_options_publish_and_last_cannot_be_combined(host):
     host.reported()
     done = host.run("audit", "--publish")
     assert (done.code, done.stdout) == (127, "")
-    assert "--publish needs an audit of its own: leave out --last" in done.stderr
+    assert "--publish needs a new audit, and --last runs none: leave out --last" in done.stderr

@@ -58,7 +58,10 @@ def third(answer):
 def test_the_third_story_of_the_demo_quotes_the_answer_of_the_why_command():
     story = told()
     assert story.shown
-    assert "stocktake why says max-unit: 64 are wanted, 48 given. Smallest change: ask for at most 48" in story.evidence
+    assert (
+        "the command stocktake why names the obstacle max-unit: 64 are wanted, 48 given. "
+        "Smallest change: ask for at most 48"
+    ) in story.evidence
     assert story.ask == "why --resource VCPU=64"
 
 

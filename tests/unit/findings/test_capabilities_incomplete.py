@@ -44,7 +44,7 @@ PARTS = {
     "domain capabilities of x86_64 q35": (
         Part.MACHINE,
         "x86_64 q35",
-        "(except traits that another machine type supports)",
+        "(but the agent still adds traits that other machine types support)",
     ),
     "hypervisor version": (Part.VERSION, "", "COMPUTE_STORAGE_VIRTIO_FS"),
     "features of CPU model Westmere": (Part.MODEL_FEATURES, "Westmere", "HW_CPU_X86_*"),

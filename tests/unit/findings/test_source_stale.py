@@ -27,7 +27,9 @@ def world():
 def test_the_finding_names_the_stale_source_and_the_consequence(world):
     (found,) = findings(world, CODE)
     assert found.severity is Severity.ERROR
-    assert found.actual == f"state: {WORDS}; the agent draws no conclusion about guests and lowers no reserved amount"
+    assert found.actual == (
+        f"state: {WORDS}; the agent compares no guest with nova, and does not lower the reserved amount of any class"
+    )
     assert "replica" in found.remedy
 
 

@@ -43,16 +43,21 @@ BIG = "CUSTOM_PMEM_NAMESPACE_4GB"
 LIBVIRTS = ", ".join(sorted(classes_from(LIBVIRT, "MEMORY_MB", "PCPU", "VCPU")))
 CONSEQUENCE = {
     "placement": (PLACEMENT, settings(), "nothing is written"),
-    "state": (STATE, settings(), "the agent draws no conclusion about guests and lowers no reserved amount"),
+    "state": (
+        STATE,
+        settings(),
+        "the agent compares no guest with nova, and does not lower the reserved amount of any class",
+    ),
     "libvirt": (
         LIBVIRT,
         settings(),
-        f"{LIBVIRTS} stay as they are; the agent keeps traits that depend on libvirt and lowers no reserved amount",
+        f"{LIBVIRTS} stay as they are; the agent keeps traits that depend on libvirt, and does not lower the reserved "
+        "amount of any class",
     ),
     "lvm": (LVM, LVM_IMAGES, "DISK_GB stays as it is"),
-    "lvm, beside": (LVM, settings(volume_groups=("vg0",)), "no write of the agent depends on this source now"),
+    "lvm, beside": (LVM, settings(volume_groups=("vg0",)), "nothing that the agent writes depends on this source now"),
     "filesystem": (FILESYSTEM, settings(), "DISK_GB stays as it is"),
-    "filesystem, beside": (FILESYSTEM, LVM_IMAGES, "no write of the agent depends on this source now"),
+    "filesystem, beside": (FILESYSTEM, LVM_IMAGES, "nothing that the agent writes depends on this source now"),
     "ceph": (CEPH, settings(images_type="rbd"), "DISK_GB stays as it is"),
     "images": (IMAGES, settings(), "the agent does not report guests' files"),
     "images, the cache reserved": (
@@ -61,7 +66,7 @@ CONSEQUENCE = {
         "the agent does not lower the reserved amount of DISK_GB; the agent does not report guests' files",
     ),
     "pmem": (PMEM, PMEM_LABELS, f"{BIG} stays as it is"),
-    "pmem without a label": (PMEM, settings(), "no write of the agent depends on this source now"),
+    "pmem without a label": (PMEM, settings(), "nothing that the agent writes depends on this source now"),
 }
 BEFORE = view(provider=root(inventory(BIG, 1)))
 
@@ -115,7 +120,7 @@ def test_an_unavailable_source_is_reported_with_the_resources_not_updated(chosen
         decision = decided(losing(source, placement=BEFORE), chosen)
         (found,) = (f for f in decision.findings if f.code == CODE and f.subject == source)
         told = found.actual.removeprefix(f"{source}: no answer within 5 s; ")
-        assert told != "no write of the agent depends on this source now", source
+        assert told != "nothing that the agent writes depends on this source now", source
         because = f"{source} could not be read"
         frozen = [f.name for f in wanted_root(decision).frozen if f.why == because]
         frozen += [f"{family.name} providers" for family in decision.tree.frozen_families if family.why == because]

@@ -51,7 +51,7 @@ def test_a_trait_that_returns_after_the_agent_removed_it_is_reported():
     trait = some_unwanted()
     (found,) = found_in(world(trait), written=cleared(trait))
     assert (found.provider_uuid, found.subject) == (ROOT_UUID, trait)
-    assert found.expected == f"no trait {trait}, because this host does not have what the trait stands for"
+    assert found.expected == f"no trait {trait}, because the trait does not apply to this host"
     assert found.actual == "the trait is on the provider again after the agent removed it"
     assert found.severity is Severity.WARNING
 

@@ -76,6 +76,6 @@ def test_an_audit_only_warns_but_adopt_fails_if_store_json_is_unwritable(tmp_pat
     with caplog.at_level(logging.WARNING):
         assert [file.save(RECORD), file.save(RECORD)] == [False, False]
     assert [record.message for record in caplog.records if "not written" in record.message] != []
-    assert file.notes[-1].startswith("at a restart the agent forgets the guests' disk store: ")
+    assert file.notes[-1].startswith("the place of guests' disks is not remembered over a restart, because ")
     with pytest.raises(ConfigError, match=r"store\.json"):
         file.put(RECORD)
