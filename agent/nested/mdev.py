@@ -100,7 +100,9 @@ class MediatedDevices(NestedFamily):
         host = snapshot.host.value
         guest = next((d for d in host.domains if d.uuid == consumer_uuid), None) if host else None
         if host is None or host.devices is None or guest is None:
-            return UnknownChildren(f"this host has no guest {consumer_uuid}, so its mediated devices are not known")
+            return UnknownChildren(
+                f"this host has no guest {consumer_uuid}, so the guest's mediated devices are unknown"
+            )
         devices = {uuid_of(mdev): mdev for mdev in host.devices.mdevs}
         parents: Counter[ProviderKey] = Counter()
         for uuid in guest.mdev_uuids:

@@ -83,7 +83,7 @@ def _other_row(state: NovaState, root_uuid: str, node: str, stored: NodeRecord |
         if row.deleted:
             continue
         if row.uuid == root_uuid and stored is None:
-            return f"compute_nodes row {row.id} has this provider's uuid, but the agent did not read all columns"
+            return f"compute_nodes row {row.id}, which has this provider's uuid, could not be read completely"
         if row.uuid != root_uuid and (row.host, row.hypervisor_hostname) == (state.host, node):
             return f"compute_nodes row {row.id} has this host and node name, but another uuid: {row.uuid}"
     return None

@@ -54,7 +54,9 @@ def _problem(scene: Scene, instance: Instance, rows: tuple[Row, ...]) -> str | N
     if state is None or not state.kind.has_cloud or instance.flavor is None or instance.problem is not None:
         return "the instance's own flavor could not be read from nova's database"
     if instance.task_state is not None or instance.vm_state not in AT_REST:
-        return f"nova may change the instance: vm_state {instance.vm_state}, task {instance.task_state or 'none'}"
+        return (
+            f"nova may be changing the instance now: vm_state {instance.vm_state}, task {instance.task_state or 'none'}"
+        )
     if _moves(state, instance):
         return "a migration or a resize of the instance is in progress or has failed"
     others = sorted({row.resource_class for row in rows} - OF_FLAVOR)

@@ -44,7 +44,7 @@ def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAct
         return Declined(why=problem)
     instance, root_uuid = rows[0].instance, scene.subject.root_uuid or ""
     if instance is None or instance.project_id is None or instance.user_id is None:
-        return Declined(why="the cloud does not say which project and user the instance belongs to")
+        return Declined(why="the agent did not find the instance's project and user in nova's database")
     promised = allocations_of(record, {(root_uuid, row.resource_class): row.promised for row in rows if row.promised})
     write = replace(rewritten(record, promised), project_id=instance.project_id, user_id=instance.user_id)
     who = f"instance {instance.uuid} ({instance.name})"
@@ -68,7 +68,9 @@ def _problem(scene: Scene, rows: tuple[Row, ...], record: ConsumerRecord) -> str
 
 def _unfit(instance: Instance) -> str | None:
     if instance.task_state is not None or instance.vm_state not in AT_REST:
-        return f"nova may change the instance: vm_state {instance.vm_state}, task {instance.task_state or 'none'}"
+        return (
+            f"nova may be changing the instance now: vm_state {instance.vm_state}, task {instance.task_state or 'none'}"
+        )
     specs = instance.flavor.extra_specs if instance.flavor else ()
     beyond = sorted(name for name, _ in specs if _BEYOND_NUMBERS.fullmatch(name))
     return f"the flavor asks for more than VCPU, PCPU, MEMORY_MB and DISK_GB ({', '.join(beyond)})" if beyond else None
@@ -83,7 +85,7 @@ def _unclear(scene: Scene, rows: tuple[Row, ...]) -> str | None:
     others = [row for row in scene.rows if row.key == rows[0].key and row not in rows]
     if others:
         classes = ", ".join(row.resource_class for row in others)
-        return f"the column VERDICT of `stocktake ledger` does not say allocation-missing for the instance's {classes}"
+        return f"only a part of the allocation is missing: `stocktake ledger` shows another verdict for {classes}"
     if any(row.provider_key != ROOT for row in rows):
         return "part of the allocation belongs on a child provider"
     root = scene.snapshot.observed_root

@@ -14,7 +14,7 @@ from agent.repairs.base import THREE_BOOKS, BesideNova, Declined, Repair, Scene,
 def _propose(scene: Scene, seen: SeenFinding, record: ConsumerRecord) -> HealAction | Declined:
     instance = _instance(scene, record.consumer_uuid)
     if instance is None or instance.project_id is None or instance.user_id is None:
-        return Declined(why="the cloud does not say which project and user the instance belongs to")
+        return Declined(why="the agent did not find the instance's project and user in nova's database")
     if instance.deleted or instance.host != scene.settings.host or instance.task_state is not None:
         return Declined(why="the instance is deleted, is on another host, or has a task in nova")
     if not record.allocations:

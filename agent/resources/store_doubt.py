@@ -204,10 +204,11 @@ def _why_new(snapshot: Snapshot, now: StoreMark, disks: GuestDisks) -> str | Non
     if recorded is None or not differs(recorded.total, total):
         return None
     if not disks.all_there:
-        return f"the agent has no record of {name_of(now)}, and {_not_there(disks)}"
+        return f"the agent does not remember {name_of(now)} as the place of guests' disks, and {_not_there(disks)}"
     root = snapshot.observed_root
     if root is not None and AGENT_OWNER in root.traits and total < recorded.total and not disks.present:
-        return f"the agent has no record of {name_of(now)}, although the agent published DISK_GB earlier"
+        place = f"the agent does not remember {name_of(now)} as the place of guests' disks"
+        return f"{place}, and the agent published a larger DISK_GB earlier"
     return None
 
 

@@ -114,7 +114,9 @@ IDENTITY_ADOPTED: Final = Event("identity adopted", WARNING, Logger.HEAL)
 HEAL_WAITING: Final = Event("heal waiting", INFO, Logger.HEAL)
 HEAL_REFUSED: Final = Event("heal refused", WARNING, Logger.HEAL)
 HEAL_UNKNOWN: Final = Event("heal outcome not known", ERROR, Logger.HEAL)
-JOURNAL_UNWRITTEN: Final = Event("outcome not written to the journal", ERROR, Logger.HEAL)
+JOURNAL_UNWRITTEN: Final = Event(
+    "outcome of a change in Placement not written to the agent's journal", ERROR, Logger.HEAL
+)
 
 # The message bus.
 BROKER_LOST: Final = Event("broker lost", WARNING, Logger.BUS)
@@ -149,21 +151,23 @@ MONITORING_LOST: Final = Event(
 )
 METRICS_UNWRITTEN: Final = Event("metrics file not written, tried again by the next audit", WARNING, Logger.AGENT)
 STATE_DUMP: Final = Event("state dump", INFO, Logger.AGENT)
-REPORT_BY_HAND: Final = Event("report written by hand", INFO, Logger.AGENT)
+REPORT_BY_HAND: Final = Event("report written by a run with --once", INFO, Logger.AGENT)
 REPORT_UNPUBLISHED: Final = Event("report not written", WARNING, Logger.AGENT)
 HISTORY_UNREADABLE: Final = Event(
     "findings' history partly unreadable, the unreadable rows are left out", WARNING, Logger.AGENT
 )
-HISTORY_SET_ASIDE: Final = Event("unreadable findings' history kept under another name", WARNING, Logger.AGENT)
+HISTORY_SET_ASIDE: Final = Event(
+    "findings' history partly unreadable, a copy of the file is kept", WARNING, Logger.AGENT
+)
 HISTORY_UNSAVED: Final = Event("findings' history not written, tried again by the next audit", WARNING, Logger.AGENT)
 STORE_UNREADABLE: Final = Event(
-    "record of the disk store not readable, the agent continues without this record", WARNING, Logger.AGENT
+    "store.json (place of guests' disks) not readable, the agent continues without this file", WARNING, Logger.AGENT
 )
 STORE_UNSAVED: Final = Event(
-    "record of the disk store not written, tried again by the next audit", WARNING, Logger.AGENT
+    "store.json (place of guests' disks) not written, tried again by the next audit", WARNING, Logger.AGENT
 )
 STATE_DIR_UNUSABLE: Final = Event(
-    "state directory not usable for the moment, the agent runs on and remembers nothing", WARNING, Logger.AGENT
+    "state directory not usable now, so the agent saves nothing there", WARNING, Logger.AGENT
 )
 
 #: Every event, in the order of this module.

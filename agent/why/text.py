@@ -76,7 +76,7 @@ def _own(report: WhyReport) -> Iterator[str]:
         if report.holding:
             name = report.holding[0].resource_class  # All entries of ``holding`` are about the same resource class.
             held = ", ".join(map(_held_text, report.holding))
-            counted = f"Placement counts {name} on this host that nova gave to no instance"
+            counted = f"on this host, Placement counts {name} that nova gave to no instance here"
             yield f"  {counted}: {held}; see stocktake explain {name}"
         for obstacle in own.obstacles[1:]:
             yield f"  also {_obstacle_text(obstacle)}"
@@ -114,7 +114,8 @@ def _cloud(report: WhyReport) -> Iterator[str]:
         yield f"  {len(report.unread)} trees were not read, so each may fit or not: {some_of(report.unread)}"
     for tree in filter(report.is_refused_by_host, trees):
         first = report.answer.host_obstacles[0].constraint.value
-        yield f"  1 tree refused by this host: {tree.root_name}: Placement offers it, but {first} fails on this host"
+        refusal = f"refused by the check {first} on this host, although Placement offers the tree"
+        yield f"  1 tree {refusal}: {tree.root_name}"
     refused = [tree for tree in trees if not tree.fits]
     yield from (
         f"  {len(some)} tree{'' if len(some) == 1 else 's'} refused by the constraint {name}: {some_of(some)}"
@@ -122,7 +123,7 @@ def _cloud(report: WhyReport) -> Iterator[str]:
     )
     if refused:
         count = f" ({MOST_NEAREST} of {len(refused)})" if len(refused) > MOST_NEAREST else ""
-        yield f"trees that come closest to fitting{count}:"
+        yield f"provider trees that come closest to fitting the request{count}:"
     for tree in refused[:MOST_NEAREST]:
         yield f"  {tree.root_name}: {_obstacle_text(tree.obstacles[0])}"
         yield from _change("    change: ", tree.obstacles[0])

@@ -153,7 +153,7 @@ def test_disk_gb_in_placement_reveals_that_the_guest_storage_is_not_mounted(plac
     mounts.unmount(instances(host))
     once(host)
     assert disk_gb(placement, host) == 300
-    assert "although the agent published DISK_GB earlier" in changed(host)[0]["actual"]
+    assert "and the agent published a larger DISK_GB earlier" in changed(host)[0]["actual"]
 
 
 def test_the_total_of_disk_gb_increases_if_the_file_system_of_instances_grows(placement, host, mounts):

@@ -107,7 +107,7 @@ def test_the_daemon_publishes_inventory_if_state_dir_cannot_be_written(host, sta
     assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 4
     note = report["audit"]["notes"][0]
     assert "remembered" in note
-    assert note in text or "runs on and remembers nothing" in text or "findings' history not written" in text
+    assert note in text or "so the agent saves nothing there" in text or "findings' history not written" in text
     assert f"note: {note}" in host.stocktake("status").stdout
 
 

@@ -61,7 +61,7 @@ def _table(found: dict[str, Counter[str]], columns: Sequence[str], sizes: Counte
     headings = tuple(_heading(name, sizes) for name in columns) if len(columns) > 1 else ()
     return Table(
         id="code-matrix",
-        caption=f"Number of hosts with each finding code, the most hosts first.{rest}",
+        caption=f"Number of hosts with each finding code, the largest number first.{rest}",
         columns=(
             Column(heading="code", is_code=True, is_word=True),
             Column(heading="all", is_number=True),

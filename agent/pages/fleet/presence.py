@@ -89,8 +89,8 @@ def agents(facts: FleetFacts) -> Section:
     shown = pairs[:MOST_AGENTS]
     table = Table(
         id="agent-versions",
-        caption="Agents by version and role, the most hosts first. For the names of all hosts of a row, type its "
-        "version and role into the search field above the table of the worst hosts.",
+        caption="Number of hosts by the agent's version and role ([agent] role), the largest number first. To list the "
+        "hosts of a row, type the row's version and role into the search field above the table of the worst hosts.",
         columns=(
             Column(heading="version"),
             Column(heading="role"),

@@ -130,8 +130,8 @@ def _wasted(facts: FleetFacts) -> _Sum:
 def _sold_twice(facts: FleetFacts) -> _Sum:
     return _Sum(
         name="Sold twice",
-        text="amounts that are in use, but that Placement may allocate again: an instance lacks its allocation, or a "
-        "guest or volume unknown to nova has no reserve",
+        text="amounts that are in use, but that Placement may allocate again: Placement has no allocation for an "
+        "instance, or reserves too little for a guest or volume unknown to nova",
         found=[(row, found) for row in by_harm(facts.view.rows) if (found := sold_twice_of(row))],
         codes=MISSING | UNKNOWN_USE,
         unknown=sold_twice_unknown(facts),
@@ -162,8 +162,10 @@ def _of_hosts(each: _Sum, facts: FleetFacts) -> Iterator[str]:
     began = _began(first, each.codes)
     since = f", first seen {stamp_of(began, facts.at)}" if began else ""
     equal = sum(found == most for _, found in each.found) - 1
-    also = f" (the same amounts on {counted(equal, 'other host', 'other hosts')})" if equal else ""
-    yield f"on {hosts(len(each.found))}, the largest amounts on {host_name(first.host)}{also}: {amounts(most)}{since}"
+    also = f" ({counted(equal, 'other host has', 'other hosts have')} the same amounts)" if equal else ""
+    have = "has" if len(each.found) == 1 else "have"
+    most_on = f"{host_name(first.host)} has the most{also}"
+    yield f"{hosts(len(each.found))} {have} such amounts; {most_on}: {amounts(most)}{since}"
     times = [(when, row.key, row.host) for row, _ in each.found if (when := _began(row, each.codes))]
     if times and min(times)[0] != began:
         when, _, host = min(times)
@@ -218,8 +220,8 @@ def _hosts(facts: FleetFacts) -> Figure:
     used = [each for each in _BY_STATE if counts[each] or each is Condition.CLEAN]
     not_at_fault = len(homes_of(facts))
     lines = (
-        f"{not_at_fault} of the hosts with an error {'is' if not_at_fault == 1 else 'are'} not at fault: the wrong "
-        "allocations are on other hosts",
+        f"{not_at_fault} of the hosts with an error {'is' if not_at_fault == 1 else 'are'} not at fault: Placement "
+        "counts the same consumers on other hosts too, and only those allocations are wrong",
     )
     return Figure(
         name="Hosts",
@@ -256,7 +258,8 @@ def _also_counted(unread: Sequence[HostRow]) -> str:
     """Return a text with the states of the hosts that failed to read a source; "" if there are no such hosts."""
     states = Counter(WORDS[row.condition] for row in unread)
     named = ", ".join(f"{number} {word}" for word, number in sorted(states.items()))
-    return f'; the figure "Hosts" counts the hosts with an unread source by their worst state: {named}' if named else ""
+    where = 'in the figure "Hosts", where only the worst state of a host counts'
+    return f"; {where}, the hosts with an unread source are: {named}" if named else ""
 
 
 def _sources(rows: Sequence[HostRow]) -> str:

@@ -101,9 +101,9 @@ def test_the_why_command_lists_used_vcpus_that_belong_to_no_instance_here(host, 
             ("guest-unknown", 2, 1, False),
         ],
     )
-    (line,) = [line for line in ended.stdout.splitlines() if "that nova gave to no instance: " in line]
+    (line,) = [line for line in ended.stdout.splitlines() if "that nova gave to no instance here: " in line]
     assert line.startswith(
-        "  Placement counts VCPU on this host that nova gave to no instance: allocation-leaked 4 (stocktake heal"
+        "  on this host, Placement counts VCPU that nova gave to no instance here: allocation-leaked 4 (stocktake heal"
     )
     assert line.endswith("; see stocktake explain VCPU")
     # Findings do not matter if the request exceeds max_unit.
@@ -214,7 +214,10 @@ def test_the_why_command_refuses_this_host_if_it_lacks_the_requested_numa_cells(
     assert (document["request"]["numa_nodes"], document["tree"]["refused_by_host"]) == (1, True)
     said = host.run("why", *wanted).stdout
     assert f"everywhere: the request fits in {len(offers) - 1} of " in said
-    assert f"  1 tree refused by this host: {host.agent.name}: " in said
+    assert (
+        f"  1 tree refused by the check numa-cell on this host, although Placement offers the tree: {host.agent.name}"
+        in said
+    )
 
 
 def test_the_why_command_exits_3_if_the_only_host_searched_lacks_numa_cells(host):

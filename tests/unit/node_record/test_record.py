@@ -108,7 +108,7 @@ def test_a_node_record_that_was_only_partly_read_is_not_created_again():
     plan = decision(snapshot(nova=conductor(nodes=(node(7),)), libvirt=about())).plan
     assert plan.records == ()
     assert [h.why for h in plan.held_back] == [
-        "compute_nodes row 7 has this provider's uuid, but the agent did not read all columns"
+        "compute_nodes row 7, which has this provider's uuid, could not be read completely"
     ]
 
 

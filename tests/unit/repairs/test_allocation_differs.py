@@ -83,7 +83,7 @@ def test_heal_does_nothing_if_nova_compute_disagrees_about_dedicated_cpus():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"vm_state": "resized"}, "nova may change the instance: vm_state resized"),
+        ({"vm_state": "resized"}, "nova may be changing the instance now: vm_state resized"),
         ({"old_flavor": facts.FLAVOR_B}, "a migration or a resize"),
         (
             {"there": {"DISK_GB": 1}},

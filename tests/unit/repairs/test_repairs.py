@@ -187,7 +187,7 @@ def test_s161_heal_skips_flavors_that_request_more_than_cpu_memory_and_disk(spec
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"project_id": None}, "which project and user"),
+        ({"project_id": None}, "project and user in nova's database"),
         ({"task_state": "powering-off"}, "not an instance on this host, or nova is changing"),
         ({"vm_state": "building"}, "not an instance on this host, or nova is changing"),
     ],

@@ -18,12 +18,14 @@ LEVELS = {
     logging.INFO: {
         "finding gone", "findings known again", "source back", "first audit done", "summary", "placement speaks",
         "nova speaks", "placement written", "heal waiting", "broker back", "rpc endpoint up", "configuration reloaded",
-        "agent starting", "agent started", "agent stopping", "agent stopped", "report written by hand", "state dump",
+        "agent starting", "agent started", "agent stopping", "agent stopped", "report written by a run with --once",
+        "state dump",
 
         events.HYPERVISOR_VIEW, events.USABLE_VCPUS, events.FINAL_VIEW,
     },
     logging.ERROR: {
-        "audit error", "audit crashed", "heal outcome not known", "outcome not written to the journal",
+        "audit error", "audit crashed", "heal outcome not known",
+        "outcome of a change in Placement not written to the agent's journal",
         "reload refused, old configuration kept", "agent start failed", "worker ended", "agent stop incomplete",
         "signal not served",
     },

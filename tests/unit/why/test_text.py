@@ -77,7 +77,7 @@ def test_the_why_command_counts_the_provider_trees_that_each_constraint_refuses(
     assert told[0] == "everywhere: the request fits in 1 of 10 provider trees: host-10"
     assert told[1] == "  8 trees refused by the constraint max-unit: host-1, host-2, host-3 and 5 more"
     assert told[2] == "  1 tree refused by the constraint capacity: host-9"
-    assert told[3] == "trees that come closest to fitting (5 of 9):"
+    assert told[3] == "provider trees that come closest to fitting the request (5 of 9):"
     assert len(told) == 4 + 2 * 5
 
 
@@ -125,7 +125,7 @@ def test_this_host_is_not_counted_as_fitting_if_it_refuses_the_request_itself():
     report = refused_here(asked(*roomy, is_whole=True))
     text = lines(report, WIDE)
     assert "everywhere: the request fits in 1 of 3 provider trees: host-2" in text
-    assert "  1 tree refused by this host: host-1: Placement offers it, but numa-cell fails on this host" in text
+    assert "  1 tree refused by the check numa-cell on this host, although Placement offers the tree: host-1" in text
     found = document(report)
     assert (found["fits"], found["cloud"]["fits"]) == (True, 1)
     assert found["cloud"]["refused"] == {"numa-cell": 1, "max-unit": 1}
@@ -158,7 +158,7 @@ def test_the_why_command_prints_findings_that_explain_missing_capacity():
     volume = dataclasses.replace(leak, code="volume-foreign", amount=120, findings=1, healable=False)
     report = asked(offered(1), holding=(leak, news, volume))
     assert lines(report, WIDE + 40)[4] == (
-        "  Placement counts DISK_GB on this host that nova gave to no instance: "
+        "  on this host, Placement counts DISK_GB that nova gave to no instance here: "
         "allocation-leaked 80 GiB (stocktake heal), allocation-stale-move 1 GiB (stocktake heal, not confirmed yet), "
         "volume-foreign 120 GiB; see stocktake explain DISK_GB"
     )

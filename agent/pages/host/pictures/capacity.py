@@ -31,7 +31,8 @@ def capacity_picture(classes: Sequence[ClassBooks]) -> Picture:
         shapes.extend(_block(each, place * _BLOCK))
     return Picture(
         id="capacity-picture",
-        title="What nova promised, the host holds and Placement records of each resource class, and total x ratio",
+        title="Amounts of each resource class: promised by nova, held by the host, recorded in Placement. Dashed line: "
+        "total x ratio",
         conclusion=" ".join(map(conclusion, classes)),
         height=max(_BLOCK * len(classes), 20.0),
         shapes=tuple(shapes),
@@ -77,7 +78,7 @@ def _sum(name: str, book: Book) -> str:
 def _free(each: ClassBooks, free: float) -> str:
     name, whole = each.resource_class, each.whole or 0.0
     texts = (beside_its_class(name, amount) for amount in (free, whole, whole - free))
-    return "free {} = {} - recorded {}".format(*texts)
+    return "free {} = {} (total x ratio) - {} (recorded)".format(*texts)
 
 
 def _offer(each: ClassBooks) -> str:
@@ -184,8 +185,8 @@ def _table(classes: Sequence[ClassBooks]) -> Table:
     columns += ["ratio", "free"]
     return Table(
         id="capacity-numbers",
-        caption="Amounts of each class: promised (nova's database), held (the host) and recorded (Placement), with "
-        "reserves. Free = total x ratio - recorded",
+        caption="Amounts of each class: promised (nova's database), held (the host) and recorded (Placement). Each of "
+        "the three includes the host's reserve. Free = total x ratio - recorded",
         columns=tuple(
             Column(heading=name, is_number=place > 1, is_word=place < 2) for place, name in enumerate(columns)
         ),

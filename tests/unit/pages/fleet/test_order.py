@@ -126,7 +126,7 @@ def test_the_page_gives_the_age_of_findings_on_the_host_with_the_most_leaks():
     much = fleet.report(1, *(fleet.leaked(1, n, since=fleet.ago(hours=3, minutes=9)) for n in range(3)))
     old = fleet.report(2, fleet.leaked(2, since=fleet.ago(days=4, minutes=9)))
     most, oldest = figure(fleet_page(facts_of(map(report_document, (much, old)))), "Wasted").lines[:2]
-    assert most.startswith(f"on 2 hosts, the largest amounts on {fleet.name(1)}: 24 VCPU")
+    assert most.startswith(f"2 hosts have such amounts; {fleet.name(1)} has the most: 24 VCPU")
     assert most.endswith("(age 3 h)")
     assert oldest.startswith(f"the oldest finding is on {fleet.name(2)}, first seen ")
     assert oldest.endswith("(age 4 d)")
@@ -138,7 +138,7 @@ def test_hosts_that_waste_equal_amounts_have_the_same_order_in_all_tables():
     places = {row.host: place for place, row in enumerate(by_harm(facts.view.rows))}
     rows = page["wasted-hosts"].rows
     most = figure(fleet_page(facts), "Wasted").lines[0]
-    assert f"the largest amounts on {rows[0][0].text} (the same amounts on 2 other hosts): " in most
+    assert f"{rows[0][0].text} has the most (2 other hosts have the same amounts): " in most
     pairs = [(a, b) for a, b in itertools.pairwise(rows) if a[1].text == b[1].text]
     assert pairs
     assert all(a[0].text < b[0].text for a, b in pairs)
@@ -171,7 +171,7 @@ def test_an_expected_host_that_sent_no_report_is_counted_as_unknown():
     assert "Wasted amounts are unknown for 2 hosts" in text
     assert "The sentences above may name different numbers of hosts" in text
     assert f"Capacity and free amounts are unknown for 2 hosts: {fleet.name(3)}, {fleet.name(5)}." in text
-    assert "not known: wasted, sold twice, capacity and free" in text
+    assert "except unknown ones: wasted, sold twice, capacity and free" in text
     rows = {row[1].text: [cell.text for cell in row] for row in tables(page)["worst-hosts"].rows}
     assert rows[fleet.name(3)][-1] == "?"
     assert f"No sum contains the inventory of 2 hosts and {files}" in text

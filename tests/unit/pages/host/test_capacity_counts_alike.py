@@ -36,7 +36,7 @@ def test_host_and_placement_show_equal_use_if_foreign_volumes_are_reserved():
     assert (found.whole, found.reserve, found.capacity, found.free) == (400, 120, 280, 120)
     assert conclusion(found) == (
         "DISK_GB: total 400 GiB, 120 GiB of it reserved; promised 160 GiB, held 280 GiB, recorded 280 GiB; "
-        "free 120 GiB = 400 GiB - recorded 280 GiB."
+        "free 120 GiB = 400 GiB (total x ratio) - 280 GiB (recorded)."
     )
 
 

@@ -56,7 +56,8 @@ def test_a_capacity_bar_shows_correct_and_wrong_allocations_separately():
     }
     assert (vcpu.capacity, vcpu.books[2].lacking) == (192, 2)
     assert conclusion(vcpu) == (
-        "VCPU: 192 = total 48 x ratio 4; promised 18, held 18, recorded 28; free 164 = 192 - recorded 28; 12 wrong; "
+        "VCPU: 192 = total 48 x ratio 4; promised 18, held 18, recorded 28; "
+        "free 164 = 192 (total x ratio) - 28 (recorded); 12 wrong; "
         "2 in nova's database, but not recorded in Placement."
     )
 
